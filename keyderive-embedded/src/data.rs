@@ -12,8 +12,9 @@ use keyderive_proto::data::bigtable_server::Bigtable;
 use keyderive_proto::data::mutate_rows_response::Entry;
 use keyderive_proto::data::read_modify_write_rule::Rule;
 use keyderive_proto::data::{
-    CheckAndMutateRowRequest, CheckAndMutateRowResponse, FeatureFlags, MutateRowRequest, MutateRowResponse,
-    MutateRowsRequest, MutateRowsResponse, Mutation, PingAndWarmRequest, PingAndWarmResponse,
+    CheckAndMutateRowRequest, CheckAndMutateRowResponse, ExecuteQueryRequest, ExecuteQueryResponse,
+    FeatureFlags, MutateRowRequest, MutateRowResponse, MutateRowsRequest, MutateRowsResponse, Mutation,
+    PingAndWarmRequest, PingAndWarmResponse, PrepareQueryRequest, PrepareQueryResponse,
     ReadModifyWriteRowRequest, ReadModifyWriteRowResponse, ReadRowsRequest, RowFilter, SampleRowKeysRequest,
     SampleRowKeysResponse, mutate_rows_request, mutation,
 };
@@ -53,6 +54,7 @@ impl Bigtable for Data {
     type ReadRowsStream = TruncatedStream<SplitStream<Scan>>;
     type SampleRowKeysStream = Responses<SampleRowKeysResponse>;
     type MutateRowsStream = Responses<MutateRowsResponse>;
+    type ExecuteQueryStream = Responses<ExecuteQueryResponse>;
 
     async fn read_rows(
         &self,
@@ -213,6 +215,24 @@ impl Bigtable for Data {
         check::instance(&request.name)?;
         Ok(Response::new(PingAndWarmResponse {}))
     }
+
+    async fn prepare_query(
+        &self,
+        _: Request<PrepareQueryRequest>,
+    ) -> Result<Response<PrepareQueryResponse>, Status> {
+        Err(no_sql())
+    }
+
+    async fn execute_query(
+        &self,
+        _: Request<ExecuteQueryRequest>,
+    ) -> Result<Response<Self::ExecuteQueryStream>, Status> {
+        Err(no_sql())
+    }
+}
+
+fn no_sql() -> Status {
+    Status::unimplemented("an embedded Bigtable does not run SQL; read with scans, or query the service")
 }
 
 /// The work of mutations, in the unit of [`SHORT_WORK`].

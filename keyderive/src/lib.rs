@@ -250,6 +250,8 @@ pub mod guide;
 pub mod key;
 pub mod plan;
 #[cfg(feature = "client")]
+pub mod query;
+#[cfg(feature = "client")]
 pub mod row;
 #[cfg(feature = "client")]
 mod table;

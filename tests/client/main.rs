@@ -26,6 +26,7 @@ mod overload;
 mod pool;
 mod portions;
 mod proxy;
+mod queries;
 mod redacted;
 mod resume;
 mod retry;

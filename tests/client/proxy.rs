@@ -311,7 +311,7 @@ async fn mutations_and_filters_pass_through_unchanged() {
     });
     let mut proxy = proxy(&mock).await;
 
-    let value = |kind| Some(data::Value { kind: Some(kind) });
+    let value = |kind| Some(data::Value { r#type: None, kind: Some(kind) });
     let range = data::TimestampRange { start_timestamp_micros: 1000, end_timestamp_micros: 2000 };
     let delete = |time_range| DeleteFromColumn {
         family_name: "f".to_owned(),
@@ -414,8 +414,13 @@ async fn what_the_public_api_cannot_say_is_refused() {
     for request in [token, nothing, elsewhere, missing] {
         assert_eq!(proxy.mutate_row(request).await.unwrap_err().code(), Code::InvalidArgument);
     }
-    let query = ExecuteQueryRequest { client_id: "c".to_owned() };
-    assert_eq!(proxy.execute_query(query).await.unwrap_err().code(), Code::Unimplemented);
+    let query = ExecuteQuery {
+        query: "SELECT @a".to_owned(),
+        params: [("a".to_owned(), data::Value::default())].into(),
+        ..ExecuteQuery::default()
+    };
+    let query = ExecuteQueryRequest { client_id: "c".to_owned(), request: Some(query) };
+    assert_eq!(proxy.execute_query(query).await.unwrap_err().code(), Code::InvalidArgument);
     assert!(mock.requests().is_empty());
 }
 

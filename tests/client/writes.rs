@@ -46,7 +46,7 @@ async fn a_write_of_a_row_is_sent_as_it_was_given() {
         AddToCell, DeleteFromColumn, DeleteFromFamily, DeleteFromRow, MergeToCell, SetCell,
     };
     use data::value::Kind;
-    let value = |kind| Some(data::Value { kind: Some(kind) });
+    let value = |kind| Some(data::Value { r#type: None, kind: Some(kind) });
     let cell = |qualifier: &'static str, timestamp_micros, value: &'static str| SetCell {
         family_name: "f".into(),
         column_qualifier: qualifier.into(),

@@ -35,6 +35,7 @@ fn generated_code_is_current() {
 fn generated_code_of_the_test_proxy_is_current() {
     let options = tonic_prost_build::configure()
         .extern_path(".google.bigtable.v2", "::keyderive_proto::data")
+        .extern_path(".google.bigtable.admin.v2", "::keyderive_proto::admin")
         .extern_path(".keyderive.values", "::keyderive_proto::values");
     compare(
         "tests/proxy/src/generated",

@@ -52,7 +52,7 @@ async fn servers() -> Servers {
 }
 
 fn value(kind: ValueKind) -> Option<Value> {
-    Some(Value { kind: Some(kind) })
+    Some(Value { r#type: None, kind: Some(kind) })
 }
 
 pub(super) fn add(family: &str, timestamp: i64, input: i64) -> AddToCell {
@@ -95,7 +95,7 @@ async fn states_are_merged() {
     merged(&servers, "sum", value(ValueKind::RawValue(seven.clone()))).await.unwrap();
     merged(&servers, "sum", value(ValueKind::BytesValue(seven))).await.unwrap();
     merged(&servers, "sum", value(ValueKind::IntValue(3))).await.unwrap();
-    for nothing in [None, Some(Value { kind: None })] {
+    for nothing in [None, Some(Value { r#type: None, kind: None })] {
         merged(&servers, "sum", nothing.clone()).await.unwrap();
         merged(&servers, "max", nothing).await.unwrap();
     }

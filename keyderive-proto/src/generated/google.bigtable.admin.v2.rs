@@ -301,7 +301,10 @@ pub mod gc_rule {
 /// What values are, and how they are written as bytes.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Type {
-    #[prost(oneof = "r#type::Kind", tags = "1, 2, 5, 12, 9, 8, 10, 11, 6, 7, 3, 4")]
+    #[prost(
+        oneof = "r#type::Kind",
+        tags = "1, 2, 5, 12, 9, 8, 10, 11, 6, 7, 3, 4, 13, 14"
+    )]
     pub kind: ::core::option::Option<r#type::Kind>,
 }
 /// Nested message and enum types in `Type`.
@@ -475,6 +478,22 @@ pub mod r#type {
         #[prost(message, optional, boxed, tag = "2")]
         pub value_type: ::core::option::Option<::prost::alloc::boxed::Box<super::Type>>,
     }
+    /// A message of a schema bundle, as its bytes.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Proto {
+        #[prost(string, tag = "1")]
+        pub schema_bundle_id: ::prost::alloc::string::String,
+        #[prost(string, tag = "2")]
+        pub message_name: ::prost::alloc::string::String,
+    }
+    /// An enum of a schema bundle, as its number.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Enum {
+        #[prost(string, tag = "1")]
+        pub schema_bundle_id: ::prost::alloc::string::String,
+        #[prost(string, tag = "2")]
+        pub enum_name: ::prost::alloc::string::String,
+    }
     /// A value that inputs are added to.
     #[derive(Clone, PartialEq, ::prost::Message)]
     pub struct Aggregate {
@@ -534,6 +553,10 @@ pub mod r#type {
         ArrayType(::prost::alloc::boxed::Box<Array>),
         #[prost(message, tag = "4")]
         MapType(::prost::alloc::boxed::Box<Map>),
+        #[prost(message, tag = "13")]
+        ProtoType(Proto),
+        #[prost(message, tag = "14")]
+        EnumType(Enum),
     }
 }
 /// Generated client implementations.

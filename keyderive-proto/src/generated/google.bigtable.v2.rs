@@ -470,14 +470,19 @@ pub mod mutation {
         DeleteFromRow(DeleteFromRow),
     }
 }
-/// A value as the mutations of aggregates carry it.
+/// A value as the mutations of aggregates carry it, and the parameters and results of queries.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Value {
-    #[prost(oneof = "value::Kind", tags = "8, 9, 2, 3, 6, 10, 11")]
+    /// Of a parameter; other values do not have it.
+    #[prost(message, optional, tag = "7")]
+    pub r#type: ::core::option::Option<super::admin::v2::Type>,
+    /// Absent for NULL.
+    #[prost(oneof = "value::Kind", tags = "8, 9, 2, 3, 6, 10, 11, 12, 13, 4")]
     pub kind: ::core::option::Option<value::Kind>,
 }
 /// Nested message and enum types in `Value`.
 pub mod value {
+    /// Absent for NULL.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Kind {
         #[prost(bytes, tag = "8")]
@@ -494,7 +499,149 @@ pub mod value {
         BoolValue(bool),
         #[prost(double, tag = "11")]
         FloatValue(f64),
+        #[prost(message, tag = "12")]
+        TimestampValue(super::super::super::super::keyderive::values::Timestamp),
+        #[prost(message, tag = "13")]
+        DateValue(super::super::super::super::keyderive::values::Date),
+        /// An array's elements, a struct's fields, or a map's entries, each an array of key and value.
+        #[prost(message, tag = "4")]
+        ArrayValue(super::ArrayValue),
     }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ArrayValue {
+    #[prost(message, repeated, tag = "1")]
+    pub values: ::prost::alloc::vec::Vec<Value>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PrepareQueryRequest {
+    #[prost(string, tag = "1")]
+    pub instance_name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub app_profile_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub query: ::prost::alloc::string::String,
+    #[prost(btree_map = "string, message", tag = "6")]
+    pub param_types: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        super::admin::v2::Type,
+    >,
+    #[prost(oneof = "prepare_query_request::DataFormat", tags = "4")]
+    pub data_format: ::core::option::Option<prepare_query_request::DataFormat>,
+}
+/// Nested message and enum types in `PrepareQueryRequest`.
+pub mod prepare_query_request {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum DataFormat {
+        #[prost(message, tag = "4")]
+        ProtoFormat(super::ProtoFormat),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PrepareQueryResponse {
+    #[prost(message, optional, tag = "1")]
+    pub metadata: ::core::option::Option<ResultSetMetadata>,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub prepared_query: ::prost::bytes::Bytes,
+    #[prost(message, optional, tag = "3")]
+    pub valid_until: ::core::option::Option<
+        super::super::super::keyderive::values::Timestamp,
+    >,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExecuteQueryRequest {
+    #[prost(string, tag = "1")]
+    pub instance_name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub app_profile_id: ::prost::alloc::string::String,
+    #[prost(bytes = "bytes", tag = "9")]
+    pub prepared_query: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "8")]
+    pub resume_token: ::prost::bytes::Bytes,
+    #[prost(btree_map = "string, message", tag = "7")]
+    pub params: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        Value,
+    >,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExecuteQueryResponse {
+    #[prost(oneof = "execute_query_response::Response", tags = "1, 2")]
+    pub response: ::core::option::Option<execute_query_response::Response>,
+}
+/// Nested message and enum types in `ExecuteQueryResponse`.
+pub mod execute_query_response {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Response {
+        #[prost(message, tag = "1")]
+        Metadata(super::ResultSetMetadata),
+        #[prost(message, tag = "2")]
+        Results(super::PartialResultSet),
+    }
+}
+/// Results as protobuf messages.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProtoFormat {}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ResultSetMetadata {
+    #[prost(oneof = "result_set_metadata::Schema", tags = "1")]
+    pub schema: ::core::option::Option<result_set_metadata::Schema>,
+}
+/// Nested message and enum types in `ResultSetMetadata`.
+pub mod result_set_metadata {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Schema {
+        #[prost(message, tag = "1")]
+        ProtoSchema(super::ProtoSchema),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProtoSchema {
+    #[prost(message, repeated, tag = "1")]
+    pub columns: ::prost::alloc::vec::Vec<ColumnMetadata>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ColumnMetadata {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub r#type: ::core::option::Option<super::admin::v2::Type>,
+}
+/// A part of a batch of rows.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PartialResultSet {
+    /// CRC-32C of the batch, with its last part.
+    #[prost(uint32, optional, tag = "6")]
+    pub batch_checksum: ::core::option::Option<u32>,
+    /// With it, the rows so far are complete: a request with this token yields those that follow.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub resume_token: ::prost::bytes::Bytes,
+    /// Whether all that came since the last token is void.
+    #[prost(bool, tag = "7")]
+    pub reset: bool,
+    #[prost(int32, tag = "4")]
+    pub estimated_batch_size: i32,
+    #[prost(oneof = "partial_result_set::PartialRows", tags = "3")]
+    pub partial_rows: ::core::option::Option<partial_result_set::PartialRows>,
+}
+/// Nested message and enum types in `PartialResultSet`.
+pub mod partial_result_set {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum PartialRows {
+        #[prost(message, tag = "3")]
+        ProtoRowsBatch(super::ProtoRowsBatch),
+    }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProtoRowsBatch {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub batch_data: ::prost::bytes::Bytes,
+}
+/// The values of rows, one after the other.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProtoRows {
+    #[prost(message, repeated, tag = "2")]
+    pub values: ::prost::alloc::vec::Vec<Value>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReadModifyWriteRule {
@@ -803,6 +950,54 @@ pub mod bigtable_client {
                 .insert(GrpcMethod::new("google.bigtable.v2.Bigtable", "PingAndWarm"));
             self.inner.unary(req, path, codec).await
         }
+        pub async fn prepare_query(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PrepareQueryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PrepareQueryResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/google.bigtable.v2.Bigtable/PrepareQuery",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("google.bigtable.v2.Bigtable", "PrepareQuery"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn execute_query(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExecuteQueryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ExecuteQueryResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/google.bigtable.v2.Bigtable/ExecuteQuery",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("google.bigtable.v2.Bigtable", "ExecuteQuery"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -886,6 +1081,26 @@ pub mod bigtable_server {
             request: tonic::Request<super::PingAndWarmRequest>,
         ) -> std::result::Result<
             tonic::Response<super::PingAndWarmResponse>,
+            tonic::Status,
+        >;
+        async fn prepare_query(
+            &self,
+            request: tonic::Request<super::PrepareQueryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PrepareQueryResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ExecuteQuery method.
+        type ExecuteQueryStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ExecuteQueryResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        async fn execute_query(
+            &self,
+            request: tonic::Request<super::ExecuteQueryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ExecuteQueryStream>,
             tonic::Status,
         >;
     }
@@ -1280,6 +1495,97 @@ pub mod bigtable_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/google.bigtable.v2.Bigtable/PrepareQuery" => {
+                    #[allow(non_camel_case_types)]
+                    struct PrepareQuerySvc<T: Bigtable>(pub Arc<T>);
+                    impl<
+                        T: Bigtable,
+                    > tonic::server::UnaryService<super::PrepareQueryRequest>
+                    for PrepareQuerySvc<T> {
+                        type Response = super::PrepareQueryResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PrepareQueryRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Bigtable>::prepare_query(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PrepareQuerySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/google.bigtable.v2.Bigtable/ExecuteQuery" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExecuteQuerySvc<T: Bigtable>(pub Arc<T>);
+                    impl<
+                        T: Bigtable,
+                    > tonic::server::ServerStreamingService<super::ExecuteQueryRequest>
+                    for ExecuteQuerySvc<T> {
+                        type Response = super::ExecuteQueryResponse;
+                        type ResponseStream = T::ExecuteQueryStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExecuteQueryRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Bigtable>::execute_query(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExecuteQuerySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

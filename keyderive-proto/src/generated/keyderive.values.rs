@@ -30,6 +30,34 @@ pub struct Timestamp {
     #[prost(int32, tag = "2")]
     pub nanos: i32,
 }
+/// A day of the Gregorian calendar.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Date {
+    #[prost(int32, tag = "1")]
+    pub year: i32,
+    #[prost(int32, tag = "2")]
+    pub month: i32,
+    #[prost(int32, tag = "3")]
+    pub day: i32,
+}
+/// What a message of the type `PreconditionFailure` in the details of a status says.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PreconditionFailure {
+    #[prost(message, repeated, tag = "1")]
+    pub violations: ::prost::alloc::vec::Vec<precondition_failure::Violation>,
+}
+/// Nested message and enum types in `PreconditionFailure`.
+pub mod precondition_failure {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Violation {
+        #[prost(string, tag = "1")]
+        pub r#type: ::prost::alloc::string::String,
+        #[prost(string, tag = "2")]
+        pub subject: ::prost::alloc::string::String,
+        #[prost(string, tag = "3")]
+        pub description: ::prost::alloc::string::String,
+    }
+}
 /// Which fields of a message an update covers.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FieldMask {

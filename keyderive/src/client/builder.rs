@@ -21,7 +21,7 @@ use super::credentials::{Authorizer, Credentials};
 use super::credentials::{CredentialsError, application_default};
 use super::shutdown::Shutdown;
 use super::throttle::Throttle;
-use super::{Client, Error, InfoCache, Inner, Settings, StreamBudget, observe, operation};
+use super::{Client, Error, InfoCache, Inner, Settings, Statements, StreamBudget, observe, operation};
 
 /// The cloud's data service and admin service.
 const DATA_ENDPOINT: &str = "https://bigtable.googleapis.com";
@@ -403,6 +403,7 @@ impl ClientBuilder {
             credentials,
             throttle: throttle.then(Throttle::default),
             infos: InfoCache::default(),
+            statements: Statements::default(),
             retry_budget: RetryBudget::default(),
             hedge_budget: HedgeBudget::default(),
             p95: P95::default(),

@@ -14,6 +14,7 @@ use super::failure::Failure;
 use super::operation::{Idempotency, Operation};
 use crate::key::{DecodeError, EncodeError};
 use crate::plan::PlanError;
+use crate::query::ColumnError;
 use crate::row::{FilterError, RowError};
 
 /// The failure of an operation, or of connecting to a Bigtable.
@@ -113,7 +114,7 @@ impl Error {
             Repr::Plan { error, .. } if error.is_invalid_page_token() => ErrorKind::InvalidPageToken,
             Repr::Plan { .. } => ErrorKind::InvalidKey,
             Repr::Foreign { .. } => ErrorKind::ForeignRow,
-            Repr::Row { .. } => ErrorKind::InvalidRow,
+            Repr::Row { .. } | Repr::Column { .. } => ErrorKind::InvalidRow,
             Repr::Mismatch { .. } => ErrorKind::TableMismatch,
             Repr::Configuration { .. } => ErrorKind::Misconfiguration,
             Repr::InUse { .. } => ErrorKind::FileInUse,
@@ -183,12 +184,13 @@ impl Error {
         matches!(self.cause(), Repr::Foreign { .. })
     }
 
-    /// Whether a row's value cannot be stored as columns, or stored columns cannot be read as a row.
+    /// Whether a row's value cannot be stored as columns, stored columns cannot be read as a row, or the columns of a query's
+    /// result are not what the program expects.
     #[must_use]
     pub fn is_invalid_row(&self) -> bool {
         match self.cause() {
             Repr::Input { error, .. } => error.is_invalid_row(),
-            kind => matches!(kind, Repr::Row { .. }),
+            kind => matches!(kind, Repr::Row { .. } | Repr::Column { .. }),
         }
     }
 
@@ -416,7 +418,7 @@ impl Error {
     /// The failure without the row of the list, or the scan, in which it happened.
     fn cause(&self) -> &Repr {
         match self.repr() {
-            Repr::Scan { error, .. } | Repr::Entry { error, .. } => error.cause(),
+            Repr::Scan { error, .. } | Repr::Entry { error, .. } | Repr::Query { error, .. } => error.cause(),
             kind => kind,
         }
     }
@@ -462,6 +464,10 @@ pub(crate) enum Repr {
     NotPrefixes { table: String, message: &'static str },
     /// A scan failed in one of its buckets.
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
+    /// A query failed.
+    Query { text: Arc<str>, error: Error },
+    /// A column of a query's result is not what the program expects.
+    Column { error: ColumnError },
     /// The declaration of a table is invalid.
     Definition { table: String, message: String },
     /// An existing table differs from its declaration.
@@ -564,6 +570,19 @@ impl Error {
     /// The error of a stream that `close` gave up.
     pub(crate) fn closed_scan(table: &Arc<str>) -> Self {
         Self::new(Repr::Closed { rpc: "ReadRows", table: Arc::clone(table), key: None })
+    }
+
+    /// The error of a query that `close` gave up.
+    pub(crate) fn closed_query() -> Self {
+        Self::new(Repr::Closed { rpc: "ExecuteQuery", table: "".into(), key: None })
+    }
+
+    /// The failure with the text of its query.
+    pub(crate) fn in_query(self, text: &Arc<str>) -> Self {
+        match self.repr() {
+            Repr::Column { .. } => self,
+            _ => Self::new(Repr::Query { text: Arc::clone(text), error: self }),
+        }
     }
 
     pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {
@@ -723,6 +742,12 @@ impl From<EncodeError> for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         Self::new(Repr::Plan { table: None, error })
+    }
+}
+
+impl From<ColumnError> for Error {
+    fn from(error: ColumnError) -> Self {
+        Self::new(Repr::Column { error })
     }
 }
 

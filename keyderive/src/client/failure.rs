@@ -45,6 +45,8 @@ pub(crate) struct Failure {
     pub(super) overloaded: bool,
     /// Whether the answer breaks the protocol, as the message says.
     pub(super) is_violation: bool,
+    /// Whether the plan of the query has expired.
+    pub(super) is_plan_expired: bool,
     pub(super) headers: HeaderMap,
 }
 
@@ -177,6 +179,7 @@ impl From<Status> for Failure {
             stalled: false,
             overloaded: false,
             is_violation,
+            is_plan_expired: is_plan_expired(status.details()),
             headers: status.metadata().clone().into_headers(),
             source: source(status),
             code,
@@ -267,13 +270,29 @@ fn retry_after(details: &[u8]) -> Option<Duration> {
         #[prost(int32, tag = "2")]
         nanos: i32,
     }
-    let status = values::Status::decode(Bytes::copy_from_slice(details)).ok()?;
-    let info = status.details.into_iter().find(|any| any.type_url.ends_with("/google.rpc.RetryInfo"))?;
-    let Delay { seconds, nanos } = RetryInfo::decode(info.value).ok()?.retry_delay.unwrap_or_default();
+    let Delay { seconds, nanos } =
+        detail::<RetryInfo>(details, "/google.rpc.RetryInfo")?.retry_delay.unwrap_or_default();
     Some(Duration::new(
         u64::try_from(seconds).unwrap_or(0),
         u32::try_from(nanos).unwrap_or(0).min(999_999_999),
     ))
+}
+
+/// Whether a status's details say that the plan of a query has expired.
+fn is_plan_expired(details: &[u8]) -> bool {
+    let failure = detail::<values::PreconditionFailure>(details, "/google.rpc.PreconditionFailure");
+    let violations = failure.map(|failure| failure.violations).unwrap_or_default();
+    violations.iter().any(|violation| violation.r#type == "PREPARED_QUERY_EXPIRED")
+}
+
+/// The message among a status's details whose type ends so.
+fn detail<M: prost::Message + Default>(details: &[u8], of: &str) -> Option<M> {
+    if details.is_empty() {
+        return None;
+    }
+    let status = values::Status::decode(Bytes::copy_from_slice(details)).ok()?;
+    let any = status.details.into_iter().find(|any| any.type_url.ends_with(of))?;
+    M::decode(any.value).ok()
 }
 
 fn causes(status: &Status) -> impl Iterator<Item = &(dyn StdError + 'static)> {

@@ -64,6 +64,7 @@ mod grpc;
 mod observe;
 mod operation;
 mod protobuf;
+mod query;
 mod raw;
 mod read;
 mod retry;
@@ -103,6 +104,8 @@ pub(crate) use filter::check as check_filter;
 use grpc::{Answer, Request};
 pub(crate) use operation::Route;
 use operation::{Idempotency, Operation, RpcMethod};
+use query::Statements;
+pub use query::{Query, QueryRows};
 pub use raw::{RawTable, RowOutcomes};
 pub(crate) use read::RowCursor;
 pub use read::{ReadRows, RowStream};
@@ -177,6 +180,7 @@ struct Inner {
     /// Whether the server is known to honour idempotency tokens.
     honours_tokens: AtomicBool,
     infos: InfoCache,
+    statements: Statements,
     retry_budget: RetryBudget,
     hedge_budget: HedgeBudget,
     /// Of the latency of point reads, for hedging.

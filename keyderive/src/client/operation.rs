@@ -117,6 +117,8 @@ pub(super) enum RpcMethod {
     CheckAndMutateRow,
     ReadModifyWriteRow,
     PingAndWarm,
+    PrepareQuery,
+    ExecuteQuery,
     Admin(&'static str),
 }
 
@@ -141,6 +143,8 @@ impl RpcMethod {
             Self::CheckAndMutateRow => "CheckAndMutateRow",
             Self::ReadModifyWriteRow => "ReadModifyWriteRow",
             Self::PingAndWarm => "PingAndWarm",
+            Self::PrepareQuery => "PrepareQuery",
+            Self::ExecuteQuery => "ExecuteQuery",
             Self::Admin(rpc) => rpc,
         }
     }
@@ -155,6 +159,8 @@ impl RpcMethod {
             Self::CheckAndMutateRow => "/google.bigtable.v2.Bigtable/CheckAndMutateRow",
             Self::ReadModifyWriteRow => "/google.bigtable.v2.Bigtable/ReadModifyWriteRow",
             Self::PingAndWarm => "/google.bigtable.v2.Bigtable/PingAndWarm",
+            Self::PrepareQuery => "/google.bigtable.v2.Bigtable/PrepareQuery",
+            Self::ExecuteQuery => "/google.bigtable.v2.Bigtable/ExecuteQuery",
             Self::Admin(rpc) => {
                 let path = format!("/google.bigtable.admin.v2.BigtableTableAdmin/{rpc}");
                 return PathAndQuery::try_from(path).unwrap_or_else(|_| PathAndQuery::from_static("/"));
@@ -173,6 +179,8 @@ impl RpcMethod {
             Self::CheckAndMutateRow => &settings.check_and_mutate_row,
             Self::ReadModifyWriteRow => &settings.read_modify_write_row,
             Self::PingAndWarm => &settings.ping_and_warm,
+            Self::PrepareQuery => &settings.prepare_query,
+            Self::ExecuteQuery => &settings.execute_query,
             Self::Admin(_) => &settings.admin,
         }
     }
@@ -219,7 +227,13 @@ impl Operation {
 
     /// Fails for an invalid table name. The service's rule is `[_a-zA-Z0-9][-_.a-zA-Z0-9]*`, 1 to 50 characters.
     pub(super) fn check_table(&self) -> Result<(), Error> {
-        if matches!(self.kind, RpcMethod::PingAndWarm | RpcMethod::Admin("ListTables")) {
+        if matches!(
+            self.kind,
+            RpcMethod::PingAndWarm
+                | RpcMethod::PrepareQuery
+                | RpcMethod::ExecuteQuery
+                | RpcMethod::Admin("ListTables")
+        ) {
             return Ok(());
         }
         let name = self.table().as_bytes();
@@ -243,9 +257,12 @@ impl Operation {
     /// Whether it changes stored data.
     pub(super) fn is_write(&self) -> bool {
         match self.kind {
-            RpcMethod::ReadRow | RpcMethod::ReadRows | RpcMethod::SampleRowKeys | RpcMethod::PingAndWarm => {
-                false
-            }
+            RpcMethod::ReadRow
+            | RpcMethod::ReadRows
+            | RpcMethod::SampleRowKeys
+            | RpcMethod::PingAndWarm
+            | RpcMethod::PrepareQuery
+            | RpcMethod::ExecuteQuery => false,
             RpcMethod::MutateRow
             | RpcMethod::MutateRows
             | RpcMethod::CheckAndMutateRow

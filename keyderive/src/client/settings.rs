@@ -33,6 +33,8 @@ use std::time::Duration;
 /// | `mutate_row` | 60 s, 60 s | 2 s, 5 s | 60 s, 1 h |
 /// | `mutate_rows` | 60 s, 10 min | 5 s, 10 s | 60 s, 1 h |
 /// | `check_and_mutate_row`, `read_modify_write_row` | 20 s, 20 s | 5 s, 5 s | 20 s, 1 h |
+/// | `prepare_query` | 30 s, 10 min | 5 s, 10 s | 30 s, 1 h |
+/// | `execute_query` | 5 min, 10 min; 5 min idle | 30 s, 60 s; 5 s idle | 5 min, 1 h; 5 min idle |
 /// | `admin` | 60 s, 10 min | the same | 60 s, 1 h |
 /// | `ping_and_warm` | 30 s, 30 s; 1 attempt | the same | the same |
 ///
@@ -66,6 +68,10 @@ pub struct Settings {
     /// Increments and appends, which are retried only if they were not sent, or the server rejected them with a transient
     /// failure.
     pub read_modify_write_row: CallSettings,
+    /// Preparing a [query](crate::client::Query), before it runs for the first time.
+    pub prepare_query: CallSettings,
+    /// Running a query.
+    pub execute_query: CallSettings,
     /// Creating, describing, changing and deleting tables.
     pub admin: CallSettings,
     /// The first request on a new connection, which has the server prepare for later ones.
@@ -74,7 +80,7 @@ pub struct Settings {
     /// they do not: they go ahead with a warning if the admin service refuses or does not answer within 3 s.
     ///
     /// Tables without a [voucher](crate::guide::tables#layout), the record of their key layout, pass in any case. The 3 s come on
-    /// top of a call's own timeout, once for each table; a [deadline](Client::with_deadline) bounds them too.
+    /// top of a call's own timeout, once for each table; a [deadline](crate::Client::with_deadline) bounds them too.
     pub require_layout_check: bool,
     /// Whether the server honours idempotency tokens, so that a write that adds to a [`Sum`](crate::row::Sum) may be retried
     /// when it may have been applied. `None`: the cloud and the embedded Bigtable do, and Google's emulator ignores them.
@@ -165,6 +171,9 @@ impl Settings {
         // These are not retried after a timeout.
         self.check_and_mutate_row = CallSettings::of(5 * SECOND, 5 * SECOND);
         self.read_modify_write_row = CallSettings::of(5 * SECOND, 5 * SECOND);
+        self.prepare_query = CallSettings::of(5 * SECOND, 10 * SECOND);
+        self.execute_query =
+            CallSettings { idle_timeout: 5 * SECOND, ..CallSettings::of(30 * SECOND, MINUTE) };
         self.max_waiting = 1_000;
     }
 
@@ -191,6 +200,8 @@ impl Settings {
             mutate_rows,
             check_and_mutate_row,
             read_modify_write_row,
+            prepare_query,
+            execute_query,
             admin,
             ping_and_warm,
             require_layout_check: _,
@@ -207,6 +218,8 @@ impl Settings {
             mutate_rows,
             check_and_mutate_row,
             read_modify_write_row,
+            prepare_query,
+            execute_query,
             admin,
             ping_and_warm,
         ];
@@ -224,6 +237,8 @@ impl Default for Settings {
             mutate_rows: CallSettings::of(MINUTE, 10 * MINUTE),
             check_and_mutate_row: CallSettings::of(20 * SECOND, 20 * SECOND),
             read_modify_write_row: CallSettings::of(20 * SECOND, 20 * SECOND),
+            prepare_query: CallSettings::of(30 * SECOND, 10 * MINUTE),
+            execute_query: CallSettings::of(5 * MINUTE, 10 * MINUTE),
             admin: CallSettings::of(MINUTE, 10 * MINUTE),
             ping_and_warm: CallSettings { max_attempts: 1, ..CallSettings::of(30 * SECOND, 30 * SECOND) },
             require_layout_check: false,

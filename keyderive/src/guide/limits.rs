@@ -59,8 +59,7 @@
 //!   was written.
 //! - **A new salt range for an existing table.** It changes the row keys: export into a new table.
 //! - **Spreading one hot row.** A salt spreads rows, but a single row is on one server.
-//! - **SQL.** The client does not run it. Bigtable's SQL reads the tables, with key fields as columns by
-//!   [`row_key_schema`](crate::RowKey::row_key_schema).
+//! - **SQL without the service.** [Queries](super::sql) run on Google's service only, not on an emulator or the embedded Bigtable.
 //! - **Authorized views, backups, change streams and instances.** Use Google's tools.
 //!
 //! # The embedded Bigtable and the emulator

@@ -13,6 +13,7 @@
 //! | [`errors`] | what each predicate means, what to do, and how retries work |
 //! | [`limits`] | what is rejected, and what is out of scope |
 //! | [`deployment`] | how to connect to an emulator and to the cloud, permissions, a checklist |
+//! | [`sql`] | how to run Bigtable's SQL |
 //! | [`serving`] | a service under load: timeouts, overload, slow servers, what to alert on |
 //!
 //! Elsewhere: [`designs`](crate::designs) has the schema designs of Google's guides as key types,
@@ -30,4 +31,5 @@ pub mod promises;
 pub mod rows;
 pub mod scans;
 pub mod serving;
+pub mod sql;
 pub mod tables;

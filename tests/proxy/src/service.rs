@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use keyderive::Error;
+use keyderive::query::QueryRow;
 use keyderive_proto::data;
 use keyderive_proto::values;
 use tonic::{Request, Response, Status};
@@ -151,8 +152,20 @@ impl CloudBigtableV2TestProxy for Proxy {
         Ok(row_result(changed.map(|row| Some(convert::row(&row)))))
     }
 
-    async fn execute_query(&self, _: Request<ExecuteQueryRequest>) -> Reply<ExecuteQueryResult> {
-        Err(Status::unimplemented("the client has no SQL"))
+    async fn execute_query(&self, request: Request<ExecuteQueryRequest>) -> Reply<ExecuteQueryResult> {
+        let ExecuteQueryRequest { client_id, request } = request.into_inner();
+        let ExecuteQuery { query, params, .. } = present(request)?;
+        let query = convert::bind(self.client(&client_id)?.client.query(query), params)?;
+        let (mut results, mut rows) = (query.rows::<QueryRow>(), Vec::new());
+        let status = loop {
+            match results.next().await {
+                Some(Ok(row)) => rows.push(convert::sql_row(&row)),
+                None => break convert::ok(),
+                Some(Err(error)) => break convert::of_query_error(&error),
+            }
+        };
+        let metadata = results.columns().map(convert::metadata);
+        Ok(Response::new(ExecuteQueryResult { status: Some(status), metadata, rows }))
     }
 }
 

@@ -317,11 +317,17 @@ impl Failure {
             type_url: "type.googleapis.com/google.rpc.RetryInfo".to_owned(),
             value: RetryInfo { retry_delay: Some(delay) }.encode_to_vec().into(),
         };
+        self.detail(info)
+    }
+
+    /// Adds a detail to the status.
+    #[must_use]
+    pub fn detail(self, detail: values::Any) -> Self {
         let Self(status) = &self;
         let details = values::Status {
             code: status.code().into(),
             message: status.message().to_owned(),
-            details: vec![info],
+            details: vec![detail],
         };
         Self(Status::with_details_and_metadata(
             status.code(),

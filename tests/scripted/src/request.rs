@@ -58,6 +58,8 @@ pub enum Rpc {
     CheckAndMutateRow,
     ReadModifyWriteRow,
     PingAndWarm,
+    PrepareQuery,
+    ExecuteQuery,
     CreateTable,
     ListTables,
     GetTable,
@@ -81,6 +83,8 @@ impl Rpc {
             "CheckAndMutateRow" => Self::CheckAndMutateRow,
             "ReadModifyWriteRow" => Self::ReadModifyWriteRow,
             "PingAndWarm" => Self::PingAndWarm,
+            "PrepareQuery" => Self::PrepareQuery,
+            "ExecuteQuery" => Self::ExecuteQuery,
             "CreateTable" => Self::CreateTable,
             "ListTables" => Self::ListTables,
             "GetTable" => Self::GetTable,
@@ -109,6 +113,8 @@ impl Rpc {
                 | Self::CheckAndMutateRow
                 | Self::ReadModifyWriteRow
                 | Self::PingAndWarm
+                | Self::PrepareQuery
+                | Self::ExecuteQuery
         )
     }
 }

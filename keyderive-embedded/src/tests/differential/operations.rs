@@ -248,7 +248,7 @@ fn add_to_cell(rng: &mut Rng) -> AddToCell {
 }
 
 fn value(kind: ValueKind) -> Option<Value> {
-    Some(Value { kind: Some(kind) })
+    Some(Value { r#type: None, kind: Some(kind) })
 }
 
 /// From a start to a later end, or without one.

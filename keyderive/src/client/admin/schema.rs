@@ -606,9 +606,12 @@ fn type_words(field: &Field) -> &'static str {
         Kind::Float64Type(_) => "FLOAT64",
         Kind::TimestampType(_) => "TIMESTAMP",
         Kind::DateType(_) => "DATE",
-        Kind::AggregateType(_) | Kind::StructType(_) | Kind::ArrayType(_) | Kind::MapType(_) => {
-            "not a scalar"
-        }
+        Kind::AggregateType(_)
+        | Kind::StructType(_)
+        | Kind::ArrayType(_)
+        | Kind::MapType(_)
+        | Kind::ProtoType(_)
+        | Kind::EnumType(_) => "not a scalar",
     }
 }
 

@@ -133,6 +133,17 @@ impl Error {
                     (None, None) => Ok(()),
                 }
             }
+            Repr::Query { text, error } => {
+                match keys {
+                    Keys::Redacted => f.write_str("query: ")?,
+                    _ => write!(f, "query `{text}`: ")?,
+                }
+                error.write(f, keys)
+            }
+            Repr::Column { error } => match keys {
+                Keys::Redacted => write!(f, "{}", error.redacted()),
+                _ => write!(f, "{error}"),
+            },
             Repr::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
             Repr::Definition { table, message } | Repr::Mismatch { table, message } => {
                 write!(f, "table `{table}`: {message}")
@@ -189,8 +200,9 @@ impl StdError for Error {
             Repr::Filter { error, .. } => Some(error),
             Repr::Foreign { error, .. } => Some(error),
             Repr::Row { error, .. } => Some(error),
+            Repr::Column { error } => Some(error),
             Repr::Entry { error, .. } | Repr::Input { error, .. } => Some(error),
-            Repr::Scan { error, .. } => error.source(),
+            Repr::Scan { error, .. } | Repr::Query { error, .. } => error.source(),
             Repr::Rpc(_)
             | Repr::Configuration { .. }
             | Repr::Unreachable { .. }

@@ -775,7 +775,7 @@ fn int_unless_zero(field: u8, value: i64, out: &mut Vec<u8>) {
 
 /// A change as the generated message.
 pub(super) fn message(change: &Change) -> data::Mutation {
-    let value = |kind| Some(data::Value { kind: Some(kind) });
+    let value = |kind| Some(data::Value { r#type: None, kind: Some(kind) });
     let mutation = match change.clone() {
         Change::SetCell { family, qualifier, timestamp_micros, value } => {
             let (family_name, column_qualifier) = (family.to_string(), qualifier);

@@ -161,16 +161,46 @@ pub struct ReadModifyWriteRowRequest {
         ::keyderive_proto::data::ReadModifyWriteRowRequest,
     >,
 }
-/// The library has no SQL, so its messages have only the client's id.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExecuteQueryRequest {
     #[prost(string, tag = "1")]
     pub client_id: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub request: ::core::option::Option<ExecuteQuery>,
+}
+/// The request as the suite writes it: Google's message, whose query a client sends in `PrepareQuery` instead.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExecuteQuery {
+    #[prost(string, tag = "1")]
+    pub instance_name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub app_profile_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub query: ::prost::alloc::string::String,
+    #[prost(map = "string, message", tag = "7")]
+    pub params: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::keyderive_proto::data::Value,
+    >,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExecuteQueryResult {
     #[prost(message, optional, tag = "1")]
     pub status: ::core::option::Option<::keyderive_proto::values::Status>,
+    #[prost(message, optional, tag = "4")]
+    pub metadata: ::core::option::Option<ResultSetMetadata>,
+    #[prost(message, repeated, tag = "3")]
+    pub rows: ::prost::alloc::vec::Vec<SqlRow>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ResultSetMetadata {
+    #[prost(message, repeated, tag = "1")]
+    pub columns: ::prost::alloc::vec::Vec<::keyderive_proto::data::ColumnMetadata>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SqlRow {
+    #[prost(message, repeated, tag = "1")]
+    pub values: ::prost::alloc::vec::Vec<::keyderive_proto::data::Value>,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

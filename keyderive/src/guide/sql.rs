@@ -1,0 +1,62 @@
+//! Bigtable's SQL: queries, parameters, results.
+//!
+//! Bigtable runs SQL itself, over one table at a time: filters, aggregates, time travel. A query that is a range of keys is a
+//! [scan](super::scans), which costs less and also runs on an emulator. SQL is for what a scan cannot say: counts, groups,
+//! expressions over columns. Only Google's service runs it: Google's emulator and the embedded Bigtable do not.
+//!
+//! ```no_run
+//! use keyderive::Client;
+//!
+//! # async fn sample() -> Result<(), keyderive::Error> {
+//! let client = Client::cloud("shop", "orders").await?;
+//! let counts: Vec<(String, i64)> = client
+//!     .query("SELECT user_id, COUNT(*) AS n FROM events WHERE salt = @salt GROUP BY user_id")
+//!     .bind("salt", "0")
+//!     .fetch()
+//!     .await?;
+//!
+//! let mut rows = client.query("SELECT _key, cf['kind'] FROM events").rows::<(bytes::Bytes, Option<bytes::Bytes>)>();
+//! while let Some(row) = rows.next().await {
+//!     let (key, kind) = row?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Rows become [tuples](crate::query::FromQueryRow), or a [`QueryRow`](crate::query::QueryRow) whose columns have names. A wrong
+//! type is an error that names the query, the column and its type. [`query`](crate::query) lists the types.
+//!
+//! # Parameters
+//!
+//! Write `@name` in the text and [`bind`](crate::client::Query::bind) its value. The client prepares each text once, by
+//! `PrepareQuery`, and keeps its plan until it expires; a text with other values in it is another query. Besides, no value of a
+//! parameter can change what the query means.
+//!
+//! # Key fields as columns
+//!
+//! A table that keyderive creates has a [row key schema](super::tables) if the layout of its keys allows one: each field of the key
+//! is a column. In the text layout these columns are strings. [`Schema::sql`](crate::key::Schema::sql) has the expression that
+//! turns each into its type, and back into the time where it is reversed:
+//!
+//! ```
+//! use keyderive::RowKey;
+//!
+//! #[derive(RowKey)]
+//! #[salt(range = 4, over = "user_id")]
+//! struct EventKey {
+//!     user_id: String,
+//!     #[reverse_ts]
+//!     at: u64,
+//! }
+//!
+//! println!("{}", EventKey::SCHEMA.sql()?);
+//! # Ok::<(), keyderive::key::SqlError>(())
+//! ```
+//!
+//! # What the client promises
+//!
+//! A query is a read: transient failures are retried, within [`prepare_query`](crate::client::Settings::prepare_query) and
+//! [`execute_query`](crate::client::Settings::execute_query). The server marks by tokens which rows are complete. The client
+//! delivers only those, checks their checksum, and after a failure asks for the rows after the last token: no row is lost, and none
+//! comes twice. If the server renews the plan after the first token, the query fails, since the rows after it would be of another
+//! plan; run it again.

@@ -1,0 +1,265 @@
+//! Rust types as parameters and as values of results.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+
+use super::{SqlDate, SqlTimestamp, SqlType, SqlValue};
+
+/// A type of parameters.
+///
+/// ```
+/// use keyderive::query::{SqlType, SqlValue, ToSql};
+///
+/// /// The number of a user, a parameter as INT64.
+/// struct UserId(i64);
+///
+/// impl ToSql for UserId {
+///     fn sql_type() -> SqlType {
+///         SqlType::Int64
+///     }
+///
+///     fn to_sql(&self) -> SqlValue {
+///         self.0.to_sql()
+///     }
+/// }
+/// ```
+pub trait ToSql {
+    /// The SQL type.
+    fn sql_type() -> SqlType;
+
+    /// The value. NULL is of every type.
+    fn to_sql(&self) -> SqlValue;
+}
+
+/// A type that a value of a result becomes.
+///
+/// ```
+/// use keyderive::query::{FromSql, SqlMismatch, SqlValue};
+///
+/// /// The number of a user, a column of INT64.
+/// struct UserId(i64);
+///
+/// impl FromSql for UserId {
+///     fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+///         i64::from_sql(value).map(Self)
+///     }
+/// }
+/// ```
+pub trait FromSql: Sized {
+    /// The Rust value.
+    ///
+    /// # Errors
+    /// When it cannot be a value of this type.
+    fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch>;
+}
+
+/// A value of a result is not what the program expects. The error of the query names the column, its type and the query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlMismatch(pub(super) String);
+
+impl SqlMismatch {
+    /// A mismatch with a reason, for implementations of [`FromSql`].
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+
+    pub(super) fn expected(expected: &str, found: &SqlValue) -> Self {
+        match found {
+            SqlValue::Null => Self::new("the value is NULL; to accept NULL, use an `Option`"),
+            found => Self::new(format!("expected {expected}, found {}", found.name())),
+        }
+    }
+}
+
+impl fmt::Display for SqlMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SqlMismatch {}
+
+macro_rules! scalars {
+    ($($rust:ty => $of:ident;)+) => {$(
+        impl ToSql for $rust {
+            fn sql_type() -> SqlType {
+                SqlType::$of
+            }
+
+            fn to_sql(&self) -> SqlValue {
+                SqlValue::$of(self.clone().into())
+            }
+        }
+
+        impl FromSql for $rust {
+            fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+                match value {
+                    SqlValue::$of(value) => Ok(value),
+                    value => Err(SqlMismatch::expected(&SqlType::$of.to_string(), &value)),
+                }
+            }
+        }
+    )+};
+}
+
+scalars! {
+    bool => Bool;
+    i64 => Int64;
+    f32 => Float32;
+    String => String;
+    Bytes => Bytes;
+    SqlTimestamp => Timestamp;
+    SqlDate => Date;
+}
+
+macro_rules! integers {
+    ($($rust:ty)+) => {$(
+        impl FromSql for $rust {
+            fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+                let number = i64::from_sql(value)?;
+                let range = || format!("{number} does not fit into `{}`", stringify!($rust));
+                <$rust>::try_from(number).map_err(|_| SqlMismatch::new(range()))
+            }
+        }
+    )+};
+}
+
+integers!(i8 i16 i32 u8 u16 u32 u64);
+
+impl ToSql for f64 {
+    fn sql_type() -> SqlType {
+        SqlType::Float64
+    }
+
+    fn to_sql(&self) -> SqlValue {
+        SqlValue::Float64(*self)
+    }
+}
+
+impl FromSql for f64 {
+    fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+        match value {
+            SqlValue::Float64(value) => Ok(value),
+            SqlValue::Float32(value) => Ok(value.into()),
+            value => Err(SqlMismatch::expected("FLOAT64", &value)),
+        }
+    }
+}
+
+impl ToSql for SystemTime {
+    fn sql_type() -> SqlType {
+        SqlType::Timestamp
+    }
+
+    fn to_sql(&self) -> SqlValue {
+        SqlValue::Timestamp((*self).into())
+    }
+}
+
+impl FromSql for SystemTime {
+    fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+        let time = SqlTimestamp::from_sql(value)?;
+        time.to_system_time().ok_or_else(|| SqlMismatch::new("the system has no such time"))
+    }
+}
+
+impl ToSql for str {
+    fn sql_type() -> SqlType {
+        SqlType::String
+    }
+
+    fn to_sql(&self) -> SqlValue {
+        SqlValue::String(self.to_owned())
+    }
+}
+
+impl ToSql for [u8] {
+    fn sql_type() -> SqlType {
+        SqlType::Bytes
+    }
+
+    fn to_sql(&self) -> SqlValue {
+        SqlValue::Bytes(Bytes::copy_from_slice(self))
+    }
+}
+
+impl<T: ToSql + ?Sized> ToSql for &T {
+    fn sql_type() -> SqlType {
+        T::sql_type()
+    }
+
+    fn to_sql(&self) -> SqlValue {
+        T::to_sql(self)
+    }
+}
+
+/// `None` is NULL.
+impl<T: ToSql> ToSql for Option<T> {
+    fn sql_type() -> SqlType {
+        T::sql_type()
+    }
+
+    fn to_sql(&self) -> SqlValue {
+        self.as_ref().map_or(SqlValue::Null, T::to_sql)
+    }
+}
+
+/// `None` for NULL.
+impl<T: FromSql> FromSql for Option<T> {
+    fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+        match value {
+            SqlValue::Null => Ok(None),
+            value => T::from_sql(value).map(Some),
+        }
+    }
+}
+
+impl<T: ToSql> ToSql for Vec<T> {
+    fn sql_type() -> SqlType {
+        SqlType::Array(Box::new(T::sql_type()))
+    }
+
+    fn to_sql(&self) -> SqlValue {
+        SqlValue::Array(self.iter().map(T::to_sql).collect())
+    }
+}
+
+impl<T: FromSql> FromSql for Vec<T> {
+    fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+        match value {
+            SqlValue::Array(elements) => elements.into_iter().map(T::from_sql).collect(),
+            value => Err(SqlMismatch::expected("ARRAY", &value)),
+        }
+    }
+}
+
+fn entries<K: FromSql, V: FromSql, M: FromIterator<(K, V)>>(value: SqlValue) -> Result<M, SqlMismatch> {
+    match value {
+        SqlValue::Map(entries) => {
+            entries.into_iter().map(|(key, value)| Ok((K::from_sql(key)?, V::from_sql(value)?))).collect()
+        }
+        value => Err(SqlMismatch::expected("MAP", &value)),
+    }
+}
+
+impl<K: FromSql + Ord, V: FromSql> FromSql for BTreeMap<K, V> {
+    fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+        entries(value)
+    }
+}
+
+impl<K: FromSql + Eq + Hash, V: FromSql, S: BuildHasher + Default> FromSql for HashMap<K, V, S> {
+    fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+        entries(value)
+    }
+}
+
+impl FromSql for SqlValue {
+    fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+        Ok(value)
+    }
+}

@@ -1,0 +1,205 @@
+//! The rows of a result, and how they become Rust values.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{FromSql, SqlMismatch, SqlType, SqlValue};
+
+/// A column of a result: its name and its type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct QueryColumn {
+    pub(crate) name: String,
+    pub(crate) of: SqlType,
+}
+
+impl QueryColumn {
+    /// The name; empty if the query gives the column none. Several columns may have the same name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type.
+    #[must_use]
+    pub fn sql_type(&self) -> &SqlType {
+        &self.of
+    }
+}
+
+/// The columns of a result, and the query, which errors name.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    pub(crate) query: Arc<str>,
+    pub(crate) columns: Vec<QueryColumn>,
+}
+
+/// A row of a result.
+///
+/// ```no_run
+/// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
+/// use keyderive::query::QueryRow;
+///
+/// for row in client.query("SELECT kind, COUNT(*) AS n FROM events GROUP BY kind").fetch::<QueryRow>().await? {
+///     let (kind, n): (String, i64) = (row.get("kind")?, row.get("n")?);
+///     println!("{n} of {kind}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct QueryRow {
+    columns: Arc<Columns>,
+    values: Vec<SqlValue>,
+}
+
+impl QueryRow {
+    /// A row with a value for each column.
+    pub(crate) fn new(columns: Arc<Columns>, values: Vec<SqlValue>) -> Self {
+        Self { columns, values }
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn columns(&self) -> &[QueryColumn] {
+        &self.columns.columns
+    }
+
+    /// The values, in the order of the columns.
+    #[must_use]
+    pub fn values(&self) -> &[SqlValue] {
+        &self.values
+    }
+
+    /// The value of the column with this name.
+    ///
+    /// # Errors
+    /// If no column has this name, or several have it, or the value is no `T`.
+    pub fn get<T: FromSql>(&self, name: &str) -> Result<T, ColumnError> {
+        let mut named = self.columns().iter().enumerate().filter(|(_, column)| column.name == name);
+        match (named.next(), named.next()) {
+            (Some((index, _)), None) => self.get_at(index),
+            (None, _) => {
+                let names: Vec<_> =
+                    self.columns().iter().map(|column| format!("`{}`", column.name)).collect();
+                Err(self
+                    .mismatch(name, format!("the result has no such column; it has {}", names.join(", "))))
+            }
+            (Some(_), Some(_)) => {
+                Err(self.mismatch(name, "several columns have this name; use `get_at`, or `AS` in the query"))
+            }
+        }
+    }
+
+    /// The value of the column at this index, from 0.
+    ///
+    /// # Errors
+    /// If there is no such column, or its value is no `T`.
+    pub fn get_at<T: FromSql>(&self, index: usize) -> Result<T, ColumnError> {
+        let (Some(column), Some(value)) = (self.columns().get(index), self.values.get(index)) else {
+            let count = self.values.len();
+            return Err(self.mismatch(&index.to_string(), format!("the result has {count} columns")));
+        };
+        T::from_sql(value.clone())
+            .map_err(|SqlMismatch(what)| self.mismatch(&column.name, format!("it is {}: {what}", column.of)))
+    }
+
+    fn mismatch(&self, column: &str, reason: impl Into<String>) -> ColumnError {
+        let (query, column) = (Arc::clone(&self.columns.query), column.to_owned());
+        ColumnError { query, column, reason: reason.into() }
+    }
+}
+
+impl fmt::Debug for QueryRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for (column, value) in self.columns().iter().zip(&self.values) {
+            map.entry(&column.name, value);
+        }
+        map.finish()
+    }
+}
+
+/// A column of a result is not what the program expects.
+///
+/// The text names the query, the column and the type. [`keyderive::Error`](crate::Error) has it as
+/// [`is_invalid_row`](crate::Error::is_invalid_row).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnError {
+    query: Arc<str>,
+    column: String,
+    reason: String,
+}
+
+impl ColumnError {
+    /// The text without the query, and without a value.
+    #[must_use = "it is a text, to be printed"]
+    pub fn redacted(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| write!(f, "query: column `{}` is not what the program expects", self.column))
+    }
+}
+
+impl fmt::Display for ColumnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { query, column, reason } = self;
+        write!(f, "query `{query}`: column `{column}`: {reason}")
+    }
+}
+
+impl std::error::Error for ColumnError {}
+
+/// A type that rows of a result become: [`QueryRow`], or a tuple of up to 8 columns in their order.
+pub trait FromQueryRow: Sized {
+    /// The value of a row.
+    ///
+    /// # Errors
+    /// If the columns are not those of the type.
+    fn from_query_row(row: QueryRow) -> Result<Self, ColumnError>;
+}
+
+impl FromQueryRow for QueryRow {
+    fn from_query_row(row: QueryRow) -> Result<Self, ColumnError> {
+        Ok(row)
+    }
+}
+
+macro_rules! tuples {
+    ($($count:literal: $($name:ident $index:tt),+;)+) => {$(
+        impl<$($name: FromSql),+> FromQueryRow for ($($name,)+) {
+            fn from_query_row(row: QueryRow) -> Result<Self, ColumnError> {
+                let columns = row.values.len();
+                if columns != $count {
+                    let message = format!("the result has {columns} columns, and the tuple has {}", $count);
+                    return Err(row.mismatch("*", message));
+                }
+                Ok(($(row.get_at::<$name>($index)?,)+))
+            }
+        }
+
+        impl<$($name: FromSql),+> FromSql for ($($name,)+) {
+            fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
+                let fields = match value {
+                    SqlValue::Struct(fields) => fields,
+                    value => return Err(SqlMismatch::expected("STRUCT", &value)),
+                };
+                let found = fields.len();
+                let mut fields = fields.into_iter();
+                let mut next = || {
+                    let wrong = || SqlMismatch::new(format!("the struct has {found} fields, and the tuple {}", $count));
+                    fields.next().filter(|_| found == $count).ok_or_else(wrong)
+                };
+                Ok(($($name::from_sql(next()?)?,)+))
+            }
+        }
+    )+};
+}
+
+tuples! {
+    1: A 0;
+    2: A 0, B 1;
+    3: A 0, B 1, C 2;
+    4: A 0, B 1, C 2, D 3;
+    5: A 0, B 1, C 2, D 3, E 4;
+    6: A 0, B 1, C 2, D 3, E 4, F 5;
+    7: A 0, B 1, C 2, D 3, E 4, F 5, G 6;
+    8: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7;
+}

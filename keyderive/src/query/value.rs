@@ -1,0 +1,250 @@
+//! The values of SQL.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use keyderive_proto::data::value::Kind;
+use keyderive_proto::data::{ArrayValue, Value};
+use keyderive_proto::values;
+use prost::Message as _;
+
+use super::SqlType;
+
+/// A value of a column or a parameter.
+///
+/// ```
+/// use keyderive::query::SqlValue;
+///
+/// let tags = SqlValue::Array(vec![SqlValue::String("new".to_owned()), SqlValue::Null]);
+/// assert_ne!(tags, SqlValue::Null);
+/// ```
+///
+/// The [`SqlType`] of its column says more than the value: NULL has every type, and a field of a struct has its name there.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum SqlValue {
+    /// `NULL`.
+    Null,
+    /// `BYTES`, or the encoding of a protobuf message.
+    Bytes(Bytes),
+    /// `STRING`.
+    String(String),
+    /// `INT64`, or the number of a protobuf enum.
+    Int64(i64),
+    /// `FLOAT32`.
+    Float32(f32),
+    /// `FLOAT64`.
+    Float64(f64),
+    /// `BOOL`.
+    Bool(bool),
+    /// `TIMESTAMP`.
+    Timestamp(SqlTimestamp),
+    /// `DATE`.
+    Date(SqlDate),
+    /// `ARRAY`: its elements.
+    Array(Vec<SqlValue>),
+    /// `STRUCT`: the values of its fields, in their order.
+    Struct(Vec<SqlValue>),
+    /// `MAP`: its entries, in the server's order. A key comes once, with the last value that the server sent for it.
+    Map(Vec<(SqlValue, SqlValue)>),
+}
+
+/// A point in time: the time since 1970, in seconds and nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SqlTimestamp {
+    /// Seconds since 1970, rounded down.
+    pub seconds: i64,
+    /// Nanoseconds beyond these, up to 999,999,999.
+    pub nanos: u32,
+}
+
+/// A day of the Gregorian calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SqlDate {
+    /// From 1 to 9999.
+    pub year: i32,
+    /// From 1 to 12.
+    pub month: u32,
+    /// From 1 to 31.
+    pub day: u32,
+}
+
+impl SqlValue {
+    /// The value that a message states for a column of this type.
+    ///
+    /// # Errors
+    /// How the two differ.
+    pub(crate) fn of_message(message: Value, of: &SqlType) -> Result<Self, String> {
+        let Some(kind) = message.kind else { return Ok(Self::Null) };
+        Ok(match (of, kind) {
+            (SqlType::Bytes | SqlType::Proto { .. }, Kind::BytesValue(value)) => Self::Bytes(value),
+            (SqlType::String, Kind::StringValue(value)) => Self::String(value),
+            (SqlType::Int64 | SqlType::Enum { .. }, Kind::IntValue(value)) => Self::Int64(value),
+            #[expect(clippy::cast_possible_truncation, reason = "the server widened it")]
+            (SqlType::Float32, Kind::FloatValue(value)) => Self::Float32(value as f32),
+            (SqlType::Float64, Kind::FloatValue(value)) => Self::Float64(value),
+            (SqlType::Bool, Kind::BoolValue(value)) => Self::Bool(value),
+            (SqlType::Timestamp, Kind::TimestampValue(value)) => {
+                Self::Timestamp(SqlTimestamp::of_message(value)?)
+            }
+            (SqlType::Date, Kind::DateValue(value)) => Self::Date(SqlDate::of_message(value)?),
+            (SqlType::Array(of), Kind::ArrayValue(array)) => {
+                let elements = array.values.into_iter().map(|element| Self::of_message(element, of));
+                Self::Array(elements.collect::<Result<_, _>>()?)
+            }
+            (SqlType::Struct(fields), Kind::ArrayValue(array)) => {
+                let (found, expected) = (array.values.len(), fields.len());
+                if found != expected {
+                    return Err(format!(
+                        "a struct has {found} values, and its type {of} has {expected} fields"
+                    ));
+                }
+                let values = array.values.into_iter().zip(fields);
+                Self::Struct(
+                    values.map(|(value, (_, of))| Self::of_message(value, of)).collect::<Result<_, _>>()?,
+                )
+            }
+            (SqlType::Map(key, value), Kind::ArrayValue(array)) => Self::map(array, key, value)?,
+            (of, kind) => return Err(format!("a value of the type {of} has the kind {}", name(&kind))),
+        })
+    }
+
+    fn map(entries: ArrayValue, key_type: &SqlType, value_type: &SqlType) -> Result<Self, String> {
+        let mut places = HashMap::new();
+        let mut map: Vec<(Self, Self)> = Vec::new();
+        for entry in entries.values {
+            let Some(Kind::ArrayValue(entry)) = entry.kind else {
+                return Err("an entry of a map is no array".to_owned());
+            };
+            let Ok([key, value]) = <[Value; 2]>::try_from(entry.values) else {
+                return Err("an entry of a map is no pair of a key and a value".to_owned());
+            };
+            let bytes = key.encode_to_vec();
+            let entry = (Self::of_message(key, key_type)?, Self::of_message(value, value_type)?);
+            match places.get(&bytes).and_then(|place: &usize| map.get_mut(*place)) {
+                Some(earlier) => *earlier = entry,
+                None => {
+                    places.insert(bytes, map.len());
+                    map.push(entry);
+                }
+            }
+        }
+        Ok(Self::Map(map))
+    }
+
+    /// The message for this value, without its type.
+    pub(crate) fn to_message(&self) -> Value {
+        let array = |values: Vec<Value>| Kind::ArrayValue(ArrayValue { values });
+        let kind = match self {
+            Self::Null => None,
+            Self::Bytes(value) => Some(Kind::BytesValue(value.clone())),
+            Self::String(value) => Some(Kind::StringValue(value.clone())),
+            Self::Int64(value) => Some(Kind::IntValue(*value)),
+            Self::Float32(value) => Some(Kind::FloatValue(f64::from(*value))),
+            Self::Float64(value) => Some(Kind::FloatValue(*value)),
+            Self::Bool(value) => Some(Kind::BoolValue(*value)),
+            Self::Timestamp(value) => Some(Kind::TimestampValue(value.to_message())),
+            Self::Date(value) => Some(Kind::DateValue(value.to_message())),
+            Self::Array(values) | Self::Struct(values) => {
+                Some(array(values.iter().map(Self::to_message).collect()))
+            }
+            Self::Map(entries) => {
+                let entry = |(key, value): &(Self, Self)| Value {
+                    r#type: None,
+                    kind: Some(array(vec![key.to_message(), value.to_message()])),
+                };
+                Some(array(entries.iter().map(entry).collect()))
+            }
+        };
+        Value { r#type: None, kind }
+    }
+
+    /// What it is, for errors.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Null => "NULL",
+            Self::Bytes(_) => "BYTES",
+            Self::String(_) => "STRING",
+            Self::Int64(_) => "INT64",
+            Self::Float32(_) => "FLOAT32",
+            Self::Float64(_) => "FLOAT64",
+            Self::Bool(_) => "BOOL",
+            Self::Timestamp(_) => "TIMESTAMP",
+            Self::Date(_) => "DATE",
+            Self::Array(_) => "ARRAY",
+            Self::Struct(_) => "STRUCT",
+            Self::Map(_) => "MAP",
+        }
+    }
+}
+
+/// The name of a kind in the protocol.
+fn name(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::RawValue(_) => "RAW_VALUE",
+        Kind::RawTimestampMicros(_) => "RAW_TIMESTAMP_MICROS",
+        Kind::BytesValue(_) => "BYTES_VALUE",
+        Kind::StringValue(_) => "STRING_VALUE",
+        Kind::IntValue(_) => "INT_VALUE",
+        Kind::BoolValue(_) => "BOOL_VALUE",
+        Kind::FloatValue(_) => "FLOAT_VALUE",
+        Kind::TimestampValue(_) => "TIMESTAMP_VALUE",
+        Kind::DateValue(_) => "DATE_VALUE",
+        Kind::ArrayValue(_) => "ARRAY_VALUE",
+    }
+}
+
+impl SqlTimestamp {
+    fn of_message(values::Timestamp { seconds, nanos }: values::Timestamp) -> Result<Self, String> {
+        match u32::try_from(nanos) {
+            Ok(nanos) if nanos < 1_000_000_000 => Ok(Self { seconds, nanos }),
+            _ => Err(format!("a timestamp has {nanos} ns, which is not a part of a second")),
+        }
+    }
+
+    fn to_message(self) -> values::Timestamp {
+        values::Timestamp { seconds: self.seconds, nanos: i32::try_from(self.nanos).unwrap_or(i32::MAX) }
+    }
+
+    /// This time as the system's; none if it is too far from 1970 for it.
+    #[must_use]
+    pub fn to_system_time(self) -> Option<SystemTime> {
+        let seconds = Duration::from_secs(self.seconds.unsigned_abs());
+        let whole = match self.seconds >= 0 {
+            true => UNIX_EPOCH.checked_add(seconds)?,
+            false => UNIX_EPOCH.checked_sub(seconds)?,
+        };
+        whole.checked_add(Duration::from_nanos(self.nanos.into()))
+    }
+}
+
+impl From<SystemTime> for SqlTimestamp {
+    fn from(time: SystemTime) -> Self {
+        let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => Self { seconds: seconds(since), nanos: since.subsec_nanos() },
+            Err(before) => {
+                let before = before.duration();
+                match before.subsec_nanos() {
+                    0 => Self { seconds: -seconds(before), nanos: 0 },
+                    nanos => Self { seconds: -seconds(before) - 1, nanos: 1_000_000_000 - nanos },
+                }
+            }
+        }
+    }
+}
+
+impl SqlDate {
+    fn of_message(values::Date { year, month, day }: values::Date) -> Result<Self, String> {
+        match (u32::try_from(month), u32::try_from(day)) {
+            (Ok(month @ 1..=12), Ok(day @ 1..=31)) => Ok(Self { year, month, day }),
+            _ => Err(format!("{year}-{month}-{day} is no date")),
+        }
+    }
+
+    fn to_message(self) -> values::Date {
+        let part = |part: u32| i32::try_from(part).unwrap_or(i32::MAX);
+        values::Date { year: self.year, month: part(self.month), day: part(self.day) }
+    }
+}
