@@ -19,6 +19,7 @@ mod contact;
 mod cookies;
 mod deadlines;
 mod expiry;
+mod frames;
 mod headers;
 mod hostile;
 mod merge;

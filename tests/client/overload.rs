@@ -146,7 +146,8 @@ async fn a_slow_answer_is_awaited() {
     let mock = Mock::new().by(|_| Answer::new().wait(15 * SECOND).and_rows(["k"]));
     let table = table(&mock, 2);
     assert!(table.read_row("k", None).await.unwrap().is_some());
-    assert_eq!((mock.requests().len(), mock.connections()), (1, 1));
+    // Both connections were opened, and none was replaced.
+    assert_eq!((mock.requests().len(), mock.connections()), (1, 2));
 }
 
 /// An increment that a server refuses by `GOAWAY` was not applied, so it is sent again, and at once.
@@ -440,4 +441,134 @@ async fn hedges_need_the_retry_budget() {
     join_all((0..200).map(|_| table.mutate_row("k", set()))).await;
     table.read_row("k", None).await.unwrap();
     assert_eq!(mock.requests_of(Rpc::ReadRows).len(), 1);
+}
+
+/// Slow servers are not dialed again and again by calls that give up early.
+#[tokio::test(start_paused = true)]
+async fn short_deadlines_replace_no_connection() {
+    let mock = Mock::new().by(|_| Answer::new().wait(60 * MILLISECOND).and_rows(["k"]));
+    let table = table(&mock, 4);
+    for _ in 0..200 {
+        let soon = (Instant::now() + 50 * MILLISECOND).into_std();
+        assert!(table.with_deadline(soon).read_row("k", None).await.unwrap_err().is_deadline_exceeded());
+    }
+    assert_eq!(mock.connections(), 4);
+}
+
+/// A connection that cannot be opened again takes no request from one that is open.
+#[tokio::test(start_paused = true)]
+async fn an_open_connection_comes_before_one_that_is_not() {
+    let mock = Mock::new()
+        .on(Rpc::ReadRows, Answer::rows(["k"]))
+        .on(Rpc::ReadRows, Answer::rows(["k"]))
+        .on(Rpc::ReadRows, Answer::new().drop_connection())
+        .by(|_| Answer::rows(["k"]));
+    let table = table(&mock, 2);
+    for _ in 0..2 {
+        assert!(table.read_row("k", None).await.unwrap().is_some());
+        sleep(SECOND).await;
+    }
+    mock.set_door(keyderive_scripted::Door::Stuck);
+    let begun = Instant::now();
+    for _ in 0..20 {
+        assert!(table.read_row("k", None).await.unwrap().is_some());
+    }
+    assert!(begun.elapsed() < SECOND, "{:?}", begun.elapsed());
+    // It is opened in the background.
+    mock.set_door(keyderive_scripted::Door::Open);
+    sleep(20 * SECOND).await;
+    assert!(table.read_row("k", None).await.unwrap().is_some());
+    sleep(SECOND).await;
+    assert_eq!(mock.connections(), 3);
+}
+
+/// A connection that answered the ping of a slow request, and then dies, is noticed all the same.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_dies_after_its_first_pong_is_replaced() {
+    let mock = Mock::new()
+        .on(Rpc::MutateRow, Answer::written())
+        .on(Rpc::MutateRow, Answer::new().wait(40 * SECOND).send(&data::MutateRowResponse {}))
+        .by(|_| Answer::rows(["k"]));
+    let table = table(&mock, 1);
+    table.mutate_row("k", set()).await.unwrap();
+    let _slow = write(&table, 1);
+    sleep(3 * SECOND).await;
+    mock.freeze_oldest();
+    let begun = Instant::now();
+    assert!(table.read_row("k", None).await.unwrap().is_some());
+    assert!(begun.elapsed() < 8 * SECOND, "{:?}", begun.elapsed());
+}
+
+/// A scan moves to another connection too, after the rows that it has.
+#[tokio::test(start_paused = true)]
+async fn a_scan_whose_connection_stalls_resumes_on_another() {
+    let mock =
+        Mock::new().on(Rpc::ReadRows, Answer::rows(["a"]).freeze()).on(Rpc::ReadRows, Answer::rows(["b"]));
+    let begun = Instant::now();
+    assert_eq!(all(&table(&mock, 1)).await.unwrap().len(), 2);
+    assert!(begun.elapsed() < 3 * SECOND, "{:?}", begun.elapsed());
+}
+
+/// A server that refuses every stream sees each call twice at most, and few more retries.
+#[tokio::test(start_paused = true)]
+async fn refusals_take_tokens_too() {
+    let mock = Mock::new().by(|_| Answer::new().reset(h2::Reason::REFUSED_STREAM));
+    let table = table(&mock, 1);
+    for _ in 0..1000 {
+        table.read_row("k", None).await.unwrap_err();
+    }
+    assert!(mock.requests().len() <= 2 * 1000 + 60, "{}", mock.requests().len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bound_of_zero_lets_calls_through_once_a_connection_is_open() {
+    let mock = Mock::new().by(|_| Answer::rows(["k"]));
+    let table = table(&mock, 1).with(|settings| settings.max_waiting = 0);
+    assert!(table.read_row("k", None).await.unwrap_err().is_overloaded());
+    sleep(SECOND).await;
+    assert!(table.read_row("k", None).await.unwrap().is_some());
+}
+
+/// Also while rows are at hand that have been received.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_ends_a_scan_between_rows() {
+    let mock = Mock::new().by(|_| Answer::rows((0..100).map(|row| format!("{row:03}"))));
+    let soon = (Instant::now() + 100 * MILLISECOND).into_std();
+    let mut rows = table(&mock, 1).with_deadline(soon).read_rows(ReadRows::all());
+    let mut read = 0;
+    let error = loop {
+        match rows.try_next().await {
+            Ok(row) => assert!(row.is_some(), "the scan ended after {read} rows"),
+            Err(error) => break error,
+        }
+        read += 1;
+        sleep(10 * MILLISECOND).await;
+    };
+    assert!(error.is_deadline_exceeded() && (9..12).contains(&read), "{read}: {error}");
+}
+
+/// The server is told the time that is left when the request is sent, not when it began to wait.
+#[tokio::test(start_paused = true)]
+async fn the_server_is_told_the_time_that_is_left() {
+    let gate = Gate::new();
+    let mock = gated(&gate);
+    let table = table(&mock, 1);
+    let held = write(&table, 100);
+    sleep(SECOND).await;
+    let hasty = table.with_deadline((Instant::now() + 500 * MILLISECOND).into_std());
+    let waits = write(&hasty, 1);
+    sleep(400 * MILLISECOND).await;
+    gate.open();
+    for written in held.into_iter().chain(waits) {
+        written.await.unwrap().unwrap();
+    }
+    assert_eq!(mock.requests()[100].header("grpc-timeout"), Some("100000u"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_hedged_over_its_own_connection() {
+    let mock = Mock::new().by(|_| Answer::new().wait(SECOND).and_rows(["k"]));
+    let table = table(&mock, 1).with(|settings| settings.hedging = Hedging::After(20 * MILLISECOND));
+    table.read_row("k", None).await.unwrap();
+    assert_eq!(mock.requests().len(), 1);
 }

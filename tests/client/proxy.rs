@@ -244,7 +244,7 @@ async fn entries_that_fail_are_reported_and_others_are_not() {
     let mock = Mock::new().on(Rpc::MutateRows, answer);
     let mut proxy = proxy(&mock).await;
     let result = proxy.bulk_mutate_rows(mutate_rows(&["a", "b", "c", "d"])).await.unwrap().into_inner();
-    has_code(result.status, Code::Ok);
+    has_code(result.status, Code::PermissionDenied);
     let entries: Vec<_> =
         result.entries.into_iter().map(|entry| (entry.index, entry.status.unwrap().code)).collect();
     assert_eq!(entries, [(1, Code::PermissionDenied.into()), (2, Code::NotFound.into())]);

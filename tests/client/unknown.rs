@@ -4,6 +4,7 @@ use h2::Reason;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::{Mutation, ReadModifyWrite};
 use keyderive::{Error, Row, RowKey, put_both};
+use keyderive_proto::data;
 use keyderive_scripted::{Answer, Door, Failure, Mock, Rpc};
 use tonic::Code;
 
@@ -277,4 +278,26 @@ async fn a_failed_scan_has_no_unknown_outcome() {
     let table = once(&mock);
     let (_, error) = crate::support::keys_and_error(table.read_rows(ReadRows::all())).await;
     assert!(!error.is_outcome_unknown(), "{error}");
+}
+
+/// A stream that is "refused" after the answer has begun was not: the server has taken the request.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_after_the_answer_is_none() {
+    let answer = || Answer::new().send(&data::ReadModifyWriteRowResponse::default());
+    for answer in [answer().reset(Reason::REFUSED_STREAM), answer().go_away_now(Reason::NO_ERROR)] {
+        let mock = Mock::new().by(move |_| answer.clone());
+        let increment = vec![ReadModifyWrite::increment("f", "q", 1)];
+        let error = table(&mock).read_modify_write_row("k", increment).await.unwrap_err();
+        assert!(error.is_outcome_unknown(), "{error}");
+        assert_eq!(mock.requests().len(), 1);
+    }
+}
+
+/// A success in the head of an answer that goes on says nothing: the trailers do.
+#[tokio::test(start_paused = true)]
+async fn a_success_before_the_answer_is_none() {
+    let mock = Mock::new()
+        .on(Rpc::ReadRows, Answer::new().header("grpc-status", "0").fail(Code::Unavailable))
+        .on(Rpc::ReadRows, Answer::rows(["k"]).header("grpc-status", "0"));
+    assert!(table(&mock).read_row("k", None).await.unwrap().is_some());
 }

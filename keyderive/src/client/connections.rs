@@ -23,7 +23,7 @@ use tonic::Status;
 use tonic::body::Body;
 
 pub(super) use dial::{Connector, Dial, Dialer, check_emulator};
-pub(super) use http2::{ConnectError, RuntimeEnded};
+pub(super) use http2::{ConnectError, RuntimeEnded, StreamPermit};
 use http2::{Health, Http2, Pulse};
 pub(super) use runtime::check_timers;
 pub(super) use upkeep::{REFRESH_AFTER, Upkeep, UpkeepTask, prime};
@@ -90,6 +90,9 @@ impl LazyPool {
             .get_or_init(|| Arc::new(Pool::dialed(self.dialer.small_windows(), PoolSize::fixed(self.count))))
     }
 }
+
+/// How much a connection is to be avoided: whether its server lives, whether a request would wait, how many are in flight.
+type Busy = (Pulse, bool, usize);
 
 /// A connection of a pool.
 #[derive(Debug)]
@@ -159,29 +162,31 @@ impl Pool {
         }
     }
 
-    /// Takes the least busy connection whose server lives. If there are several, not the one with the number `avoided`,
-    /// on which the last attempt failed.
+    /// Takes the least busy connection whose server lives, and one that is open rather than one that is not. If there are several,
+    /// not the one with the number `avoided`, on which the last attempt failed.
     ///
     /// # Errors
     /// How many requests wait, if those are `max_waiting` and this one would wait too.
     pub(super) fn lease(&self, avoided: Option<usize>, max_waiting: usize) -> Result<Lease, usize> {
-        let mut has_stalled = false;
+        let (mut has_stalled, mut has_closed) = (false, false);
         let least_busy = {
             let connections = self.connections.read().unwrap_or_else(PoisonError::into_inner);
             let count = connections.len();
             let first = self.next.fetch_add(1, Ordering::Relaxed);
             let in_turn = (0..count).filter_map(|offset| connections.get(first.wrapping_add(offset) % count));
-            let mut least_busy: Option<((Pulse, usize), &Arc<Connection>)> = None;
+            let mut least_busy: Option<(Busy, &Arc<Connection>)> = None;
             for connection in in_turn {
-                let pulse = connection.health.pulse();
+                let health = &connection.health;
+                let pulse = health.pulse();
                 has_stalled |= pulse == Pulse::Stalled;
-                let busy = (pulse, connection.health.in_flight());
+                has_closed |= health.is_closed();
+                let busy = (pulse, health.would_wait(), health.in_flight());
                 let is_avoided = count > 1 && Some(connection.number) == avoided;
                 if !is_avoided && least_busy.is_none_or(|(least, _)| busy < least) {
                     least_busy = Some((busy, connection));
                 }
             }
-            let Some(((_, in_flight), connection)) = least_busy else { return Err(0) };
+            let Some(((_, _, in_flight), connection)) = least_busy else { return Err(0) };
             if in_flight >= BUSY && count < self.size.max {
                 self.too_busy.notify_one();
             }
@@ -190,6 +195,9 @@ impl Pool {
         if has_stalled {
             self.replace_stalled();
         }
+        if has_closed {
+            self.open_closed();
+        }
         if least_busy.health.would_wait() {
             let waiting = self.load().waiting;
             if waiting >= max_waiting {
@@ -197,6 +205,16 @@ impl Pool {
             }
         }
         Ok(Lease::new(least_busy))
+    }
+
+    /// Begins to open the connections that are not open, so that no request has to wait for them.
+    #[cold]
+    fn open_closed(&self) {
+        for connection in self.connections() {
+            if let (true, Transport::Http2(http2)) = (connection.health.is_closed(), &connection.transport) {
+                http2.begin();
+            }
+        }
     }
 
     /// Replaces the connections that have stalled. The old ones close when their last requests have ended.
@@ -247,6 +265,10 @@ impl Pool {
 
     /// Records that an attempt timed out without an answer, and replaces the connection if that happens too often.
     pub(super) fn timed_out(&self, lease: &Lease) {
+        // One that is being opened, or waits for its server, has a timeout of its own.
+        if lease.0.health.is_closed() {
+            return;
+        }
         let silent = lease.0.silent.fetch_add(1, Ordering::Relaxed) + 1;
         let Some(dialer) = self.dialer.as_ref().filter(|_| silent == SILENT_ATTEMPTS) else { return };
         self.replace(lease.0.number, dialer.dial());
@@ -312,7 +334,7 @@ impl Connection {
 
 impl Lease {
     fn new(connection: Arc<Connection>) -> Self {
-        let in_flight = connection.health.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
+        let in_flight = connection.health.enter();
         if in_flight > connection.peak.load(Ordering::Relaxed) {
             connection.peak.fetch_max(in_flight, Ordering::Relaxed);
         }
@@ -349,18 +371,22 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// Sends a request and waits for the head of its answer. Dropping the future cancels the request.
+    /// Sends a request and waits for the head of its answer. The server is told the time until the deadline. Dropping the future
+    /// cancels the request.
     pub(super) async fn send(
         &self,
         path: PathAndQuery,
         headers: HeaderMap,
         request: Request,
+        deadline: Instant,
     ) -> Result<Answer, Status> {
         request.check()?;
         match self {
-            Self::Http2(http2) => http2.send(path, headers, request).await,
+            Self::Http2(http2) => http2.send(path, headers, request, deadline).await,
             #[cfg(feature = "embedded")]
             Self::InProcess(servers) => {
+                let mut headers = headers;
+                super::grpc::set_timeout(&mut headers, deadline.saturating_duration_since(Instant::now()));
                 let mut http = http::Request::new(Body::new(request));
                 (*http.method_mut(), *http.uri_mut()) = (http::Method::POST, path.into());
                 *http.headers_mut() = headers;

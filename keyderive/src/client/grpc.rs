@@ -17,6 +17,8 @@ use prost::Message;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
+use super::connections::StreamPermit;
+
 /// The prefix of a message: a byte for the compression, four for the length.
 const PREFIX: usize = 5;
 
@@ -137,7 +139,10 @@ pub(super) struct Answer {
 
 /// The messages and trailers of an answer.
 pub(super) enum AnswerBody {
-    Http2(h2::RecvStream),
+    Http2 {
+        stream: h2::RecvStream,
+        _permit: StreamPermit,
+    },
     #[cfg(feature = "embedded")]
     InProcess(tonic::body::Body),
 }
@@ -148,10 +153,11 @@ impl Answer {
     pub(super) fn new(http: http::Response<AnswerBody>) -> Result<Self, Status> {
         let (head, body) = http.into_parts();
         match Status::from_header_map(&head.headers) {
-            Some(status) if status.code() == Code::Ok => Ok(Self::with_body(head.headers, None)),
-            Some(status) => Err(status),
-            None if head.status != StatusCode::OK => Err(of_http(head.status)),
-            None => Ok(Self::with_body(head.headers, Some(body))),
+            Some(status) if status.code() != Code::Ok => Err(status),
+            // A success with more to come is none yet: the trailers say how it ends.
+            Some(_) if body.is_end_stream() => Ok(Self::with_body(head.headers, None)),
+            _ if head.status != StatusCode::OK => Err(of_http(head.status)),
+            _ => Ok(Self::with_body(head.headers, Some(body))),
         }
     }
 
@@ -270,23 +276,44 @@ impl http_body::Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         match self.get_mut() {
-            Self::Http2(stream) => match ready!(stream.poll_data(cx)) {
+            Self::Http2 { stream, .. } => match ready!(stream.poll_data(cx)) {
                 Some(Ok(data)) => {
                     // Fails only for a stream that has ended, whose window no longer counts.
                     let _ = stream.flow_control().release_capacity(data.len());
                     Poll::Ready(Some(Ok(Frame::data(data))))
                 }
-                Some(Err(error)) => Poll::Ready(Some(Err(error.into()))),
+                Some(Err(error)) => Poll::Ready(Some(Err(Broken(error).into()))),
                 None => match ready!(stream.poll_trailers(cx)) {
                     Ok(trailers) => Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers)))),
-                    Err(error) => Poll::Ready(Some(Err(error.into()))),
+                    Err(error) => Poll::Ready(Some(Err(Broken(error).into()))),
                 },
             },
             #[cfg(feature = "embedded")]
             Self::InProcess(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
         }
     }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Http2 { stream, .. } => stream.is_end_stream(),
+            #[cfg(feature = "embedded")]
+            Self::InProcess(body) => body.is_end_stream(),
+        }
+    }
 }
+
+/// An answer broke off after its head. Whatever the server says by it, it has taken the request, so the error of h2 is not the
+/// source: that would count as a refusal where it names one.
+#[derive(Debug)]
+struct Broken(h2::Error);
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl StdError for Broken {}
 
 /// The length of the message whose prefix these bytes begin with; none if they have no whole prefix.
 fn message_len(bytes: &[u8]) -> Result<Option<usize>, Status> {

@@ -497,6 +497,10 @@ impl Client {
         }
     }
 
+    fn is_past_deadline(&self) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+
     /// This time, or the client's deadline if that is earlier.
     fn at_deadline_or(&self, at: Instant) -> Instant {
         self.deadline.map_or(at, |deadline| deadline.min(at))

@@ -463,7 +463,8 @@ impl Execution {
         let answer = match attempts.headers(&attempt).await {
             Ok(headers) => {
                 let path = attempts.operation().path();
-                let send = attempt.lease().transport().send(path, headers, Request::new(&message));
+                let send =
+                    attempt.lease().transport().send(path, headers, Request::new(&message), attempt.deadline);
                 attempt.head_within(attempts.idle_timeout(), send).await
             }
             Err(failure) => Err(failure),

@@ -17,7 +17,7 @@ use super::budget::RetryBudget;
 use super::connections::{self, Lease, Pool};
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::{Failure, NO_COMPLETE_ANSWER};
-use super::grpc::{self, Answer, Request};
+use super::grpc::{Answer, Request};
 use super::observe::{self, Watch};
 use super::operation::{self, Idempotency, Operation};
 use super::settings::{CallSettings, Hedging};
@@ -32,10 +32,10 @@ pub(super) const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 const WARN_AFTER: Duration = Duration::from_secs(5);
 
 /// How often a request that has no answer looks whether its connection has stalled.
-const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// After so many failures in a row a request waits before it takes another connection, even if only connections failed.
-const MAX_MOVES: u32 = 3;
+/// An attempt that timed out after less than this does not count as silence of its connection.
+const SILENT_FOR: Duration = Duration::from_secs(1);
 
 /// Sends `request` until an attempt succeeds, or the operation fails for good.
 ///
@@ -237,8 +237,6 @@ impl Attempts {
     /// When there is no access token. The attempt has then failed.
     pub(super) async fn headers(&self, attempt: &Attempt) -> Result<HeaderMap, Failure> {
         let mut headers = self.operation.headers(attempt.number);
-        // The server stops at the same deadline.
-        grpc::set_timeout(&mut headers, attempt.timeout);
         if let Some(cookies) = &self.cookies {
             operation::insert_all(&mut headers, &cookies.kept);
         }
@@ -264,7 +262,8 @@ impl Attempts {
         let headers = self.headers(attempt).await?;
         let answer = async {
             let path = self.operation.path();
-            let answer = attempt.lease.transport().send(path, headers, request.clone()).await?;
+            let transport = attempt.lease.transport();
+            let answer = transport.send(path, headers, request.clone(), attempt.deadline).await?;
             self.note_server(answer.headers());
             read(answer).await
         };
@@ -311,11 +310,12 @@ impl Attempts {
             return answer;
         }
         let may_hedge = !self.client.settings().retry_budget || retry_budget.is_open();
-        let lease = match may_hedge && hedge_budget.take() {
-            true => self.pool.lease(Some(attempt.lease.number()), 0).ok(),
+        let own = attempt.lease.number();
+        let lease = match may_hedge {
+            true => self.pool.lease(Some(own), 0).ok().filter(|lease| lease.number() != own),
             false => None,
         };
-        let Some(lease) = lease else {
+        let Some(lease) = lease.filter(|_| hedge_budget.take()) else {
             let answer = first.await;
             p95.record(begun.elapsed());
             return answer;
@@ -470,7 +470,7 @@ impl Attempts {
         self.note(&failure.headers);
         if failure.answered {
             self.answered(attempt);
-        } else if failure.timed_out && !failure.unsent {
+        } else if failure.timed_out && !failure.unsent && attempt.timeout >= SILENT_FOR {
             self.pool.timed_out(&attempt.lease);
         }
         self.failed = self.failed.saturating_add(1);
@@ -482,7 +482,8 @@ impl Attempts {
         if self.failed >= self.settings.max_attempts {
             return Err(Some(RetryLimit::Attempts));
         }
-        if failure.is_of_connection() && self.failed <= MAX_MOVES && !self.left().is_zero() {
+        // The first move costs nothing: the server did no work. More of them are load, and take their turn.
+        if failure.is_of_connection() && self.failed == 1 && !self.left().is_zero() {
             return Ok(Duration::ZERO);
         }
         if let Some(budget) = self.budget()

@@ -57,12 +57,12 @@
 //! | what happens | what the client does |
 //! |---|---|
 //! | a connection breaks | the client repeats the requests that may be repeated, after the backoff, on another connection; the others fail |
-//! | the server closes a connection in order (`GOAWAY`) | requests that it has accepted finish; those that it refuses are sent again at once, increments and conditional writes too |
+//! | the server closes a connection in order (`GOAWAY`) | requests that it has accepted finish; those that it refuses are sent again, the first time at once, increments and conditional writes too |
 //! | the server sends nothing for 250 ms while requests are in flight | the client pings it, and prefers other connections until something comes |
-//! | a second after the ping there is no answer | the connection has stalled: a new one takes its place, and requests that may be repeated move to another at once, 1.25 to 1.75 s after the silence began |
+//! | a second after the ping there is no answer | the connection has stalled: a new one takes its place, and requests that may be repeated move to another at once, 1.25 to 2 s after the silence began; up to 7 s if the server answered a ping earlier in the same silence, as a slow one does |
 //! | 10 s after the ping there is no answer | the connection is closed, and the requests still on it fail |
 //!
-//! When all connections are busy, requests wait, at most
+//! Requests take open connections first; others are opened in the background. When all connections are busy, requests wait, at most
 //! [`max_waiting`](crate::client::Settings::max_waiting) of them: 1,000 with
 //! [`serving`](crate::client::Settings::serving). A further one fails at once with
 //! [`is_overloaded`](crate::Error::is_overloaded), and was not sent.

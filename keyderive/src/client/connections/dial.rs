@@ -102,7 +102,11 @@ impl Dialer {
                     (authority.clone(), name.clone(), TlsConnector::from(Arc::clone(&config)));
                 Box::pin(async move {
                     let tcp = tcp(Scheme::HTTPS, authority).await?;
-                    Ok(Box::new(tls.connect(name, tcp).await?) as Box<dyn Io>)
+                    let stream = tls.connect(name, tcp).await?;
+                    match stream.get_ref().1.alpn_protocol() {
+                        Some(b"h2") => Ok(Box::new(stream) as Box<dyn Io>),
+                        _ => Err("the server does not speak HTTP/2".into()),
+                    }
                 })
             })
         };

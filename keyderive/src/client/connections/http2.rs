@@ -21,11 +21,12 @@ use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use http::{HeaderMap, Method, Version};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tonic::Status;
 
 use super::BoxFuture;
-use crate::client::grpc::{Answer, AnswerBody, Request};
+use crate::client::grpc::{self, Answer, AnswerBody, Request};
 
 /// The most that HTTP/2 allows. h2 counts unread small frames against a budget of half this window, and closes the
 /// connection when that is used up; streams of tiny rows exhaust the default in moments.
@@ -50,6 +51,18 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A connection counts as stalled when such a ping has no answer for so long.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
+
+/// After so long, a silence whose ping was answered is pinged again if requests have been sent since.
+const SECOND_PING_AFTER: Duration = Duration::from_secs(5);
+
+/// How long a connection that no request waits for is left alone after it could not be made.
+const REDIAL_AFTER: Duration = Duration::from_secs(1);
+
+/// How many connections that end an attempt waits for, one after the other.
+const MAX_CONNECTIONS: u32 = 3;
+
+/// How many streams that were reset h2 remembers, for a second each. It answers what comes for others with a reset.
+const MAX_RESET_STREAMS: usize = 1_000;
 
 /// A stream of bytes: a socket, with or without TLS, or a pipe.
 pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -82,10 +95,22 @@ pub(crate) struct Http2 {
 enum State {
     Unconnected,
     Connecting(Connecting),
-    Connected(SendRequest<Bytes>),
+    Connected(Sender),
 }
 
-type Connecting = Shared<BoxFuture<Result<SendRequest<Bytes>, ConnectError>>>;
+type Connecting = Shared<BoxFuture<Result<Sender, ConnectError>>>;
+
+/// Sends requests on one connection.
+#[derive(Clone)]
+struct Sender {
+    requests: SendRequest<Bytes>,
+    /// The streams that the server allows. A request waits here for its own: in h2's queue, a request that is dropped would still be
+    /// sent, and cancelled at once.
+    streams: Arc<Semaphore>,
+}
+
+/// The stream of a request, until dropped.
+pub(in crate::client) type StreamPermit = OwnedSemaphorePermit;
 
 impl Http2 {
     pub(super) fn new(endpoint: Endpoint) -> Self {
@@ -104,21 +129,37 @@ impl Http2 {
     pub(super) async fn send(
         &self,
         path: PathAndQuery,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         request: Request,
+        deadline: Instant,
     ) -> Result<Answer, Status> {
-        let mut sender = self.sender().await.map_err(|error| Status::from_error(Box::new(error)))?;
-        let (response, mut stream) = sender
-            .send_request(self.head(path, headers)?, false)
-            .map_err(|error| Status::from_error(Box::new(ConnectError(Arc::new(error)))))?;
-        drop(sender);
+        let (mut requests, permit) =
+            self.permitted().await.map_err(|error| Status::from_error(Box::new(error)))?;
+        grpc::set_timeout(&mut headers, deadline.saturating_duration_since(Instant::now()));
+        let (response, mut stream) =
+            requests.send_request(self.head(path, headers)?, false).map_err(unsent)?;
+        drop(requests);
         let (frame, tail) = request.into_frames();
-        stream.send_data(frame, tail.is_none()).map_err(of_h2)?;
+        // The connection may take no more since a moment ago. A server does nothing for a request without an end.
+        stream.send_data(frame, tail.is_none()).map_err(unsent)?;
         if let Some(tail) = tail {
-            stream.send_data(tail, true).map_err(of_h2)?;
+            stream.send_data(tail, true).map_err(unsent)?;
         }
-        let response = response.await.map_err(of_h2)?;
-        Answer::new(response.map(AnswerBody::Http2))
+        let response = response.await.map_err(|error| Status::from_error(Box::new(error)))?;
+        Answer::new(response.map(|stream| AnswerBody::Http2 { stream, _permit: permit }))
+    }
+
+    /// A sender on the open connection, once the server allows another stream.
+    async fn permitted(&self) -> Result<(SendRequest<Bytes>, StreamPermit), ConnectError> {
+        for _ in 0..MAX_CONNECTIONS {
+            let sender = self.sender().await?;
+            // Fails when the connection has ended.
+            let Ok(permit) = sender.streams.acquire_owned().await else { continue };
+            if let Some(requests) = usable(&sender.requests) {
+                return Ok((requests, permit));
+            }
+        }
+        Err(ConnectError(Arc::new(Ended)))
     }
 
     fn head(&self, path: PathAndQuery, headers: HeaderMap) -> Result<http::Request<()>, Status> {
@@ -141,19 +182,32 @@ impl Http2 {
         self.sender().await.map(drop)
     }
 
+    /// Begins to connect, if the connection is not open, has not been begun, and did not fail within the last second.
+    #[cold]
+    pub(super) fn begin(&self) {
+        let state = &mut *self.state();
+        let is_open = match state {
+            State::Connected(sender) => usable(&sender.requests).is_some(),
+            State::Connecting(connecting) => !has_failed(connecting),
+            State::Unconnected => false,
+        };
+        if !is_open && self.health.may_dial() {
+            *state = State::Connecting(self.connect());
+        }
+    }
+
     /// A sender on the open connection, which may have to be made first. Those that wait for it share the attempt.
-    async fn sender(&self) -> Result<SendRequest<Bytes>, ConnectError> {
+    async fn sender(&self) -> Result<Sender, ConnectError> {
         loop {
             let connecting = {
                 let state = &mut *self.state();
-                if let State::Connected(sender) = state
-                    && let Some(sender) = usable(sender)
-                {
-                    return Ok(sender);
-                }
                 match state {
-                    State::Connecting(connecting) => connecting.clone(),
-                    State::Connected(_) | State::Unconnected => {
+                    State::Connected(sender) if usable(&sender.requests).is_some() => {
+                        return Ok(sender.clone());
+                    }
+                    // An old failure says nothing of the server now.
+                    State::Connecting(connecting) if !has_failed(connecting) => connecting.clone(),
+                    _ => {
                         let connecting = self.connect();
                         *state = State::Connecting(connecting.clone());
                         connecting
@@ -170,8 +224,9 @@ impl Http2 {
                     };
                 }
             }
+            let sender = connected?;
             // The connection may have ended while nobody waited for it.
-            if let Some(sender) = usable(&connected?) {
+            if usable(&sender.requests).is_some() {
                 return Ok(sender);
             }
         }
@@ -204,12 +259,19 @@ fn usable(sender: &SendRequest<Bytes>) -> Option<SendRequest<Bytes>> {
     matches!(is_ready, Poll::Ready(Ok(()))).then_some(sender)
 }
 
-fn of_h2(error: h2::Error) -> Status {
-    Status::from_error(Box::new(error))
+/// Whether the attempt has ended without a connection.
+fn has_failed(connecting: &Connecting) -> bool {
+    // Nobody may have asked before, so look at the task itself.
+    connecting.clone().now_or_never().is_some_and(|connected| connected.is_err())
+}
+
+/// The status of a request that was not sent, or not to its end.
+fn unsent(error: h2::Error) -> Status {
+    Status::from_error(Box::new(ConnectError(Arc::new(error))))
 }
 
 /// Opens a connection, and starts the task that drives it.
-async fn open(endpoint: Endpoint, vitals: Vitals) -> Result<SendRequest<Bytes>, ConnectError> {
+async fn open(endpoint: Endpoint, mut vitals: Vitals) -> Result<Sender, ConnectError> {
     let opening = async {
         let io = (endpoint.open)().await.map_err(|error| ConnectError(error.into()))?;
         let io = Watched { io, reads: Arc::clone(&vitals.reads) };
@@ -219,18 +281,23 @@ async fn open(endpoint: Endpoint, vitals: Vitals) -> Result<SendRequest<Bytes>, 
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_send_buffer_size(MAX_SEND_BUFFER)
             .initial_max_send_streams(FIRST_STREAMS)
+            // Calls that are dropped reset their streams, and answers to them may still come.
+            .max_concurrent_reset_streams(MAX_RESET_STREAMS)
+            .max_local_error_reset_streams(None)
             .enable_push(false);
         http2.handshake(io).await.map_err(|error| ConnectError(Arc::new(error)))
     };
     let opened = timeout(CONNECT_TIMEOUT, opening).await;
-    let (sender, connection) = opened.unwrap_or_else(|_| Err(ConnectError(Arc::new(ConnectTimeout))))?;
-    vitals.set_streams(sender.current_max_send_streams());
+    let opened = opened.unwrap_or_else(|_| Err(ConnectError(Arc::new(ConnectTimeout))));
+    let (requests, connection) = opened.inspect_err(|_| vitals.health.dial_failed())?;
+    vitals.set_streams(requests.current_max_send_streams());
+    let streams = Arc::clone(&vitals.permits);
     tokio::spawn(drive(connection, vitals));
-    Ok(sender)
+    Ok(Sender { requests, streams })
 }
 
 /// Runs a connection until it ends, or answers no ping. Its requests fail then.
-async fn drive(mut connection: Connection<Watched, Bytes>, vitals: Vitals) {
+async fn drive(mut connection: Connection<Watched, Bytes>, mut vitals: Vitals) {
     let mut pings = connection.ping_pong().map(|pings| Pings::new(pings, vitals.clone()));
     poll_fn(|cx| {
         if let Poll::Ready(ended) = Pin::new(&mut connection).poll(cx) {
@@ -246,7 +313,8 @@ async fn drive(mut connection: Connection<Watched, Bytes>, vitals: Vitals) {
         }
     })
     .await;
-    vitals.set_streams(0);
+    vitals.permits.close();
+    vitals.show_streams(0);
     vitals.set_pulse(Pulse::Lively);
 }
 
@@ -260,6 +328,10 @@ pub(super) struct Health {
     pulse: AtomicU8,
     /// Which connection, of those one after the other, the last two fields are about.
     generation: AtomicU64,
+    /// How many requests there have been.
+    requests: AtomicU64,
+    /// When an attempt to connect failed last.
+    failed_at: Mutex<Option<Instant>>,
 }
 
 /// Whether a server lives, as far as its connection shows.
@@ -276,6 +348,27 @@ impl Health {
     /// Of a server in this process, which is never busy.
     pub(super) fn in_process() -> Self {
         Self { streams: AtomicUsize::new(usize::MAX), ..Self::default() }
+    }
+
+    /// Records that a request is in flight; returns how many are.
+    pub(super) fn enter(&self) -> usize {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.in_flight.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Whether the connection is not open.
+    pub(super) fn is_closed(&self) -> bool {
+        self.streams.load(Ordering::Relaxed) == 0
+    }
+
+    fn dial_failed(&self) {
+        *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether a connection that no request waits for may be dialed.
+    fn may_dial(&self) -> bool {
+        let failed_at = *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        failed_at.is_none_or(|failed_at| failed_at.elapsed() >= REDIAL_AFTER)
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -309,14 +402,20 @@ struct Vitals {
     generation: u64,
     /// How often bytes were received.
     reads: Arc<AtomicU64>,
+    /// The streams that the server allows and no request has.
+    permits: Arc<Semaphore>,
+    /// How many permits there are, with those that requests have.
+    streams: usize,
 }
 
 impl Vitals {
     /// Of a connection that is opened now, and takes the place of the one before.
     fn begin(health: &Arc<Health>) -> Self {
         let generation = health.generation.fetch_add(1, Ordering::Relaxed) + 1;
-        let vitals = Self { health: Arc::clone(health), generation, reads: Arc::default() };
-        vitals.set_streams(0);
+        let permits = Arc::new(Semaphore::new(0));
+        let vitals =
+            Self { health: Arc::clone(health), generation, reads: Arc::default(), permits, streams: 0 };
+        vitals.show_streams(0);
         vitals.set_pulse(Pulse::Lively);
         vitals
     }
@@ -325,7 +424,21 @@ impl Vitals {
         self.health.generation.load(Ordering::Relaxed) == self.generation
     }
 
-    fn set_streams(&self, streams: usize) {
+    /// Allows so many streams. If more are in use, the permits go as these end.
+    fn set_streams(&mut self, streams: usize) {
+        let streams = streams.min(Semaphore::MAX_PERMITS);
+        match streams.checked_sub(self.streams) {
+            Some(0) => return,
+            Some(more) => {
+                self.permits.add_permits(more);
+                self.streams = streams;
+            }
+            None => self.streams -= self.permits.forget_permits(self.streams - streams),
+        }
+        self.show_streams(streams);
+    }
+
+    fn show_streams(&self, streams: usize) {
         if self.is_current() {
             self.health.streams.store(streams, Ordering::Relaxed);
         }
@@ -348,8 +461,8 @@ impl Vitals {
 
 /// Pings the server: now and then, and when requests wait and nothing comes.
 ///
-/// A silence is pinged once, until the server has sent something else than the answer: servers close a connection that
-/// pings often while they send nothing.
+/// A silence is pinged twice at most, until the server has sent something else than the answers: servers close a connection that
+/// pings often while they send nothing. gRPC's own allow two pings.
 struct Pings {
     pings: h2::PingPong,
     vitals: Vitals,
@@ -364,8 +477,10 @@ struct Pings {
     pinged: Option<Instant>,
     /// When the last ping was sent, or the connection opened.
     last_ping: Instant,
-    /// Whether this silence was pinged.
-    is_pinged: bool,
+    /// How often this silence was pinged.
+    pings_sent: u32,
+    /// How many requests there were at the last ping.
+    requests: u64,
 }
 
 impl Pings {
@@ -380,7 +495,8 @@ impl Pings {
             silent_since: now,
             pinged: None,
             last_ping: now,
-            is_pinged: false,
+            pings_sent: 0,
+            requests: 0,
         }
     }
 
@@ -417,7 +533,7 @@ impl Pings {
     fn look(&mut self, now: Instant) -> bool {
         let reads = self.vitals.reads();
         if reads != self.reads {
-            (self.reads, self.silent_since, self.is_pinged) = (reads, now, false);
+            (self.reads, self.silent_since, self.pings_sent) = (reads, now, 0);
             self.vitals.set_pulse(Pulse::Lively);
             return false;
         }
@@ -429,11 +545,19 @@ impl Pings {
             }
             return unanswered >= KEEP_ALIVE_TIMEOUT;
         }
-        let is_quiet = self.is_looking && !self.is_pinged;
+        let requests = self.vitals.health.requests.load(Ordering::Relaxed);
+        let is_due = match self.pings_sent {
+            0 => true,
+            // The server lived then, but requests have been sent since.
+            1 => requests != self.requests && now >= self.last_ping + SECOND_PING_AFTER,
+            _ => false,
+        };
+        let is_quiet = self.is_looking && is_due;
         if (is_quiet || now >= self.last_ping + KEEP_ALIVE_INTERVAL)
             && self.pings.send_ping(h2::Ping::opaque()).is_ok()
         {
-            (self.pinged, self.last_ping, self.is_pinged) = (Some(now), now, true);
+            (self.pinged, self.last_ping, self.requests) = (Some(now), now, requests);
+            self.pings_sent += 1;
             if is_quiet {
                 self.vitals.set_pulse(Pulse::Quiet);
             }
@@ -503,6 +627,18 @@ impl StdError for ConnectError {
         Some(&*self.0)
     }
 }
+
+/// Connections ended before they took the request.
+#[derive(Debug)]
+struct Ended;
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{MAX_CONNECTIONS} connections ended before they took the request")
+    }
+}
+
+impl StdError for Ended {}
 
 /// A connection was not open in time.
 #[derive(Debug)]

@@ -177,7 +177,9 @@ async fn ping_and_warm(client: &Client, transport: &Transport) -> Result<(), Err
         app_profile_id: client.app_profile().to_owned(),
     };
     let pool = Arc::new(Pool::new([transport.clone()]));
-    let attempts = Attempts::over(pool, client, operation)?;
+    // It waits for the connection, which is its purpose.
+    let client = client.with(|settings| settings.max_waiting = usize::MAX);
+    let attempts = Attempts::over(pool, &client, operation)?;
     let answer = call(attempts, Request::new(&message), |answer| async {
         answer.only::<PingAndWarmResponse>().await.map(Received::new)
     });

@@ -17,7 +17,7 @@ use super::{ReadRows, RequestedRows};
 use crate::client::failure::Failure;
 use crate::client::grpc::{Answer, Request};
 use crate::client::operation::{Operation, RpcMethod};
-use crate::client::retry::{Attempt, Attempts};
+use crate::client::retry::{Attempt, Attempts, LOOK_INTERVAL};
 use crate::client::row_merger::RowMerger;
 use crate::client::{Client, Error, Route, StreamGuard};
 use crate::row::RawRow;
@@ -334,7 +334,8 @@ impl OngoingRead {
         let answer = match attempts.headers(&attempt).await {
             Ok(headers) => {
                 let path = attempts.operation().path();
-                let send = attempt.lease().transport().send(path, headers, Request::new(&message));
+                let send =
+                    attempt.lease().transport().send(path, headers, Request::new(&message), attempt.deadline);
                 attempt.head_within(attempts.idle_timeout(), send).await
             }
             Err(failure) => Err(failure),
@@ -397,6 +398,9 @@ impl Opened {
 impl Reading {
     /// Advances to the next row of the answer; returns false at its end.
     fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Stop>> {
+        if self.read.attempts.client().is_past_deadline() {
+            return Poll::Ready(Err(Stop::Failed(self.attempt.timed_out())));
+        }
         loop {
             if self.merger.advance().map_err(Stop::ProtocolViolation)? {
                 self.rows += 1;
@@ -432,8 +436,10 @@ impl Reading {
                     );
                 }
                 Poll::Pending => {
-                    ready!(self.idle.poll_expired(cx));
-                    let failure = self.attempt.late(self.idle.timeout);
+                    let failure = match ready!(self.idle.poll_expired(cx, &self.attempt)) {
+                        Expired::Stalled => Failure::stalled(),
+                        Expired::Late => self.attempt.late(self.idle.timeout),
+                    };
                     return Poll::Ready(Err(Stop::Failed(failure)));
                 }
             }
@@ -480,11 +486,19 @@ struct IdleTimer {
     attempt_deadline: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
     is_running: bool,
+    /// When the wait that runs is over.
+    until: Instant,
+}
+
+/// Why a reader waits no longer.
+enum Expired {
+    Late,
+    Stalled,
 }
 
 impl IdleTimer {
     fn new(timeout: Duration, attempt_deadline: Instant) -> Self {
-        Self { timeout, attempt_deadline, sleep: None, is_running: false }
+        Self { timeout, attempt_deadline, sleep: None, is_running: false, until: attempt_deadline }
     }
 
     /// Stops at a message.
@@ -492,14 +506,28 @@ impl IdleTimer {
         self.is_running = false;
     }
 
-    /// Ready when the wait, which the first call starts, is over.
-    fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let until = (Instant::now() + self.timeout).min(self.attempt_deadline);
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(until)));
+    /// Ready when the wait, which the first call starts, is over, or the connection of the attempt has stalled.
+    fn poll_expired(&mut self, cx: &mut Context<'_>, attempt: &Attempt) -> Poll<Expired> {
+        let now = Instant::now();
         if !self.is_running {
-            sleep.as_mut().reset(until);
+            self.until = (now + self.timeout).min(self.attempt_deadline);
+        }
+        let next = self.until.min(now + LOOK_INTERVAL);
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(next)));
+        if !self.is_running {
+            sleep.as_mut().reset(next);
             self.is_running = true;
         }
-        sleep.as_mut().poll(cx)
+        loop {
+            ready!(sleep.as_mut().poll(cx));
+            let now = Instant::now();
+            if now >= self.until {
+                return Poll::Ready(Expired::Late);
+            }
+            if attempt.has_stalled() {
+                return Poll::Ready(Expired::Stalled);
+            }
+            sleep.as_mut().reset(self.until.min(now + LOOK_INTERVAL));
+        }
     }
 }

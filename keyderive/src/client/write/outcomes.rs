@@ -148,7 +148,8 @@ impl Client {
         let (request, headers) = (Request::with_tail(&head, body), attempts.headers(attempt).await?);
         let answer = attempt.within(async {
             let path = attempts.operation().path();
-            let mut answer = attempt.lease().transport().send(path, headers, request).await?;
+            let mut answer =
+                attempt.lease().transport().send(path, headers, request, attempt.deadline).await?;
             attempts.answered(attempt);
             while let Some(message) = answer.message().await? {
                 let info = read_statuses(&message, statuses).map_err(|status| answer.ended(status))?;
