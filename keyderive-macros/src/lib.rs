@@ -14,6 +14,7 @@ mod fallback;
 mod key_field;
 mod model;
 mod names;
+mod query_row;
 mod row;
 
 use proc_macro2::TokenStream;
@@ -337,6 +338,41 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 pub fn derive_row(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     match syn::parse(input) {
         Ok(input) => row::row(&input),
+        Err(error) => error.into_compile_error(),
+    }
+    .into()
+}
+
+/// A struct that rows of a query become: each field is the column of its name.
+///
+/// ```no_run
+/// use keyderive::Client;
+/// use keyderive::query::FromQueryRow;
+///
+/// #[derive(FromQueryRow)]
+/// struct Count {
+///     kind: String,
+///     #[query(name = "n")]
+///     count: i64,
+/// }
+///
+/// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+/// let query = client.query("SELECT kind, COUNT(*) AS n FROM events GROUP BY kind");
+/// let counts: Vec<Count> = query.fetch().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The type of a field is one of the [table](https://docs.rs/keyderive/latest/keyderive/query), or your own with `FromSql`. Columns
+/// that no field names are ignored. A column that is missing, or of another type, is an error that names the query and the column.
+///
+/// # Attributes
+/// - `#[query(name = "n")]` on a field: the name of its column; the default is the field's name.
+/// - `#[query(crate = "path")]` on the struct: the path of `keyderive`, for a renamed or re-exported crate.
+#[proc_macro_derive(FromQueryRow, attributes(query))]
+pub fn derive_from_query_row(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    match syn::parse(input) {
+        Ok(input) => query_row::query_row(&input),
         Err(error) => error.into_compile_error(),
     }
     .into()

@@ -45,6 +45,10 @@ pub(crate) const ON_ROW_FIELD: &[&str] = &[
     "exclusive",
     "constant",
 ];
+/// The options of `#[query(…)]` on a struct that derives `FromQueryRow`.
+pub(crate) const ON_QUERY_ROW: &[&str] = &["crate"];
+/// The options of `#[query(…)]` on a field of such a struct.
+pub(crate) const ON_QUERY_FIELD: &[&str] = &["name"];
 /// The options of `gc(…)`.
 pub(crate) const IN_GC: &[&str] = &["max_age", "max_versions", "all", "never"];
 /// The options of `gc(all(…))`.

@@ -279,6 +279,8 @@ pub mod __private {
     #[cfg(feature = "client")]
     pub use crate::client::connected_by;
     #[cfg(feature = "client")]
+    pub use crate::query::{ColumnError, FromQueryRow, QueryRow};
+    #[cfg(feature = "client")]
     pub use crate::row::generated;
     #[cfg(feature = "client")]
     pub use crate::row::{

@@ -425,11 +425,31 @@ fn rust_types_are_parameters_and_results() {
         there_and_back(&time);
     }
     assert_eq!(<[u8]>::to_sql(b"x"), SqlValue::Bytes("x".into()));
-    let map = SqlValue::Map(vec![(SqlValue::String("a".to_owned()), SqlValue::Int64(1))]);
+    let map = SqlValue::Map(vec![(SqlValue::Text("a".to_owned()), SqlValue::Int64(1))]);
     assert_eq!(BTreeMap::<String, u32>::from_sql(map).unwrap(), BTreeMap::from([("a".to_owned(), 1)]));
     let pair = || SqlValue::Struct(vec![SqlValue::Int64(1), SqlValue::Null]);
     assert_eq!(<(i64, Option<String>)>::from_sql(pair()).unwrap(), (1, None));
     assert!(<(i64,)>::from_sql(pair()).is_err());
+}
+
+#[derive(FromQueryRow, Debug, PartialEq)]
+struct Count {
+    kind: Option<String>,
+    #[query(name = "n")]
+    count: u32,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_becomes_a_struct_by_the_names_of_its_columns() {
+    let mock = Mock::new().by(|request| match request.rpc {
+        Rpc::PrepareQuery => plan("p"),
+        _ => Answer::new().send(&results("t", [text("login"), int(2), Value::default(), int(-1)])),
+    });
+    let mut rows = counts(&client(&mock)).rows::<Count>();
+    assert_eq!(rows.next().await.unwrap().unwrap(), Count { kind: Some("login".to_owned()), count: 2 });
+    let error = rows.next().await.unwrap().unwrap_err();
+    assert!(error.is_invalid_row() && error.to_string().contains("-1 does not fit into `u32`"), "{error}");
+    assert!(rows.next().await.is_none());
 }
 
 /// A type of up to four levels, with values of it: as a message, and as the client must show it.
@@ -483,9 +503,7 @@ fn value_of(of: &Type) -> BoxedStrategy<(Value, SqlValue)> {
         TypeKind::BytesType(_) | TypeKind::ProtoType(_) => any::<Vec<u8>>()
             .prop_map(|bytes| (value(Kind::BytesValue(bytes.clone().into())), SqlValue::Bytes(bytes.into())))
             .boxed(),
-        TypeKind::StringType(_) => {
-            any::<String>().prop_map(|one| (text(&one), SqlValue::String(one))).boxed()
-        }
+        TypeKind::StringType(_) => any::<String>().prop_map(|one| (text(&one), SqlValue::Text(one))).boxed(),
         TypeKind::Int64Type(_) | TypeKind::EnumType(_) => {
             any::<i64>().prop_map(|number| (int(number), SqlValue::Int64(number))).boxed()
         }
@@ -536,7 +554,7 @@ fn value_of(of: &Type) -> BoxedStrategy<(Value, SqlValue)> {
                         array(vec![text(key), message.clone()])
                     };
                     let messages = entries.iter().map(entry).collect();
-                    let shown = entries.into_iter().map(|(key, (_, shown))| (SqlValue::String(key), shown));
+                    let shown = entries.into_iter().map(|(key, (_, shown))| (SqlValue::Text(key), shown));
                     (array(messages), SqlValue::Map(shown.collect()))
                 })
                 .boxed()
@@ -578,7 +596,7 @@ fn random_results_arrive_as_they_were_sent() {
 async fn a_batch_may_be_cut_at_every_byte() {
     let values = [text("login"), Value::default(), text("é")];
     let data = batch(values);
-    let shown = [SqlValue::String("login".to_owned()), SqlValue::Null, SqlValue::String("é".to_owned())];
+    let shown = [SqlValue::Text("login".to_owned()), SqlValue::Null, SqlValue::Text("é".to_owned())];
     for cut in 0..=data.len() {
         let first = Part { data: data.slice(..cut), ..Part::default() };
         let last =

@@ -23,8 +23,8 @@
 //! # }
 //! ```
 //!
-//! Rows become [tuples](crate::query::FromQueryRow), or a [`QueryRow`](crate::query::QueryRow) whose columns have names. A wrong
-//! type is an error that names the query, the column and its type. [`query`](crate::query) lists the types.
+//! Rows become [tuples](crate::query::FromQueryRow), structs with [`#[derive(FromQueryRow)]`](derive@crate::query::FromQueryRow),
+//! or a [`QueryRow`](crate::query::QueryRow) whose columns have names. A wrong type is an error that names the query, the column and its type. [`query`](crate::query) lists the types.
 //!
 //! # Parameters
 //!

@@ -27,6 +27,10 @@ use super::{SqlDate, SqlTimestamp, SqlType, SqlValue};
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no parameter of a query",
+    note = "the documentation of `keyderive::query` lists the types; implement `ToSql` for one of your own"
+)]
 pub trait ToSql {
     /// The SQL type.
     fn sql_type() -> SqlType;
@@ -49,6 +53,10 @@ pub trait ToSql {
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no value of a query's result",
+    note = "the documentation of `keyderive::query` lists the types; implement `FromSql` for one of your own"
+)]
 pub trait FromSql: Sized {
     /// The Rust value.
     ///
@@ -110,7 +118,7 @@ scalars! {
     bool => Bool;
     i64 => Int64;
     f32 => Float32;
-    String => String;
+    String => Text;
     Bytes => Bytes;
     SqlTimestamp => Timestamp;
     SqlDate => Date;
@@ -169,11 +177,11 @@ impl FromSql for SystemTime {
 
 impl ToSql for str {
     fn sql_type() -> SqlType {
-        SqlType::String
+        SqlType::Text
     }
 
     fn to_sql(&self) -> SqlValue {
-        SqlValue::String(self.to_owned())
+        SqlValue::Text(self.to_owned())
     }
 }
 

@@ -28,6 +28,8 @@ mod value;
 
 pub(crate) use assembler::Assembler;
 pub use convert::{FromSql, SqlMismatch, ToSql};
+#[doc(inline)]
+pub use keyderive_macros::FromQueryRow;
 pub(crate) use row::Columns;
 pub use row::{ColumnError, FromQueryRow, QueryColumn, QueryRow};
 pub use types::SqlType;

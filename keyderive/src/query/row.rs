@@ -147,7 +147,12 @@ impl fmt::Display for ColumnError {
 
 impl std::error::Error for ColumnError {}
 
-/// A type that rows of a result become: [`QueryRow`], or a tuple of up to 8 columns in their order.
+/// A type that rows of a result become: a struct with [`#[derive(FromQueryRow)]`](derive@super::FromQueryRow), a tuple of up to 8
+/// columns in their order, or [`QueryRow`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no row of a query",
+    note = "derive `keyderive::query::FromQueryRow` for a struct with a field for each column, or use a tuple of the columns' types"
+)]
 pub trait FromQueryRow: Sized {
     /// The value of a row.
     ///

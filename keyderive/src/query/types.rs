@@ -10,7 +10,7 @@ use keyderive_proto::admin::r#type::{self as messages, Kind, r#struct::Field};
 /// ```
 /// use keyderive::query::SqlType;
 ///
-/// let visits = SqlType::Map(Box::new(SqlType::String), Box::new(SqlType::Array(Box::new(SqlType::Int64))));
+/// let visits = SqlType::Map(Box::new(SqlType::Text), Box::new(SqlType::Array(Box::new(SqlType::Int64))));
 /// assert_eq!(visits.to_string(), "MAP<STRING, ARRAY<INT64>>");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,7 +19,7 @@ pub enum SqlType {
     /// `BYTES`.
     Bytes,
     /// `STRING`.
-    String,
+    Text,
     /// `INT64`.
     Int64,
     /// `FLOAT32`.
@@ -66,7 +66,7 @@ impl SqlType {
         let boxed = |inner: Option<Box<Type>>| Self::of_message(inner.map(|inner| *inner)).map(Box::new);
         Ok(match kind {
             Kind::BytesType(_) => Self::Bytes,
-            Kind::StringType(_) => Self::String,
+            Kind::StringType(_) => Self::Text,
             Kind::Int64Type(_) => Self::Int64,
             Kind::Float32Type(_) => Self::Float32,
             Kind::Float64Type(_) => Self::Float64,
@@ -92,7 +92,7 @@ impl SqlType {
         let boxed = |inner: &Self| Some(Box::new(inner.to_message()));
         let kind = match self {
             Self::Bytes => Kind::BytesType(messages::Bytes::default()),
-            Self::String => Kind::StringType(messages::String::default()),
+            Self::Text => Kind::StringType(messages::String::default()),
             Self::Int64 => Kind::Int64Type(messages::Int64::default()),
             Self::Float32 => Kind::Float32Type(messages::Float32::default()),
             Self::Float64 => Kind::Float64Type(messages::Float64::default()),
@@ -132,7 +132,7 @@ impl fmt::Display for SqlType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes => f.write_str("BYTES"),
-            Self::String => f.write_str("STRING"),
+            Self::Text => f.write_str("STRING"),
             Self::Int64 => f.write_str("INT64"),
             Self::Float32 => f.write_str("FLOAT32"),
             Self::Float64 => f.write_str("FLOAT64"),

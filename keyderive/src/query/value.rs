@@ -16,7 +16,7 @@ use super::SqlType;
 /// ```
 /// use keyderive::query::SqlValue;
 ///
-/// let tags = SqlValue::Array(vec![SqlValue::String("new".to_owned()), SqlValue::Null]);
+/// let tags = SqlValue::Array(vec![SqlValue::Text("new".to_owned()), SqlValue::Null]);
 /// assert_ne!(tags, SqlValue::Null);
 /// ```
 ///
@@ -29,7 +29,7 @@ pub enum SqlValue {
     /// `BYTES`, or the encoding of a protobuf message.
     Bytes(Bytes),
     /// `STRING`.
-    String(String),
+    Text(String),
     /// `INT64`, or the number of a protobuf enum.
     Int64(i64),
     /// `FLOAT32`.
@@ -79,7 +79,7 @@ impl SqlValue {
         let Some(kind) = message.kind else { return Ok(Self::Null) };
         Ok(match (of, kind) {
             (SqlType::Bytes | SqlType::Proto { .. }, Kind::BytesValue(value)) => Self::Bytes(value),
-            (SqlType::String, Kind::StringValue(value)) => Self::String(value),
+            (SqlType::Text, Kind::StringValue(value)) => Self::Text(value),
             (SqlType::Int64 | SqlType::Enum { .. }, Kind::IntValue(value)) => Self::Int64(value),
             #[expect(clippy::cast_possible_truncation, reason = "the server widened it")]
             (SqlType::Float32, Kind::FloatValue(value)) => Self::Float32(value as f32),
@@ -139,7 +139,7 @@ impl SqlValue {
         let kind = match self {
             Self::Null => None,
             Self::Bytes(value) => Some(Kind::BytesValue(value.clone())),
-            Self::String(value) => Some(Kind::StringValue(value.clone())),
+            Self::Text(value) => Some(Kind::StringValue(value.clone())),
             Self::Int64(value) => Some(Kind::IntValue(*value)),
             Self::Float32(value) => Some(Kind::FloatValue(f64::from(*value))),
             Self::Float64(value) => Some(Kind::FloatValue(*value)),
@@ -165,7 +165,7 @@ impl SqlValue {
         match self {
             Self::Null => "NULL",
             Self::Bytes(_) => "BYTES",
-            Self::String(_) => "STRING",
+            Self::Text(_) => "STRING",
             Self::Int64(_) => "INT64",
             Self::Float32(_) => "FLOAT32",
             Self::Float64(_) => "FLOAT64",

@@ -27,7 +27,7 @@ pub(crate) fn bind(query: Query, parameters: HashMap<String, Value>) -> Result<Q
 fn sql_type(message: Option<&Type>) -> Result<SqlType, Status> {
     Ok(match message.and_then(|message| message.kind.as_ref()) {
         Some(TypeKind::BytesType(_)) => SqlType::Bytes,
-        Some(TypeKind::StringType(_)) => SqlType::String,
+        Some(TypeKind::StringType(_)) => SqlType::Text,
         Some(TypeKind::Int64Type(_)) => SqlType::Int64,
         Some(TypeKind::Float32Type(_)) => SqlType::Float32,
         Some(TypeKind::Float64Type(_)) => SqlType::Float64,
@@ -46,7 +46,7 @@ fn sql_value(message: Value, of: &SqlType) -> Result<SqlValue, Status> {
     Ok(match (message.kind, of) {
         (None, _) => SqlValue::Null,
         (Some(Kind::BytesValue(value)), _) => SqlValue::Bytes(value),
-        (Some(Kind::StringValue(value)), _) => SqlValue::String(value),
+        (Some(Kind::StringValue(value)), _) => SqlValue::Text(value),
         (Some(Kind::IntValue(value)), _) => SqlValue::Int64(value),
         #[expect(clippy::cast_possible_truncation, reason = "the suite widened it")]
         (Some(Kind::FloatValue(value)), SqlType::Float32) => SqlValue::Float32(value as f32),
@@ -78,7 +78,7 @@ fn type_message(of: &SqlType) -> Type {
     let boxed = |of: &SqlType| Some(Box::new(type_message(of)));
     let kind = match of {
         SqlType::Bytes => TypeKind::BytesType(messages::Bytes::default()),
-        SqlType::String => TypeKind::StringType(messages::String::default()),
+        SqlType::Text => TypeKind::StringType(messages::String::default()),
         SqlType::Int64 => TypeKind::Int64Type(messages::Int64::default()),
         SqlType::Float32 => TypeKind::Float32Type(messages::Float32::default()),
         SqlType::Float64 => TypeKind::Float64Type(messages::Float64::default()),
@@ -116,7 +116,7 @@ fn value_message(value: &SqlValue) -> Value {
     let array = |values: Vec<Value>| Kind::ArrayValue(ArrayValue { values });
     let kind = match value {
         SqlValue::Bytes(value) => Kind::BytesValue(value.clone()),
-        SqlValue::String(value) => Kind::StringValue(value.clone()),
+        SqlValue::Text(value) => Kind::StringValue(value.clone()),
         SqlValue::Int64(value) => Kind::IntValue(*value),
         SqlValue::Float32(value) => Kind::FloatValue(f64::from(*value)),
         SqlValue::Float64(value) => Kind::FloatValue(*value),
