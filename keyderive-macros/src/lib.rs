@@ -363,8 +363,7 @@ pub fn derive_row(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// # }
 /// ```
 ///
-/// The type of a field is one of the [table](https://docs.rs/keyderive/latest/keyderive/query), or your own with `FromSql`. Columns
-/// that no field names are ignored. A column that is missing, or of another type, is an error that names the query and the column.
+/// The type of a field is one that `keyderive::query` lists, or your own with `FromSql`. Columns that no field names are ignored. A column that is missing, or of another type, is an error that names the query and the column.
 ///
 /// # Attributes
 /// - `#[query(name = "n")]` on a field: the name of its column; the default is the field's name.

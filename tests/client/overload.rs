@@ -482,6 +482,22 @@ async fn an_open_connection_comes_before_one_that_is_not() {
     assert_eq!(mock.connections(), 3);
 }
 
+/// Also a connection that no request has used yet is opened again.
+#[tokio::test(start_paused = true)]
+async fn connections_that_were_opened_in_the_background_are_opened_again() {
+    let mock = Mock::new().by(|_| Answer::rows(["k"]));
+    let table = table(&mock, 5);
+    for connections in [5, 10, 15] {
+        for _ in 0..2 {
+            assert!(table.read_row("k", None).await.unwrap().is_some());
+            sleep(SECOND).await;
+        }
+        assert_eq!(mock.connections(), connections);
+        mock.go_away();
+        sleep(SECOND).await;
+    }
+}
+
 /// A connection that answered the ping of a slow request, and then dies, is noticed all the same.
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_dies_after_its_first_pong_is_replaced() {
@@ -547,7 +563,7 @@ async fn a_deadline_ends_a_scan_between_rows() {
     assert!(error.is_deadline_exceeded() && (9..12).contains(&read), "{read}: {error}");
 }
 
-/// The server is told the time that is left when the request is sent, not when it began to wait.
+/// `grpc-timeout` is the time that is left when the client sends the request, not when the request began to wait.
 #[tokio::test(start_paused = true)]
 async fn the_server_is_told_the_time_that_is_left() {
     let gate = Gate::new();

@@ -373,10 +373,31 @@ async fn deadlines_bound_preparing_and_running() {
         let hasty = client(&mock).with_deadline((begun + 700 * MILLISECOND).into_std());
         let (one, other) = tokio::join!(fetch(counts(&hasty)), fetch(counts(&hasty)));
         for error in [one.unwrap_err(), other.unwrap_err()] {
-            assert!(error.is_deadline_exceeded(), "{error}");
+            assert!(error.is_deadline_exceeded() && error.to_string().contains("`with_deadline`"), "{error}");
         }
         assert!((600..=702).contains(&begun.elapsed().as_millis()), "{silent:?}: {:?}", begun.elapsed());
     }
+}
+
+/// Also while rows are at hand that have been received.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_ends_a_query_between_rows() {
+    let mock = Mock::new().by(|request| match request.rpc {
+        Rpc::PrepareQuery => plan("p"),
+        _ => Answer::new().send(&results("t", (0..100).flat_map(|n| [text("a"), int(n)]))),
+    });
+    let hasty = client(&mock).with_deadline((Instant::now() + 100 * MILLISECOND).into_std());
+    let mut rows = counts(&hasty).rows::<(String, i64)>();
+    let mut read = 0;
+    let error = loop {
+        match rows.next().await.unwrap() {
+            Ok(_) => read += 1,
+            Err(error) => break error,
+        }
+        sleep(10 * MILLISECOND).await;
+    };
+    assert!(error.is_deadline_exceeded() && error.to_string().contains("`with_deadline`"), "{error}");
+    assert!((9..12).contains(&read), "{read}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -371,8 +371,8 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// Sends a request and waits for the head of its answer. The server is told the time until the deadline. Dropping the future
-    /// cancels the request.
+    /// Sends a request with the time until the deadline, and waits for the head of its answer. Dropping the future cancels the
+    /// request.
     pub(super) async fn send(
         &self,
         path: PathAndQuery,

@@ -154,7 +154,7 @@ impl Answer {
         let (head, body) = http.into_parts();
         match Status::from_header_map(&head.headers) {
             Some(status) if status.code() != Code::Ok => Err(status),
-            // A success with more to come is none yet: the trailers say how it ends.
+            // If more follows, the status is that of the trailers.
             Some(_) if body.is_end_stream() => Ok(Self::with_body(head.headers, None)),
             _ if head.status != StatusCode::OK => Err(of_http(head.status)),
             _ => Ok(Self::with_body(head.headers, Some(body))),

@@ -46,7 +46,7 @@
 //! | `keyderive.retry_tokens` | gauge | `instance` | tokens of the [retry budget](Settings::retry_budget), of 100; with 50 or fewer nothing is retried |
 //! | `keyderive.connection.refreshes` | counter | `code` | [refreshes](ClientBuilder::refresh_connections_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
 //!
-//! The label `table` is the table's name, or empty for operations about no table, such as `PingAndWarm`. The label `instance` is
+//! The label `table` is the table's name, or empty for operations about no table, such as queries and `PingAndWarm`. The label `instance` is
 //! `projects/…/instances/…`. The gauges are set every 5 s, and [`Client::stats`] has their values at any time. If one process has
 //! two clients of one instance, the gauges show the one that set them last. The page ["A service under load"](crate::guide::serving) says what to alert
 //! on.

@@ -196,7 +196,7 @@ impl Operation {
         self.kind.rpc()
     }
 
-    /// Its name in traces and metrics: the RPC, but that reads of one row are told apart.
+    /// Its name in traces and metrics: that of the RPC, or `ReadRow` for a read of one row.
     pub(super) fn name(&self) -> &'static str {
         match self.kind {
             RpcMethod::ReadRow => "ReadRow",

@@ -16,6 +16,7 @@ use keyderive_proto::data::{
     self, execute_query_response::Response, prepare_query_request::DataFormat, result_set_metadata::Schema,
 };
 use keyderive_proto::values;
+use prost::Message as _;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tonic::{Code, Status};
 
@@ -108,6 +109,15 @@ impl Client {
 impl Query {
     /// Sets a parameter: `@name` in the text. A later value replaces an earlier one.
     ///
+    /// ```no_run
+    /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
+    /// let query = client.query("SELECT COUNT(*) FROM events WHERE kind IN UNNEST(@kinds) AND site = @site");
+    /// let count: Option<(i64,)> =
+    ///     query.bind("kinds", vec!["login", "buy"]).bind("site", None::<String>).fetch_first().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// [`query`](crate::query) lists the types of parameters. `None::<i64>` is NULL.
     pub fn bind(self, name: impl Into<String>, value: impl ToSql) -> Self {
         fn type_of<T: ToSql>(_: &T) -> SqlType {
@@ -117,12 +127,34 @@ impl Query {
     }
 
     /// Sets a parameter whose type only the running program knows.
+    ///
+    /// ```no_run
+    /// use keyderive::query::{SqlType, SqlValue};
+    ///
+    /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
+    /// let query = client.query("SELECT @n").bind_value("n", SqlType::Int64, SqlValue::Int64(7));
+    /// let n: Option<(i64,)> = query.fetch_first().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The server rejects a value that is not of the type, with [`is_invalid_argument`](Error::is_invalid_argument).
     pub fn bind_value(mut self, name: impl Into<String>, of: SqlType, value: SqlValue) -> Self {
         self.parameters.insert(name.into(), Parameter { of, value });
         self
     }
 
-    /// The rows as a stream.
+    /// The rows as a stream. Sends nothing before the first poll.
+    ///
+    /// ```no_run
+    /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
+    /// let mut rows = client.query("SELECT user_id, kind FROM events").rows::<(String, Option<String>)>();
+    /// while let Some(row) = rows.next().await {
+    ///     let (user_id, kind) = row?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn rows<T: FromQueryRow>(self) -> QueryRows<T> {
         let Self { client, text, parameters } = self;
         let (client, guard) = client.streaming();
@@ -139,7 +171,14 @@ impl Query {
         QueryRows { phase: Phase::Ready(Box::new(execution)), guard, text, columns: None, rows: PhantomData }
     }
 
-    /// All rows.
+    /// All rows, in memory together; [`rows`](Self::rows) streams them.
+    ///
+    /// ```no_run
+    /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
+    /// let users: Vec<(String,)> = client.query("SELECT DISTINCT user_id FROM events").fetch().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// If the query is invalid, a request fails, or a row is no `T`. Each error names the query.
@@ -150,7 +189,14 @@ impl Query {
         self.rows().try_collect().await
     }
 
-    /// The first row; none if the result is empty.
+    /// The first row; none if the result is empty. The client cancels the rest, which a `LIMIT 1` in the text saves.
+    ///
+    /// ```no_run
+    /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
+    /// let count: Option<(i64,)> = client.query("SELECT COUNT(*) FROM events").fetch_first().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`fetch`](Self::fetch).
@@ -293,10 +339,14 @@ impl Statement {
             let operation = client.instance_operation(RpcMethod::PrepareQuery);
             let failure =
                 Failure::timed_out("another call, which prepares the same query, has not ended", total);
+            let ended = match client.is_past_deadline() {
+                true => RetryLimit::Deadline,
+                false => RetryLimit::Time(total),
+            };
             let tries = AttemptSummary {
                 attempts: 0,
                 elapsed: begun.elapsed(),
-                ended: Some(RetryLimit::Time(total)),
+                ended: Some(ended),
                 unknown_outcome: None,
                 honours_tokens: false,
             };
@@ -383,6 +433,12 @@ impl Execution {
     fn next_row(&mut self) -> Option<Result<QueryRow, Error>> {
         let values = self.assembler.next_row()?;
         let Begun { attempts, plan, .. } = self.begun.as_mut()?;
+        if self.client.is_past_deadline() {
+            attempts.watch.set_outcome(Code::DeadlineExceeded);
+            let failure = Failure::from(Status::deadline_exceeded("not all rows were read in time"));
+            return Some(Err(attempts.error(failure, Some(RetryLimit::Deadline))));
+        }
+        attempts.watch.rows(1);
         let decode = |(value, column): (data::Value, &QueryColumn)| {
             SqlValue::of_message(value, &column.of).map_err(|how| {
                 attempts.watch.set_outcome(Code::Internal);
@@ -460,15 +516,7 @@ impl Execution {
         };
         let Begun { attempts, .. } = begun;
         let attempt = attempts.begin()?;
-        let answer = match attempts.headers(&attempt).await {
-            Ok(headers) => {
-                let path = attempts.operation().path();
-                let send =
-                    attempt.lease().transport().send(path, headers, Request::new(&message), attempt.deadline);
-                attempt.head_within(attempts.idle_timeout(), send).await
-            }
-            Err(failure) => Err(failure),
-        };
+        let answer = attempts.open(&attempt, Request::new(&message)).await;
         if let Ok(answer) = &answer {
             attempts.keep_cookies(answer.headers());
             attempts.answered(&attempt);
@@ -478,6 +526,9 @@ impl Execution {
 
     /// Takes a message of the answer.
     fn take(&mut self, begun: &mut Begun, message: data::ExecuteQueryResponse) -> Result<(), String> {
+        if begun.attempts.watch.is_wanted() {
+            begun.attempts.watch.count(0, message.encoded_len());
+        }
         let part = match message.response {
             Some(Response::Results(part)) => part,
             Some(Response::Metadata(_)) => {

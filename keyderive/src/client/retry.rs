@@ -270,6 +270,14 @@ impl Attempts {
         attempt.within(answer).await.inspect(|_| self.pool.answered(&attempt.lease))
     }
 
+    /// Sends the request of a stream, up to the head of its answer.
+    pub(super) async fn open(&self, attempt: &Attempt, request: Request) -> Result<Answer, Failure> {
+        let headers = self.headers(attempt).await?;
+        let path = self.operation.path();
+        let head = attempt.lease.transport().send(path, headers, request, attempt.deadline);
+        attempt.head_within(self.idle_timeout(), head).await
+    }
+
     /// After how long a read is sent a second time, if it is.
     fn hedge_after(&self) -> Option<Duration> {
         if !self.operation.is_point_read() {

@@ -95,8 +95,8 @@ pub struct Settings {
     /// tenth of one back. With 50 or fewer the call returns its failure without a retry. So if more than about one attempt in
     /// eleven keeps failing, callers see the further failures. From no tokens, 500 successes allow retries again.
     ///
-    /// Scans, [`get_many`](crate::Table::get_many), writers and loads are retried until their total timeout in any case. Clients
-    /// made by `with` share the tokens.
+    /// Scans, [`get_many`](crate::Table::get_many), queries, writers and loads are retried until their total timeout in any case.
+    /// Clients made by `with` share the tokens.
     pub retry_budget: bool,
     /// The most requests of the client, with its clones and tables, that may wait because every connection is full, or none is
     /// open yet. A further one fails at once with [`is_overloaded`](crate::Error::is_overloaded). With 0 none waits.

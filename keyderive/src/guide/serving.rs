@@ -72,8 +72,8 @@
 //! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the
 //! whole client, that of gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget), of which a transient
 //! failure takes one and a success gives a tenth back. With 50 or fewer a call returns its failure without a retry, and the text
-//! of the error names `retry_budget`. A cluster whose requests fail sees at most about a tenth more load. Scans, writers and
-//! loads, whose programs can wait, are retried until their timeout. [`batch`](crate::client::Settings::batch) turns the budget
+//! of the error names `retry_budget`. A cluster whose requests fail sees at most about a tenth more load. Scans, queries,
+//! writers and loads, whose programs can wait, are retried until their timeout. [`batch`](crate::client::Settings::batch) turns the budget
 //! off.
 //!
 //! The price: retries hide failures while fewer than about one attempt in eleven fails. If 30 % keep failing, callers see

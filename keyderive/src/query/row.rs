@@ -173,7 +173,9 @@ macro_rules! tuples {
             fn from_query_row(row: QueryRow) -> Result<Self, ColumnError> {
                 let columns = row.values.len();
                 if columns != $count {
-                    let message = format!("the result has {columns} columns, and the tuple has {}", $count);
+                    let message = format!(
+                        "the result has {columns} columns, and the tuple has {}; name as many columns in the `SELECT`", $count
+                    );
                     return Err(row.mismatch("*", message));
                 }
                 Ok(($(row.get_at::<$name>($index)?,)+))

@@ -208,6 +208,15 @@ impl SqlTimestamp {
     }
 
     /// This time as the system's; none if it is too far from 1970 for it.
+    ///
+    /// ```
+    /// use std::time::{Duration, UNIX_EPOCH};
+    ///
+    /// use keyderive::query::SqlTimestamp;
+    ///
+    /// let time = SqlTimestamp { seconds: -1, nanos: 500_000_000 };
+    /// assert_eq!(time.to_system_time(), Some(UNIX_EPOCH - Duration::from_millis(500)));
+    /// ```
     #[must_use]
     pub fn to_system_time(self) -> Option<SystemTime> {
         let seconds = Duration::from_secs(self.seconds.unsigned_abs());

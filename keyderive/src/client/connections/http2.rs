@@ -188,7 +188,7 @@ impl Http2 {
         let state = &mut *self.state();
         let is_open = match state {
             State::Connected(sender) => usable(&sender.requests).is_some(),
-            State::Connecting(connecting) => !has_failed(connecting),
+            State::Connecting(connecting) => !is_over(connecting),
             State::Unconnected => false,
         };
         if !is_open && self.health.may_dial() {
@@ -206,7 +206,7 @@ impl Http2 {
                         return Ok(sender.clone());
                     }
                     // An old failure says nothing of the server now.
-                    State::Connecting(connecting) if !has_failed(connecting) => connecting.clone(),
+                    State::Connecting(connecting) if !is_over(connecting) => connecting.clone(),
                     _ => {
                         let connecting = self.connect();
                         *state = State::Connecting(connecting.clone());
@@ -259,10 +259,14 @@ fn usable(sender: &SendRequest<Bytes>) -> Option<SendRequest<Bytes>> {
     matches!(is_ready, Poll::Ready(Ok(()))).then_some(sender)
 }
 
-/// Whether the attempt has ended without a connection.
-fn has_failed(connecting: &Connecting) -> bool {
+/// Whether the attempt to connect has failed, or its connection takes no requests any more.
+fn is_over(connecting: &Connecting) -> bool {
     // Nobody may have asked before, so look at the task itself.
-    connecting.clone().now_or_never().is_some_and(|connected| connected.is_err())
+    match connecting.clone().now_or_never() {
+        None => false,
+        Some(Ok(sender)) => usable(&sender.requests).is_none(),
+        Some(Err(_)) => true,
+    }
 }
 
 /// The status of a request that was not sent, or not to its end.

@@ -331,15 +331,7 @@ impl OngoingRead {
             .into_message(route.full_name().to_owned(), client.app_profile().to_owned())
             .map_err(|error| Error::filter(route, error))?;
         let attempt = attempts.begin()?;
-        let answer = match attempts.headers(&attempt).await {
-            Ok(headers) => {
-                let path = attempts.operation().path();
-                let send =
-                    attempt.lease().transport().send(path, headers, Request::new(&message), attempt.deadline);
-                attempt.head_within(attempts.idle_timeout(), send).await
-            }
-            Err(failure) => Err(failure),
-        };
+        let answer = attempts.open(&attempt, Request::new(&message)).await;
         Ok(Sent { attempt, answer })
     }
 

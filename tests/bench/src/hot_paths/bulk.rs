@@ -57,12 +57,6 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
     let ours = |floor| Comparison { peer: Some(0), floor: Some(floor), targets };
     let none = Comparison::default();
     let beside = [none, none, none, ours(1), ours(1), ours(2)];
-    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
-        path: path.name.to_owned(),
-        cost,
-        memory: None,
-        beside,
-    });
     Ok(Table {
         title: "Bulk writes".to_owned(),
         about: format!(
@@ -77,7 +71,7 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
         ),
         unit: "row",
         units: rows.len() as u64,
-        lines: lines.collect(),
+        lines: Line::of(&paths, costs, beside),
     })
 }
 

@@ -141,12 +141,6 @@ fn many(reads: u32, runs: usize) -> Result<Table, Failure> {
     let none = Comparison::default();
     let beside = [none, none, Comparison { peer: Some(0), floor: Some(1), targets }];
     let costs = turns::least(&runtime, &paths, runs)?;
-    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
-        path: path.name.to_owned(),
-        cost,
-        memory: None,
-        beside,
-    });
     Ok(Table {
         title: format!("Reads of {KEYS} rows by their keys"),
         about: format!(
@@ -154,7 +148,7 @@ fn many(reads: u32, runs: usize) -> Result<Table, Failure> {
         ),
         unit: "row",
         units: (reads * KEYS).into(),
-        lines: lines.collect(),
+        lines: Line::of(&paths, costs, beside),
     })
 }
 

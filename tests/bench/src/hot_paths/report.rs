@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::turns::Cost;
+use super::turns::{Cost, Path};
 
 /// A table of paths.
 pub(super) struct Table {
@@ -22,6 +22,23 @@ pub(super) struct Line {
     pub(super) cost: Cost,
     pub(super) memory: Option<Memory>,
     pub(super) beside: Comparison,
+}
+
+impl Line {
+    /// The lines of these paths, without memory.
+    pub(super) fn of<'a>(
+        paths: &'a [Path<'_>],
+        costs: Vec<Cost>,
+        beside: impl IntoIterator<Item = Comparison> + 'a,
+    ) -> Vec<Self> {
+        let line = |((path, cost), beside): ((&Path<'_>, Cost), Comparison)| Self {
+            path: path.name.to_owned(),
+            cost,
+            memory: None,
+            beside,
+        };
+        paths.iter().zip(costs).zip(beside).map(line).collect()
+    }
 }
 
 /// The memory of a path.

@@ -180,12 +180,6 @@ fn measure_shape<S: Shape>(Size { rows, runs }: Size) -> Result<Table, Failure> 
     };
     let beside = [Comparison::default(), Comparison::default(), beside(1), beside(0)];
     let costs = turns::least(&runtime, &paths, runs)?;
-    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
-        path: path.name.to_owned(),
-        cost,
-        memory: None,
-        beside,
-    });
     Ok(Table {
         title: S::TITLE.to_owned(),
         about: "One stream of the rows of one bucket, as in the scans, with `#[derive(Row)]` beside code by hand for this row \
@@ -193,7 +187,7 @@ fn measure_shape<S: Shape>(Size { rows, runs }: Size) -> Result<Table, Failure> 
             .to_owned(),
         unit: "row",
         units: rows.into(),
-        lines: lines.collect(),
+        lines: Line::of(&paths, costs, beside),
     })
 }
 

@@ -54,12 +54,6 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     let none = Comparison::default();
     let beside = [none, none, none, none, none, owned, borrowed];
     let costs = turns::least(&runtime, &paths, runs)?;
-    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
-        path: path.name.to_owned(),
-        cost,
-        memory: None,
-        beside,
-    });
     Ok(Table {
         title: "Scans".to_owned(),
         about: "One stream of the rows of one bucket. Keys are the manual's `EventKey`; decoding checks the salt. The peer and \
@@ -68,7 +62,7 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
             .to_owned(),
         unit: "row",
         units: rows.into(),
-        lines: lines.collect(),
+        lines: Line::of(&paths, costs, beside),
     })
 }
 

@@ -150,7 +150,8 @@ struct Served {
 }
 
 impl Served {
-    /// Takes requests and answers those whose time has come. It is never at rest, since a timer is up to a millisecond late.
+    /// Accepts requests, and answers those whose time has come. It polls without a pause, since a timer fires up to a millisecond
+    /// late.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         while let Some((_, request, respond)) = self.waiting.pop_front_if(|(due, ..)| *due <= Instant::now())
         {
