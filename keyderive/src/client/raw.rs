@@ -338,6 +338,9 @@ impl fmt::Debug for RawTable {
 /// outcomes.all_written() // fails if any row was not written
 /// # }
 /// ```
+///
+/// A row with an error may have been written all the same, if its error is [`is_outcome_unknown`](Error::is_outcome_unknown). What
+/// holds beside other writers stands in [the guide](crate::guide::promises).
 #[derive(Clone, Debug)]
 #[must_use = "some of the rows may not have been written"]
 pub struct RowOutcomes(Vec<Result<(), Error>>);
