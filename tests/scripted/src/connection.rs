@@ -167,7 +167,11 @@ impl Stream {
                     return Ok(());
                 }
                 Step::Drop => return self.end_connection(Command::Drop).await,
-                Step::Freeze => return self.end_connection(Command::Freeze).await,
+                Step::Freeze => {
+                    // What was sent before still leaves.
+                    time::sleep(FLUSH).await;
+                    return self.end_connection(Command::Freeze).await;
+                }
                 Step::GoAwayNow(reason) => return self.end_connection(Command::GoAwayNow(reason)).await,
                 Step::GoAway => {
                     let _ = self.command.send(Command::GoAway);
