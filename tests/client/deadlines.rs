@@ -145,6 +145,19 @@ async fn what_was_given_up_says_what_the_last_attempt_ended_with() {
     );
 }
 
+/// Also if a pause ends with the time itself, since timers are rounded up.
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_uses_up_the_time_hides_no_failure() {
+    let pause = SECOND - Duration::from_nanos(1);
+    let mock =
+        Mock::new().by(move |_| Answer::failure(Failure::new(Code::Unavailable, "busy").retry_after(pause)));
+    let error = within(&mock, SECOND).mutate_row("k", set()).await.unwrap_err();
+    assert_eq!(mock.requests().len(), 1);
+    assert!(error.is_deadline_exceeded() && error.is_outcome_unknown(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("; the last attempt: UNAVAILABLE: busy"), "{text}");
+}
+
 /// The server may ask for a longer delay than the operation has left.
 #[tokio::test(start_paused = true)]
 async fn a_delay_that_the_server_asks_for_is_bounded_by_the_time_of_the_operation() {

@@ -61,6 +61,12 @@ impl Failure {
         Self { answered: false, timed_out: true, ..Self::from(status) }
     }
 
+    /// The time ended before the first attempt.
+    pub(super) fn no_time() -> Self {
+        let status = Status::deadline_exceeded("no time is left for an attempt");
+        Self { answered: false, timed_out: true, ..Self::from(status).before_sending() }
+    }
+
     /// The server has stopped answering on the connection of the attempt.
     pub(super) fn stalled() -> Self {
         let status = Status::unavailable("the server stopped answering on this connection");

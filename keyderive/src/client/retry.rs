@@ -108,6 +108,8 @@ pub(super) struct Attempts {
     /// How many failures in a row came without a delay from the server; the backoff grows with it.
     backoffs: u32,
     failing_since: Option<Instant>,
+    /// The failure that is about to be retried.
+    last: Option<Box<Failure>>,
     /// Whether a backoff has been shortened to the remaining time.
     is_shortened: bool,
     cookies: Option<Box<Cookies>>,
@@ -162,6 +164,7 @@ impl Attempts {
             failed: 0,
             backoffs: 0,
             failing_since: None,
+            last: None,
             is_shortened: false,
             cookies: None,
             avoided: None,
@@ -199,9 +202,7 @@ impl Attempts {
         let now = if self.made == 0 { self.begun } else { Instant::now() };
         let timeout = self.settings.attempt_timeout.min(self.left_at(now)).min(NEVER);
         if timeout.is_zero() {
-            let status = Status::deadline_exceeded("no time is left for an attempt");
-            let failure =
-                Failure { answered: false, timed_out: true, ..Failure::from(status).before_sending() };
+            let failure = self.last.take().map_or_else(Failure::no_time, |last| *last);
             let limit = match self.time_limit(now) {
                 RetryLimit::Time(total) => RetryLimit::Time(total.min(self.settings.attempt_timeout)),
                 limit => limit,
@@ -378,6 +379,7 @@ impl Attempts {
         self.failed = 0;
         self.backoffs = 0;
         self.failing_since = None;
+        self.last = None;
     }
 
     /// Records that the server has answered an attempt, with whatever status.
@@ -429,6 +431,7 @@ impl Attempts {
         );
         if pause.is_ok() {
             self.warn(failure);
+            self.last = Some(Box::new(failure.clone()));
         }
         pause.map(|pause| Instant::now() + pause)
     }
