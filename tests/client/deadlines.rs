@@ -158,6 +158,25 @@ async fn a_pause_that_uses_up_the_time_hides_no_failure() {
     assert!(text.contains("; the last attempt: UNAVAILABLE: busy"), "{text}");
 }
 
+/// Rows that were written together fail with what the server said of each.
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_uses_up_the_time_hides_no_failure_of_a_row() {
+    let pause = SECOND - Duration::from_nanos(1);
+    let mock = Mock::new().by(move |_| {
+        let busy = Failure::new(Code::Unavailable, "busy").retry_after(pause);
+        Answer::outcomes([(0, Code::Ok), (1, Code::Aborted)]).fail(busy)
+    });
+    let outcomes = within(&mock, SECOND).mutate_rows(entries(["a", "b", "c"])).await;
+    assert_eq!(mock.requests().len(), 1);
+    assert!(outcomes[0].is_ok());
+    for (outcome, last) in [(&outcomes[1], "ABORTED: entry 1"), (&outcomes[2], "UNAVAILABLE: busy")] {
+        let error = outcome.as_ref().unwrap_err();
+        assert!(error.is_deadline_exceeded() && error.is_outcome_unknown(), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(&format!("; the last attempt: {last}")), "{text}");
+    }
+}
+
 /// The server may ask for a longer delay than the operation has left.
 #[tokio::test(start_paused = true)]
 async fn a_delay_that_the_server_asks_for_is_bounded_by_the_time_of_the_operation() {

@@ -387,12 +387,17 @@ impl Error {
         self.code().map(i32::from)
     }
 
+    /// The limit that ended the operation, if it ran out of time.
+    pub(super) fn time_limit(&self) -> Option<RetryLimit> {
+        let Repr::Rpc(Rpc { tries, .. }) = self.cause() else { return None };
+        tries.ended.filter(|limit| matches!(limit, RetryLimit::Time(_) | RetryLimit::Deadline))
+    }
+
     pub(super) fn code(&self) -> Option<Code> {
+        if self.time_limit().is_some() {
+            return Some(Code::DeadlineExceeded);
+        }
         match self.cause() {
-            Repr::Rpc(Rpc {
-                tries: AttemptSummary { ended: Some(RetryLimit::Time(_) | RetryLimit::Deadline), .. },
-                ..
-            }) => Some(Code::DeadlineExceeded),
             Repr::Rpc(Rpc { failure, .. }) => Some(failure.code),
             Repr::Protocol { .. } => Some(Code::Internal),
             Repr::Closed { .. } | Repr::RuntimeEnded { .. } => Some(Code::Cancelled),

@@ -61,7 +61,7 @@ impl Failure {
         Self { answered: false, timed_out: true, ..Self::from(status) }
     }
 
-    /// The time ended before the first attempt.
+    /// No time is left for an attempt, and no failure is about to be retried.
     pub(super) fn no_time() -> Self {
         let status = Status::deadline_exceeded("no time is left for an attempt");
         Self { answered: false, timed_out: true, ..Self::from(status).before_sending() }

@@ -228,8 +228,9 @@ impl Attempts {
     #[cold]
     fn not_begun(&mut self, failure: Failure, ended: Option<RetryLimit>) -> Error {
         let tries = AttemptSummary { attempts: self.made, ..self.tries(ended) };
-        self.watch.set_outcome(failure.code);
-        Error::rpc(&self.operation, failure, tries)
+        let error = Error::rpc(&self.operation, failure, tries);
+        self.watch.set_outcome(error.code().unwrap_or(Code::Unknown));
+        error
     }
 
     /// The headers of an attempt.

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use keyderive_scripted::{Answer, Failure, Mock};
 use tonic::Status;
 use tracing::field::{Field, Visit};
 use tracing::span::{self, Attributes, Id};
@@ -222,6 +224,24 @@ async fn a_failed_attempt_is_an_event_and_counted() {
     assert_eq!(fields, ["ReadRows", "3", "3", "", "DATA_LOSS"]);
 }
 
+/// Whatever the last attempt ended with, and also if the pause before the next one uses up the time.
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_runs_out_of_time_is_recorded_as_such() {
+    let second = Duration::from_secs(1);
+    for pause in [second - Duration::from_nanos(1), 2 * second] {
+        let busy = Failure::new(tonic::Code::Unavailable, "busy").retry_after(pause);
+        let mock = Mock::new().by(move |_| Answer::failure(busy.clone()));
+        let client = connected_by(Client::builder(), mock.connector()).unwrap();
+        let client = client.with(|settings| settings.each(|call| call.total_timeout = second));
+        let (listener, _guard) = Listener::listen();
+        client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err();
+        client.mutate_rows(&client.route("t"), vec![("k".into(), vec![Mutation::delete_row()])]).await;
+        let records = listener.operations();
+        let codes: Vec<_> = records.iter().map(|span| span.get("code")).collect();
+        assert_eq!(codes, ["DEADLINE_EXCEEDED"; 2], "{pause:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_scan_counts_its_rows_and_records_its_outcome() {
     let client = client(&Fleet::new()).await;
@@ -277,11 +297,11 @@ async fn an_operation_that_fails_for_some_seconds_is_a_warning() {
     listener.take();
     fleet.refuse(|_| Some(Status::unavailable("of row secret-1")));
     let client = client.with(|settings| {
-        settings.each(|call| call.total_timeout = std::time::Duration::from_secs(12));
+        settings.each(|call| call.total_timeout = Duration::from_secs(12));
     });
     // Each takes 12 s, and the next warning comes after 30 s at the earliest.
     for (idle, warnings) in [(0, 1), (0, 0), (60, 1)] {
-        tokio::time::sleep(std::time::Duration::from_secs(idle)).await;
+        tokio::time::sleep(Duration::from_secs(idle)).await;
         client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err();
         let records = listener.take();
         let attempt = records.iter().find(|record| record.level == Level::DEBUG).unwrap();
@@ -309,10 +329,10 @@ async fn failures_of_a_writer_that_was_dropped_are_a_warning() {
             writer.write(key, vec![Mutation::delete_row()]).await.unwrap();
         }
         if fails_early {
-            tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+            tokio::time::sleep(Duration::from_secs(2)).await;
         }
         drop(writer);
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
         let records = listener.take();
         let warnings: Vec<_> = records.iter().filter(|record| record.level == Level::WARN).collect();
         let fields = ["message", "table", "rows", "code"].map(|field| warnings[0].get(field));
@@ -335,7 +355,7 @@ async fn use_unchecked(fleet: &Fleet, client: &Client) {
             let table = client.table::<SecretKey, ()>("t").family("f");
             assert!(table.exists(&SecretKey { name: "secret-1".into() }).await.unwrap());
         }
-        tokio::time::sleep(std::time::Duration::from_secs(61)).await;
+        tokio::time::sleep(Duration::from_secs(61)).await;
     }
 }
 
@@ -465,7 +485,7 @@ mod counted {
         fleet.refuse(move |_| failures.pop());
         client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
         client.read_row(&client.route("t"), "k".into(), None).await.unwrap();
-        tokio::time::sleep(std::time::Duration::from_secs(50 * 60)).await;
+        tokio::time::sleep(Duration::from_secs(50 * 60)).await;
         let counts = counts.0.lock().unwrap();
         for (name, count) in [
             ("keyderive.attempt.seconds operation=ReadRows table=t code=UNAVAILABLE", 1),

@@ -66,7 +66,18 @@ impl Client {
             }
             let attempt = match attempts.begin() {
                 Ok(attempt) => attempt,
-                Err(error) => return fail_all(outcomes, &pending, entries, &error),
+                Err(error) => {
+                    for entry in pending {
+                        let unknown_outcome = entry.unknown_outcome(entries);
+                        outcomes[entry.index] = Err(match (entry.failure, error.time_limit()) {
+                            (Some(own), limit @ Some(_)) => {
+                                errors.of(&attempts, *own, limit, unknown_outcome)
+                            }
+                            _ => error.clone().with_unknown_outcome(unknown_outcome),
+                        });
+                    }
+                    return outcomes;
+                }
             };
             let mut statuses = vec![EntryStatus::Missing; pending.len()];
             let answer = self.send_attempt(&attempts, &attempt, entries, &pending, &mut statuses).await;
