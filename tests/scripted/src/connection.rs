@@ -168,7 +168,7 @@ impl Stream {
                 }
                 Step::Drop => return self.end_connection(Command::Drop).await,
                 Step::Freeze => {
-                    // What was sent before still leaves.
+                    // A freeze overtakes data that has not left yet.
                     time::sleep(FLUSH).await;
                     return self.end_connection(Command::Freeze).await;
                 }
