@@ -351,7 +351,7 @@ pub(super) enum Aggregator {
 
 impl Aggregator {
     /// The aggregator of a family; `None` if it does not hold aggregates.
-    fn of(family: &ColumnFamily) -> Option<Self> {
+    pub(super) fn of(family: &ColumnFamily) -> Option<Self> {
         let Some(Kind::AggregateType(aggregate)) = family.value_type.as_ref()?.kind.as_ref() else {
             return None;
         };
@@ -380,13 +380,17 @@ fn integer(bytes: &[u8]) -> Option<i64> {
     bytes.try_into().map(i64::from_be_bytes).ok()
 }
 
-/// Checks the value type of a family, and fills in the state type, as the service does.
-pub(super) fn complete_value_type(name: &str, value_type: &mut Type) -> Result<(), Status> {
+/// Checks the value type of a family, and fills in the state type of an aggregate, as the service does. Any other type only
+/// describes the values: writes do not check them.
+pub(super) fn complete_value_type(name: &str, family: &mut ColumnFamily) -> Result<(), Status> {
+    let Some(value_type) = &mut family.value_type else { return Ok(()) };
     let reject = |what: &str| {
         Err(Status::invalid_argument(format!("the value type of the column family `{name}` {what}")))
     };
-    let Some(Kind::AggregateType(aggregate)) = value_type.kind.as_mut() else {
-        return reject("is not an aggregate; leave it out for a family of bytes");
+    let aggregate = match &mut value_type.kind {
+        Some(Kind::AggregateType(aggregate)) => aggregate,
+        Some(_) => return Ok(()),
+        None => return reject("is empty; leave it out for a family of bytes"),
     };
     let Aggregate { input_type, state_type, aggregator } = aggregate.as_mut();
     match aggregator {

@@ -2,18 +2,19 @@
 
 use keyderive_proto::admin::bigtable_table_admin_server::BigtableTableAdmin as _;
 use keyderive_proto::admin::drop_row_range_request::Target;
-use keyderive_proto::admin::modify_column_families_request::Modification;
+use keyderive_proto::admin::gc_rule::Rule;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
 use keyderive_proto::admin::table::View;
 use keyderive_proto::admin::{
-    self, CheckConsistencyRequest, ColumnFamily, CreateTableRequest, DropRowRangeRequest,
+    self, CheckConsistencyRequest, ColumnFamily, CreateTableRequest, DropRowRangeRequest, GcRule,
     GenerateConsistencyTokenRequest, GetTableRequest, ListTablesRequest, ListTablesResponse,
-    ModifyColumnFamiliesRequest, UpdateTableMetadata, UpdateTableRequest, create_table_request,
+    UpdateTableMetadata, UpdateTableRequest, create_table_request,
 };
 use keyderive_proto::values::{FieldMask, Operation, operation};
 use prost::Message as _;
 use tonic::{Code, Request, Response, Status};
 
+use super::aggregates::big_endian;
 use super::raw::{INSTANCE, NAME, START, Servers, code};
 use super::*;
 
@@ -41,28 +42,33 @@ async fn families_change_all_or_none() {
 }
 
 #[tokio::test]
-async fn only_the_rule_of_a_family_is_updated() {
+async fn an_update_of_a_family_names_what_it_changes() {
     let servers = Servers::new().await;
-    let modify = async |path: &str| {
-        let modification = Modification {
-            id: "f".to_owned(),
-            r#mod: Some(Mod::Update(ColumnFamily::default())),
-            update_mask: Some(FieldMask { paths: vec![path.to_owned()] }),
-        };
-        let request = ModifyColumnFamiliesRequest {
-            name: NAME.to_owned(),
-            modifications: vec![modification],
-            ignore_warnings: false,
-        };
-        servers.admin.modify_column_families(Request::new(request)).await
-    };
-    modify("gc_rule").await.unwrap();
-    let status = modify("value_type").await.unwrap_err();
+    let rule = GcRule { rule: Some(Rule::MaxNumVersions(1)) };
+    let integers = ColumnFamily { gc_rule: Some(rule), value_type: Some(big_endian()) };
+    for (paths, has_rule, has_type) in [
+        (&["value_type"][..], false, true),
+        (&["gc_rule"], true, true),
+        (&["gc_rule", "value_type"], true, true),
+    ] {
+        let table = servers.update_family("f", integers.clone(), paths).await.unwrap();
+        let family = &table.column_families["f"];
+        assert_eq!(
+            (family.gc_rule.is_some(), family.value_type.is_some()),
+            (has_rule, has_type),
+            "{paths:?}"
+        );
+        assert_eq!(get(&servers, View::Full).await, table);
+    }
+    let table = servers.update_family("f", ColumnFamily::default(), &["value_type"]).await.unwrap();
+    assert_eq!(table.column_families["f"], ColumnFamily { value_type: None, ..integers.clone() });
+    let table = servers.update_family("f", ColumnFamily::default(), &[]).await.unwrap();
+    assert_eq!(table.column_families["f"], ColumnFamily::default());
+
+    let status = servers.update_family("f", integers, &["gc_rule", "name"]).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument);
-    assert!(
-        status.message().starts_with("`value_type` of the column family `f` cannot be updated"),
-        "{status}"
-    );
+    assert!(status.message().starts_with("`name` of the column family `f` cannot be updated"), "{status}");
+    assert_eq!(get(&servers, View::Full).await, table);
 }
 
 async fn get(servers: &Servers, view: View) -> admin::Table {

@@ -20,7 +20,7 @@ fn integer(encoding: encoding::Encoding) -> Type {
     Type { kind: Some(Kind::Int64Type(Int64 { encoding })) }
 }
 
-fn big_endian() -> Type {
+pub(super) fn big_endian() -> Type {
     integer(encoding::Encoding::BigEndianBytes(encoding::BigEndianBytes {}))
 }
 
@@ -154,7 +154,6 @@ async fn the_type_of_a_family_is_checked_and_completed() {
         family(None, Some(big_endian())),
         family(sum(), None),
         family(sum(), Some(ordered)),
-        ColumnFamily { gc_rule: None, value_type: Some(big_endian()) },
         ColumnFamily { gc_rule: None, value_type: Some(Type { kind: None }) },
     ] {
         let status = create(wrong).await.unwrap_err();
@@ -176,4 +175,24 @@ async fn the_type_of_a_family_is_checked_and_completed() {
     let update = ColumnFamily::default();
     let table = servers.modify_families([("new", Mod::Update(update))]).await.unwrap();
     assert!(table.column_families["new"].value_type.is_some());
+}
+
+#[tokio::test]
+async fn a_family_holds_aggregates_from_its_creation_or_never() {
+    let servers = servers().await;
+    let integers = ColumnFamily { gc_rule: None, value_type: Some(big_endian()) };
+    let update = async |id, family| servers.update_family(id, family, &["value_type"]).await;
+    for new in [sum(), integers.clone(), ColumnFamily::default()] {
+        let status = update("sum", new).await.unwrap_err();
+        let text = "Immutable fields 'value_type.aggregate_type' cannot be updated";
+        assert_eq!((status.code(), status.message()), (Code::InvalidArgument, text));
+    }
+    let status = update("bytes", sum()).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(status.message().starts_with("the column family `bytes` holds no aggregates"), "{status}");
+
+    // Another type only describes the values.
+    servers.modify_families([("new", Mod::Create(integers))]).await.unwrap();
+    servers.mutate("a", set_cell("new", "q", 0, "v")).await.unwrap();
+    assert_eq!(servers.cells().await, ["new:q@0=v"]);
 }

@@ -36,6 +36,7 @@ use keyderive_tests::emulator::Emulator;
 pub(super) use self::operations::{Operation, operation};
 use self::side::Outcome;
 pub(super) use self::side::Side;
+use super::aggregates::big_endian;
 use keyderive_proto::data::{ReadRowsRequest, RowRange, RowSet, row_range};
 
 const TABLE: &str = "projects/p/instances/i/tables/differential";
@@ -104,6 +105,22 @@ async fn the_emulator_answers_alike() {
     // Most requests should have an effect.
     assert!(rejected < operations / 5, "{rejected} of {operations} operations were rejected");
     assert!(found > operations / 16, "{found} of {} reads found a row", operations / 4);
+}
+
+#[tokio::test]
+async fn the_emulator_updates_value_types_alike() {
+    let Some(emulator) = Emulator::start() else { return };
+    let sides = [Side::embedded(), Side::emulator(&emulator.host())];
+    for side in &sides {
+        side.create_table().await;
+    }
+    for (id, new) in [("a", Some(big_endian())), ("a", None), (SUMS, Some(big_endian())), (SUMS, None)] {
+        let [ours, theirs] = &sides;
+        let [ours, theirs] =
+            [ours.update_value_type(id, new.clone()).await, theirs.update_value_type(id, new.clone()).await];
+        assert_eq!(ours, theirs, "embedded on the left, the emulator on the right: `{id}`, {new:?}");
+        assert_eq!(ours.is_err(), id == SUMS, "{ours:?}");
+    }
 }
 
 async fn same(embedded: &Side, emulator: &Side, operation: &Operation, place: &str) -> Outcome {

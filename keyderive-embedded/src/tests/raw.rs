@@ -15,6 +15,7 @@ use keyderive_proto::data::row_filter::Filter;
 use keyderive_proto::data::{
     self, MutateRowRequest, ReadModifyWriteRowRequest, ReadModifyWriteRule, ReadRowsRequest, ReadRowsResponse,
 };
+use keyderive_proto::values::FieldMask;
 use tonic::{Code, Request, Response, Status};
 
 use super::*;
@@ -188,11 +189,28 @@ impl Servers {
             r#mod: Some(change),
             update_mask: None,
         });
-        let request = ModifyColumnFamiliesRequest {
-            name: NAME.to_owned(),
-            modifications: modifications.into(),
-            ignore_warnings: false,
+        self.apply_modifications(modifications.into()).await
+    }
+
+    /// Updates the fields of a family that `paths` name.
+    pub(super) async fn update_family(
+        &self,
+        id: &str,
+        family: ColumnFamily,
+        paths: &[&str],
+    ) -> Result<admin::Table, Status> {
+        let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+        let update = Modification {
+            id: id.to_owned(),
+            r#mod: Some(Mod::Update(family)),
+            update_mask: Some(FieldMask { paths }),
         };
+        self.apply_modifications(vec![update]).await
+    }
+
+    async fn apply_modifications(&self, modifications: Vec<Modification>) -> Result<admin::Table, Status> {
+        let request =
+            ModifyColumnFamiliesRequest { name: NAME.to_owned(), modifications, ignore_warnings: false };
         self.admin.modify_column_families(Request::new(request)).await.map(Response::into_inner)
     }
 

@@ -8,19 +8,18 @@ use keyderive_proto::FEATURES_HEADER;
 use keyderive_proto::admin::bigtable_table_admin_client::BigtableTableAdminClient;
 use keyderive_proto::admin::modify_column_families_request::Modification;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
-use keyderive_proto::admin::r#type::aggregate::{Aggregator, Sum};
-use keyderive_proto::admin::r#type::int64::{self, encoding};
-use keyderive_proto::admin::r#type::{Aggregate, Int64, Kind};
-use keyderive_proto::admin::{ColumnFamily, CreateTableRequest, ModifyColumnFamiliesRequest, Type};
+use keyderive_proto::admin::{ColumnFamily, CreateTableRequest, ModifyColumnFamiliesRequest, Table, Type};
 use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::{MutateRowsResponse, ReadRowsRequest, ReadRowsResponse, Row};
+use keyderive_proto::values::FieldMask;
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Status};
+use tonic::{Code, Request, Response, Status};
 use tower_service::Service;
 
 use super::operations::Operation;
 use super::{FAMILIES, FUTURE, PAST, SUMS, TABLE};
+use crate::tests::aggregates::sum;
 use crate::tests::bigtable;
 use crate::{Bigtable, BoxFuture};
 
@@ -123,21 +122,41 @@ impl Side {
         let request = CreateTableRequest {
             parent: parent.to_owned(),
             table_id: table_id.to_owned(),
-            table: Some(keyderive_proto::admin::Table::default()),
+            table: Some(Table::default()),
             ..CreateTableRequest::default()
         };
         admin.create_table(request).await.unwrap();
         for id in FAMILIES {
-            let family = if id == SUMS { sums() } else { ColumnFamily::default() };
+            let family = if id == SUMS { sum() } else { ColumnFamily::default() };
             let create =
                 Modification { id: id.to_owned(), r#mod: Some(Mod::Create(family)), update_mask: None };
-            let request = ModifyColumnFamiliesRequest {
-                name: TABLE.to_owned(),
-                modifications: vec![create],
-                ignore_warnings: false,
-            };
-            admin.modify_column_families(request).await.unwrap();
+            self.modify_family(create).await.unwrap();
         }
+    }
+
+    /// The new value type of the family, or the code and the text of the refusal.
+    pub(super) async fn update_value_type(
+        &self,
+        id: &str,
+        value_type: Option<Type>,
+    ) -> Result<Option<Type>, (Code, String)> {
+        let update = Modification {
+            id: id.to_owned(),
+            r#mod: Some(Mod::Update(ColumnFamily { gc_rule: None, value_type })),
+            update_mask: Some(FieldMask { paths: vec!["value_type".to_owned()] }),
+        };
+        let updated = self.modify_family(update).await;
+        let mut table = updated.map_err(|status| (status.code(), status.message().to_owned()))?;
+        Ok(table.column_families.remove(id).unwrap().value_type)
+    }
+
+    async fn modify_family(&self, modification: Modification) -> Result<Table, Status> {
+        let request = ModifyColumnFamiliesRequest {
+            name: TABLE.to_owned(),
+            modifications: vec![modification],
+            ignore_warnings: false,
+        };
+        self.admin.clone().modify_column_families(request).await.map(Response::into_inner)
     }
 
     pub(in crate::tests) async fn run(&self, operation: &Operation) -> Outcome {
@@ -227,18 +246,4 @@ fn cells(row: Row) -> (Bytes, Vec<Cell>) {
 
 fn time(micros: i64) -> Time {
     if (PAST..FUTURE).contains(&micros) { Time::OfServer } else { Time::At(std::cmp::Reverse(micros)) }
-}
-
-fn sums() -> ColumnFamily {
-    let encoding = encoding::Encoding::BigEndianBytes(encoding::BigEndianBytes {});
-    let encoding = Some(int64::Encoding { encoding: Some(encoding) });
-    let aggregate = Aggregate {
-        input_type: Some(Box::new(Type { kind: Some(Kind::Int64Type(Int64 { encoding })) })),
-        state_type: None,
-        aggregator: Some(Aggregator::Sum(Sum {})),
-    };
-    ColumnFamily {
-        gc_rule: None,
-        value_type: Some(Type { kind: Some(Kind::AggregateType(Box::new(aggregate))) }),
-    }
 }
