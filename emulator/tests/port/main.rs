@@ -4,8 +4,8 @@
 
 mod broken;
 mod cbt;
+mod clients;
 mod command;
 mod peers;
-mod python;
 mod rows;
 mod served;

@@ -1,11 +1,12 @@
-//! Google's Python client reads and changes rows that keyderive wrote.
+//! Google's clients read and change rows that keyderive wrote.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use keyderive::row::{Timestamped, Versions};
 use keyderive::{Cell, Client, Row, RowKey};
 
-use crate::python::{Session, python};
+use crate::clients::{python, run};
 use crate::served::Served;
 
 #[derive(RowKey)]
@@ -65,14 +66,18 @@ fn sensor() -> Sensor {
 
 #[tokio::test]
 async fn the_python_client_reads_and_changes_rows() {
-    let Some(python) = python() else { return };
+    let Some(client) = python("rows.py") else { return };
+    reads_and_changes_rows(client).await;
+}
+
+async fn reads_and_changes_rows(client: Command) {
     let server = Served::start();
     let sensors = Client::emulator(server.host()).await.unwrap().table::<SensorKey, Sensor>("sensors");
     sensors.create_if_absent().await.unwrap();
     let key = SensorKey { id: 7 };
     sensors.put(&key, &sensor()).await.unwrap();
 
-    Session { script: "rows.py", expected: include_str!("rows.txt") }.run(&python, &server);
+    run(client, include_str!("clients/rows.txt"), &server);
 
     let changed = sensors.get(&key).await.unwrap().unwrap();
     let place = Some(Place { city: "Bern".into(), floor: 3 });

@@ -1,0 +1,48 @@
+//! Google's clients for Python, if they are installed. They drive the command with the programs in the folder `clients`.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::served::Served;
+
+/// A script of the folder `python`.
+pub(crate) fn python(script: &str) -> Option<Command> {
+    let mut command = Command::new(build_of("Python", "KEYDERIVE_PYTHON")?);
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/port/clients/python").join(script));
+    Some(command)
+}
+
+/// The value of the variable, which `.ci/run` sets once it has built the client. Without one, prints that the test is skipped.
+fn build_of(language: &str, variable: &str) -> Option<OsString> {
+    let build = env::var_os(variable).filter(|build| !build.is_empty());
+    if build.is_none() {
+        eprintln!("skipped: `{variable}` names no build of Google's {language} client; `.ci/run` makes one");
+    }
+    build
+}
+
+/// Runs a program of a client, and compares what it prints.
+pub(crate) fn run(mut client: Command, expected: &str, server: &Served) {
+    client.env("BIGTABLE_EMULATOR_HOST", server.host()).stdin(Stdio::null());
+    let output = client.output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(printed.lines().eq(expected.lines()), "printed:\n{printed}\nerrors:\n{errors}");
+    assert!(output.status.success(), "{errors}");
+}
+
+const SESSION: &str = include_str!("clients/session.txt");
+
+#[test]
+fn the_python_client_drives_it() {
+    let Some(client) = python("session.py") else { return };
+    run(client, SESSION, &Served::start());
+}
+
+#[test]
+fn the_newer_python_client_drives_it() {
+    let Some(client) = python("newer.py") else { return };
+    run(client, include_str!("clients/python/newer.txt"), &Served::start());
+}
