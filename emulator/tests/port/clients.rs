@@ -1,4 +1,5 @@
-//! Google's clients for Python, if they are installed. They drive the command with the programs in the folder `clients`.
+//! Google's clients for Python and Go, if they are installed. Each drives the command with the programs in its folder of
+//! `clients`, and both print the same text.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,6 +12,13 @@ use crate::served::Served;
 pub(crate) fn python(script: &str) -> Option<Command> {
     let mut command = Command::new(build_of("Python", "KEYDERIVE_PYTHON")?);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/port/clients/python").join(script));
+    Some(command)
+}
+
+/// The program of the folder `go`, which takes the name of a session.
+pub(crate) fn go(session: &str) -> Option<Command> {
+    let mut command = Command::new(build_of("Go", "KEYDERIVE_GO_CLIENT")?);
+    command.arg(session);
     Some(command)
 }
 
@@ -45,4 +53,10 @@ fn the_python_client_drives_it() {
 fn the_newer_python_client_drives_it() {
     let Some(client) = python("newer.py") else { return };
     run(client, include_str!("clients/python/newer.txt"), &Served::start());
+}
+
+#[test]
+fn the_go_client_drives_it() {
+    let Some(client) = go("session") else { return };
+    run(client, SESSION, &Served::start());
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use keyderive::row::{Timestamped, Versions};
 use keyderive::{Cell, Client, Row, RowKey};
 
-use crate::clients::{python, run};
+use crate::clients::{go, python, run};
 use crate::served::Served;
 
 #[derive(RowKey)]
@@ -67,6 +67,12 @@ fn sensor() -> Sensor {
 #[tokio::test]
 async fn the_python_client_reads_and_changes_rows() {
     let Some(client) = python("rows.py") else { return };
+    reads_and_changes_rows(client).await;
+}
+
+#[tokio::test]
+async fn the_go_client_reads_and_changes_rows() {
+    let Some(client) = go("rows") else { return };
     reads_and_changes_rows(client).await;
 }
 
