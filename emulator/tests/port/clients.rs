@@ -1,5 +1,5 @@
-//! Google's clients for Python and Go, if they are installed. Each drives the command with the programs in its folder of
-//! `clients`, and both print the same text.
+//! Google's clients for Python, Go and Java, if they are installed. Each drives the command with the programs in its folder of
+//! `clients`, and all of them print the same text.
 
 use std::env;
 use std::ffi::OsString;
@@ -19,6 +19,14 @@ pub(crate) fn python(script: &str) -> Option<Command> {
 pub(crate) fn go(session: &str) -> Option<Command> {
     let mut command = Command::new(build_of("Go", "KEYDERIVE_GO_CLIENT")?);
     command.arg(session);
+    Some(command)
+}
+
+/// A class of the folder `java`; the variable holds the class path.
+pub(crate) fn java(class: &str) -> Option<Command> {
+    let mut command = Command::new("java");
+    command.arg("-Dfile.encoding=UTF-8").arg("-Dstdout.encoding=UTF-8");
+    command.arg("-cp").arg(build_of("Java", "KEYDERIVE_JAVA_CLIENT")?).arg(class);
     Some(command)
 }
 
@@ -58,5 +66,11 @@ fn the_newer_python_client_drives_it() {
 #[test]
 fn the_go_client_drives_it() {
     let Some(client) = go("session") else { return };
+    run(client, SESSION, &Served::start());
+}
+
+#[test]
+fn the_java_client_drives_it() {
+    let Some(client) = java("Session") else { return };
     run(client, SESSION, &Served::start());
 }

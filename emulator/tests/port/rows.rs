@@ -6,7 +6,7 @@ use std::process::Command;
 use keyderive::row::{Timestamped, Versions};
 use keyderive::{Cell, Client, Row, RowKey};
 
-use crate::clients::{go, python, run};
+use crate::clients::{go, java, python, run};
 use crate::served::Served;
 
 #[derive(RowKey)]
@@ -73,6 +73,12 @@ async fn the_python_client_reads_and_changes_rows() {
 #[tokio::test]
 async fn the_go_client_reads_and_changes_rows() {
     let Some(client) = go("rows") else { return };
+    reads_and_changes_rows(client).await;
+}
+
+#[tokio::test]
+async fn the_java_client_reads_and_changes_rows() {
+    let Some(client) = java("Rows") else { return };
     reads_and_changes_rows(client).await;
 }
 
