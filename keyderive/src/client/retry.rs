@@ -487,16 +487,22 @@ impl Attempts {
         }
         self.failed = self.failed.saturating_add(1);
         self.avoided = Some(attempt.lease.number());
+        let now = Instant::now();
+        let is_over = failure.code == Code::DeadlineExceeded && self.left_at(now).is_zero();
         let safe = failure.is_not_applied() || self.client.may_repeat(self.operation.idempotency());
         if !(failure.transient && safe) {
-            return Err(None);
+            return Err(is_over.then(|| self.time_limit(now)));
         }
         if self.failed >= self.settings.max_attempts {
             return Err(Some(RetryLimit::Attempts));
         }
         // The first move costs nothing: the server did no work. More of them are load, and take their turn.
-        if failure.is_of_connection() && self.failed == 1 && !self.left().is_zero() {
+        if failure.is_of_connection() && self.failed == 1 && !self.left_at(now).is_zero() {
             return Ok(Duration::ZERO);
+        }
+        // It costs the budget nothing, since there is no time for a retry.
+        if is_over {
+            return Err(Some(self.time_limit(now)));
         }
         if let Some(budget) = self.budget()
             && !budget.failed()
@@ -506,15 +512,15 @@ impl Attempts {
         let pause = match failure.retry_after {
             Some(delay) => {
                 self.backoffs = 0;
-                Some(delay).filter(|delay| *delay < self.left())
+                Some(delay).filter(|delay| *delay < self.left_at(now))
             }
             None => {
                 self.backoffs = self.backoffs.saturating_add(1);
                 let backoff = self.settings.backoff.pause(self.backoffs, fastrand::f64());
-                cap_backoff(backoff, self.left(), &mut self.is_shortened)
+                cap_backoff(backoff, self.left_at(now), &mut self.is_shortened)
             }
         };
-        pause.ok_or_else(|| Some(self.time_limit(Instant::now())))
+        pause.ok_or_else(|| Some(self.time_limit(now)))
     }
 
     /// The budget that its retries need, if they need one.

@@ -92,7 +92,7 @@ pub struct Settings {
     /// little to the load of servers that are already overloaded.
     ///
     /// The client has 100 tokens, all of them at first. A transient failure of such a call takes one, and a success gives a
-    /// tenth of one back. With 50 or fewer the call returns its failure without a retry. So if more than about one attempt in
+    /// tenth of one back. An attempt that ends with the call's own timeout or deadline takes none. With 50 or fewer the call returns its failure without a retry. So if more than about one attempt in
     /// eleven keeps failing, callers see the further failures. From no tokens, 500 successes allow retries again.
     ///
     /// Scans, [`get_many`](crate::Table::get_many), queries, writers and loads are retried until their total timeout in any case.
@@ -100,12 +100,15 @@ pub struct Settings {
     pub retry_budget: bool,
     /// The most requests of the client, with its clones and tables, that may wait because every connection is full, or none is
     /// open yet. A further one fails at once with [`is_overloaded`](crate::Error::is_overloaded). With 0 none waits.
+    ///
+    /// A connection is full at the number of requests that the server allows when it opens: about 100 in the cloud, and any
+    /// number on Google's emulator. Calls that pause before a retry do not count as waiting.
     pub max_waiting: usize,
     /// When a read of one row that has no answer yet is sent a second time, over another connection. The first answer
     /// counts, and the other request is cancelled. Off by default.
     ///
-    /// Over time, at most 5 in 100 reads are sent a second time, and up to 10 at once, counted for the client with its clones and
-    /// tables. None is while the retry budget allows no retry, or while every other connection is full or not open. Writes never
+    /// Over time, at most 5 in 100 reads are sent a second time, of which at most 10 can be saved up and then sent together,
+    /// counted for the client with its clones and tables. None is while the retry budget allows no retry, or while every other connection is full or not open. Writes never
     /// are.
     pub hedging: Hedging,
 }
