@@ -284,7 +284,16 @@ async fn a_deadline_bounds_the_layout_check() {
         tokio::join!(put(Some(700 * MILLISECOND)), put(None), put(Some(900 * MILLISECOND)));
     for ((written, elapsed), deadline) in [(hasty, 700), (later, 900)] {
         let error = written.unwrap_err();
-        assert!(error.is_deadline_exceeded() && !error.is_outcome_unknown(), "{error}");
+        assert!(
+            error.is_deadline_exceeded() && !error.is_outcome_unknown() && error.attempts() == 0,
+            "{error}"
+        );
+        let text = error.to_string();
+        assert!(
+            text.starts_with("GetTable on table `users` failed: DEADLINE_EXCEEDED: the layout check of the table got no answer")
+                && text.ends_with("at the deadline of `with_deadline`"),
+            "{text}"
+        );
         assert!((deadline..=deadline + 2).contains(&elapsed.as_millis()), "{elapsed:?}");
     }
     patient.0.unwrap();
@@ -443,16 +452,19 @@ async fn hedges_need_the_retry_budget() {
     assert_eq!(mock.requests_of(Rpc::ReadRows).len(), 1);
 }
 
-/// Slow servers are not dialed again and again by calls that give up early.
+/// Slow servers are not dialed again and again by calls that give up early, and other calls keep their retries.
 #[tokio::test(start_paused = true)]
-async fn short_deadlines_replace_no_connection() {
+async fn short_deadlines_take_nothing_from_other_calls() {
     let mock = Mock::new().by(|_| Answer::new().wait(60 * MILLISECOND).and_rows(["k"]));
-    let table = table(&mock, 4);
+    let client = client(&mock, 4);
+    let table = client.raw_table("events");
     for _ in 0..200 {
         let soon = (Instant::now() + 50 * MILLISECOND).into_std();
-        assert!(table.with_deadline(soon).read_row("k", None).await.unwrap_err().is_deadline_exceeded());
+        let error = table.with_deadline(soon).read_row("k", None).await.unwrap_err();
+        assert!(error.is_deadline_exceeded() && error.to_string().contains("`with_deadline`"), "{error}");
     }
     assert_eq!(mock.connections(), 4);
+    assert!(client.stats().retry_tokens == 100.0);
 }
 
 /// A connection that cannot be opened again takes no request from one that is open.

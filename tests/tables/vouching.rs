@@ -419,6 +419,22 @@ async fn concurrent_first_uses_share_one_read_of_the_table() {
     assert_eq!((bigtable.calls(Method::GetTable), begun.elapsed()), (1, second / 2));
 }
 
+/// So a service that verifies its tables as it starts checks nothing again at its first request.
+#[tokio::test]
+async fn a_verified_table_needs_no_layout_check() {
+    let bigtable = with_faults(Faults::seeded(0)).await;
+    let client = bigtable.client();
+    table::<Pad6>(&client).verify().await.unwrap();
+    table::<Pad6>(&client).get(&key()).await.unwrap();
+    assert_eq!(bigtable.calls(Method::GetTable), 1);
+    // Another program changes the table, and this one verifies it again: every handle is checked again.
+    bigtable.client().delete_table("events").await.unwrap();
+    table::<Micros>(&bigtable.client()).create().await.unwrap();
+    assert!(table::<Pad6>(&client).verify().await.unwrap_err().is_table_mismatch());
+    assert!(table::<Pad6>(&client).get(&key()).await.unwrap_err().is_table_mismatch());
+    assert_eq!(bigtable.calls(Method::GetTable), 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_service_goes_on_while_the_admin_service_refuses() {
     let denied = Fault::permission_denied;

@@ -167,9 +167,10 @@ impl Client {
         let full_name = self.table_name(name);
         let operation = self.admin_operation("GetTable", name, ("name", &full_name));
         let message = admin::GetTableRequest { name: full_name, view: View::SchemaView.into() };
+        let version = self.info_version();
         let table = self.call(operation, Request::new(&message)).await?;
         let info = TableInfo::new(name, table);
-        self.inner.infos.forget_unless(name, &info);
+        self.inner.infos.learn(name, version, &info);
         Ok(info)
     }
 
@@ -357,8 +358,11 @@ impl Client {
 
     /// The schema of a table, read once and cached, with the version of the cache.
     ///
-    /// None if the caller should send its request unchecked: there is no such table, or the client's deadline has passed, so the
-    /// request fails by itself; or the schema cannot be read and the settings do not require it.
+    /// None if the caller should send its request unchecked: there is no such table, so the request fails by itself; or the
+    /// schema cannot be read and the settings do not require it.
+    ///
+    /// # Errors
+    /// When the client's deadline passes; when the schema cannot be read and the settings require it.
     ///
     /// Waits for the admin service once, at most [`CHECK_TIMEOUT`]. Concurrent calls share one `GetTable`, which a dropped
     /// future does not cancel.
@@ -369,11 +373,12 @@ impl Client {
             Lookup::InFlight(version, reading) => (version, reading),
             Lookup::Unreadable => return Ok(None),
         };
+        let begun = Instant::now();
         let answer = async { reading.wait_for(Option::is_some).await.ok() };
         let answer = match self.deadline {
             Some(deadline) => match timeout_at(deadline, answer).await {
                 Ok(answer) => answer,
-                Err(_) => return Ok(None),
+                Err(_) => return Err(self.check_ended(table, begun.elapsed())),
             },
             None => answer.await,
         };
@@ -390,6 +395,27 @@ impl Client {
         }
     }
 
+    /// The client's deadline has passed while a call waited for the layout check of its table.
+    fn check_ended(&self, table: &str, elapsed: Duration) -> Error {
+        let full_name = self.table_name(table);
+        let operation = self.admin_operation("GetTable", table, ("name", &full_name));
+        let failure =
+            Failure::timed_out("the layout check of the table got no answer", elapsed).before_sending();
+        let tries = AttemptSummary {
+            attempts: 0,
+            elapsed,
+            ended: Some(RetryLimit::Deadline),
+            unknown_outcome: None,
+            honours_tokens: false,
+        };
+        Error::rpc(&operation, failure, tries)
+    }
+
+    /// Counts a call that failed since its table differs from its declaration.
+    pub(crate) fn count_mismatch(&self, table: &Arc<str>) {
+        observe::mismatched(table);
+    }
+
     /// The schema of a table, if it is cached.
     pub(crate) fn known_info(&self, table: &str) -> Option<Arc<TableInfo>> {
         self.inner.infos.tables().get(table)?.answer.as_ref()?.as_ref().ok().map(Arc::clone)
@@ -398,10 +424,7 @@ impl Client {
     fn look_up(&self, table: &Arc<str>, runtime: &Handle) -> Lookup {
         let cache = &self.inner.infos;
         let mut tables = cache.tables();
-        if tables.len() >= MAX_CACHED && !tables.contains_key(table) {
-            tables.clear();
-            cache.version.fetch_add(1, Ordering::Relaxed);
-        }
+        cache.make_room(&mut tables, table);
         let version = cache.version.load(Ordering::Relaxed);
         let entry = tables.entry(Arc::clone(table)).or_default();
         let waits = match &entry.answer {
@@ -488,12 +511,31 @@ impl InfoCache {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Removes a table that differs from its cached answer: another program has changed it, and every handle must be checked
-    /// again.
-    fn forget_unless(&self, table: &str, info: &TableInfo) {
-        let is_another = |entry: &Entry| matches!(&entry.answer, Some(Ok(kept)) if **kept != *info);
-        if self.tables().get(table).is_some_and(is_another) {
-            self.forget(table);
+    /// Removes all tables if one more does not fit.
+    fn make_room(&self, tables: &mut HashMap<Arc<str>, Entry>, table: &str) {
+        if tables.len() >= MAX_CACHED && !tables.contains_key(table) {
+            tables.clear();
+            self.version.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Caches the answer of a `GetTable` that was sent at this version, unless a table was changed or removed since. If it differs
+    /// from the cached one, another program has changed the table, and every handle must be checked again.
+    fn learn(&self, table: &str, version: u64, info: &TableInfo) {
+        let mut tables = self.tables();
+        let is_new = self.version.load(Ordering::Relaxed) == version;
+        match tables.get(table).and_then(|entry| entry.answer.as_ref()) {
+            Some(Ok(kept)) if **kept == *info => return,
+            Some(Ok(_)) => {
+                tables.remove(table);
+                self.version.fetch_add(1, Ordering::Relaxed);
+            }
+            Some(Err(_)) | None => {}
+        }
+        if is_new {
+            self.make_room(&mut tables, table);
+            let entry = tables.entry(table.into()).or_default();
+            (entry.answer, entry.retry_at) = (Some(Ok(Arc::new(info.clone()))), None);
         }
     }
 

@@ -36,6 +36,7 @@
 //! | `keyderive.bytes` | counter | `operation`, `table` | bytes of the messages that rows were received or sent in |
 //! | `keyderive.throttle.seconds` | histogram | `table` | how long the [server's rate limit](ClientBuilder::throttle) delayed writes |
 //! | `keyderive.layout.unchecked` | counter | `table`, `code` | layout checks that failed because the admin service rejected or did not answer |
+//! | `keyderive.layout.mismatches` | counter | `table` | calls that failed because the table differs from its declaration, in its layout or its families; they count as no operation |
 //! | `keyderive.future_cells` | counter | `table` | cells read whose time was more than a minute in the future, which hide later writes to their columns |
 //! | `keyderive.hedges` | counter | `table` | reads of one row that were [sent a second time](Settings::hedging); these requests are not counted as attempts |
 //! | `keyderive.hedges.won` | counter | `table` | of these, the reads that returned the second request's answer |

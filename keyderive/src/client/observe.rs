@@ -109,7 +109,9 @@ pub(super) fn unchecked(table: &str, error: &Error) {
     emit::unchecked(table, code_name(error.code().unwrap_or(Code::Unknown)));
 }
 
-pub(super) use emit::{describe, future_cells, hedge_won, hedged, refreshed, rejected, stats, throttled};
+pub(super) use emit::{
+    describe, future_cells, hedge_won, hedged, mismatched, refreshed, rejected, stats, throttled,
+};
 
 #[cfg(feature = "metrics")]
 mod emit {
@@ -131,6 +133,7 @@ mod emit {
     const FUTURE_CELLS: &str = "keyderive.future_cells";
     const THROTTLE: &str = "keyderive.throttle.seconds";
     const UNCHECKED: &str = "keyderive.layout.unchecked";
+    const MISMATCHES: &str = "keyderive.layout.mismatches";
     const CONNECTIONS: &str = "keyderive.connections";
     const IN_FLIGHT: &str = "keyderive.requests.in_flight";
     const WAITING: &str = "keyderive.requests.waiting";
@@ -160,6 +163,11 @@ mod emit {
         describe_counter!(BYTES, Unit::Bytes, "bytes of the messages that rows were received or sent in");
         describe_histogram!(THROTTLE, Unit::Seconds, "time that the server's rate limit delayed writes");
         describe_counter!(UNCHECKED, Unit::Count, "layout checks of tables that failed");
+        describe_counter!(
+            MISMATCHES,
+            Unit::Count,
+            "calls that failed since the table differs from its declaration"
+        );
         describe_gauge!(CONNECTIONS, Unit::Count, "connections to the data service");
         describe_gauge!(IN_FLIGHT, Unit::Count, "requests without a complete answer");
         describe_gauge!(WAITING, Unit::Count, "requests that wait to be sent");
@@ -207,6 +215,10 @@ mod emit {
 
     pub(super) fn unchecked(table: &str, code: &'static str) {
         counter!(UNCHECKED, "table" => table.to_owned(), "code" => code).increment(1);
+    }
+
+    pub(in super::super) fn mismatched(table: &Arc<str>) {
+        counter!(MISMATCHES, "table" => shared(table)).increment(1);
     }
 
     #[expect(clippy::cast_precision_loss, reason = "no client has 2^52 requests in flight")]
@@ -261,6 +273,8 @@ mod emit {
     pub(in super::super) fn throttled(_: &Arc<str>, _: Duration) {}
 
     pub(super) fn unchecked(_: &str, _: &'static str) {}
+
+    pub(in super::super) fn mismatched(_: &Arc<str>) {}
 
     pub(in super::super) fn rejected(_: &Operation) {}
 

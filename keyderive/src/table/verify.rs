@@ -312,7 +312,7 @@ impl<K: TableKey, R> Table<K, R> {
         }
         check_reserved(&self.name, self.family_names())?;
         let Some((version, info)) = self.client.cached_info(self.name.table()).await? else { return Ok(()) };
-        self.compare(&info)?;
+        self.compare(&info).inspect_err(|_| self.client.count_mismatch(self.name.table()))?;
         if let Check::At(checked) = &self.check {
             checked.store(version, Ordering::Relaxed);
         }

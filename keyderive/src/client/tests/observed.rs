@@ -476,6 +476,20 @@ mod counted {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn calls_on_a_table_of_another_layout_are_counted() {
+        let counts = Counts::default();
+        let _guard = metrics::set_default_local_recorder(&counts);
+        let client = client(&Fleet::new()).await;
+        let table = client.table::<SecretKey, ()>("t").family("absent");
+        for _ in 0..3 {
+            let error = table.exists(&SecretKey { name: "secret-1".into() }).await.unwrap_err();
+            assert!(error.is_table_mismatch(), "{error}");
+        }
+        let counts = counts.0.lock().unwrap();
+        assert_eq!(counts.get("keyderive.layout.mismatches table=t"), Some(&3), "{counts:#?}");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn operations_are_counted() {
         let counts = Counts::default();
         let _guard = metrics::set_default_local_recorder(&counts);
