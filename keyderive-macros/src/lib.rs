@@ -303,7 +303,10 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 ///   do; with `#[row(gc(never))]`, none is. The default is one version, and `never` where a field is `Versions` or an aggregate.
 /// - `#[row(ttl = "7d")]` hides older cells from reads, counts and conditions on columns by this row type, but not from
 ///   `get_raw`, `Condition::filter` and other row types. `increment` and `append` are rejected, since the server would change a
-///   hidden value. Without a `ttl`, reads return a cell until Bigtable removes it, which may take a week after its rule allows
+///   hidden value. It hides cells of its family alone. In a row type with several families, give them all the same `ttl`, or a row
+///   whose required columns are hidden while an aggregate remains still exists: reads of it fail with `is_invalid_row`, and
+///   `put_if_absent` returns false. The same holds for rules by age, and for an `update` that renews some columns only. Without a
+///   `ttl`, reads return a cell until Bigtable removes it, which may take a week after its rule allows
 ///   it. Without a `gc`, a `ttl` of 7 days is `gc(max_age = "7d")` too.
 /// - `#[row(exclusive)]`: `put` empties the family before it writes, also of columns that the type does not name.
 ///

@@ -39,18 +39,20 @@ pub struct Error(Arc<Repr>);
 /// ```
 /// use keyderive::ErrorKind;
 ///
+/// /// The HTTP status for the error of a read.
 /// fn status(error: &keyderive::Error) -> u16 {
 ///     match error.kind() {
 ///         ErrorKind::InvalidKey | ErrorKind::InvalidPageToken => 400,
-///         ErrorKind::DeadlineExceeded | ErrorKind::Unavailable => 503,
-///         _ => 500,
+///         ErrorKind::DeadlineExceeded => 504,
+///         ErrorKind::Unavailable | ErrorKind::Overloaded | ErrorKind::ResourceExhausted => 503,
+///         _ => 500, // `NotFound` too: the table is missing, not a row
 ///     }
 /// }
 /// ```
 ///
 /// All but the last four have a predicate of [`Error`] that explains them. The predicate of a server's outcome is also true
 /// if the last attempt ended with it: an operation that timed out while the server was unavailable has the kind
-/// `DeadlineExceeded`, and is also `is_unavailable`.
+/// `DeadlineExceeded`, and is also `is_unavailable`. For a write, ask [`is_outcome_unknown`](Error::is_outcome_unknown) first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -199,7 +201,7 @@ impl Error {
         matches!(self.cause(), Repr::Row { error, .. } if !error.is_unsupported())
     }
 
-    /// Whether the table, or a column family that the call writes to, does not exist.
+    /// Whether the table, or a column family that the call writes to, does not exist. A row that does not exist is no error.
     ///
     /// The emulator reports a missing column family with other codes.
     #[must_use]

@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | `u8` to `u128` | decimal, zero padded to the type's width | `0000000042` |
 //! | `i8` to `i128` | `0` and the digits; a negative `v` as `-` and the digits of `10^w + v`, where `w` is the type's width | `00000000042`, `-9999999958` |
-//! | `String`, `&str`, `Cow<str>` | UTF-8; no byte at or below the delimiter: with `#`, no space, `!`, `"`, `#` or control character | `alice` |
+//! | `String`, `&str`, `Cow<str>` | UTF-8, which may be empty; no byte at or below the delimiter: with `#`, no space, `!`, `"`, `#` or control character | `alice` |
 //! | `bool`, `char` | `0` or `1`; the character | `1` |
 //! | `Vec<u8>`, `Cow<[u8]>`, `[u8; N]` | lower-case hexadecimal | `00ff` |
 //! | [`#[derive(KeyField)]`](derive@crate::KeyField) newtype; enum | the inner value; an enum's code, zero padded to the widest code | `07` |

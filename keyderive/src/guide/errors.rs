@@ -33,9 +33,10 @@
 //!         error if error.is_invalid_key() || error.is_invalid_page_token() => 400,
 //!         // The write may have been applied: the caller must check before repeating it.
 //!         error if error.is_outcome_unknown() => 502,
+//!         // Before the next one: of a call that timed out while Bigtable was unavailable, both are true.
 //!         error if error.is_deadline_exceeded() => 504,
-//!         error if error.is_overloaded() => 503,
-//!         error if error.is_retryable() => 503,
+//!         error if error.is_overloaded() || error.is_unavailable() || error.is_resource_exhausted() => 503,
+//!         // `is_not_found` too: the table is missing. A row that is missing is `None` or `false`.
 //!         _ => 500,
 //!     }
 //! }
@@ -55,14 +56,14 @@
 //! | [`is_invalid_page_token`](crate::Error::is_invalid_page_token) | the text is not a page token, or belongs to another scan | request the first page |
 //! | [`is_foreign_row`](crate::Error::is_foreign_row) | a scan met a foreign row: [`row_key`](crate::Error::row_key) does not decode as the table's key type | find out who writes it; skip such rows with [`on_foreign`](crate::Scan::on_foreign), or give each key type a tag |
 //! | [`is_invalid_row`](crate::Error::is_invalid_row) | a value cannot be stored as columns, or the columns do not decode as the row type: one is missing or malformed | the source, a [`RowError`](crate::row::RowError), names the column; if rows may lack it, make the field an `Option` or give it a default |
-//! | [`is_not_found`](crate::Error::is_not_found) | the table, or a family of the write, does not exist | create it: [tables](super::tables) |
+//! | [`is_not_found`](crate::Error::is_not_found) | the table, or a family of the write, does not exist; never a row | create it: [tables](super::tables) |
 //! | [`is_already_exists`](crate::Error::is_already_exists) | the table to create exists already | call `create_if_absent`: it compares the table, and fails with `is_table_mismatch` if it differs or has no voucher |
 //! | [`is_table_mismatch`](crate::Error::is_table_mismatch) | the table differs from its declaration, its keys have another layout, or a checkpoint belongs to another table; the text shows both sides | do not write; deploy the right program or change the table. If a load's checkpoint is rejected, start from the beginning: [loading](super::loading#resuming) |
 //! | [`is_invalid_argument`](crate::Error::is_invalid_argument) | the request is malformed or exceeds a limit of Bigtable, whatever the table holds | fix the program: [limits](super::limits) |
 //! | [`is_permission_denied`](crate::Error::is_permission_denied) | the caller is not authenticated, or lacks a permission | grant the role: [deployment](super::deployment#permissions) |
 //! | [`is_missing_credentials`](crate::Error::is_missing_credentials) | the client has no access token | log in, or set a service account; the source says what the client tried |
 //! | [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) | the timeout of the [`Settings`](crate::client::Settings), or the deadline of `with_deadline`, has passed; the text says which | raise it, or request less; for a write see `is_outcome_unknown` |
-//! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | try later; the client may have retried already: the text says how often, and names `retry_budget` if [many requests fail](super::serving#retries-that-do-no-harm) |
+//! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | try later; the client may have retried already: the text says how often, and names `retry_budget` if [many requests fail](super::serving#the-retry-budget) |
 //! | [`is_resource_exhausted`](crate::Error::is_resource_exhausted) | a quota or a limit of the server is exhausted, or `is_overloaded`, which to ask first | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
 //! | [`is_overloaded`](crate::Error::is_overloaded) | too many requests of this client wait for a connection, so that the last attempt was not sent | shed load; do not call again at once: [a service under load](super::serving#connections) |
 //! | [`is_unimplemented`](crate::Error::is_unimplemented) | the server does not offer the operation | use the service; the emulator and the embedded Bigtable lack some operations |
@@ -87,7 +88,7 @@
 //! The client retries transient failures, on another connection if there is one: with exponential backoff, or after the
 //! delay the server asks for. A scan resumes after the last row it delivered, so no row comes twice. A write of many
 //! rows retries only the rows that failed. A conditional write, an increment or an append is retried only if it was not
-//! applied: it was not sent, or the server rejected it. Reads and writes of one row are not retried while many of the client's
+//! applied: it was not sent, or the server [rejected](#unknown-outcomes) it. Reads and writes of one row are not retried while many of the client's
 //! requests fail: see [a service under load](super::serving). The error of an operation that gives up says what it tried:
 //!
 //! ```text
@@ -116,7 +117,10 @@
 //!
 //! # Unknown outcomes
 //!
-//! After a broken connection, a deadline or some responses, the client cannot know whether a write was applied. Then
+//! After a broken connection or a deadline the client cannot know whether a write was applied, nor after the codes `UNAVAILABLE`,
+//! `DEADLINE_EXCEEDED`, `CANCELLED`, `ABORTED`, `UNKNOWN`, `INTERNAL` and `DATA_LOSS` of a server, which may have failed halfway.
+//! With any other code, such as `RESOURCE_EXHAUSTED`, `FAILED_PRECONDITION` or `PERMISSION_DENIED`, the server has rejected the
+//! write, and applied none of it. If one attempt of a write is unknown, so is the call:
 //! [`is_outcome_unknown`](crate::Error::is_outcome_unknown) is true, even if a later attempt was rejected, and the text
 //! says "it may have been applied". What to do depends on the call:
 //!
@@ -125,7 +129,7 @@
 //! | `put`, `insert`, `merge`, `update`, `delete`, [`put_both`](crate::put_both) | repeat the call. It also overwrites what others have written in the meantime: if that matters, read the row and use a condition |
 //! | `put_all`, `merge_all`, `delete_rows`, a `writer` | repeat the call with the same rows: the error names one row, but the outcome of the other rows of its request is unknown too |
 //! | `load` | resume it |
-//! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | read the row and decide again. To recognize your own write, store a number that is unique to each attempt in a column |
+//! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | if the write makes its own condition false, repeat the same call, with a number unique to the caller in a column: after `true` it is written, once; after `false` read the row: with your number, it is yours. If the condition stays true, a repetition may apply a second time, which counts in sums. A read alone proves nothing, since the first request may be applied later |
 //! | `increment`, `append`, `modify` | repeating the call may count or append twice. With one writer, read the row. With several, the row cannot tell: if each event must count once, store a row per event, or use `put_if` |
 //! | a table created, changed or deleted, `drop_rows` | check the table, as `create_if_absent` does |
 //!

@@ -18,14 +18,14 @@
 //! });
 //! let users = client.table::<UserKey, User>("users");
 //!
-//! // In a request of the service: all its reads together take at most 300 ms.
+//! // In a request of the service: all its calls together take at most 300 ms.
 //! let users = users.with_deadline(Instant::now() + Duration::from_millis(300));
 //! match users.put(&UserKey { id: 7 }, &User { name: "Ada".into() }).await {
 //!     Ok(()) => println!("answer 200"),
 //!     Err(error) if error.is_outcome_unknown() => println!("answer 502; the row may have been written"),
-//!     Err(error) if error.is_overloaded() => println!("answer 503; nothing was sent: do not call again at once"),
-//!     Err(error) if error.is_unavailable() => println!("answer 503"),
 //!     Err(error) if error.is_deadline_exceeded() => println!("answer 504"),
+//!     Err(error) if error.is_overloaded() => println!("answer 503; do not call again at once"),
+//!     Err(error) if error.is_unavailable() => println!("answer 503"),
 //!     Err(error) => return Err(error),
 //! }
 //! # Ok(())
@@ -40,13 +40,15 @@
 //! ends may have been applied: [`is_outcome_unknown`](crate::Error::is_outcome_unknown).
 //!
 //! The first call of a table also checks the table's [layout](super::tables#layout), for up to 3 s beyond its timeout, though never
-//! beyond its deadline. Before a process serves, call each table once, without a deadline.
+//! beyond its deadline. Before a process serves, call [`verify`](crate::Table::verify) of each table, which counts as this check.
+//! `verify` asks the admin service, whose timeout is 10 min also with `serving`: a deadline lets a process that cannot
+//! reach it fail at its start.
 //!
 //! A call whose future is dropped is cancelled at the server, by `RST_STREAM`. A write that was dropped may have been applied.
 //!
 //! # Connections
 //!
-//! A server takes about 100 requests at a time on a connection. The client adds a connection when even the least busy one has
+//! Google's servers take about 100 requests at a time on a connection: a server says how many when the connection opens. The client adds a connection when even the least busy one has
 //! 50 requests in flight, and removes connections that a minute of load did not need; their requests finish first.
 //! [`connections`](crate::client::ClientBuilder::connections) sets the bounds: 4 to 64 in the cloud.
 //!
@@ -65,13 +67,19 @@
 //! Requests take open connections first; others are opened in the background. When all connections are busy, requests wait, at most
 //! [`max_waiting`](crate::client::Settings::max_waiting) of them: 1,000 with
 //! [`serving`](crate::client::Settings::serving). A further one fails at once with
-//! [`is_overloaded`](crate::Error::is_overloaded), and was not sent.
+//! [`is_overloaded`](crate::Error::is_overloaded).
+//!
+//! Google's emulator and an embedded Bigtable take any number of requests at a time, so there a request waits only while no
+//! connection is open, and this bound is hardly met: test it against the service.
+//!
+//! Calls that pause before a retry do not count as waiting, and no metric shows them. With the retry budget there are few.
+//! Without it, in an outage, all calls pause until their timeout or deadline, so set one that bounds how many there can be.
 //!
 //! # The retry budget
 //!
 //! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the
 //! whole client, that of gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget), of which a transient
-//! failure takes one and a success gives a tenth back. With 50 or fewer a call returns its failure without a retry, and the text
+//! failure takes one and a success gives a tenth back. An attempt that the call's own timeout or deadline ends takes none. With 50 or fewer a call returns its failure without a retry, and the text
 //! of the error names `retry_budget`. A cluster whose requests fail sees at most about a tenth more load. Scans, queries,
 //! writers and loads, whose programs can wait, are retried until their timeout. [`batch`](crate::client::Settings::batch) turns the budget
 //! off.
@@ -79,27 +87,35 @@
 //! The price: retries hide failures while fewer than about one attempt in eleven fails. If 30 % keep failing, callers see
 //! about 30 % errors, and in an outage of a few seconds most calls fail after one attempt. If your callers would rather wait,
 //! set `retry_budget = false` and a deadline. After an outage, 500 successes fill an empty budget so far that it allows retries.
+//! All callers of a client share its budget, also those of clients made by [`with`](crate::Client::with): give work that may
+//! fail without harm to the rest a client of its own.
 //!
 //! # Hedged reads
 //!
 //! With [`hedging`](crate::client::Settings::hedging), a read of one row that is late is sent a second time over another
 //! connection. The first answer counts, and the other request is cancelled. It helps where a few answers are slow: a tablet
 //! that moves, a machine that pauses. It does not help where all are slow, and then costs little: over time at most 5 in 100 reads
-//! are sent a second time, up to 10 at once, and none while the retry budget allows no retry. Writes are never hedged.
+//! are sent a second time, of which at most 10 can be saved up and then sent together, and none while the retry budget allows no
+//! retry. Writes are never hedged.
 //!
 //! [`Hedging::Adaptive`](crate::client::Hedging::Adaptive) follows the latency of the client's own reads;
 //! [`Hedging::After`](crate::client::Hedging::After) is a fixed time.
 //!
 //! # What to watch
 //!
-//! The metrics are listed [with the client](crate::client#traces-and-metrics).
+//! The feature `metrics` hands them to the recorder of the crate [`metrics`](https://docs.rs/metrics), version 0.24, such as
+//! `metrics-exporter-prometheus`. Its histograms need buckets, or it makes summaries, which cannot be added up over machines:
+//! `set_buckets` from 1 ms to 10 s, say. A counter appears with its first event, so let an alert treat a missing one as 0.
+//! All metrics are listed [with the client](crate::client#traces-and-metrics).
 //!
 //! | metric | what it means | alert when |
 //! |---|---|---|
-//! | `keyderive.operation.seconds` | what your callers wait, by `operation`, `table` and `code` | its 99th percentile nears your own limit, or more than 1 % have the code `UNAVAILABLE`, `DEADLINE_EXCEEDED`, `RESOURCE_EXHAUSTED` or `INTERNAL` |
+//! | `keyderive.operation.seconds` | what your callers wait, by `operation`, `table` and `code` | its 99th percentile nears your own limit, or more than 1 % have a `code` other than `OK`. `NOT_FOUND` is a table or a family that is gone, never a row |
 //! | `keyderive.attempt.seconds` | what the server takes for an attempt | its count exceeds that of the operations by more than a tenth: the rest are retries |
 //! | `keyderive.requests.waiting` | requests that wait to be sent | it is above 0 for minutes: allow more `connections`, or the service sends more than one machine can |
 //! | `keyderive.requests.rejected` | calls that failed with `is_overloaded` | it grows |
+//! | `keyderive.layout.mismatches` | calls that failed with `is_table_mismatch`, and so are no operations | it grows: the table was replaced, or the program is the wrong one |
+//! | `keyderive.layout.unchecked` | layout checks that failed | it grows: requests go ahead unchecked |
 //! | `keyderive.requests.in_flight` | requests that wait for the server's answer | it grows without the load: the server is slower |
 //! | `keyderive.connections` | the size of the pool | it stays at its largest |
 //! | `keyderive.retry_tokens` | what is left of the retry budget, of 100 | it is at 50 or below: requests fail without a retry |

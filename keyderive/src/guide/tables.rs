@@ -66,8 +66,9 @@
 //! compares it with its types: the vouchers, if there are any, must be for this layout, and the families of the row
 //! type must exist and hold what its fields are: bytes, sums, minima or maxima. A difference fails the request with
 //! [`is_table_mismatch`](crate::Error::is_table_mismatch) before anything else is sent. The client caches the result
-//! for all handles, and discards it when this client changes the table. A program sees changes by other programs only
-//! after a restart.
+//! for all handles, and discards it when this client changes the table. [`verify`](crate::Table::verify) and
+//! [`info`](crate::Table::info) read the definition again, so that every handle is checked again if it differs; other changes by
+//! other programs are seen only after a restart.
 //!
 //! **If the check cannot run**, because the service account lacks the permission or the admin service does not respond
 //! within 3 s, requests proceed unchecked. The client logs one warning, counts the metric `keyderive.layout.unchecked`,
