@@ -1,6 +1,7 @@
 //! The data service.
 
 use std::sync::Arc;
+use std::time::Instant;
 use std::vec;
 
 use base64::Engine as _;
@@ -11,6 +12,7 @@ use keyderive_proto::FEATURES_HEADER;
 use keyderive_proto::data::bigtable_server::Bigtable;
 use keyderive_proto::data::mutate_rows_response::Entry;
 use keyderive_proto::data::read_modify_write_rule::Rule;
+use keyderive_proto::data::read_rows_request::RequestStatsView;
 use keyderive_proto::data::{
     CheckAndMutateRowRequest, CheckAndMutateRowResponse, ExecuteQueryRequest, ExecuteQueryResponse,
     FeatureFlags, MutateRowRequest, MutateRowResponse, MutateRowsRequest, MutateRowsResponse, Mutation,
@@ -60,6 +62,7 @@ impl Bigtable for Data {
         &self,
         request: Request<ReadRowsRequest>,
     ) -> Result<Response<Self::ReadRowsStream>, Status> {
+        let begun = Instant::now();
         let (features, faults) = (features(request.metadata())?, StreamFault::of(&request));
         let request = routed(request, |message| &message.table_name)?;
         let limit = u64::try_from(request.rows_limit).map_err(|_| {
@@ -74,6 +77,8 @@ impl Bigtable for Data {
         let filter = parse_filter(request.filter).await?;
         let scan = Scan::new(self.worker.store(), request.table_name, intervals, filter, limit)?
             .reports_progress(features.last_scanned_row_responses);
+        let is_measured = request.request_stats_view == RequestStatsView::RequestStatsFull as i32;
+        let scan = if is_measured { scan.measured(begun) } else { scan };
         let scan = match (request.reversed, features.reverse_scans) {
             (false, _) => scan,
             (true, true) => scan.reversed(),

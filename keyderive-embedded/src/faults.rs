@@ -494,8 +494,7 @@ impl<S: Stream<Item = Result<RowsMessage, Status>> + Unpin> Stream for SplitStre
                     return Poll::Ready(Some(Ok(message)));
                 }
                 let messages = split_rows(&mut this.rng, this.chance, &response.chunks).into_iter();
-                let responses =
-                    messages.map(|chunks| ReadRowsResponse { chunks, last_scanned_row_key: Bytes::new() });
+                let responses = messages.map(|chunks| ReadRowsResponse { chunks, ..Default::default() });
                 this.pieces.extend(responses.map(|response| RowsMessage::from(&response)));
                 // There is at least one chunk, so there is at least one message.
                 Poll::Ready(this.pieces.pop_front().map(Ok))

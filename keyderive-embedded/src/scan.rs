@@ -5,15 +5,19 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 use std::vec;
 
 use bytes::Bytes;
 use futures_core::Stream;
 use keyderive_proto::RowsMessage;
-use keyderive_proto::data::ReadRowsResponse;
 use keyderive_proto::data::read_rows_response::CellChunk;
 use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
-use keyderive_proto::values::{BytesValue, StringValue};
+use keyderive_proto::data::request_stats::StatsView;
+use keyderive_proto::data::{
+    FullReadStatsView, ReadIterationStats, ReadRowsResponse, RequestLatencyStats, RequestStats,
+};
+use keyderive_proto::values::{BytesValue, Duration, StringValue};
 use prost::encoding::{self, WireType, encode_key, encode_varint, encoded_len_varint};
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, coop};
@@ -32,6 +36,10 @@ pub(super) struct Scan {
     blocks: bool,
     /// Whether the client accepts the key of the last scanned row when no row passes the filter.
     reports_progress: bool,
+    /// Since when the scan runs, if the client wants to know what it cost, until that is sent.
+    measured_since: Option<Instant>,
+    /// What the scan has cost, once it has ended.
+    stats: ReadIterationStats,
 }
 
 enum State {
@@ -53,7 +61,13 @@ impl Scan {
         limit: Option<u64>,
     ) -> Result<Self, Status> {
         let reader = ScanReader::new(store, table, intervals, filter, limit)?;
-        Ok(Self { state: State::Idle(Box::new(reader)), blocks: store.blocks(), reports_progress: false })
+        Ok(Self {
+            state: State::Idle(Box::new(reader)),
+            blocks: store.blocks(),
+            reports_progress: false,
+            measured_since: None,
+            stats: ReadIterationStats::default(),
+        })
     }
 
     pub(super) fn reversed(mut self) -> Self {
@@ -65,6 +79,28 @@ impl Scan {
 
     pub(super) fn reports_progress(self, reports_progress: bool) -> Self {
         Self { reports_progress, ..self }
+    }
+
+    /// Ends with a response that says what the scan has cost since `begun`.
+    pub(super) fn measured(self, begun: Instant) -> Self {
+        Self { measured_since: Some(begun), ..self }
+    }
+
+    /// The last response of a scan that is measured.
+    fn take_stats(&mut self) -> Option<ReadRowsResponse> {
+        let latency = self.measured_since.take()?.elapsed();
+        let frontend_server_latency = Duration {
+            seconds: i64::try_from(latency.as_secs()).unwrap_or(i64::MAX),
+            nanos: i32::try_from(latency.subsec_nanos()).unwrap_or(0),
+        };
+        let stats = FullReadStatsView {
+            read_iteration_stats: Some(self.stats),
+            request_latency_stats: Some(RequestLatencyStats {
+                frontend_server_latency: Some(frontend_server_latency),
+            }),
+        };
+        let request_stats = RequestStats { stats_view: Some(StatsView::FullReadStatsView(stats)) };
+        Some(ReadRowsResponse { request_stats: Some(request_stats), ..Default::default() })
     }
 
     /// Reads the next response; `None` at the end of the scan.
@@ -100,6 +136,7 @@ impl Scan {
     }
 
     fn take(&mut self, (reader, read): ReadOutcome) -> Result<Option<Progress>, Status> {
+        self.stats = reader.stats;
         if matches!(read, Ok(Some(_))) {
             self.state = State::Idle(reader);
         }
@@ -121,11 +158,14 @@ impl Stream for Scan {
         budget.made_progress();
         let scan = self.get_mut();
         match ready!(scan.poll_progress(context)) {
-            Err(status) => Poll::Ready(Some(Err(status))),
-            Ok(None) => Poll::Ready(None),
+            Err(status) => {
+                scan.measured_since = None;
+                Poll::Ready(Some(Err(status)))
+            }
+            Ok(None) => Poll::Ready(scan.take_stats().map(|response| Ok(RowsMessage::from(&response)))),
             Ok(Some(Progress::Rows(response))) => Poll::Ready(Some(Ok(RowsMessage(response)))),
             Ok(Some(Progress::Scanned(key))) if scan.reports_progress => {
-                let response = ReadRowsResponse { chunks: Vec::new(), last_scanned_row_key: key };
+                let response = ReadRowsResponse { last_scanned_row_key: key, ..Default::default() };
                 Poll::Ready(Some(Ok(RowsMessage::from(&response))))
             }
             Ok(Some(Progress::Scanned(_) | Progress::Nothing)) => {
@@ -184,6 +224,7 @@ struct ScanReader {
     scanned: Vec<u8>,
     /// The rest of a row that is too large for one response.
     pending: vec::IntoIter<CellChunk>,
+    stats: ReadIterationStats,
 }
 
 /// The result of scanning some rows.
@@ -236,6 +277,7 @@ impl ScanReader {
             rows: FIRST_ROWS,
             scanned: Vec::new(),
             pending: Vec::new().into_iter(),
+            stats: ReadIterationStats::default(),
         })
     }
 
@@ -325,7 +367,9 @@ impl ScanReader {
         response: &mut ResponseWriter,
     ) -> Result<Stop, Status> {
         let max_bytes = self.max_inline_bytes();
-        let Self { store, table, definition, gc_time, filter, counts, reversed, limit, scanned, .. } = self;
+        let Self {
+            store, table, definition, gc_time, filter, counts, reversed, limit, scanned, stats, ..
+        } = self;
         let mut gc_filter = gc_time.map(|now| GarbageFilter::new(&definition.families, now));
         let mut stop = Stop::Full;
         let mut visit = |key: &[u8], mut cells: CellReader<'_>| {
@@ -341,6 +385,7 @@ impl ScanReader {
             scanned.clear();
             scanned.extend_from_slice(key);
             counts.next_row();
+            stats.rows_seen_count += 1;
             let mut row = response.row(key);
             loop {
                 let mut cell = match cells.next() {
@@ -352,14 +397,18 @@ impl ScanReader {
                     }
                 };
                 counts.next_cell(&cell);
+                stats.cells_seen_count += 1;
                 row.next_cell(&cell);
                 if gc_filter.as_mut().is_none_or(|gc_filter| gc_filter.keeps(&cell))
                     && filter.keeps(key, &mut cell, counts)
                 {
                     row.add(cell);
+                    stats.cells_returned_count += 1;
                 }
             }
-            *limit -= u64::from(row.finish());
+            let is_returned = row.finish();
+            *limit -= u64::from(is_returned);
+            stats.rows_returned_count += i64::from(is_returned);
             true
         };
         let all = store.visit(table, interval, *reversed, &mut visit)?;
@@ -381,8 +430,13 @@ impl ScanReader {
         } else {
             self.skip_scanned();
         }
+        self.stats.rows_seen_count += 1;
+        self.stats.cells_seen_count += count(cells.len());
         let cells = self.filter.apply(&key, self.without_garbage(cells))?;
-        self.limit -= u64::from(!cells.is_empty());
+        let is_returned = !cells.is_empty();
+        self.limit -= u64::from(is_returned);
+        self.stats.rows_returned_count += i64::from(is_returned);
+        self.stats.cells_returned_count += count(cells.len());
         self.pending = chunks(key, cells).into_iter();
         response.extend(&self.encode_pending());
         Ok(true)
@@ -406,6 +460,10 @@ impl ScanReader {
         }
         cells
     }
+}
+
+fn count(cells: usize) -> i64 {
+    i64::try_from(cells).unwrap_or(i64::MAX)
 }
 
 /// The chunks of a row, one for each cell. The first has the key, the last commits the row, and a chunk names its column

@@ -268,9 +268,9 @@ pub use keyderive_macros::{KeyField, RowKey};
 pub use row::{Cell, OwnedRow, Row};
 #[cfg(feature = "client")]
 pub use table::{
-    CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, KeyOnly, Modify, OnForeign, OnUnreadable,
-    Page, PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Select, Selected, Skipped, SkippedRow, Table,
-    Update, Verified, Verify, WriteOutcome, Writer, load, put_both,
+    Analysis, CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, KeyOnly, Modify, OnForeign,
+    OnUnreadable, Page, PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Select, Selected, Skipped,
+    SkippedRow, Table, Update, Verified, Verify, WriteOutcome, Writer, load, put_both,
 };
 
 /// Items that generated code calls. Do not use them: they change with every release.

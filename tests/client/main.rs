@@ -17,6 +17,7 @@ mod conditional;
 mod connections;
 mod contact;
 mod cookies;
+mod costs;
 mod deadlines;
 mod expiry;
 mod frames;

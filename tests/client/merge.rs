@@ -165,6 +165,7 @@ async fn a_scan_marker_may_come_with_chunks() {
         let message = keyderive_proto::data::ReadRowsResponse {
             chunks: vec![row("b").into()],
             last_scanned_row_key: marker.into(),
+            ..Default::default()
         };
         let answer = Answer::new().send(&message).and_rows(["d"]);
         assert_eq!(scan(answer, ReadRows::all()).await, ["b", "d"]);

@@ -37,6 +37,7 @@ pub(super) use self::operations::{Operation, operation};
 use self::side::Outcome;
 pub(super) use self::side::Side;
 use super::aggregates::big_endian;
+use keyderive_proto::data::read_rows_request::RequestStatsView;
 use keyderive_proto::data::{ReadRowsRequest, RowRange, RowSet, row_range};
 
 const TABLE: &str = "projects/p/instances/i/tables/differential";
@@ -95,7 +96,7 @@ async fn the_emulator_answers_alike() {
         if step % 4 == 0 {
             let read = Operation::Read(read(rng));
             let outcome = same(&embedded, &emulator, &read, &place()).await;
-            found += u64::from(matches!(outcome, Outcome::Rows(rows) if !rows.is_empty()));
+            found += u64::from(matches!(outcome, Outcome::Read(rows, _) if !rows.is_empty()));
         }
     }
     for reversed in [false, true] {
@@ -142,6 +143,7 @@ pub(super) fn read(rng: &mut Rng) -> ReadRowsRequest {
     ReadRowsRequest {
         rows_limit: if rng.bool() { rng.i64(1..8) } else { 0 },
         reversed: rng.bool(),
+        request_stats_view: if rng.u8(..4) > 0 { RequestStatsView::RequestStatsFull.into() } else { 0 },
         filter: (rng.u8(..10) > 0).then(|| filters::filter(rng)),
         ..read_of(rows)
     }

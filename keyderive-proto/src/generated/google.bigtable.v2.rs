@@ -13,8 +13,52 @@ pub struct ReadRowsRequest {
     /// Zero: no limit.
     #[prost(int64, tag = "4")]
     pub rows_limit: i64,
+    #[prost(enumeration = "read_rows_request::RequestStatsView", tag = "6")]
+    pub request_stats_view: i32,
     #[prost(bool, tag = "7")]
     pub reversed: bool,
+}
+/// Nested message and enum types in `ReadRowsRequest`.
+pub mod read_rows_request {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum RequestStatsView {
+        Unspecified = 0,
+        RequestStatsNone = 1,
+        RequestStatsFull = 2,
+    }
+    impl RequestStatsView {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "REQUEST_STATS_VIEW_UNSPECIFIED",
+                Self::RequestStatsNone => "REQUEST_STATS_NONE",
+                Self::RequestStatsFull => "REQUEST_STATS_FULL",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "REQUEST_STATS_VIEW_UNSPECIFIED" => Some(Self::Unspecified),
+                "REQUEST_STATS_NONE" => Some(Self::RequestStatsNone),
+                "REQUEST_STATS_FULL" => Some(Self::RequestStatsFull),
+                _ => None,
+            }
+        }
+    }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReadRowsResponse {
@@ -23,6 +67,9 @@ pub struct ReadRowsResponse {
     /// The last row that the server has scanned, if that is after the last row it sent.
     #[prost(bytes = "bytes", tag = "2")]
     pub last_scanned_row_key: ::prost::bytes::Bytes,
+    /// In the last response, if the request asks for them.
+    #[prost(message, optional, tag = "3")]
+    pub request_stats: ::core::option::Option<RequestStats>,
 }
 /// Nested message and enum types in `ReadRowsResponse`.
 pub mod read_rows_response {
@@ -65,6 +112,47 @@ pub mod read_rows_response {
             CommitRow(bool),
         }
     }
+}
+/// What a request cost.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RequestStats {
+    #[prost(oneof = "request_stats::StatsView", tags = "1")]
+    pub stats_view: ::core::option::Option<request_stats::StatsView>,
+}
+/// Nested message and enum types in `RequestStats`.
+pub mod request_stats {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum StatsView {
+        #[prost(message, tag = "1")]
+        FullReadStatsView(super::FullReadStatsView),
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FullReadStatsView {
+    #[prost(message, optional, tag = "1")]
+    pub read_iteration_stats: ::core::option::Option<ReadIterationStats>,
+    #[prost(message, optional, tag = "2")]
+    pub request_latency_stats: ::core::option::Option<RequestLatencyStats>,
+}
+/// Seen: read by the server, whether or not it returned them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReadIterationStats {
+    #[prost(int64, tag = "1")]
+    pub rows_seen_count: i64,
+    #[prost(int64, tag = "2")]
+    pub rows_returned_count: i64,
+    #[prost(int64, tag = "3")]
+    pub cells_seen_count: i64,
+    #[prost(int64, tag = "4")]
+    pub cells_returned_count: i64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RequestLatencyStats {
+    /// From the arrival of the request at the front end to the end of its response.
+    #[prost(message, optional, tag = "1")]
+    pub frontend_server_latency: ::core::option::Option<
+        super::super::super::keyderive::values::Duration,
+    >,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SampleRowKeysRequest {

@@ -34,6 +34,8 @@
 //! | `keyderive.attempt.seconds` | histogram | `operation`, `table`, `code` | how long attempts took; its count is that of the attempts |
 //! | `keyderive.rows` | counter | `operation`, `table` | rows received or sent |
 //! | `keyderive.bytes` | counter | `operation`, `table` | bytes of the messages that rows were received or sent in |
+//! | `keyderive.rows.seen`, `keyderive.cells.seen`, `keyderive.cells.returned` | counter | `table` | rows and cells that the server has read, and cells that it returned, for reads with [`ReadStats`] |
+//! | `keyderive.server.seconds` | histogram | `table` | the server's time for each request of these reads |
 //! | `keyderive.throttle.seconds` | histogram | `table` | how long the [server's rate limit](ClientBuilder::throttle) delayed writes |
 //! | `keyderive.layout.unchecked` | counter | `table`, `code` | layout checks that failed because the admin service rejected or did not answer |
 //! | `keyderive.layout.mismatches` | counter | `table` | calls that failed because the table differs from its declaration, in its layout or its families; they count as no operation |
@@ -109,7 +111,7 @@ use query::Statements;
 pub use query::{Query, QueryRows};
 pub use raw::{RawTable, RowOutcomes};
 pub(crate) use read::RowCursor;
-pub use read::{ReadRows, RowStream};
+pub use read::{ReadRows, ReadStats, RowStream};
 use retry::{Attempts, InFlight, Received};
 pub use settings::{Backoff, CallSettings, Hedging, Settings};
 pub(crate) use shutdown::StreamGuard;

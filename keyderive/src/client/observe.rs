@@ -110,7 +110,7 @@ pub(super) fn unchecked(table: &str, error: &Error) {
 }
 
 pub(super) use emit::{
-    describe, future_cells, hedge_won, hedged, mismatched, refreshed, rejected, stats, throttled,
+    cost, describe, future_cells, hedge_won, hedged, mismatched, refreshed, rejected, stats, throttled,
 };
 
 #[cfg(feature = "metrics")]
@@ -125,12 +125,17 @@ mod emit {
 
     use crate::client::ClientStats;
     use crate::client::operation::Operation;
+    use crate::client::read::ReadCost;
 
     const ATTEMPT_SECONDS: &str = "keyderive.attempt.seconds";
     const SECONDS: &str = "keyderive.operation.seconds";
     const ROWS: &str = "keyderive.rows";
     const BYTES: &str = "keyderive.bytes";
     const FUTURE_CELLS: &str = "keyderive.future_cells";
+    const ROWS_SEEN: &str = "keyderive.rows.seen";
+    const CELLS_SEEN: &str = "keyderive.cells.seen";
+    const CELLS_RETURNED: &str = "keyderive.cells.returned";
+    const SERVER_SECONDS: &str = "keyderive.server.seconds";
     const THROTTLE: &str = "keyderive.throttle.seconds";
     const UNCHECKED: &str = "keyderive.layout.unchecked";
     const MISMATCHES: &str = "keyderive.layout.mismatches";
@@ -161,6 +166,22 @@ mod emit {
         );
         describe_counter!(ROWS, Unit::Count, "rows received or sent");
         describe_counter!(BYTES, Unit::Bytes, "bytes of the messages that rows were received or sent in");
+        describe_counter!(
+            ROWS_SEEN,
+            Unit::Count,
+            "rows that the server has read, for reads with `ReadStats`"
+        );
+        describe_counter!(
+            CELLS_SEEN,
+            Unit::Count,
+            "cells that the server has read, for reads with `ReadStats`"
+        );
+        describe_counter!(CELLS_RETURNED, Unit::Count, "cells that it returned, for reads with `ReadStats`");
+        describe_histogram!(
+            SERVER_SECONDS,
+            Unit::Seconds,
+            "the server's time for a request, for reads with `ReadStats`"
+        );
         describe_histogram!(THROTTLE, Unit::Seconds, "time that the server's rate limit delayed writes");
         describe_counter!(UNCHECKED, Unit::Count, "layout checks of tables that failed");
         describe_counter!(
@@ -217,6 +238,13 @@ mod emit {
         counter!(UNCHECKED, "table" => table.to_owned(), "code" => code).increment(1);
     }
 
+    pub(in super::super) fn cost(table: &Arc<str>, cost: ReadCost) {
+        counter!(ROWS_SEEN, "table" => shared(table)).increment(cost.rows_seen);
+        counter!(CELLS_SEEN, "table" => shared(table)).increment(cost.cells_seen);
+        counter!(CELLS_RETURNED, "table" => shared(table)).increment(cost.cells_returned);
+        histogram!(SERVER_SECONDS, "table" => shared(table)).record(cost.server_latency);
+    }
+
     pub(in super::super) fn mismatched(table: &Arc<str>) {
         counter!(MISMATCHES, "table" => shared(table)).increment(1);
     }
@@ -259,6 +287,7 @@ mod emit {
 
     use crate::client::ClientStats;
     use crate::client::operation::Operation;
+    use crate::client::read::ReadCost;
 
     pub(in super::super) fn describe() {}
 
@@ -273,6 +302,8 @@ mod emit {
     pub(in super::super) fn throttled(_: &Arc<str>, _: Duration) {}
 
     pub(super) fn unchecked(_: &str, _: &'static str) {}
+
+    pub(in super::super) fn cost(_: &Arc<str>, _: ReadCost) {}
 
     pub(in super::super) fn mismatched(_: &Arc<str>) {}
 

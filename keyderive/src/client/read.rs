@@ -1,11 +1,13 @@
 //! Which rows a read asks for: the request, its parts that each fit into a message, and the check of its answer.
 
+mod stats;
 mod stream;
 #[cfg(test)]
 mod tests;
 
 use bytes::Bytes;
 use keyderive_proto::data;
+use keyderive_proto::data::read_rows_request::RequestStatsView;
 use tonic::Status;
 
 use super::error::Error;
@@ -18,6 +20,8 @@ use super::{Client, Route, filter, retry};
 use crate::plan::{KeyRange, RequestSize};
 use crate::row::{FilterError, RawRow, RowFilter};
 
+pub(super) use stats::ReadCost;
+pub use stats::ReadStats;
 pub(crate) use stream::RowCursor;
 pub use stream::RowStream;
 
@@ -44,6 +48,8 @@ pub struct ReadRows {
     pub(crate) bucket: Option<i32>,
     /// Whether it is one of many streams of a scan.
     pub(crate) high_fan_out: bool,
+    /// What to add its cost to.
+    pub(crate) stats: Option<ReadStats>,
 }
 
 impl ReadRows {
@@ -98,6 +104,12 @@ impl ReadRows {
         Self { reversed: true, ..self }
     }
 
+    /// Asks the server what the read costs, and adds that to `stats`, replacing an earlier one.
+    #[must_use]
+    pub fn with_stats(self, stats: &ReadStats) -> Self {
+        Self { stats: Some(stats.clone()), ..self }
+    }
+
     /// Whether no row can match. The service would read an empty row set as the whole table, and a limit of zero as no
     /// limit, so such a request must not be sent.
     pub(crate) fn is_empty(&self) -> bool {
@@ -131,6 +143,10 @@ impl ReadRows {
             rows: Some(data::RowSet { row_keys, row_ranges }),
             filter: self.filter.as_ref().map(filter::message).transpose()?,
             rows_limit: self.limit.map_or(0, |limit| i64::try_from(limit).unwrap_or(i64::MAX)),
+            request_stats_view: match self.stats {
+                Some(_) => RequestStatsView::RequestStatsFull.into(),
+                None => RequestStatsView::Unspecified.into(),
+            },
             reversed: self.reversed,
         })
     }
@@ -144,7 +160,7 @@ impl ReadRows {
         if !size.is_full() {
             return (self, Vec::new());
         }
-        let Self { keys, ranges, limit, filter, reversed, bucket, high_fan_out } = self;
+        let Self { keys, ranges, limit, filter, reversed, bucket, high_fan_out, stats } = self;
         let part = || Self {
             keys: Vec::new(),
             ranges: Vec::new(),
@@ -153,6 +169,7 @@ impl ReadRows {
             reversed,
             bucket,
             high_fan_out,
+            stats: stats.clone(),
         };
         let mut rows = in_key_order(keys, ranges);
         if reversed {
@@ -225,6 +242,7 @@ impl Client {
                 .transpose()
                 .map_err(|error| Error::filter(table, error))?,
             rows_limit: 1,
+            request_stats_view: RequestStatsView::Unspecified.into(),
             reversed: false,
         };
         let read = async {

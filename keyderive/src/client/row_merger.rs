@@ -12,10 +12,12 @@ mod fast_path;
 use std::mem;
 
 use bytes::Bytes;
+use keyderive_proto::data::RequestStats;
+use prost::Message as _;
 
 use self::chunk::{Chunk, Part, Status};
 use self::fast_path::LastNumber;
-use super::read::RequestedRows;
+use super::read::{ReadCost, RequestedRows};
 use crate::row::{CellSpans, RawRow, RowBuilder, Shown, Span, TooLarge, now_micros};
 
 /// A minute in microseconds, the unit of cell timestamps. Clocks differ by less.
@@ -43,6 +45,8 @@ pub(super) struct RowMerger {
     future_cells: u64,
     /// The key that the message reports as scanned; empty if it has reported none yet.
     scanned_key: Span,
+    /// What the server says that the request has cost.
+    cost: Option<Box<ReadCost>>,
     /// The current row, complete or not.
     row: RawRow,
     open: Open,
@@ -80,6 +84,7 @@ impl RowMerger {
             latest: i64::MAX,
             future_cells: 0,
             scanned_key: Span::default(),
+            cost: None,
             row: RawRow::default(),
             open: Open::None,
         }
@@ -98,6 +103,11 @@ impl RowMerger {
     /// How many cells were more than a minute in the future since the last call.
     pub(super) fn take_future_cells(&mut self) -> u64 {
         mem::take(&mut self.future_cells)
+    }
+
+    /// What the server says that the request has cost, if it has said so.
+    pub(super) fn cost(&self) -> Option<ReadCost> {
+        self.cost.as_deref().copied()
     }
 
     /// Takes the next message, once the one before has no further row.
@@ -133,9 +143,18 @@ impl RowMerger {
                     }
                 }
                 Part::Scanned(scanned_key) => self.scanned_key = scanned_key,
+                Part::Stats(stats) => self.note_cost(stats)?,
                 Part::End => return self.end_message().map(|()| false),
             }
         }
+    }
+
+    #[cold]
+    fn note_cost(&mut self, stats: Span) -> Result<(), ProtocolViolation> {
+        let stats = RequestStats::decode(stats.of(&self.message));
+        let stats = stats.map_err(|error| format!("its request statistics cannot be decoded: {error}"))?;
+        self.cost = ReadCost::of(&stats).map(Box::new);
+        Ok(())
     }
 
     /// Applies the reported scan position after the rows of the message.
@@ -257,7 +276,7 @@ impl RowMerger {
                     let first = chunk.key.of(&self.message);
                     return Ok(if self.requested.is_reversed() { key > first } else { key < first });
                 }
-                Part::Scanned(_) => {}
+                Part::Scanned(_) | Part::Stats(_) => {}
                 Part::End => return Ok(false),
             }
         }

@@ -154,6 +154,52 @@
 //! # Ok::<(), keyderive::plan::PlanError>(())
 //! ```
 //!
+//! # What a scan costs
+//!
+//! A condition or a filter that keeps few rows still lets the server read them all. [`explain_analyze`](crate::Scan::explain_analyze)
+//! runs a scan and shows its plan with the rows and cells that the server has read and those that it returned:
+//!
+//! ```
+//! use keyderive::{Client, Row, RowKey};
+//!
+//! #[derive(RowKey)]
+//! struct OrderKey {
+//!     customer: String,
+//!     #[pad(6)]
+//!     number: u32,
+//! }
+//!
+//! #[derive(Row)]
+//! struct Order {
+//!     total: u64,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! let orders = Client::embedded().table::<OrderKey, Order>("orders");
+//! # orders.create_if_absent().await?;
+//! # for number in 0..1000 {
+//! #     orders.put(&OrderKey { customer: "alice".into(), number }, &Order { total: number.into() }).await?;
+//! # }
+//! let large = orders.scan(OrderKey::scan().customer("alice")).matching(Order::TOTAL.at_least(990));
+//! let analysis = large.explain_analyze().await?;
+//! println!("{analysis}");
+//! assert_eq!((analysis.stats.rows_seen(), analysis.stats.rows_returned()), (1000, 10));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Here the last lines say that 1,000 rows were read for 10:
+//!
+//! ```text
+//!   rows         10 in 4.1ms
+//!   cost         the server read 1000 rows and 1000 cells, and returned 10 and 10, in 3.2ms; 1 request
+//! ```
+//!
+//! If such a scan runs often, let the key begin with what it looks for: [choosing a key](super::choosing). In a program that
+//! serves, [`with_stats`](crate::Scan::with_stats) adds the same figures of its scans to a
+//! [`ReadStats`](crate::client::ReadStats), and to the metrics.
+//!
 //! # Streams
 //!
 //! [`Scan::stream`](crate::Scan::stream) returns [`Rows`](crate::Rows), a `Stream` that is `Send + 'static`. Its memory

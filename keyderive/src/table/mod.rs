@@ -27,7 +27,7 @@ pub use create::CreateTable;
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use read::{OnForeign, OnUnreadable, Skipped, SkippedRow};
-pub use scan::{KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
+pub use scan::{Analysis, KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
 pub use select::{Select, Selected};
 pub use verify::{Verified, Verify};
 pub use write::{Modify, Update};

@@ -9,13 +9,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 
 use self::execution::{KeyFilter, ScanExecution, ScanOptions, TableCheck, Visited};
 use super::read::{LastRead, LogSkipped, OnForeign, OnUnreadable, Projection, Skipped};
 use super::{DEFAULT_VERSIONS, Next, Table};
-use crate::client::{Client, Error};
+use crate::client::{Client, Error, ReadStats};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
 use crate::row::{
@@ -52,6 +53,8 @@ pub struct Scan<K: TableKey, R> {
     filters: Vec<RowFilter>,
     /// The token of the page before.
     after: Option<String>,
+    /// What to add the cost of the scan to.
+    stats: Option<ReadStats>,
 }
 
 impl<K: TableKey, R> Scan<K, R> {
@@ -72,6 +75,7 @@ impl<K: TableKey, R> Scan<K, R> {
             row_filters: Vec::new(),
             filters: Vec::new(),
             after: None,
+            stats: None,
         }
     }
 
@@ -227,6 +231,7 @@ impl<K: TableKey, R> Scan<K, R> {
             row_filters: self.row_filters,
             filters: self.filters,
             after: self.after,
+            stats: self.stats,
         }
     }
 
@@ -234,6 +239,29 @@ impl<K: TableKey, R> Scan<K, R> {
     /// an error when this one runs.
     pub fn after(self, token: &str) -> Self {
         Self { after: Some(token.to_owned()), ..self }
+    }
+
+    /// Asks the server what the scan costs, and adds that to `stats`.
+    ///
+    /// ```
+    /// use keyderive::client::ReadStats;
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { name: String, age: u32 }
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let stats = ReadStats::new();
+    /// let adults = users.scan(UserKey::scan()).matching(User::AGE.at_least(18)).with_stats(&stats).collect().await?;
+    /// println!("{} of {} rows", stats.rows_returned(), stats.rows_seen());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The server reports at the end of each request. So a scan that reaches its [`limit`](Self::limit) reads its requests to their
+    /// ends, up to the limit in each bucket, before it ends. With [`filter_key`](Self::filter_key) the requests have no limit, and
+    /// those that are open then are cancelled and report nothing, as do all of a stream that is dropped.
+    pub fn with_stats(self, stats: &ReadStats) -> Self {
+        Self { stats: Some(stats.clone()), ..self }
     }
 
     /// Fails if `B` has another layout than the table's key type.
@@ -309,6 +337,47 @@ impl<K: TableKey, R> Scan<K, R> {
         filters
     }
 
+    /// Runs the scan, drops its rows, and describes what it did: its plan, and what that cost.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let events = client.table::<EventKey, Event>("events");
+    /// println!("{}", events.scan(EventKey::scan().user_id("alice")).explain_analyze().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The last lines are such as
+    ///
+    /// ```text
+    ///   rows         10 in 5.1ms
+    ///   cost         the server read 1000 rows and 3000 cells, and returned 10 and 30, in 3.9ms; 1 request
+    /// ```
+    ///
+    /// It decodes no row, so it counts foreign and unreadable rows too.
+    ///
+    /// # Errors
+    /// Those of [`explain`](Self::explain), and the first failed request.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn explain_analyze(self) -> Result<Analysis, Error> {
+        let explain = self.explain()?;
+        let stats = self.stats.clone().unwrap_or_default();
+        let (begun, mut rows) = (Instant::now(), 0);
+        let mut scan = self.with_stats(&stats).rows();
+        while poll_fn(|cx| scan.poll_next_row(cx)).await? {
+            if let Ok(execution) = &mut scan.execution {
+                execution.delivered();
+            }
+            rows += 1;
+        }
+        Ok(Analysis { explain, rows, elapsed: begun.elapsed(), stats })
+    }
+
     /// Runs the scan. The first poll of the stream sends the first request.
     ///
     /// The stream ends with the first error: an invalid plan or filter, a failed request, or a foreign or unreadable
@@ -328,7 +397,16 @@ impl<K: TableKey, R> Scan<K, R> {
         let filter = self.read_filter();
         let planned = self.planned().and_then(|plan| self.table.check_filter(&filter).map(|()| plan));
         let Self {
-            table, limit, reversed, unordered, key_filter, skip_foreign, skip_unreadable, log, ..
+            table,
+            limit,
+            reversed,
+            unordered,
+            key_filter,
+            skip_foreign,
+            skip_unreadable,
+            log,
+            stats,
+            ..
         } = self;
         let execution = planned.map(|plan| {
             let options = ScanOptions {
@@ -340,6 +418,7 @@ impl<K: TableKey, R> Scan<K, R> {
                 key_filter,
                 skip_foreign,
                 skipped: log.skipped.clone(),
+                stats,
             };
             ScanExecution::new(options, plan.into_batches(reversed), limit, |client| {
                 // As a table of `()`: the check needs no row type, and `R` may borrow.
@@ -460,6 +539,8 @@ impl<K: TableKey, R> Scan<K, R> {
             let last = stream.last_key().to_vec();
             let more = stream.next().await.transpose()?.is_some();
             page.next = plan.ok().filter(|_| more).map(|plan| plan.page_token(&last, reversed));
+            // No row is left, but the requests end here, where they say what they have cost.
+            stream.next().await.transpose()?;
             break;
         }
         Ok(page)
@@ -573,6 +654,27 @@ impl<K: TableKey, R> fmt::Debug for Scan<K, R> {
             .field("reversed", reversed)
             .field("unordered", unordered)
             .finish_non_exhaustive()
+    }
+}
+
+/// What a scan did, and what it cost: [`Scan::explain_analyze`]. Print it with `{}`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Analysis {
+    /// The plan.
+    pub explain: Explain,
+    /// How many rows the scan delivered.
+    pub rows: u64,
+    /// How long that took, with the layout check if it came first.
+    pub elapsed: Duration,
+    /// What it cost the server. With figures of other reads, if the scan had the same [`with_stats`](Scan::with_stats).
+    pub stats: ReadStats,
+}
+
+impl fmt::Display for Analysis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { explain, rows, elapsed, stats } = self;
+        write!(f, "{explain}\n  {:<12} {rows} in {elapsed:.1?}\n  {:<12} {stats}", "rows", "cost")
     }
 }
 

@@ -174,7 +174,7 @@ impl Answer {
     #[must_use]
     pub fn and_chunks(self, chunks: impl IntoIterator<Item = Chunk>) -> Self {
         let chunks = chunks.into_iter().map(CellChunk::from).collect();
-        self.send(&data::ReadRowsResponse { chunks, last_scanned_row_key: Bytes::new() })
+        self.send(&data::ReadRowsResponse { chunks, ..Default::default() })
     }
 
     #[must_use]
@@ -191,7 +191,7 @@ impl Answer {
     /// A message that says how far the scan has read.
     #[must_use]
     pub fn scanned(self, key: impl Into<Bytes>) -> Self {
-        self.send(&data::ReadRowsResponse { chunks: Vec::new(), last_scanned_row_key: key.into() })
+        self.send(&data::ReadRowsResponse { last_scanned_row_key: key.into(), ..Default::default() })
     }
 
     /// Any message.

@@ -171,7 +171,7 @@ impl Table {
 /// Encodes rows as one `ReadRowsResponse`.
 pub fn encode_rows<C: AsRef<[Cell]>>(rows: impl Iterator<Item = (Bytes, C)>) -> Bytes {
     let chunks = rows.flat_map(|(key, cells)| chunks(&key, cells.as_ref()));
-    let message = ReadRowsResponse { chunks: chunks.collect(), last_scanned_row_key: Bytes::new() };
+    let message = ReadRowsResponse { chunks: chunks.collect(), ..Default::default() };
     message.encode_to_vec().into()
 }
 

@@ -10,7 +10,10 @@ use keyderive_proto::admin::modify_column_families_request::Modification;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
 use keyderive_proto::admin::{ColumnFamily, CreateTableRequest, ModifyColumnFamiliesRequest, Table, Type};
 use keyderive_proto::data::bigtable_client::BigtableClient;
-use keyderive_proto::data::{MutateRowsResponse, ReadRowsRequest, ReadRowsResponse, Row};
+use keyderive_proto::data::request_stats::StatsView;
+use keyderive_proto::data::{
+    MutateRowsResponse, ReadIterationStats, ReadRowsRequest, ReadRowsResponse, RequestStats, Row,
+};
 use keyderive_proto::values::FieldMask;
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
@@ -75,6 +78,8 @@ pub(in crate::tests) enum Outcome {
     Entries(Vec<bool>),
     Matched(bool),
     Rows(Vec<(Bytes, Vec<Cell>)>),
+    /// Rows, and what it took to read them.
+    Read(Vec<(Bytes, Vec<Cell>)>, Option<ReadIterationStats>),
 }
 
 /// Why a request was rejected. Shown if the other side accepts it, and equal to every other reason.
@@ -192,17 +197,20 @@ impl Side {
                 self.admin.clone().drop_row_range(request).await?;
                 Outcome::Done
             }
-            Operation::Read(request) => Outcome::Rows(self.rows(request).await?),
+            Operation::Read(request) => self.read(request).await?,
         })
     }
 
-    async fn rows(&self, request: ReadRowsRequest) -> Result<Vec<(Bytes, Vec<Cell>)>, Status> {
+    async fn read(&self, request: ReadRowsRequest) -> Result<Outcome, Status> {
         let mut request = Request::new(request);
         request.metadata_mut().insert(FEATURES_HEADER, REVERSE_SCANS.parse().unwrap());
         let responses = self.data.clone().read_rows(request).await?.into_inner();
         let responses = responses.map_ok(|response| response.decoded().unwrap());
         let responses: Vec<ReadRowsResponse> = responses.try_collect().await?;
         let mut rows: Vec<(Bytes, Vec<Cell>)> = Vec::new();
+        let stats = responses.iter().filter_map(|response| response.request_stats).map(iteration);
+        let stats: Vec<_> = stats.collect();
+        assert!(stats.len() <= 1, "{stats:?}");
         let (mut family, mut qualifier) = (String::new(), Bytes::new());
         for chunk in responses.into_iter().flat_map(|response| response.chunks) {
             assert!(chunk.value_size == 0, "a value came in pieces");
@@ -218,8 +226,15 @@ impl Side {
         for (_, cells) in &mut rows {
             order_equals(cells);
         }
-        Ok(rows)
+        Ok(Outcome::Read(rows, stats.first().copied()))
     }
+}
+
+fn iteration(stats: RequestStats) -> ReadIterationStats {
+    let Some(StatsView::FullReadStatsView(view)) = stats.stats_view else { panic!("{stats:?}") };
+    let latency = view.request_latency_stats.and_then(|stats| stats.frontend_server_latency);
+    assert!(latency.is_some_and(|latency| latency.seconds >= 0 && latency.nanos >= 0), "{latency:?}");
+    view.read_iteration_stats.unwrap()
 }
 
 /// Sorts cells of the same column and timestamp, as `interleave` returns them, since their order is undefined.

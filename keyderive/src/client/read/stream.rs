@@ -16,6 +16,7 @@ use tonic::Code;
 use super::{ReadRows, RequestedRows};
 use crate::client::failure::Failure;
 use crate::client::grpc::{Answer, Request};
+use crate::client::observe;
 use crate::client::operation::{Operation, RpcMethod};
 use crate::client::retry::{Attempt, Attempts, LOOK_INTERVAL};
 use crate::client::row_merger::RowMerger;
@@ -331,6 +332,9 @@ impl OngoingRead {
             .into_message(route.full_name().to_owned(), client.app_profile().to_owned())
             .map_err(|error| Error::filter(route, error))?;
         let attempt = attempts.begin()?;
+        if let Some(stats) = &request.stats {
+            stats.sent();
+        }
         let answer = attempts.open(&attempt, Request::new(&message)).await;
         Ok(Sent { attempt, answer })
     }
@@ -423,9 +427,9 @@ impl Reading {
                     return Poll::Ready(Err(Stop::Failed(self.attempt.failure(status))));
                 }
                 Poll::Ready(Ok(None)) => {
-                    return Poll::Ready(
-                        self.merger.finish().map(|()| false).map_err(Stop::ProtocolViolation),
-                    );
+                    self.merger.finish().map_err(Stop::ProtocolViolation)?;
+                    self.report_cost();
+                    return Poll::Ready(Ok(false));
                 }
                 Poll::Pending => {
                     let failure = match ready!(self.idle.poll_expired(cx, &self.attempt)) {
@@ -435,6 +439,14 @@ impl Reading {
                     return Poll::Ready(Err(Stop::Failed(failure)));
                 }
             }
+        }
+    }
+
+    /// Passes on what the server says that the request has cost.
+    fn report_cost(&self) {
+        if let (Some(stats), Some(cost)) = (&self.read.request.stats, self.merger.cost()) {
+            observe::cost(self.read.attempts.operation().table(), cost);
+            stats.add(cost);
         }
     }
 

@@ -66,6 +66,8 @@ pub(super) enum Part {
     Chunk(Chunk),
     /// The key that the server reports as scanned; the last one counts.
     Scanned(Span),
+    /// What the request has cost.
+    Stats(Span),
     End,
 }
 
@@ -93,7 +95,8 @@ impl Reader<'_> {
                     return chunk.chunk(place).map(Part::Chunk);
                 }
                 (2, LENGTH) => return self.span().map(Part::Scanned),
-                (1 | 2, _) => return Err(self.wrong(WireErrorKind::WireType)),
+                (3, LENGTH) => return self.span().map(Part::Stats),
+                (1..=3, _) => return Err(self.wrong(WireErrorKind::WireType)),
                 (number, wire_type) => self.skip(number, wire_type)?,
             }
         }

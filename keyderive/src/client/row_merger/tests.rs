@@ -41,7 +41,7 @@ fn merge(reversed: bool, chunks: impl IntoIterator<Item = CellChunk>) -> Result<
 }
 
 fn response(chunks: Vec<CellChunk>, scanned_key: &'static str) -> ReadRowsResponse {
-    ReadRowsResponse { chunks, last_scanned_row_key: scanned_key.into() }
+    ReadRowsResponse { chunks, last_scanned_row_key: scanned_key.into(), ..Default::default() }
 }
 
 fn merge_messages(

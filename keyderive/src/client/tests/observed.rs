@@ -490,6 +490,23 @@ mod counted {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn costs_of_reads_are_counted_where_they_are_asked_for() {
+        let counts = Counts::default();
+        let _guard = metrics::set_default_local_recorder(&counts);
+        let client = client(&Fleet::new()).await;
+        let read = async |request| client.read_rows(&client.route("t"), request).collect::<Vec<_>>().await;
+        read(all()).await;
+        assert!(!counts.0.lock().unwrap().contains_key("keyderive.rows.seen table=t"));
+        read(all().with_stats(&ReadStats::new())).await;
+        let counts = counts.0.lock().unwrap();
+        for (name, count) in
+            [("rows.seen", 3), ("cells.seen", 3), ("cells.returned", 3), ("server.seconds", 1)]
+        {
+            assert_eq!(counts.get(&format!("keyderive.{name} table=t")), Some(&count), "{counts:#?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn operations_are_counted() {
         let counts = Counts::default();
         let _guard = metrics::set_default_local_recorder(&counts);

@@ -14,7 +14,8 @@ use tokio::task::JoinHandle;
 
 use super::merge::Merge;
 use crate::client::{
-    Client, Error, ReadRows, Route, RowCursor, RowStream, StreamBudget, StreamGuard, is_high_fan_out,
+    Client, Error, ReadRows, ReadStats, Route, RowCursor, RowStream, StreamBudget, StreamGuard,
+    is_high_fan_out,
 };
 use crate::key::TableKey;
 use crate::plan::{Request, RequestBatches};
@@ -48,6 +49,8 @@ pub(super) struct ScanOptions<K: TableKey> {
     /// Whether rows that are not of the key type are skipped, and counted in `skipped`.
     pub(super) skip_foreign: bool,
     pub(super) skipped: Skipped,
+    /// What to add the cost of its requests to.
+    pub(super) stats: Option<ReadStats>,
 }
 
 /// Decides by its key whether a row is kept.
@@ -235,8 +238,22 @@ impl<K: TableKey> ScanExecution<K> {
                 }
             }
         }
+        if self.options.stats.is_some() {
+            ready!(self.poll_costs(cx));
+        }
         self.end();
         Poll::Ready(Ok(false))
+    }
+
+    /// Reads the requests of a scan that has reached its limit to their ends, where the server says what they have cost. Not if
+    /// they carry no limit, and may have many rows left.
+    #[cold]
+    fn poll_costs(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let sends_limit = self.options.key_filter.is_none();
+        match &mut self.merge {
+            Some(merge) if sends_limit => merge.poll_ends(cx),
+            _ => Poll::Ready(()),
+        }
     }
 
     #[inline]
@@ -301,7 +318,7 @@ impl<K: TableKey> BucketScan<K> {
         // With `filter_key` the limit is not sent, since nobody knows how many rows that drops.
         let limit = limit.filter(|_| options.key_filter.is_none());
         let mut scan = Self { options, bucket, mode, limit, rows: BucketRows::Ended };
-        let ScanOptions { client, table, filter, reversed, .. } = &*scan.options;
+        let ScanOptions { client, table, filter, reversed, stats, .. } = &*scan.options;
         let request = ReadRows {
             keys: keys.into_iter().map(Bytes::from).collect(),
             ranges: marker::exclude_marker::<K>(ranges),
@@ -310,6 +327,7 @@ impl<K: TableKey> BucketScan<K> {
             reversed: *reversed,
             bucket,
             high_fan_out: matches!(scan.mode, ReadMode::Stream { high_fan_out: true }),
+            stats: stats.clone(),
         };
         let stream = client.read_rows(table, request);
         scan.rows = scan.mode.read(stream);
@@ -372,6 +390,18 @@ impl<K: TableKey> BucketScan<K> {
             }
         }
         Poll::Ready(Ok(false))
+    }
+
+    /// Reads the request that runs to its end, and drops its rows.
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.rows {
+            // Every row was delivered, so no error is one of the scan.
+            BucketRows::Stream(stream) => while ready!(stream.poll_next_row(cx)).unwrap_or(false) {},
+            BucketRows::Reading(page) => drop(ready!(page.poll_rows(cx))),
+            BucketRows::Page { .. } | BucketRows::Ended => {}
+        }
+        self.rows = BucketRows::Ended;
+        Poll::Ready(())
     }
 
     /// Whether to deliver the current row. A foreign row that is not skipped is delivered, and fails the scan in its

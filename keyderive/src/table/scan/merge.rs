@@ -48,6 +48,12 @@ impl<K: TableKey> Merge<K> {
         self.bucket_scans.get(self.current?)?.bucket()
     }
 
+    /// Reads the requests that run to their ends, side by side, and drops their rows.
+    pub(super) fn poll_ends(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.bucket_scans.retain_mut(|bucket_scan| bucket_scan.poll_end(cx).is_pending());
+        if self.bucket_scans.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
     /// Polls one bucket after the other until one has a row, so that all requests run side by side.
     #[inline]
     fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use fastrand::Rng;
-use keyderive_proto::data::ReadRowsResponse;
 use keyderive_proto::data::read_rows_response::CellChunk;
 use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
+use keyderive_proto::data::request_stats::StatsView;
+use keyderive_proto::data::{FullReadStatsView, ReadIterationStats, ReadRowsResponse, RequestStats};
 use keyderive_proto::values::{BytesValue, StringValue};
 use prost::Message as _;
 
@@ -26,6 +27,11 @@ fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
             Part::Chunk(chunk) => chunk,
             Part::Scanned(key) => {
                 response.last_scanned_row_key = bytes(key);
+                continue;
+            }
+            Part::Stats(stats) => {
+                let all = response.request_stats.get_or_insert_default();
+                all.merge(stats.of(message)).map_err(|error| error.to_string())?;
                 continue;
             }
             Part::End => return Ok(response),
@@ -93,7 +99,14 @@ fn message(rng: &mut Rng) -> Vec<u8> {
         },
     };
     let chunks = (0..rng.usize(..4)).map(|_| chunk(rng)).collect();
-    ReadRowsResponse { chunks, last_scanned_row_key: bytes(rng) }.encode_to_vec()
+    let stats = |rng: &mut Rng| ReadIterationStats { rows_seen_count: rng.i64(..), ..Default::default() };
+    let view = |rng: &mut Rng| FullReadStatsView {
+        read_iteration_stats: rng.bool().then(|| stats(rng)),
+        request_latency_stats: None,
+    };
+    let request_stats = (rng.u8(..4) == 0)
+        .then(|| RequestStats { stats_view: Some(StatsView::FullReadStatsView(view(rng))) });
+    ReadRowsResponse { chunks, last_scanned_row_key: bytes(rng), request_stats }.encode_to_vec()
 }
 
 /// Changes some bytes, so that fields get other numbers, forms and lengths, and come again.
@@ -148,7 +161,7 @@ fn what_is_wrong_is_named_with_its_place() {
         (&[0x0a, 5, 0x12, 3, 0x0a, 1, 0xff], "byte 7: a family or a label is not UTF-8"),
         (&[0x0a, 2, 0x42, 0], "byte 3: a field does not have the wire type of its schema"),
         (&[0x24], "byte 1: a group ends that never began"),
-        (&[0x1d, 1, 2], "byte 1: it ends in the middle of a number"),
+        (&[0x25, 1, 2], "byte 1: it ends in the middle of a number"),
         (&[0xff; 11], "byte 10: a number has more than 64 bits"),
     ] {
         let found = read(message).unwrap_err();
@@ -159,8 +172,8 @@ fn what_is_wrong_is_named_with_its_place() {
 
 #[test]
 fn fields_that_nobody_knows_are_passed_over() {
-    let group = |depth: usize| [vec![0x1b; depth], vec![0x1c; depth]].concat();
-    for unknown in [&[0x18, 0xff, 1][..], &[0x19, 1, 2, 3, 4, 5, 6, 7, 8], &[0x1a, 2, 0xff, 0xff], &group(40)]
+    let group = |depth: usize| [vec![0x23; depth], vec![0x24; depth]].concat();
+    for unknown in [&[0x20, 0xff, 1][..], &[0x21, 1, 2, 3, 4, 5, 6, 7, 8], &[0x22, 2, 0xff, 0xff], &group(40)]
     {
         assert_eq!(read(unknown).unwrap(), ReadRowsResponse::default());
     }
