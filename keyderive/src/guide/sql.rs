@@ -53,6 +53,64 @@
 //! # Ok::<(), keyderive::key::SqlError>(())
 //! ```
 //!
+//! # Worked queries
+//!
+//! Two queries of a table of events, of which the key has a salt, a user and the time, greatest first:
+//!
+//! ```no_run
+//! use std::time::{Duration, SystemTime};
+//!
+//! use keyderive::query::FromQueryRow;
+//! use keyderive::{Client, RowKey};
+//!
+//! #[derive(RowKey)]
+//! #[salt(range = 4, over = "user_id")]
+//! struct EventKey {
+//!     user_id: String,
+//!     #[reverse_ts]
+//!     at: SystemTime,
+//! }
+//!
+//! /// The events of a user on a day.
+//! #[derive(FromQueryRow)]
+//! struct Daily {
+//!     user_id: String,
+//!     day: SystemTime,
+//!     events: u64,
+//! }
+//!
+//! # async fn sample(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+//! let sql = EventKey::sql()?;
+//! let at = sql.field("at").unwrap_or("at"); // the time that the digits of the column mean
+//!
+//! // Of all users: the server reads the whole table.
+//! let text = format!(
+//!     "SELECT user_id, TIMESTAMP_TRUNC({at}, DAY) AS day, COUNT(*) AS events FROM events GROUP BY user_id, day"
+//! );
+//! for Daily { user_id, day, events } in client.query(&text).fetch().await? {
+//!     println!("{user_id}: {events} events on {day:?}");
+//! }
+//!
+//! // Of one user, the last hour. A key gives the columns as they are stored. Of a reversed time, later means less.
+//! let hour_ago = SystemTime::now() - Duration::from_secs(3600);
+//! let key = EventKey { user_id: "alice".into(), at: hour_ago }.to_text()?;
+//! let mut columns = key.split('#');
+//! let mut next = || columns.next().unwrap_or_default().to_owned();
+//! let (salt, user_id, at) = (next(), next(), next());
+//! let counts: Vec<(i64,)> = client
+//!     .query("SELECT COUNT(*) FROM events WHERE salt = @salt AND user_id = @user_id AND at <= @at")
+//!     .bind("salt", salt)
+//!     .bind("user_id", user_id)
+//!     .bind("at", at)
+//!     .fetch()
+//!     .await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The second compares columns as they are stored, from the left, salt first: only so can a server find the rows by their keys.
+//! A condition on an expression, such as `{at} >= @since`, holds for the same rows, but has to be computed for every row.
+//!
 //! # What the client promises
 //!
 //! A query is a read: transient failures are retried, within [`prepare_query`](crate::client::Settings::prepare_query) and

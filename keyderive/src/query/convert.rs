@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
-use std::time::SystemTime;
 
 use bytes::Bytes;
 
@@ -155,23 +154,6 @@ impl FromSql for f64 {
             SqlValue::Float32(value) => Ok(value.into()),
             value => Err(SqlMismatch::expected("FLOAT64", &value)),
         }
-    }
-}
-
-impl ToSql for SystemTime {
-    fn sql_type() -> SqlType {
-        SqlType::Timestamp
-    }
-
-    fn to_sql(&self) -> SqlValue {
-        SqlValue::Timestamp((*self).into())
-    }
-}
-
-impl FromSql for SystemTime {
-    fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
-        let time = SqlTimestamp::from_sql(value)?;
-        time.to_system_time().ok_or_else(|| SqlMismatch::new("the system has no such time"))
     }
 }
 

@@ -10,8 +10,8 @@
 //! | `INT64` | `i64`; results also as smaller integers and `u64`, if the value fits |
 //! | `FLOAT32`, `FLOAT64` | `f32`, `f64`; a result of `FLOAT32` also as `f64` |
 //! | `BOOL` | `bool` |
-//! | `TIMESTAMP` | `SystemTime`, [`SqlTimestamp`] |
-//! | `DATE` | [`SqlDate`] |
+//! | `TIMESTAMP` | `SystemTime`, [`SqlTimestamp`]; with the features `chrono`, `jiff` and `time` their times in UTC |
+//! | `DATE` | [`SqlDate`]; with these features their dates |
 //! | `ARRAY` | `Vec` of a type of this table |
 //! | `STRUCT` | a tuple of up to 8 types of this table, in the order of the fields; as a result |
 //! | `MAP` | `BTreeMap` or `HashMap`; as a result |
@@ -21,6 +21,7 @@
 //! Any of them may be NULL: use an `Option`. [`SqlValue`] holds a value of any type.
 
 mod assembler;
+mod calendar;
 mod convert;
 mod row;
 mod types;

@@ -1,7 +1,7 @@
 //! The values of SQL.
 
 use std::collections::HashMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use keyderive_proto::data::value::Kind;
@@ -10,6 +10,7 @@ use keyderive_proto::values;
 use prost::Message as _;
 
 use super::SqlType;
+use crate::key::codec::UnixTime as _;
 
 /// A value of a column or a parameter.
 ///
@@ -219,28 +220,13 @@ impl SqlTimestamp {
     /// ```
     #[must_use]
     pub fn to_system_time(self) -> Option<SystemTime> {
-        let seconds = Duration::from_secs(self.seconds.unsigned_abs());
-        let whole = match self.seconds >= 0 {
-            true => UNIX_EPOCH.checked_add(seconds)?,
-            false => UNIX_EPOCH.checked_sub(seconds)?,
-        };
-        whole.checked_add(Duration::from_nanos(self.nanos.into()))
+        SystemTime::of_unix_nanos(self.unix_nanos())
     }
 }
 
 impl From<SystemTime> for SqlTimestamp {
     fn from(time: SystemTime) -> Self {
-        let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
-        match time.duration_since(UNIX_EPOCH) {
-            Ok(since) => Self { seconds: seconds(since), nanos: since.subsec_nanos() },
-            Err(before) => {
-                let before = before.duration();
-                match before.subsec_nanos() {
-                    0 => Self { seconds: -seconds(before), nanos: 0 },
-                    nanos => Self { seconds: -seconds(before) - 1, nanos: 1_000_000_000 - nanos },
-                }
-            }
-        }
+        Self::of_unix_nanos(time.unix_nanos())
     }
 }
 
