@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use super::{FromSql, SqlDate, SqlMismatch, SqlTimestamp, SqlType, SqlValue, ToSql};
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+use super::SqlDate;
+use super::{FromSql, SqlMismatch, SqlTimestamp, SqlType, SqlValue, ToSql};
 use crate::key::codec::UnixTime;
 
 const SECOND: i128 = 1_000_000_000;

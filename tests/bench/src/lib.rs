@@ -11,6 +11,8 @@
 //!   embedded Bigtable and of Google's emulator, and the memory of 10,000,000 rows.
 //! - `cargo run --release -p keyderive-bench --bin serving` prints latencies of reads and writes of one row at a fixed rate,
 //!   with slow, failing and absent servers ([`serving`]).
+//! - `cargo run --release -p keyderive-bench --bin clients` prints processor time per row of scans and bulk writes, beside
+//!   Google's clients for Go, Java and Python, which it installs.
 //! - `cargo run -p keyderive-bench --bin compile-cost` prints what the derive adds to `cargo check`.
 
 #![allow(

@@ -13,7 +13,7 @@ use bigtable_rs::google::bigtable::v2::{
     MutateRowRequest, MutateRowsRequest, Mutation, ReadRowsRequest, RowRange, RowSet,
 };
 use futures_util::{Stream, StreamExt as _};
-use keyderive::key::RowKey as _;
+use keyderive::key::{OwnedRowKey, RowKey as _};
 
 use super::Failure;
 use super::data::{FAMILY, Outcome, Reading, Salted, Seen};
@@ -87,14 +87,22 @@ pub(super) async fn put(mut client: BigTable, key: &[u8], row: &Reading) -> Resu
 
 /// Reads the table by one stream.
 pub(super) async fn scan(client: BigTable) -> Result<Outcome, Failure> {
-    let mut rows = read(client, None).await?;
     let mut seen = Seen::default();
+    scan_rows(client, |key: EventKey, row| seen.row(&key.lend(), row.lend())).await?;
+    Ok(Outcome::Read(seen))
+}
+
+/// Reads the table by one stream, and calls `each` with its typed rows.
+pub(super) async fn scan_rows<K: OwnedRowKey>(
+    client: BigTable,
+    mut each: impl FnMut(K, Reading),
+) -> Result<(), Failure> {
+    let mut rows = read(client, None).await?;
     while let Some(row) = rows.next().await {
         let (key, cells) = row?;
-        let (key, row) = (EventKey::decode(&key)?, reading(cells)?);
-        seen.row(&key.lend(), row.lend());
+        each(K::decode(&key)?, reading(cells)?);
     }
-    Ok(Outcome::Read(seen))
+    Ok(())
 }
 
 /// The next row of a bucket. A head is greater the earlier its key comes in the order of all buckets, which is that
@@ -157,9 +165,9 @@ pub(super) async fn merge<K: Salted>(clients: Vec<BigTable>) -> Result<Outcome, 
 }
 
 /// Writes the rows, `rows_a_request` with each request.
-pub(super) async fn write(
+pub(super) async fn write<K: OwnedRowKey>(
     mut client: BigTable,
-    rows: &[(EventKey, Reading)],
+    rows: &[(K, Reading)],
     rows_a_request: usize,
     micros: i64,
 ) -> Result<Outcome, Failure> {
@@ -184,7 +192,7 @@ pub(super) async fn write(
     Ok(Outcome::Written(written))
 }
 
-fn entry(key: &EventKey, row: &Reading, timestamp_micros: i64) -> Result<Entry, Failure> {
+fn entry<K: OwnedRowKey>(key: &K, row: &Reading, timestamp_micros: i64) -> Result<Entry, Failure> {
     Ok(Entry { row_key: key.encode()?, mutations: mutations(row, timestamp_micros), ..Entry::default() })
 }
 

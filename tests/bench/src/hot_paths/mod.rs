@@ -8,6 +8,7 @@
 
 mod bigtable;
 mod bulk;
+mod clients;
 mod data;
 mod floor;
 mod keys;
@@ -26,6 +27,7 @@ mod write_floor;
 
 use std::fmt;
 
+pub use self::clients::{Work, run as run_clients, run_client};
 pub(crate) use self::machine::{pin_client, pin_server, status_field};
 pub use self::memory::Peak;
 
@@ -81,7 +83,7 @@ const ABOUT: &str = "\
 # Benchmarks
 
 `cargo run --release -p keyderive-bench --bin hot-paths > docs/benchmarks.md` writes this page up to the part `Under
-load`, whose own command is there. It needs a few minutes and two idle cores.
+load`. That part and those after it name their own commands. It needs a few minutes and two idle cores.
 
 Compare ratios, not times: times vary by 10 % and more from run to run. Each table compares keyderive with a peer
 (`bigtable_rs` or `storekey`) and with a floor: hand-written code that does the same for only one key type and one row

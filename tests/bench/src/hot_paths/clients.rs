@@ -1,0 +1,307 @@
+//! Google's clients for Go, Java and Python, and `bigtable_rs`, beside keyderive: each in a process of its own, against one server.
+//!
+//! A client is a program with the arguments `scan` or `write`, the number of rows and of runs. It makes one run to warm up, and
+//! prints for each further run the processor time of its whole process in nanoseconds, the rows, and the bytes of their keys and
+//! values.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use keyderive::{Client, RowKey};
+use keyderive_scripted::{Answer, Request, Rpc};
+use nix::time::{ClockId, clock_gettime};
+
+use super::data::{FAMILY, Reading, cell_written};
+use super::server::{AcceptWrites, Script, Server, Stored, Written};
+use super::{Failure, Size, bigtable, machine, turns};
+
+/// The rows of a request that writes.
+const ROWS_A_REQUEST: usize = 5000;
+
+/// The key of each row: text that every client can make.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+struct StationKey {
+    station: String,
+    #[pad(12)]
+    number: u64,
+}
+
+fn row(number: u32) -> (StationKey, Reading) {
+    let reading = Reading::number(number);
+    (StationKey { station: reading.station.clone(), number: number.into() }, reading)
+}
+
+fn rows(count: u32) -> Vec<(StationKey, Reading)> {
+    (0..count).map(row).collect()
+}
+
+/// The bytes of a row's key and values.
+fn size_of((key, reading): &(StationKey, Reading)) -> u64 {
+    let key = key.station.len() + 1 + 12;
+    (key + 8 + 8 + reading.station.len()) as u64
+}
+
+/// What a client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    Scan,
+    Write,
+}
+
+impl Work {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Scan => "scan",
+            Self::Write => "write",
+        }
+    }
+
+    /// The work of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Scan, Self::Write].into_iter().find(|work| work.name() == name)
+    }
+}
+
+/// Serves the rows, and accepts writes.
+struct Serves {
+    stored: Stored,
+    writes: AcceptWrites,
+}
+
+impl Script for Serves {
+    fn answer(&self, request: &Request) -> Answer {
+        match request.rpc {
+            Rpc::ReadRows => self.stored.answer(request),
+            _ => self.writes.answer(request),
+        }
+    }
+}
+
+/// A client, and how to run its program.
+struct Peer {
+    name: String,
+    command: Box<dyn Fn() -> Command>,
+}
+
+impl Peer {
+    fn new(name: impl Into<String>, command: impl Fn() -> Command + 'static) -> Self {
+        Self { name: name.into(), command: Box::new(command) }
+    }
+
+    /// The least processor time of its runs.
+    fn measure(&self, work: Work, host: &str, size: Size, bytes: u64) -> Result<Duration, Failure> {
+        let mut command = (self.command)();
+        command.arg(work.name()).arg(size.rows.to_string()).arg(size.runs.to_string());
+        let output = command.env("BIGTABLE_EMULATOR_HOST", host).stdin(Stdio::null()).output()?;
+        let failed = |what: &str| {
+            let (printed, errors) =
+                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            format!("{}, {}: {what}\n{printed}\n{errors}", self.name, work.name())
+        };
+        if !output.status.success() {
+            return Err(failed("it failed").into());
+        }
+        let mut runs = Vec::new();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let numbers: Result<Vec<u64>, _> = line.split_whitespace().map(str::parse).collect();
+            match numbers.as_deref() {
+                Ok(&[nanos, rows, read]) if rows == u64::from(size.rows) && read == bytes => runs.push(nanos),
+                _ => return Err(failed("other rows").into()),
+            }
+        }
+        match (runs.len() == size.runs, runs.into_iter().min()) {
+            (true, Some(least)) => Ok(Duration::from_nanos(least)),
+            _ => Err(failed("not all runs").into()),
+        }
+    }
+}
+
+/// Measures the clients, which it installs, and prints a table in Markdown.
+///
+/// # Errors
+/// When a client cannot be built, fails, or reads or writes other rows.
+pub fn run(size: Size) -> Result<(), Failure> {
+    let peers = peers()?;
+    machine::pin_client();
+    let mut stored = rows(size.rows);
+    stored.sort_by(|(one, _), (other, _)| (&one.station, one.number).cmp(&(&other.station, other.number)));
+    let bytes: u64 = stored.iter().map(size_of).sum();
+    let mut cells = 0_u64;
+    let mut encoded = Vec::with_capacity(stored.len());
+    for (key, reading) in &stored {
+        let key = Bytes::from(key.encode()?);
+        for (qualifier, value) in reading.cells() {
+            cells = cells.wrapping_add(cell_written(&key, FAMILY.as_bytes(), qualifier.as_bytes(), &value));
+        }
+        encoded.push((key, reading));
+    }
+    let written = Arc::new(Written::default());
+    written.check(true);
+    let serves = Serves { stored: Stored::new([encoded]), writes: AcceptWrites::new(Arc::clone(&written)) };
+    let server = Server::start(serves);
+
+    println!("# Clients in other languages\n\n{}\n", about(size));
+    println!("| client | scan, CPU per row | vs keyderive | bulk write, CPU per row | vs keyderive |");
+    println!("|---|---|---|---|---|");
+    let mut ours: Option<[Duration; 2]> = None;
+    for peer in &peers {
+        let scan = peer.measure(Work::Scan, &server.host(), size, bytes)?;
+        let write = peer.measure(Work::Write, &server.host(), size, bytes)?;
+        let runs = size.runs as u64 + 1;
+        let expected = (runs * u64::from(size.rows), cells.wrapping_mul(runs));
+        let found = written.take();
+        if found != expected {
+            return Err(
+                format!("{}: it wrote {found:?} rows and cells, and not {expected:?}", peer.name).into()
+            );
+        }
+        let [our_scan, our_write] = *ours.get_or_insert([scan, write]);
+        let micros = |time: Duration| format!("{:.2} µs", time.as_secs_f64() * 1e6 / f64::from(size.rows));
+        let ratio =
+            |time: Duration, our: Duration| format!("{:.1} x", time.as_secs_f64() / our.as_secs_f64());
+        println!(
+            "| {} | {} | {} | {} | {} |",
+            peer.name,
+            micros(scan),
+            ratio(scan, our_scan),
+            micros(write),
+            ratio(write, our_write)
+        );
+    }
+    Ok(())
+}
+
+fn about(size: Size) -> String {
+    format!(
+        "`cargo run --release -p keyderive-bench --bin clients >> docs/benchmarks.md` installs Google's clients into the build \
+         folder and writes this part. Each client runs in a process of its own, on one core, against one server on the other \
+         core. CPU is that of the whole process, with its garbage collector and its compiler; one run before those that count warms \
+         it up. Each scans the whole table as a stream, and writes it in requests of {ROWS_A_REQUEST} rows, one after the other. keyderive and `bigtable_rs` make typed rows, the other clients their own \
+         rows. The server checks every cell that is written, and each client adds up the bytes that it reads.\n\n{}",
+        machine::describe(size)
+    )
+}
+
+/// The clients, keyderive first.
+fn peers() -> Result<Vec<Peer>, Failure> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = Command::new("bash").arg(root.join(".ci/clients")).stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err("`.ci/clients` cannot build Google's clients".into());
+    }
+    let printed = String::from_utf8(output.stdout)?;
+    let built = |name: &str| {
+        let line = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        line.map(str::to_owned).ok_or_else(|| Failure::from(format!("`.ci/clients` has built no `{name}`")))
+    };
+    let (go, java, python) =
+        (built("KEYDERIVE_GO_CLIENT")?, built("KEYDERIVE_JAVA_CLIENT")?, built("KEYDERIVE_PYTHON")?);
+    let script = root.join("emulator/tests/port/clients/python/bench.py");
+    let own = std::env::current_exe()?;
+    let rust = move |name: &'static str| {
+        let own = own.clone();
+        move || {
+            let mut command = Command::new(&own);
+            command.args(["--client", name]);
+            command
+        }
+    };
+    Ok(vec![
+        Peer::new("keyderive, typed rows", rust("keyderive")),
+        Peer::new("`bigtable_rs` 0.4.2, typed rows", rust("bigtable_rs")),
+        Peer::new("Java, `google-cloud-bigtable` 2.83.0", move || {
+            let mut command = Command::new("java");
+            command.arg("-cp").arg(&java).arg("Bench");
+            command
+        }),
+        Peer::new("Go, `cloud.google.com/go/bigtable` 1.58.0", move || Command::new(&go)),
+        Peer::new("Python, `google-cloud-bigtable` 2.50.2, its data client", move || {
+            let mut command = Command::new(&python);
+            command.arg(&script);
+            command
+        }),
+    ])
+}
+
+/// What a run has read or written: rows, and the bytes of their keys and values.
+#[derive(Clone, Copy, Default)]
+struct Done {
+    rows: u64,
+    bytes: u64,
+}
+
+/// Runs one of the clients in Rust, as a program of its own.
+///
+/// # Errors
+/// When there is no such client, or it fails.
+pub fn run_client(name: &str, work: Work, Size { rows: count, runs }: Size) -> Result<(), Failure> {
+    let host = std::env::var("BIGTABLE_EMULATOR_HOST")?;
+    let runtime = turns::runtime()?;
+    let rows = if work == Work::Write { rows(count) } else { Vec::new() };
+    let client = runtime.block_on(Client::emulator(&host))?;
+    let table = client.table::<StationKey, Reading>("readings");
+    let peer = runtime.block_on(async { bigtable::connect(&host) })?;
+    for run in 0..=runs {
+        let begun = process_time()?;
+        let done = runtime.block_on(async {
+            match (name, work) {
+                ("keyderive", Work::Scan) => {
+                    let mut done = Done::default();
+                    let mut stream = table.scan(StationKey::scan()).stream();
+                    while let Some(row) = stream.next().await {
+                        done.add(&row?);
+                    }
+                    Ok(done)
+                }
+                ("keyderive", Work::Write) => {
+                    table.put_all(&rows).await?;
+                    Ok(Done::of(&rows))
+                }
+                ("bigtable_rs", Work::Scan) => {
+                    let mut done = Done::default();
+                    bigtable::scan_rows(peer.clone(), |key, row| done.add(&(key, row))).await?;
+                    Ok(done)
+                }
+                ("bigtable_rs", Work::Write) => {
+                    bigtable::write(peer.clone(), &rows, ROWS_A_REQUEST, now_micros()).await?;
+                    Ok(Done::of(&rows))
+                }
+                _ => Err(Failure::from(format!("there is no client `{name}`"))),
+            }
+        })?;
+        let time = process_time()? - begun;
+        if run > 0 {
+            println!("{} {} {}", time.as_nanos(), done.rows, done.bytes);
+        }
+    }
+    Ok(())
+}
+
+impl Done {
+    #[inline]
+    fn add(&mut self, row: &(StationKey, Reading)) {
+        self.rows += 1;
+        self.bytes += size_of(row);
+    }
+
+    fn of(rows: &[(StationKey, Reading)]) -> Self {
+        let mut done = Self::default();
+        rows.iter().for_each(|row| done.add(row));
+        done
+    }
+}
+
+/// The processor time of this process so far.
+fn process_time() -> Result<Duration, Failure> {
+    Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from)?)
+}
+
+/// The time of a write, in the whole milliseconds that tables store.
+fn now_micros() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since_epoch.as_millis() as i64 * 1000
+}
