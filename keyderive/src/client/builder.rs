@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 #[cfg(feature = "cloud")]
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::budget::{HedgeBudget, P95, RetryBudget};
 use super::connections::{
@@ -30,6 +30,9 @@ const ADMIN_ENDPOINT: &str = "https://bigtableadmin.googleapis.com";
 /// How long the first token may take. Outside of Google Cloud, the request for the machine's service account goes to an
 /// address that may never answer.
 const FIRST_TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause before the first token is asked for again, after a failure that is transient.
+#[cfg(feature = "cloud")]
+const FIRST_TOKEN_PAUSE: Duration = Duration::from_millis(500);
 
 const EMULATOR_HOST: &str = "BIGTABLE_EMULATOR_HOST";
 const PROJECT: &str = "GOOGLE_CLOUD_PROJECT";
@@ -61,6 +64,7 @@ const DEFAULT_INSTANCE: &str = "local";
 /// | [`throttle`](Self::throttle) | no | no |
 /// | [`credentials`](Self::credentials) | the application-default credentials | always none |
 /// | [`endpoint`](Self::endpoint) | `https://bigtable.googleapis.com` | always its own address |
+/// | `root_certificates` | Mozilla's alone | always none |
 /// | [`admin_endpoint`](Self::admin_endpoint) | `https://bigtableadmin.googleapis.com`, or the endpoint that is set | always its own address |
 ///
 /// These limits are fixed: connecting times out after 10 s; a keepalive ping goes out every 30 s and times out after 10 s;
@@ -81,6 +85,9 @@ pub struct ClientBuilder {
     credentials: Option<Authorizer>,
     endpoint: Option<String>,
     admin_endpoint: Option<String>,
+    /// In PEM.
+    #[cfg(feature = "cloud")]
+    root_certificates: Vec<u8>,
 }
 
 impl ClientBuilder {
@@ -96,6 +103,8 @@ impl ClientBuilder {
             credentials: None,
             endpoint: None,
             admin_endpoint: None,
+            #[cfg(feature = "cloud")]
+            root_certificates: Vec::new(),
         }
     }
 
@@ -168,6 +177,16 @@ impl ClientBuilder {
     /// The cloud's admin service, which creates and deletes tables, as a URI.
     pub fn admin_endpoint(self, uri: impl Into<String>) -> Self {
         Self { admin_endpoint: Some(uri.into()), ..self }
+    }
+
+    /// Trusts further certificate authorities, beside Mozilla's, for connections to [endpoints](Self::endpoint) with `https`:
+    /// certificates in PEM. For a proxy that opens TLS, or a private endpoint. The authentication library, which fetches Google's
+    /// tokens, does not use them.
+    #[cfg(feature = "cloud")]
+    pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
+        self.root_certificates.extend_from_slice(pem.as_ref());
+        self.root_certificates.push(b'\n');
+        self
     }
 
     /// Connects to the emulator at `host`, in the form `host:port`.
@@ -288,12 +307,13 @@ impl ClientBuilder {
 
     #[cfg(feature = "cloud")]
     async fn connect_cloud(self) -> Result<Client, Error> {
+        let roots = &self.root_certificates[..];
         let admin = match (&self.admin_endpoint, &self.endpoint) {
-            (Some(uri), _) => Some(Dialer::endpoint(uri)?),
+            (Some(uri), _) => Some(Dialer::endpoint(uri, roots)?),
             (None, Some(_)) => None,
-            (None, None) => Some(Dialer::endpoint(ADMIN_ENDPOINT)?),
+            (None, None) => Some(Dialer::endpoint(ADMIN_ENDPOINT, roots)?),
         };
-        let data = Dialer::endpoint(self.endpoint.as_deref().unwrap_or(DATA_ENDPOINT))?;
+        let data = Dialer::endpoint(self.endpoint.as_deref().unwrap_or(DATA_ENDPOINT), roots)?;
         let credentials = self.authorizer(&data, admin.as_ref()).await?;
         let endpoint = Endpoint {
             place: Place::Cloud(data.address().into()),
@@ -323,10 +343,8 @@ impl ClientBuilder {
                 exposed.address()
             )));
         }
-        let token = timeout(FIRST_TOKEN_TIMEOUT, authorizer.headers()).await.unwrap_or_else(|_| {
-            Err(CredentialsError::new(format!("no token came within {FIRST_TOKEN_TIMEOUT:?}")))
-        });
-        token.map(|_| Some(authorizer)).map_err(Error::credentials)
+        first_token(&authorizer).await.map_err(Error::credentials)?;
+        Ok(Some(authorizer))
     }
 
     /// Makes a client and primes its connections.
@@ -410,6 +428,27 @@ impl ClientBuilder {
             _upkeep: upkeep_tasks(client),
         });
         Client { inner, settings, in_flight: None, deadline: None }
+    }
+}
+
+/// Waits for the first token, beyond failures that are transient.
+#[cfg(feature = "cloud")]
+async fn first_token(authorizer: &Authorizer) -> Result<(), CredentialsError> {
+    let mut last = None;
+    let token = timeout(FIRST_TOKEN_TIMEOUT, async {
+        loop {
+            match authorizer.headers().await {
+                Err(error) if error.is_transient() => last = Some(error),
+                outcome => return outcome.map(drop),
+            }
+            sleep(FIRST_TOKEN_PAUSE).await;
+        }
+    });
+    match token.await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(last.unwrap_or_else(|| {
+            CredentialsError::new(format!("no token came within {FIRST_TOKEN_TIMEOUT:?}"))
+        })),
     }
 }
 

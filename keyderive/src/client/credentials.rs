@@ -4,6 +4,10 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+#[cfg(feature = "cloud")]
+use std::sync::{Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "cloud")]
+use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
@@ -42,6 +46,10 @@ pub trait Credentials: Send + Sync + 'static {
     /// When there is none. The attempt then fails before anything is sent, and is retried only if the error is
     /// [transient](CredentialsError::transient).
     fn access_token(&self) -> impl Future<Output = Result<AccessToken, CredentialsError>> + Send;
+
+    /// The server has rejected a token of theirs (`UNAUTHENTICATED`): a cache should fetch another. The client then sends the
+    /// request once more, with what [`access_token`](Self::access_token) returns. Nothing by default.
+    fn rejected(&self) {}
 }
 
 /// An OAuth 2.0 access token. It is a secret: `Debug` does not print it.
@@ -152,11 +160,18 @@ impl StdError for CredentialsError {
 /// Makes the headers that authorize a request.
 pub(super) trait Authorize: Send + Sync {
     fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialsError>>;
+
+    /// The server has rejected headers of theirs.
+    fn rejected(&self);
 }
 
 impl<C: Credentials> Authorize for C {
     fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialsError>> {
         Box::pin(async { self.access_token().await?.headers() })
+    }
+
+    fn rejected(&self) {
+        Credentials::rejected(self);
     }
 }
 
@@ -171,6 +186,10 @@ impl Authorizer {
 
     pub(super) async fn headers(&self) -> Result<HeaderMap, CredentialsError> {
         self.0.headers().await
+    }
+
+    pub(super) fn rejected(&self) {
+        self.0.rejected();
     }
 }
 
@@ -193,7 +212,7 @@ pub(super) fn application_default() -> Result<Authorizer, CredentialsError> {
         let _ = ring::default_provider().install_default();
     }
     match Builder::default().build() {
-        Ok(credentials) => Ok(Authorizer::new(ApplicationDefault(credentials))),
+        Ok(credentials) => Ok(Authorizer::new(ApplicationDefault::new(credentials))),
         Err(error) => {
             let message = format!("the application-default credentials cannot be used: {error}");
             Err(CredentialsError::new(message).with_source(error))
@@ -201,8 +220,38 @@ pub(super) fn application_default() -> Result<Authorizer, CredentialsError> {
     }
 }
 
+/// Google's credentials, which fetch tokens ahead of time and keep them until they expire. After an error that they take for
+/// permanent they fetch no more, so they are read again from the environment then, and when a server rejects their token.
 #[cfg(feature = "cloud")]
-struct ApplicationDefault(google_cloud_auth::credentials::Credentials);
+struct ApplicationDefault {
+    /// And when they were read again last.
+    current: Mutex<(google_cloud_auth::credentials::Credentials, Option<Instant>)>,
+}
+
+/// How often credentials are read again at most.
+#[cfg(feature = "cloud")]
+const READ_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+#[cfg(feature = "cloud")]
+impl ApplicationDefault {
+    fn new(credentials: google_cloud_auth::credentials::Credentials) -> Self {
+        Self { current: Mutex::new((credentials, None)) }
+    }
+
+    fn current(&self) -> MutexGuard<'_, (google_cloud_auth::credentials::Credentials, Option<Instant>)> {
+        // Nothing panics while it holds the lock.
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_again(&self) {
+        let mut current = self.current();
+        if current.1.is_none_or(|last| last.elapsed() >= READ_AGAIN_AFTER)
+            && let Ok(credentials) = google_cloud_auth::credentials::Builder::default().build()
+        {
+            *current = (credentials, Some(Instant::now()));
+        }
+    }
+}
 
 #[cfg(feature = "cloud")]
 impl Authorize for ApplicationDefault {
@@ -210,24 +259,34 @@ impl Authorize for ApplicationDefault {
         use google_cloud_auth::credentials::CacheableResource;
 
         Box::pin(async {
-            match self.0.headers(http::Extensions::new()).await {
+            let credentials = self.current().0.clone();
+            match credentials.headers(http::Extensions::new()).await {
                 Ok(CacheableResource::New { data, .. }) => Ok(data),
                 // Only sent to a caller that passes the entity tag of its cached headers, which we do not.
                 Ok(CacheableResource::NotModified) => Ok(HeaderMap::new()),
-                Err(error) => Err(from_google(error)),
+                Err(error) => {
+                    self.read_again();
+                    Err(from_google(error))
+                }
             }
         })
+    }
+
+    fn rejected(&self) {
+        self.read_again();
     }
 }
 
 #[cfg(feature = "cloud")]
 fn from_google(error: google_cloud_auth::errors::CredentialsError) -> CredentialsError {
-    // Only the root cause says what happened.
-    let mut cause: &dyn StdError = &error;
-    while let Some(below) = cause.source() {
-        cause = below;
+    // The answer of the token server may be in any of them, and what happened to the connection is in the last.
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    let mut message = format!("the application-default credentials gave no token: {error}");
+    for cause in causes.map(ToString::to_string) {
+        if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
+        }
     }
-    let message = format!("the application-default credentials gave no token: {cause}");
     let transient = error.is_transient();
     CredentialsError { transient, ..CredentialsError::new(message).with_source(error) }
 }

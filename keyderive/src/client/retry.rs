@@ -15,6 +15,7 @@ use tonic::{Code, Status};
 
 use super::budget::RetryBudget;
 use super::connections::{self, Lease, Pool};
+use super::credentials::Authorizer;
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::{Failure, NO_COMPLETE_ANSWER};
 use super::grpc::{Answer, Request};
@@ -112,6 +113,8 @@ pub(super) struct Attempts {
     last: Option<Box<Failure>>,
     /// Whether a backoff has been shortened to the remaining time.
     is_shortened: bool,
+    /// Whether the server has rejected a token, and the request was sent again with another.
+    is_reauthorized: bool,
     cookies: Option<Box<Cookies>>,
     /// The number of the connection on which the last attempt failed.
     avoided: Option<usize>,
@@ -166,6 +169,7 @@ impl Attempts {
             failing_since: None,
             last: None,
             is_shortened: false,
+            is_reauthorized: false,
             cookies: None,
             avoided: None,
             may_be_applied: false,
@@ -489,6 +493,14 @@ impl Attempts {
         self.avoided = Some(attempt.lease.number());
         let now = Instant::now();
         let is_over = failure.code == Code::DeadlineExceeded && self.left_at(now).is_zero();
+        if let Some(credentials) = self.rejected_credentials(failure)
+            && self.failed < self.settings.max_attempts
+            && !self.left_at(now).is_zero()
+        {
+            credentials.rejected();
+            self.is_reauthorized = true;
+            return Ok(Duration::ZERO);
+        }
         let safe = failure.is_not_applied() || self.client.may_repeat(self.operation.idempotency());
         if !(failure.transient && safe) {
             return Err(is_over.then(|| self.time_limit(now)));
@@ -521,6 +533,12 @@ impl Attempts {
             }
         };
         pause.ok_or_else(|| Some(self.time_limit(now)))
+    }
+
+    /// The credentials whose token the server has rejected, for the first time. It has applied nothing then.
+    fn rejected_credentials(&self, failure: &Failure) -> Option<&Authorizer> {
+        let is_rejected = failure.answered && failure.code == Code::Unauthenticated && !self.is_reauthorized;
+        self.client.inner.credentials.as_ref().filter(|_| is_rejected)
     }
 
     /// The budget that its retries need, if they need one.

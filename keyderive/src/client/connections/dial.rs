@@ -60,14 +60,14 @@ impl Dialer {
         }
     }
 
-    /// A dialer of the server that a URI names, with TLS if its scheme is `https`.
-    pub(in crate::client) fn endpoint(uri: &str) -> Result<Self, Error> {
+    /// A dialer of the server that a URI names, with TLS if its scheme is `https`. `own_roots` are certificates in PEM.
+    pub(in crate::client) fn endpoint(uri: &str, own_roots: &[u8]) -> Result<Self, Error> {
         let parts = uri.parse::<Uri>().ok().map(Uri::into_parts);
         let named = parts.filter(|parts| parts.path_and_query.as_ref().is_none_or(|path| path == "/"));
         let named = named.and_then(|parts| parts.scheme.zip(parts.authority.filter(names_only_a_host)));
         match named {
             Some((scheme, authority)) if scheme == Scheme::HTTP => Self::plaintext(authority),
-            Some((scheme, authority)) if scheme == Scheme::HTTPS => Self::tls(&authority),
+            Some((scheme, authority)) if scheme == Scheme::HTTPS => Self::tls(&authority, own_roots),
             _ => Err(Error::configuration(format!(
                 "`{uri}` is no endpoint; write the scheme and the host, such as `https://bigtable.googleapis.com`"
             ))),
@@ -86,11 +86,11 @@ impl Dialer {
     }
 
     #[cfg(feature = "cloud")]
-    fn tls(authority: &Authority) -> Result<Self, Error> {
+    fn tls(authority: &Authority, own_roots: &[u8]) -> Result<Self, Error> {
         use rustls::pki_types::ServerName;
         use tokio_rustls::TlsConnector;
 
-        let config = Arc::new(super::tls::config()?);
+        let config = Arc::new(super::tls::config(own_roots)?);
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(host).map_err(|error| {
             Error::configuration(format!("`https://{authority}` names no host that TLS can check: {error}"))
@@ -114,7 +114,7 @@ impl Dialer {
     }
 
     #[cfg(not(feature = "cloud"))]
-    fn tls(authority: &Authority) -> Result<Self, Error> {
+    fn tls(authority: &Authority, _: &[u8]) -> Result<Self, Error> {
         Err(Error::configuration(format!(
             "`https://{authority}` needs TLS, and keyderive was built without it; enable the feature `cloud`"
         )))
@@ -275,11 +275,11 @@ mod tests {
             "http://:80",
             "http://me@localhost",
         ] {
-            let error = Dialer::endpoint(uri).unwrap_err();
+            let error = Dialer::endpoint(uri, &[]).unwrap_err();
             assert!(error.is_misconfiguration());
             assert!(error.to_string().starts_with(&format!("`{uri}` is no endpoint")), "{error}");
         }
-        assert_eq!(Dialer::endpoint("http://localhost:1/").unwrap().address(), "localhost:1");
+        assert_eq!(Dialer::endpoint("http://localhost:1/", &[]).unwrap().address(), "localhost:1");
     }
 
     #[tokio::test]
@@ -291,14 +291,14 @@ mod tests {
             ("http://127.3.2.1:1", false),
             ("http://[::1]:1", false),
         ] {
-            assert_eq!(Dialer::endpoint(uri).unwrap().is_exposed(), exposed, "{uri}");
+            assert_eq!(Dialer::endpoint(uri, &[]).unwrap().is_exposed(), exposed, "{uri}");
         }
     }
 
     #[tokio::test]
     #[cfg(not(feature = "cloud"))]
     async fn without_the_feature_tls_is_an_error_that_names_it() {
-        let error = Dialer::endpoint("https://bigtable.googleapis.com").unwrap_err();
+        let error = Dialer::endpoint("https://bigtable.googleapis.com", &[]).unwrap_err();
         assert!(error.to_string().contains("feature `cloud`"), "{error}");
     }
 }

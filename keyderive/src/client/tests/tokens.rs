@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::time::Instant;
+use tonic::Status;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
@@ -99,6 +100,39 @@ async fn a_transient_failure_to_get_a_token_is_retried() {
             "ReadModifyWriteRow Bearer token-11"
         ]
     );
+}
+
+/// A cache of one token, which it replaces when the server rejects it.
+#[derive(Clone, Default)]
+struct Cache(Arc<AtomicUsize>);
+
+impl Credentials for Cache {
+    async fn access_token(&self) -> Result<AccessToken, CredentialsError> {
+        numbered(self.0.load(Ordering::SeqCst))
+    }
+
+    fn rejected(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// The server has applied nothing, so this holds for increments too.
+#[tokio::test(start_paused = true)]
+async fn a_request_whose_token_is_rejected_is_sent_once_more() {
+    let fleet = Fleet::new();
+    let client = client(&fleet, Cache::default()).await;
+    fleet.refuse(|seen| {
+        let token = seen.headers["authorization"].to_str().unwrap();
+        (token == "Bearer token-0").then(|| Status::unauthenticated("expired"))
+    });
+    let increment = || vec![ReadModifyWrite::increment("f", "q", 1)];
+    client.read_modify_write_row(&client.route("t"), "k".into(), increment()).await.ok();
+    assert_eq!(sent(&fleet), ["ReadModifyWriteRow Bearer token-0", "ReadModifyWriteRow Bearer token-1"]);
+    // Each operation tries once more, and no more.
+    fleet.refuse(|_| Some(Status::unauthenticated("no such account")));
+    let error = client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err();
+    assert!(error.is_permission_denied() && error.attempts() == 2, "{error}");
+    assert_eq!(sent(&fleet), ["ReadRows Bearer token-1", "ReadRows Bearer token-2"]);
 }
 
 #[tokio::test(start_paused = true)]
