@@ -7,6 +7,7 @@ use keyderive_proto::data::read_rows_request::RequestStatsView;
 use keyderive_proto::data::request_stats::StatsView;
 use keyderive_proto::{RowsMessage, data, values};
 use keyderive_scripted::{Answer, Mock, Rpc};
+use tokio::time::Instant;
 use tonic::Code;
 
 use crate::support::{MILLISECOND, all, client, keys, table};
@@ -164,6 +165,17 @@ async fn a_failure_after_the_last_row_fails_no_scan() {
     let scan = events.scan(PlainKey::scan()).keys_only().with_stats(&stats).limit(1);
     assert_eq!(scan.collect().await.unwrap(), [PlainKey { id: 7 }]);
     assert_eq!(figures(&stats), [1, 0, 0, 0]);
+}
+
+/// The caller has its rows, and the server sends no end.
+#[tokio::test(start_paused = true)]
+async fn a_scan_waits_for_no_report_for_long() {
+    let mock = Mock::new().by(|_| Answer::rows(["007"]).stall());
+    let events = client(&mock).table::<PlainKey, ()>("events").unchecked();
+    let (stats, begun) = (ReadStats::new(), Instant::now());
+    let scan = events.scan(PlainKey::scan()).keys_only().with_stats(&stats).limit(1);
+    assert_eq!(scan.collect().await.unwrap(), [PlainKey { id: 7 }]);
+    assert_eq!((figures(&stats), begun.elapsed().as_millis() / 10), ([1, 0, 0, 0], 100));
 }
 
 #[derive(RowKey, Clone, Debug, PartialEq)]

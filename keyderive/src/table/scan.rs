@@ -258,7 +258,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// ```
     ///
     /// The server reports at the end of each request. So a scan that reaches its [`limit`](Self::limit) reads its requests to their
-    /// ends, up to the limit in each bucket, before it ends. With [`filter_key`](Self::filter_key) the requests have no limit, and
+    /// ends, up to the limit in each bucket, before it ends, for at most a second. With [`filter_key`](Self::filter_key) the requests have no limit, and
     /// those that are open then are cancelled and report nothing, as do all of a stream that is dropped.
     pub fn with_stats(self, stats: &ReadStats) -> Self {
         Self { stats: Some(stats.clone()), ..self }

@@ -5,12 +5,14 @@ use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use std::vec;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
+use tokio::time::{Sleep, sleep};
 
 use super::merge::Merge;
 use crate::client::{
@@ -28,6 +30,9 @@ const PAGED_ROWS: u64 = 65_536;
 
 /// How many bytes they hold together, beside the last row of each.
 const PAGED_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long a scan that has reached its limit waits for the costs of its requests.
+const COSTS_WITHIN: Duration = Duration::from_secs(1);
 
 /// What became of a row that was passed to a visitor.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,6 +77,8 @@ pub(super) struct ScanExecution<K: TableKey> {
     streams: Option<OwnedSemaphorePermit>,
     guard: StreamGuard,
     last: LastKey,
+    /// Until when a scan that has reached its limit waits for the costs of its requests.
+    costs_until: Option<Pin<Box<Sleep>>>,
     ended: bool,
 }
 
@@ -116,6 +123,7 @@ impl<K: TableKey> ScanExecution<K> {
             streams: None,
             guard,
             last: LastKey::default(),
+            costs_until: None,
             ended: false,
         }
     }
@@ -246,14 +254,15 @@ impl<K: TableKey> ScanExecution<K> {
     }
 
     /// Reads the requests of a scan that has reached its limit to their ends, where the server says what they have cost. Not if
-    /// they carry no limit, and may have many rows left.
+    /// they carry no limit, and may have many rows left; and not for long, since the caller has every row.
     #[cold]
     fn poll_costs(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let sends_limit = self.options.key_filter.is_none();
-        match &mut self.merge {
-            Some(merge) if sends_limit => merge.poll_ends(cx),
-            _ => Poll::Ready(()),
+        let Some(merge) = self.merge.as_mut().filter(|_| sends_limit) else { return Poll::Ready(()) };
+        if merge.poll_ends(cx).is_ready() {
+            return Poll::Ready(());
         }
+        self.costs_until.get_or_insert_with(|| Box::pin(sleep(COSTS_WITHIN))).as_mut().poll(cx)
     }
 
     #[inline]
