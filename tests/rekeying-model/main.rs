@@ -1,0 +1,408 @@
+//! Re-keying, checked in every order of requests, lost answers, crashes and late arrivals: moving the rows of one table to another
+//! while readers and writers run, and salts from a date on.
+//!
+//! A protocol either holds in every state, or has a counterexample: a bug that was put in on purpose, which proves that the model
+//! would find it, or a limit that Bigtable or the protocol has. So a change of a protocol shows as a test that fails.
+//!
+//! Tests whose states take more than a few seconds run with `KEYDERIVE_MODELS=all`. `KEYDERIVE_MODELS_PATHS=1` with `--nocapture`
+//! prints each counterexample.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "these are tests"
+)]
+
+mod dual;
+mod epochs;
+mod handoff;
+mod lease;
+mod lin;
+mod over;
+mod world;
+
+use std::env;
+use std::fmt::{Debug, Write as _};
+use std::hash::Hash;
+use std::time::Instant;
+
+use dual::Dual;
+use epochs::{KeyType, Part, Salt};
+use handoff::Handoff;
+use lease::Lease;
+use lin::Op::{self, Claim, Delete, Inc, Put, Read, Scan};
+use lin::Row;
+use over::Over;
+use stateright::{Checker, Expectation, Model};
+use world::Again::{self, Anywhere, Elsewhere};
+use world::Check;
+
+/// Checks every state; returns the properties that are not as the model says, and how each comes about.
+fn broken<M>(model: M) -> (Vec<&'static str>, String)
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
+    M::Action: Clone + Debug + PartialEq,
+{
+    let begun = Instant::now();
+    let checker = model.checker().threads(2).spawn_bfs().join();
+    println!(
+        "{} states, depth {}, {:.1?}",
+        checker.unique_state_count(),
+        checker.max_depth(),
+        begun.elapsed()
+    );
+    let found = checker.discoveries();
+    // Of what may happen, an example is no fault, and none is one.
+    let may: Vec<_> = checker
+        .model()
+        .properties()
+        .into_iter()
+        .filter(|property| property.expectation == Expectation::Sometimes)
+        .map(|property| property.name)
+        .collect();
+    let mut names: Vec<_> = found.keys().copied().filter(|name| !may.contains(name)).collect();
+    let mut text = String::new();
+    for (name, path) in found.into_iter().filter(|(name, _)| !may.contains(name)) {
+        let last = path.last_state().clone();
+        let _ = writeln!(text, "not \"{name}\":");
+        for action in path.into_actions() {
+            let _ = writeln!(text, "  {action:?}");
+        }
+        let _ = writeln!(text, "  {last:?}");
+    }
+    if names.is_empty() {
+        names.extend(may.into_iter().filter(|name| !checker.discoveries().contains_key(name)));
+    }
+    if env::var_os("KEYDERIVE_MODELS_PATHS").is_some() {
+        println!("{text}");
+    }
+    (names, text)
+}
+
+/// Whether tests with many states run.
+fn runs_all() -> bool {
+    let all = env::var_os("KEYDERIVE_MODELS").is_some();
+    if !all {
+        println!("skipped: too many states for each run; set `KEYDERIVE_MODELS=all`");
+    }
+    all
+}
+
+/// Tests of models that hold in every state.
+macro_rules! holds {
+    ($($test:ident: $model:expr;)+) => {$(
+        #[test]
+        fn $test() {
+            let (names, text) = broken($model);
+            assert!(names.is_empty(), "{names:?}\n{text}");
+        }
+    )+};
+}
+
+/// Tests of models with a bug, or with a limit of the protocol: something does not hold.
+macro_rules! found {
+    ($($test:ident: $model:expr;)+) => {$(
+        #[test]
+        fn $test() {
+            let (names, _) = broken($model);
+            assert!(!names.is_empty(), "it holds in every state");
+        }
+    )+};
+}
+
+/// As `holds` and `found`, with more states.
+macro_rules! large {
+    ($verb:ident: $($test:ident: $model:expr;)+) => {$(
+        #[test]
+        fn $test() {
+            if !runs_all() { return; }
+            let (names, text) = broken($model);
+            assert!(large!(@ $verb names), "{names:?}\n{text}");
+        }
+    )+};
+    (@ holds $names:ident) => { $names.is_empty() };
+    (@ found $names:ident) => { !$names.is_empty() };
+}
+
+/// A check of operations on one row, which is there at first.
+fn check<P>(protocol: P, ops: &[Op]) -> Check<P> {
+    Check {
+        protocol,
+        rows: vec![Row::of(7)],
+        ops: ops.iter().map(|op| (0, *op)).collect(),
+        crashes: 1,
+        late: false,
+        premature: false,
+        again: Again::Never,
+    }
+}
+
+impl<P> Check<P> {
+    fn absent(mut self) -> Self {
+        self.rows = vec![Row::NONE];
+        self
+    }
+
+    fn late(self) -> Self {
+        Self { late: true, ..self }
+    }
+
+    fn crashes(self, crashes: u8) -> Self {
+        Self { crashes, ..self }
+    }
+
+    /// A write of whose fate its client knows nothing goes again.
+    fn again(self, again: Again) -> Self {
+        Self { again, ..self }
+    }
+}
+
+/// Moving the keys of a table to another key type, by marks in the old row.
+mod moving_over {
+    use over::Bug::{self, *};
+
+    use super::*;
+
+    fn there() -> Over {
+        Over::default()
+    }
+
+    fn back() -> Over {
+        Over { back: true, ..there() }
+    }
+
+    /// Two rows, of which the second is this one.
+    fn two(check: Check<Over>, second: Row) -> Check<Over> {
+        Check { protocol: Over { merged: 2, ..check.protocol }, rows: vec![check.rows[0], second], ..check }
+    }
+
+    fn bug(bug: Bug, ops: &[Op]) -> Check<Over> {
+        check(Over { bug: Some(bug), ..back() }, ops)
+    }
+
+    const TWO: [Op; 3] = [Put(1), Put(2), Delete];
+
+    holds! {
+        back_put_delete_read: check(back(), &[Put(1), Delete, Read]);
+        back_put_increment_read: check(back(), &[Put(1), Inc(1), Read]);
+        back_increment_increment_delete: check(back(), &[Inc(1), Inc(2), Delete]);
+        back_put_claim_delete: check(back(), &[Put(1), Claim(2), Delete]);
+        back_absent_claim_claim_delete: check(back(), &[Claim(1), Claim(2), Delete]).absent();
+        back_absent_put_delete_read: check(back(), &[Put(1), Delete, Read]).absent();
+        back_absent_increment_put_read: check(back(), &[Inc(1), Put(1), Read]).absent();
+        back_put_scan: check(back(), &[Put(1), Scan]);
+        back_absent_put_delete_scan: check(back(), &[Put(1), Delete, Scan]).absent();
+        two_keys_one_written_put_scan: two(check(there(), &[Put(1), Scan]), Row::of(6));
+        back_late_put_increment_delete: check(back(), &[Put(1), Inc(1), Delete]).late();
+        back_late_put_put_delete: check(back(), &TWO).late();
+        back_late_absent_put_increment_delete: check(back(), &[Put(1), Inc(1), Delete]).late().absent();
+    }
+
+    large! { holds:
+        put_delete_read_read: check(there(), &[Put(1), Delete, Read, Read]);
+        put_increment_delete_read: check(there(), &[Put(1), Inc(1), Delete, Read]);
+        back_put_delete_read_read_two_crashes: check(back(), &[Put(1), Delete, Read, Read]).crashes(2);
+        back_late_put_put_increment_delete_two_crashes:
+            check(back(), &[Put(1), Put(2), Inc(1), Delete]).late().crashes(2);
+        back_again_put_put_delete: check(back(), &TWO).again(Elsewhere);
+        back_two_keys_put_scan: two(check(back(), &[Put(1), Scan]), Row::of(6));
+        back_two_keys_absent_put_scan: two(check(back(), &[Put(1), Scan]).absent(), Row::of(6));
+    }
+
+    // A write that goes again may land twice. That is so of one table, and no worse here.
+    found! {
+        limit_one_table_again_read: check(Over { stays: true, ..there() }, &[Put(1), Delete, Read]).again(Anywhere);
+        limit_one_table_again_late: check(Over { stays: true, ..there() }, &TWO).again(Anywhere).late();
+        limit_back_late_read: check(back(), &[Put(1), Read, Read]).late();
+        bug_copy_overwrites: bug(CopyOverwrites, &TWO);
+        bug_delete_unmarked: bug(DeleteUnmarked, &TWO);
+        bug_no_closed: bug(NoClosed, &TWO);
+        bug_no_recalled: bug(NoRecalled, &TWO);
+        bug_early_moved: bug(EarlyMoved, &TWO);
+        bug_last_unmarked: bug(LastUnmarked, &TWO).late();
+        bug_never_dropped: bug(NeverDropped, &TWO).late();
+        bug_last_delete_row: bug(LastDeleteRow, &TWO).late();
+        bug_increment_uncopied: bug(IncrementUncopied, &[Inc(1), Read]);
+        bug_copy_then_write: bug(CopyThenWrite, &TWO);
+        bug_reads_ignore_old_marks: bug(ReadsIgnoreOldMarks, &TWO);
+        bug_back_skips_written: bug(BackSkipsWritten, &TWO);
+        bug_scan_by_marks: bug(ScanByMarks, &[Put(1), Scan]);
+        bug_closed_reads_old: bug(ClosedReadsOld, &TWO);
+        bug_old_deletes_unmark: bug(OldDeletesUnmark, &TWO).late();
+        bug_same_table_again: bug(SameTableAgain, &TWO);
+        bug_driver_does_not_wait: Check { premature: true, ..check(back(), &[Put(1), Delete, Read]) };
+    }
+
+    large! { found:
+        limit_back_again_read: check(back(), &[Put(1), Delete, Read]).again(Elsewhere);
+        limit_back_again_late: check(back(), &TWO).again(Elsewhere).late();
+    }
+}
+
+/// Moving them by a handoff of each row.
+mod handing_off {
+    use handoff::Bug::{self, *};
+
+    use super::*;
+
+    fn there() -> Handoff {
+        Handoff { bug: None, back: false }
+    }
+
+    fn back() -> Handoff {
+        Handoff { bug: None, back: true }
+    }
+
+    fn bug(bug: Bug, ops: &[Op]) -> Check<Handoff> {
+        check(Handoff { bug: Some(bug), back: true }, ops)
+    }
+
+    holds! {
+        back_put_read: check(back(), &[Put(1), Read]);
+        back_absent_put_read: check(back(), &[Put(1), Read]).absent();
+        back_absent_put_scan: check(back(), &[Put(1), Scan]).absent();
+        back_put_scan: check(back(), &[Put(1), Scan]);
+    }
+
+    large! { holds:
+        put_delete_read: check(there(), &[Put(1), Delete, Read]);
+        put_increment_read: check(there(), &[Put(1), Inc(1), Read]);
+        back_put_delete: check(back(), &[Put(1), Delete]);
+        back_put_increment: check(back(), &[Put(1), Inc(1)]);
+    }
+
+    found! {
+        bug_no_passing: bug(NoPassing, &[Put(1), Read]).absent();
+        bug_no_moved: bug(NoMoved, &[Put(1), Read]).absent();
+        bug_scan_merges: bug(ScanMerges, &[Scan]);
+    }
+
+    large! { found:
+        limit_back_late_put_delete: check(back(), &[Put(1), Delete]).late();
+        bug_no_guarded: bug(NoGuarded, &[Put(1), Delete]);
+        bug_increment_guarded: bug(IncrementGuarded, &[Put(1), Inc(1)]);
+        bug_increment_returning: bug(IncrementReturning, &[Put(1), Inc(1)]);
+        bug_copy_overwrites: bug(CopyOverwrites, &[Put(1), Delete]);
+        bug_delete_unmarks: bug(DeleteUnmarks, &[Put(1), Delete]);
+        bug_moved_first: bug(MovedFirst, &[Put(1), Delete]);
+        bug_early_moved: bug(EarlyMoved, &[Put(1), Delete]);
+        bug_abort_unmarks: bug(AbortUnmarks, &[Put(1), Delete]);
+    }
+}
+
+/// Moving them by writing both rows.
+mod writing_both {
+    use dual::Bug::{self, *};
+
+    use super::*;
+
+    fn dual() -> Dual {
+        Dual { bug: None }
+    }
+
+    fn bug(bug: Bug) -> Check<Dual> {
+        check(Dual { bug: Some(bug) }, &[Put(1), Put(2), Delete])
+    }
+
+    holds! {
+        put_put_delete: check(dual(), &[Put(1), Put(2), Delete]);
+        absent_put_put_delete: check(dual(), &[Put(1), Put(2), Delete]).absent();
+        scan: check(dual(), &[Scan]);
+    }
+
+    found! {
+        limit_read: check(dual(), &[Put(1), Read, Read]);
+        limit_late: check(dual(), &[Put(1), Put(2), Delete]).late();
+        bug_copy_now: bug(CopyNow);
+        bug_no_sentinel: bug(NoSentinel);
+        bug_no_stamped: bug(NoStamped);
+        bug_no_both: bug(NoBoth);
+        bug_early_read_new: bug(EarlyReadNew);
+        bug_pause: bug(Pause);
+        bug_increments: Check {
+            rows: vec![Row { val: 7, inc: 2 }],
+            ..check(Dual { bug: Some(Increments) }, &[Inc(1)])
+        };
+    }
+}
+
+/// By which state a process works, and when the driver takes the next.
+mod leases {
+    use lease::Bug::{self, *};
+
+    use super::*;
+
+    /// A lease of 2 slow ticks ends within 3 ticks, a wait of 5 fast ticks takes 4.
+    fn lease(bug: Option<Bug>) -> Lease {
+        Lease { lease: 2, wait: if bug == Some(NoMargin) { 2 } else { 5 }, ticks: 13, bug }
+    }
+
+    holds! {
+        a_lease: lease(None);
+    }
+
+    found! {
+        bug_from_answer: lease(Some(FromAnswer));
+        bug_no_margin: lease(Some(NoMargin));
+        bug_wait_from_send: lease(Some(WaitFromSend));
+        bug_new_driver_goes_on: lease(Some(NewDriverGoesOn));
+        bug_unconditional: lease(Some(Unconditional));
+    }
+}
+
+/// Salts from a date on: no states, but all keys.
+mod salts_since {
+    use Part::*;
+
+    use super::*;
+
+    fn one(sep: &'static str) -> Salt {
+        Some((1, 4, sep))
+    }
+
+    fn two(sep: &'static str) -> Salt {
+        Some((2, 16, sep))
+    }
+
+    fn faults(front: &[Part], tail: &[Part], salts: [Salt; 3]) -> Vec<String> {
+        KeyType { front: front.to_vec(), tail: tail.to_vec(), salts }
+            .faults()
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn keys_stay_apart() {
+        for faults in [
+            faults(&[Text, Text], &[Digits(1)], [None, one("!"), two("!")]),
+            faults(&[Text], &[], [one("#"), Some((1, 8, "#")), two("#")]),
+            faults(&[Digits(3), Text], &[], [None, one("#"), two("#")]),
+            faults(&[Digits(1)], &[Padded(2)], [None, one("!"), two("!")]),
+        ] {
+            assert!(faults.is_empty(), "{faults:?}");
+        }
+    }
+
+    /// What the derive refuses.
+    macro_rules! refused {
+        ($($test:ident: $front:expr, $tail:expr, $salts:expr;)+) => {$(
+            #[test]
+            fn $test() {
+                assert!(!faults(&$front, &$tail, $salts).is_empty(), "its keys stay apart");
+            }
+        )+};
+    }
+
+    refused! {
+        bug_text_and_a_separator_that_text_can_begin_with: [Text], [], [None, one("#"), one("#")];
+        bug_digits_as_wide_as_a_bucket: [Digits(1)], [], [None, one("#"), one("#")];
+        bug_padded_text: [Padded(3)], [], [None, one("!"), one("!")];
+        bug_separators_differ: [Text], [], [one("#"), one("##"), one("##")];
+        bug_text_behind_the_time: [Padded(4)], [Text], [None, one("#"), two("#")];
+        bug_padded_then_text_behind_the_time: [Padded(3)], [Padded(2), Text], [None, one("#"), two("#")];
+    }
+}
