@@ -270,7 +270,7 @@ pub use row::{Cell, OwnedRow, Row};
 pub use table::{
     Analysis, CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, KeyOnly, Modify, OnForeign,
     OnUnreadable, Page, PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Select, Selected, Skipped,
-    SkippedRow, Table, Update, Verified, Verify, WriteOutcome, Writer, load, put_both,
+    SkippedRow, Table, Update, Verified, Verify, WriteOutcome, Writer, load, put_both, rekey,
 };
 
 /// Items that generated code calls. Do not use them: they change with every release.

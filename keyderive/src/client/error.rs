@@ -125,6 +125,7 @@ impl Error {
             _ if self.is_overloaded() => ErrorKind::Overloaded,
             _ if self.is_missing_credentials() => ErrorKind::MissingCredentials,
             Repr::NotPrefixes { .. } => ErrorKind::InvalidArgument,
+            Repr::Rekeying { cause: Some(error), .. } => error.kind(),
             _ => self.code().map_or(ErrorKind::Server, kind_of_code),
         }
     }
@@ -159,6 +160,7 @@ impl Error {
                 key.as_deref()
             }
             Repr::Input { error, .. } | Repr::Scan { error, .. } => error.row_key(),
+            Repr::Rekeying { key, .. } => key.as_deref(),
             _ => None,
         }
     }
@@ -270,7 +272,7 @@ impl Error {
         match self.cause() {
             Repr::Rpc(Rpc { tries, .. }) => tries.unknown_outcome.is_some(),
             Repr::Protocol(Protocol { is_write, .. }) => *is_write,
-            Repr::RuntimeEnded { .. } => true,
+            Repr::RuntimeEnded { .. } | Repr::Rekeying { end: RekeyingEnd::Late, .. } => true,
             _ => false,
         }
     }
@@ -370,6 +372,9 @@ impl Error {
             }
             Repr::RuntimeEnded { idempotency, .. } => *idempotency == Idempotency::Idempotent,
             Repr::Credentials { error } => error.is_transient(),
+            Repr::Rekeying { end, cause, .. } => {
+                *end != RekeyingEnd::Late && cause.as_ref().is_none_or(Self::is_retryable)
+            }
             _ => false,
         }
     }
@@ -404,6 +409,10 @@ impl Error {
             Repr::Protocol { .. } => Some(Code::Internal),
             Repr::Closed { .. } | Repr::RuntimeEnded { .. } => Some(Code::Cancelled),
             Repr::Damaged { .. } => Some(Code::DataLoss),
+            Repr::Rekeying { cause: Some(error), .. } => error.code(),
+            Repr::Rekeying { end: RekeyingEnd::NoLease | RekeyingEnd::Late, .. } => Some(Code::Unavailable),
+            Repr::Rekeying { end: RekeyingEnd::Waited, .. } => Some(Code::DeadlineExceeded),
+            Repr::Rekeying { end: RekeyingEnd::Changed, .. } => Some(Code::Aborted),
             Repr::Unreachable { .. } => Some(Code::Unavailable),
             Repr::Filter { .. } | Repr::Limit { .. } | Repr::Definition { .. } | Repr::NotPrefixes { .. } => {
                 Some(Code::InvalidArgument)
@@ -479,6 +488,21 @@ pub(crate) enum Repr {
     Definition { table: String, message: String },
     /// An existing table differs from its declaration.
     Mismatch { table: String, message: String },
+    /// The state of a re-keying does not let the call go on, or does not let its answer count.
+    Rekeying { table: Arc<str>, key: Option<Bytes>, end: RekeyingEnd, cause: Option<Error> },
+}
+
+/// Why a re-keying ended a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RekeyingEnd {
+    /// The process does not know the state: it could not read the control row for longer than a lease.
+    NoLease,
+    /// Writes wait in this state, and the call ran out of time.
+    Waited,
+    /// The lease ended before the answer arrived, so that the write may have been applied.
+    Late,
+    /// The state changed under a scan that cannot continue in another state.
+    Changed,
 }
 
 /// An RPC that failed for good.
@@ -732,6 +756,16 @@ impl Error {
 
     pub(crate) fn definition(table: &str, message: impl Into<String>) -> Self {
         Self::new(Repr::Definition { table: table.into(), message: message.into() })
+    }
+
+    /// A call that a re-keying ended; `cause` is why the state is not known.
+    pub(crate) fn rekeying(
+        table: &Arc<str>,
+        key: Option<&Bytes>,
+        end: RekeyingEnd,
+        cause: Option<Self>,
+    ) -> Self {
+        Self::new(Repr::Rekeying { table: Arc::clone(table), key: key.cloned(), end, cause })
     }
 
     pub(crate) fn mismatch(table: &str, message: impl Into<String>) -> Self {

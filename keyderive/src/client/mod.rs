@@ -102,11 +102,12 @@ pub(crate) use connections::{BoxFuture, InProcess};
 use connections::{LazyPool, Pool, PoolLoad, UpkeepTask};
 use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
+pub(crate) use error::RekeyingEnd;
 pub use error::{Error, ErrorKind};
 pub(crate) use filter::check as check_filter;
 use grpc::{Answer, Request};
-pub(crate) use operation::Route;
-use operation::{Idempotency, Operation, RpcMethod};
+pub(crate) use operation::{Idempotency, Route};
+use operation::{Operation, RpcMethod};
 use query::Statements;
 pub use query::{Query, QueryRows};
 pub use raw::{RawTable, RowOutcomes};
@@ -498,6 +499,16 @@ impl Client {
             Idempotency::ByToken => self.honours_tokens(),
             Idempotency::NotIdempotent => false,
         }
+    }
+
+    /// When the calls of this client end at the latest, if it has a deadline.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// This client for work that is not a caller's.
+    pub(crate) fn without_deadline(&self) -> Self {
+        Self { deadline: None, ..self.clone() }
     }
 
     fn is_past_deadline(&self) -> bool {

@@ -117,7 +117,8 @@ impl Client {
         Ok(!exists)
     }
 
-    async fn check_and_mutate(
+    /// [`check_and_mutate_row`](Self::check_and_mutate_row), retried as `idempotency` allows.
+    pub(crate) async fn check_and_mutate(
         &self,
         table: &Route,
         key: Bytes,

@@ -15,7 +15,7 @@ use crate::plan::KeyRange;
 use crate::row::{Mutation, RowFilter};
 
 /// The lowest row key.
-const KEY: [u8; 1] = [0];
+pub(super) const KEY: [u8; 1] = [0];
 /// The next row key.
 const AFTER_KEY: [u8; 2] = [0, 0];
 pub(super) const FAMILY: &str = "keyderive";

@@ -6,6 +6,7 @@ pub mod load;
 mod marker;
 mod put_both;
 mod read;
+pub mod rekey;
 mod sample;
 mod scan;
 mod select;
@@ -33,13 +34,14 @@ pub use verify::{Verified, Verify};
 pub use write::{Modify, Update};
 pub use writer::Writer;
 
-use crate::client::{Client, Error, Route, Settings, check_filter};
+use crate::client::{Client, Error, Mutations, Route, Settings, check_filter};
 use crate::key::TableKey;
 use crate::row::{
     self, Cell, Entry, MapRow, OwnedRow, Qualifier, RawRow, Row, RowCells, RowFilter, RowSchema,
 };
 
 use self::read::Projection;
+use self::rekey::TablePair;
 use self::verify::Check;
 
 /// The column family that a row's columns are in unless [`Table::family`] names another.
@@ -106,6 +108,8 @@ pub struct Table<K, R> {
     check: Check,
     /// Counts the rows that reads by several keys skip, if they skip unreadable rows.
     skipped: Option<Skipped>,
+    /// The pair of tables that calls go to, if the table is the new one of a [re-keying](rekey).
+    pair: Option<Arc<TablePair>>,
     types: PhantomData<fn() -> (K, R)>,
 }
 
@@ -137,6 +141,7 @@ impl Client {
             projection: Projection::Everything,
             check: Check::pending(),
             skipped: None,
+            pair: None,
             types: PhantomData,
         }
     }
@@ -236,8 +241,9 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The same table with another row type; requests stay the same.
     fn with_rows<S>(self) -> Table<K, S> {
-        let Self { client, name, family, schema, projection, every_version, check, skipped, .. } = self;
-        Table { client, name, family, schema, projection, every_version, check, skipped, types: PhantomData }
+        let Self { client, name, family, schema, projection, every_version, check, skipped, pair, .. } = self;
+        let types = PhantomData;
+        Table { client, name, family, schema, projection, every_version, check, skipped, pair, types }
     }
 
     /// Rejects a filter that the service would reject.
@@ -253,6 +259,22 @@ impl<K: TableKey, R> Table<K, R> {
         match key.encode() {
             Ok(key) => Ok(key.into()),
             Err(error) => Err(Error::key(&self.name, error)),
+        }
+    }
+
+    /// The stored row with this key, of which what the filter lets through.
+    async fn fetch(&self, key: Bytes, filter: Option<RowFilter>) -> Result<Option<RawRow>, Error> {
+        match &self.pair {
+            None => self.client.read_row(&self.name, key, filter).await,
+            Some(pair) => pair.read_row(&self.client, key, filter).await,
+        }
+    }
+
+    /// Changes one row, all or nothing.
+    async fn mutate_row(&self, key: Bytes, mutations: impl Into<Mutations>) -> Result<(), Error> {
+        match &self.pair {
+            None => self.client.mutate_row(&self.name, key, mutations).await,
+            Some(pair) => pair.mutate_row(&self.client, key, mutations.into()).await,
         }
     }
 
@@ -279,6 +301,7 @@ impl<K, R> Clone for Table<K, R> {
             every_version: self.every_version,
             check: self.check.clone(),
             skipped: self.skipped.clone(),
+            pair: self.pair.clone(),
             types: PhantomData,
         }
     }

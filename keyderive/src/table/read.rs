@@ -117,7 +117,7 @@ impl<K: TableKey, R> Table<K, R> {
         let key = self.encode(key)?;
         let filter = self.read_filter();
         self.check_filter(&filter)?;
-        self.client.read_row(&self.name, key, Some(filter)).await
+        self.fetch(key, Some(filter)).await
     }
 
     /// The rows with these keys, in the order of the keys.
@@ -133,11 +133,10 @@ impl<K: TableKey, R> Table<K, R> {
         distinct.dedup();
         let filter = self.read_filter();
         self.check_filter(&filter)?;
-        let request = ReadRows { keys: distinct, ..ReadRows::default() }.filter(filter);
         let log = LogSkipped::new(self.name.table());
         // Rows come in the order of their keys.
         let mut ahead = asked.iter().peekable();
-        let each = |row: &RawRow| {
+        let mut each = |row: &RawRow| {
             while let Some((key, index)) = ahead.next_if(|(key, _)| key[..] <= *row.key()) {
                 let Some(found) = found.get_mut(*index).filter(|_| key[..] == *row.key()) else { continue };
                 *found = match (read(row), &self.skipped) {
@@ -151,7 +150,16 @@ impl<K: TableKey, R> Table<K, R> {
             }
             Ok(())
         };
-        self.client.read_rows(&self.name, request).for_each(each).await?;
+        match &self.pair {
+            None => {
+                let request = ReadRows { keys: distinct, ..ReadRows::default() }.filter(filter);
+                self.client.read_rows(&self.name, request).for_each(&mut each).await?;
+            }
+            Some(pair) => {
+                let rows = pair.read_many(&self.client, &distinct, Some(filter)).await?;
+                rows.iter().flatten().try_for_each(&mut each)?;
+            }
+        }
         Ok(found)
     }
 
@@ -196,7 +204,7 @@ impl<K: TableKey, R> Table<K, R> {
         let live = self.schema.live_cells(now_micros());
         let one = live.into_iter().chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
         let one = RowFilter::chain(one);
-        Ok(self.client.read_row(&self.name, self.encode(key)?, Some(one)).await?.is_some())
+        Ok(self.fetch(self.encode(key)?, Some(one)).await?.is_some())
     }
 
     /// Reads the row with this key as it is stored: every version of every column of every family.
@@ -227,7 +235,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// A dropped future cancels the read.
     pub async fn get_raw(&self, key: &K) -> Result<Option<RawRow>, Error> {
         self.ensure_checked().await?;
-        self.client.read_row(&self.name, self.encode(key)?, None).await
+        self.fetch(self.encode(key)?, None).await
     }
 
     /// A scan of the rows that `plan` selects: a builder of the key type, or a [`Plan`](crate::plan::Plan).
@@ -549,6 +557,14 @@ impl Skipped {
 
     pub(super) fn add_foreign(&self, key: &[u8], error: impl FnOnce() -> Error) {
         self.0.foreign.add(key, error);
+    }
+
+    /// Adds what a part of the read has skipped.
+    pub(super) fn add_foreign_of(&self, part: &Self) {
+        if let Some(first) = part.first_foreign() {
+            self.0.foreign.count.fetch_add(part.foreign().saturating_sub(1), Ordering::Relaxed);
+            self.add_foreign(first.key(), || first.error().clone());
+        }
     }
 
     pub(super) fn add_unreadable(&self, key: &[u8], error: Error) {

@@ -79,6 +79,24 @@ impl<K: TableKey, R> Scan<K, R> {
         }
     }
 
+    pub(super) fn client(&self) -> &Client {
+        &self.table.client
+    }
+
+    pub(super) fn table(&self) -> &Table<K, R> {
+        &self.table
+    }
+
+    /// Whether rows that cannot be read are left out.
+    pub(super) fn skips_unreadable(&self) -> bool {
+        self.skip_unreadable
+    }
+
+    /// The scan as a part of a larger one of another row type, with which it shares the count of skipped rows.
+    pub(super) fn shares_skipped<L: TableKey, S>(self, of: &Scan<L, S>) -> Self {
+        Self { log: Arc::clone(&of.log), ..self }
+    }
+
     /// The same scan with another client.
     pub(super) fn with_client(mut self, client: Client) -> Self {
         self.table.client = client;
@@ -290,7 +308,7 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 
     /// What the server sends of each row.
-    fn read_filter(&self) -> RowFilter {
+    pub(super) fn read_filter(&self) -> RowFilter {
         let versions = self.versions.or((!self.every_version).then_some(DEFAULT_VERSIONS));
         let rows = self.row_filters.iter().cloned();
         let read_filter = rows.chain(self.table.column_filter()).chain(self.filters.iter().cloned());

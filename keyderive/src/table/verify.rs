@@ -323,6 +323,11 @@ impl<K: TableKey, R> Table<K, R> {
         if voucher_status::<K>(info)? == VoucherStatus::OtherTags {
             return Err(unvouched::<K>(info));
         }
+        self.compare_families(info)
+    }
+
+    /// Fails if a table does not have the families that the row type needs.
+    pub(super) fn compare_families(&self, info: &TableInfo) -> Result<(), Error> {
         let families = self.families();
         check_families(info, &families)?;
         check_cell_types(info, &families)?;
@@ -558,9 +563,7 @@ fn check_schema<K: TableKey>(info: &TableInfo, expected: Option<&TableSchema>) -
 
 /// The voucher family of a key type.
 pub(super) fn voucher_family<K: TableKey>() -> Family {
-    let Voucher { tag, fingerprint } = voucher::<K>();
-    let tag = tag.map(|tag| format!("{tag:016x}.")).unwrap_or_default();
-    Family::new(format!("{PREFIX}{tag}{fingerprint:016x}"), GcRule::max_versions(1))
+    voucher::<K>().family()
 }
 
 /// Adds the voucher of a key type to a table.
@@ -585,8 +588,7 @@ pub(super) fn check_reserved<'a>(
     table: &str,
     mut families: impl Iterator<Item = &'a str>,
 ) -> Result<(), Error> {
-    let is_reserved = |name: &&str| RESERVED.contains(name) || name.starts_with(PREFIX);
-    match families.find(is_reserved) {
+    match families.find(|name| is_reserved(name)) {
         None => Ok(()),
         Some(name) => Err(Error::definition(
             table,
@@ -596,6 +598,62 @@ pub(super) fn check_reserved<'a>(
                  `#[row(name = \"…\")]`, or declare the family with another name"
             ),
         )),
+    }
+}
+
+/// Whether a family has a reserved name: no row has cells in it that are a caller's.
+pub(super) fn is_reserved(family: &str) -> bool {
+    RESERVED.contains(&family) || family.starts_with(PREFIX)
+}
+
+/// The voucher of a table while it is re-keyed from `Old` to `New`, for the key type `K`, which is one of both. Older and newer
+/// programs, which know nothing of the re-keying, reject the table.
+pub(super) fn pair_voucher<K: TableKey, Old: TableKey, New: TableKey>() -> Family {
+    let mut both = [0; 16];
+    both[..8].copy_from_slice(&Old::SCHEMA.fingerprint().to_u64().to_be_bytes());
+    both[8..].copy_from_slice(&New::SCHEMA.fingerprint().to_u64().to_be_bytes());
+    Voucher { fingerprint: fnv1a(&both), ..voucher::<K>() }.family()
+}
+
+/// Fails unless the table vouches for `K`, for the pair, or, while a voucher is being replaced, for both.
+pub(super) fn check_pair<K: TableKey, Old: TableKey, New: TableKey>(info: &TableInfo) -> Result<(), Error> {
+    let (own, pair) = (voucher_family::<K>(), pair_voucher::<K, Old, New>());
+    let tag = voucher::<K>().tag;
+    let mut is_vouched = false;
+    for name in vouchers(info) {
+        match Voucher::parse(name) {
+            _ if name == own.name() || name == pair.name() => is_vouched = true,
+            Some(found) if found.tag.is_some() && tag.is_some() && found.tag != tag => {}
+            _ => return Err(contradiction::<K>(info)),
+        }
+    }
+    if is_vouched { Ok(()) } else { Err(unvouched::<K>(info)) }
+}
+
+/// Replaces one voucher of a table by another. A server may do the half; the same call then does the rest.
+pub(super) async fn replace_voucher(
+    client: &Client,
+    table: &str,
+    old: &Family,
+    new: &Family,
+) -> Result<(), Error> {
+    loop {
+        let info = client.table_info(table).await?;
+        let mut changes = Vec::new();
+        if info.family(new.name()).is_none() {
+            changes.push(FamilyChange::add(new.clone()));
+        }
+        if info.family(old.name()).is_some() {
+            changes.push(FamilyChange::drop(old.name()));
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        match client.modify_families(table, changes).await {
+            // Another program has made one of the changes.
+            Err(error) if error.is_already_exists() || error.is_not_found() => {}
+            changed => return changed.map(drop),
+        }
     }
 }
 
@@ -724,6 +782,12 @@ const fn voucher<K: TableKey>() -> Voucher {
 }
 
 impl Voucher {
+    fn family(self) -> Family {
+        let Self { tag, fingerprint } = self;
+        let tag = tag.map(|tag| format!("{tag:016x}.")).unwrap_or_default();
+        Family::new(format!("{PREFIX}{tag}{fingerprint:016x}"), GcRule::max_versions(1))
+    }
+
     /// None for a voucher that this release does not know.
     fn parse(family: &str) -> Option<Self> {
         let number = |text: &str| -> Option<u64> {

@@ -15,6 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
+use super::rekey::TablePair;
 use super::{OnForeign, Table};
 use crate::client::{Batch, Entry, Error, ExplicitTimestamp, Family, Mutations, REQUEST_BYTES};
 use crate::key::TableKey;
@@ -227,7 +228,10 @@ impl<K: TableKey, R> Table<K, R> {
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
         self.ensure_checked().await?;
         let key = self.encode(key)?;
-        self.client.mutate_row(&self.name, key, Mutations::delete_row()).await
+        match &self.pair {
+            None => self.client.mutate_row(&self.name, key, Mutations::delete_row()).await,
+            Some(pair) => pair.delete_row(&self.client, key).await,
+        }
     }
 
     /// Deletes exactly the rows that a plan selects; returns how many.
@@ -574,7 +578,12 @@ impl<K: TableKey, R> Table<K, R> {
     /// As `put_if`.
     pub async fn delete_if(&self, key: &K, condition: Condition<R>) -> Result<bool, Error> {
         self.ensure_checked().await?;
-        self.mutate_if(self.encode(key)?, Mutation::delete_row().into(), condition).await
+        let mut deletion = MutationList::default();
+        match &self.pair {
+            None => deletion.push(Mutation::delete_row()),
+            Some(pair) => pair.deletions().for_each(|family| deletion.push(family)),
+        }
+        self.mutate_if(self.encode(key)?, deletion, condition).await
     }
 
     /// [`put`](Self::put), if no row has this key; returns whether none had.
@@ -636,7 +645,10 @@ impl<K: TableKey, R> Table<K, R> {
         self.check_explicit_timestamps(&key, &mutations)?;
         let (then, otherwise) =
             if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
-        let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
+        let matched = match &self.pair {
+            None => self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?,
+            Some(pair) => pair.check_and_mutate_row(&self.client, key, filter, then, otherwise).await?,
+        };
         Ok(if negated { matched.not() } else { matched })
     }
 
@@ -644,7 +656,7 @@ impl<K: TableKey, R> Table<K, R> {
     async fn meets(&self, key: Bytes, condition: Condition<R>) -> Result<bool, Error> {
         let (filter, negated) = self.condition(&key, condition)?;
         let one = filter.into_iter().chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
-        let row = self.client.read_row(&self.name, key, Some(RowFilter::chain(one))).await?;
+        let row = self.fetch(key, Some(RowFilter::chain(one))).await?;
         Ok(row.is_some() != negated)
     }
 
@@ -701,7 +713,10 @@ impl<K: TableKey, R> Table<K, R> {
     /// Sends a batch; fails with the error of the first entry that failed.
     async fn send_batch(&self, batch: &mut Batch) -> Result<(), Error> {
         let entries = batch.take();
-        let outcomes = self.client.send_entries(&self.name, &entries).await;
+        let outcomes = match &self.pair {
+            None => self.client.send_entries(&self.name, &entries).await,
+            Some(pair) => pair.send_entries(&self.client, &entries).await,
+        };
         match outcomes.into_iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.err()?))) {
             Some((index, error)) => Err(Error::entry(&entries.key(index), error)),
             None => {
@@ -712,7 +727,7 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     async fn mutate(&self, Entry { key, mutations }: Entry) -> Result<(), Error> {
-        self.client.mutate_row(&self.name, key.into(), mutations).await
+        self.mutate_row(key.into(), mutations).await
     }
 
     /// The entry that [`put`](Self::put) writes.
@@ -749,7 +764,9 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     fn check_gc_rules(&self, key: &[u8], explicit_timestamps: &[ExplicitTimestamp]) -> Result<(), Error> {
-        let Some(info) = self.client.known_info(&self.name) else { return Ok(()) };
+        let known = self.client.known_info(&self.name);
+        let known = known.as_deref().or(self.pair.as_deref().map(TablePair::info));
+        let Some(info) = known else { return Ok(()) };
         let now = row::now_micros();
         for ExplicitTimestamp { family, qualifier, timestamp_micros: at } in explicit_timestamps {
             let age = Duration::from_micros(now.saturating_sub(*at).max(0).cast_unsigned());
@@ -1065,7 +1082,7 @@ impl<K: TableKey, R> Update<K, R> {
         }
         let mutations = Mutations::from(mutations);
         table.check_explicit_timestamps(&key, &mutations)?;
-        table.client.mutate_row(&table.name, key, mutations).await
+        table.mutate_row(key, mutations).await
     }
 
     /// Makes it the entry of a request with several, of the table `into`.
@@ -1270,7 +1287,10 @@ impl<K: TableKey, R> Modify<K, R> {
         if let Some(error) = fault {
             return Err(Error::row(&table.name, &key, error));
         }
-        let row = table.client.read_modify_write_row(&table.name, key.clone(), rules).await?;
+        let row = match &table.pair {
+            None => table.client.read_modify_write_row(&table.name, key.clone(), rules).await?,
+            Some(pair) => pair.read_modify_write_row(&table.client, key.clone(), rules).await?,
+        };
         Ok((key, row))
     }
 }

@@ -407,6 +407,19 @@ impl GcRule {
         }
     }
 
+    /// Whether it may remove a cell of this age that has so many newer versions.
+    pub(crate) fn may_remove(&self, newer: usize, age: Duration) -> bool {
+        match self {
+            Self::Never => false,
+            Self::MaxVersions(versions) => newer >= *versions as usize,
+            Self::MaxAge(max) => age > *max,
+            Self::Union(rules) => rules.iter().any(|rule| rule.may_remove(newer, age)),
+            Self::Intersection(rules) => {
+                !rules.is_empty() && rules.iter().all(|rule| rule.may_remove(newer, age))
+            }
+        }
+    }
+
     /// None for a rule that removes nothing.
     pub(super) fn message(&self) -> Option<admin::GcRule> {
         let inner = |rules: &[Self]| rules.iter().filter_map(Self::message).collect();

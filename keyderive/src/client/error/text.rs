@@ -7,7 +7,7 @@ use bytes::Bytes;
 use keyderive_proto::code_name;
 use tonic::Code;
 
-use super::{AttemptSummary, Error, Protocol, Repr, RetryLimit, Rpc};
+use super::{AttemptSummary, Error, Protocol, RekeyingEnd, Repr, RetryLimit, Rpc};
 use crate::client::Target;
 use crate::client::failure::Failure;
 use crate::client::operation::Idempotency;
@@ -148,6 +148,38 @@ impl Error {
             Repr::Definition { table, message } | Repr::Mismatch { table, message } => {
                 write!(f, "table `{table}`: {message}")
             }
+            Repr::Rekeying { table, key, end, cause } => {
+                if let Some(key) = key {
+                    write!(f, "{} of ", OneRow(key, keys))?;
+                }
+                write!(f, "table `{table}`, which is re-keyed: {}", rekeying_end(*end))?;
+                match cause {
+                    None => Ok(()),
+                    Some(error) => {
+                        f.write_str(": ")?;
+                        error.write(f, keys)
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn rekeying_end(end: RekeyingEnd) -> &'static str {
+    match end {
+        RekeyingEnd::NoLease => {
+            "the state of the re-keying could not be read, and nothing is read or written without it; call again"
+        }
+        RekeyingEnd::Waited => {
+            "the re-keying is at a state in which writes wait, for some seconds, and the call ran out of time; nothing was \
+             written: call again, or give calls more time while a table is re-keyed"
+        }
+        RekeyingEnd::Late => {
+            "the lease on the state of the re-keying ended before the answer, so the write may have been applied; read the row to \
+             know"
+        }
+        RekeyingEnd::Changed => {
+            "the re-keying reached its next state during a scan in no order, which cannot continue in it; run the scan again"
         }
     }
 }
@@ -215,6 +247,7 @@ impl StdError for Error {
             | Repr::NotPrefixes { .. }
             | Repr::Definition { .. }
             | Repr::Mismatch { .. } => None,
+            Repr::Rekeying { cause, .. } => cause.as_ref().map(|error| error as _),
         }
     }
 }

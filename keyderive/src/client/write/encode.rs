@@ -313,8 +313,22 @@ impl Mutations {
         &self.large
     }
 
+    /// Appends the mutations of another list.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.count += other.count;
+        self.not_idempotent |= other.not_idempotent;
+        self.adds |= other.adds;
+        self.large.extend_from_slice(&other.large);
+        self.explicit_timestamps.extend_from_slice(&other.explicit_timestamps);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Whether a write of them may be retried after it may have been applied.
-    pub(super) fn idempotency(&self) -> Idempotency {
+    pub(crate) fn idempotency(&self) -> Idempotency {
         match self {
             Self { not_idempotent: true, .. } => Idempotency::NotIdempotent,
             Self { adds: true, .. } => Idempotency::ByToken,
@@ -580,7 +594,7 @@ impl Entries {
     }
 
     /// The row key and the mutations of an entry.
-    pub(super) fn decode(&self, index: usize) -> (Bytes, Mutations) {
+    pub(crate) fn decode(&self, index: usize) -> (Bytes, Mutations) {
         let (key, mutations) = split(self.entry(index));
         (Bytes::copy_from_slice(key), Mutations::from_encoded(mutations))
     }

@@ -1,0 +1,509 @@
+//! The control row, which holds the state of a re-keying, and the leases by which processes act on it.
+//!
+//! A process acts by a state for as long as its lease on it lasts, counted from before it read the row. A driver changes the state
+//! only after every lease on the state before can have ended. So no two processes are ever more than one state apart.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use tokio::select;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use crate::client::{Client, Error, Idempotency, RekeyingEnd, Route};
+use crate::row::{Mutation, RowFilter};
+use crate::table::marker;
+
+/// How long a process acts by what it has read, where the control row does not say.
+pub(super) const DEFAULT_LEASE: Duration = Duration::from_secs(4);
+/// The shortest lease that a driver may set.
+pub(super) const MIN_LEASE: Duration = Duration::from_millis(200);
+/// The longest lease that a driver may set.
+pub(super) const MAX_LEASE: Duration = Duration::from_secs(60);
+/// How long a driver waits beside the lease, for clocks that run at other rates.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// Part of a lease after which the control row is read again.
+const RENEWALS: u32 = 4;
+/// Pause after a read of the control row that failed.
+const RETRY_AFTER: Duration = Duration::from_millis(200);
+
+/// A fixed time rather than the server's, so that each column of the control row has one cell.
+const TIMESTAMP: i64 = 0;
+
+/// Where a re-keying is: which table each call reads and writes.
+///
+/// ```text
+/// old ─ closed ─ over ─ moved ─ new
+///         │        └──┬───┘
+///      aborted ─ back ─ recalled
+/// ```
+///
+/// | state | reads | writes |
+/// |---|---|---|
+/// | `Old`, `Aborted` | the old table | the old table |
+/// | `Closed`, `Recalled` | both tables | wait for the next state |
+/// | `Over` | both tables | the new table, with a copy of the old row |
+/// | `Back` | both tables | the old table, with a copy of the new row |
+/// | `Moved`, `New` | the new table | the new table |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum State {
+    /// The re-keying has not begun.
+    Old,
+    /// Writes wait, until no process writes the old table any more.
+    Closed,
+    /// The new table is written, and rows are copied to it.
+    Over,
+    /// The new table has every row. The way back is still open.
+    Moved,
+    /// The new table is the only one. There is no way back.
+    New,
+    /// Writes wait, until no process writes the new table any more.
+    Recalled,
+    /// The old table is written, and rows are copied back to it.
+    Back,
+    /// The old table has every row again.
+    Aborted,
+}
+
+/// One of the two tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Old,
+    New,
+}
+
+impl Side {
+    pub(super) fn other(self) -> Self {
+        match self {
+            Self::Old => Self::New,
+            Self::New => Self::Old,
+        }
+    }
+}
+
+/// Which tables a call reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reads {
+    One(Side),
+    Both,
+}
+
+/// How a call writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writes {
+    /// As if there were no re-keying, but that deletes leave the row.
+    Plain(Side),
+    /// With a mark, for as long as the table has marks.
+    Marked(Side),
+    /// To the front table, with a copy of the row of the base table, which nobody writes.
+    Over { front: Side },
+    /// Not in this state.
+    Wait,
+}
+
+impl State {
+    pub(super) fn reads(self) -> Reads {
+        match self {
+            Self::Old | Self::Aborted => Reads::One(Side::Old),
+            Self::Moved | Self::New => Reads::One(Side::New),
+            Self::Closed | Self::Over | Self::Recalled | Self::Back => Reads::Both,
+        }
+    }
+
+    pub(super) fn writes(self) -> Writes {
+        match self {
+            Self::Old => Writes::Plain(Side::Old),
+            Self::Aborted => Writes::Marked(Side::Old),
+            Self::Moved | Self::New => Writes::Marked(Side::New),
+            Self::Over => Writes::Over { front: Side::New },
+            Self::Back => Writes::Over { front: Side::Old },
+            Self::Closed | Self::Recalled => Writes::Wait,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Old => "old",
+            Self::Closed => "closed",
+            Self::Over => "over",
+            Self::Moved => "moved",
+            Self::New => "new",
+            Self::Recalled => "recalled",
+            Self::Back => "back",
+            Self::Aborted => "aborted",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A table of the pair, as the control row names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TableLayout {
+    pub(super) table: String,
+    pub(super) fingerprint: String,
+}
+
+/// The value of the control row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Control {
+    pub(super) state: State,
+    /// Grows with each change of the state.
+    pub(super) change: u64,
+    pub(super) lease_ms: u64,
+    pub(super) old: TableLayout,
+    pub(super) new: TableLayout,
+    /// Whether there is no way back once the new table is written.
+    pub(super) one_way: bool,
+}
+
+impl Control {
+    pub(super) fn lease(&self) -> Duration {
+        Duration::from_millis(self.lease_ms)
+    }
+
+    /// How long a driver waits after it was told that the row holds this value, before it changes it: until no process acts by the
+    /// state before it.
+    pub(super) fn wait(&self) -> Duration {
+        let lease = match self.change {
+            // There is no state before it, by which a process could still act.
+            0 => return Duration::ZERO,
+            // Processes act by the state before it for the default lease.
+            1 => self.lease().max(DEFAULT_LEASE),
+            _ => self.lease(),
+        };
+        lease * 5 / 4 + MARGIN
+    }
+
+    pub(super) fn next(&self, state: State) -> Self {
+        Self { state, change: self.change + 1, ..self.clone() }
+    }
+}
+
+/// The value as it is stored, which the next change is conditional on, and what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StoredControl {
+    /// None before the first change.
+    bytes: Option<Bytes>,
+    pub(super) control: Control,
+}
+
+/// Reads and changes the control row.
+#[derive(Clone, Debug)]
+pub(super) struct ControlRow {
+    client: Client,
+    old: Route,
+    /// The column of the state.
+    state: String,
+    /// The column of the progress of a pass.
+    pass: String,
+    /// The value before the first change.
+    initial: Control,
+}
+
+impl ControlRow {
+    pub(super) fn new(client: Client, old: Route, tag: Option<&str>, initial: Control) -> Self {
+        let suffix = tag.map(|tag| format!(":{tag}")).unwrap_or_default();
+        Self { client, old, state: format!("move{suffix}"), pass: format!("move-pass{suffix}"), initial }
+    }
+
+    /// What the control row holds.
+    ///
+    /// # Errors
+    /// When the read fails, or the row is about another re-keying that has not ended.
+    pub(super) async fn read(&self, within: Duration) -> Result<StoredControl, Error> {
+        let client = self.client.with(|settings| {
+            settings.read_row.total_timeout = settings.read_row.total_timeout.min(within);
+        });
+        let bytes = self.column(&client, &self.state).await?;
+        self.parse(bytes)
+    }
+
+    async fn column(&self, client: &Client, qualifier: &str) -> Result<Option<Bytes>, Error> {
+        // By regular expressions, which match nothing where a table has no such family.
+        let column = [RowFilter::family(marker::FAMILY), RowFilter::qualifier_regex(qualifier)];
+        let filter = RowFilter::chain(column.into_iter().chain([RowFilter::latest(1)]));
+        let row = client.read_row(&self.old, Bytes::from_static(&marker::KEY), Some(filter)).await?;
+        Ok(row.and_then(|row| row.cells().next().map(|cell| Bytes::copy_from_slice(cell.value()))))
+    }
+
+    fn parse(&self, bytes: Option<Bytes>) -> Result<StoredControl, Error> {
+        let Some(value) = &bytes else {
+            return Ok(StoredControl { bytes, control: self.initial.clone() });
+        };
+        let Ok(control) = serde_json::from_slice::<Control>(value) else {
+            return Err(Error::mismatch(
+                &self.old,
+                "its marker row holds a state of re-keying that this release of keyderive does not know; use the release \
+                 that began the re-keying",
+            ));
+        };
+        let own = &self.initial;
+        if (&control.old, &control.new) == (&own.old, &own.new) {
+            return Ok(StoredControl { bytes, control });
+        }
+        // An attempt that was called back leaves the table as it was, for another one.
+        if control.state == State::Aborted && control.old == own.old {
+            let (new, one_way) = (own.new.clone(), own.one_way);
+            return Ok(StoredControl { bytes, control: Control { new, one_way, ..control } });
+        }
+        let shown = |layout: &TableLayout| format!("`{}` (fingerprint {})", layout.table, layout.fingerprint);
+        Err(Error::mismatch(
+            &self.old,
+            format!(
+                "it is re-keyed in another way: expected from {} to {}, found from {} to {}, in the state `{}`; use the \
+                 release that began the re-keying",
+                shown(&own.old),
+                shown(&own.new),
+                shown(&control.old),
+                shown(&control.new),
+                control.state,
+            ),
+        ))
+    }
+
+    /// Whether an attempt with the same new table was called back.
+    pub(super) async fn is_used_up(&self) -> Result<bool, Error> {
+        let Some(bytes) = self.column(&self.client, &self.state).await? else { return Ok(false) };
+        let control: Option<Control> = serde_json::from_slice(&bytes).ok();
+        Ok(control.is_some_and(|control| control.state == State::Aborted && control.new == self.initial.new))
+    }
+
+    /// Replaces what a driver was told by the next value; returns whether the row held it.
+    ///
+    /// Sent again only if it was not applied. After an unknown outcome, read the row.
+    pub(super) async fn change(&self, from: &StoredControl, to: &Control) -> Result<bool, Error> {
+        // It only has text and numbers, all of which JSON can hold.
+        let value = serde_json::to_vec(to).unwrap_or_default();
+        let set = vec![Mutation::set(marker::FAMILY, self.state.clone(), TIMESTAMP, value)];
+        let column = RowFilter::exact_column(marker::FAMILY, &self.state);
+        let key = Bytes::from_static(&marker::KEY);
+        match &from.bytes {
+            Some(bytes) => {
+                let holds = RowFilter::chain([column, RowFilter::value_range(&bytes[..]..=&bytes[..])]);
+                self.client.check_and_mutate_row(&self.old, key, Some(holds), set, vec![]).await
+            }
+            None => {
+                let exists =
+                    self.client.check_and_mutate_row(&self.old, key, Some(column), vec![], set).await?;
+                Ok(!exists)
+            }
+        }
+    }
+
+    /// The progress of a pass, as its driver recorded it.
+    pub(super) async fn pass(&self) -> Result<Option<Bytes>, Error> {
+        self.column(&self.client, &self.pass).await
+    }
+
+    /// Records the progress of a pass. What a slower driver recorded is replaced: both tell the truth.
+    pub(super) async fn record_pass(&self, value: Vec<u8>) -> Result<(), Error> {
+        let set = Mutation::set(marker::FAMILY, self.pass.clone(), TIMESTAMP, value);
+        self.client.mutate_row(&self.old, Bytes::from_static(&marker::KEY), vec![set]).await
+    }
+}
+
+/// A state, and until when a process may act by it.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    pub(super) state: State,
+    pub(super) change: u64,
+    until: Instant,
+    lease: Duration,
+}
+
+/// What a process knows of the control row.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    view: Option<View>,
+    /// Why the last read failed.
+    error: Option<Error>,
+}
+
+/// The lease of a process: what it knows of the control row, which a task renews.
+#[derive(Debug)]
+pub(super) struct Lease {
+    row: ControlRow,
+    known: watch::Sender<Known>,
+}
+
+impl Lease {
+    /// Takes the first lease, and renews it until the last handle is dropped.
+    pub(super) async fn open(row: ControlRow) -> Result<Arc<Self>, Error> {
+        let lease = Arc::new(Self { row, known: watch::Sender::default() });
+        lease.renew().await?;
+        tokio::spawn(keep(Arc::downgrade(&lease)));
+        Ok(lease)
+    }
+
+    pub(super) fn row(&self) -> &ControlRow {
+        &self.row
+    }
+
+    /// Reads the control row, and acts by it from now on.
+    pub(super) async fn renew(&self) -> Result<StoredControl, Error> {
+        let asked = Instant::now();
+        let read = self.row.read(self.row.initial.lease()).await;
+        self.known.send_modify(|known| match &read {
+            Ok(StoredControl { control, .. }) => {
+                let (state, change) = (control.state, control.change);
+                // An answer that was overtaken by a newer one.
+                if known.view.as_ref().is_some_and(|view| view.change > change) {
+                    return;
+                }
+                let (until, lease) = (asked + control.lease(), control.lease());
+                let known_until =
+                    known.view.as_ref().filter(|view| view.change == change).map(|view| view.until);
+                let until = known_until.map_or(until, |known| known.max(until));
+                *known = Known { view: Some(View { state, change, until, lease }), error: None };
+            }
+            Err(error) => known.error = Some(error.clone()),
+        });
+        read
+    }
+
+    /// How long to wait before the next renewal.
+    fn pause(&self) -> Duration {
+        let known = self.known.borrow();
+        match (&known.view, &known.error) {
+            (Some(view), None) => view.lease / RENEWALS,
+            _ => RETRY_AFTER,
+        }
+    }
+
+    /// A state to act by; for writes one in which they do not wait.
+    ///
+    /// # Errors
+    /// When none is to be had before the deadline.
+    pub(super) async fn acquire(&self, deadline: Instant, is_write: bool) -> Result<View, Error> {
+        let mut changes = self.known.subscribe();
+        loop {
+            let waits = {
+                let known = changes.borrow_and_update();
+                if let Some(error) = known.error.as_ref().filter(|error| error.is_table_mismatch()) {
+                    return Err(error.clone());
+                }
+                let now = Instant::now();
+                match known.view.as_ref().filter(|view| view.until > now) {
+                    Some(view) if is_write && view.state.writes() == Writes::Wait => true,
+                    Some(view) => return Ok(view.clone()),
+                    None => false,
+                }
+            };
+            if timeout_at(deadline, changes.changed()).await.is_err() {
+                let (end, cause) = match waits {
+                    true => (RekeyingEnd::Waited, None),
+                    false => (RekeyingEnd::NoLease, self.known.borrow().error.clone()),
+                };
+                return Err(Error::rekeying(self.row.old.table(), None, end, cause));
+            }
+        }
+    }
+
+    /// Whether what was done by this state counts now.
+    pub(super) fn holds(&self, view: &View) -> bool {
+        Instant::now() < self.end_of(view)
+    }
+
+    /// Whether this state is the newest that the process knows, and counts.
+    pub(super) fn is_newest(&self, view: &View) -> bool {
+        let newest = self.known.borrow().view.as_ref().map(|known| known.change);
+        newest == Some(view.change) && self.holds(view)
+    }
+
+    /// Until when this state counts: its lease may have been renewed.
+    fn end_of(&self, view: &View) -> Instant {
+        let known = self.known.borrow();
+        match &known.view {
+            Some(newest) if newest.change == view.change => newest.until.max(view.until),
+            _ => view.until,
+        }
+    }
+
+    /// Waits until the process may no longer act by this state.
+    pub(super) async fn ended(&self, view: &View) {
+        loop {
+            let end = self.end_of(view);
+            if end <= Instant::now() {
+                return;
+            }
+            sleep_until(end).await;
+        }
+    }
+
+    /// Waits until this state is not the newest that the process knows, or does not count.
+    pub(super) async fn superseded(&self, view: &View) {
+        let mut changes = self.known.subscribe();
+        loop {
+            changes.borrow_and_update();
+            if !self.is_newest(view) {
+                return;
+            }
+            select! {
+                // The sender is this lease.
+                _ = changes.changed() => {}
+                () = sleep_until(self.end_of(view)) => {}
+            }
+        }
+    }
+
+    pub(super) fn error(&self, key: Option<&Bytes>, end: RekeyingEnd) -> Error {
+        Error::rekeying(self.row.old.table(), key, end, None)
+    }
+}
+
+/// Renews a lease for as long as somebody holds it.
+async fn keep(lease: Weak<Lease>) {
+    loop {
+        let Some(pause) = lease.upgrade().map(|lease| lease.pause()) else { return };
+        sleep(pause).await;
+        let Some(lease) = lease.upgrade() else { return };
+        // Those who act by the lease are told of the failure.
+        let _ = lease.renew().await;
+    }
+}
+
+/// Whether a write of these mutations may be repeated after it may have been applied.
+pub(super) fn is_idempotent(idempotency: Idempotency) -> bool {
+    idempotency == Idempotency::Idempotent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(state: State) -> Control {
+        let layout =
+            |table: &str| TableLayout { table: table.into(), fingerprint: "0123456789abcdef".into() };
+        let (old, new) = (layout("events"), layout("events-64"));
+        Control { state, change: 3, lease_ms: 4000, old, new, one_way: false }
+    }
+
+    #[test]
+    fn the_control_row_is_json_in_a_fixed_order() {
+        assert_eq!(
+            serde_json::to_string(&control(State::Over)).unwrap(),
+            r#"{"state":"over","change":3,"lease_ms":4000,"old":{"table":"events","fingerprint":"0123456789abcdef"},"new":{"table":"events-64","fingerprint":"0123456789abcdef"},"one_way":false}"#
+        );
+    }
+
+    #[test]
+    fn a_driver_waits_longer_than_any_lease() {
+        let waits = |change, lease_ms| Control { change, lease_ms, ..control(State::Closed) }.wait();
+        assert_eq!(waits(3, 4000), Duration::from_secs(6));
+        assert_eq!(waits(3, 400), Duration::from_millis(1500));
+        // Where the state before it has the default lease, and where there is none.
+        assert_eq!(waits(1, 400), Duration::from_secs(6));
+        assert_eq!(waits(0, 400), Duration::ZERO);
+    }
+}

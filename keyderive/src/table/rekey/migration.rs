@@ -1,0 +1,538 @@
+//! The driver: what an operator runs to take a pair of tables from one state to the next.
+//!
+//! Every step can be repeated, and any number of drivers may run: the state changes by a condition on what the control row holds,
+//! and what else they do is the same however often it is done.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::control::{Control, DEFAULT_LEASE, MAX_LEASE, MIN_LEASE, Side, State, StoredControl};
+use super::keys::PairKey;
+use super::pair::MARKS;
+use super::{Pass, Rekeyed, Verification};
+use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo};
+use crate::table::{marker, verify};
+
+/// How often progress is reported, at least.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+/// Pause before the control row is read again after a change whose outcome is not known.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How many keys of the old table's tablets become splits of the new one, at most.
+const MAX_SPLITS: usize = 1000;
+
+/// What a driver is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Activity {
+    /// It creates the new table, or changes families and vouchers.
+    Preparing,
+    /// It waits until no process acts by the state before.
+    Waiting,
+    /// It copies rows.
+    Copying,
+    /// It compares both tables.
+    Verifying,
+    /// It has nothing left to do.
+    Done,
+}
+
+/// How far a driver is. Print it with `{}`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The state of the re-keying.
+    pub state: State,
+    /// What the driver is doing.
+    pub activity: Activity,
+    /// How many rows this driver has copied or compared, in the current activity.
+    pub rows: u64,
+    /// How many parts of the table are done: about as many as it has tablets.
+    pub parts_done: usize,
+    /// How many parts there are.
+    pub parts: usize,
+    /// How long the current activity has taken.
+    pub elapsed: Duration,
+}
+
+impl Progress {
+    /// Rows a second of the current activity.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a rate")]
+    pub fn rate(&self) -> f64 {
+        self.rows as f64 / self.elapsed.as_secs_f64().max(0.001)
+    }
+
+    /// About how long the current activity still takes, from the parts that are done; none before the first.
+    #[must_use]
+    pub fn left(&self) -> Option<Duration> {
+        let (done, all) = (u32::try_from(self.parts_done).ok()?, u32::try_from(self.parts).ok()?);
+        let left = all.checked_sub(done)?;
+        Some((self.elapsed.checked_div(done)?).saturating_mul(left))
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { state, activity, rows, parts_done, parts, elapsed } = self;
+        write!(f, "{state:<8} ")?;
+        match activity {
+            Activity::Preparing => f.write_str("preparing"),
+            Activity::Waiting => write!(f, "waiting until every process acts by it, {elapsed:.1?} so far"),
+            Activity::Done => f.write_str("done"),
+            Activity::Copying | Activity::Verifying => {
+                let done = if *activity == Activity::Copying { "copied" } else { "compared" };
+                write!(f, "{rows} rows {done}, {parts_done} of {parts} parts, {:.0} rows/s", self.rate())?;
+                match self.left() {
+                    Some(left) if parts_done < parts => write!(f, ", about {} s left", left.as_secs()),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Whom a driver reports to.
+type OnProgress = Arc<dyn Fn(&Progress) + Send + Sync>;
+
+/// The counts of an activity, from which its progress is reported.
+pub(super) struct Meter {
+    on_progress: Option<OnProgress>,
+    state: State,
+    activity: Activity,
+    begun: Instant,
+    pub(super) rows: AtomicU64,
+    pub(super) parts_done: AtomicUsize,
+    pub(super) parts: AtomicUsize,
+}
+
+impl Meter {
+    fn new(on_progress: Option<OnProgress>, state: State, activity: Activity) -> Self {
+        let (rows, parts_done, parts) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let meter = Self { on_progress, state, activity, begun: Instant::now(), rows, parts_done, parts };
+        meter.report();
+        meter
+    }
+
+    fn report(&self) {
+        if let Some(on_progress) = &self.on_progress {
+            on_progress(&Progress {
+                state: self.state,
+                activity: self.activity,
+                rows: self.rows.load(Ordering::Relaxed),
+                parts_done: self.parts_done.load(Ordering::Relaxed),
+                parts: self.parts.load(Ordering::Relaxed),
+                elapsed: self.begun.elapsed(),
+            });
+        }
+    }
+
+    /// Runs the activity, and reports while it runs.
+    pub(super) async fn during<T>(&self, activity: impl Future<Output = T>) -> T {
+        let mut activity = std::pin::pin!(activity);
+        loop {
+            tokio::select! {
+                ended = &mut activity => {
+                    self.report();
+                    return ended;
+                }
+                () = sleep(REPORT_EVERY) => self.report(),
+            }
+        }
+    }
+}
+
+/// Where a driver goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goal {
+    Moved,
+    New,
+    Aborted,
+}
+
+/// What a driver does next.
+enum Step {
+    Change(State),
+    /// Something has changed meanwhile.
+    Look,
+    Done,
+}
+
+/// Moves a table to its new keys, or back: [`Rekeyed::migration`](super::Rekeyed::migration).
+///
+/// ```no_run
+/// # use keyderive::rekey::Rekeyed;
+/// # use keyderive::RowKey;
+/// # #[derive(RowKey, Clone)] struct Old { user: String, at: u64 }
+/// # #[derive(RowKey, Clone)] #[salt(range = 16, over = "user")] struct New { user: String, at: u64 }
+/// # impl From<Old> for New { fn from(Old { user, at }: Old) -> Self { Self { user, at } } }
+/// # impl From<&New> for Old { fn from(new: &New) -> Self { Self { user: new.user.clone(), at: new.at } } }
+/// # type Event = std::collections::BTreeMap<String, i64>;
+/// # async fn sample(events: Rekeyed<Old, New, Event>) -> Result<(), keyderive::Error> {
+/// let migration = events.migration().on_progress(|progress| println!("{progress}"));
+/// println!("{}", migration.check().await?);
+/// migration.run().await?; // to `moved`; the way back is open
+/// println!("{}", migration.verify().await?);
+/// migration.finish().await?; // to `new`; no way back
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Each call continues from where the re-keying is, in any process. If the process dies, call it again; if two run at the same time,
+/// they share the work. All requests are conditional on the state, so that a process that was stopped for a while, and goes on by
+/// what it knew, changes nothing.
+#[must_use = "a migration does nothing until one of its calls is awaited"]
+pub struct Migration<Old, New: PairKey, R> {
+    pub(super) rekeyed: Rekeyed<Old, New, R>,
+    pub(super) workers: usize,
+    lease: Duration,
+    on_progress: Option<OnProgress>,
+}
+
+impl<Old, New, R> Migration<Old, New, R>
+where
+    Old: PairKey + for<'a> From<&'a New>,
+    New: PairKey,
+    R: Send + 'static,
+{
+    pub(super) fn new(rekeyed: Rekeyed<Old, New, R>) -> Self {
+        Self { rekeyed, workers: 8, lease: DEFAULT_LEASE, on_progress: None }
+    }
+
+    /// Copies and compares this many parts of the table at a time; the default is 8. Each has up to 64 requests in flight, fewer
+    /// when the server rejects some.
+    pub fn workers(self, workers: usize) -> Self {
+        Self { workers: workers.max(1), ..self }
+    }
+
+    /// How long a process acts by a state that it has read, by the first driver of a re-keying; 0.2 to 60 s, by default 4.
+    ///
+    /// Writes wait for about a lease and a quarter, and a second or two, once in each direction, but at least 6 s the first time.
+    /// A process that is stopped for longer, by a debugger or an overloaded machine, must read the state again before it goes on.
+    pub fn lease(self, lease: Duration) -> Self {
+        Self { lease: lease.clamp(MIN_LEASE, MAX_LEASE), ..self }
+    }
+
+    /// Calls `report` when the driver begins something else, and each second.
+    pub fn on_progress(self, report: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        Self { on_progress: Some(Arc::new(report)), ..self }
+    }
+
+    /// The state of the re-keying.
+    ///
+    /// # Errors
+    /// When the control row cannot be read.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn state(&self) -> Result<State, Error> {
+        Ok(self.rekeyed.pair().lease().renew().await?.control.state)
+    }
+
+    /// Moves the table to `moved`: creates the new table, has writes go there, copies all rows, and verifies them. Run
+    /// [`check`](Self::check) before it.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has a row key schema
+    /// or aggregates, or the new one was not made by this re-keying. When a row cannot be copied; when the tables differ
+    /// afterwards; when a request fails for good. The table is then in the state that [`state`](Self::state) gives, in which readers
+    /// and writers can go on; call it again, or [`back`](Self::back).
+    ///
+    /// # Cancel safety
+    /// A dropped future stops where it is. Call it again to go on.
+    pub async fn run(&self) -> Result<(), Error> {
+        self.drive(Goal::Moved).await
+    }
+
+    /// Ends the re-keying with the new table: from then on the old table is not read, and there is no way back.
+    ///
+    /// It drops the marks, so that plain tables of the new key type can be used, and then the old table can be deleted.
+    ///
+    /// # Errors
+    /// If [`run`](Self::run) has not come to its end; when a request fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future stops where it is. Call it again to go on.
+    pub async fn finish(&self) -> Result<(), Error> {
+        self.drive(Goal::New).await
+    }
+
+    /// Takes everything back to the old table, with all that was written meanwhile.
+    ///
+    /// Afterwards plain tables of the old key type can be used again. Another attempt needs another new table.
+    ///
+    /// # Errors
+    /// After [`finish`](Self::finish), and for a re-keying by rows once it has begun: there is no way back. Otherwise those of
+    /// [`run`](Self::run).
+    ///
+    /// # Cancel safety
+    /// A dropped future stops where it is. Call it again to go on.
+    pub async fn back(&self) -> Result<(), Error> {
+        self.drive(Goal::Aborted).await
+    }
+
+    pub(super) fn meter(&self, state: State, activity: Activity) -> Meter {
+        Meter::new(self.on_progress.clone(), state, activity)
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        self.rekeyed.client()
+    }
+
+    async fn drive(&self, goal: Goal) -> Result<(), Error> {
+        let lease = self.rekeyed.pair().lease();
+        let mut told: Option<(StoredControl, Instant)> = None;
+        loop {
+            let stored = lease.renew().await?;
+            let since = match &told {
+                Some((known, since)) if *known == stored => *since,
+                _ => Instant::now(),
+            };
+            told = Some((stored.clone(), since));
+            let control = &stored.control;
+            let next = match self.step(goal, control, since).await? {
+                Step::Change(next) => next,
+                Step::Look => continue,
+                Step::Done => {
+                    self.meter(control.state, Activity::Done);
+                    return Ok(());
+                }
+            };
+            self.wait(control, since).await;
+            let mut to = control.next(next);
+            if control.change == 0 {
+                to.lease_ms = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
+            }
+            match lease.row().change(&stored, &to).await {
+                Ok(true) => tracing::info!(
+                    table = &**self.rekeyed.pair().route(Side::Old),
+                    from = %control.state,
+                    to = %next,
+                    "the state of a re-keying has changed"
+                ),
+                Ok(false) => {}
+                Err(error) if error.is_outcome_unknown() || error.is_retryable() => sleep(LOOK_AGAIN).await,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits until no process acts by the state before this one.
+    async fn wait(&self, control: &Control, since: Instant) {
+        let until = since + control.wait();
+        if until > Instant::now() {
+            self.meter(control.state, Activity::Waiting).during(sleep_until(until)).await;
+        }
+    }
+
+    async fn step(&self, goal: Goal, control: &Control, since: Instant) -> Result<Step, Error> {
+        use State::{Aborted, Back, Closed, Moved, New, Old, Over, Recalled};
+        Ok(match (goal, control.state) {
+            (Goal::Moved, Old | Aborted) => {
+                self.meter(control.state, Activity::Preparing).during(self.prepare(control, since)).await?;
+                Step::Change(Closed)
+            }
+            (Goal::Moved, Closed) => Step::Change(Over),
+            (Goal::Moved, Over) => match self.copy(control).await? {
+                Pass::Superseded => Step::Look,
+                Pass::Done => {
+                    let verified = self.verify().await?;
+                    if !verified.is_ok() {
+                        return Err(self.unequal(&verified));
+                    }
+                    Step::Change(Moved)
+                }
+            },
+            (Goal::Moved, Moved | New) | (Goal::Aborted, Old) => Step::Done,
+            (Goal::Moved, Recalled | Back) => {
+                return Err(self.not_now(control, "it is being called back; let `back()` come to its end"));
+            }
+            (Goal::New, Moved) => Step::Change(New),
+            (Goal::New, New) => {
+                self.wait(control, since).await;
+                let tidied = self.tidy(Side::New);
+                self.meter(control.state, Activity::Preparing).during(tidied).await?;
+                Step::Done
+            }
+            (Goal::New, _) => {
+                return Err(self.not_now(control, "`run()` must come to its end before `finish()`"));
+            }
+            (Goal::Aborted, New) => {
+                return Err(
+                    self.not_now(control, "it has ended, and there is no way back; re-key the new table")
+                );
+            }
+            (Goal::Aborted, Over | Moved) if control.one_way => {
+                return Err(self.not_now(
+                    control,
+                    "its new keys are made of rows, and such a re-keying has no way back once it has begun; let `run()` come to \
+                     its end",
+                ));
+            }
+            (Goal::Aborted, Closed) => {
+                self.restore_voucher().await?;
+                Step::Change(Aborted)
+            }
+            (Goal::Aborted, Over | Moved) => {
+                let marks = self.add_family(marks_family(), Side::Old);
+                self.meter(control.state, Activity::Preparing).during(marks).await?;
+                Step::Change(Recalled)
+            }
+            (Goal::Aborted, Recalled) => Step::Change(Back),
+            (Goal::Aborted, Back) => match self.copy(control).await? {
+                Pass::Superseded => Step::Look,
+                Pass::Done => {
+                    let verified = self.verify().await?;
+                    if !verified.is_ok() {
+                        return Err(self.unequal(&verified));
+                    }
+                    self.restore_voucher().await?;
+                    Step::Change(Aborted)
+                }
+            },
+            (Goal::Aborted, Aborted) => {
+                self.wait(control, since).await;
+                let tidied = self.drop_marks(Side::Old);
+                self.meter(control.state, Activity::Preparing).during(tidied).await?;
+                Step::Done
+            }
+        })
+    }
+
+    fn not_now(&self, control: &Control, remedy: &str) -> Error {
+        Error::definition(
+            self.rekeyed.pair().route(Side::Old),
+            format!("the re-keying is in the state `{}`: {remedy}", control.state),
+        )
+    }
+
+    fn unequal(&self, verified: &Verification) -> Error {
+        Error::mismatch(
+            self.rekeyed.pair().route(Side::New),
+            format!(
+                "it has not every row of the re-keyed table as it must; a program that knows nothing of the re-keying may have \
+                 written one of them: {verified}"
+            ),
+        )
+    }
+
+    /// Makes the new table and the families, and has the old table vouch for the pair.
+    async fn prepare(&self, control: &Control, since: Instant) -> Result<(), Error> {
+        let (client, pair) = (self.client(), self.rekeyed.pair());
+        let (old, new) = (pair.route(Side::Old), pair.route(Side::New));
+        if pair.lease().row().is_used_up().await? {
+            return Err(Error::mismatch(
+                old,
+                format!("a re-keying to `{}` was called back; give the next attempt a new table", &**new),
+            ));
+        }
+        let info = client.table_info(old).await?;
+        self.rekeyed.refuse(&info)?;
+        if control.state == State::Aborted && info.family(MARKS).is_some() {
+            self.wait(control, since).await;
+            self.drop_marks(Side::Old).await?;
+        }
+        marker::check::<Old>(old)?;
+        self.add_family(marker::family(), Side::Old).await?;
+        self.create(&info).await?;
+        let (own, pair) = (verify::voucher_family::<Old>(), verify::pair_voucher::<Old, Old, New>());
+        verify::replace_voucher(client, old, &own, &pair).await
+    }
+
+    /// Creates the new table, which vouches for the pair until the re-keying ends.
+    async fn create(&self, old: &TableInfo) -> Result<(), Error> {
+        let (client, pair) = (self.client(), self.rekeyed.pair());
+        let new = pair.route(Side::New);
+        let voucher = verify::pair_voucher::<New, Old, New>();
+        if pair.route(Side::Old).table() == new.table() {
+            self.add_family(marks_family(), Side::New).await?;
+            return self.add_family(voucher, Side::New).await;
+        }
+        let rows = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
+        let families: Vec<_> = rows.cloned().chain([marks_family(), voucher]).collect();
+        let mut splits: Vec<_> = New::SCHEMA.bucket_splits().into_iter().map(Into::into).collect();
+        let tablets = client.sample_row_keys(pair.route(Side::Old)).await?;
+        let keys = tablets.iter().filter_map(|(key, _)| pair.keys().new_of(key, &Default::default()).ok());
+        splits.extend(keys.take(MAX_SPLITS));
+        splits.sort_unstable();
+        splits.dedup();
+        match client.create_table(new, NewTable { families, splits, row_key_schema: None }).await {
+            Err(error) if error.is_already_exists() => {}
+            created => return created,
+        }
+        // By another driver, or by this one before it died.
+        let info = client.table_info(new).await?;
+        verify::check_pair::<New, Old, New>(&info)?;
+        let has_families = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
+        let is_ours = info.family(MARKS).is_some()
+            && has_families.clone().all(|family| info.family(family.name()).is_some());
+        match is_ours {
+            true => Ok(()),
+            false => Err(Error::mismatch(
+                new,
+                "it exists, and was not made by this re-keying; name another table, which the re-keying creates",
+            )),
+        }
+    }
+
+    async fn add_family(&self, family: Family, side: Side) -> Result<(), Error> {
+        let (client, table) = (self.client(), self.rekeyed.pair().route(side));
+        if client.table_info(table).await?.family(family.name()).is_some() {
+            return Ok(());
+        }
+        match client.modify_families(table, vec![FamilyChange::add(family)]).await {
+            // Another driver has added it.
+            Err(error) if error.is_already_exists() => Ok(()),
+            added => added.map(drop),
+        }
+    }
+
+    /// Drops the marks of a table: copies that are still under way are rejected from then on.
+    async fn drop_marks(&self, side: Side) -> Result<(), Error> {
+        let (client, table) = (self.client(), self.rekeyed.pair().route(side));
+        if client.table_info(table).await?.family(MARKS).is_none() {
+            return Ok(());
+        }
+        match client.modify_families(table, vec![FamilyChange::drop(MARKS)]).await {
+            // Another driver has dropped it.
+            Err(error) => match client.table_info(table).await?.family(MARKS) {
+                None => Ok(()),
+                Some(_) => Err(error),
+            },
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Leaves the new table as if it had always been the only one.
+    async fn tidy(&self, side: Side) -> Result<(), Error> {
+        self.drop_marks(side).await?;
+        let table = self.rekeyed.pair().route(side);
+        let (pair, own) = (verify::pair_voucher::<New, Old, New>(), verify::voucher_family::<New>());
+        verify::replace_voucher(self.client(), table, &pair, &own).await
+    }
+
+    /// Has the old table vouch for its own key type again.
+    async fn restore_voucher(&self) -> Result<(), Error> {
+        let table = self.rekeyed.pair().route(Side::Old);
+        let (pair, own) = (verify::pair_voucher::<Old, Old, New>(), verify::voucher_family::<Old>());
+        verify::replace_voucher(self.client(), table, &pair, &own).await
+    }
+}
+
+/// The family of the marks: one cell a row, of any age.
+fn marks_family() -> Family {
+    Family::new(MARKS, GcRule::max_versions(1))
+}
+
+impl<Old, New: PairKey, R> fmt::Debug for Migration<Old, New, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Migration")
+            .field("rekeyed", &self.rekeyed)
+            .field("workers", &self.workers)
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,575 @@
+//! Moving a table to another key type while programs read and write it.
+//!
+//! A row key is chosen once, and sometimes regretted: a salt that is too small, a field that should have come first. [`Client::rekeyed`]
+//! opens a table together with the table that it becomes. Calls go to one or the other, as the state of the re-keying says, and
+//! each row has one place that decides at any time.
+//!
+//! ```
+//! use keyderive::rekey::State;
+//! use keyderive::{Client, Row, RowKey};
+//!
+//! #[derive(RowKey, Debug, PartialEq)]
+//! #[salt(range = 4, over = "user")]
+//! struct OldKey {
+//!     user: String,
+//!     at: u64,
+//! }
+//!
+//! #[derive(RowKey, Debug, PartialEq)]
+//! #[salt(range = 64, over = "user")]
+//! struct NewKey {
+//!     user: String,
+//!     at: u64,
+//! }
+//!
+//! impl From<OldKey> for NewKey {
+//!     fn from(OldKey { user, at }: OldKey) -> Self {
+//!         Self { user, at }
+//!     }
+//! }
+//!
+//! impl From<&NewKey> for OldKey {
+//!     fn from(NewKey { user, at }: &NewKey) -> Self {
+//!         Self { user: user.clone(), at: *at }
+//!     }
+//! }
+//!
+//! #[derive(Row, Debug, PartialEq)]
+//! struct Event {
+//!     kind: String,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! # tokio::time::pause();
+//! # let client = Client::embedded();
+//! # client.table::<OldKey, Event>("events").create().without_row_key_schema().await?;
+//! // In every program, in place of `client.table::<OldKey, Event>("events")`:
+//! let events = client.rekeyed::<OldKey, NewKey, Event>("events", "events-64").await?;
+//! let key = NewKey { user: "alice".into(), at: 7 };
+//! events.put(&key, &Event { kind: "login".into() }).await?;
+//!
+//! // In the operator's program:
+//! let migration = events.migration();
+//! migration.run().await?;
+//! assert_eq!(migration.state().await?, State::Moved);
+//! migration.finish().await?;
+//!
+//! // In every program, from then on:
+//! let events = client.table::<NewKey, Event>("events-64");
+//! assert_eq!(events.get(&key).await?, Some(Event { kind: "login".into() }));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What holds
+//! Calls on one row are linearizable, whichever table they go to. No write and no delete that was acknowledged is lost or undone,
+//! whatever process dies at whatever moment, and however late its requests arrive. A scan gives each row once. Writes wait once in
+//! each direction, for about 7 s. As with one table, a request that timed out can arrive after the call has returned.
+//!
+//! This relies on
+//! - every program that writes the table opening it by [`Client::rekeyed`], with the same two key types. Others are rejected at
+//!   their first use, since the table then vouches for the pair; one that runs already must be stopped.
+//! - the monotonic clocks of machines running at the same rate, to a tenth. A virtual machine that is suspended, and whose clock
+//!   stands still meanwhile, breaks this.
+//! - an app profile that routes to one cluster: writes need conditions.
+//!
+//! # What it costs
+//! | state | requests |
+//! |---|---|
+//! | `old` | as for one table |
+//! | `over`, `back` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables |
+//! | `moved`, `new`, `aborted` | as for one table, but an increment, an append or a conditional write 2 |
+//!
+//! In every state each process reads the control row once in a quarter of a lease, by default each second.
+//!
+//! # What it does not do
+//! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, writers, exports, `delete_rows` and `drop_rows`
+//! while it runs, and rows above 100,000 cells or 64 MiB. A table with a row key schema cannot be re-keyed before
+//! [`Table::remove_row_key_schema`] takes the schema away. [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a
+//! key.
+
+mod control;
+mod keys;
+mod migration;
+mod pair;
+mod pass;
+mod scan;
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+pub use control::State;
+pub use keys::PairKey;
+pub use migration::{Activity, Migration, Progress};
+pub(crate) use pair::TablePair;
+use pass::Pass;
+pub use pass::{Difference, Fault, Findings, Verification};
+pub use scan::{RekeyedRows, RekeyedScan};
+
+use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, TableLayout};
+use self::keys::{Converted, KeyOfRow, OfRows};
+use self::pair::PairKeys;
+use super::verify::{self, Check};
+use super::{Modify, OnUnreadable, Skipped, Table, Update};
+use crate::client::{Client, Error, Route, Settings, TableInfo};
+use crate::plan::IntoPlan;
+use crate::row::{Appendable, ColumnRef, Condition, Countable, OwnedRow, RawRow, Row};
+
+impl Client {
+    /// Opens a table that is re-keyed, together with the table that it becomes. [`rekey`](crate::rekey) explains it, with an example.
+    ///
+    /// `old` is the table with keys `Old`. `new` is the name of the table with keys `New`, which the [migration](Rekeyed::migration)
+    /// creates. Both names can be the same if the key types have different tags. The conversions must be inverse to each other; a key
+    /// for which they are not is an error of each call.
+    ///
+    /// It reads the old table's schema and the state, and begins a task that renews the state until the last clone of the handle is
+    /// dropped. Open it once and clone it. The task runs on the tokio runtime of this call.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the old table vouches for neither of `Old` and the pair, lacks a family of
+    /// the row type or has aggregates, or is re-keyed to another table; when a request fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn rekeyed<Old, New, R>(&self, old: &str, new: &str) -> Result<Rekeyed<Old, New, R>, Error>
+    where
+        Old: PairKey + for<'a> From<&'a New>,
+        New: PairKey + From<Old>,
+        R: Row,
+    {
+        let tables = [self.route(old), self.route(new)];
+        let keys = Arc::new(Converted::<Old, New>::new(tables.clone()));
+        Rekeyed::open(self, tables, keys, false).await
+    }
+
+    /// [`rekeyed`](Self::rekeyed) where a new key needs the row: a field of the row becomes one of the key.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// #[derive(RowKey)]
+    /// struct OldKey {
+    ///     order: u64,
+    /// }
+    ///
+    /// #[derive(RowKey)]
+    /// struct NewKey {
+    ///     shop: String,
+    ///     order: u64,
+    /// }
+    ///
+    /// impl From<&NewKey> for OldKey {
+    ///     fn from(key: &NewKey) -> Self {
+    ///         Self { order: key.order }
+    ///     }
+    /// }
+    ///
+    /// #[derive(Row)]
+    /// struct Order {
+    ///     shop: String,
+    ///     total: f64,
+    /// }
+    ///
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let orders = client
+    ///     .rekeyed_by_row::<OldKey, NewKey, Order>("orders", "orders-by-shop", |old, order| NewKey {
+    ///         shop: order.shop.clone(),
+    ///         order: old.order,
+    ///     })
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A row of the old table counts only for the key that `key_of` gives, which must not change while the row exists. Reads of the
+    /// old table read each row whole beside what they ask for. There is no way back once rows are copied.
+    ///
+    /// # Errors
+    /// Those of [`rekeyed`](Self::rekeyed).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn rekeyed_by_row<Old, New, R>(
+        &self,
+        old: &str,
+        new: &str,
+        key_of: impl Fn(&Old, &R) -> New + Send + Sync + 'static,
+    ) -> Result<Rekeyed<Old, New, R>, Error>
+    where
+        Old: PairKey + for<'a> From<&'a New>,
+        New: PairKey,
+        R: OwnedRow + 'static,
+    {
+        let tables = [self.route(old), self.route(new)];
+        let key_of: KeyOfRow<Old, New, R> = Arc::new(key_of);
+        let keys = Arc::new(OfRows::new(self, tables.clone(), key_of));
+        Rekeyed::open(self, tables, keys, true).await
+    }
+}
+
+/// A table with keys `Old` that becomes one with keys `New`, from [`Client::rekeyed`]. Its calls take new keys, and go to the table
+/// that the state of the re-keying says.
+///
+/// A handle: clones share the client and the lease on the state. Each call has the errors of the call of [`Table`] with its name, and
+/// these: the call fails if the state cannot be read for longer than a lease, and a write that waits for the next state fails when its
+/// timeout passes; both can be [repeated](Error::is_retryable). An increment, an append or a conditional write has an
+/// [unknown outcome](Error::is_outcome_unknown) if the lease ends before its answer arrives.
+pub struct Rekeyed<Old, New, R> {
+    table: Table<New, R>,
+    pair: Arc<TablePair>,
+    old: PhantomData<fn() -> Old>,
+}
+
+impl<Old, New, R> Rekeyed<Old, New, R>
+where
+    Old: PairKey + for<'a> From<&'a New>,
+    New: PairKey,
+    R: Row,
+{
+    async fn open(
+        client: &Client,
+        tables: [Route; 2],
+        keys: Arc<dyn PairKeys>,
+        one_way: bool,
+    ) -> Result<Self, Error> {
+        let [old, new] = tables.clone();
+        let (old_tag, new_tag) = (Old::SCHEMA.tag(), New::SCHEMA.tag());
+        if old.table() == new.table() && (old_tag.is_none() || new_tag.is_none() || old_tag == new_tag) {
+            return Err(Error::definition(
+                &old,
+                "a table becomes itself only if both key types have tags, which differ; name another table",
+            ));
+        }
+        let table = client.table::<New, R>(&new);
+        verify::check_reserved(&old, table.family_names())?;
+        let info = client.table_info(&old).await?;
+        verify::check_pair::<Old, Old, New>(&info)?;
+        table.compare_families(&info)?;
+        refuse_aggregates(&info)?;
+        let layout =
+            |table: &Route, fingerprint: String| TableLayout { table: table.to_string(), fingerprint };
+        let initial = Control {
+            state: State::Old,
+            change: 0,
+            lease_ms: u64::try_from(DEFAULT_LEASE.as_millis()).unwrap_or(u64::MAX),
+            old: layout(&old, Old::SCHEMA.fingerprint().to_string()),
+            new: layout(&new, New::SCHEMA.fingerprint().to_string()),
+            one_way,
+        };
+        // Its own requests have no deadline of a caller.
+        let row = ControlRow::new(client.without_deadline(), old, old_tag, initial);
+        let pair = Arc::new(TablePair::new(tables, keys, info, Lease::open(row).await?));
+        let table = Table { check: Check::Off, pair: Some(Arc::clone(&pair)), ..table };
+        Ok(Self { table, pair, old: PhantomData })
+    }
+}
+
+impl<Old, New, R> Rekeyed<Old, New, R> {
+    fn pair(&self) -> &TablePair {
+        &self.pair
+    }
+
+    fn client(&self) -> &Client {
+        &self.table.client
+    }
+
+    fn with_table(&self, table: Table<New, R>) -> Self {
+        Self { table, pair: Arc::clone(&self.pair), old: PhantomData }
+    }
+}
+
+impl<Old, New, R> Rekeyed<Old, New, R>
+where
+    Old: PairKey + for<'a> From<&'a New>,
+    New: PairKey,
+{
+    /// The same table with other settings, as [`Table::with`].
+    #[must_use]
+    pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {
+        self.with_table(self.table.with(change))
+    }
+
+    /// The same table with a deadline, as [`Table::with_deadline`].
+    #[must_use]
+    pub fn with_deadline(&self, at: Instant) -> Self {
+        self.with_table(self.table.with_deadline(at))
+    }
+
+    /// The same table with a policy for rows that cannot be read, as [`Table::on_unreadable`].
+    #[must_use]
+    pub fn on_unreadable(&self, policy: OnUnreadable) -> Self {
+        self.with_table(self.table.on_unreadable(policy))
+    }
+
+    /// Which rows reads by several keys have skipped, as [`Table::skipped`].
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.table.skipped()
+    }
+
+    /// The driver, which moves the table from state to state.
+    pub fn migration(&self) -> Migration<Old, New, R>
+    where
+        R: Send + 'static,
+    {
+        Migration::new(self.clone())
+    }
+
+    /// Fails for a table that cannot be re-keyed.
+    fn refuse(&self, info: &TableInfo) -> Result<(), Error> {
+        refuse_aggregates(info)?;
+        match info.row_key_schema() {
+            None => Ok(()),
+            Some(schema) => Err(Error::mismatch(
+                info.name(),
+                format!(
+                    "SQL that names a column of its row key schema would fail at the row that holds the state of a re-keying; \
+                     expected no schema, found {schema}; take it away with `remove_row_key_schema()`"
+                ),
+            )),
+        }
+    }
+}
+
+fn refuse_aggregates(info: &TableInfo) -> Result<(), Error> {
+    match info.families().iter().find(|family| family.aggregates().is_some()) {
+        None => Ok(()),
+        Some(family) => Err(Error::mismatch(
+            info.name(),
+            format!(
+                "it cannot be re-keyed while programs write it: the column family `{}` has aggregates, and an addition that arrives \
+                 late would count in a copy; stop the writers, and copy it with `copy_to`",
+                family.name()
+            ),
+        )),
+    }
+}
+
+/// Reads.
+impl<Old, New, R> Rekeyed<Old, New, R>
+where
+    Old: PairKey + for<'a> From<&'a New>,
+    New: PairKey,
+{
+    /// Reads the row with this key, if it exists, as [`Table::get`].
+    ///
+    /// # Errors
+    /// Those of [`Table::get`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn get(&self, key: &New) -> Result<Option<R>, Error>
+    where
+        R: OwnedRow,
+    {
+        self.table.get(key).await
+    }
+
+    /// Reads the rows with these keys, in the order of the keys, as [`Table::get_many`].
+    ///
+    /// # Errors
+    /// Those of [`Table::get_many`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn get_many(&self, keys: impl IntoIterator<Item: Borrow<New>>) -> Result<Vec<Option<R>>, Error>
+    where
+        R: OwnedRow,
+    {
+        self.table.get_many(keys).await
+    }
+
+    /// Whether a row with this key exists, as [`Table::exists`].
+    ///
+    /// # Errors
+    /// Those of [`Table::exists`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn exists(&self, key: &New) -> Result<bool, Error> {
+        self.table.exists(key).await
+    }
+
+    /// Reads the row with this key as it is stored, without its mark, as [`Table::get_raw`].
+    ///
+    /// # Errors
+    /// Those of [`Table::get_raw`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn get_raw(&self, key: &New) -> Result<Option<RawRow>, Error> {
+        self.table.get_raw(key).await
+    }
+
+    /// A scan of the rows that both plans select: one by new keys, and the same by old keys.
+    ///
+    /// Sends nothing yet. A row that only one of the plans selects may be given or not.
+    pub fn scan(&self, new: impl IntoPlan<New>, old: impl IntoPlan<Old>) -> RekeyedScan<Old, New, R> {
+        let new = new.into_plan();
+        let scan = super::Scan::new(self.table.clone(), new.clone());
+        RekeyedScan::new(Arc::clone(&self.pair), scan, new, old.into_plan())
+    }
+}
+
+/// Writes.
+impl<Old, New, R> Rekeyed<Old, New, R>
+where
+    Old: PairKey + for<'a> From<&'a New>,
+    New: PairKey,
+{
+    /// Stores a whole row, as [`Table::put`].
+    ///
+    /// # Errors
+    /// Those of [`Table::put`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the row is put whole or not at all, perhaps later.
+    pub async fn put(&self, key: &New, row: &R) -> Result<(), Error>
+    where
+        R: Row,
+    {
+        self.table.put(key, row).await
+    }
+
+    /// Sets what is present in `row`, as [`Table::merge`].
+    ///
+    /// # Errors
+    /// Those of [`Table::merge`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// As [`put`](Self::put).
+    pub async fn merge(&self, key: &New, row: &R) -> Result<(), Error>
+    where
+        R: Row,
+    {
+        self.table.merge(key, row).await
+    }
+
+    /// [`put`](Self::put) for many rows, as [`Table::put_all`].
+    ///
+    /// # Errors
+    /// Those of [`Table::put_all`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some of the rows are put, each whole or not at all, perhaps later.
+    pub async fn put_all<I>(&self, rows: I) -> Result<(), Error>
+    where
+        I: IntoIterator<Item: Borrow<(New, R)>, IntoIter: Send>,
+        R: Row,
+    {
+        self.table.put_all(rows).await
+    }
+
+    /// Deletes the row with this key, as [`Table::delete`].
+    ///
+    /// It deletes the families that the table had when it was opened, and leaves the row's mark.
+    ///
+    /// # Errors
+    /// Those of [`Table::delete`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the row is deleted or not, perhaps later.
+    pub async fn delete(&self, key: &New) -> Result<(), Error> {
+        self.table.delete(key).await
+    }
+
+    /// Changes some columns of a row, as [`Table::update`].
+    pub fn update(&self, key: &New) -> Update<New, R> {
+        self.table.update(key)
+    }
+
+    /// Adds to a counter of a row, as [`Table::increment`].
+    ///
+    /// # Errors
+    /// Those of [`Table::increment`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the amount is added or not, perhaps later.
+    pub async fn increment<C: ColumnRef<R>>(&self, key: &New, column: C, amount: i64) -> Result<i64, Error>
+    where
+        C::Type: Countable,
+    {
+        self.table.increment(key, column, amount).await
+    }
+
+    /// Appends bytes to a column of a row, as [`Table::append`].
+    ///
+    /// # Errors
+    /// Those of [`Table::append`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the bytes are appended or not, perhaps later.
+    pub async fn append<C: ColumnRef<R>>(
+        &self,
+        key: &New,
+        column: C,
+        value: impl Into<Bytes>,
+    ) -> Result<Bytes, Error>
+    where
+        C::Type: Appendable,
+    {
+        self.table.append(key, column, value).await
+    }
+
+    /// Increments and appends to several columns of a row at once, as [`Table::modify`].
+    pub fn modify(&self, key: &New) -> Modify<New, R> {
+        self.table.modify(key)
+    }
+
+    /// [`put`](Self::put), if the row meets a condition, as [`Table::put_if`].
+    ///
+    /// # Errors
+    /// Those of [`Table::put_if`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the row is written or not, perhaps later; the condition still guards the write.
+    #[must_use = "false means that nothing was written"]
+    pub async fn put_if(&self, key: &New, row: &R, condition: Condition<R>) -> Result<bool, Error>
+    where
+        R: Row,
+    {
+        self.table.put_if(key, row, condition).await
+    }
+
+    /// [`put`](Self::put), if no row has this key, as [`Table::put_if_absent`].
+    ///
+    /// # Errors
+    /// Those of [`Table::put_if_absent`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// As [`put_if`](Self::put_if).
+    pub async fn put_if_absent(&self, key: &New, row: &R) -> Result<bool, Error>
+    where
+        R: Row,
+    {
+        self.table.put_if_absent(key, row).await
+    }
+
+    /// [`delete`](Self::delete), if the row meets a condition, as [`Table::delete_if`].
+    ///
+    /// # Errors
+    /// Those of [`Table::delete_if`], and of [`Rekeyed`].
+    ///
+    /// # Cancel safety
+    /// As [`put_if`](Self::put_if).
+    pub async fn delete_if(&self, key: &New, condition: Condition<R>) -> Result<bool, Error> {
+        self.table.delete_if(key, condition).await
+    }
+}
+
+impl<Old, New, R> Clone for Rekeyed<Old, New, R> {
+    fn clone(&self) -> Self {
+        self.with_table(self.table.clone())
+    }
+}
+
+impl<Old, New, R> fmt::Debug for Rekeyed<Old, New, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rekeyed").field("pair", &self.pair).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,788 @@
+//! Calls on one row of a pair of tables, as the state of the re-keying says.
+//!
+//! Which row counts is decided by marks (rule M): that of the old table if it is marked; else that of the new table if it is marked;
+//! else that of the old table. A row that has nothing but a mark is absent.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::try_join;
+use futures_util::{StreamExt as _, stream};
+use tokio::select;
+use tokio::time::Instant;
+
+use super::control::{Lease, Reads, Side, State, View, Writes, is_idempotent};
+use crate::client::{
+    Batch, Client, Entries, Error, Idempotency, Mutations, REQUEST_BYTES, ReadRows, RekeyingEnd, Route,
+    TableInfo,
+};
+use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, TooLarge};
+use crate::table::verify;
+
+/// The family of the marks.
+pub(super) const MARKS: &str = "keyderive-move";
+const MARK: &str = "m";
+/// A fixed time, so that a row has one mark.
+const MARK_TIMESTAMP: i64 = 0;
+
+/// How many rows of a batch are copied at a time, each by a request of its own.
+const COPIES_IN_FLIGHT: usize = 64;
+
+/// A future that borrows from a pair of tables.
+pub(in crate::table) type PairFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// What the mark of a row says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// It is a copy.
+    Copied,
+    /// It was written since.
+    Written,
+}
+
+impl Mark {
+    fn value(self) -> &'static str {
+        match self {
+            Self::Copied => "c",
+            Self::Written => "w",
+        }
+    }
+
+    pub(super) fn set(self) -> Mutation {
+        Mutation::set(MARKS, MARK, MARK_TIMESTAMP, self.value())
+    }
+
+    /// The mark of a stored row; none for a row that is not there.
+    pub(super) fn of(row: Option<&RawRow>) -> Option<Self> {
+        let mark = row?.newest(MARKS, MARK)?;
+        // Whatever else stands there was no copy.
+        Some(if mark.value() == b"c" { Self::Copied } else { Self::Written })
+    }
+}
+
+/// Whether a row has a cell beside its mark.
+pub(super) fn has_data(row: &RawRow) -> bool {
+    row.cells().any(|cell| !verify::is_reserved(cell.family()))
+}
+
+/// The keys that a row has in the two tables.
+pub(super) trait PairKeys: Send + Sync {
+    /// The key in the old table of a row with this key in the new one.
+    fn old_of(&self, new: &[u8]) -> Result<Bytes, Error>;
+
+    /// The key in the new table of a row of the old one.
+    fn new_of(&self, old: &[u8], row: &RawRow) -> Result<Bytes, Error>;
+
+    /// Whether [`new_of`](Self::new_of) needs the row.
+    fn reads_rows(&self) -> bool;
+}
+
+/// Both keys of a row.
+#[derive(Clone, Debug)]
+struct RowKeys {
+    old: Bytes,
+    new: Bytes,
+}
+
+impl RowKeys {
+    fn of(&self, side: Side) -> &Bytes {
+        match side {
+            Side::Old => &self.old,
+            Side::New => &self.new,
+        }
+    }
+}
+
+/// Why an operation by a state ends without an answer.
+pub(super) enum Stop {
+    /// Its lease has ended.
+    Lost,
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What a call is, for its time limit and for what a lost lease means.
+#[derive(Clone, Copy)]
+enum Call<'a> {
+    Read,
+    /// A write that may be repeated.
+    Repeatable,
+    /// A write that may not, once its own request was sent.
+    Once {
+        sent: &'a AtomicBool,
+        timeout: fn(&Client) -> Duration,
+    },
+}
+
+/// A table that is re-keyed, and the one that it becomes.
+pub(crate) struct TablePair {
+    tables: [Route; 2],
+    keys: Arc<dyn PairKeys>,
+    /// The old table's schema, when the pair was opened.
+    info: TableInfo,
+    /// The families of rows.
+    families: Vec<Arc<str>>,
+    /// Lets the cells of these families through.
+    data: RowFilter,
+    lease: Arc<Lease>,
+    /// The number of the state in which the marks were found to be gone; 0 if none was.
+    markless_since: AtomicU64,
+}
+
+impl TablePair {
+    pub(super) fn new(
+        [old, new]: [Route; 2],
+        keys: Arc<dyn PairKeys>,
+        info: TableInfo,
+        lease: Arc<Lease>,
+    ) -> Self {
+        let names = info.families().iter().map(|family| family.name());
+        let families: Vec<Arc<str>> =
+            names.filter(|name| !verify::is_reserved(name)).map(Arc::from).collect();
+        let patterns: Vec<_> = families.iter().map(|name| name.replace('.', "\\.")).collect();
+        let data = RowFilter::family_regex(patterns.join("|"));
+        let markless_since = AtomicU64::new(0);
+        Self { tables: [old, new], keys, info, families, data, lease, markless_since }
+    }
+
+    pub(super) fn route(&self, side: Side) -> &Route {
+        let [old, new] = &self.tables;
+        match side {
+            Side::Old => old,
+            Side::New => new,
+        }
+    }
+
+    pub(super) fn lease(&self) -> &Arc<Lease> {
+        &self.lease
+    }
+
+    pub(super) fn keys(&self) -> &dyn PairKeys {
+        &*self.keys
+    }
+
+    /// The old table's schema, when the pair was opened.
+    pub(in crate::table) fn info(&self) -> &TableInfo {
+        &self.info
+    }
+
+    fn keys_of(&self, new: Bytes) -> Result<RowKeys, Error> {
+        Ok(RowKeys { old: self.keys.old_of(&new)?, new })
+    }
+
+    /// A filter without the marks.
+    pub(super) fn without_marks(&self, filter: Option<RowFilter>) -> RowFilter {
+        RowFilter::chain([self.data.clone()].into_iter().chain(filter))
+    }
+
+    /// A filter that lets the marks through as well.
+    pub(super) fn with_marks(&self, filter: Option<RowFilter>) -> RowFilter {
+        RowFilter::interleave([RowFilter::family(MARKS), self.without_marks(filter)])
+    }
+
+    /// A filter that a row passes with its mark, and with one cell if it has data.
+    pub(super) fn marks_and_existence(&self) -> RowFilter {
+        self.with_marks(Some(RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()])))
+    }
+
+    /// Deletes a row and leaves its mark.
+    pub(in crate::table) fn deletions(&self) -> impl Iterator<Item = Mutation> {
+        self.families.iter().map(|family| Mutation::delete_family(Arc::clone(family)))
+    }
+
+    /// Makes a row that of the other table, with its timestamps.
+    pub(super) fn copy(&self, row: &RawRow) -> Vec<Mutation> {
+        let cells = row.cells().filter(|cell| !verify::is_reserved(cell.family()));
+        let set = cells.map(|cell| {
+            let (family, qualifier) = (cell.family(), Bytes::copy_from_slice(cell.qualifier()));
+            Mutation::set(family, qualifier, cell.timestamp_micros(), Bytes::copy_from_slice(cell.value()))
+        });
+        self.deletions().chain(set).collect()
+    }
+
+    /// The row as a caller sees it: under its new key, without its mark. None if nothing is left.
+    pub(super) fn logical(&self, row: &RawRow, key: &[u8]) -> Result<Option<RawRow>, Error> {
+        let too_large = |TooLarge| {
+            Error::limit(
+                self.route(Side::New),
+                &Bytes::copy_from_slice(key),
+                "the row has more than 4 GiB".into(),
+            )
+        };
+        let mut built = RowBuilder::new(key).map_err(too_large)?;
+        let mut cells = 0;
+        for cell in row.cells().filter(|cell| !verify::is_reserved(cell.family())) {
+            let name = (Some(cell.family().as_bytes()), Some(cell.qualifier()));
+            built.cell(name.0, name.1, cell.timestamp_micros()).map_err(too_large)?;
+            built.value(cell.value()).map_err(too_large)?;
+            for label in cell.labels() {
+                built.label(label.as_bytes()).map_err(too_large)?;
+            }
+            cells += 1;
+        }
+        Ok((cells > 0).then(|| built.build()))
+    }
+
+    /// The row that counts, of those of the two tables (rule M).
+    pub(super) fn counting(old: Option<RawRow>, new: Option<RawRow>) -> Option<RawRow> {
+        match (Mark::of(old.as_ref()), Mark::of(new.as_ref())) {
+            (None, Some(_)) => new,
+            _ => old,
+        }
+    }
+
+    /// Runs an operation by the newest state, for as long as the lease on it lasts. What may be repeated is repeated by the next
+    /// state.
+    async fn run<T, F>(
+        &self,
+        client: &Client,
+        key: Option<&Bytes>,
+        call: Call<'_>,
+        operation: impl Fn(View, Client) -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Stop>>,
+    {
+        let settings = client.settings();
+        let limit = match call {
+            Call::Read => settings.read_row.total_timeout,
+            Call::Repeatable => settings.mutate_row.total_timeout,
+            Call::Once { timeout, .. } => timeout(client),
+        };
+        let limit = Instant::now() + limit;
+        let deadline = client.deadline().map_or(limit, |deadline| deadline.min(limit));
+        let client = client.with_deadline(deadline.into_std());
+        loop {
+            let view = self.lease.acquire(deadline, !matches!(call, Call::Read)).await?;
+            let answer = select! {
+                biased;
+                () = self.lease.ended(&view) => Err(Stop::Lost),
+                answer = operation(view.clone(), client.clone()) => answer,
+            };
+            let failed = match answer {
+                Ok(answer) if self.lease.holds(&view) => return Ok(answer),
+                // Nothing was sent, or it was rejected: that needs no lease.
+                Err(Stop::Failed(error)) if self.lease.holds(&view) || !error.is_retryable() => {
+                    return Err(error);
+                }
+                Ok(_) | Err(Stop::Lost) => None,
+                Err(Stop::Failed(error)) => Some(error),
+            };
+            if let Call::Once { sent, .. } = call
+                && sent.load(Ordering::Relaxed)
+            {
+                return Err(failed.unwrap_or_else(|| self.lease.error(key, RekeyingEnd::Late)));
+            }
+        }
+    }
+
+    /// Fails if the lease on a state has ended, before the next request by it.
+    fn ensure(&self, view: &View) -> Result<(), Stop> {
+        if self.lease.holds(view) { Ok(()) } else { Err(Stop::Lost) }
+    }
+
+    /// Reads a row of one table.
+    async fn get(
+        &self,
+        client: &Client,
+        side: Side,
+        keys: &RowKeys,
+        filter: Option<RowFilter>,
+    ) -> Result<Option<RawRow>, Error> {
+        let read = client.read_row(self.route(side), keys.of(side).clone(), filter);
+        if side == Side::New || !self.keys.reads_rows() {
+            return read.await;
+        }
+        // A row of the old table counts only for the key that it gives.
+        let whole = client.read_row(self.route(side), keys.old.clone(), Some(self.without_marks(None)));
+        let (row, whole) = try_join(read, whole).await?;
+        Ok(match whole {
+            Some(whole) if self.keys.new_of(&keys.old, &whole)? == keys.new => row,
+            _ => None,
+        })
+    }
+}
+
+/// Reads.
+impl TablePair {
+    /// The row with this key, of which what the filter lets through.
+    pub(in crate::table) fn read_row<'a>(
+        &'a self,
+        client: &'a Client,
+        key: Bytes,
+        filter: Option<RowFilter>,
+    ) -> PairFuture<'a, Option<RawRow>> {
+        Box::pin(async move {
+            let keys = &self.keys_of(key)?;
+            let filter = &filter;
+            self.run(client, Some(&keys.new), Call::Read, |view, client| async move {
+                let row = match view.state.reads() {
+                    Reads::One(side) => {
+                        let filter = self.without_marks(filter.clone());
+                        self.get(&client, side, keys, Some(filter)).await?
+                    }
+                    Reads::Both => {
+                        let filter = Some(self.with_marks(filter.clone()));
+                        let (old, new) = try_join(
+                            self.get(&client, Side::Old, keys, filter.clone()),
+                            self.get(&client, Side::New, keys, filter),
+                        )
+                        .await?;
+                        Self::counting(old, new)
+                    }
+                };
+                Ok(row.map(|row| self.logical(&row, &keys.new)).transpose()?.flatten())
+            })
+            .await
+        })
+    }
+
+    /// The rows with these keys, which are distinct, in their order.
+    pub(in crate::table) fn read_many<'a>(
+        &'a self,
+        client: &'a Client,
+        keys: &'a [Bytes],
+        filter: Option<RowFilter>,
+    ) -> PairFuture<'a, Vec<Option<RawRow>>> {
+        Box::pin(async move {
+            let keys: Vec<_> = keys.iter().map(|key| self.keys_of(key.clone())).collect::<Result<_, _>>()?;
+            let (keys, filter) = (&keys, &filter);
+            self.run(client, None, Call::Read, |view, client| async move {
+                let rows = match view.state.reads() {
+                    Reads::One(side) => {
+                        let filter = self.without_marks(filter.clone());
+                        self.get_all(&client, side, keys, Some(filter)).await?
+                    }
+                    Reads::Both => {
+                        let filter = Some(self.with_marks(filter.clone()));
+                        let (old, new) = try_join(
+                            self.get_all(&client, Side::Old, keys, filter.clone()),
+                            self.get_all(&client, Side::New, keys, filter),
+                        )
+                        .await?;
+                        old.into_iter().zip(new).map(|(old, new)| Self::counting(old, new)).collect()
+                    }
+                };
+                let logical = rows.into_iter().zip(keys).map(|(row, keys)| {
+                    Ok(row.map(|row| self.logical(&row, &keys.new)).transpose()?.flatten())
+                });
+                Ok(logical.collect::<Result<_, Error>>()?)
+            })
+            .await
+        })
+    }
+
+    async fn get_all(
+        &self,
+        client: &Client,
+        side: Side,
+        keys: &[RowKeys],
+        filter: Option<RowFilter>,
+    ) -> Result<Vec<Option<RawRow>>, Error> {
+        let asked: Vec<_> = keys.iter().map(|keys| keys.of(side).clone()).collect();
+        let read = self.rows_by_key(client, side, asked.clone(), filter);
+        if side == Side::New || !self.keys.reads_rows() {
+            return read.await;
+        }
+        let whole = self.rows_by_key(client, side, asked, Some(self.without_marks(None)));
+        let (rows, whole) = try_join(read, whole).await?;
+        let counting = rows.into_iter().zip(whole).zip(keys).map(|((row, whole), keys)| {
+            Ok(match whole {
+                Some(whole) if self.keys.new_of(&keys.old, &whole)? == keys.new => row,
+                _ => None,
+            })
+        });
+        counting.collect()
+    }
+
+    /// The rows of one table with these keys, in their order.
+    pub(super) async fn rows_by_key(
+        &self,
+        client: &Client,
+        side: Side,
+        keys: Vec<Bytes>,
+        filter: Option<RowFilter>,
+    ) -> Result<Vec<Option<RawRow>>, Error> {
+        let mut rows = HashMap::with_capacity(keys.len());
+        let request = ReadRows { keys: keys.clone(), filter, ..ReadRows::default() };
+        let each = |row: &RawRow| {
+            rows.insert(Bytes::copy_from_slice(row.key()), row.clone());
+            Ok(())
+        };
+        client.read_rows(self.route(side), request).for_each(each).await?;
+        Ok(keys.iter().map(|key| rows.remove(key)).collect())
+    }
+}
+
+/// A write of one row, by what it sends once the row is where it belongs.
+enum Change<'a> {
+    /// In the request that copies the row.
+    Mutations(&'a Mutations),
+    /// Deletes the row.
+    Delete,
+}
+
+impl TablePair {
+    /// Changes one row.
+    pub(in crate::table) fn mutate_row<'a>(
+        &'a self,
+        client: &'a Client,
+        key: Bytes,
+        mutations: Mutations,
+    ) -> PairFuture<'a, ()> {
+        Box::pin(async move {
+            let keys = &self.keys_of(key)?;
+            self.write(client, keys, &Change::Mutations(&mutations), mutations.idempotency()).await
+        })
+    }
+
+    /// Deletes one row.
+    pub(in crate::table) fn delete_row<'a>(&'a self, client: &'a Client, key: Bytes) -> PairFuture<'a, ()> {
+        Box::pin(async move {
+            let keys = &self.keys_of(key)?;
+            self.write(client, keys, &Change::Delete, Idempotency::Idempotent).await
+        })
+    }
+
+    async fn write(
+        &self,
+        client: &Client,
+        keys: &RowKeys,
+        change: &Change<'_>,
+        idempotency: Idempotency,
+    ) -> Result<(), Error> {
+        let sent = AtomicBool::new(false);
+        let sent = &sent;
+        let call = match is_idempotent(idempotency) {
+            true => Call::Repeatable,
+            false => Call::Once { sent, timeout: |client| client.settings().mutate_row.total_timeout },
+        };
+        self.run(client, Some(&keys.new), call, |view, client| async move {
+            match view.state.writes() {
+                Writes::Wait => Err(Stop::Lost),
+                Writes::Plain(side) => {
+                    sent.store(true, Ordering::Relaxed);
+                    Ok(client
+                        .mutate_row(self.route(side), keys.of(side).clone(), self.changed(change))
+                        .await?)
+                }
+                Writes::Marked(side) => {
+                    sent.store(true, Ordering::Relaxed);
+                    self.write_marked(&client, &view, side, keys, self.changed(change)).await
+                }
+                Writes::Over { front } => {
+                    self.write_over(&client, &view, front, keys, change, idempotency, Some(sent)).await
+                }
+            }
+        })
+        .await
+    }
+
+    fn changed(&self, change: &Change<'_>) -> Mutations {
+        match change {
+            Change::Mutations(mutations) => (*mutations).clone(),
+            Change::Delete => self.deletions().collect::<Vec<_>>().into(),
+        }
+    }
+
+    /// Writes to a table that has all rows. A copy that is still under way finds the mark, or is rejected because the marks'
+    /// family is gone; then a mark is rejected too, and not needed.
+    async fn write_marked(
+        &self,
+        client: &Client,
+        view: &View,
+        side: Side,
+        keys: &RowKeys,
+        changes: Mutations,
+    ) -> Result<(), Stop> {
+        let (table, key) = (self.route(side), keys.of(side));
+        let plain = async |changes: Mutations| match changes.is_empty() {
+            true => Ok(()),
+            false => client.mutate_row(table, key.clone(), changes).await,
+        };
+        if self.is_known_markless(view) {
+            return Ok(plain(changes).await?);
+        }
+        let mut marked = Mutations::from(vec![Mark::Written.set()]);
+        marked.extend(&changes);
+        match client.mutate_row(table, key.clone(), marked).await {
+            Ok(()) => Ok(()),
+            Err(error) if self.is_markless(client, view, side, &error).await? => {
+                self.ensure(view)?;
+                Ok(plain(changes).await?)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a write can have failed because the marks' family is gone. It is not asked for again in this state.
+    async fn is_markless(
+        &self,
+        client: &Client,
+        view: &View,
+        side: Side,
+        error: &Error,
+    ) -> Result<bool, Stop> {
+        if !matches!(view.state, State::New | State::Aborted) || error.attempts() == 0 {
+            return Ok(false);
+        }
+        let is_gone = client.table_info(self.route(side)).await?.family(MARKS).is_none();
+        if is_gone {
+            self.markless_since.store(view.change, Ordering::Relaxed);
+        }
+        Ok(is_gone)
+    }
+
+    /// Whether the marks of the table that is written are known to be gone, for good.
+    fn is_known_markless(&self, view: &View) -> bool {
+        self.markless_since.load(Ordering::Relaxed) == view.change
+    }
+
+    /// Writes to the front table while nobody writes the base table: sets the mark, copies the row of the base table if the row is
+    /// not marked yet, and applies the change, all in one request.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one write")]
+    async fn write_over(
+        &self,
+        client: &Client,
+        view: &View,
+        front: Side,
+        keys: &RowKeys,
+        change: &Change<'_>,
+        idempotency: Idempotency,
+        sent: Option<&AtomicBool>,
+    ) -> Result<(), Stop> {
+        let base = match change {
+            Change::Delete => None,
+            Change::Mutations(_) => {
+                let base = self.get(client, front.other(), keys, None).await?;
+                self.ensure(view)?;
+                base.filter(|row| Self::counts_in_base(front, row))
+            }
+        };
+        let (table, key) = (self.route(front), keys.of(front).clone());
+        let mut marked = Mutations::from(vec![Mark::Written.set()]);
+        if let Some(sent) = sent {
+            sent.store(true, Ordering::Relaxed);
+        }
+        let Some(base) = base else {
+            marked.extend(&self.changed(change));
+            return Ok(client.mutate_row(table, key, marked).await?);
+        };
+        let mut copied = marked.clone();
+        copied.extend(&self.copy(&base).into());
+        let change = self.changed(change);
+        marked.extend(&change);
+        copied.extend(&change);
+        client
+            .check_and_mutate(table, key, Some(RowFilter::family(MARKS)), marked, copied, idempotency)
+            .await?;
+        Ok(())
+    }
+
+    /// Whether a row of the base table is to be copied to the front table: of the old table every row, of the new one those
+    /// that were written, since a copy is what the old table has.
+    pub(super) fn counts_in_base(front: Side, row: &RawRow) -> bool {
+        match front {
+            Side::New => has_data(row),
+            Side::Old => Mark::of(Some(row)) == Some(Mark::Written),
+        }
+    }
+
+    /// Before a request whose effect the server decides: marks the row in the table that is written, with a copy if needed;
+    /// returns that table.
+    async fn prepare(&self, client: &Client, view: &View, keys: &RowKeys) -> Result<Side, Stop> {
+        let nothing = Mutations::default();
+        match view.state.writes() {
+            Writes::Wait => Err(Stop::Lost),
+            Writes::Plain(side) => Ok(side),
+            Writes::Marked(side) => {
+                self.write_marked(client, view, side, keys, nothing).await?;
+                self.ensure(view)?;
+                Ok(side)
+            }
+            Writes::Over { front } => {
+                let nothing = Change::Mutations(&nothing);
+                self.write_over(client, view, front, keys, &nothing, Idempotency::Idempotent, None).await?;
+                self.ensure(view)?;
+                Ok(front)
+            }
+        }
+    }
+
+    /// Applies `then` if the filter passes a cell of the row, or without a filter if the row exists; `otherwise` if not.
+    pub(in crate::table) fn check_and_mutate_row<'a>(
+        &'a self,
+        client: &'a Client,
+        key: Bytes,
+        condition: Option<RowFilter>,
+        then: Mutations,
+        otherwise: Mutations,
+    ) -> PairFuture<'a, bool> {
+        Box::pin(async move {
+            let keys = &self.keys_of(key)?;
+            let condition = self.without_marks(condition);
+            let (condition, then, otherwise) = (&condition, &then, &otherwise);
+            let sent = &AtomicBool::new(false);
+            let timeout = |client: &Client| client.settings().check_and_mutate_row.total_timeout;
+            self.run(client, Some(&keys.new), Call::Once { sent, timeout }, |view, client| async move {
+                let side = self.prepare(&client, &view, keys).await?;
+                sent.store(true, Ordering::Relaxed);
+                let (table, key) = (self.route(side), keys.of(side).clone());
+                let (then, otherwise) = (then.clone(), otherwise.clone());
+                Ok(client.check_and_mutate_row(table, key, Some(condition.clone()), then, otherwise).await?)
+            })
+            .await
+        })
+    }
+
+    /// Increments or appends to cells of a row; returns the changed cells.
+    pub(in crate::table) fn read_modify_write_row<'a>(
+        &'a self,
+        client: &'a Client,
+        key: Bytes,
+        rules: Vec<ReadModifyWrite>,
+    ) -> PairFuture<'a, RawRow> {
+        Box::pin(async move {
+            let keys = &self.keys_of(key)?;
+            let (rules, sent) = (&rules, &AtomicBool::new(false));
+            let timeout = |client: &Client| client.settings().read_modify_write_row.total_timeout;
+            self.run(client, Some(&keys.new), Call::Once { sent, timeout }, |view, client| async move {
+                let side = self.prepare(&client, &view, keys).await?;
+                sent.store(true, Ordering::Relaxed);
+                Ok(client
+                    .read_modify_write_row(self.route(side), keys.of(side).clone(), rules.clone())
+                    .await?)
+            })
+            .await
+        })
+    }
+
+    /// Sends the entries of a batch; returns their outcomes in their order.
+    pub(in crate::table) async fn send_entries(
+        &self,
+        client: &Client,
+        entries: &Entries,
+    ) -> Vec<Result<(), Error>> {
+        let decoded = (0..entries.len()).map(|index| {
+            let (key, mutations) = entries.decode(index);
+            Ok((self.keys_of(key)?, mutations))
+        });
+        let rows: Vec<Result<(RowKeys, Mutations), Error>> = decoded.collect();
+        let (keys, changes): (Vec<_>, Vec<_>) = rows.iter().flatten().cloned().unzip();
+        let written = self.write_rows(client, &keys, &changes);
+        let written: PairFuture<'_, Vec<Result<(), Error>>> = Box::pin(written);
+        match written.await {
+            Ok(written) => {
+                let mut written = written.into_iter();
+                rows.into_iter().map(|row| row.and_then(|_| written.next().unwrap_or(Ok(())))).collect()
+            }
+            Err(error) => rows.into_iter().map(|row| row.and(Err(error.clone()))).collect(),
+        }
+    }
+
+    async fn write_rows(
+        &self,
+        client: &Client,
+        keys: &[RowKeys],
+        changes: &[Mutations],
+    ) -> Result<Vec<Result<(), Error>>, Error> {
+        let all = 0..keys.len();
+        let mark = || Mutations::from(vec![Mark::Written.set()]);
+        let all = &all;
+        self.run(client, None, Call::Repeatable, |view, client| async move {
+            let mut outcomes: Vec<_> = all.clone().map(|_| Ok(())).collect();
+            match view.state.writes() {
+                Writes::Wait => return Err(Stop::Lost),
+                Writes::Plain(side) => {
+                    self.send_rows(&client, side, keys, changes, None, all.clone(), &mut outcomes).await;
+                }
+                Writes::Marked(side) => {
+                    let rows = all.clone();
+                    let mark = (!self.is_known_markless(&view)).then(mark);
+                    self.send_rows(&client, side, keys, changes, mark, rows, &mut outcomes).await;
+                    for (index, outcome) in outcomes.iter_mut().enumerate() {
+                        if let Err(error) = outcome
+                            && self.is_markless(&client, &view, side, error).await?
+                        {
+                            self.ensure(&view)?;
+                            let (key, change) = (keys[index].of(side).clone(), changes[index].clone());
+                            *outcome = client.mutate_row(self.route(side), key, change).await;
+                        }
+                    }
+                }
+                Writes::Over { front } => {
+                    let base = self.get_all(&client, front.other(), keys, None).await?;
+                    self.ensure(&view)?;
+                    let (present, absent): (Vec<usize>, Vec<usize>) = all.clone().partition(|index| {
+                        base[*index].as_ref().is_some_and(|row| Self::counts_in_base(front, row))
+                    });
+                    let absent = absent.into_iter();
+                    self.send_rows(&client, front, keys, changes, Some(mark()), absent, &mut outcomes).await;
+                    let (client, view, base) = (&client, &view, &base);
+                    let copies = stream::iter(present).map(|index| async move {
+                        let (table, key) = (self.route(front), keys[index].of(front).clone());
+                        let Some(row) = &base[index] else { return Ok((index, Ok(()))) };
+                        self.ensure(view)?;
+                        let (mut marked, mut copied) = (mark(), mark());
+                        copied.extend(&self.copy(row).into());
+                        copied.extend(&changes[index]);
+                        marked.extend(&changes[index]);
+                        let (marks, again) = (RowFilter::family(MARKS), Idempotency::Idempotent);
+                        let sent =
+                            client.check_and_mutate(table, key, Some(marks), marked, copied, again).await;
+                        Ok::<_, Stop>((index, sent.map(drop)))
+                    });
+                    let mut copies = Box::pin(copies.buffer_unordered(COPIES_IN_FLIGHT));
+                    while let Some(copied) = copies.next().await {
+                        let (index, outcome) = copied?;
+                        outcomes[index] = outcome;
+                    }
+                }
+            }
+            Ok(outcomes)
+        })
+        .await
+    }
+
+    /// Sends some rows in batches, each after a mark if there is one.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one batch")]
+    async fn send_rows(
+        &self,
+        client: &Client,
+        side: Side,
+        keys: &[RowKeys],
+        changes: &[Mutations],
+        mark: Option<Mutations>,
+        rows: impl Iterator<Item = usize>,
+        outcomes: &mut [Result<(), Error>],
+    ) {
+        let (mut batch, mut indexes) = (Batch::default(), Vec::new());
+        let mut rows = rows.peekable();
+        while let Some(index) = rows.next() {
+            let mut mutations = mark.clone().unwrap_or_default();
+            mutations.extend(&changes[index]);
+            batch.add(keys[index].of(side), &mutations);
+            indexes.push(index);
+            if batch.bytes() >= REQUEST_BYTES || rows.peek().is_none() {
+                let sent = client.send_entries(self.route(side), &batch.take()).await;
+                indexes.drain(..).zip(sent).for_each(|(index, outcome)| outcomes[index] = outcome);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for TablePair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TablePair").field("tables", &self.tables).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,712 @@
+//! What a driver does with every row: checks it, copies it, compares it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, sleep};
+
+use super::control::{Control, Side, State, View};
+use super::keys::PairKey;
+use super::migration::{Activity, Meter, Migration};
+use super::pair::{MARKS, Mark, TablePair, has_data};
+use crate::client::{Error, Family, Idempotency, Mutations};
+use crate::key::codec::read_hex;
+use crate::key::{Hex, ShownKey};
+use crate::plan::{KeyRange, Plan};
+use crate::row::{RawRow, RowFilter, now_micros};
+use crate::table::{OnForeign, Rows, Scan, Skipped, verify};
+
+/// How many rows of a part are copied at a time.
+const COPIES_IN_FLIGHT: usize = 64;
+/// How many rows are compared at a time.
+const COMPARED: usize = 256;
+/// How often the progress of a pass is recorded.
+const RECORD_EVERY: Duration = Duration::from_secs(2);
+/// More parts than that are joined, so that the record stays small.
+const MAX_PARTS: usize = 1000;
+/// How long a copy is repeated, while the server rejects it.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// The pauses before a copy is repeated.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
+/// How many faults and differences are kept.
+const MAX_KEPT: usize = 100;
+/// How many of them are printed.
+const MAX_SHOWN: usize = 10;
+/// The most changes to one row in one request, of Bigtable's page "Quotas and limits".
+const MAX_CHANGES: usize = 100_000;
+/// The largest row that is copied in one request.
+const MAX_ROW_BYTES: usize = 64 * 1024 * 1024;
+/// Garbage collection removes cells at some time after their age allows it, by the server's clock.
+const AGE_SLACK: Duration = Duration::from_secs(600);
+
+/// How a pass ends.
+pub(super) enum Pass {
+    Done,
+    /// The state is another one: another driver has gone on.
+    Superseded,
+}
+
+/// Part of a table, and how far a pass over it is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Part {
+    start: String,
+    end: Option<String>,
+    /// The position of the last row that was copied, with all before it.
+    after: Option<String>,
+    done: bool,
+}
+
+/// The progress of a pass, as the control row records it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct PassRecord {
+    /// That of the state in which the pass runs.
+    change: u64,
+    parts: Vec<Part>,
+}
+
+impl Part {
+    fn window(&self) -> Option<KeyRange> {
+        let bytes = |text: &str| read_hex(text.as_bytes()).ok();
+        let end = match &self.end {
+            None => None,
+            Some(end) => Some(bytes(end)?),
+        };
+        Some(KeyRange::new(bytes(&self.start)?, end))
+    }
+}
+
+/// Bounds the requests in flight, and halves the bound whenever the server rejects one.
+struct Pace {
+    permits: Semaphore,
+    most: usize,
+    bound: Mutex<usize>,
+    successes: AtomicUsize,
+}
+
+impl Pace {
+    fn new(most: usize) -> Self {
+        let (permits, bound) = (Semaphore::new(most), Mutex::new(most));
+        Self { permits, most, bound, successes: AtomicUsize::new(0) }
+    }
+
+    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.permits.acquire().await.ok()
+    }
+
+    fn succeeded(&self) {
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        if *bound < self.most && self.successes.fetch_add(1, Ordering::Relaxed) >= *bound {
+            self.successes.store(0, Ordering::Relaxed);
+            *bound += 1;
+            self.permits.add_permits(1);
+        }
+    }
+
+    fn failed(&self) {
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        // Permits in use are forgotten when others fail; one always stays.
+        *bound -= self.permits.forget_permits((*bound / 2).min(bound.saturating_sub(1)));
+        self.successes.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A row that cannot be re-keyed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Fault {
+    /// Its key in the old table.
+    pub key: Vec<u8>,
+    /// Why.
+    pub error: Error,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", ShownKey(&self.key), self.error)
+    }
+}
+
+/// What [`Migration::check`] found. Print it with `{}`.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Findings {
+    /// How many rows the old table has.
+    pub rows: u64,
+    /// How many cells they have.
+    pub cells: u64,
+    /// About how many bytes they are.
+    pub bytes: u64,
+    /// How many rows cannot be re-keyed.
+    pub faulty: u64,
+    /// The first of them.
+    pub faults: Vec<Fault>,
+}
+
+impl Findings {
+    /// Whether every row can be re-keyed.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.faulty == 0
+    }
+
+    fn add(&mut self, key: &[u8], error: Error) {
+        self.faulty += 1;
+        if self.faults.len() < MAX_KEPT {
+            self.faults.push(Fault { key: key.to_vec(), error });
+        }
+    }
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, cells, bytes, faulty, faults } = self;
+        write!(f, "{rows} rows with {cells} cells, about {} MiB; ", bytes / (1024 * 1024))?;
+        if *faulty == 0 {
+            return f.write_str("all can be re-keyed");
+        }
+        write!(f, "{faulty} cannot be re-keyed")?;
+        list(f, faults)
+    }
+}
+
+/// How a row of one table differs from what it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Difference {
+    /// The row was not copied.
+    Missing {
+        /// Its key in the table that was copied.
+        key: Vec<u8>,
+    },
+    /// The copy has other cells.
+    Unequal {
+        /// Its key in the table that was copied.
+        key: Vec<u8>,
+        /// The first cell that differs, as family, qualifier and timestamp.
+        cell: (String, Vec<u8>, i64),
+    },
+    /// The row of the new table was written without a mark.
+    Unmarked {
+        /// Its key in the new table.
+        key: Vec<u8>,
+    },
+    /// The row of the new table is the copy of a row that is not there.
+    Unfounded {
+        /// Its key in the new table.
+        key: Vec<u8>,
+    },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing { key } => write!(f, "the row {} was not copied", ShownKey(key)),
+            Self::Unequal { key, cell: (family, qualifier, timestamp) } => write!(
+                f,
+                "the copy of the row {} differs in `{family}:{}` at {timestamp}",
+                ShownKey(key),
+                qualifier.escape_ascii()
+            ),
+            Self::Unmarked { key } => write!(
+                f,
+                "the row {} of the new table has no mark: a program that knows nothing of the re-keying wrote it",
+                ShownKey(key)
+            ),
+            Self::Unfounded { key } => {
+                write!(
+                    f,
+                    "the row {} of the new table is a copy, and there is no row that it is of",
+                    ShownKey(key)
+                )
+            }
+        }
+    }
+}
+
+/// What [`Migration::verify`] found. Print it with `{}`.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Verification {
+    /// How many rows were copied, and are equal.
+    pub copied: u64,
+    /// How many rows were written since.
+    pub written: u64,
+    /// How many rows are not as they must be.
+    pub different: u64,
+    /// The first of them.
+    pub differences: Vec<Difference>,
+}
+
+impl Verification {
+    /// Whether every row is as it must be.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.different == 0
+    }
+
+    fn add(&mut self, difference: Difference) {
+        self.different += 1;
+        if self.differences.len() < MAX_KEPT {
+            self.differences.push(difference);
+        }
+    }
+}
+
+impl fmt::Display for Verification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { copied, written, different, differences } = self;
+        write!(f, "{copied} copies are equal, {written} rows were written since; ")?;
+        if *different == 0 {
+            return f.write_str("no row differs");
+        }
+        write!(f, "{different} rows differ")?;
+        list(f, differences)
+    }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, items: &[impl fmt::Display]) -> fmt::Result {
+    items.iter().take(MAX_SHOWN).try_for_each(|item| write!(f, "\n  {item}"))?;
+    match items.len().checked_sub(MAX_SHOWN) {
+        None | Some(0) => Ok(()),
+        Some(more) => write!(f, "\n  and {more} more"),
+    }
+}
+
+impl<Old, New, R> Migration<Old, New, R>
+where
+    Old: PairKey + for<'a> From<&'a New>,
+    New: PairKey,
+    R: Send + 'static,
+{
+    /// Reads every row of the old table, and finds those that cannot be re-keyed: whose keys are of another type or have no new
+    /// key, and rows above 100,000 cells or 64 MiB.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table has a row key schema or aggregates; when a request fails. That
+    /// rows cannot be re-keyed is no error: see [`Findings::is_ok`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn check(&self) -> Result<Findings, Error> {
+        let pair = self.rekeyed.pair();
+        self.rekeyed.refuse(&self.client().table_info(pair.route(Side::Old)).await?)?;
+        let state = self.state().await?;
+        let meter = self.meter(state, Activity::Verifying);
+        let findings = Mutex::new(Findings::default());
+        let skipped = Skipped::default();
+        let each = async |rows: Vec<RawRow>| {
+            let mut findings = findings.lock().unwrap_or_else(PoisonError::into_inner);
+            for row in rows.iter().filter(|row| has_data(row)) {
+                findings.rows += 1;
+                findings.cells += row.cells().len() as u64;
+                findings.bytes += row.size() as u64;
+                if let Err(error) = check_row(pair, row) {
+                    findings.add(row.key(), error);
+                }
+            }
+            Ok(())
+        };
+        meter.during(self.each_batch::<Old>(Side::Old, None, Some(&skipped), &meter, each)).await?;
+        let mut findings = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(first) = skipped.first_foreign() {
+            findings.add(first.key(), first.error().clone());
+            findings.faulty += skipped.foreign().saturating_sub(1);
+            findings.rows += skipped.foreign();
+        }
+        Ok(findings)
+    }
+
+    /// Compares both tables, while the new one has marks: every row of the old table was copied, and is equal to its copy or was
+    /// written since, and the new table has no other rows. `run` and `back` do so before they end.
+    ///
+    /// A program that wrote the old table after the re-keying began shows here.
+    ///
+    /// # Errors
+    /// In states in which there is nothing to compare; when a request fails. That rows differ is no error: see
+    /// [`Verification::is_ok`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn verify(&self) -> Result<Verification, Error> {
+        let state = self.state().await?;
+        let found = Mutex::new(Verification::default());
+        let meter = self.meter(state, Activity::Verifying);
+        match state {
+            State::Over | State::Moved => {
+                let compared = self.compare::<Old>(Side::Old, &meter, &found);
+                meter.during(compared).await?;
+                meter.during(self.find_unfounded(&meter, &found)).await?;
+            }
+            State::Back => meter.during(self.compare::<New>(Side::New, &meter, &found)).await?,
+            State::Old | State::Closed | State::New | State::Recalled | State::Aborted => {
+                return Err(Error::definition(
+                    self.rekeyed.pair().route(Side::New),
+                    format!("in the state `{state}` there are no copies to compare"),
+                ));
+            }
+        }
+        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Copies the rows of the table that nobody writes to the other one.
+    pub(super) async fn copy(&self, control: &Control) -> Result<Pass, Error> {
+        match control.state {
+            State::Back => self.pass::<New>(Side::New, control).await,
+            _ => self.pass::<Old>(Side::Old, control).await,
+        }
+    }
+
+    async fn pass<B: PairKey>(&self, base: Side, control: &Control) -> Result<Pass, Error> {
+        let lease = self.rekeyed.pair().lease();
+        let view = lease.acquire(Instant::now() + control.lease(), false).await?;
+        if view.change != control.change {
+            return Ok(Pass::Superseded);
+        }
+        let parts = self.parts::<B>(base, control.change).await?;
+        let meter = self.meter(control.state, Activity::Copying);
+        meter.parts.store(parts.len(), Ordering::Relaxed);
+        let parts = Mutex::new(parts);
+        let pace = Pace::new(self.workers * COPIES_IN_FLIGHT);
+        let record = async || {
+            let parts = parts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let record = PassRecord { change: control.change, parts };
+            // It only has text and numbers, all of which JSON can hold.
+            lease.row().record_pass(serde_json::to_vec(&record).unwrap_or_default()).await
+        };
+        let count = parts.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let copied = stream::iter((0..count).map(Ok)).try_for_each_concurrent(self.workers, |index| {
+            self.copy_part::<B>(base, &view, &parts, index, &pace, &meter)
+        });
+        let copied = async {
+            let mut copied = std::pin::pin!(copied);
+            loop {
+                tokio::select! {
+                    ended = &mut copied => return ended,
+                    // Without the record, another driver copies more again.
+                    () = sleep(RECORD_EVERY) => drop(record().await),
+                }
+            }
+        };
+        match meter.during(copied).await {
+            Ok(()) => {
+                record().await?;
+                Ok(Pass::Done)
+            }
+            Err(Stopped::Superseded) => Ok(Pass::Superseded),
+            Err(Stopped::Failed(error)) => {
+                // What it is worth is in the error.
+                let _ = record().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The parts of a table, with the progress that the control row has for this state.
+    async fn parts<B: PairKey>(&self, base: Side, change: u64) -> Result<Vec<Part>, Error> {
+        let pair = self.rekeyed.pair();
+        if let Some(value) = pair.lease().row().pass().await?
+            && let Ok(record) = serde_json::from_slice::<PassRecord>(&value)
+            && record.change == change
+            && record.parts.iter().all(|part| part.window().is_some())
+        {
+            return Ok(record.parts);
+        }
+        let windows = self.windows::<B>(base).await?;
+        Ok(windows
+            .into_iter()
+            .map(|window| Part {
+                start: Hex(window.start()).to_string(),
+                end: window.end().map(|end| Hex(end).to_string()),
+                after: None,
+                done: false,
+            })
+            .collect())
+    }
+
+    /// Parts of a table of about equal size.
+    async fn windows<B: PairKey>(&self, side: Side) -> Result<Vec<KeyRange>, Error> {
+        let table = self.client().table::<B, ()>(self.rekeyed.pair().route(side)).unchecked();
+        let starts = table.key_space_starts().await?;
+        let step = starts.len().div_ceil(MAX_PARTS).max(1);
+        let starts: Vec<_> = starts.into_iter().step_by(step).collect();
+        let ends = starts.iter().skip(1).cloned().map(Some).chain([None]);
+        Ok(starts.iter().zip(ends).map(|(start, end)| KeyRange::new(start.clone(), end)).collect())
+    }
+
+    /// Every cell of the rows of a part.
+    fn rows_of<B: PairKey>(
+        &self,
+        side: Side,
+        plan: Plan<B>,
+        filter: Option<RowFilter>,
+        foreign: OnForeign,
+    ) -> Scan<B, RawRow> {
+        let table = self.client().table::<B, ()>(self.rekeyed.pair().route(side)).unchecked();
+        let scan = table.scan(plan);
+        let scan = match filter {
+            None => scan,
+            Some(filter) => scan.filter(filter),
+        };
+        scan.raw().on_foreign(foreign)
+    }
+
+    async fn copy_part<B: PairKey>(
+        &self,
+        base: Side,
+        view: &View,
+        parts: &Mutex<Vec<Part>>,
+        index: usize,
+        pace: &Pace,
+        meter: &Meter,
+    ) -> Result<(), Stopped> {
+        let part = parts.lock().unwrap_or_else(PoisonError::into_inner).get(index).cloned();
+        let Some((part, window)) = part.and_then(|part| Some((part.clone(), part.window()?))) else {
+            return Ok(());
+        };
+        let set = |change: &dyn Fn(&mut Part)| {
+            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+            parts.get_mut(index).map(change);
+        };
+        let plan = Plan::<B>::full().within(&window);
+        if !part.done && !plan.is_empty() {
+            let rest = match &part.after {
+                None => plan.clone(),
+                Some(token) => {
+                    let table = self.rekeyed.pair().route(base);
+                    plan.after(token, false).map_err(|error| Error::plan(table, error))?
+                }
+            };
+            let rows: Rows<B, RawRow> = self.rows_of(base, rest, None, OnForeign::Fail).stream();
+            let copies = rows.map(|row| async move {
+                let (_, row) = row?;
+                self.copy_row(base, view, &row, pace).await?;
+                Ok::<_, Stopped>(row)
+            });
+            let mut copies = std::pin::pin!(copies.buffered(COPIES_IN_FLIGHT));
+            let mut unrecorded = 0;
+            while let Some(row) = copies.next().await {
+                let row = row?;
+                meter.rows.fetch_add(1, Ordering::Relaxed);
+                unrecorded += 1;
+                if unrecorded == COMPARED {
+                    unrecorded = 0;
+                    let token = plan.page_token(row.key(), false);
+                    set(&|part| part.after = Some(token.clone()));
+                }
+            }
+        }
+        set(&|part| part.done = true);
+        meter.parts_done.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Copies a row, unless the other table has it already.
+    async fn copy_row(&self, base: Side, view: &View, row: &RawRow, pace: &Pace) -> Result<(), Stopped> {
+        let pair = self.rekeyed.pair();
+        let front = base.other();
+        if !TablePair::counts_in_base(front, row) {
+            return Ok(());
+        }
+        let key = match base {
+            Side::Old => pair.keys().new_of(row.key(), row)?,
+            Side::New => pair.keys().old_of(row.key())?,
+        };
+        let mut copied = Mutations::from(vec![Mark::Copied.set()]);
+        copied.extend(&pair.copy(row).into());
+        let client = self.client().with(|settings| settings.check_and_mutate_row.max_attempts = 1);
+        let (begun, mut pause) = (Instant::now(), PAUSES.0);
+        loop {
+            // A slow process does not copy what it read in another state.
+            if !pair.lease().is_newest(view) {
+                let now = pair.lease().acquire(Instant::now() + PATIENCE, false).await?;
+                if now.change != view.change {
+                    return Err(Stopped::Superseded);
+                }
+            }
+            let turn = pace.turn().await;
+            let sent = client.check_and_mutate(
+                pair.route(front),
+                key.clone(),
+                Some(RowFilter::family(MARKS)),
+                Mutations::default(),
+                copied.clone(),
+                Idempotency::Idempotent,
+            );
+            let sent = sent.await;
+            drop(turn);
+            match sent {
+                Ok(_) => {
+                    pace.succeeded();
+                    return Ok(());
+                }
+                Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => {
+                    pace.failed();
+                    sleep(pause.mul_f64(fastrand::f64() / 2.0 + 0.5)).await;
+                    pause = (pause * 2).min(PAUSES.1);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Passes all rows of a table to `each`, in batches, some parts at a time.
+    async fn each_batch<B: PairKey>(
+        &self,
+        side: Side,
+        filter: Option<RowFilter>,
+        skipped: Option<&Skipped>,
+        meter: &Meter,
+        each: impl AsyncFn(Vec<RawRow>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let windows = self.windows::<B>(side).await?;
+        meter.parts.fetch_add(windows.len(), Ordering::Relaxed);
+        let foreign = if skipped.is_some() { OnForeign::Skip } else { OnForeign::Fail };
+        let each = &each;
+        let parts = windows.into_iter().map(|window| Plan::<B>::full().within(&window));
+        stream::iter(parts.map(Ok))
+            .try_for_each_concurrent(self.workers, |plan| {
+                let filter = filter.clone();
+                async move {
+                    if !plan.is_empty() {
+                        let scan = self.rows_of(side, plan, filter, foreign);
+                        let of_part = scan.skipped();
+                        let mut rows = std::pin::pin!(scan.stream().chunks(COMPARED));
+                        while let Some(batch) = rows.next().await {
+                            let batch: Vec<_> = batch
+                                .into_iter()
+                                .map(|row| row.map(|(_, row)| row))
+                                .collect::<Result<_, _>>()?;
+                            meter.rows.fetch_add(batch.len() as u64, Ordering::Relaxed);
+                            each(batch).await?;
+                        }
+                        if let Some(skipped) = skipped {
+                            skipped.add_foreign_of(&of_part);
+                        }
+                    }
+                    meter.parts_done.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                }
+            })
+            .await
+    }
+
+    /// Compares each row of the table that was copied with the other table.
+    async fn compare<B: PairKey>(
+        &self,
+        base: Side,
+        meter: &Meter,
+        found: &Mutex<Verification>,
+    ) -> Result<(), Error> {
+        let pair = self.rekeyed.pair();
+        let front = base.other();
+        let each = async |rows: Vec<RawRow>| {
+            let rows: Vec<_> = rows.into_iter().filter(|row| TablePair::counts_in_base(front, row)).collect();
+            let keys = rows.iter().map(|row| match base {
+                Side::Old => pair.keys().new_of(row.key(), row),
+                Side::New => pair.keys().old_of(row.key()),
+            });
+            let keys: Vec<Bytes> = keys.collect::<Result<_, _>>()?;
+            let copies = pair.rows_by_key(self.client(), front, keys, None).await?;
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            for (row, copy) in rows.iter().zip(copies) {
+                match Mark::of(copy.as_ref()) {
+                    None => found.add(Difference::Missing { key: row.key().to_vec() }),
+                    Some(Mark::Written) => found.written += 1,
+                    Some(Mark::Copied) => match copy.and_then(|copy| differing_cell(pair, row, &copy)) {
+                        None => found.copied += 1,
+                        Some(cell) => found.add(Difference::Unequal { key: row.key().to_vec(), cell }),
+                    },
+                }
+            }
+            Ok(())
+        };
+        self.each_batch::<B>(base, None, None, meter, each).await
+    }
+
+    /// Finds rows of the new table that are neither copies nor written by a program that knows of the re-keying.
+    async fn find_unfounded(&self, meter: &Meter, found: &Mutex<Verification>) -> Result<(), Error> {
+        let pair = self.rekeyed.pair();
+        let marks = pair.marks_and_existence();
+        let each = async |rows: Vec<RawRow>| {
+            let keys: Vec<Bytes> =
+                rows.iter().map(|row| pair.keys().old_of(row.key())).collect::<Result<_, _>>()?;
+            let olds = pair.rows_by_key(self.client(), Side::Old, keys, Some(marks.clone())).await?;
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            for (row, old) in rows.iter().zip(olds) {
+                let key = row.key().to_vec();
+                let has_old = old.as_ref().is_some_and(has_data);
+                match Mark::of(Some(row)) {
+                    None => found.add(Difference::Unmarked { key }),
+                    Some(Mark::Copied) if !has_old => found.add(Difference::Unfounded { key }),
+                    // What was written, and is not in the old table, was not counted yet.
+                    Some(Mark::Written) if !has_old => found.written += 1,
+                    Some(_) => {}
+                }
+            }
+            Ok(())
+        };
+        self.each_batch::<New>(Side::New, Some(marks.clone()), None, meter, each).await
+    }
+}
+
+/// Why a pass stops.
+enum Stopped {
+    Superseded,
+    Failed(Error),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Whether a row can be copied.
+fn check_row(pair: &TablePair, row: &RawRow) -> Result<(), Error> {
+    pair.keys().new_of(row.key(), row)?;
+    let (changes, bytes) = (pair.copy(row).len() + 1, row.size());
+    let message = if changes > MAX_CHANGES {
+        format!(
+            "the row has {} cells, and is copied in one request of at most {MAX_CHANGES} changes",
+            row.cells().len()
+        )
+    } else if bytes > MAX_ROW_BYTES {
+        format!("the row has about {bytes} bytes, and is copied in one request of at most {MAX_ROW_BYTES}")
+    } else {
+        return Ok(());
+    };
+    Err(Error::limit(pair.route(Side::Old), &Bytes::copy_from_slice(row.key()), message))
+}
+
+/// The first cell in which a row and its copy differ, but for what garbage collection may have removed from one of them.
+fn differing_cell(pair: &TablePair, row: &RawRow, copy: &RawRow) -> Option<(String, Vec<u8>, i64)> {
+    let now = now_micros();
+    let kept = |row: &RawRow| {
+        let mut kept = Vec::new();
+        let (mut column, mut newer) = (None, 0);
+        for cell in row.cells().filter(|cell| !verify::is_reserved(cell.family())) {
+            let name = (cell.family().to_owned(), cell.qualifier().to_vec());
+            newer = if column.as_ref() == Some(&name) { newer + 1 } else { 0 };
+            column = Some(name.clone());
+            let age =
+                Duration::from_micros(now.saturating_sub(cell.timestamp_micros()).max(0).cast_unsigned());
+            let rule = pair.info().family(cell.family()).map(Family::gc_rule);
+            if rule.is_none_or(|rule| !rule.may_remove(newer, age + AGE_SLACK)) {
+                kept.push((name.0, name.1, cell.timestamp_micros(), cell.value().to_vec()));
+            }
+        }
+        kept
+    };
+    let (row, copy) = (kept(row), kept(copy));
+    let differs = row.iter().zip(&copy).find(|(cell, copied)| cell != copied).map(|(cell, _)| cell);
+    let longer = if row.len() > copy.len() { row.get(copy.len()) } else { copy.get(row.len()) };
+    let (family, qualifier, timestamp, _) = differs.or(longer)?;
+    Some((family.clone(), qualifier.clone(), *timestamp))
+}

@@ -1,0 +1,670 @@
+//! Scans of a pair of tables.
+//!
+//! Where both key types have the same fields in the same order, the rows of both tables are merged by their fields, and the scan
+//! resumes after its last row when the state changes. Otherwise the base table, which nobody writes, is read first, with the rows
+//! of the front table beside it; then the rows of the front table alone.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::future::{Future as _, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::control::{Reads, Side, View, Writes};
+use super::keys::{PairKey, decode};
+use super::pair::{Mark, TablePair, has_data};
+use crate::client::{Client, Error, RekeyingEnd};
+use crate::key::{Field, Schema};
+use crate::plan::{Plan, PlanError};
+use crate::row::{Condition, RawRow, RowFilter};
+use crate::table::scan::ReadRow;
+use crate::table::{OnForeign, OnUnreadable, Rows, Scan, Skipped};
+
+/// How many rows of one table are looked up in the other at a time.
+const LOOKED_UP: usize = 256;
+
+/// How many rows wait for the caller.
+const BUFFERED: usize = 256;
+
+/// A scan of a table that is re-keyed, from [`Rekeyed::scan`](super::Rekeyed::scan).
+///
+/// ```
+/// # use keyderive::rekey::Rekeyed;
+/// # use keyderive::{Row, RowKey};
+/// # #[derive(RowKey, Clone)] #[salt(range = 4, over = "user")] struct Old { user: String, at: u64 }
+/// # #[derive(RowKey, Clone)] #[salt(range = 16, over = "user")] struct New { user: String, at: u64 }
+/// # impl From<Old> for New { fn from(Old { user, at }: Old) -> Self { Self { user, at } } }
+/// # impl From<&New> for Old { fn from(new: &New) -> Self { Self { user: new.user.clone(), at: new.at } } }
+/// # #[derive(Row)] struct Event { kind: String }
+/// # async fn sample(events: Rekeyed<Old, New, Event>) -> Result<(), keyderive::Error> {
+/// let scan = events.scan(New::scan().user("alice"), Old::scan().user("alice"));
+/// let newest = scan.reversed().limit(5).collect().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a scan reads nothing until it runs"]
+pub struct RekeyedScan<Old, New: PairKey, R> {
+    scan: Scan<New, R>,
+    old: Result<Plan<Old>, PlanError>,
+    new: Result<Plan<New>, PlanError>,
+    pair: Arc<TablePair>,
+    reversed: bool,
+    unordered: bool,
+    limit: Option<u64>,
+    skip_foreign: bool,
+    skip_unreadable: bool,
+}
+
+impl<Old, New, R> RekeyedScan<Old, New, R>
+where
+    Old: PairKey + for<'a> From<&'a New>,
+    New: PairKey,
+{
+    pub(super) fn new(
+        pair: Arc<TablePair>,
+        scan: Scan<New, R>,
+        new: Result<Plan<New>, PlanError>,
+        old: Result<Plan<Old>, PlanError>,
+    ) -> Self {
+        let skip_unreadable = scan.skips_unreadable();
+        Self {
+            scan,
+            old,
+            new,
+            pair,
+            reversed: false,
+            unordered: false,
+            limit: None,
+            skip_foreign: false,
+            skip_unreadable,
+        }
+    }
+
+    /// Reads at most this many rows.
+    pub fn limit(self, rows: u64) -> Self {
+        Self { limit: Some(rows), ..self }
+    }
+
+    /// Reverses the order.
+    pub fn reversed(self) -> Self {
+        Self { reversed: !self.reversed, ..self }
+    }
+
+    /// Reads the rows in no order.
+    ///
+    /// The scan must be unordered if the key types have other fields, or the same ones in another order. Such a scan waits in the
+    /// states in which writes wait, and fails with [`is_retryable`](Error::is_retryable) when the state changes.
+    pub fn unordered(self) -> Self {
+        Self { unordered: true, ..self }
+    }
+
+    /// Adds a filter that the server applies to each row, after earlier ones. It sees no marks.
+    pub fn filter(self, filter: RowFilter) -> Self {
+        Self { scan: self.scan.filter(filter), ..self }
+    }
+
+    /// Returns only the rows that meet a condition, whole, as [`Scan::matching`] does.
+    pub fn matching(self, condition: Condition<R>) -> Self {
+        Self { scan: self.scan.matching(condition), ..self }
+    }
+
+    /// Reads up to this many versions of each column, as [`Scan::latest`] does.
+    pub fn latest(self, versions: u32) -> Self {
+        Self { scan: self.scan.latest(versions), ..self }
+    }
+
+    /// What to do with rows whose keys are not of their table's key type. The default is [`OnForeign::Fail`].
+    pub fn on_foreign(self, policy: OnForeign) -> Self {
+        Self { skip_foreign: policy == OnForeign::Skip, ..self }
+    }
+
+    /// What to do with rows that cannot be read as the row type, as [`Scan::on_unreadable`].
+    pub fn on_unreadable(self, policy: OnUnreadable) -> Self {
+        let skip_unreadable = policy == OnUnreadable::Skip;
+        Self { scan: self.scan.on_unreadable(policy), skip_unreadable, ..self }
+    }
+
+    /// Which rows the scan has skipped, while it runs and after it.
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.scan.skipped()
+    }
+
+    /// Runs the scan. Each row comes once, with its key in the new table.
+    ///
+    /// Each row is one that the table had at some time between the call and its delivery. The stream ends with the first error.
+    ///
+    /// # Errors
+    /// Those of [`Scan::stream`]; that the scan must be [`unordered`](Self::unordered); for an unordered scan, that the state has
+    /// changed, which [`is_retryable`](Error::is_retryable).
+    ///
+    /// # Cancel safety
+    /// Dropping the stream cancels its requests.
+    #[must_use = "a stream reads nothing until it is polled"]
+    pub fn stream(self) -> RekeyedRows<R::Item>
+    where
+        R: ReadRow<New> + 'static,
+        R::Item: Send + 'static,
+    {
+        let (rows, receiver) = mpsc::channel(BUFFERED);
+        RekeyedRows { begin: Some(Box::new(move || tokio::spawn(self.run(rows)))), receiver, task: None }
+    }
+
+    /// Runs the scan and collects its rows.
+    ///
+    /// # Errors
+    /// The first one of [`stream`](Self::stream); the rows before it are dropped.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn collect(self) -> Result<Vec<R::Item>, Error>
+    where
+        R: ReadRow<New> + 'static,
+        R::Item: Send + 'static,
+    {
+        let (mut stream, mut rows) = (self.stream(), Vec::new());
+        while let Some(row) = stream.next().await {
+            rows.push(row?);
+        }
+        Ok(rows)
+    }
+
+    /// Runs the scan and counts its rows.
+    ///
+    /// # Errors
+    /// The first one of [`stream`](Self::stream).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn count(self) -> Result<u64, Error> {
+        let mut stream = self.keys_only().stream();
+        let mut count = 0;
+        while stream.next().await.transpose()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Reads only the keys of the rows.
+    pub fn keys_only(self) -> RekeyedScan<Old, New, crate::table::KeyOnly> {
+        let Self { scan, old, new, pair, reversed, unordered, limit, skip_foreign, skip_unreadable } = self;
+        let scan = scan.keys_only();
+        RekeyedScan { scan, old, new, pair, reversed, unordered, limit, skip_foreign, skip_unreadable }
+    }
+}
+
+/// The task of a scan.
+impl<Old, New, R> RekeyedScan<Old, New, R>
+where
+    Old: PairKey + for<'a> From<&'a New>,
+    New: PairKey,
+    R: ReadRow<New> + 'static,
+    R::Item: Send + 'static,
+{
+    async fn run(self, rows: mpsc::Sender<Result<R::Item, Error>>) {
+        let mut delivery = Delivery { rows, left: self.limit.unwrap_or(u64::MAX), last: None };
+        if let Err(End::Failed(error)) = self.deliver(&mut delivery).await {
+            // Nobody may be waiting any more.
+            let _ = delivery.rows.send(Err(error)).await;
+        }
+    }
+
+    async fn deliver(&self, delivery: &mut Delivery<R::Item>) -> Result<(), End> {
+        let pair = &*self.pair;
+        let name = pair.route(Side::New);
+        let plans = (self.old.clone(), self.new.clone());
+        let old = plans.0.map_err(|error| Error::plan(pair.route(Side::Old), error))?;
+        let new = plans.1.map_err(|error| Error::plan(name, error))?;
+        let merges = !self.unordered;
+        if merges && let Some(difference) = order_difference(Old::SCHEMA, New::SCHEMA) {
+            return Err(Error::definition(
+                name,
+                format!(
+                    "a scan in order needs keys of the same fields in the same order in both tables, and {difference}; add \
+                     `.unordered()` to the scan"
+                ),
+            )
+            .into());
+        }
+        let client = self.scan.client();
+        loop {
+            let deadline = Instant::now() + self.patience(client);
+            let deadline = client.deadline().map_or(deadline, |at| at.min(deadline));
+            let view = pair.lease().acquire(deadline, self.unordered).await?;
+            let (old, new) = (self.rest(&old, delivery, pair)?, self.rest_of_new(&new, delivery)?);
+            let ended = match view.state.reads() {
+                Reads::One(Side::Old) => self.one::<Old>(pair, &view, Side::Old, old, delivery).await,
+                Reads::One(Side::New) => self.one::<New>(pair, &view, Side::New, new, delivery).await,
+                Reads::Both if merges => self.merge(pair, &view, old, new, delivery).await,
+                Reads::Both => match view.state.writes() {
+                    Writes::Over { front: Side::New } => {
+                        self.both::<Old, New>(pair, &view, Side::Old, old, new, delivery).await
+                    }
+                    _ => self.both::<New, Old>(pair, &view, Side::New, new, old, delivery).await,
+                },
+            };
+            match ended {
+                // Rows in no order have no last row to resume after.
+                Err(End::Changed) if !merges => return Err(changed(pair).into()),
+                Err(End::Changed) => {}
+                ended => return ended,
+            }
+        }
+    }
+
+    /// How long to wait for a state to read by.
+    fn patience(&self, client: &Client) -> Duration {
+        client.settings().read_rows.total_timeout
+    }
+
+    /// The plan after the last row that was delivered.
+    fn rest(
+        &self,
+        plan: &Plan<Old>,
+        delivery: &Delivery<R::Item>,
+        pair: &TablePair,
+    ) -> Result<Plan<Old>, Error> {
+        let Some(last) = &delivery.last else { return Ok(plan.clone()) };
+        let last = pair.keys().old_of(last)?;
+        resumed(plan, &last, self.reversed, pair.route(Side::Old))
+    }
+
+    fn rest_of_new(&self, plan: &Plan<New>, delivery: &Delivery<R::Item>) -> Result<Plan<New>, Error> {
+        let Some(last) = &delivery.last else { return Ok(plan.clone()) };
+        resumed(plan, last, self.reversed, self.scan.table().name())
+    }
+
+    /// The stored rows of one table.
+    fn rows_of<K: PairKey>(
+        &self,
+        pair: &TablePair,
+        side: Side,
+        plan: Plan<K>,
+        filter: RowFilter,
+    ) -> Rows<K, RawRow> {
+        let table = self.scan.client().table::<K, ()>(pair.route(side)).unchecked();
+        let scan = table.scan(plan).filter(filter).raw();
+        let scan = if self.reversed { scan.reversed() } else { scan };
+        let scan = if self.unordered { scan.unordered() } else { scan };
+        let foreign = if self.skip_foreign { OnForeign::Skip } else { OnForeign::Fail };
+        scan.on_foreign(foreign).shares_skipped(&self.scan).stream()
+    }
+
+    /// Delivers a row; it counts only if the state still holds.
+    async fn deliver_row(
+        &self,
+        pair: &TablePair,
+        view: &View,
+        key: &[u8],
+        row: &RawRow,
+        delivery: &mut Delivery<R::Item>,
+    ) -> Result<(), End> {
+        let Some(row) = pair.logical(row, key)? else { return Ok(()) };
+        let item = R::read(self.scan.table(), decode::<New>(self.scan.table().name(), key)?, &row);
+        if !pair.lease().is_newest(view) {
+            return Err(End::Changed);
+        }
+        let item = match item {
+            Err(error) if self.skip_unreadable && error.is_unreadable_row() => {
+                self.scan.skipped().add_unreadable(key, error);
+                return Ok(());
+            }
+            item => item?,
+        };
+        if delivery.left == 0 || delivery.rows.send(Ok(item)).await.is_err() {
+            return Err(End::Enough);
+        }
+        delivery.left -= 1;
+        if !self.unordered {
+            delivery.last = Some(Bytes::copy_from_slice(key));
+        }
+        if delivery.left == 0 { Err(End::Enough) } else { Ok(()) }
+    }
+
+    /// The key in the new table of a stored row.
+    fn new_key(pair: &TablePair, side: Side, row: &RawRow) -> Result<Bytes, Error> {
+        match side {
+            Side::Old => pair.keys().new_of(row.key(), row),
+            Side::New => Ok(Bytes::copy_from_slice(row.key())),
+        }
+    }
+
+    /// Scans one table.
+    async fn one<K: PairKey>(
+        &self,
+        pair: &TablePair,
+        view: &View,
+        side: Side,
+        plan: Plan<K>,
+        delivery: &mut Delivery<R::Item>,
+    ) -> Result<(), End> {
+        let filter = pair.without_marks(Some(self.scan.read_filter()));
+        let mut stream = self.rows_of(pair, side, plan, filter);
+        while let Some((_, row)) = next(pair, view, &mut stream).await? {
+            let key = self.key_of(pair, side, &row).await?;
+            self.deliver_row(pair, view, &key, &row, delivery).await?;
+        }
+        still(pair, view)
+    }
+
+    /// The key in the new table; of a row of the old one that was read in part, if the key needs the whole row.
+    async fn key_of(&self, pair: &TablePair, side: Side, row: &RawRow) -> Result<Bytes, Error> {
+        if side == Side::New || !pair.keys().reads_rows() {
+            return Self::new_key(pair, side, row);
+        }
+        let whole = pair.rows_by_key(
+            self.scan.client(),
+            side,
+            vec![Bytes::copy_from_slice(row.key())],
+            Some(pair.without_marks(None)),
+        );
+        let whole = whole.await?.into_iter().next().flatten();
+        Self::new_key(pair, side, whole.as_ref().unwrap_or(row))
+    }
+
+    /// Merges both tables by the fields of their keys.
+    async fn merge(
+        &self,
+        pair: &TablePair,
+        view: &View,
+        old: Plan<Old>,
+        new: Plan<New>,
+        delivery: &mut Delivery<R::Item>,
+    ) -> Result<(), End> {
+        let filter = pair.with_marks(Some(self.scan.read_filter()));
+        let mut old_rows = self.rows_of(pair, Side::Old, old, filter.clone());
+        let mut new_rows = self.rows_of(pair, Side::New, new, filter);
+        let (mut old_row, mut new_row) = (None, None);
+        let mut last: Option<Bytes> = None;
+        loop {
+            if old_row.is_none() {
+                let read = next(pair, view, &mut old_rows).await?;
+                old_row = match read {
+                    None => None,
+                    Some((_, row)) => Some((self.key_of(pair, Side::Old, &row).await?, row)),
+                };
+                if let (Some((key, _)), Some(last)) = (&old_row, &last)
+                    && self.order(last, key) != Ordering::Less
+                {
+                    return Err(out_of_order(pair, key, last).into());
+                }
+                last = old_row.as_ref().map(|(key, _)| key.clone());
+            }
+            if new_row.is_none() {
+                let read = next(pair, view, &mut new_rows).await?;
+                new_row = read.map(|(_, row)| (Bytes::copy_from_slice(row.key()), row));
+            }
+            let (key, old, new) = match (old_row.take(), new_row.take()) {
+                (None, None) => return still(pair, view),
+                (Some((key, old)), None) => (key, Some(old), None),
+                (None, Some((key, new))) => (key, None, Some(new)),
+                (Some((old_key, old)), Some((key, new))) => match self.order(&old_key, &key) {
+                    Ordering::Less => {
+                        new_row = Some((key, new));
+                        (old_key, Some(old), None)
+                    }
+                    Ordering::Greater => {
+                        old_row = Some((old_key, old));
+                        (key, None, Some(new))
+                    }
+                    Ordering::Equal => (key, Some(old), Some(new)),
+                },
+            };
+            if let Some(row) = TablePair::counting(old, new) {
+                self.deliver_row(pair, view, &key, &row, delivery).await?;
+            }
+        }
+    }
+
+    /// The order of two keys of the new table in this scan.
+    fn order(&self, one: &[u8], other: &[u8]) -> Ordering {
+        let order = New::SCHEMA.split_at_salt(one).cmp(&New::SCHEMA.split_at_salt(other));
+        if self.reversed { order.reverse() } else { order }
+    }
+
+    /// Scans both tables in no order: the rows of `base`, which nobody writes, with those of the other table beside them; then
+    /// the rows of the other table that are not in `base`.
+    async fn both<B: PairKey, F: PairKey>(
+        &self,
+        pair: &TablePair,
+        view: &View,
+        base: Side,
+        base_plan: Plan<B>,
+        front_plan: Plan<F>,
+        delivery: &mut Delivery<R::Item>,
+    ) -> Result<(), End> {
+        let front = base.other();
+        let filter = pair.with_marks(Some(self.scan.read_filter()));
+        let mut stream = self.rows_of(pair, base, base_plan, filter.clone());
+        let mut ended = false;
+        while !ended {
+            let mut rows = Vec::new();
+            while rows.len() < LOOKED_UP && !ended {
+                match next(pair, view, &mut stream).await? {
+                    // What has no mark is not in the new table, to a re-keying that is called back.
+                    Some((_, row)) if base == Side::New && Mark::of(Some(&row)).is_none() => {}
+                    Some((_, row)) => rows.push((self.key_of(pair, base, &row).await?, row)),
+                    None => ended = true,
+                }
+            }
+            let keys = rows.iter().map(|(key, _)| key_in(pair, front, key)).collect::<Result<Vec<_>, _>>()?;
+            let others = pair.rows_by_key(self.scan.client(), front, keys, Some(filter.clone())).await?;
+            for ((key, row), other) in rows.into_iter().zip(others) {
+                let (old, new) = match base {
+                    Side::Old => (Some(row), other),
+                    Side::New => (other, Some(row)),
+                };
+                if let Some(row) = TablePair::counting(old, new) {
+                    self.deliver_row(pair, view, &key, &row, delivery).await?;
+                }
+            }
+        }
+        let mut stream = self.rows_of(pair, front, front_plan, filter);
+        let mut ended = false;
+        while !ended {
+            let mut rows = Vec::new();
+            while rows.len() < LOOKED_UP && !ended {
+                match next(pair, view, &mut stream).await? {
+                    Some((_, row)) => rows.push((self.key_of(pair, front, &row).await?, row)),
+                    None => ended = true,
+                }
+            }
+            let keys = rows.iter().map(|(key, _)| key_in(pair, base, key)).collect::<Result<Vec<_>, _>>()?;
+            let marks = pair.marks_and_existence();
+            let others = pair.rows_by_key(self.scan.client(), base, keys, Some(marks)).await?;
+            for ((key, row), other) in rows.into_iter().zip(others) {
+                let is_in_base = match base {
+                    Side::Old => other.as_ref().is_some_and(has_data),
+                    Side::New => Mark::of(other.as_ref()).is_some(),
+                };
+                if !is_in_base {
+                    self.deliver_row(pair, view, &key, &row, delivery).await?;
+                }
+            }
+        }
+        still(pair, view)
+    }
+}
+
+/// The key in one of the tables of a row by its key in the new one.
+fn key_in(pair: &TablePair, side: Side, new: &Bytes) -> Result<Bytes, Error> {
+    match side {
+        Side::Old => pair.keys().old_of(new),
+        Side::New => Ok(new.clone()),
+    }
+}
+
+/// The next row of a stream, while the state lasts.
+async fn next<K: PairKey>(
+    pair: &TablePair,
+    view: &View,
+    rows: &mut Rows<K, RawRow>,
+) -> Result<Option<(K, RawRow)>, End> {
+    tokio::select! {
+        biased;
+        () = pair.lease().superseded(view) => Err(End::Changed),
+        row = rows.next() => match row.transpose() {
+            Ok(row) => Ok(row),
+            Err(_) if !pair.lease().is_newest(view) => Err(End::Changed),
+            Err(error) => Err(error.into()),
+        },
+    }
+}
+
+/// Fails if the state has changed: what was not there may have been in the next.
+fn still(pair: &TablePair, view: &View) -> Result<(), End> {
+    if pair.lease().is_newest(view) { Ok(()) } else { Err(End::Changed) }
+}
+
+fn resumed<K>(plan: &Plan<K>, last: &[u8], reversed: bool, table: &str) -> Result<Plan<K>, Error> {
+    let token = plan.page_token(last, reversed);
+    plan.after(&token, reversed).map_err(|error| Error::plan(table, error))
+}
+
+fn changed(pair: &TablePair) -> Error {
+    pair.lease().error(None, RekeyingEnd::Changed)
+}
+
+fn out_of_order(pair: &TablePair, key: &[u8], last: &[u8]) -> Error {
+    use crate::key::ShownKey;
+    Error::definition(
+        pair.route(Side::Old),
+        format!(
+            "its rows are not in the order of the new keys: {} comes after {}; add `.unordered()` to the scan",
+            ShownKey(key),
+            ShownKey(last),
+        ),
+    )
+}
+
+/// Why keys of these types do not sort the same, in words.
+fn order_difference(old: &Schema, new: &Schema) -> Option<String> {
+    if old.layout() != new.layout() || old.delimiter() != new.delimiter() {
+        return Some("the key types have different layouts or delimiters".to_owned());
+    }
+    let (one, other) = (old.fields(), new.fields());
+    if one.len() != other.len() {
+        return Some(format!("the old key has {} fields and the new one {}", one.len(), other.len()));
+    }
+    let differs = |(old, new): &(&Field, &Field)| {
+        old.name() != new.name() || old.order() != new.order() || old.format() != new.format()
+    };
+    let (old, new) = one.iter().zip(other).find(differs)?;
+    Some(match old.name() == new.name() {
+        false => format!("the field `{}` is in the place of `{}`", new.name(), old.name()),
+        true => format!("the field `{}` is stored in another way", new.name()),
+    })
+}
+
+/// What a scan has delivered.
+struct Delivery<T> {
+    rows: mpsc::Sender<Result<T, Error>>,
+    left: u64,
+    /// The key in the new table of the last row, if rows come in order.
+    last: Option<Bytes>,
+}
+
+/// Why a part of a scan ends before its last row.
+enum End {
+    /// The state has changed.
+    Changed,
+    /// The caller has all that it wants.
+    Enough,
+    Failed(Error),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The rows of a [`RekeyedScan`]: a [`Stream`], and [`next`](Self::next) for callers without that trait.
+///
+/// # Cancel safety
+/// Dropping the stream cancels its requests.
+#[must_use = "a stream reads nothing until it is polled"]
+pub struct RekeyedRows<T> {
+    begin: Option<Box<dyn FnOnce() -> JoinHandle<()> + Send>>,
+    receiver: mpsc::Receiver<Result<T, Error>>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl<T> RekeyedRows<T> {
+    /// The next row; none after the last one, or after an error.
+    ///
+    /// # Errors
+    /// Those of [`RekeyedScan::stream`].
+    ///
+    /// # Cancel safety
+    /// A future that is dropped loses no row.
+    pub async fn next(&mut self) -> Option<Result<T, Error>> {
+        poll_fn(|cx| self.poll_item(cx)).await
+    }
+
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Error>>> {
+        if let Some(begin) = self.begin.take() {
+            self.task = Some(begin());
+        }
+        let item = ready!(self.receiver.poll_recv(cx));
+        if matches!(item, None | Some(Err(_))) {
+            self.receiver.close();
+        }
+        if item.is_none()
+            && let Some(task) = &mut self.task
+        {
+            let ended = ready!(Pin::new(task).poll(cx));
+            self.task = None;
+            if let Err(failed) = ended
+                && let Ok(panic) = failed.try_into_panic()
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        Poll::Ready(item)
+    }
+}
+
+impl<T> Unpin for RekeyedRows<T> {}
+
+impl<T> Stream for RekeyedRows<T> {
+    type Item = Result<T, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_item(cx)
+    }
+}
+
+impl<T> Drop for RekeyedRows<T> {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+impl<T> fmt::Debug for RekeyedRows<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RekeyedRows").finish_non_exhaustive()
+    }
+}
+
+impl<Old, New: PairKey, R> fmt::Debug for RekeyedScan<Old, New, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scan, reversed, unordered, limit, .. } = self;
+        f.debug_struct("RekeyedScan")
+            .field("scan", scan)
+            .field("reversed", reversed)
+            .field("unordered", unordered)
+            .field("limit", limit)
+            .finish_non_exhaustive()
+    }
+}
