@@ -10,5 +10,7 @@
 )]
 
 mod calls;
+mod leases;
+mod refusals;
 #[path = "../tables/servers.rs"]
 mod servers;

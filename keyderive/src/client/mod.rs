@@ -48,6 +48,8 @@
 //! | `keyderive.requests.rejected` | counter | `operation`, `table` | calls that failed at once because [`max_waiting`](Settings::max_waiting) requests waited |
 //! | `keyderive.retry_tokens` | gauge | `instance` | tokens of the [retry budget](Settings::retry_budget), of 100; with 50 or fewer nothing is retried |
 //! | `keyderive.connection.refreshes` | counter | `code` | [refreshes](ClientBuilder::refresh_connections_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
+//! | `keyderive.rekey.rows` | counter | `table` | rows that a driver of a [re-keying](crate::rekey) has read and copied, if they were not copied before |
+//! | `keyderive.rekey.state` | gauge | `table` | how often the state of the re-keying that the process acts by has changed: 0 for `old`; -1 while it knows none |
 //!
 //! The label `table` is the table's name, or empty for operations about no table, such as queries and `PingAndWarm`. The label `instance` is
 //! `projects/…/instances/…`. The gauges are set every 5 s, and [`Client::stats`] has their values at any time. If one process has
@@ -504,6 +506,16 @@ impl Client {
     /// When the calls of this client end at the latest, if it has a deadline.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+
+    /// Counts rows that a driver has copied to other keys.
+    pub(crate) fn count_rekeyed(&self, table: &Route, rows: u64) {
+        observe::rekeyed(table.table(), rows);
+    }
+
+    /// Notes the state of a re-keying, as the number of its changes; none if it is not known.
+    pub(crate) fn note_rekeying(&self, table: &Route, change: Option<u64>) {
+        observe::rekeying(table.table(), change);
     }
 
     /// This client for work that is not a caller's.

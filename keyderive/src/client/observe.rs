@@ -110,7 +110,8 @@ pub(super) fn unchecked(table: &str, error: &Error) {
 }
 
 pub(super) use emit::{
-    cost, describe, future_cells, hedge_won, hedged, mismatched, refreshed, rejected, stats, throttled,
+    cost, describe, future_cells, hedge_won, hedged, mismatched, refreshed, rejected, rekeyed, rekeying,
+    stats, throttled,
 };
 
 #[cfg(feature = "metrics")]
@@ -147,6 +148,8 @@ mod emit {
     const HEDGES: &str = "keyderive.hedges";
     const HEDGES_WON: &str = "keyderive.hedges.won";
     const REFRESHES: &str = "keyderive.connection.refreshes";
+    const REKEYED: &str = "keyderive.rekey.rows";
+    const REKEYING: &str = "keyderive.rekey.state";
 
     pub(in super::super) fn future_cells(table: &Arc<str>, count: u64) {
         counter!(FUTURE_CELLS, "table" => shared(table)).increment(count);
@@ -201,6 +204,11 @@ mod emit {
         describe_counter!(HEDGES, Unit::Count, "reads of one row that were sent a second time");
         describe_counter!(HEDGES_WON, Unit::Count, "reads that returned the second request's answer");
         describe_counter!(REFRESHES, Unit::Count, "refreshes of connections, by outcome");
+        describe_counter!(REKEYED, Unit::Count, "rows that a driver has copied to other keys");
+        describe_gauge!(
+            REKEYING,
+            "the number of changes of the state of a re-keying that a process acts by; below 0 if it knows none"
+        );
     }
 
     fn shared(table: &Arc<str>) -> SharedString {
@@ -272,6 +280,15 @@ mod emit {
         counter!(HEDGES_WON, "table" => shared(table)).increment(1);
     }
 
+    pub(in super::super) fn rekeyed(table: &Arc<str>, rows: u64) {
+        counter!(REKEYED, "table" => shared(table)).increment(rows);
+    }
+
+    pub(in super::super) fn rekeying(table: &Arc<str>, change: Option<u64>) {
+        #[expect(clippy::cast_precision_loss, reason = "no state changes 2^52 times")]
+        gauge!(REKEYING, "table" => shared(table)).set(change.map_or(-1.0, |change| change as f64));
+    }
+
     pub(in super::super) fn refreshed(renewed: bool) {
         let code = if renewed { "OK" } else { "UNAVAILABLE" };
         counter!(REFRESHES, "code" => code).increment(1);
@@ -312,6 +329,10 @@ mod emit {
     pub(in super::super) fn hedged(_: &Arc<str>) {}
 
     pub(in super::super) fn hedge_won(_: &Arc<str>) {}
+
+    pub(in super::super) fn rekeyed(_: &Arc<str>, _: u64) {}
+
+    pub(in super::super) fn rekeying(_: &Arc<str>, _: Option<u64>) {}
 
     pub(in super::super) fn refreshed(_: bool) {}
 }

@@ -28,6 +28,8 @@ const MARGIN: Duration = Duration::from_secs(1);
 
 /// Part of a lease after which the control row is read again.
 const RENEWALS: u32 = 4;
+/// How long a process acts by the last state.
+const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// Pause after a read of the control row that failed.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
@@ -221,9 +223,14 @@ impl ControlRow {
     ///
     /// # Errors
     /// When the read fails, or the row is about another re-keying that has not ended.
-    pub(super) async fn read(&self, within: Duration) -> Result<StoredControl, Error> {
+    pub(super) async fn read(&self, lease: Duration) -> Result<StoredControl, Error> {
         let client = self.client.with(|settings| {
-            settings.read_row.total_timeout = settings.read_row.total_timeout.min(within);
+            let read = &mut settings.read_row;
+            // An answer that is lost must not cost the lease.
+            read.attempt_timeout = read.attempt_timeout.min(lease / 2);
+            read.total_timeout = read.total_timeout.min(lease);
+            // Without the state, every other call waits too.
+            settings.max_waiting = usize::MAX;
         });
         let bytes = self.column(&client, &self.state).await?;
         self.parse(bytes)
@@ -353,7 +360,8 @@ impl Lease {
     /// Reads the control row, and acts by it from now on.
     pub(super) async fn renew(&self) -> Result<StoredControl, Error> {
         let asked = Instant::now();
-        let read = self.row.read(self.row.initial.lease()).await;
+        let lease = self.known.borrow().view.as_ref().map_or(self.row.initial.lease(), |view| view.lease);
+        let read = self.row.read(lease).await;
         self.known.send_modify(|known| match &read {
             Ok(StoredControl { control, .. }) => {
                 let (state, change) = (control.state, control.change);
@@ -361,7 +369,9 @@ impl Lease {
                 if known.view.as_ref().is_some_and(|view| view.change > change) {
                     return;
                 }
-                let (until, lease) = (asked + control.lease(), control.lease());
+                let lease = control.lease();
+                // There is no state after it.
+                let until = asked + if state == State::New { FOREVER } else { lease };
                 let known_until =
                     known.view.as_ref().filter(|view| view.change == change).map(|view| view.until);
                 let until = known_until.map_or(until, |known| known.max(until));
@@ -369,15 +379,19 @@ impl Lease {
             }
             Err(error) => known.error = Some(error.clone()),
         });
+        let view = self.known.borrow().view.clone();
+        let change = view.filter(|view| self.holds(view)).map(|view| view.change);
+        self.row.client.note_rekeying(&self.row.old, change);
         read
     }
 
-    /// How long to wait before the next renewal.
-    fn pause(&self) -> Duration {
+    /// How long to wait before the next renewal; none if there is none.
+    fn pause(&self) -> Option<Duration> {
         let known = self.known.borrow();
         match (&known.view, &known.error) {
-            (Some(view), None) => view.lease / RENEWALS,
-            _ => RETRY_AFTER,
+            (Some(view), _) if view.state == State::New => None,
+            (Some(view), None) => Some(view.lease / RENEWALS),
+            _ => Some(RETRY_AFTER),
         }
     }
 
@@ -465,10 +479,10 @@ impl Lease {
 /// Renews a lease for as long as somebody holds it.
 async fn keep(lease: Weak<Lease>) {
     loop {
-        let Some(pause) = lease.upgrade().map(|lease| lease.pause()) else { return };
+        let Some(pause) = lease.upgrade().and_then(|lease| lease.pause()) else { return };
         sleep(pause).await;
         let Some(lease) = lease.upgrade() else { return };
-        // Those who act by the lease are told of the failure.
+        // Those who act by the lease are told of a failure.
         let _ = lease.renew().await;
     }
 }

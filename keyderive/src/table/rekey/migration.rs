@@ -181,9 +181,9 @@ enum Step {
 /// # }
 /// ```
 ///
-/// Each call continues from where the re-keying is, in any process. If the process dies, call it again; if two run at the same time,
-/// they share the work. All requests are conditional on the state, so that a process that was stopped for a while, and goes on by
-/// what it knew, changes nothing.
+/// Each call continues from where the re-keying is, in any process. If the process dies, call it again; a second one that runs at the
+/// same time copies some rows twice, which changes nothing. The state changes by a condition on what it was, and no copy replaces
+/// a row that has a mark, so that a process that was stopped for a while, and goes on by what it knew, does no harm.
 #[must_use = "a migration does nothing until one of its calls is awaited"]
 pub struct Migration<Old, New: PairKey, R> {
     pub(super) rekeyed: Rekeyed<Old, New, R>,

@@ -408,7 +408,7 @@ where
 
     /// A scan of the rows that both plans select: one by new keys, and the same by old keys.
     ///
-    /// Sends nothing yet. A row that only one of the plans selects may be given or not.
+    /// Sends nothing yet. A row that one of the plans selects, and the other does not, ends the scan with an error.
     pub fn scan(&self, new: impl IntoPlan<New>, old: impl IntoPlan<Old>) -> RekeyedScan<Old, New, R> {
         let new = new.into_plan();
         let scan = super::Scan::new(self.table.clone(), new.clone());

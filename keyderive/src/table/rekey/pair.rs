@@ -18,8 +18,8 @@ use tokio::time::Instant;
 
 use super::control::{Lease, Reads, Side, State, View, Writes, is_idempotent};
 use crate::client::{
-    Batch, Client, Entries, Error, Idempotency, Mutations, REQUEST_BYTES, ReadRows, RekeyingEnd, Route,
-    TableInfo,
+    Batch, Client, Entries, Error, Family, Idempotency, Mutations, REQUEST_BYTES, ReadRows, RekeyingEnd,
+    Route, TableInfo,
 };
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, TooLarge};
 use crate::table::verify;
@@ -146,7 +146,7 @@ impl TablePair {
         info: TableInfo,
         lease: Arc<Lease>,
     ) -> Self {
-        let names = info.families().iter().map(|family| family.name());
+        let names = info.families().iter().map(Family::name);
         let families: Vec<Arc<str>> =
             names.filter(|name| !verify::is_reserved(name)).map(Arc::from).collect();
         let patterns: Vec<_> = families.iter().map(|name| name.replace('.', "\\.")).collect();

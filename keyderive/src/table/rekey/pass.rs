@@ -15,7 +15,7 @@ use super::control::{Control, Side, State, View};
 use super::keys::PairKey;
 use super::migration::{Activity, Meter, Migration};
 use super::pair::{MARKS, Mark, TablePair, has_data};
-use crate::client::{Error, Family, Idempotency, Mutations};
+use crate::client::{Client, Error, Family, Idempotency, Mutations};
 use crate::key::codec::read_hex;
 use crate::key::{Hex, ShownKey};
 use crate::plan::{KeyRange, Plan};
@@ -299,9 +299,10 @@ where
         self.rekeyed.refuse(&self.client().table_info(pair.route(Side::Old)).await?)?;
         let state = self.state().await?;
         let meter = self.meter(state, Activity::Verifying);
-        let findings = Mutex::new(Findings::default());
+        let all = Mutex::new(Findings::default());
+        let findings = &all;
         let skipped = Skipped::default();
-        let each = async |rows: Vec<RawRow>| {
+        let each = |rows: Vec<RawRow>| async move {
             let mut findings = findings.lock().unwrap_or_else(PoisonError::into_inner);
             for row in rows.iter().filter(|row| has_data(row)) {
                 findings.rows += 1;
@@ -313,8 +314,8 @@ where
             }
             Ok(())
         };
-        meter.during(self.each_batch::<Old>(Side::Old, None, Some(&skipped), &meter, each)).await?;
-        let mut findings = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        meter.during(self.each_batch::<Old, _>(Side::Old, None, Some(&skipped), &meter, each)).await?;
+        let mut findings = all.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(first) = skipped.first_foreign() {
             findings.add(first.key(), first.error().clone());
             findings.faulty += skipped.foreign().saturating_sub(1);
@@ -374,12 +375,6 @@ where
         meter.parts.store(parts.len(), Ordering::Relaxed);
         let parts = Mutex::new(parts);
         let pace = Pace::new(self.workers * COPIES_IN_FLIGHT);
-        let record = async || {
-            let parts = parts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let record = PassRecord { change: control.change, parts };
-            // It only has text and numbers, all of which JSON can hold.
-            lease.row().record_pass(serde_json::to_vec(&record).unwrap_or_default()).await
-        };
         let count = parts.lock().unwrap_or_else(PoisonError::into_inner).len();
         let copied = stream::iter((0..count).map(Ok)).try_for_each_concurrent(self.workers, |index| {
             self.copy_part::<B>(base, &view, &parts, index, &pace, &meter)
@@ -390,22 +385,30 @@ where
                 tokio::select! {
                     ended = &mut copied => return ended,
                     // Without the record, another driver copies more again.
-                    () = sleep(RECORD_EVERY) => drop(record().await),
+                    () = sleep(RECORD_EVERY) => drop(self.record(control.change, &parts).await),
                 }
             }
         };
         match meter.during(copied).await {
             Ok(()) => {
-                record().await?;
+                self.record(control.change, &parts).await?;
                 Ok(Pass::Done)
             }
             Err(Stopped::Superseded) => Ok(Pass::Superseded),
             Err(Stopped::Failed(error)) => {
                 // What it is worth is in the error.
-                let _ = record().await;
+                let _ = self.record(control.change, &parts).await;
                 Err(error)
             }
         }
+    }
+
+    /// Records how far each part is.
+    async fn record(&self, change: u64, parts: &Mutex<Vec<Part>>) -> Result<(), Error> {
+        let parts = parts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // It only has text and numbers, all of which JSON can hold.
+        let record = serde_json::to_vec(&PassRecord { change, parts }).unwrap_or_default();
+        self.rekeyed.pair().lease().row().record_pass(record).await
     }
 
     /// The parts of a table, with the progress that the control row has for this state.
@@ -484,9 +487,11 @@ where
                 }
             };
             let rows: Rows<B, RawRow> = self.rows_of(base, rest, None, OnForeign::Fail).stream();
+            // The pace has to see each failure.
+            let client = &self.client().with(|settings| settings.check_and_mutate_row.max_attempts = 1);
             let copies = rows.map(|row| async move {
                 let (_, row) = row?;
-                self.copy_row(base, view, &row, pace).await?;
+                self.copy_row(client, base, view, &row, pace).await?;
                 Ok::<_, Stopped>(row)
             });
             let mut copies = std::pin::pin!(copies.buffered(COPIES_IN_FLIGHT));
@@ -494,6 +499,7 @@ where
             while let Some(row) = copies.next().await {
                 let row = row?;
                 meter.rows.fetch_add(1, Ordering::Relaxed);
+                client.count_rekeyed(self.rekeyed.pair().route(Side::Old), 1);
                 unrecorded += 1;
                 if unrecorded == COMPARED {
                     unrecorded = 0;
@@ -508,7 +514,14 @@ where
     }
 
     /// Copies a row, unless the other table has it already.
-    async fn copy_row(&self, base: Side, view: &View, row: &RawRow, pace: &Pace) -> Result<(), Stopped> {
+    async fn copy_row(
+        &self,
+        client: &Client,
+        base: Side,
+        view: &View,
+        row: &RawRow,
+        pace: &Pace,
+    ) -> Result<(), Stopped> {
         let pair = self.rekeyed.pair();
         let front = base.other();
         if !TablePair::counts_in_base(front, row) {
@@ -520,7 +533,6 @@ where
         };
         let mut copied = Mutations::from(vec![Mark::Copied.set()]);
         copied.extend(&pair.copy(row).into());
-        let client = self.client().with(|settings| settings.check_and_mutate_row.max_attempts = 1);
         let (begun, mut pause) = (Instant::now(), PAUSES.0);
         loop {
             // A slow process does not copy what it read in another state.
@@ -557,14 +569,17 @@ where
     }
 
     /// Passes all rows of a table to `each`, in batches, some parts at a time.
-    async fn each_batch<B: PairKey>(
+    async fn each_batch<B: PairKey, F>(
         &self,
         side: Side,
         filter: Option<RowFilter>,
         skipped: Option<&Skipped>,
         meter: &Meter,
-        each: impl AsyncFn(Vec<RawRow>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        each: impl Fn(Vec<RawRow>) -> F,
+    ) -> Result<(), Error>
+    where
+        F: Future<Output = Result<(), Error>>,
+    {
         let windows = self.windows::<B>(side).await?;
         meter.parts.fetch_add(windows.len(), Ordering::Relaxed);
         let foreign = if skipped.is_some() { OnForeign::Skip } else { OnForeign::Fail };
@@ -606,7 +621,7 @@ where
     ) -> Result<(), Error> {
         let pair = self.rekeyed.pair();
         let front = base.other();
-        let each = async |rows: Vec<RawRow>| {
+        let each = |rows: Vec<RawRow>| async move {
             let rows: Vec<_> = rows.into_iter().filter(|row| TablePair::counts_in_base(front, row)).collect();
             let keys = rows.iter().map(|row| match base {
                 Side::Old => pair.keys().new_of(row.key(), row),
@@ -627,14 +642,15 @@ where
             }
             Ok(())
         };
-        self.each_batch::<B>(base, None, None, meter, each).await
+        self.each_batch::<B, _>(base, None, None, meter, each).await
     }
 
     /// Finds rows of the new table that are neither copies nor written by a program that knows of the re-keying.
     async fn find_unfounded(&self, meter: &Meter, found: &Mutex<Verification>) -> Result<(), Error> {
         let pair = self.rekeyed.pair();
-        let marks = pair.marks_and_existence();
-        let each = async |rows: Vec<RawRow>| {
+        let all_marks = pair.marks_and_existence();
+        let marks = &all_marks;
+        let each = |rows: Vec<RawRow>| async move {
             let keys: Vec<Bytes> =
                 rows.iter().map(|row| pair.keys().old_of(row.key())).collect::<Result<_, _>>()?;
             let olds = pair.rows_by_key(self.client(), Side::Old, keys, Some(marks.clone())).await?;
@@ -652,7 +668,7 @@ where
             }
             Ok(())
         };
-        self.each_batch::<New>(Side::New, Some(marks.clone()), None, meter, each).await
+        self.each_batch::<New, _>(Side::New, Some(marks.clone()), None, meter, each).await
     }
 }
 

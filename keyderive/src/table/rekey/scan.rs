@@ -5,6 +5,7 @@
 //! of the front table beside it; then the rows of the front table alone.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::fmt;
 use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
@@ -22,8 +23,8 @@ use super::control::{Reads, Side, View, Writes};
 use super::keys::{PairKey, decode};
 use super::pair::{Mark, TablePair, has_data};
 use crate::client::{Client, Error, RekeyingEnd};
-use crate::key::{Field, Schema};
-use crate::plan::{Plan, PlanError};
+use crate::key::{Field, Schema, ShownKey};
+use crate::plan::{KeyRange, Plan, PlanError};
 use crate::row::{Condition, RawRow, RowFilter};
 use crate::table::scan::ReadRow;
 use crate::table::{OnForeign, OnUnreadable, Rows, Scan, Skipped};
@@ -210,7 +211,8 @@ where
     R::Item: Send + 'static,
 {
     async fn run(self, rows: mpsc::Sender<Result<R::Item, Error>>) {
-        let mut delivery = Delivery { rows, left: self.limit.unwrap_or(u64::MAX), last: None };
+        let mut delivery =
+            Delivery { rows, left: self.limit.unwrap_or(u64::MAX), last: None, selected: Default::default() };
         if let Err(End::Failed(error)) = self.deliver(&mut delivery).await {
             // Nobody may be waiting any more.
             let _ = delivery.rows.send(Err(error)).await;
@@ -235,7 +237,8 @@ where
             .into());
         }
         let client = self.scan.client();
-        loop {
+        delivery.selected = [SelectedKeys::of(&old), SelectedKeys::of(&new)];
+        while delivery.left > 0 {
             let deadline = Instant::now() + self.patience(client);
             let deadline = client.deadline().map_or(deadline, |at| at.min(deadline));
             let view = pair.lease().acquire(deadline, self.unordered).await?;
@@ -258,6 +261,7 @@ where
                 ended => return ended,
             }
         }
+        Ok(())
     }
 
     /// How long to wait for a state to read by.
@@ -308,6 +312,7 @@ where
         delivery: &mut Delivery<R::Item>,
     ) -> Result<(), End> {
         let Some(row) = pair.logical(row, key)? else { return Ok(()) };
+        delivery.check(pair, key)?;
         let item = R::read(self.scan.table(), decode::<New>(self.scan.table().name(), key)?, &row);
         if !pair.lease().is_newest(view) {
             return Err(End::Changed);
@@ -534,7 +539,6 @@ fn changed(pair: &TablePair) -> Error {
 }
 
 fn out_of_order(pair: &TablePair, key: &[u8], last: &[u8]) -> Error {
-    use crate::key::ShownKey;
     Error::definition(
         pair.route(Side::Old),
         format!(
@@ -570,6 +574,56 @@ struct Delivery<T> {
     left: u64,
     /// The key in the new table of the last row, if rows come in order.
     last: Option<Bytes>,
+    /// What each plan selects.
+    selected: [SelectedKeys; 2],
+}
+
+impl<T> Delivery<T> {
+    /// Fails for a row that one plan selects and the other does not: in other states the scan would give other rows.
+    fn check(&self, pair: &TablePair, key: &[u8]) -> Result<(), Error> {
+        let [old, new] = &self.selected;
+        let old_key = pair.keys().old_of(key)?;
+        let (selects, leaves_out) = match (old.contains(&old_key), new.contains(key)) {
+            (true, true) => return Ok(()),
+            (is_old, _) if is_old => ("old", "new"),
+            _ => ("new", "old"),
+        };
+        Err(Error::definition(
+            pair.route(Side::New),
+            format!(
+                "both plans of a scan must select the same rows, and only the one of the {selects} keys selects the row {}; the \
+                 one of the {leaves_out} keys leaves it out",
+                ShownKey(key)
+            ),
+        ))
+    }
+}
+
+/// The keys that a plan selects.
+#[derive(Default)]
+struct SelectedKeys {
+    keys: HashSet<Vec<u8>>,
+    /// In their order, without overlaps.
+    ranges: Vec<KeyRange>,
+}
+
+impl SelectedKeys {
+    fn of<K>(plan: &Plan<K>) -> Self {
+        let mut selected = Self::default();
+        for request in plan.requests() {
+            let (keys, ranges) = request.into_rows();
+            selected.keys.extend(keys);
+            selected.ranges.extend(ranges);
+        }
+        selected.ranges.sort_unstable_by(|one, other| one.start().cmp(other.start()));
+        selected
+    }
+
+    fn contains(&self, key: &[u8]) -> bool {
+        let after = self.ranges.partition_point(|range| range.start() <= key);
+        let range = after.checked_sub(1).and_then(|last| self.ranges.get(last));
+        self.keys.contains(key) || range.is_some_and(|range| range.contains(key))
+    }
 }
 
 /// Why a part of a scan ends before its last row.

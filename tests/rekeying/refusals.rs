@@ -1,0 +1,408 @@
+//! What a re-keying refuses, and what becomes of programs that know nothing of it.
+
+use std::time::Duration;
+
+use keyderive::client::{Aggregate, Family, FamilyChange};
+use keyderive::rekey::{Difference, Rekeyed, State};
+use keyderive::{Client, GcRule, Row, RowKey};
+
+const LEASE: Duration = Duration::from_millis(200);
+
+#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Old {
+    order: u64,
+    shop: String,
+}
+
+/// With the fields in another order.
+#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[salt(range = 4, over = "shop")]
+struct New {
+    shop: String,
+    order: u64,
+}
+
+impl From<Old> for New {
+    fn from(Old { order, shop }: Old) -> Self {
+        Self { shop, order }
+    }
+}
+
+impl From<&New> for Old {
+    fn from(New { shop, order }: &New) -> Self {
+        Self { order: *order, shop: shop.clone() }
+    }
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct Order {
+    total: i64,
+    #[row(counter)]
+    views: i64,
+}
+
+type Orders = Rekeyed<Old, New, Order>;
+
+fn key(order: u64) -> New {
+    New { shop: format!("shop-{}", order % 7), order }
+}
+
+const ORDER: Order = Order { total: 1, views: 0 };
+
+async fn orders(client: &Client, rows: u64) -> Orders {
+    let old = client.table::<Old, Order>("orders");
+    old.create().without_row_key_schema().await.unwrap();
+    let rows: Vec<_> = (0..rows).map(|order| (Old::from(&key(order)), ORDER)).collect();
+    old.put_all(&rows).await.unwrap();
+    open(client).await
+}
+
+async fn open(client: &Client) -> Orders {
+    client.rekeyed("orders", "orders-by-shop").await.unwrap()
+}
+
+/// Runs a migration with a clock that jumps over its waits.
+macro_rules! paused {
+    ($($(#[$doc:meta])* async fn $name:ident() $body:block)*) => {
+        $($(#[$doc])* #[tokio::test(start_paused = true)] async fn $name() $body)*
+    };
+}
+
+paused! {
+
+async fn rows_are_found_in_no_order_where_the_fields_have_another_order() {
+    let client = Client::embedded();
+    let events = orders(&client, 600).await;
+    let error = events.scan(New::scan(), Old::scan()).collect().await.unwrap_err();
+    assert!(error.is_invalid_argument(), "{error}");
+    assert!(error.to_string().contains("the field `shop` is in the place of `order`"), "{error}");
+    let all = async || {
+        let mut keys = events.scan(New::scan(), Old::scan()).unordered().keys_only().collect().await.unwrap();
+        keys.sort_by_key(|key| key.order);
+        keys
+    };
+    let expected: Vec<_> = (0..600).map(key).collect();
+    assert_eq!(all().await, expected);
+    events.migration().run().await.unwrap();
+    assert_eq!(all().await, expected);
+    events.delete(&key(3)).await.unwrap();
+    events.put(&key(600), &ORDER).await.unwrap();
+    events.migration().back().await.unwrap();
+    let expected: Vec<_> = (0..=600).filter(|order| *order != 3).map(key).collect();
+    assert_eq!(all().await, expected);
+}
+
+/// A process that was stopped between two states.
+async fn a_scan_in_no_order_ends_when_the_state_changes() {
+    let client = Client::embedded();
+    let events = orders(&client, 2000).await;
+    let mut rows = events.scan(New::scan(), Old::scan()).unordered().stream();
+    assert!(rows.next().await.unwrap().is_ok());
+    events.migration().run().await.unwrap();
+    let mut ended = None;
+    while let Some(row) = rows.next().await {
+        ended = row.err().or(ended);
+    }
+    let error = ended.unwrap();
+    assert!(error.is_retryable() && !error.is_outcome_unknown(), "{error}");
+    assert!(error.to_string().contains("next state"), "{error}");
+}
+
+async fn both_plans_of_a_scan_select_the_same_rows() {
+    let client = Client::embedded();
+    let events = orders(&client, 20).await;
+    let one_shop = || New::scan().shop("shop-1");
+    let error = events.scan(one_shop(), Old::scan()).unordered().collect().await.unwrap_err();
+    assert!(error.to_string().contains("only the one of the old keys selects"), "{error}");
+    let error = events.scan(New::scan(), Old::scan().order(1)).unordered().collect().await.map(drop);
+    assert!(error.is_ok(), "the plan of the table that is not read may be wider: {error:?}");
+    events.migration().run().await.unwrap();
+    let error = events.scan(New::scan(), Old::scan().order(1)).unordered().collect().await.unwrap_err();
+    assert!(error.to_string().contains("only the one of the new keys selects"), "{error}");
+}
+
+async fn other_programs_are_rejected_while_a_table_is_re_keyed() {
+    let client = Client::embedded();
+    let events = orders(&client, 3).await;
+    events.migration().run().await.unwrap();
+    for error in [
+        client.table::<Old, Order>("orders").get(&Old::from(&key(1))).await.unwrap_err(),
+        client.table::<New, Order>("orders-by-shop").get(&key(1)).await.unwrap_err(),
+        client.table::<New, Order>("orders-by-shop").put(&key(1), &ORDER).await.unwrap_err(),
+    ] {
+        assert!(error.is_table_mismatch() && error.attempts() == 0, "{error}");
+    }
+    events.migration().finish().await.unwrap();
+    client.table::<New, Order>("orders-by-shop").put(&key(1), &ORDER).await.unwrap();
+    assert!(client.table::<Old, Order>("orders").verify().await.is_err());
+}
+
+/// A program that was not stopped, and does not check the table again.
+async fn what_a_forgotten_program_writes_is_found_before_the_table_counts_as_moved() {
+    let client = Client::embedded();
+    let events = orders(&client, 3).await;
+    let forgotten = client.table::<Old, Order>("orders").unchecked();
+    let migration = events.migration();
+    migration.run().await.unwrap();
+    forgotten.put(&Old::from(&key(77)), &ORDER).await.unwrap();
+    forgotten.put(&Old::from(&key(1)), &Order { total: 5, views: 0 }).await.unwrap();
+    client.table::<New, Order>("orders-by-shop").unchecked().put(&key(99), &ORDER).await.unwrap();
+    let found = migration.verify().await.unwrap();
+    assert_eq!(found.different, 3, "{found}");
+    let is = |wanted: fn(&Difference) -> bool| found.differences.iter().any(wanted);
+    assert!(is(|found| matches!(found, Difference::Missing { .. })), "{found}");
+    assert!(is(|found| matches!(found, Difference::Unequal { .. })), "{found}");
+    assert!(is(|found| matches!(found, Difference::Unmarked { .. })), "{found}");
+    assert!(found.to_string().contains("knows nothing of the re-keying"), "{found}");
+}
+
+async fn a_table_that_cannot_be_re_keyed_is_refused() {
+    let client = Client::embedded();
+    // Not created yet.
+    let error = client.rekeyed::<Old, New, Order>("orders", "orders-by-shop").await.unwrap_err();
+    assert!(error.is_not_found(), "{error}");
+    // With a row key schema.
+    let old = client.table::<Old, Order>("orders");
+    old.create().await.unwrap();
+    let events = open(&client).await;
+    for error in [events.migration().check().await.map(drop), events.migration().run().await] {
+        let error = error.unwrap_err();
+        assert!(error.is_table_mismatch() && error.to_string().contains("remove_row_key_schema"), "{error}");
+    }
+    assert_eq!(events.migration().state().await.unwrap(), State::Old);
+    // With aggregates.
+    let sums = Family::aggregate("sums", Aggregate::Sum, GcRule::never());
+    old.modify_families([FamilyChange::add(sums)]).await.unwrap();
+    let error = client.rekeyed::<Old, New, Order>("orders", "orders-by-shop").await.unwrap_err();
+    assert!(error.is_table_mismatch() && error.to_string().contains("copy_to"), "{error}");
+    // Of another key type.
+    client.table::<New, Order>("others").create().without_row_key_schema().await.unwrap();
+    let error = client.rekeyed::<Old, New, Order>("others", "orders-by-shop").await.unwrap_err();
+    assert!(error.is_table_mismatch(), "{error}");
+    // To itself.
+    let error = client.rekeyed::<Old, New, Order>("orders", "orders").await.unwrap_err();
+    assert!(error.is_invalid_argument() && error.to_string().contains("tags"), "{error}");
+}
+
+async fn a_table_that_somebody_else_made_is_not_taken() {
+    let client = Client::embedded();
+    let events = orders(&client, 3).await;
+    client.table::<New, Order>("orders-by-shop").create_if_absent().await.unwrap();
+    let error = events.migration().run().await.unwrap_err();
+    assert!(error.is_table_mismatch(), "{error}");
+    assert_eq!(events.migration().state().await.unwrap(), State::Old);
+    assert!(events.get(&key(1)).await.unwrap().is_some());
+}
+
+async fn two_handles_to_different_tables_do_not_share_a_re_keying() {
+    let client = Client::embedded();
+    let events = orders(&client, 3).await;
+    let other = client.rekeyed::<Old, New, Order>("orders", "elsewhere").await.unwrap();
+    events.migration().run().await.unwrap();
+    let error = other.get(&key(1)).await.unwrap_err();
+    assert!(error.is_table_mismatch() && error.to_string().contains("re-keyed in another way"), "{error}");
+    assert!(client.rekeyed::<Old, New, Order>("orders", "elsewhere").await.is_err());
+}
+
+async fn foreign_rows_and_rows_without_a_new_key_are_found_first() {
+    let client = Client::embedded();
+    let events = orders(&client, 5).await;
+    let raw = client.raw_table("orders");
+    let set = [keyderive::row::Mutation::set("cf", "total", 0, vec![0; 8])];
+    raw.mutate_row("no key", set).await.unwrap();
+    // The new key is longer than a row key can be.
+    let long = Old { order: 1, shop: "x".repeat(4096 - 21) };
+    client.table::<Old, Order>("orders").put(&long, &ORDER).await.unwrap();
+    let found = events.migration().check().await.unwrap();
+    assert!(!found.is_ok() && found.faulty == 2 && found.rows == 7, "{found}");
+    assert!(found.to_string().contains("no key"), "{found}");
+    assert!(events.migration().run().await.is_err());
+}
+
+/// Both drivers do all of it; neither harms the other.
+async fn two_drivers_come_to_one_end() {
+    let client = Client::embedded();
+    let events = orders(&client, 3000).await;
+    let other = open(&client).await;
+    let (one, two) = (events.migration(), other.migration());
+    let (first, second) = tokio::join!(one.run(), two.run());
+    first.unwrap();
+    second.unwrap();
+    let (first, second) = tokio::join!(one.finish(), two.finish());
+    first.unwrap();
+    second.unwrap();
+    let plain = client.table::<New, Order>("orders-by-shop");
+    assert_eq!(plain.count(New::scan()).await.unwrap(), 3000);
+}
+
+async fn finish_and_back_say_when_they_cannot() {
+    let client = Client::embedded();
+    let events = orders(&client, 3).await;
+    let migration = events.migration();
+    assert!(migration.finish().await.unwrap_err().to_string().contains("run()"));
+    migration.back().await.unwrap();
+    assert!(migration.verify().await.unwrap_err().is_invalid_argument());
+    migration.run().await.unwrap();
+    migration.finish().await.unwrap();
+    assert!(migration.back().await.unwrap_err().to_string().contains("no way back"));
+    migration.run().await.unwrap();
+    migration.finish().await.unwrap();
+}
+
+async fn a_key_without_a_place_in_the_old_table_is_an_error_from_the_first_call_on() {
+    #[derive(RowKey, Clone)]
+    struct Lossy {
+        order: u64,
+    }
+    impl From<Lossy> for New {
+        fn from(Lossy { order }: Lossy) -> Self {
+            Self { shop: "any".into(), order }
+        }
+    }
+    impl From<&New> for Lossy {
+        fn from(key: &New) -> Self {
+            Self { order: key.order }
+        }
+    }
+    let client = Client::embedded();
+    client.table::<Lossy, Order>("lossy").create().without_row_key_schema().await.unwrap();
+    let events = client.rekeyed::<Lossy, New, Order>("lossy", "by-shop").await.unwrap();
+    events.put(&New { shop: "any".into(), order: 1 }, &ORDER).await.unwrap();
+    for error in [
+        events.put(&New { shop: "other".into(), order: 1 }, &ORDER).await.map(drop),
+        events.get(&New { shop: "other".into(), order: 1 }).await.map(drop),
+        events.delete(&New { shop: "other".into(), order: 1 }).await.map(drop),
+    ] {
+        let error = error.unwrap_err();
+        assert!(error.is_invalid_argument() && error.attempts() == 0, "{error}");
+    }
+    assert!(events.get(&New { shop: "any".into(), order: 1 }).await.unwrap().is_some());
+}
+
+}
+
+mod of_rows {
+    //! New keys that are made of a row's fields.
+
+    use super::*;
+
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    struct Number {
+        order: u64,
+    }
+
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    struct OfShop {
+        shop: String,
+        order: u64,
+    }
+
+    impl From<&OfShop> for Number {
+        fn from(key: &OfShop) -> Self {
+            Self { order: key.order }
+        }
+    }
+
+    #[derive(Row, Clone, Debug, PartialEq)]
+    struct Sale {
+        shop: String,
+        total: i64,
+    }
+
+    fn sale(order: u64) -> (OfShop, Sale) {
+        let shop = format!("shop-{}", order % 3);
+        (OfShop { shop: shop.clone(), order }, Sale { shop, total: 1 })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_field_of_the_row_becomes_one_of_the_key() {
+        let client = Client::embedded();
+        let old = client.table::<Number, Sale>("sales");
+        old.create().without_row_key_schema().await.unwrap();
+        for order in 0..20 {
+            old.put(&Number { order }, &sale(order).1).await.unwrap();
+        }
+        let key_of = |old: &Number, sale: &Sale| OfShop { shop: sale.shop.clone(), order: old.order };
+        let sales = client.rekeyed_by_row::<Number, OfShop, Sale>("sales", "by-shop", key_of).await.unwrap();
+        assert!(sales.migration().check().await.unwrap().is_ok());
+        let check = async |rows: u64| {
+            for order in 0..rows {
+                let (key, row) = sale(order);
+                assert_eq!(sales.get(&key).await.unwrap(), Some(row), "{order}");
+                let other = OfShop { shop: "shop-x".into(), order };
+                assert_eq!(sales.get(&other).await.unwrap(), None, "{order}");
+                assert!(!sales.exists(&other).await.unwrap());
+            }
+            let all = sales.scan(OfShop::scan(), Number::scan()).unordered().collect().await.unwrap();
+            assert_eq!(all.len() as u64, rows);
+            assert!(all.iter().all(|(key, row)| key.shop == row.shop));
+        };
+        check(20).await;
+        sales.migration().run().await.unwrap();
+        let (key, row) = sale(20);
+        sales.put(&key, &row).await.unwrap();
+        check(21).await;
+        let error = sales.migration().back().await.unwrap_err();
+        assert!(error.to_string().contains("no way back"), "{error}");
+        sales.migration().finish().await.unwrap();
+        check(21).await;
+    }
+}
+
+mod of_one_table {
+    //! Two key types that share a table.
+
+    use super::*;
+
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    #[row_key(tag = "order")]
+    struct Tagged {
+        order: u64,
+    }
+
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    #[row_key(tag = "salted")]
+    #[salt(range = 4, over = "order")]
+    struct Salted {
+        order: u64,
+    }
+
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    #[row_key(tag = "user")]
+    struct Neighbour {
+        id: u64,
+    }
+
+    impl From<Tagged> for Salted {
+        fn from(key: Tagged) -> Self {
+            Self { order: key.order }
+        }
+    }
+
+    impl From<&Salted> for Tagged {
+        fn from(key: &Salted) -> Self {
+            Self { order: key.order }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_table_has_both_and_its_other_rows_stay() {
+        let client = Client::embedded();
+        let (old, neighbours) = (client.table::<Tagged, Order>("t"), client.table::<Neighbour, Order>("t"));
+        old.create().without_row_key_schema().await.unwrap();
+        neighbours.create_if_absent().await.unwrap();
+        neighbours.put(&Neighbour { id: 7 }, &ORDER).await.unwrap();
+        for order in 0..50 {
+            old.put(&Tagged { order }, &ORDER).await.unwrap();
+        }
+        let orders = client.rekeyed::<Tagged, Salted, Order>("t", "t").await.unwrap();
+        orders.migration().lease(LEASE).run().await.unwrap();
+        orders.put(&Salted { order: 50 }, &ORDER).await.unwrap();
+        assert_eq!(orders.scan(Salted::scan(), Tagged::scan()).count().await.unwrap(), 51);
+        neighbours.put(&Neighbour { id: 8 }, &ORDER).await.unwrap();
+        orders.migration().finish().await.unwrap();
+        assert_eq!(client.table::<Salted, Order>("t").count(Salted::scan()).await.unwrap(), 51);
+        assert_eq!(neighbours.count(Neighbour::scan()).await.unwrap(), 2);
+        assert!(client.table::<Tagged, Order>("t").count(Tagged::scan()).await.is_err());
+    }
+}
