@@ -93,8 +93,9 @@ pub struct Settings {
     /// little to the load of servers that are already overloaded.
     ///
     /// The client has 100 tokens, all of them at first. A transient failure of such a call takes one, and a success gives a
-    /// tenth of one back. An attempt that ends with the call's own timeout or deadline takes none. While 50 tokens or fewer are left, the call returns its failure without a retry. So if more than about one attempt in
-    /// eleven keeps failing, callers see the further failures. From no tokens, 500 successes allow retries again.
+    /// tenth of one back. An attempt that ends with the call's own timeout or deadline takes none. While 50 tokens or fewer are
+    /// left, the call returns its failure without a retry. So if more than about one attempt in eleven keeps failing, callers see
+    /// the further failures. From no tokens, about 500 successes allow retries again.
     ///
     /// Scans, [`get_many`](crate::Table::get_many), queries, writers and loads take no tokens: each is retried within its own
     /// `total_timeout` and [`max_attempts`](CallSettings::max_attempts).
@@ -141,8 +142,8 @@ pub struct CallSettings {
     /// How long a stream may be silent. Only time spent waiting for the server counts. Applies to streaming operations.
     pub idle_timeout: Duration,
     /// An operation gives up after this many failures in a row; 1 means that it is not retried. `u32::MAX`, the default of all
-    /// operations but `read_rows` and `ping_and_warm`, is no limit. A row that a stream delivers, or progress that the server reports, resets the
-    /// count.
+    /// operations but `read_rows` and `ping_and_warm`, is no limit. A row that a stream delivers, or progress that the server
+    /// reports, resets the count.
     pub max_attempts: u32,
     /// The backoff between attempts, unless the server asks for a delay.
     pub backoff: Backoff,

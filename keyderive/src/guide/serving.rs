@@ -81,11 +81,12 @@
 //!
 //! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the
 //! whole client, that of gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget), of which a transient
-//! failure takes one and a success gives a tenth back. An attempt that the call's own timeout or deadline ends takes none. While 50 tokens or fewer are left, a call returns its failure without a retry, and the text
-//! of the error names `retry_budget`. A cluster whose requests fail sees at most about a tenth more load. Scans, queries,
-//! writers and loads, whose programs can wait, take no tokens: each is retried within its own `total_timeout` and
-//! [`max_attempts`](crate::client::CallSettings::max_attempts), which for a scan is 10 failures in a row by default. [`batch`](crate::client::Settings::batch) turns the budget
-//! off.
+//! failure takes one and a success gives a tenth back. An attempt that the call's own timeout or deadline ends takes none. While
+//! 50 tokens or fewer are left, a call returns its failure without a retry, and the text of the error names `retry_budget`. A
+//! cluster whose requests fail sees at most about a tenth more load. Scans, queries, writers and loads, whose programs can wait,
+//! take no tokens: each is retried within its own `total_timeout` and
+//! [`max_attempts`](crate::client::CallSettings::max_attempts), which for a scan is 10 failures in a row by default.
+//! [`batch`](crate::client::Settings::batch) turns the budget off.
 //!
 //! The price: retries hide failures while fewer than about one attempt in eleven fails. If 30 % keep failing, callers see
 //! about 30 % errors, and in an outage of a few seconds most calls fail after one attempt. If your callers would rather wait,

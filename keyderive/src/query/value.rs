@@ -53,9 +53,9 @@ pub enum SqlValue {
 
 /// A point in time: the time since 1970, in seconds and nanoseconds.
 ///
-/// As a parameter it is sent with its nanoseconds. Bigtable's SQL computes in microseconds, and ignores the rest. A time before the year 1 or after 9999, or with more
-/// nanoseconds than a second has, fails the query before anything is sent, with
-/// [`is_invalid_argument`](crate::Error::is_invalid_argument). So does a `SystemTime` beyond these years.
+/// A parameter is sent with its nanoseconds; by the documentation of Google's Python client, Bigtable's SQL ignores what is below a
+/// microsecond. A time before the year 1 or after 9999, also one of another type such as `SystemTime`, or with more nanoseconds
+/// than a second has, fails the query before anything is sent, with [`is_invalid_argument`](crate::Error::is_invalid_argument).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SqlTimestamp {
     /// Seconds since 1970, rounded down.
