@@ -124,8 +124,8 @@ impl Error {
             Repr::Protocol(_) => ErrorKind::ProtocolViolation,
             _ if self.is_overloaded() => ErrorKind::Overloaded,
             _ if self.is_missing_credentials() => ErrorKind::MissingCredentials,
-            Repr::NotPrefixes { .. } => ErrorKind::InvalidArgument,
             Repr::Rekeying { cause: Some(error), .. } => error.kind(),
+            Repr::NotPrefixes { .. } | Repr::Parameter { .. } => ErrorKind::InvalidArgument,
             _ => self.code().map_or(ErrorKind::Server, kind_of_code),
         }
     }
@@ -363,12 +363,13 @@ impl Error {
     /// The client has already retried within the limits of its settings, where that was safe. False for writes that are not
     /// idempotent, such as conditional writes, increments and appends, when
     /// [the outcome is unknown](Self::is_outcome_unknown). A `put` or a `delete` whose outcome is unknown is applied for sure
-    /// once the same call succeeds.
+    /// once the same call succeeds. A scan or a query that is made again begins again: discard the rows of the first.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
             Repr::Rpc(Rpc { failure, tries, .. }) => {
-                failure.transient && tries.unknown_outcome <= Some(Idempotency::Idempotent)
+                let again = failure.transient || failure.is_plan_expired;
+                again && tries.unknown_outcome <= Some(Idempotency::Idempotent)
             }
             Repr::RuntimeEnded { idempotency, .. } => *idempotency == Idempotency::Idempotent,
             Repr::Credentials { error } => error.is_transient(),
@@ -414,9 +415,11 @@ impl Error {
             Repr::Rekeying { end: RekeyingEnd::Waited, .. } => Some(Code::DeadlineExceeded),
             Repr::Rekeying { end: RekeyingEnd::Changed, .. } => Some(Code::Aborted),
             Repr::Unreachable { .. } => Some(Code::Unavailable),
-            Repr::Filter { .. } | Repr::Limit { .. } | Repr::Definition { .. } | Repr::NotPrefixes { .. } => {
-                Some(Code::InvalidArgument)
-            }
+            Repr::Filter { .. }
+            | Repr::Limit { .. }
+            | Repr::Definition { .. }
+            | Repr::NotPrefixes { .. }
+            | Repr::Parameter { .. } => Some(Code::InvalidArgument),
             Repr::Credentials { .. } => Some(Code::Unauthenticated),
             _ => None,
         }
@@ -484,6 +487,8 @@ pub(crate) enum Repr {
     Query { text: Arc<str>, error: Error },
     /// A column of a query's result is not what the program expects.
     Column { error: ColumnError },
+    /// A parameter of a query is a date or a time that SQL does not have.
+    Parameter { name: String, value: String, rule: &'static str },
     /// The declaration of a table is invalid.
     Definition { table: String, message: String },
     /// An existing table differs from its declaration.
@@ -614,6 +619,11 @@ impl Error {
             Repr::Column { .. } => self,
             _ => Self::new(Repr::Query { text: Arc::clone(text), error: self }),
         }
+    }
+
+    /// A parameter is a date or a time that SQL does not have.
+    pub(crate) fn parameter(name: &str, value: String, rule: &'static str) -> Self {
+        Self::new(Repr::Parameter { name: name.to_owned(), value, rule })
     }
 
     pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {

@@ -190,10 +190,15 @@ impl RawTable {
     /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
     /// use keyderive::row::Mutation;
     ///
-    /// sites.mutate_row("n#7", [Mutation::set_now("cf", "name", "north")]).await?;
+    /// let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as i64 * 1000; // in whole milliseconds
+    /// sites.mutate_row("n#7", [Mutation::set("cf", "name", now, "north")]).await?;
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// Transient failures are retried. A write with [`Mutation::set_now`], or with an addition where the server ignores
+    /// [tokens](Settings::idempotency_tokens), is retried only if it was not sent, or the server rejected it: after an error with
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
     ///
     /// # Errors
     /// When the write is above a limit of Bigtable, before sending; when it fails.
@@ -210,18 +215,21 @@ impl RawTable {
     }
 
     /// Changes many rows, each atomically and independently of the others, in as few requests as Bigtable's limits allow.
-    /// The outcomes are in the order of `entries`.
+    /// The outcomes are in the order of `entries`. Entries with the same key are applied in no order.
     ///
     /// ```
     /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
     /// use keyderive::row::Mutation;
     ///
-    /// let rename = |name: &str| vec![Mutation::set_now("cf", "name", name.to_owned())];
+    /// let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as i64 * 1000; // in whole milliseconds
+    /// let rename = |name: &str| vec![Mutation::set("cf", "name", now, name.to_owned())];
     /// let entries = vec![("n#7".into(), rename("north")), ("s#8".into(), rename("south"))];
     /// sites.mutate_rows(entries).await.all_written()?; // the first failure, if a row was not written
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// Rows that failed are retried, each as in [`mutate_row`](Self::mutate_row).
     ///
     /// # Errors
     /// Each outcome is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
@@ -339,8 +347,9 @@ impl fmt::Debug for RawTable {
 /// # }
 /// ```
 ///
-/// A row with an error may have been written all the same, if its error is [`is_outcome_unknown`](Error::is_outcome_unknown). What
-/// holds beside other writers stands in [the guide](crate::guide::promises).
+/// A row with an error may have been written all the same, if its error is [`is_outcome_unknown`](Error::is_outcome_unknown):
+/// [errors](crate::guide::errors#unknown-outcomes) says what to do. [Guarantees](crate::guide::promises#without-a-key-type) says what
+/// holds beside other writers.
 #[derive(Clone, Debug)]
 #[must_use = "some of the rows may not have been written"]
 pub struct RowOutcomes(Vec<Result<(), Error>>);
