@@ -637,6 +637,7 @@ pub(super) async fn replace_voucher(
     old: &Family,
     new: &Family,
 ) -> Result<(), Error> {
+    let mut tries = 0;
     loop {
         let info = client.table_info(table).await?;
         let mut changes = Vec::new();
@@ -651,7 +652,7 @@ pub(super) async fn replace_voucher(
         }
         match client.modify_families(table, changes).await {
             // Another program has made one of the changes.
-            Err(error) if error.is_already_exists() || error.is_not_found() => {}
+            Err(error) if tries < 3 && (error.is_already_exists() || error.is_not_found()) => tries += 1,
             changed => return changed.map(drop),
         }
     }

@@ -264,6 +264,7 @@ impl TablePair {
         let client = client.with_deadline(deadline.into_std());
         loop {
             let view = self.lease.acquire(deadline, !matches!(call, Call::Read)).await?;
+            let client = view.bound_attempts(&client);
             let answer = select! {
                 biased;
                 () = self.lease.ended(&view) => Err(Stop::Lost),
