@@ -10,6 +10,7 @@
 )]
 
 mod calls;
+mod drivers;
 mod leases;
 mod refusals;
 #[path = "../tables/servers.rs"]
