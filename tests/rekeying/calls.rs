@@ -49,6 +49,9 @@ struct Event {
     daily: BTreeMap<String, i64>,
     #[row(family = "h")]
     state: Versions<String>,
+    /// The first family by name and the last by declaration: each table has an order of families of its own.
+    #[row(family = "a")]
+    rank: Option<i64>,
 }
 
 type Events = Rekeyed<Old, New, Event>;
@@ -58,7 +61,12 @@ fn key(at: u64) -> New {
 }
 
 fn event(kind: &str, day: i64) -> Event {
-    Event { kind: Some(kind.into()), daily: BTreeMap::from([("d".into(), day)]), ..Event::default() }
+    Event {
+        kind: Some(kind.into()),
+        daily: BTreeMap::from([("d".into(), day)]),
+        rank: Some(day),
+        ..Event::default()
+    }
 }
 
 /// A table of keys `Old` with these rows.

@@ -96,6 +96,26 @@ async fn a_late_answer_to_an_increment_has_an_unknown_outcome() {
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_write_that_was_sent_and_cannot_go_again_has_an_unknown_outcome() {
+    let faults = silent_from(2).delay_nth(Method::MutateRow, 1, LATE).delay_nth(Method::MutateRows, 1, LATE);
+    let bigtable = created().await.with_faults(faults);
+    let pages = open(&bigtable.client()).await.with(|settings| {
+        settings.mutate_row.total_timeout = Duration::from_secs(10);
+    });
+    // Both are sent while the lease lasts, and what they wait for afterwards does not come.
+    let rows = [(New { id: 8 }, page("sent")), (New { id: 9 }, page("sent"))];
+    let (row, page_of_row) = (KEY, page("sent"));
+    let (one, many) = tokio::join!(pages.put(&row, &page_of_row), pages.put_all(&rows));
+    for error in [one.unwrap_err(), many.unwrap_err()] {
+        assert!(error.is_outcome_unknown() && error.is_retryable(), "{error}");
+        assert!(error.to_string().contains("may have been applied"), "{error}");
+    }
+    let error = pages.delete(&KEY).await.unwrap_err();
+    assert!(!error.is_outcome_unknown() && error.is_retryable(), "{error}");
+    assert_eq!((bigtable.calls(Method::MutateRow), bigtable.calls(Method::MutateRows)), (1, 1));
+}
+
 /// The server is told to give a request up before the state can have changed twice.
 #[tokio::test(start_paused = true)]
 async fn no_request_outlives_a_lease() {

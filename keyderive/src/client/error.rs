@@ -272,7 +272,8 @@ impl Error {
         match self.cause() {
             Repr::Rpc(Rpc { tries, .. }) => tries.unknown_outcome.is_some(),
             Repr::Protocol(Protocol { is_write, .. }) => *is_write,
-            Repr::RuntimeEnded { .. } | Repr::Rekeying { end: RekeyingEnd::Late, .. } => true,
+            Repr::RuntimeEnded { .. }
+            | Repr::Rekeying { end: RekeyingEnd::Late | RekeyingEnd::Unanswered, .. } => true,
             _ => false,
         }
     }
@@ -412,7 +413,9 @@ impl Error {
             Repr::Damaged { .. } => Some(Code::DataLoss),
             Repr::Rekeying { cause: Some(error), .. } => error.code(),
             Repr::Rekeying { end: RekeyingEnd::NoLease | RekeyingEnd::Late, .. } => Some(Code::Unavailable),
-            Repr::Rekeying { end: RekeyingEnd::Waited, .. } => Some(Code::DeadlineExceeded),
+            Repr::Rekeying { end: RekeyingEnd::Waited | RekeyingEnd::Unanswered, .. } => {
+                Some(Code::DeadlineExceeded)
+            }
             Repr::Rekeying { end: RekeyingEnd::Changed, .. } => Some(Code::Aborted),
             Repr::Unreachable { .. } => Some(Code::Unavailable),
             Repr::Filter { .. }
@@ -506,6 +509,8 @@ pub(crate) enum RekeyingEnd {
     Waited,
     /// The lease ended before the answer arrived, so that the write may have been applied.
     Late,
+    /// The same of a write that can be repeated, and the call ended before it was.
+    Unanswered,
     /// The state changed under a scan that cannot continue in another state.
     Changed,
 }

@@ -175,12 +175,16 @@ fn rekeying_end(end: RekeyingEnd) -> &'static str {
             "the state of the re-keying could not be read, and nothing is read or written without it; call again"
         }
         RekeyingEnd::Waited => {
-            "the re-keying is at a state in which writes wait, for some seconds, and the call ran out of time; nothing was \
-             written: call again, or give calls more time while a table is re-keyed"
+            "the re-keying is at a state in which writes wait, for some seconds, and the call ran out of time; call again, or \
+             give calls more time while a table is re-keyed"
         }
         RekeyingEnd::Late => {
             "the lease on the state of the re-keying ended before the answer, so the write may have been applied; read the row to \
              know"
+        }
+        RekeyingEnd::Unanswered => {
+            "the state of the re-keying, or the lease on it, ended before the answer, so the write may have been applied; the call \
+             failed before it could repeat it: call again"
         }
         RekeyingEnd::Changed => {
             "the re-keying reached its next state during a scan in no order, which cannot continue in it; run the scan again"

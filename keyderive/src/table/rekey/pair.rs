@@ -116,12 +116,39 @@ impl From<Error> for Stop {
 enum Call<'a> {
     Read,
     /// A write that may be repeated.
-    Repeatable,
-    /// A write that may not, once its own request was sent.
+    Repeatable {
+        sent: &'a Sent,
+    },
+    /// A write that may not, once its own request may have been applied.
     Once {
-        sent: &'a AtomicBool,
+        sent: &'a Sent,
         timeout: fn(&Client) -> Duration,
     },
+}
+
+/// Whether the request of a write may have been applied, and nobody was told so.
+#[derive(Default)]
+struct Sent(AtomicBool);
+
+impl Sent {
+    /// Sends the request of a write. One that was dropped, or whose outcome is not known, may have been applied.
+    async fn send<T>(&self, request: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let before = self.0.swap(true, Ordering::Relaxed);
+        let answer = request.await;
+        if answer.as_ref().is_err_and(|error| !error.is_outcome_unknown()) {
+            self.0.store(before, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// Counts requests of many rows as sent.
+    fn open(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_open(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A table that is re-keyed, and the one that it becomes.
@@ -256,14 +283,15 @@ impl TablePair {
         let settings = client.settings();
         let limit = match call {
             Call::Read => settings.read_row.total_timeout,
-            Call::Repeatable => settings.mutate_row.total_timeout,
+            Call::Repeatable { .. } => settings.mutate_row.total_timeout,
             Call::Once { timeout, .. } => timeout(client),
         };
         let limit = Instant::now() + limit;
         let deadline = client.deadline().map_or(limit, |deadline| deadline.min(limit));
         let client = client.with_deadline(deadline.into_std());
         loop {
-            let view = self.lease.acquire(deadline, !matches!(call, Call::Read)).await?;
+            let view = self.lease.acquire(deadline, !matches!(call, Call::Read)).await;
+            let view = view.map_err(|error| self.told(key, call, error))?;
             let client = view.bound_attempts(&client);
             let answer = select! {
                 biased;
@@ -274,17 +302,31 @@ impl TablePair {
                 Ok(answer) if self.lease.holds(&view) => return Ok(answer),
                 // Nothing was sent, or it was rejected: that needs no lease.
                 Err(Stop::Failed(error)) if self.lease.holds(&view) || !error.is_retryable() => {
-                    return Err(error);
+                    return Err(self.told(key, call, error));
                 }
                 Ok(_) | Err(Stop::Lost) => None,
                 Err(Stop::Failed(error)) => Some(error),
             };
             if let Call::Once { sent, .. } = call
-                && sent.load(Ordering::Relaxed)
+                && sent.is_open()
             {
-                return Err(failed.unwrap_or_else(|| self.lease.error(key, RekeyingEnd::Late)));
+                let unknown = failed.filter(Error::is_outcome_unknown);
+                return Err(unknown.unwrap_or_else(|| self.lease.error(key, RekeyingEnd::Late)));
             }
         }
+    }
+
+    /// The error of a call, of which an earlier request may have been applied.
+    fn told(&self, key: Option<&Bytes>, call: Call<'_>, error: Error) -> Error {
+        let end = match call {
+            Call::Repeatable { sent } if sent.is_open() => RekeyingEnd::Unanswered,
+            Call::Once { sent, .. } if sent.is_open() => RekeyingEnd::Late,
+            _ => return error,
+        };
+        if error.is_outcome_unknown() {
+            return error;
+        }
+        Error::rekeying(self.route(Side::Old).table(), key, end, Some(error))
     }
 
     /// Fails if the lease on a state has ended, before the next request by it.
@@ -462,27 +504,24 @@ impl TablePair {
         change: &Change<'_>,
         idempotency: Idempotency,
     ) -> Result<(), Error> {
-        let sent = AtomicBool::new(false);
-        let sent = &sent;
+        let sent = &Sent::default();
         let call = match is_idempotent(idempotency) {
-            true => Call::Repeatable,
+            true => Call::Repeatable { sent },
             false => Call::Once { sent, timeout: |client| client.settings().mutate_row.total_timeout },
         };
         self.run(client, Some(&keys.new), call, |view, client| async move {
             match view.state.writes() {
                 Writes::Wait => Err(Stop::Lost),
                 Writes::Plain(side) => {
-                    sent.store(true, Ordering::Relaxed);
-                    Ok(client
-                        .mutate_row(self.route(side), keys.of(side).clone(), self.changed(change))
-                        .await?)
+                    let write =
+                        client.mutate_row(self.route(side), keys.of(side).clone(), self.changed(change));
+                    Ok(sent.send(write).await?)
                 }
                 Writes::Marked(side) => {
-                    sent.store(true, Ordering::Relaxed);
-                    self.write_marked(&client, &view, side, keys, self.changed(change)).await
+                    self.write_marked(&client, &view, side, keys, self.changed(change), sent).await
                 }
                 Writes::Over { front } => {
-                    self.write_over(&client, &view, front, keys, change, idempotency, Some(sent)).await
+                    self.write_over(&client, &view, front, keys, change, idempotency, sent).await
                 }
             }
         })
@@ -505,18 +544,19 @@ impl TablePair {
         side: Side,
         keys: &RowKeys,
         changes: Mutations,
+        sent: &Sent,
     ) -> Result<(), Stop> {
         let (table, key) = (self.route(side), keys.of(side));
         let plain = async |changes: Mutations| match changes.is_empty() {
             true => Ok(()),
-            false => client.mutate_row(table, key.clone(), changes).await,
+            false => sent.send(client.mutate_row(table, key.clone(), changes)).await,
         };
         if self.is_known_markless(view) {
             return Ok(plain(changes).await?);
         }
         let mut marked = Mutations::from(vec![Mark::Written.set()]);
         marked.extend(&changes);
-        match client.mutate_row(table, key.clone(), marked).await {
+        match sent.send(client.mutate_row(table, key.clone(), marked)).await {
             Ok(()) => Ok(()),
             Err(error) if self.is_markless(client, view, side, &error).await? => {
                 self.ensure(view)?;
@@ -560,7 +600,7 @@ impl TablePair {
         keys: &RowKeys,
         change: &Change<'_>,
         idempotency: Idempotency,
-        sent: Option<&AtomicBool>,
+        sent: &Sent,
     ) -> Result<(), Stop> {
         let base = match change {
             Change::Delete => None,
@@ -572,21 +612,17 @@ impl TablePair {
         };
         let (table, key) = (self.route(front), keys.of(front).clone());
         let mut marked = Mutations::from(vec![Mark::Written.set()]);
-        if let Some(sent) = sent {
-            sent.store(true, Ordering::Relaxed);
-        }
         let Some(base) = base else {
             marked.extend(&self.changed(change));
-            return Ok(client.mutate_row(table, key, marked).await?);
+            return Ok(sent.send(client.mutate_row(table, key, marked)).await?);
         };
         let mut copied = marked.clone();
         copied.extend(&self.copy(&base).into());
         let change = self.changed(change);
         marked.extend(&change);
         copied.extend(&change);
-        client
-            .check_and_mutate(table, key, Some(RowFilter::family(MARKS)), marked, copied, idempotency)
-            .await?;
+        let marks = Some(RowFilter::family(MARKS));
+        sent.send(client.check_and_mutate(table, key, marks, marked, copied, idempotency)).await?;
         Ok(())
     }
 
@@ -602,18 +638,19 @@ impl TablePair {
     /// Before a request whose effect the server decides: marks the row in the table that is written, with a copy if needed;
     /// returns that table.
     async fn prepare(&self, client: &Client, view: &View, keys: &RowKeys) -> Result<Side, Stop> {
-        let nothing = Mutations::default();
+        // Whether the mark was set shows in no answer.
+        let (nothing, sent) = (Mutations::default(), &Sent::default());
         match view.state.writes() {
             Writes::Wait => Err(Stop::Lost),
             Writes::Plain(side) => Ok(side),
             Writes::Marked(side) => {
-                self.write_marked(client, view, side, keys, nothing).await?;
+                self.write_marked(client, view, side, keys, nothing, sent).await?;
                 self.ensure(view)?;
                 Ok(side)
             }
             Writes::Over { front } => {
                 let nothing = Change::Mutations(&nothing);
-                self.write_over(client, view, front, keys, &nothing, Idempotency::Idempotent, None).await?;
+                self.write_over(client, view, front, keys, &nothing, Idempotency::Idempotent, sent).await?;
                 self.ensure(view)?;
                 Ok(front)
             }
@@ -633,14 +670,14 @@ impl TablePair {
             let keys = &self.keys_of(key)?;
             let condition = self.without_marks(condition);
             let (condition, then, otherwise) = (&condition, &then, &otherwise);
-            let sent = &AtomicBool::new(false);
+            let sent = &Sent::default();
             let timeout = |client: &Client| client.settings().check_and_mutate_row.total_timeout;
             self.run(client, Some(&keys.new), Call::Once { sent, timeout }, |view, client| async move {
                 let side = self.prepare(&client, &view, keys).await?;
-                sent.store(true, Ordering::Relaxed);
                 let (table, key) = (self.route(side), keys.of(side).clone());
                 let (then, otherwise) = (then.clone(), otherwise.clone());
-                Ok(client.check_and_mutate_row(table, key, Some(condition.clone()), then, otherwise).await?)
+                let condition = Some(condition.clone());
+                Ok(sent.send(client.check_and_mutate_row(table, key, condition, then, otherwise)).await?)
             })
             .await
         })
@@ -655,14 +692,12 @@ impl TablePair {
     ) -> PairFuture<'a, RawRow> {
         Box::pin(async move {
             let keys = &self.keys_of(key)?;
-            let (rules, sent) = (&rules, &AtomicBool::new(false));
+            let (rules, sent) = (&rules, &Sent::default());
             let timeout = |client: &Client| client.settings().read_modify_write_row.total_timeout;
             self.run(client, Some(&keys.new), Call::Once { sent, timeout }, |view, client| async move {
                 let side = self.prepare(&client, &view, keys).await?;
-                sent.store(true, Ordering::Relaxed);
-                Ok(client
-                    .read_modify_write_row(self.route(side), keys.of(side).clone(), rules.clone())
-                    .await?)
+                let key = keys.of(side).clone();
+                Ok(sent.send(client.read_modify_write_row(self.route(side), key, rules.clone())).await?)
             })
             .await
         })
@@ -699,17 +734,21 @@ impl TablePair {
     ) -> Result<Vec<Result<(), Error>>, Error> {
         let all = 0..keys.len();
         let mark = || Mutations::from(vec![Mark::Written.set()]);
-        let all = &all;
-        self.run(client, None, Call::Repeatable, |view, client| async move {
+        let (all, sent) = (&all, &Sent::default());
+        let call = Call::Repeatable { sent };
+        self.run(client, None, call, |view, client| async move {
             let mut outcomes: Vec<_> = all.clone().map(|_| Ok(())).collect();
+            let was_open = sent.is_open();
             match view.state.writes() {
                 Writes::Wait => return Err(Stop::Lost),
                 Writes::Plain(side) => {
+                    sent.open();
                     self.send_rows(&client, side, keys, changes, None, all.clone(), &mut outcomes).await;
                 }
                 Writes::Marked(side) => {
                     let rows = all.clone();
                     let mark = (!self.is_known_markless(&view)).then(mark);
+                    sent.open();
                     self.send_rows(&client, side, keys, changes, mark, rows, &mut outcomes).await;
                     for (index, outcome) in outcomes.iter_mut().enumerate() {
                         if let Err(error) = outcome
@@ -728,6 +767,7 @@ impl TablePair {
                         base[*index].as_ref().is_some_and(|row| Self::counts_in_base(front, row))
                     });
                     let absent = absent.into_iter();
+                    sent.open();
                     self.send_rows(&client, front, keys, changes, Some(mark()), absent, &mut outcomes).await;
                     let (client, view, base) = (&client, &view, &base);
                     let copies = stream::iter(present).map(|index| async move {
@@ -739,9 +779,9 @@ impl TablePair {
                         copied.extend(&changes[index]);
                         marked.extend(&changes[index]);
                         let (marks, again) = (RowFilter::family(MARKS), Idempotency::Idempotent);
-                        let sent =
+                        let copied =
                             client.check_and_mutate(table, key, Some(marks), marked, copied, again).await;
-                        Ok::<_, Stop>((index, sent.map(drop)))
+                        Ok::<_, Stop>((index, copied.map(drop)))
                     });
                     let mut copies = Box::pin(copies.buffer_unordered(COPIES_IN_FLIGHT));
                     while let Some(copied) = copies.next().await {
@@ -749,6 +789,12 @@ impl TablePair {
                         outcomes[index] = outcome;
                     }
                 }
+            }
+            if was_open {
+                let told = |(outcome, keys): (Result<(), Error>, &RowKeys)| {
+                    outcome.map_err(|error| self.told(Some(&keys.new), call, error))
+                };
+                outcomes = outcomes.into_iter().zip(keys).map(told).collect();
             }
             Ok(outcomes)
         })

@@ -718,6 +718,8 @@ fn differing_cell(pair: &TablePair, row: &RawRow, copy: &RawRow) -> Option<(Stri
                 kept.push((name.0, name.1, cell.timestamp_micros(), cell.value().to_vec()));
             }
         }
+        // Each table has an order of families of its own.
+        kept.sort_by(|one, other| one.0.cmp(&other.0));
         kept
     };
     let (row, copy) = (kept(row), kept(copy));
