@@ -44,6 +44,7 @@
 //! | [`create`](crate::Table::create), [`RawTable::create`](crate::client::RawTable::create) | one creates, the others fail [^creates] | not retried; a second call fails, since it exists [^created-once] | created with all families, or not [^dropped-table] | no effect [^no-time] | created with all families, or not [^killed-table] | fails if the table exists [^creates] |
 //! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | one adds a family, the others fail [^changes] | not retried: check the table [^tables-once] | all changes or none [^dropped-table] | no effect [^no-time] | all changes or none [^killed-table] | changes only what it names [^changes] |
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not retried; a second call fails, since it is gone [^tables-once] | deleted or unchanged [^dropped-table] | no effect [^no-time] | deleted or unchanged [^killed-table] | deletes all columns [^older-table] |
+//! | [`remove_row_key_schema`](crate::Table::remove_row_key_schema), [`RawTable::remove_row_key_schema`](crate::client::RawTable::remove_row_key_schema) | all succeed [^unschemed] | retried; it can remove a schema that was added meanwhile [^unschemed-again] | removed or not: call it again [^unschemed-dropped] | no effect [^no-time] | removed or not: call it again [^unschemed-dropped] [^unschemed-again] | the row type has no effect [^unschemed-types] |
 //! | [`vouch`](crate::Table::vouch) | all succeed [^vouches] | not retried; a second call finds the voucher [^vouches-again] | voucher added or not: call it again [^vouches-dropped] | no effect [^no-time] | voucher added or not: call it again [^vouches-dropped] [^vouches-again] | adds the same voucher [^vouches-older] |
 //! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | a second call finds it written, or removed [^marker-again] | written or not: call it again [^marker-dropped] | no effect [^marker] | written or not: call it again [^marker-dropped] [^marker-again] | the row type has no effect [^marker] |
 //!
@@ -122,6 +123,10 @@
 //! [^older-families]: `an_older_program_leaves_newer_families`
 //! [^changes]: `of_several_that_change_a_table_one_does`
 //! [^older-table]: `deleting_a_table_deletes_columns_that_the_program_lacks`
+//! [^unschemed]: `all_that_remove_a_row_key_schema_beside_each_other_succeed`
+//! [^unschemed-again]: `a_row_key_schema_is_removed_again_after_a_lost_answer`
+//! [^unschemed-dropped]: `a_dropped_call_leaves_a_row_key_schema_or_none`
+//! [^unschemed-types]: `a_row_key_schema_is_removed`
 //! [^vouches]: `all_that_vouch_beside_each_other_succeed`
 //! [^vouches-again]: `a_voucher_is_found_after_a_lost_answer`
 //! [^vouches-dropped]: `a_dropped_call_leaves_a_voucher_or_none`

@@ -246,9 +246,13 @@ fn every_cell_names_a_test() {
 #[test]
 fn requests_that_change_tables_carry_no_timestamp() {
     let proto = fs::read_to_string(root().join("keyderive-proto/proto/admin.proto")).unwrap();
-    for message in
-        ["CreateTableRequest", "DeleteTableRequest", "ModifyColumnFamiliesRequest", "DropRowRangeRequest"]
-    {
+    for message in [
+        "CreateTableRequest",
+        "DeleteTableRequest",
+        "UpdateTableRequest",
+        "ModifyColumnFamiliesRequest",
+        "DropRowRangeRequest",
+    ] {
         let fields =
             between(&proto, &format!("\nmessage {message} {{"), "\n}\n").next().unwrap().to_lowercase();
         assert!(!fields.contains("time") && !fields.contains("micros"), "{message}: {fields}");
