@@ -34,6 +34,7 @@
 //! | [`Writer::put`](crate::Writer::put), [`Writer::update`](crate::Writer::update), [`Writer::delete`](crate::Writer::delete) | as `put`, `update` and `delete`; unordered without a `flush` in between [^histories] [^flush] | the failed rows are retried [^again] | rows that the writer took are sent [^writer-dropped] [^dropped] | no effect [^server-time] [^any-time] | rows not yet sent are lost [^killed] | as `put`, `update` and `delete` [^older] |
 //! | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) | the last applied wins, whole [^histories] | the failed rows are retried [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it from the last checkpoint [^resumed] [^killed] | as `put` [^older] |
 //! | [`Load::new_rows`](crate::load::Load::new_rows) | columns mix [^mix] | retried: one more version of the same value [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | other columns stay [^older] |
+//! | [`copy_to`](crate::Table::copy_to) | several copies of one table write the same cells [^copies]; stop other writers: a write during the copy can be missing from the new table, which the comparison reports unless it came later | retried: the same cells, and each sum once [^copied-again] | some rows, each whole: resume it from the checkpoint [^copy-dropped] | no effect: cells keep their times [^copied] | some rows: resume it from the checkpoint [^copy-killed] | columns that the type lacks are copied too [^copied] |
 //! | [`Load::if_absent`](crate::load::Load::if_absent) | the first applied wins: a row that another program wrote during the load stays [^one-wins] [^live-row] | retried: the row counts as kept [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | a row with any cell stays [^kept] |
 //!
 //! # Tables
@@ -115,6 +116,11 @@
 //! [^flush]: `a_flush_ends_what_was_taken_before`
 //! [^writer-dropped]: `a_writer_that_is_dropped_sends_what_it_has`
 //! [^resumed]: `loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input`
+//! [^copies]: `copies_beside_each_other_give_the_same_rows`
+//! [^copied-again]: `a_copy_is_exact_when_answers_are_lost`
+//! [^copy-dropped]: `a_dropped_copy_leaves_whole_rows_and_is_resumed`
+//! [^copied]: `rows_are_copied_to_another_key_type`, `random_rows_are_copied_exactly`
+//! [^copy-killed]: `copies_that_are_killed_and_resumed_end_with_every_cell`
 //! [^live-row]: `a_row_written_during_an_if_absent_load_is_kept`
 //! [^creates]: `of_several_that_create_a_table_one_does`
 //! [^created-once]: `a_table_is_created_once_and_compared_after_a_lost_answer`

@@ -1,6 +1,8 @@
 //! Typed tables: row keys, plans and rows, on top of the client.
 
+pub mod copy;
 mod create;
+pub mod diff;
 mod export;
 pub mod load;
 mod marker;
@@ -9,6 +11,7 @@ mod read;
 mod sample;
 mod scan;
 mod select;
+mod stored;
 mod verify;
 mod write;
 mod writer;

@@ -474,7 +474,7 @@ fn check_aggregates(info: &TableInfo, at_zero: &[String]) -> Result<(), Error> {
 
 /// Whether a rule removes what is added to an aggregate without windows, whose time is 0.
 pub(super) fn loses_aggregates(rule: &GcRule) -> bool {
-    rule.removes_newest(Duration::from_micros(now_micros().unsigned_abs()))
+    rule.removes(Duration::from_micros(now_micros().unsigned_abs()), 0)
 }
 
 /// Why a rule does not fit a family of aggregates without windows.
@@ -585,8 +585,7 @@ pub(super) fn check_reserved<'a>(
     table: &str,
     mut families: impl Iterator<Item = &'a str>,
 ) -> Result<(), Error> {
-    let is_reserved = |name: &&str| RESERVED.contains(name) || name.starts_with(PREFIX);
-    match families.find(is_reserved) {
+    match families.find(|name| is_reserved(name)) {
         None => Ok(()),
         Some(name) => Err(Error::definition(
             table,
@@ -597,6 +596,11 @@ pub(super) fn check_reserved<'a>(
             ),
         )),
     }
+}
+
+/// Whether a family is keyderive's own, so that its cells are no part of a row.
+pub(super) fn is_reserved(family: &str) -> bool {
+    RESERVED.contains(&family) || family.starts_with(PREFIX)
 }
 
 /// What the vouchers of a table say about a key type.
