@@ -63,7 +63,7 @@ async fn a_difference_of_each_kind_is_found(client: Client) {
         (cells[0].family(), cells[0].qualifier(), cells[0].timestamp_micros()),
         ("cf", &b"kind"[..], kind_at)
     );
-    assert_eq!((cells[0].old(), cells[0].new()), (Some(&b"kind-1"[..]), Some(&b"other"[..])));
+    assert_eq!((cells[0].old_value(), cells[0].new_value()), (Some(&b"kind-1"[..]), Some(&b"other"[..])));
     new_raw.mutate_row(new_key(4), [Mutation::set("cf", "kind", kind_at, "kind-1")]).await.unwrap();
     assert!(diff(&old, &new).await.is_equal());
 

@@ -68,6 +68,7 @@ impl CopyReport {
     }
 
     /// The comparison of both tables after the copy; none if it was left out, or the copy did not come to it.
+    #[must_use]
     pub fn diff(&self) -> Option<&TableDiff> {
         self.diff.as_ref()
     }

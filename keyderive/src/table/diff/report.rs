@@ -224,13 +224,13 @@ impl CellDifference {
 
     /// The value in the old table; none if it has no such cell.
     #[must_use]
-    pub fn old(&self) -> Option<&[u8]> {
+    pub fn old_value(&self) -> Option<&[u8]> {
         self.old.as_deref()
     }
 
     /// The value in the new table; none if it has no such cell.
     #[must_use]
-    pub fn new(&self) -> Option<&[u8]> {
+    pub fn new_value(&self) -> Option<&[u8]> {
         self.new.as_deref()
     }
 }

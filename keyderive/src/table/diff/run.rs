@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::report::{CellDifference, Counts, DifferentKey, RowDifference, TableDiff};
 use super::{OnProgress, Progress, Settings};
-use crate::client::{Error, ReadRows, TableInfo};
+use crate::client::{Error, Family, ReadRows, TableInfo};
 use crate::key::{TableKey, fingerprint64};
 use crate::row::{Name, RawCell, RawRow, RowFilter, now_micros};
 use crate::table::Table;
@@ -392,7 +392,7 @@ impl Side {
             newer = Some((family, qualifier, count));
             let age = u64::try_from(now.saturating_sub(cell.timestamp_micros())).unwrap_or(0);
             let age = Duration::from_micros(age) + CLOCK_TOLERANCE;
-            let rule = self.info.family(family).map(|family| family.gc_rule());
+            let rule = self.info.family(family).map(Family::gc_rule);
             Ranked { cell, may_be_removed: rule.is_some_and(|rule| rule.removes(age, count)) }
         })
     }
@@ -434,7 +434,6 @@ impl Mapped {
 const BUCKETS: usize = 1 << 16;
 
 /// The bucket of a key, by the upper bits of its hash.
-#[expect(clippy::cast_possible_truncation, reason = "16 bits are left")]
 fn bucket(hash: u64) -> u16 {
     (hash >> 48) as u16
 }
@@ -485,5 +484,42 @@ impl KeySums {
             }
         }
         (suspects, unexamined)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(hashes: &[u64]) -> KeySums {
+        let mut sums = KeySums::default();
+        hashes.iter().for_each(|hash| sums.add(*hash));
+        sums
+    }
+
+    #[test]
+    fn other_keys_of_one_bucket_have_other_sums() {
+        // All in the first bucket, and as many on both sides.
+        for (found, there) in [(&[1, 2], &[1, 3]), (&[1, 4], &[2, 3]), (&[5, 5], &[5, 6]), (&[5, 5], &[4, 6])]
+        {
+            let (suspects, unexamined) = sums(found).suspects(&sums(there));
+            assert_eq!(
+                (suspects.into_iter().collect::<Vec<_>>(), unexamined),
+                (vec![0], 0),
+                "{found:?} {there:?}"
+            );
+        }
+        assert!(sums(&[1, 2, 7 << 48]).suspects(&sums(&[7 << 48, 2, 1])).0.is_empty());
+        assert_eq!(sums(&[1]).suspects(&sums(&[1, 7 << 48])).0, [7].into());
+    }
+
+    #[test]
+    fn more_keys_than_memory_holds_are_counted_at_least() {
+        let (mut found, mut there) = (sums(&[]), sums(&[]));
+        for bucket in 0..3 {
+            found.0[bucket] = KeySum { keys: 400_000, sum: 1, mixed: 1 };
+            there.0[bucket] = KeySum { keys: 400_007, sum: 2, mixed: 2 };
+        }
+        assert_eq!(found.suspects(&there), ([0].into(), 14));
     }
 }
