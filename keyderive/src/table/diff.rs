@@ -53,7 +53,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # assert_eq!(
     /// #     diff.to_string(),
     /// #     "tables `users` and `users-4` differ: of 1 row compared, 1 is missing in `users-4`\n  \
-    /// #      UserKey { id: 7 } (`00000000000000000007`): `users-4` has no row SaltedKey { id: 7 } (`3#00000000000000000007`)"
+    /// #      UserKey { id: 7 } (`00000000000000000007`): `users-4` has no row SaltedKey { id: 7 } (`2#00000000000000000007`)"
     /// # );
     /// # Ok(())
     /// # }
@@ -63,7 +63,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// ```text
     /// tables `users` and `users-4` differ: of 1 row compared, 1 is missing in `users-4`
-    ///   UserKey { id: 7 } (`00000000000000000007`): `users-4` has no row SaltedKey { id: 7 } (`3#00000000000000000007`)
+    ///   UserKey { id: 7 } (`00000000000000000007`): `users-4` has no row SaltedKey { id: 7 } (`2#00000000000000000007`)
     /// ```
     ///
     /// The closure has the decoded key and the row, of which [`RowRef::read`] decodes the columns; it returns the key in the other

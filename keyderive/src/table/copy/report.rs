@@ -92,6 +92,21 @@ impl fmt::Display for CopyReport {
 
 /// A copy that did not start, ended early, or found a difference. [`report`](Self::report) says what was done.
 ///
+/// ```
+/// # use keyderive::{Client, Row, RowKey};
+/// # #[derive(RowKey, Debug)] struct UserKey { id: u64 }
+/// # #[derive(RowKey, Debug)] #[salt(range = 4)] struct SaltedKey { id: u64 }
+/// # #[derive(Row)] struct User { age: u32 }
+/// # async fn sample(client: Client) {
+/// # let (old, new) = (client.table::<UserKey, User>("users"), client.table::<SaltedKey, User>("users-4"));
+/// match old.copy_to(&new, |key, _| SaltedKey { id: key.id }).await {
+///     Ok(report) => println!("{report}"),
+///     Err(error) if error.is_collision() => eprintln!("the closure gives two rows one key: {error}"),
+///     Err(error) => eprintln!("{error}, after {} rows", error.report().copied()),
+/// }
+/// # }
+/// ```
+///
 /// The text names the first row that could not be copied. It shows keys, and the values of cells that differ.
 #[derive(Debug)]
 pub struct CopyError {

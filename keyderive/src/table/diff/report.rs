@@ -14,6 +14,26 @@ const SHOWN_BYTES: usize = 64;
 
 /// How two tables differ, from [`Table::diff`](crate::Table::diff): counts, and the first rows that differ. Print it with `{}`.
 ///
+/// ```
+/// # use keyderive::{Client, Row, RowKey};
+/// # #[derive(RowKey, Debug)] struct UserKey { id: u64 }
+/// # #[derive(RowKey, Debug)] #[salt(range = 4)] struct SaltedKey { id: u64 }
+/// # #[derive(Row)] struct User { age: u32 }
+/// # async fn sample(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+/// # let (old, new) = (client.table::<UserKey, User>("users"), client.table::<SaltedKey, User>("users-4"));
+/// use keyderive::diff::RowDifference;
+///
+/// let diff = old.diff(&new, |key, _| SaltedKey { id: key.id }).first(1000).await?;
+/// println!("{} of {} rows are missing", diff.missing(), diff.compared());
+/// for difference in diff.first() {
+///     if let RowDifference::Missing { old_key, .. } = difference {
+///         let key = UserKey::decode(old_key.as_bytes())?;
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
 /// The text is for people: its wording may change in any release. It shows keys and values.
 #[derive(Clone, Debug)]
 #[must_use = "differences are no error; `is_equal` says whether there are any"]
