@@ -2,6 +2,7 @@
 
 mod text;
 
+use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -116,7 +117,7 @@ impl Error {
             Repr::Plan { error, .. } if error.is_invalid_page_token() => ErrorKind::InvalidPageToken,
             Repr::Plan { .. } => ErrorKind::InvalidKey,
             Repr::Foreign { .. } => ErrorKind::ForeignRow,
-            Repr::Row { .. } | Repr::Column { .. } => ErrorKind::InvalidRow,
+            Repr::Row { .. } | Repr::NewKey { .. } | Repr::Column { .. } => ErrorKind::InvalidRow,
             Repr::Mismatch { .. } => ErrorKind::TableMismatch,
             Repr::Configuration { .. } => ErrorKind::Misconfiguration,
             Repr::InUse { .. } => ErrorKind::FileInUse,
@@ -155,7 +156,10 @@ impl Error {
     pub fn row_key(&self) -> Option<&[u8]> {
         match self.repr() {
             Repr::Foreign { error, .. } => Some(error.key()),
-            Repr::Row { key, .. } | Repr::Entry { key, .. } | Repr::Limit { key, .. } => Some(key),
+            Repr::Row { key, .. }
+            | Repr::NewKey { key, .. }
+            | Repr::Entry { key, .. }
+            | Repr::Limit { key, .. } => Some(key),
             Repr::Rpc(Rpc { key, .. }) | Repr::Closed { key, .. } | Repr::Protocol(Protocol { key, .. }) => {
                 key.as_deref()
             }
@@ -194,7 +198,7 @@ impl Error {
     pub fn is_invalid_row(&self) -> bool {
         match self.cause() {
             Repr::Input { error, .. } => error.is_invalid_row(),
-            kind => matches!(kind, Repr::Row { .. } | Repr::Column { .. }),
+            kind => matches!(kind, Repr::Row { .. } | Repr::NewKey { .. } | Repr::Column { .. }),
         }
     }
 
@@ -441,6 +445,7 @@ impl Error {
     fn cause(&self) -> &Repr {
         match self.repr() {
             Repr::Scan { error, .. } | Repr::Entry { error, .. } | Repr::Query { error, .. } => error.cause(),
+            kind @ Repr::NewKey { error, .. } => error.downcast_ref::<Self>().map_or(kind, Self::cause),
             kind => kind,
         }
     }
@@ -476,6 +481,8 @@ pub(crate) enum Repr {
     Filter { table: String, error: FilterError },
     /// A stored row key is not of the table's key type.
     Foreign { table: Option<String>, error: DecodeError },
+    /// A closure gave a row no key in another table.
+    NewKey { table: String, key: Bytes, error: Box<dyn StdError + Send + Sync> },
     /// A row cannot be encoded, or a stored row cannot be read as the row type.
     Row { table: String, key: Bytes, error: RowError },
     /// One row of many was not written.
@@ -692,6 +699,11 @@ impl Error {
 
     pub(crate) fn row(table: &str, key: &[u8], error: RowError) -> Self {
         Self::new(Repr::Row { table: table.into(), key: Bytes::copy_from_slice(key), error })
+    }
+
+    /// A closure failed to give a row its key in another table, or gave one that cannot be encoded.
+    pub(crate) fn new_key(table: &str, key: &[u8], error: Box<dyn StdError + Send + Sync>) -> Self {
+        Self::new(Repr::NewKey { table: table.into(), key: Bytes::copy_from_slice(key), error })
     }
 
     pub(crate) fn entry(key: &Bytes, error: Error) -> Self {

@@ -135,6 +135,25 @@ impl RawTable {
         self.client.modify_families(&self.name, changes.into_iter().collect()).await
     }
 
+    /// Removes the table's row key schema, as [`Table::remove_row_key_schema`](crate::Table::remove_row_key_schema).
+    ///
+    /// ```
+    /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
+    /// sites.remove_row_key_schema().await?;
+    /// assert!(sites.info().await?.row_key_schema().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) if there is no such table; when a request fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the schema is removed or not, perhaps later.
+    pub async fn remove_row_key_schema(&self) -> Result<(), Error> {
+        self.client.remove_row_key_schema(&self.name).await
+    }
+
     /// Waits until every cluster of the instance has all writes to the table that were made before the call.
     ///
     /// It polls the server with the backoff and within the total timeout of the settings for `admin`.

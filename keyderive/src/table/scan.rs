@@ -942,7 +942,7 @@ impl<K: TableKey, R> fmt::Debug for Rows<K, R> {
     }
 }
 
-/// A borrowed row of a scan, in the closure of [`Scan::visit`].
+/// A borrowed row, in the closure of [`Scan::visit`], of a [copy](crate::copy) or of a [diff](crate::diff).
 ///
 /// It borrows from the server's message and lives as long as the closure's call.
 #[derive(Clone, Copy)]
@@ -958,7 +958,7 @@ pub struct RowRef<'a> {
 }
 
 impl<'a> RowRef<'a> {
-    fn new<K, R>(
+    pub(super) fn new<K, R>(
         row: &'a RawRow,
         table: &'a Table<K, R>,
         compared: &'a ComparedSchema,
@@ -1028,7 +1028,7 @@ impl<'a> RowRef<'a> {
 
 /// The row type that rows of a scan were last read as, and that fits the table's row type.
 #[derive(Debug, Default)]
-struct ComparedSchema(AtomicPtr<RowSchema>);
+pub(super) struct ComparedSchema(AtomicPtr<RowSchema>);
 
 impl ComparedSchema {
     #[inline]

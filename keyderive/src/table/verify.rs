@@ -479,7 +479,7 @@ fn check_aggregates(info: &TableInfo, at_zero: &[String]) -> Result<(), Error> {
 
 /// Whether a rule removes what is added to an aggregate without windows, whose time is 0.
 pub(super) fn loses_aggregates(rule: &GcRule) -> bool {
-    rule.removes_newest(Duration::from_micros(now_micros().unsigned_abs()))
+    rule.removes(Duration::from_micros(now_micros().unsigned_abs()), 0)
 }
 
 /// Why a rule does not fit a family of aggregates without windows.

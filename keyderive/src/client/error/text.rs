@@ -109,6 +109,17 @@ impl Error {
                     _ => write!(f, "{error}"),
                 }
             }
+            Repr::NewKey { table, key, error } => {
+                write!(f, "{} of table `{table}` has no new key", OneRow(key, keys))?;
+                match error.downcast_ref::<Self>() {
+                    Some(error) => {
+                        f.write_str(": ")?;
+                        error.write(f, keys)
+                    }
+                    None if keys == Keys::Redacted => Ok(()),
+                    None => write!(f, ": {error}"),
+                }
+            }
             // The inner error names the key.
             Repr::Entry { key, error } if error.row_key() == Some(key) => error.write(f, keys),
             Repr::Entry { key, error } => {
@@ -240,6 +251,7 @@ impl StdError for Error {
             Repr::Filter { error, .. } => Some(error),
             Repr::Foreign { error, .. } => Some(error),
             Repr::Row { error, .. } => Some(error),
+            Repr::NewKey { error, .. } => Some(error.as_ref()),
             Repr::Column { error } => Some(error),
             Repr::Entry { error, .. } | Repr::Input { error, .. } => Some(error),
             Repr::Scan { error, .. } | Repr::Query { error, .. } => error.source(),
