@@ -37,6 +37,7 @@ examples! {
     load [];
     market_data [];
     quickstart [];
+    rekey [];
     server_metrics [];
     sharded_users [];
 }

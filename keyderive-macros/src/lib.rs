@@ -354,19 +354,21 @@ pub fn derive_row(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 ///
 /// #[derive(FromQueryRow)]
 /// struct Count {
-///     kind: String,
+///     kind: Option<String>,
 ///     #[query(name = "n")]
 ///     count: i64,
 /// }
 ///
 /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
-/// let query = client.query("SELECT kind, COUNT(*) AS n FROM events GROUP BY kind");
+/// let query = client.query("SELECT CAST(cf['kind'] AS STRING) AS kind, COUNT(*) AS n FROM events GROUP BY kind");
 /// let counts: Vec<Count> = query.fetch().await?;
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// The type of a field is one that `keyderive::query` lists, or your own with `FromSql`. Columns that no field names are ignored. A column that is missing, or of another type, is an error that names the query and the column.
+/// The type of a field is one that `keyderive::query` lists, or your own with `FromSql`. Names match
+/// exactly, with upper and lower case. Columns that no field names are ignored. A column that is missing, of another type, or of a
+/// name that several have, is an error that names the query and the column.
 ///
 /// # Attributes
 /// - `#[query(name = "n")]` on a field: the name of its column; the default is the field's name.

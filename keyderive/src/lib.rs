@@ -175,6 +175,7 @@
 //!
 //! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order. After a crash it resumes
 //! from a [`Checkpoint`](load::Checkpoint). [`Table::export`] reads several partitions of a table at a time.
+//! [`Table::copy_to`] copies a table to one with another key type, and [`Table::diff`] compares two tables.
 //! [`guide::loading`] says when to use which call. [`put_both`] writes a record to two tables.
 //!
 //! # Administration
@@ -270,7 +271,7 @@ pub use row::{Cell, OwnedRow, Row};
 pub use table::{
     Analysis, CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, KeyOnly, Modify, OnForeign,
     OnUnreadable, Page, PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Select, Selected, Skipped,
-    SkippedRow, Table, Update, Verified, Verify, WriteOutcome, Writer, load, put_both, rekey,
+    SkippedRow, Table, Update, Verified, Verify, WriteOutcome, Writer, copy, diff, load, put_both, rekey,
 };
 
 /// Items that generated code calls. Do not use them: they change with every release.

@@ -116,13 +116,19 @@ async fn a_write_that_was_sent_and_cannot_go_again_has_an_unknown_outcome() {
     assert_eq!((bigtable.calls(Method::MutateRow), bigtable.calls(Method::MutateRows)), (1, 1));
 }
 
-/// As long as the lease is renewed, a slow server is only slow.
+/// The server is told to give a request up before the state can have changed twice.
 #[tokio::test(start_paused = true)]
-async fn a_slow_answer_counts_while_the_lease_is_renewed() {
-    let faults = Faults::seeded(0).delay_nth(Method::ReadModifyWriteRow, 1, Duration::from_secs(15));
-    let bigtable = created().await.with_faults(faults);
+async fn no_request_outlives_a_lease() {
+    let faults = Faults::seeded(0).delay_nth(Method::ReadModifyWriteRow, 1, LATE);
+    let bigtable = created().await.with_faults(faults.delay_nth(Method::MutateRow, 1, LATE));
     let pages = open(&bigtable.client()).await;
-    assert_eq!(pages.increment(&KEY, Page::VIEWS, 1).await.unwrap(), 1);
+    let begun = Instant::now();
+    let error = pages.increment(&KEY, Page::VIEWS, 1).await.unwrap_err();
+    assert!(error.is_outcome_unknown() && error.is_deadline_exceeded(), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    // What may be repeated is.
+    pages.put(&KEY, &page("second attempt")).await.unwrap();
+    assert_eq!(bigtable.calls(Method::MutateRow), 2);
 }
 
 #[tokio::test(start_paused = true)]

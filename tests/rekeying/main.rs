@@ -11,6 +11,7 @@
 
 mod calls;
 mod chaos;
+mod drivers;
 mod leases;
 /// The checker of the models.
 #[path = "../rekeying-model/lin.rs"]

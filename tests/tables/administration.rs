@@ -449,6 +449,25 @@ async fn a_row_key_schema_is_kept_and_compared() {
     assert!(verified.marker && !verified.row_key_schema);
 }
 
+/// SQL that names a column of the schema would fail at a key of the other type.
+#[tokio::test]
+async fn a_row_key_schema_is_removed() {
+    let client = Client::embedded();
+    let events = table::<TaggedA>(&client);
+    events.create_if_absent().await.unwrap();
+    events.put(&TaggedA { user: "alice".into() }, &row("login")).await.unwrap();
+    assert!(events.info().await.unwrap().row_key_schema().is_some());
+    events.remove_row_key_schema().await.unwrap();
+    client.raw_table("events").remove_row_key_schema().await.unwrap();
+    assert!(!events.verify().await.unwrap().row_key_schema);
+    assert!(!events.create_if_absent().await.unwrap());
+    assert_eq!(events.count(TaggedA::scan()).await.unwrap(), 1);
+    // Now a marker can be written, and another key type can share the table.
+    events.write_marker().await.unwrap();
+    let error = client.raw_table("absent").remove_row_key_schema().await.unwrap_err();
+    assert!(error.is_not_found(), "{error}");
+}
+
 #[tokio::test]
 async fn a_server_without_row_key_schemas_is_accepted() {
     let Some((_emulator, client)) = crate::servers::emulator().await else { return };
@@ -457,4 +476,6 @@ async fn a_server_without_row_key_schemas_is_accepted() {
     for verified in [events.verify().await.unwrap(), events.create().verify().await.unwrap()] {
         assert!(!verified.row_key_schema && !verified.marker);
     }
+    // Nothing is sent to it but a read.
+    events.remove_row_key_schema().await.unwrap();
 }

@@ -1,6 +1,6 @@
 //! Departures, loaded in bulk: random typed queries must return what a filter over the file returns.
 
-mod data;
+pub(crate) mod data;
 mod query;
 
 use std::time::{Duration, Instant};

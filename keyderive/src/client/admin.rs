@@ -1,5 +1,5 @@
-//! The admin RPCs: create, describe, change and delete tables, drop rows by a prefix; and the client's cache of
-//! table schemas.
+//! The admin RPCs: create, describe, change and delete tables, drop rows by a prefix, remove a row key schema; and the
+//! client's cache of table schemas.
 
 mod schema;
 
@@ -13,14 +13,16 @@ use keyderive_proto::admin;
 use keyderive_proto::admin::create_table_request::Split;
 use keyderive_proto::admin::drop_row_range_request::Target;
 use keyderive_proto::admin::table::View;
+use keyderive_proto::values::{FieldMask, Operation as Update, operation as update};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tonic::{Code, Status};
 
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::Failure;
 use super::grpc::Request;
-use super::operation::Idempotency;
+use super::operation::{Idempotency, Operation};
 use super::{Client, observe};
 
 pub use schema::{Aggregate, Family, FamilyChange, GcRule, TableSchema};
@@ -105,6 +107,24 @@ impl TableInfo {
         let names = self.families.iter().map(Family::name).filter(|name| !name.starts_with("keyderive"));
         let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    }
+}
+
+/// What a call waits for after the server has answered it.
+enum Awaited {
+    /// That every cluster has the writes before this token.
+    Consistency(String),
+    /// That the table has no row key schema.
+    NoRowKeySchema,
+}
+
+impl Awaited {
+    /// Why the call fails if it does not come.
+    fn missing(&self) -> &'static str {
+        match self {
+            Self::Consistency(_) => "not every cluster became consistent",
+            Self::NoRowKeySchema => "the table still has its row key schema",
+        }
     }
 }
 
@@ -294,25 +314,74 @@ impl Client {
         self.call(operation, Request::new(&message)).await
     }
 
+    /// Removes the row key schema of a table, if it has one.
+    ///
+    /// A repetition finds no schema, so it is retried after every transient failure.
+    pub(crate) async fn remove_row_key_schema(&self, table: &str) -> Result<(), Error> {
+        // It may finish after the client is closed.
+        let client = self.clone().in_one_operation();
+        let begun = Instant::now();
+        // Servers without row key schemas may reject the update.
+        if client.table_info(table).await?.row_key_schema().is_none() {
+            return Ok(());
+        }
+        let _forgotten = client.inner.infos.forget_after(table);
+        let name = client.table_name(table);
+        let operation = client.admin_operation("UpdateTable", table, ("table.name", &name));
+        let message = admin::UpdateTableRequest {
+            table: Some(admin::Table { name, ..admin::Table::default() }),
+            update_mask: Some(FieldMask { paths: vec!["row_key_schema".to_owned()] }),
+            // A server refuses the removal without it, since queries may name the columns.
+            ignore_warnings: true,
+        };
+        let update: Update = client.call(operation.clone(), Request::new(&message)).await?;
+        match update.result {
+            Some(update::Result::Error(status)) => {
+                let status = Status::new(Code::from_i32(status.code), status.message);
+                Err(client.not_awaited(&operation, status.into(), 1, begun.elapsed(), None))
+            }
+            _ if update.done => Ok(()),
+            _ => client.wait_until(&operation, begun, &Awaited::NoRowKeySchema).await,
+        }
+    }
+
     /// Waits until every cluster of the instance has all earlier writes to a table.
     pub(crate) async fn wait_for_consistency(&self, table: &str) -> Result<(), Error> {
         // It may finish after the client is closed.
         let client = self.clone().in_one_operation();
-        let (total, begun) = (client.settings().admin.total_timeout, Instant::now());
+        let begun = Instant::now();
         let token = client.consistency_token(table).await?;
+        let operation =
+            client.admin_operation("CheckConsistency", table, ("name", &client.table_name(table)));
+        client.wait_until(&operation, begun, &Awaited::Consistency(token)).await
+    }
+
+    /// Asks the server again and again, within the total timeout of the settings for `admin`.
+    async fn wait_until(
+        &self,
+        operation: &Operation,
+        begun: Instant,
+        awaited: &Awaited,
+    ) -> Result<(), Error> {
+        let (total, table) = (self.settings().admin.total_timeout, operation.table());
         let mut checks: u32 = 0;
         loop {
             let left = total.saturating_sub(begun.elapsed());
-            let check = client.with(|settings| settings.admin.total_timeout = left);
-            if check.is_consistent(table, &token).await? {
+            let check = self.with(|settings| settings.admin.total_timeout = left);
+            let is_there = match awaited {
+                Awaited::Consistency(token) => check.is_consistent(table, token).await?,
+                Awaited::NoRowKeySchema => check.table_info(table).await?.row_key_schema().is_none(),
+            };
+            if is_there {
                 return Ok(());
             }
             checks = checks.saturating_add(1);
-            let pause = client.settings().admin.backoff.pause(checks, fastrand::f64());
+            let pause = self.settings().admin.backoff.pause(checks, fastrand::f64());
             if pause >= total.saturating_sub(begun.elapsed()) {
-                return Err(client.not_consistent(table, checks, begun.elapsed(), total));
+                let failure = Failure::timed_out(awaited.missing(), total);
+                return Err(self.not_awaited(operation, failure, checks, begun.elapsed(), Some(total)));
             }
-            sleep_until(client.at_deadline_or(Instant::now() + pause)).await;
+            sleep_until(self.at_deadline_or(Instant::now() + pause)).await;
         }
     }
 
@@ -334,20 +403,18 @@ impl Client {
         Ok(answer.consistent)
     }
 
-    fn not_consistent(&self, table: &str, checks: u32, elapsed: Duration, allowed: Duration) -> Error {
-        let operation = self.admin_operation("CheckConsistency", table, ("name", &self.table_name(table)));
-        let failure = Failure::timed_out("not every cluster became consistent", allowed);
-        Error::rpc(
-            &operation,
-            failure,
-            AttemptSummary {
-                attempts: checks,
-                elapsed,
-                ended: Some(RetryLimit::Time(allowed)),
-                unknown_outcome: None,
-                honours_tokens: false,
-            },
-        )
+    fn not_awaited(
+        &self,
+        operation: &Operation,
+        failure: Failure,
+        attempts: u32,
+        elapsed: Duration,
+        allowed: Option<Duration>,
+    ) -> Error {
+        let ended = allowed.map(RetryLimit::Time);
+        let summary =
+            AttemptSummary { attempts, elapsed, ended, unknown_outcome: None, honours_tokens: false };
+        Error::rpc(operation, failure, summary)
     }
 
     /// The version of the cache: a handle checked at this version needs no further check.

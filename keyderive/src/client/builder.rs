@@ -141,14 +141,14 @@ impl ClientBuilder {
         Self { connections: Some(count.into().0), ..self }
     }
 
-    /// Whether to prime each connection before it carries requests: the client connects, and asks the server to warm
-    /// the connection up (`PingAndWarm`). Priming takes at most the time of [`Settings::ping_and_warm`]. If it fails,
+    /// Whether to prime each connection before it carries requests: the client connects, and asks the server to
+    /// prepare for it (`PingAndWarm`). Priming takes at most the time of [`Settings::ping_and_warm`]. If it fails,
     /// the client logs a warning and uses the connection anyway.
     pub fn prime(self, prime: bool) -> Self {
         Self { prime: Some(prime), ..self }
     }
 
-    /// The age at which a connection is replaced, plus a random delay of up to a ninth, so that not all are replaced at
+    /// The age at which a connection is refreshed, plus a random delay of up to a ninth, so that not all are refreshed at
     /// once. Requests in flight finish on the old connection; new ones take the new one. Ages below a second count as a
     /// second.
     ///
@@ -163,7 +163,7 @@ impl ClientBuilder {
         Self { throttle, ..self }
     }
 
-    /// The source of access tokens for the cloud.
+    /// The source of access tokens for the cloud. It [caches](Credentials) its token.
     pub fn credentials(self, credentials: impl Credentials) -> Self {
         Self { credentials: Some(Authorizer::new(credentials)), ..self }
     }
@@ -180,8 +180,8 @@ impl ClientBuilder {
     }
 
     /// Trusts further certificate authorities, beside Mozilla's, for connections to [endpoints](Self::endpoint) with `https`:
-    /// certificates in PEM. For a proxy that opens TLS, or a private endpoint. The authentication library, which fetches Google's
-    /// tokens, does not use them.
+    /// certificates in PEM. For a proxy that intercepts TLS, or a private endpoint. Google's own crate, which fetches tokens, does
+    /// not use them: let these requests bypass the proxy, or set [`credentials`](Self::credentials).
     #[cfg(feature = "cloud")]
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Self {
         self.root_certificates.extend_from_slice(pem.as_ref());

@@ -19,6 +19,7 @@ use super::failure::Source;
 /// ```
 /// use keyderive::client::{AccessToken, Credentials, CredentialsError};
 ///
+/// /// A token that something else keeps up to date.
 /// struct Vault;
 ///
 /// impl Credentials for Vault {
@@ -36,9 +37,9 @@ use super::failure::Source;
 /// # }
 /// ```
 ///
-/// The client calls [`access_token`](Self::access_token) before each attempt of each operation, so an implementation
-/// should cache a token while it is valid, and fetch the next one ahead of time. The call counts towards the attempt's
-/// timeout.
+/// The client caches no token: it calls [`access_token`](Self::access_token) before each attempt of each operation. An
+/// implementation that fetches tokens caches each while it is valid, and fetches the next one minutes before it expires. The call
+/// counts towards the attempt's timeout.
 pub trait Credentials: Send + Sync + 'static {
     /// A token that is valid now.
     ///

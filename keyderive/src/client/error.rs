@@ -2,6 +2,7 @@
 
 mod text;
 
+use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -116,7 +117,7 @@ impl Error {
             Repr::Plan { error, .. } if error.is_invalid_page_token() => ErrorKind::InvalidPageToken,
             Repr::Plan { .. } => ErrorKind::InvalidKey,
             Repr::Foreign { .. } => ErrorKind::ForeignRow,
-            Repr::Row { .. } | Repr::Column { .. } => ErrorKind::InvalidRow,
+            Repr::Row { .. } | Repr::NewKey { .. } | Repr::Column { .. } => ErrorKind::InvalidRow,
             Repr::Mismatch { .. } => ErrorKind::TableMismatch,
             Repr::Configuration { .. } => ErrorKind::Misconfiguration,
             Repr::InUse { .. } => ErrorKind::FileInUse,
@@ -124,8 +125,8 @@ impl Error {
             Repr::Protocol(_) => ErrorKind::ProtocolViolation,
             _ if self.is_overloaded() => ErrorKind::Overloaded,
             _ if self.is_missing_credentials() => ErrorKind::MissingCredentials,
-            Repr::NotPrefixes { .. } => ErrorKind::InvalidArgument,
             Repr::Rekeying { cause: Some(error), .. } => error.kind(),
+            Repr::NotPrefixes { .. } | Repr::Parameter { .. } => ErrorKind::InvalidArgument,
             _ => self.code().map_or(ErrorKind::Server, kind_of_code),
         }
     }
@@ -155,7 +156,10 @@ impl Error {
     pub fn row_key(&self) -> Option<&[u8]> {
         match self.repr() {
             Repr::Foreign { error, .. } => Some(error.key()),
-            Repr::Row { key, .. } | Repr::Entry { key, .. } | Repr::Limit { key, .. } => Some(key),
+            Repr::Row { key, .. }
+            | Repr::NewKey { key, .. }
+            | Repr::Entry { key, .. }
+            | Repr::Limit { key, .. } => Some(key),
             Repr::Rpc(Rpc { key, .. }) | Repr::Closed { key, .. } | Repr::Protocol(Protocol { key, .. }) => {
                 key.as_deref()
             }
@@ -194,7 +198,7 @@ impl Error {
     pub fn is_invalid_row(&self) -> bool {
         match self.cause() {
             Repr::Input { error, .. } => error.is_invalid_row(),
-            kind => matches!(kind, Repr::Row { .. } | Repr::Column { .. }),
+            kind => matches!(kind, Repr::Row { .. } | Repr::NewKey { .. } | Repr::Column { .. }),
         }
     }
 
@@ -364,12 +368,13 @@ impl Error {
     /// The client has already retried within the limits of its settings, where that was safe. False for writes that are not
     /// idempotent, such as conditional writes, increments and appends, when
     /// [the outcome is unknown](Self::is_outcome_unknown). A `put` or a `delete` whose outcome is unknown is applied for sure
-    /// once the same call succeeds.
+    /// once the same call succeeds. A scan or a query that is made again begins again: discard the rows of the first.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
             Repr::Rpc(Rpc { failure, tries, .. }) => {
-                failure.transient && tries.unknown_outcome <= Some(Idempotency::Idempotent)
+                let again = failure.transient || failure.is_plan_expired;
+                again && tries.unknown_outcome <= Some(Idempotency::Idempotent)
             }
             Repr::RuntimeEnded { idempotency, .. } => *idempotency == Idempotency::Idempotent,
             Repr::Credentials { error } => error.is_transient(),
@@ -417,9 +422,11 @@ impl Error {
             }
             Repr::Rekeying { end: RekeyingEnd::Changed, .. } => Some(Code::Aborted),
             Repr::Unreachable { .. } => Some(Code::Unavailable),
-            Repr::Filter { .. } | Repr::Limit { .. } | Repr::Definition { .. } | Repr::NotPrefixes { .. } => {
-                Some(Code::InvalidArgument)
-            }
+            Repr::Filter { .. }
+            | Repr::Limit { .. }
+            | Repr::Definition { .. }
+            | Repr::NotPrefixes { .. }
+            | Repr::Parameter { .. } => Some(Code::InvalidArgument),
             Repr::Credentials { .. } => Some(Code::Unauthenticated),
             _ => None,
         }
@@ -438,6 +445,7 @@ impl Error {
     fn cause(&self) -> &Repr {
         match self.repr() {
             Repr::Scan { error, .. } | Repr::Entry { error, .. } | Repr::Query { error, .. } => error.cause(),
+            kind @ Repr::NewKey { error, .. } => error.downcast_ref::<Self>().map_or(kind, Self::cause),
             kind => kind,
         }
     }
@@ -473,6 +481,8 @@ pub(crate) enum Repr {
     Filter { table: String, error: FilterError },
     /// A stored row key is not of the table's key type.
     Foreign { table: Option<String>, error: DecodeError },
+    /// A closure gave a row no key in another table.
+    NewKey { table: String, key: Bytes, error: Box<dyn StdError + Send + Sync> },
     /// A row cannot be encoded, or a stored row cannot be read as the row type.
     Row { table: String, key: Bytes, error: RowError },
     /// One row of many was not written.
@@ -487,6 +497,8 @@ pub(crate) enum Repr {
     Query { text: Arc<str>, error: Error },
     /// A column of a query's result is not what the program expects.
     Column { error: ColumnError },
+    /// A parameter of a query is a date or a time that SQL does not have.
+    Parameter { name: String, value: String, rule: &'static str },
     /// The declaration of a table is invalid.
     Definition { table: String, message: String },
     /// An existing table differs from its declaration.
@@ -621,6 +633,11 @@ impl Error {
         }
     }
 
+    /// A parameter is a date or a time that SQL does not have.
+    pub(crate) fn parameter(name: &str, value: String, rule: &'static str) -> Self {
+        Self::new(Repr::Parameter { name: name.to_owned(), value, rule })
+    }
+
     pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {
         Self::new(Repr::Protocol(Protocol {
             rpc: operation.rpc(),
@@ -682,6 +699,11 @@ impl Error {
 
     pub(crate) fn row(table: &str, key: &[u8], error: RowError) -> Self {
         Self::new(Repr::Row { table: table.into(), key: Bytes::copy_from_slice(key), error })
+    }
+
+    /// A closure failed to give a row its key in another table, or gave one that cannot be encoded.
+    pub(crate) fn new_key(table: &str, key: &[u8], error: Box<dyn StdError + Send + Sync>) -> Self {
+        Self::new(Repr::NewKey { table: table.into(), key: Bytes::copy_from_slice(key), error })
     }
 
     pub(crate) fn entry(key: &Bytes, error: Error) -> Self {

@@ -121,7 +121,9 @@ pub(crate) use shutdown::StreamGuard;
 use shutdown::{InFlightGuard, Shutdown};
 pub(crate) use stream_budget::{StreamBudget, is_high_fan_out};
 use throttle::Throttle;
-pub(crate) use write::{Batch, Entries, Entry, EntryMeta, ExplicitTimestamp, Mutations, REQUEST_BYTES};
+pub(crate) use write::{
+    Batch, Entries, Entry, EntryMeta, ExplicitTimestamp, MAX_MUTATIONS, Mutations, REQUEST_BYTES,
+};
 
 /// A client of one Bigtable instance: in the cloud, of an emulator, or embedded.
 ///

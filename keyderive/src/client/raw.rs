@@ -135,6 +135,25 @@ impl RawTable {
         self.client.modify_families(&self.name, changes.into_iter().collect()).await
     }
 
+    /// Removes the table's row key schema, as [`Table::remove_row_key_schema`](crate::Table::remove_row_key_schema).
+    ///
+    /// ```
+    /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
+    /// sites.remove_row_key_schema().await?;
+    /// assert!(sites.info().await?.row_key_schema().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) if there is no such table; when a request fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the schema is removed or not, perhaps later.
+    pub async fn remove_row_key_schema(&self) -> Result<(), Error> {
+        self.client.remove_row_key_schema(&self.name).await
+    }
+
     /// Waits until every cluster of the instance has all writes to the table that were made before the call.
     ///
     /// It polls the server with the backoff and within the total timeout of the settings for `admin`.
@@ -190,10 +209,15 @@ impl RawTable {
     /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
     /// use keyderive::row::Mutation;
     ///
-    /// sites.mutate_row("n#7", [Mutation::set_now("cf", "name", "north")]).await?;
+    /// let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as i64 * 1000; // in whole milliseconds
+    /// sites.mutate_row("n#7", [Mutation::set("cf", "name", now, "north")]).await?;
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// Transient failures are retried. A write with [`Mutation::set_now`], or with an addition where the server ignores
+    /// [tokens](Settings::idempotency_tokens), is retried only if it was not sent, or the server rejected it: after an error with
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
     ///
     /// # Errors
     /// When the write is above a limit of Bigtable, before sending; when it fails.
@@ -210,18 +234,21 @@ impl RawTable {
     }
 
     /// Changes many rows, each atomically and independently of the others, in as few requests as Bigtable's limits allow.
-    /// The outcomes are in the order of `entries`.
+    /// The outcomes are in the order of `entries`. Entries with the same key are applied in no order.
     ///
     /// ```
     /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
     /// use keyderive::row::Mutation;
     ///
-    /// let rename = |name: &str| vec![Mutation::set_now("cf", "name", name.to_owned())];
+    /// let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as i64 * 1000; // in whole milliseconds
+    /// let rename = |name: &str| vec![Mutation::set("cf", "name", now, name.to_owned())];
     /// let entries = vec![("n#7".into(), rename("north")), ("s#8".into(), rename("south"))];
     /// sites.mutate_rows(entries).await.all_written()?; // the first failure, if a row was not written
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// Rows that failed are retried, each as in [`mutate_row`](Self::mutate_row).
     ///
     /// # Errors
     /// Each outcome is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
@@ -339,8 +366,9 @@ impl fmt::Debug for RawTable {
 /// # }
 /// ```
 ///
-/// A row with an error may have been written all the same, if its error is [`is_outcome_unknown`](Error::is_outcome_unknown). What
-/// holds beside other writers stands in [the guide](crate::guide::promises).
+/// A row with an error may have been written all the same, if its error is [`is_outcome_unknown`](Error::is_outcome_unknown):
+/// [errors](crate::guide::errors#unknown-outcomes) says what to do. [Guarantees](crate::guide::promises#without-a-key-type) says what
+/// holds beside other writers.
 #[derive(Clone, Debug)]
 #[must_use = "some of the rows may not have been written"]
 pub struct RowOutcomes(Vec<Result<(), Error>>);

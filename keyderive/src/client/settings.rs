@@ -23,7 +23,8 @@ use std::time::Duration;
 /// # fn main() {}
 /// ```
 ///
-/// The timeouts of an attempt, and of all attempts of an operation together; for streams also the longest silence:
+/// The timeouts of an attempt, and of all attempts of an operation together; for streams also the longest silence. The number of
+/// attempts has no limit, unless the table names one:
 ///
 /// | operation | default | [`serving`](Self::serving) | [`batch`](Self::batch) |
 /// |---|---|---|---|
@@ -74,7 +75,7 @@ pub struct Settings {
     pub execute_query: CallSettings,
     /// Creating, describing, changing and deleting tables.
     pub admin: CallSettings,
-    /// The first request on a new connection, which has the server prepare for later ones.
+    /// [Priming](crate::client::ClientBuilder::prime) a new connection: its first request, which has the server prepare for later ones.
     pub ping_and_warm: CallSettings,
     /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) has been checked. By default
     /// they do not: they go ahead with a warning if the admin service refuses or does not answer within 3 s.
@@ -92,10 +93,12 @@ pub struct Settings {
     /// little to the load of servers that are already overloaded.
     ///
     /// The client has 100 tokens, all of them at first. A transient failure of such a call takes one, and a success gives a
-    /// tenth of one back. An attempt that ends with the call's own timeout or deadline takes none. With 50 or fewer the call returns its failure without a retry. So if more than about one attempt in
-    /// eleven keeps failing, callers see the further failures. From no tokens, 500 successes allow retries again.
+    /// tenth of one back. An attempt that ends with the call's own timeout or deadline takes none. While 50 tokens or fewer are
+    /// left, the call returns its failure without a retry. So if more than about one attempt in eleven keeps failing, callers see
+    /// the further failures. From no tokens, about 500 successes allow retries again.
     ///
-    /// Scans, [`get_many`](crate::Table::get_many), queries, writers and loads are retried until their total timeout in any case.
+    /// Scans, [`get_many`](crate::Table::get_many), queries, writers and loads take no tokens: each is retried within its own
+    /// `total_timeout` and [`max_attempts`](CallSettings::max_attempts).
     /// Clients made by `with` share the tokens.
     pub retry_budget: bool,
     /// The most requests of the client, with its clones and tables, that may wait because every connection is full, or none is
@@ -138,8 +141,9 @@ pub struct CallSettings {
     pub total_timeout: Duration,
     /// How long a stream may be silent. Only time spent waiting for the server counts. Applies to streaming operations.
     pub idle_timeout: Duration,
-    /// An operation gives up after this many failures in a row; 1 means that it is not retried. A row that a stream delivers, or progress that the server reports, resets the
-    /// count.
+    /// An operation gives up after this many failures in a row; 1 means that it is not retried. `u32::MAX`, the default of all
+    /// operations but `read_rows` and `ping_and_warm`, is no limit. A row that a stream delivers, or progress that the server
+    /// reports, resets the count.
     pub max_attempts: u32,
     /// The backoff between attempts, unless the server asks for a delay.
     pub backoff: Backoff,

@@ -215,7 +215,7 @@ fn changed_cells(row: data::Row, key: &[u8]) -> Result<RawRow, TooLarge> {
 }
 
 // Limits of Bigtable, from its page "Quotas and limits". What it rejects we reject before sending; what it advises against we log.
-const MAX_MUTATIONS: usize = 100_000;
+pub(crate) const MAX_MUTATIONS: usize = 100_000;
 const MAX_QUALIFIER_BYTES: usize = 16 * 1024;
 const MAX_VALUE_BYTES: usize = 100 * 1024 * 1024;
 const ADVISED_VALUE_BYTES: usize = 10 * 1000 * 1000;

@@ -67,33 +67,50 @@
 //! when it is created, so a program without credentials fails at startup.
 //! [`credentials`](crate::client::ClientBuilder::credentials) sets other credentials.
 //!
-//! A token is renewed minutes before it expires. If the server rejects one, the client fetches another and sends the request once
-//! more. While no token can be fetched, calls fail with
-//! [`is_missing_credentials`](crate::Error::is_missing_credentials) or at their timeout, and work again when one can. A server
-//! whose certificate is not for its name, has expired or is of an unknown authority gets neither requests nor tokens; a proxy that
-//! opens TLS needs `ClientBuilder::root_certificates`.
+//! Google's own crate caches the token and fetches the next one 4 min before it expires. [`Credentials`](crate::client::Credentials)
+//! of your own cache theirs themselves. If the server rejects a token, the client fetches another and sends the request once more.
 //!
-//! # Ten minutes on the service
+//! | what goes wrong | calls |
+//! |---|---|
+//! | there is no token, and a later attempt to fetch one may succeed | are retried until their timeout, and fail with [`is_missing_credentials`](crate::Error::is_missing_credentials) and [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) |
+//! | there is no token, for good | fail at once, with [`is_missing_credentials`](crate::Error::is_missing_credentials); calls work again once a token can be fetched |
+//! | the source of tokens does not answer | fail at their timeout, with [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) |
+//! | the server rejects the second token too | fail with [`is_permission_denied`](crate::Error::is_permission_denied) |
+//! | the server's certificate is for another name, has expired, or is of an unknown authority | are retried until their timeout, and fail with [`is_unavailable`](crate::Error::is_unavailable); `Client::cloud` succeeds, and logs a warning |
+//!
+//! A server with such a certificate gets neither requests nor tokens. The text of the error has `invalid peer certificate: ` and then
+//! `certificate not valid for name …`, `certificate expired: …` or `UnknownIssuer`.
+//!
+//! Behind a proxy that intercepts TLS, give its certificate authority to `ClientBuilder::root_certificates`. It is trusted for
+//! Bigtable's endpoints only, and not for the servers of Google's tokens: let requests for tokens bypass the proxy, or set
+//! [`credentials`](crate::client::ClientBuilder::credentials) of your own.
+//!
+//! # Checks on the service
 //!
 //! The tests drive all this against servers of their own: TLS, the metadata server, the keys of service accounts and users. This
-//! release has not been tested on the service itself. What only Google can show, with an instance of your own:
+//! release has not been tested on the service itself. What only Google can show, with an instance of your own: checks of about
+//! ten minutes, and one that runs for over an hour.
 //!
 //! 1. Log in (`gcloud auth application-default login`) and run a program that creates a table, puts a row and reads it. Then run it
 //!    where the service will run: with the service account of the machine, or the workload identity of the cluster.
-//! 2. Take `roles/bigtable.user` from the account: each call fails with
-//!    [`is_permission_denied`](crate::Error::is_permission_denied). Give it back.
+//! 2. As an account with no role but `roles/bigtable.user`, call `get`. Take the role away and wait some minutes, until the change
+//!    has taken effect: `get` fails with [`is_permission_denied`](crate::Error::is_permission_denied).
 //! 3. `cbt ls events` shows the voucher family `keyderive.…`; `verify` passes and finds the row key schema.
-//! 4. Run `EventKey::sql()` in Bigtable Studio over some rows, and compare it with the decoded keys.
+//! 4. Run `EventKey::sql()` in Bigtable Studio over some rows, and compare it with the decoded keys. If `FARM_FINGERPRINT` is
+//!    unknown there, leave out the first expression, that of the salt.
 //! 5. Use an app profile with multi-cluster routing: conditional writes fail, and the text names single-row transactions.
-//! 6. Let a program run for over an hour: connections are renewed at 45 to 50 min, and a token before it expires, without an error.
-//! 7. Increment a `Sum` with [`Settings::idempotency_tokens`](crate::client::Settings::idempotency_tokens) and without.
-//! 8. `scan(…).explain_analyze()` prints what the service has read.
+//! 6. Let a program run for over an hour: connections are refreshed at 45 to 50 min, and a token before it expires, without an error.
+//! 7. Add to a `Sum` with [`Update::add`](crate::Update::add), with `Some(true)` for
+//!    [`Settings::idempotency_tokens`](crate::client::Settings::idempotency_tokens), and with `Some(false)`: each addition counts
+//!    once. This shows that the service accepts the tokens, but not that a retry after a lost response counts once.
+//! 8. `println!("{}", scan.explain_analyze().await?)` shows how many rows the service has read.
+//! 9. Run a [query](super::sql) with a parameter.
 //!
 //! # Permissions
 //!
 //! | role | allows |
 //! |---|---|
-//! | `roles/bigtable.reader` | reads, scans, counts, `partitions`, `export`, `verify` |
+//! | `roles/bigtable.reader` | reads, scans, counts, [SQL](super::sql), `partitions`, `export`, `verify` |
 //! | `roles/bigtable.user` | the same, and writes, loads, `drop_rows`, a marker if its family exists |
 //! | `roles/bigtable.admin` | the same, and creating, changing and deleting tables and families |
 //!
@@ -104,11 +121,12 @@
 //! |---|---|
 //! | `bigtable.tables.readRows` | all reads; with `mutateRows`, conditional writes, increments and appends |
 //! | `bigtable.tables.mutateRows` | all writes, `drop_rows` |
+//! | `bigtable.instances.executeQuery` | SQL: `PrepareQuery` and `ExecuteQuery`; with `readRows` on the table |
 //! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions` |
-//! | `bigtable.instances.ping` | warming up connections; without it, a warning |
+//! | `bigtable.instances.ping` | [priming](crate::client::ClientBuilder::prime) connections; without it, a warning |
 //! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`; the [layout check](super::tables#layout) before the first request; without the permission, a warning |
 //! | `bigtable.tables.list` | `list_tables` |
-//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `vouch`, `create_if_absent` on a table of other key types, `write_marker` if its family does not exist; `delete_table` |
+//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `vouch`, `create_if_absent` on a table of other key types, `write_marker` if its family does not exist, `remove_row_key_schema`; `delete_table` |
 //! | `bigtable.tables.generateConsistencyToken`, `checkConsistency` | `wait_for_consistency` |
 //!
 //! Google's page [Access control with IAM](https://cloud.google.com/bigtable/docs/access-control) describes the roles
@@ -167,7 +185,7 @@
 //!
 //! - Make one client and clone it: clones share connections. [`Client::close`](crate::Client::close) waits for
 //!   operations in flight. It cancels streams that are not polled for 10 s.
-//! - A client opens 4 connections to the cloud, warms them up before use, and renews each before Google's front ends
+//! - A client opens 4 connections to the cloud, primes them before use, and refreshes each before Google's front ends
 //!   close it. [`ClientBuilder`](crate::client::ClientBuilder) lists the settings.
 //! - [`client`](crate::client) lists the `tracing` spans and warnings, and the metrics of the feature `metrics`. Row
 //!   keys and values are never logged at info or above. If your program logs an error, log

@@ -6,7 +6,7 @@
 //! kinds.
 //!
 //! Keys and values often hold personal data. [`redacted`](crate::Error::redacted) is the text for logs that must not
-//! have them: without keys, values and the server's own message, which may name a row.
+//! have them: without keys, values, the text of a query, and the server's own message, which may name a row.
 //!
 //! ```
 //! use keyderive::{Client, Error, RowKey};
@@ -55,7 +55,7 @@
 //! | [`is_invalid_key`](crate::Error::is_invalid_key) | no key of the table can hold the value; nothing was sent | reject the value, or widen the field, which changes the layout |
 //! | [`is_invalid_page_token`](crate::Error::is_invalid_page_token) | the text is not a page token, or belongs to another scan | request the first page |
 //! | [`is_foreign_row`](crate::Error::is_foreign_row) | a scan met a foreign row: [`row_key`](crate::Error::row_key) does not decode as the table's key type | find out who writes it; skip such rows with [`on_foreign`](crate::Scan::on_foreign), or give each key type a tag |
-//! | [`is_invalid_row`](crate::Error::is_invalid_row) | a value cannot be stored as columns, or the columns do not decode as the row type: one is missing or malformed | the source, a [`RowError`](crate::row::RowError), names the column; if rows may lack it, make the field an `Option` or give it a default |
+//! | [`is_invalid_row`](crate::Error::is_invalid_row) | a value cannot be stored as columns, the columns do not decode as the row type, or those of a [query](super::sql)'s result are not what the program expects: one is missing or malformed | the source, a [`RowError`](crate::row::RowError) or a [`ColumnError`](crate::query::ColumnError), names the column; if rows may lack it, make the field an `Option` or give it a default |
 //! | [`is_not_found`](crate::Error::is_not_found) | the table, or a family of the write, does not exist; never a row | create it: [tables](super::tables) |
 //! | [`is_already_exists`](crate::Error::is_already_exists) | the table to create exists already | call `create_if_absent`: it compares the table, and fails with `is_table_mismatch` if it differs or has no voucher |
 //! | [`is_table_mismatch`](crate::Error::is_table_mismatch) | the table differs from its declaration, its keys have another layout, or a checkpoint belongs to another table; the text shows both sides | do not write; deploy the right program or change the table. If a load's checkpoint is rejected, start from the beginning: [loading](super::loading#resuming) |
@@ -63,7 +63,7 @@
 //! | [`is_permission_denied`](crate::Error::is_permission_denied) | the caller is not authenticated, or lacks a permission | grant the role: [deployment](super::deployment#permissions) |
 //! | [`is_missing_credentials`](crate::Error::is_missing_credentials) | the client has no access token | log in, or set a service account; the source says what the client tried |
 //! | [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) | the timeout of the [`Settings`](crate::client::Settings), or the deadline of `with_deadline`, has passed; the text says which | raise it, or request less; for a write see `is_outcome_unknown` |
-//! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | try later; the client may have retried already: the text says how often, and names `retry_budget` if [many requests fail](super::serving#the-retry-budget) |
+//! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | try later, unless the text names [an invalid certificate](super::deployment#on-the-cloud); the client may have retried already: the text says how often, and names `retry_budget` if [many requests fail](super::serving#the-retry-budget) |
 //! | [`is_resource_exhausted`](crate::Error::is_resource_exhausted) | a quota or a limit of the server is exhausted, or `is_overloaded`, which to ask first | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
 //! | [`is_overloaded`](crate::Error::is_overloaded) | too many requests of this client wait for a connection, so that the last attempt was not sent | shed load; do not call again at once: [a service under load](super::serving#connections) |
 //! | [`is_unimplemented`](crate::Error::is_unimplemented) | the server does not offer the operation | use the service; the emulator and the embedded Bigtable lack some operations |
@@ -129,6 +129,8 @@
 //! | `put`, `insert`, `merge`, `update`, `delete`, [`put_both`](crate::put_both) | repeat the call. It also overwrites what others have written in the meantime: if that matters, read the row and use a condition |
 //! | `put_all`, `merge_all`, `delete_rows`, a `writer` | repeat the call with the same rows: the error names one row, but the outcome of the other rows of its request is unknown too |
 //! | `load` | resume it |
+//! | [`mutate_row`](crate::client::RawTable::mutate_row), [`mutate_rows`](crate::client::RawTable::mutate_rows), a [`RawWriter`](crate::client::RawWriter) | if it only sets cells at timestamps of yours and deletes, repeat the call, as for `put`. A cell at the server's time gets one more version, which reads of one version do not show. An addition may count twice |
+//! | [`check_and_mutate_row`](crate::client::RawTable::check_and_mutate_row), [`read_modify_write_row`](crate::client::RawTable::read_modify_write_row) | as `put_if` and as `increment` below |
 //! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | if the write makes its own condition false, repeat the same call, with a number unique to the caller in a column: after `true` it is written, once; after `false` read the row: with your number, it is yours. If the condition stays true, a repetition may apply a second time, which counts in sums. A read alone proves nothing, since the first request may be applied later |
 //! | `increment`, `append`, `modify` | repeating the call may count or append twice. With one writer, read the row. With several, the row cannot tell: if each event must count once, store a row per event, or use `put_if` |
 //! | a table created, changed or deleted, `drop_rows` | check the table, as `create_if_absent` does |
@@ -144,6 +146,7 @@
 //! | [`DecodeError`](crate::key::DecodeError) | [`decode`](crate::RowKey::decode): bytes that encode would not have written | `field_name`, `is_other_tag`, `is_wrong_bucket`, and the `key` |
 //! | [`PlanError`](crate::plan::PlanError) | `into_plan`, `explain`: a fixed value that no key can hold, a page token | `field_name`, `is_invalid_page_token` |
 //! | [`RowError`](crate::row::RowError) | the source of an error that `is_invalid_row` | `is_missing_column`, `is_malformed`, `is_unsupported` |
+//! | [`ColumnError`](crate::query::ColumnError) | [`QueryRow::get`](crate::query::QueryRow::get), and the source of an error of a query that `is_invalid_row` | `redacted` |
 //! | [`FilterError`](crate::row::FilterError) | the source of an error about a filter that the service does not accept | `is_too_large` |
 //! | [`WriteErrors`](crate::client::WriteErrors) | a writer's `flush` and `close` | `failed`: each row with its key and its error; `is_outcome_unknown` |
 //! | [`LoadError`](crate::load::LoadError) | a load that ended before its input | `is_input`, `is_too_many_failures`, `error`, `checkpoint`, `report` |
@@ -151,4 +154,4 @@
 //! | [`CredentialsError`](crate::client::CredentialsError) | the source of an error that `is_missing_credentials` | `is_transient` |
 //! | [`SqlError`](crate::key::SqlError) | [`row_key_schema`](crate::RowKey::row_key_schema), [`sql`](crate::RowKey::sql) | |
 //!
-//! `?` converts the first three into an [`Error`](crate::Error).
+//! `?` converts the first three and `ColumnError` into an [`Error`](crate::Error).

@@ -42,6 +42,8 @@
 //! | write a few rows and wait for them | [`put_all`](crate::Table::put_all) |
 //! | write rows one by one, in the background | [`writer`](crate::Table::writer) |
 //! | write a finite file or stream | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) |
+//! | copy a table to one with another key type, while nobody writes | [`copy_to`](crate::Table::copy_to) |
+//! | compare two tables, row by row and cell by cell | [`diff`](crate::Table::diff) |
 //! | read a table as a stream, in no order | [`export`](crate::Table::export) |
 //! | read a table in parts, by workers in other processes | [`partitions`](crate::Table::partitions), [`export_parts`](crate::Table::export_parts) |
 //!

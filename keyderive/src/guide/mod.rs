@@ -10,6 +10,7 @@
 //! | [`from_serde`] | what other mappers write, side by side with rows here |
 //! | [`promises`] | what each write guarantees: under concurrent writes, after failures, next to older programs |
 //! | [`loading`] | how to load and export many rows |
+//! | [`rekeying`] | when a key must change: which way, what it costs, and a check list |
 //! | [`errors`] | what each predicate means, what to do, and how retries work |
 //! | [`limits`] | what is rejected, and what is out of scope |
 //! | [`deployment`] | how to connect to an emulator and to the cloud, permissions, a checklist |
@@ -28,6 +29,7 @@ pub mod from_serde;
 pub mod limits;
 pub mod loading;
 pub mod promises;
+pub mod rekeying;
 pub mod rows;
 pub mod scans;
 pub mod serving;

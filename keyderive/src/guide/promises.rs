@@ -34,6 +34,7 @@
 //! | [`Writer::put`](crate::Writer::put), [`Writer::update`](crate::Writer::update), [`Writer::delete`](crate::Writer::delete) | as `put`, `update` and `delete`; unordered without a `flush` in between [^histories] [^flush] | the failed rows are retried [^again] | rows that the writer took are sent [^writer-dropped] [^dropped] | no effect [^server-time] [^any-time] | rows not yet sent are lost [^killed] | as `put`, `update` and `delete` [^older] |
 //! | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) | the last applied wins, whole [^histories] | the failed rows are retried [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it from the last checkpoint [^resumed] [^killed] | as `put` [^older] |
 //! | [`Load::new_rows`](crate::load::Load::new_rows) | columns mix [^mix] | retried: one more version of the same value [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | other columns stay [^older] |
+//! | [`copy_to`](crate::Table::copy_to) | several copies of one table write the same cells [^copies]; stop other writers: a write during the copy can be missing from the new table, which the comparison reports unless it came later | retried: the same cells, and each sum once [^copied-again] | some rows, each whole: resume it from the checkpoint [^copy-dropped] | no effect: cells keep their times [^copied] | some rows: resume it from the checkpoint [^copy-killed] | columns that the type lacks are copied too [^copied] |
 //! | [`Load::if_absent`](crate::load::Load::if_absent) | the first applied wins: a row that another program wrote during the load stays [^one-wins] [^live-row] | retried: the row counts as kept [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | a row with any cell stays [^kept] |
 //!
 //! # Tables
@@ -44,6 +45,7 @@
 //! | [`create`](crate::Table::create), [`RawTable::create`](crate::client::RawTable::create) | one creates, the others fail [^creates] | not retried; a second call fails, since it exists [^created-once] | created with all families, or not [^dropped-table] | no effect [^no-time] | created with all families, or not [^killed-table] | fails if the table exists [^creates] |
 //! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | one adds a family, the others fail [^changes] | not retried: check the table [^tables-once] | all changes or none [^dropped-table] | no effect [^no-time] | all changes or none [^killed-table] | changes only what it names [^changes] |
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not retried; a second call fails, since it is gone [^tables-once] | deleted or unchanged [^dropped-table] | no effect [^no-time] | deleted or unchanged [^killed-table] | deletes all columns [^older-table] |
+//! | [`remove_row_key_schema`](crate::Table::remove_row_key_schema), [`RawTable::remove_row_key_schema`](crate::client::RawTable::remove_row_key_schema) | all succeed [^unschemed] | retried; it can remove a schema that was added meanwhile [^unschemed-again] | removed or not: call it again [^unschemed-dropped] | no effect [^no-time] | removed or not: call it again [^unschemed-dropped] [^unschemed-again] | the row type has no effect [^unschemed-types] |
 //! | [`vouch`](crate::Table::vouch) | all succeed [^vouches] | not retried; a second call finds the voucher [^vouches-again] | voucher added or not: call it again [^vouches-dropped] | no effect [^no-time] | voucher added or not: call it again [^vouches-dropped] [^vouches-again] | adds the same voucher [^vouches-older] |
 //! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | a second call finds it written, or removed [^marker-again] | written or not: call it again [^marker-dropped] | no effect [^marker] | written or not: call it again [^marker-dropped] [^marker-again] | the row type has no effect [^marker] |
 //!
@@ -114,6 +116,11 @@
 //! [^flush]: `a_flush_ends_what_was_taken_before`
 //! [^writer-dropped]: `a_writer_that_is_dropped_sends_what_it_has`
 //! [^resumed]: `loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input`
+//! [^copies]: `copies_beside_each_other_give_the_same_rows`
+//! [^copied-again]: `a_copy_is_exact_when_answers_are_lost`
+//! [^copy-dropped]: `a_dropped_copy_leaves_whole_rows_and_is_resumed`
+//! [^copied]: `rows_are_copied_to_another_key_type`, `random_rows_are_copied_exactly`
+//! [^copy-killed]: `copies_that_are_killed_and_resumed_end_with_every_cell`
 //! [^live-row]: `a_row_written_during_an_if_absent_load_is_kept`
 //! [^creates]: `of_several_that_create_a_table_one_does`
 //! [^created-once]: `a_table_is_created_once_and_compared_after_a_lost_answer`
@@ -122,6 +129,10 @@
 //! [^older-families]: `an_older_program_leaves_newer_families`
 //! [^changes]: `of_several_that_change_a_table_one_does`
 //! [^older-table]: `deleting_a_table_deletes_columns_that_the_program_lacks`
+//! [^unschemed]: `all_that_remove_a_row_key_schema_beside_each_other_succeed`
+//! [^unschemed-again]: `a_row_key_schema_is_removed_again_after_a_lost_answer`
+//! [^unschemed-dropped]: `a_dropped_call_leaves_a_row_key_schema_or_none`
+//! [^unschemed-types]: `a_row_key_schema_is_removed`
 //! [^vouches]: `all_that_vouch_beside_each_other_succeed`
 //! [^vouches-again]: `a_voucher_is_found_after_a_lost_answer`
 //! [^vouches-dropped]: `a_dropped_call_leaves_a_voucher_or_none`

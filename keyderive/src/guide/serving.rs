@@ -53,8 +53,9 @@
 //! [`connections`](crate::client::ClientBuilder::connections) sets the bounds: 4 to 64 in the cloud.
 //!
 //! Some requests may be repeated: reads, `put`, `delete` and other idempotent writes, and any request that is known not to be
-//! applied. Conditional writes, increments and appends may not: they wait until their timeout, or until their connection
-//! closes, and fail with [`is_outcome_unknown`](crate::Error::is_outcome_unknown).
+//! applied. Conditional writes, increments and appends that have been sent may not. If their connection breaks, they fail with
+//! [`is_outcome_unknown`](crate::Error::is_outcome_unknown). If it stalls, they wait for their answer on it, until their timeout or
+//! until it is closed, and then fail so too.
 //!
 //! | what happens | what the client does |
 //! |---|---|
@@ -73,20 +74,23 @@
 //! connection is open, and this bound is hardly met: test it against the service.
 //!
 //! Calls that pause before a retry do not count as waiting, and no metric shows them. With the retry budget there are few.
-//! Without it, in an outage, all calls pause until their timeout or deadline, so set one that bounds how many there can be.
+//! Without it, in an outage, all calls pause until their timeout or deadline: calls per second times that time is how many there
+//! can be. A thousand calls a second with a deadline of 300 ms are at most 300.
 //!
 //! # The retry budget
 //!
 //! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the
 //! whole client, that of gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget), of which a transient
-//! failure takes one and a success gives a tenth back. An attempt that the call's own timeout or deadline ends takes none. With 50 or fewer a call returns its failure without a retry, and the text
-//! of the error names `retry_budget`. A cluster whose requests fail sees at most about a tenth more load. Scans, queries,
-//! writers and loads, whose programs can wait, are retried until their timeout. [`batch`](crate::client::Settings::batch) turns the budget
-//! off.
+//! failure takes one and a success gives a tenth back. An attempt that the call's own timeout or deadline ends takes none. While
+//! 50 tokens or fewer are left, a call returns its failure without a retry, and the text of the error names `retry_budget`. A
+//! cluster whose requests fail sees at most about a tenth more load. Scans, queries, writers and loads, whose programs can wait,
+//! take no tokens: each is retried within its own `total_timeout` and
+//! [`max_attempts`](crate::client::CallSettings::max_attempts), which for a scan is 10 failures in a row by default.
+//! [`batch`](crate::client::Settings::batch) turns the budget off.
 //!
 //! The price: retries hide failures while fewer than about one attempt in eleven fails. If 30 % keep failing, callers see
 //! about 30 % errors, and in an outage of a few seconds most calls fail after one attempt. If your callers would rather wait,
-//! set `retry_budget = false` and a deadline. After an outage, 500 successes fill an empty budget so far that it allows retries.
+//! set `retry_budget = false` and a deadline. After an outage, about 500 successes fill an empty budget so far that it allows retries.
 //! All callers of a client share its budget, also those of clients made by [`with`](crate::Client::with): give work that may
 //! fail without harm to the rest a client of its own.
 //!

@@ -1,8 +1,8 @@
 //! Bigtable's SQL: queries, parameters, results.
 //!
-//! Bigtable runs SQL itself, over one table at a time: filters, aggregates, time travel. A query that is a range of keys is a
-//! [scan](super::scans), which costs less and also runs on an emulator. SQL is for what a scan cannot say: counts, groups,
-//! expressions over columns. Only Google's service runs it: Google's emulator and the embedded Bigtable do not.
+//! Bigtable runs SQL itself, over one table at a time: filters, aggregates, time travel. It is for what a [scan](super::scans) cannot
+//! say: counts, groups, expressions over columns. For a range of keys take a scan: it also runs on an emulator, resumes after the
+//! last row, and reports [what it cost](crate::client::ReadStats). Only Google's service runs SQL.
 //!
 //! ```no_run
 //! use keyderive::Client;
@@ -23,20 +23,23 @@
 //! # }
 //! ```
 //!
-//! Rows become [tuples](crate::query::FromQueryRow), structs with [`#[derive(FromQueryRow)]`](derive@crate::query::FromQueryRow),
-//! or a [`QueryRow`](crate::query::QueryRow) whose columns have names. A wrong type is an error that names the query, the column and its type. [`query`](crate::query) lists the types.
+//! `_key` is the row key, `cf['kind']` the newest value of a column: both are `BYTES`. Rows become
+//! [tuples](crate::query::FromQueryRow), structs with [`#[derive(FromQueryRow)]`](derive@crate::query::FromQueryRow), or a
+//! [`QueryRow`](crate::query::QueryRow) whose columns have names. A wrong type is an error that names the query, the column and its
+//! type. [`query`](crate::query) lists the types.
 //!
 //! # Parameters
 //!
-//! Write `@name` in the text and [`bind`](crate::client::Query::bind) its value. The client prepares each text once, by
-//! `PrepareQuery`, and keeps its plan until it expires; a text with other values in it is another query. Besides, no value of a
-//! parameter can change what the query means.
+//! Write `@name` in the text and [`bind`](crate::client::Query::bind) its value. No value of a parameter can change what the query
+//! means: this prevents SQL injection. And the client prepares each text once, by `PrepareQuery`, and keeps the prepared query until
+//! it expires. A text with other values in it is another query, and costs a `PrepareQuery` each time. A client with its clones
+//! keeps up to 1,000 prepared queries; one more drops them all.
 //!
 //! # Key fields as columns
 //!
 //! A table that keyderive creates has a [row key schema](super::tables) if the layout of its keys allows one: each field of the key
-//! is a column. In the text layout these columns are strings. [`Schema::sql`](crate::key::Schema::sql) has the expression that
-//! turns each into its type, and back into the time where it is reversed:
+//! is a column. In the text layout these columns are strings. [`Schema::sql`](crate::key::Schema::sql) has an
+//! expression for each, which casts it to its type and turns a reversed time back:
 //!
 //! ```
 //! use keyderive::RowKey;
@@ -53,9 +56,13 @@
 //! # Ok::<(), keyderive::key::SqlError>(())
 //! ```
 //!
+//! These expressions have not been run on the service yet. It is not verified that Bigtable's SQL has
+//! `FARM_FINGERPRINT`, which recomputes the salt. And numbers above `i64::MAX` fail the query. [`Sql`](crate::key::Sql#limits) lists the limits, and the
+//! [deployment page](super::deployment#checks-on-the-service) says how to check them.
+//!
 //! # Worked queries
 //!
-//! Two queries of a table of events, of which the key has a salt, a user and the time, greatest first:
+//! Two queries of a table of events, of which the key has a salt, a user and the time, newest first:
 //!
 //! ```no_run
 //! use std::time::{Duration, SystemTime};
@@ -81,7 +88,7 @@
 //!
 //! # async fn sample(client: Client) -> Result<(), Box<dyn std::error::Error>> {
 //! let sql = EventKey::sql()?;
-//! let at = sql.field("at").unwrap_or("at"); // the time that the digits of the column mean
+//! let at = sql.field("at").ok_or("the key has no such field")?; // a TIMESTAMP, from the stored digits
 //!
 //! // Of all users: the server reads the whole table.
 //! let text = format!(
@@ -91,12 +98,13 @@
 //!     println!("{user_id}: {events} events on {day:?}");
 //! }
 //!
-//! // Of one user, the last hour. A key gives the columns as they are stored. Of a reversed time, later means less.
+//! // Of one user, the last hour. The parts of a key's text are the columns as they are stored. A later time has a smaller
+//! // number, since it is reversed: "at or after" is `<=`.
 //! let hour_ago = SystemTime::now() - Duration::from_secs(3600);
 //! let key = EventKey { user_id: "alice".into(), at: hour_ago }.to_text()?;
-//! let mut columns = key.split('#');
-//! let mut next = || columns.next().unwrap_or_default().to_owned();
-//! let (salt, user_id, at) = (next(), next(), next());
+//! let [salt, user_id, at] = key.split('#').collect::<Vec<_>>()[..] else {
+//!     return Err("the key has a salt and two fields".into());
+//! };
 //! let counts: Vec<(i64,)> = client
 //!     .query("SELECT COUNT(*) FROM events WHERE salt = @salt AND user_id = @user_id AND at <= @at")
 //!     .bind("salt", salt)
@@ -114,7 +122,21 @@
 //! # What the client promises
 //!
 //! A query is a read: transient failures are retried, within [`prepare_query`](crate::client::Settings::prepare_query) and
-//! [`execute_query`](crate::client::Settings::execute_query). The server marks by tokens which rows are complete. The client
-//! delivers only those, checks their checksum, and after a failure asks for the rows after the last token: no row is lost, and none
-//! comes twice. If the server renews the plan after the first token, the query fails, since the rows after it would be of another
-//! plan; run it again.
+//! [`execute_query`](crate::client::Settings::execute_query). The server sends rows in batches with checksums, and then a resume
+//! token. The client verifies each checksum, delivers only rows that a resume token follows, and resumes after the last resume
+//! token. So no row is lost, and none comes twice.
+//!
+//! A prepared query expires at a time that the server sets. The client prepares it again before that time. If the server says that
+//! it has expired, the client prepares it again too, unless rows have come already, since a resume token belongs to the prepared
+//! query that it came with. The query then fails, and [`is_retryable`](crate::Error::is_retryable) is true: discard the rows you
+//! have and run it again.
+//!
+//! # What a query does not have
+//!
+//! | feature | for queries |
+//! |---|---|
+//! | the [layout check](super::tables#layout) | none: a query belongs to no table. Call [`verify`](crate::Table::verify) |
+//! | a deadline of its own | that of its client: `client.with_deadline(at).query(…)`, also between rows |
+//! | [`ReadStats`](crate::client::ReadStats), [hedging](super::serving#hedged-reads) | none |
+//! | the [retry budget](super::serving#the-retry-budget) | takes no tokens and is not stopped by it |
+//! | an emulator, the embedded Bigtable | fail with [`is_unimplemented`](crate::Error::is_unimplemented) |

@@ -40,6 +40,7 @@
 //! | check at startup that a table is as declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: the error shows both sides |
 //! | add a voucher to a table that another program created | [`vouch`](crate::Table::vouch) |
 //! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
+//! | remove the row key schema, before key types with tags share the table | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
 //! | list tables, show one | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
 //! | wait until all clusters have earlier writes | [`wait_for_consistency`](crate::Table::wait_for_consistency) |
 //! | delete a table | [`delete_table`](crate::Table::delete_table) |

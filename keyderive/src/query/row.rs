@@ -39,9 +39,10 @@ pub(crate) struct Columns {
 /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
 /// use keyderive::query::QueryRow;
 ///
-/// for row in client.query("SELECT kind, COUNT(*) AS n FROM events GROUP BY kind").fetch::<QueryRow>().await? {
-///     let (kind, n): (String, i64) = (row.get("kind")?, row.get("n")?);
-///     println!("{n} of {kind}");
+/// let query = client.query("SELECT CAST(cf['kind'] AS STRING) AS kind, COUNT(*) AS n FROM events GROUP BY kind");
+/// for row in query.fetch::<QueryRow>().await? {
+///     let (kind, n): (Option<String>, i64) = (row.get("kind")?, row.get("n")?);
+///     println!("{n} of {kind:?}");
 /// }
 /// # Ok(())
 /// # }
@@ -70,7 +71,7 @@ impl QueryRow {
         &self.values
     }
 
-    /// The value of the column with this name.
+    /// The value of the column with exactly this name: upper and lower case differ.
     ///
     /// # Errors
     /// If no column has this name, or several have it, or the value is no `T`.
@@ -119,10 +120,10 @@ impl fmt::Debug for QueryRow {
     }
 }
 
-/// A column of a result is not what the program expects.
+/// A column of a result is missing, or is not of the type that the program expects.
 ///
-/// The text names the query, the column and the type. [`keyderive::Error`](crate::Error) has it as
-/// [`is_invalid_row`](crate::Error::is_invalid_row).
+/// The text names the query, the column, its type and what is wrong. `?` converts it into an [`Error`](crate::Error), for which
+/// [`is_invalid_row`](crate::Error::is_invalid_row) is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnError {
     query: Arc<str>,
@@ -131,7 +132,7 @@ pub struct ColumnError {
 }
 
 impl ColumnError {
-    /// The text without the query, and without a value.
+    /// The text with the column's name alone. It leaves out the query, and what is wrong, which may hold a value.
     #[must_use = "it is a text, to be printed"]
     pub fn redacted(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| write!(f, "query: column `{}` is not what the program expects", self.column))
@@ -148,7 +149,13 @@ impl fmt::Display for ColumnError {
 impl std::error::Error for ColumnError {}
 
 /// A type that rows of a result become: a struct with [`#[derive(FromQueryRow)]`](derive@super::FromQueryRow), a tuple of up to 8
-/// columns in their order, or [`QueryRow`].
+/// columns, or [`QueryRow`].
+///
+/// | type | columns |
+/// |---|---|
+/// | a tuple | by their order; the result has exactly as many columns |
+/// | a struct | by their names, in which upper and lower case differ; columns that no field names are ignored; a name that two columns have is an error |
+/// | [`QueryRow`] | any |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no row of a query",
     note = "derive `keyderive::query::FromQueryRow` for a struct with a field for each column, or use a tuple of the columns' types"

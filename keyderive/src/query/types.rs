@@ -18,7 +18,7 @@ use keyderive_proto::admin::r#type::{self as messages, Kind, r#struct::Field};
 pub enum SqlType {
     /// `BYTES`.
     Bytes,
-    /// `STRING`.
+    /// `STRING`. It is not called `String`, so that the compiler's messages keep the short name of Rust's `String`.
     Text,
     /// `INT64`.
     Int64,

@@ -105,6 +105,23 @@ impl RowSchema {
         })
     }
 
+    /// How the cells of a column are stored, if the type has it. `own` is the family of a map.
+    pub(crate) fn stored_type(&self, own: &str, Name { family, qualifier }: Name<'_>) -> Option<CellType> {
+        self.fields.iter().find_map(|field| {
+            let of_field = if field.family().is_empty() { own } else { field.family() };
+            match field {
+                FieldSchema::Map { stored, .. } => (of_field == family).then_some(*stored),
+                _ => field.columns().iter().find_map(|column| {
+                    let is_own = of_field == family && column.name.as_bytes() == qualifier;
+                    let is_former = |alias: &Alias| {
+                        alias.family.unwrap_or(of_field) == family && alias.name.as_bytes() == qualifier
+                    };
+                    (is_own || column.aliases().any(is_former)).then_some(column.stored)
+                }),
+            }
+        })
+    }
+
     /// The family of the row's own columns; none for a map.
     pub(crate) fn own_family(&self) -> Option<&'static str> {
         Some(self.family).filter(|family| !family.is_empty())

@@ -171,6 +171,43 @@ impl<K: TableKey, R> Table<K, R> {
         self.client.modify_families(&self.name, changes.into_iter().collect()).await
     }
 
+    /// Removes the table's row key schema, so that rows of other key types may be written to it.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, User>("users");
+    /// users.create_if_absent().await?;
+    /// users.remove_row_key_schema().await?;
+    /// users.remove_row_key_schema().await?; // it has none: nothing is sent but a read
+    /// assert!(users.info().await?.row_key_schema().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// **Look first who reads by the schema.** From then on SQL sees keys as bytes, in the column `_key`: queries that name a part of
+    /// the key fail, in this program, in Bigtable Studio, in dashboards, and in materialized views, as do exports to other
+    /// tools that name one. keyderive itself reads and plans by the key type, and [`verify`](Self::verify) and
+    /// [`create_if_absent`](Self::create_if_absent) accept a table without the schema. No stored row changes.
+    ///
+    /// Call it when a key type with another tag begins to share the table: a query that names a column of the schema fails at the
+    /// first key that does not fit the schema.
+    ///
+    /// When it returns, the table has no schema. It is retried after a lost answer, since removing it twice is as once; if another
+    /// program adds a schema in between, the repetition removes that one. After an error, call it again.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) if there is no such table; when a request fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the schema is removed or not, perhaps later.
+    pub async fn remove_row_key_schema(&self) -> Result<(), Error> {
+        self.client.remove_row_key_schema(&self.name).await
+    }
+
     /// Waits until every cluster of the instance has all writes to the table that were made before the call.
     ///
     /// It polls the server with the backoff and within the total timeout of the settings for `admin`.
@@ -378,7 +415,8 @@ impl<K: TableKey> CreateTable<K> {
     /// Creates the table without a row key schema: SQL then sees keys as bytes.
     ///
     /// Use it for a table that several key types share: SQL that names a column of the schema fails at the first row key that
-    /// does not fit the schema. A row key schema cannot be changed later, only removed.
+    /// does not fit the schema. A row key schema cannot be changed later, only
+    /// [removed](Table::remove_row_key_schema).
     pub fn without_row_key_schema(self) -> Self {
         Self { has_schema: false, ..self }
     }

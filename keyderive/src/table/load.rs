@@ -2,9 +2,9 @@
 //!
 //! [`Table::load`] starts one; [`Load`] describes how it runs.
 
-mod look_ahead;
-mod report;
-mod run;
+pub(super) mod look_ahead;
+pub(super) mod report;
+pub(super) mod run;
 
 use std::borrow::Borrow;
 use std::error::Error as StdError;
@@ -23,7 +23,12 @@ use super::Table;
 use crate::key::TableKey;
 
 /// The largest size for requests: well below what the service accepts.
-const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
+pub(super) const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
+
+// Defaults of settings.
+pub(super) const DEFAULT_WORKERS: usize = 8;
+pub(super) const DEFAULT_LIMITS: BatchLimits = BatchLimits { bytes: 4 * 1024 * 1024, rows: 10_000 };
+pub(super) const DEFAULT_LOOK_AHEAD: usize = 64 * 1024 * 1024;
 
 impl<K: TableKey, R> Table<K, R> {
     /// Loads the rows of a stream, as [`put`](Self::put) writes them, in an order that overloads no tablet.
@@ -231,9 +236,9 @@ enum WriteMode {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            workers: 8,
-            limits: BatchLimits { bytes: 4 * 1024 * 1024, rows: 10_000 },
-            look_ahead: 64 * 1024 * 1024,
+            workers: DEFAULT_WORKERS,
+            limits: DEFAULT_LIMITS,
+            look_ahead: DEFAULT_LOOK_AHEAD,
             patience: Duration::from_secs(10),
             checkpoint_every: 10_000,
             max_failures: 1000,

@@ -1,6 +1,8 @@
 //! Typed tables: row keys, plans and rows, on top of the client.
 
+pub mod copy;
 mod create;
+pub mod diff;
 mod export;
 pub mod load;
 mod marker;
@@ -10,6 +12,7 @@ pub mod rekey;
 mod sample;
 mod scan;
 mod select;
+mod stored;
 mod verify;
 mod write;
 mod writer;

@@ -311,11 +311,16 @@ impl<K: TableKey, R> Table<K, R> {
     /// A dropped future cancels the read.
     pub async fn partitions_of(&self, plan: impl IntoPlan<K>) -> Result<Vec<Plan<K>>, Error> {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
+        let windows = self.key_space_windows().await?;
+        let parts = windows.iter().map(|window| plan.within(window));
+        Ok(parts.filter(|part| !part.is_empty()).collect())
+    }
+
+    /// The partitions of the key space, in order.
+    pub(super) async fn key_space_windows(&self) -> Result<Vec<KeyRange>, Error> {
         let starts = self.key_space_starts().await?;
         let ends = starts.iter().skip(1).map(|end| Some(end.clone())).chain([None]);
-        let windows = starts.iter().zip(ends).map(|(start, end)| KeyRange::new(start.clone(), end));
-        let parts = windows.map(|window| plan.within(&window));
-        Ok(parts.filter(|part| !part.is_empty()).collect())
+        Ok(starts.iter().zip(ends).map(|(start, end)| KeyRange::new(start.clone(), end)).collect())
     }
 
     /// Where the partitions of the key space begin, in order; the first one at the empty key.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
 
-use super::{Table, marker};
+use super::{Table, stored};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
-use crate::plan::{KeyRange, Plan};
+use crate::plan::KeyRange;
 use crate::row::{RawRow, Row, RowCells, RowError, RowFilter};
 
 /// At how many places of a table rows are read, and how many at each.
@@ -104,15 +104,7 @@ impl<K: TableKey, R> Table<K, R> {
     ) -> Result<(), Error> {
         let starts = self.key_space_starts().await?;
         for start in starts.iter().step_by(starts.len().div_ceil(PLACES).max(1)) {
-            let place = KeyRange::new(start.clone(), None);
-            let ranges = match K::SCHEMA.tag() {
-                None => vec![place],
-                Some(_) => {
-                    let requests = Plan::<K>::full().within(&place).requests();
-                    requests.iter().flat_map(|request| request.ranges().to_vec()).collect()
-                }
-            };
-            let ranges = marker::exclude_marker::<K>(ranges);
+            let ranges = stored::ranges_within::<K>(KeyRange::new(start.clone(), None));
             let request =
                 ReadRows { ranges, limit: Some(ROWS), filter: Some(filter.clone()), ..ReadRows::default() };
             let mut rows = self.client.read_rows(&self.name, request);

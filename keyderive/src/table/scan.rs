@@ -275,9 +275,14 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # }
     /// ```
     ///
-    /// The server reports at the end of each request. So a scan that reaches its [`limit`](Self::limit) reads its requests to their
-    /// ends, up to the limit in each bucket, before it ends, for at most a second. With [`filter_key`](Self::filter_key) the requests have no limit, and
-    /// those that are open then are cancelled and report nothing, as do all of a stream that is dropped.
+    /// The server reports when a response ends, and not for a request that is cancelled:
+    ///
+    /// | the scan | its open requests |
+    /// |---|---|
+    /// | reads to its end | all report |
+    /// | reaches its [`limit`](Self::limit) | each has the limit too, so that its response ends soon. The scan waits for that for at most a second after its last row, and cancels the others |
+    /// | reaches its limit with [`filter_key`](Self::filter_key) | have no limit: they are cancelled, and report nothing |
+    /// | is dropped | are cancelled, and report nothing |
     pub fn with_stats(self, stats: &ReadStats) -> Self {
         Self { stats: Some(stats.clone()), ..self }
     }
@@ -375,7 +380,9 @@ impl<K: TableKey, R> Scan<K, R> {
     ///   cost         the server read 1000 rows and 3000 cells, and returned 10 and 30, in 3.9ms; 1 request
     /// ```
     ///
-    /// It decodes no row, so it counts foreign and unreadable rows too.
+    /// `rows` are those that pass the filters and [`filter_key`](Self::filter_key), up to the [`limit`](Self::limit). No row is
+    /// decoded, so unreadable rows count, and foreign rows count rather than end the scan, unless [`on_foreign`](Self::on_foreign)
+    /// skips them.
     ///
     /// # Errors
     /// Those of [`explain`](Self::explain), and the first failed request.
@@ -681,7 +688,7 @@ impl<K: TableKey, R> fmt::Debug for Scan<K, R> {
 pub struct Analysis {
     /// The plan.
     pub explain: Explain,
-    /// How many rows the scan delivered.
+    /// How many rows the scan has, as [`explain_analyze`](Scan::explain_analyze) counts them.
     pub rows: u64,
     /// How long that took, with the layout check if it came first.
     pub elapsed: Duration,
@@ -935,7 +942,7 @@ impl<K: TableKey, R> fmt::Debug for Rows<K, R> {
     }
 }
 
-/// A borrowed row of a scan, in the closure of [`Scan::visit`].
+/// A borrowed row, in the closure of [`Scan::visit`], of a [copy](crate::copy) or of a [diff](crate::diff).
 ///
 /// It borrows from the server's message and lives as long as the closure's call.
 #[derive(Clone, Copy)]
@@ -951,7 +958,7 @@ pub struct RowRef<'a> {
 }
 
 impl<'a> RowRef<'a> {
-    fn new<K, R>(
+    pub(super) fn new<K, R>(
         row: &'a RawRow,
         table: &'a Table<K, R>,
         compared: &'a ComparedSchema,
@@ -1021,7 +1028,7 @@ impl<'a> RowRef<'a> {
 
 /// The row type that rows of a scan were last read as, and that fits the table's row type.
 #[derive(Debug, Default)]
-struct ComparedSchema(AtomicPtr<RowSchema>);
+pub(super) struct ComparedSchema(AtomicPtr<RowSchema>);
 
 impl ComparedSchema {
     #[inline]

@@ -479,7 +479,7 @@ fn check_aggregates(info: &TableInfo, at_zero: &[String]) -> Result<(), Error> {
 
 /// Whether a rule removes what is added to an aggregate without windows, whose time is 0.
 pub(super) fn loses_aggregates(rule: &GcRule) -> bool {
-    rule.removes_newest(Duration::from_micros(now_micros().unsigned_abs()))
+    rule.removes(Duration::from_micros(now_micros().unsigned_abs()), 0)
 }
 
 /// Why a rule does not fit a family of aggregates without windows.
@@ -637,6 +637,7 @@ pub(super) async fn replace_voucher(
     old: &Family,
     new: &Family,
 ) -> Result<(), Error> {
+    let mut tries = 0;
     loop {
         let info = client.table_info(table).await?;
         let mut changes = Vec::new();
@@ -651,7 +652,7 @@ pub(super) async fn replace_voucher(
         }
         match client.modify_families(table, changes).await {
             // Another program has made one of the changes.
-            Err(error) if error.is_already_exists() || error.is_not_found() => {}
+            Err(error) if tries < 3 && (error.is_already_exists() || error.is_not_found()) => tries += 1,
             changed => return changed.map(drop),
         }
     }

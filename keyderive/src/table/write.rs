@@ -771,7 +771,7 @@ impl<K: TableKey, R> Table<K, R> {
         for ExplicitTimestamp { family, qualifier, timestamp_micros: at } in explicit_timestamps {
             let age = Duration::from_micros(now.saturating_sub(*at).max(0).cast_unsigned());
             if let Some(rule) = info.family(family).map(Family::gc_rule)
-                && rule.removes_newest(age)
+                && rule.removes(age, 0)
             {
                 return Err(Error::row(
                     &self.name,

@@ -10,25 +10,25 @@ const EXTRACT: &[u8] = include_bytes!("../../../examples/data/flights.csv");
 /// How many of the 336,776 departures a test loads by default.
 const PART: usize = 20_000;
 /// Set to load all departures.
-const ALL: &str = "KEYDERIVE_ALL_FLIGHTS";
+pub(crate) const ALL: &str = "KEYDERIVE_ALL_FLIGHTS";
 
 /// A flight's departures lie together, the newest first. A carrier's flights are spread over the buckets, because a
 /// few carriers have most of the flights.
 #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[salt(range = 16, over = "carrier,flight")]
-pub(super) struct FlightKey {
-    pub(super) carrier: String,
+pub(crate) struct FlightKey {
+    pub(crate) carrier: String,
     #[pad(4)]
-    pub(super) flight: u16,
+    pub(crate) flight: u16,
     /// The scheduled hour as `YYYYMMDDHH`, in UTC.
     #[reverse_ts(max = 9999999999)]
-    pub(super) hour: u64,
-    pub(super) origin: String,
+    pub(crate) hour: u64,
+    pub(crate) origin: String,
 }
 
 /// The columns of a departure. Values that were not recorded are absent.
 #[derive(Row, Clone, Debug, PartialEq)]
-pub(super) struct Flight {
+pub(crate) struct Flight {
     dest: String,
     tailnum: Option<String>,
     dep_time: Option<i32>,
@@ -95,7 +95,7 @@ fn recorded<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> Option<T>
 }
 
 /// The lines of the file, or those of the extract if the file is missing.
-pub(super) fn read() -> Vec<(FlightKey, Flight)> {
+pub(crate) fn read() -> Vec<(FlightKey, Flight)> {
     let file = shared::read_bytes("data/flights.csv.zip").map(|archive| zip::first_file(&archive));
     let text = file.as_deref().unwrap_or(EXTRACT);
     let all = std::env::var_os(ALL).is_some();

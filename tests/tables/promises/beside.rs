@@ -22,6 +22,7 @@ on_every_bigtable! {
     of_raw_conditional_writes_beside_each_other_one_wins
     raw_writes_beside_each_other_are_applied_whole
     concurrent_calls_write_and_remove_one_marker
+    all_that_remove_a_row_key_schema_beside_each_other_succeed
     all_that_vouch_beside_each_other_succeed
 }
 
@@ -254,4 +255,12 @@ async fn all_that_vouch_beside_each_other_succeed(client: Client) {
     let accounts = unvouched(&client).await;
     join_all((0..CALLERS).map(|_| accounts.vouch())).await.into_iter().for_each(Result::unwrap);
     assert!(accounts.verify().await.unwrap().voucher);
+}
+
+async fn all_that_remove_a_row_key_schema_beside_each_other_succeed(client: Client) {
+    let Tables { accounts, raw, .. } = Tables::<Account>::created(&client).await;
+    let removed = join_all((0..CALLERS).map(|_| accounts.remove_row_key_schema())).await;
+    removed.into_iter().for_each(Result::unwrap);
+    raw.remove_row_key_schema().await.unwrap();
+    assert!(accounts.info().await.unwrap().row_key_schema().is_none());
 }

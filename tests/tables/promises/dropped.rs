@@ -128,6 +128,21 @@ async fn a_dropped_call_leaves_its_table_whole() {
 }
 
 #[tokio::test]
+async fn a_dropped_call_leaves_a_row_key_schema_or_none() {
+    for polls in 0..POLLS {
+        let bigtable = Bigtable::in_memory();
+        let steady = Tables::<Account>::created(&bigtable.client()).await.accounts;
+        let client = bigtable.client();
+        let is_done = polled(Tables::<Account>::of(&client).accounts.remove_row_key_schema(), polls).await;
+        client.close().await;
+        assert!(!is_done || steady.info().await.unwrap().row_key_schema().is_none());
+        assert!(steady.verify().await.is_ok());
+        steady.remove_row_key_schema().await.unwrap();
+        assert!(steady.info().await.unwrap().row_key_schema().is_none());
+    }
+}
+
+#[tokio::test]
 async fn a_dropped_call_leaves_a_voucher_or_none() {
     for polls in 0..POLLS {
         let bigtable = Bigtable::in_memory();

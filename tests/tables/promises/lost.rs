@@ -115,6 +115,17 @@ async fn a_table_is_not_changed_again_after_a_lost_answer() {
     assert!(client.delete_table("copies").await.unwrap_err().is_not_found());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_row_key_schema_is_removed_again_after_a_lost_answer() {
+    let bigtable = Bigtable::in_memory();
+    let steady = Tables::<Account>::created(&bigtable.client()).await.accounts;
+    assert!(steady.info().await.unwrap().row_key_schema().is_some());
+    let faulty = lost(&bigtable, Method::UpdateTable);
+    Tables::<Account>::of(&faulty.client()).accounts.remove_row_key_schema().await.unwrap();
+    assert_eq!(faulty.calls(Method::UpdateTable), 2);
+    assert!(steady.info().await.unwrap().row_key_schema().is_none());
+}
+
 /// A condition guards the write of a marker, and a deletion removes it.
 #[tokio::test(start_paused = true)]
 async fn a_marker_is_compared_after_a_lost_answer() {

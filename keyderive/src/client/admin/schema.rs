@@ -65,6 +65,8 @@ pub enum Aggregate {
 enum Values {
     Bytes,
     Aggregate(Aggregate),
+    /// An aggregate that this release does not know.
+    OtherAggregate,
     /// A type that this release does not know.
     Other,
 }
@@ -99,8 +101,13 @@ impl Family {
     pub fn aggregates(&self) -> Option<Aggregate> {
         match self.values {
             Values::Aggregate(aggregate) => Some(aggregate),
-            Values::Bytes | Values::Other => None,
+            Values::Bytes | Values::OtherAggregate | Values::Other => None,
         }
+    }
+
+    /// Whether its cells are aggregates of any kind, which are merged and never set.
+    pub(crate) fn is_aggregate(&self) -> bool {
+        matches!(self.values, Values::Aggregate(_) | Values::OtherAggregate)
     }
 
     /// The type of its cells, in words.
@@ -110,6 +117,7 @@ impl Family {
             Values::Aggregate(Aggregate::Sum) => "sums",
             Values::Aggregate(Aggregate::Min) => "least values",
             Values::Aggregate(Aggregate::Max) => "greatest values",
+            Values::OtherAggregate => "another type of aggregates",
             Values::Other => "another type of values",
         }
     }
@@ -126,7 +134,7 @@ impl Family {
             Values::Aggregate(Aggregate::Sum) => Some(Aggregator::Sum(aggregate::Sum {})),
             Values::Aggregate(Aggregate::Min) => Some(Aggregator::Min(aggregate::Min {})),
             Values::Aggregate(Aggregate::Max) => Some(Aggregator::Max(aggregate::Max {})),
-            Values::Bytes | Values::Other => None,
+            Values::Bytes | Values::OtherAggregate | Values::Other => None,
         };
         let value_type = aggregator.map(|aggregator| {
             let input = int64::Encoding {
@@ -152,7 +160,7 @@ impl Family {
                 Some(Aggregator::Sum(_)) => Values::Aggregate(Aggregate::Sum),
                 Some(Aggregator::Min(_)) => Values::Aggregate(Aggregate::Min),
                 Some(Aggregator::Max(_)) => Values::Aggregate(Aggregate::Max),
-                _ => Values::Other,
+                _ => Values::OtherAggregate,
             },
             Some(_) => Values::Other,
         };
@@ -395,14 +403,15 @@ impl GcRule {
         }
     }
 
-    /// Whether it removes a cell of this age even if it is the newest of its column.
-    pub(crate) fn removes_newest(&self, age: Duration) -> bool {
+    /// Whether it removes a cell of this age that has this many newer ones in its column.
+    pub(crate) fn removes(&self, age: Duration, newer: usize) -> bool {
         match self {
-            Self::Never | Self::MaxVersions(_) => false,
+            Self::Never => false,
+            Self::MaxVersions(versions) => newer >= usize::try_from(*versions).unwrap_or(usize::MAX),
             Self::MaxAge(max) => age > *max,
-            Self::Union(rules) => rules.iter().any(|rule| rule.removes_newest(age)),
+            Self::Union(rules) => rules.iter().any(|rule| rule.removes(age, newer)),
             Self::Intersection(rules) => {
-                !rules.is_empty() && rules.iter().all(|rule| rule.removes_newest(age))
+                !rules.is_empty() && rules.iter().all(|rule| rule.removes(age, newer))
             }
         }
     }

@@ -44,8 +44,8 @@ impl Error {
     /// # }
     /// ```
     ///
-    /// It also leaves out the messages of the server and of serde, which may name a row or a value. It names tables, key types,
-    /// fields, families and columns; the columns of a map are its keys.
+    /// It also leaves out the messages of the server and of serde, which may name a row or a value, and the text of a query. It
+    /// names tables, key types, fields, families, columns and parameters; the columns of a map are its keys.
     #[must_use = "it is a text, to be printed"]
     pub fn redacted(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| self.write(f, Keys::Redacted))
@@ -109,6 +109,17 @@ impl Error {
                     _ => write!(f, "{error}"),
                 }
             }
+            Repr::NewKey { table, key, error } => {
+                write!(f, "{} of table `{table}` has no new key", OneRow(key, keys))?;
+                match error.downcast_ref::<Self>() {
+                    Some(error) => {
+                        f.write_str(": ")?;
+                        error.write(f, keys)
+                    }
+                    None if keys == Keys::Redacted => Ok(()),
+                    None => write!(f, ": {error}"),
+                }
+            }
             // The inner error names the key.
             Repr::Entry { key, error } if error.row_key() == Some(key) => error.write(f, keys),
             Repr::Entry { key, error } => {
@@ -143,6 +154,10 @@ impl Error {
             Repr::Column { error } => match keys {
                 Keys::Redacted => write!(f, "{}", error.redacted()),
                 _ => write!(f, "{error}"),
+            },
+            Repr::Parameter { name, value, rule } => match keys {
+                Keys::Redacted => write!(f, "parameter `@{name}`: {rule}"),
+                _ => write!(f, "parameter `@{name}` is {value}: {rule}"),
             },
             Repr::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
             Repr::Definition { table, message } | Repr::Mismatch { table, message } => {
@@ -236,6 +251,7 @@ impl StdError for Error {
             Repr::Filter { error, .. } => Some(error),
             Repr::Foreign { error, .. } => Some(error),
             Repr::Row { error, .. } => Some(error),
+            Repr::NewKey { error, .. } => Some(error.as_ref()),
             Repr::Column { error } => Some(error),
             Repr::Entry { error, .. } | Repr::Input { error, .. } => Some(error),
             Repr::Scan { error, .. } | Repr::Query { error, .. } => error.source(),
@@ -248,6 +264,7 @@ impl StdError for Error {
             | Repr::Limit { .. }
             | Repr::RuntimeEnded { .. }
             | Repr::Protocol { .. }
+            | Repr::Parameter { .. }
             | Repr::NotPrefixes { .. }
             | Repr::Definition { .. }
             | Repr::Mismatch { .. } => None,

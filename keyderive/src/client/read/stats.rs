@@ -35,8 +35,13 @@ use keyderive_proto::data::{FullReadStatsView, RequestStats};
 /// [`with_stats`](super::ReadRows::with_stats). It adds up all requests of all reads that it is given to. A clone shows the same
 /// figures.
 ///
-/// A server reports at the end of each response. Nothing is known of a request that failed, or that was cancelled because its
-/// stream was dropped: compare [`requests`](Self::requests) with [`reported`](Self::reported).
+/// Google's emulator and the embedded Bigtable report too. A server reports at the end of each response. Nothing is known of a
+/// request that failed or was cancelled: compare [`requests`](Self::requests) with [`reported`](Self::reported).
+///
+/// Reads by key ([`get`](crate::Table::get), [`get_many`](crate::Table::get_many), [`read_row`](crate::client::RawTable::read_row)),
+/// [`Table::count`](crate::Table::count) and [queries](crate::client::Query) take none; an export takes one by
+/// [`Export::with`](crate::Export::with). The [metrics](crate::client#traces-and-metrics) have the same figures, but for the rows that
+/// were returned: `keyderive.rows` counts those of all reads.
 ///
 /// Source: `RequestStats` in Bigtable's `ReadRowsResponse`.
 #[derive(Clone, Debug, Default)]

@@ -250,6 +250,21 @@ impl Mutations {
         }
     }
 
+    /// Sets a cell as it was read, at its own time.
+    pub(crate) fn copy_cell(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
+        self.count += 1;
+        if self.accept(family, qualifier, value) {
+            set_cell(family, qualifier, timestamp_micros, value, &mut self.bytes);
+        }
+    }
+
+    /// Appends a mutation that an earlier one of the same row makes idempotent: a merge into a family that is deleted first.
+    pub(crate) fn push_repeatable(&mut self, mutation: &Mutation) {
+        let adds = self.adds;
+        self.append(mutation);
+        self.adds = adds;
+    }
+
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
@@ -265,8 +280,12 @@ impl Mutations {
         self.bytes.capacity() + self.deletes.capacity()
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// The encoded field of an entry.

@@ -20,7 +20,7 @@ use crate::key::fingerprint64;
 ///
 /// Partitions take turns, and the waiting rows of each are split into as many requests as those of the fullest one. So all
 /// partitions run out together, and none has many more requests than another in any period.
-pub(super) struct LookAhead {
+pub(in crate::table) struct LookAhead {
     limits: BatchLimits,
     starts: Vec<Start>,
     partitions: Vec<Partition>,
@@ -29,11 +29,12 @@ pub(super) struct LookAhead {
     next_turn: u64,
     bytes: usize,
     next_request: u64,
+    duplicate: Option<(u64, Bytes)>,
 }
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
+pub(in crate::table) struct Request {
     partition: usize,
     number: u64,
 }
@@ -67,7 +68,7 @@ impl<T: AsRef<[u8]>> Start<T> {
 
 impl LookAhead {
     /// For partitions that begin at these keys, which ascend from the empty one.
-    pub(super) fn new(starts: Vec<Bytes>, limits: BatchLimits) -> Self {
+    pub(in crate::table) fn new(starts: Vec<Bytes>, limits: BatchLimits) -> Self {
         let mut partitions: Vec<_> = starts.iter().map(|_| Partition::default()).collect();
         // Neighbouring partitions are often on one server.
         for (turn, position) in scattered(partitions.len()).enumerate() {
@@ -81,20 +82,21 @@ impl LookAhead {
             turns: BTreeSet::new(),
             bytes: 0,
             next_request: 0,
+            duplicate: None,
         }
     }
 
     /// How many bytes wait.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::table) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::table) fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
 
     /// Adds the row at this index of the input.
-    pub(super) fn push(&mut self, index: u64, row: &Entry) {
+    pub(in crate::table) fn push(&mut self, index: u64, row: &Entry) {
         let key = Start::new(&row.key[..]);
         let begins = |start: &Start| (start.0, &start.1[..]) <= (key.0, key.1);
         // No key is below the first start, which is empty.
@@ -110,11 +112,11 @@ impl LookAhead {
     }
 
     /// The rows of the next request; none if no row waits, or if each has a key that is in flight.
-    pub(super) fn take(&mut self) -> Option<(Request, LoadBatch)> {
-        let Self { limits, partitions, turns, .. } = self;
+    pub(in crate::table) fn take(&mut self) -> Option<(Request, LoadBatch)> {
+        let Self { limits, partitions, turns, duplicate, .. } = self;
         let count = partitions.iter().map(|partition| partition.requests(*limits)).max()?;
         let (turn, position, batch) = turns.iter().find_map(|(turn, position)| {
-            let batch = partitions[*position].next(count, *limits)?;
+            let batch = partitions[*position].next(count, *limits, duplicate)?;
             Some((*turn, *position, batch))
         })?;
         turns.remove(&(turn, position));
@@ -131,8 +133,15 @@ impl LookAhead {
         Some((request, batch))
     }
 
+    /// The first row that was found to have the key of one before it: its index and its key.
+    ///
+    /// A row with the key of one that is in flight, or was written, is none of them.
+    pub(in crate::table) fn duplicate(&self) -> Option<&(u64, Bytes)> {
+        self.duplicate.as_ref()
+    }
+
     /// Ends a request.
-    pub(super) fn finish(&mut self, Request { partition, number }: Request) {
+    pub(in crate::table) fn finish(&mut self, Request { partition, number }: Request) {
         let partition = &mut self.partitions[partition];
         partition.in_flight.end(number);
         partition.is_blocked = false;
@@ -149,9 +158,15 @@ impl Partition {
         self.batches.len() + limits.requests(self.waiting.len(), self.waiting.bytes())
     }
 
-    fn next(&mut self, count: usize, limits: BatchLimits) -> Option<LoadBatch> {
+    fn next(
+        &mut self,
+        count: usize,
+        limits: BatchLimits,
+        duplicate: &mut Option<(u64, Bytes)>,
+    ) -> Option<LoadBatch> {
         if self.batches.is_empty() && !self.is_blocked {
-            self.batches = split_into_batches(&mut self.waiting, count, limits, &mut self.in_flight);
+            self.batches =
+                split_into_batches(&mut self.waiting, count, limits, &mut self.in_flight, duplicate);
             self.is_blocked = self.batches.is_empty();
         }
         self.batches.pop()
@@ -160,9 +175,9 @@ impl Partition {
 
 /// How large a request may be.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BatchLimits {
-    pub(super) bytes: usize,
-    pub(super) rows: usize,
+pub(in crate::table) struct BatchLimits {
+    pub(in crate::table) bytes: usize,
+    pub(in crate::table) rows: usize,
 }
 
 impl BatchLimits {
@@ -173,10 +188,10 @@ impl BatchLimits {
 }
 
 /// The rows of one request: of one partition, in the order of their keys, each key once.
-pub(super) struct LoadBatch {
-    pub(super) entries: Arc<Entries>,
+pub(in crate::table) struct LoadBatch {
+    pub(in crate::table) entries: Arc<Entries>,
     /// The indexes of the rows in the input.
-    pub(super) indexes: Vec<u64>,
+    pub(in crate::table) indexes: Vec<u64>,
     bytes: usize,
 }
 
@@ -219,6 +234,7 @@ fn split_into_batches(
     count: usize,
     limits: BatchLimits,
     in_flight: &mut InFlightRows,
+    duplicate: &mut Option<(u64, Bytes)>,
 ) -> Vec<LoadBatch> {
     let all = std::mem::take(arena);
     in_flight.collect_fingerprints();
@@ -229,6 +245,9 @@ fn split_into_batches(
     all.for_each_sorted(|row, is_duplicate| {
         if is_duplicate || in_flight.contains(row.key()) {
             total -= row.encoded.len();
+            if is_duplicate {
+                duplicate.get_or_insert_with(|| (row.row.index, Bytes::copy_from_slice(row.key())));
+            }
             return kept.push(row.position);
         }
         match &mut builder {

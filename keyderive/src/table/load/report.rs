@@ -310,7 +310,7 @@ impl LoadError {
 }
 
 /// A count with its noun.
-fn counted(count: u64, noun: &str) -> impl fmt::Display {
+pub(in crate::table) fn counted(count: u64, noun: &str) -> impl fmt::Display {
     fmt::from_fn(move |f| write!(f, "{count} {noun}{}", if count == 1 { "" } else { "s" }))
 }
 
@@ -373,11 +373,69 @@ const FORMAT: u32 = 1;
 pub struct Checkpoint {
     items: u64,
     failed: Vec<u64>,
+    table: TableIdentity,
+}
+
+/// Which table a checkpoint is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::table) struct TableIdentity {
     /// The full name, with the instance.
     table: String,
     /// Distinguishes tables of one name, in an embedded Bigtable.
+    #[serde(with = "hex_id")]
     table_id: Option<u64>,
     fingerprint: String,
+}
+
+/// The number of a table in hexadecimal, since some JSON readers take numbers as floats.
+mod hex_id {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(id: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        id.map(|id| format!("{id:016x}")).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        let read_id = |id: String| {
+            u64::from_str_radix(&id, 16).map_err(|_| {
+                D::Error::custom(format!("the checkpoint is damaged: `{id}` is not the number of a table"))
+            })
+        };
+        Option::<String>::deserialize(deserializer)?.map(read_id).transpose()
+    }
+}
+
+impl TableIdentity {
+    /// Its number is known once a request has shown that the table exists.
+    pub(in crate::table) fn of<K: TableKey, R>(table: &Table<K, R>) -> Self {
+        Self {
+            table: table.client.table_name(&table.name),
+            table_id: table.client.table_id(&table.name),
+            fingerprint: K::fingerprint().to_string(),
+        }
+    }
+
+    /// How a table with another name or key type differs, in words.
+    pub(in crate::table) fn difference<K: TableKey, R>(&self, table: &Table<K, R>) -> Option<String> {
+        let here = Self::of(table);
+        let differs = |what: &str, found: &str, expected: &str| {
+            Some(format!("expected {what} `{expected}`, found `{found}`"))
+        };
+        if self.table != here.table {
+            return differs("the table", &self.table, &here.table);
+        }
+        if self.fingerprint != here.fingerprint {
+            let what = format!("the fingerprint of `{}`", K::SCHEMA.key_type());
+            return differs(&what, &self.fingerprint, &here.fingerprint);
+        }
+        None
+    }
+
+    /// Whether it is of the table that has this name now.
+    pub(in crate::table) fn is_of_this<K: TableKey, R>(&self, table: &Table<K, R>) -> bool {
+        self.table_id == table.client.table_id(&table.name)
+    }
 }
 
 /// A checkpoint as it is stored.
@@ -386,17 +444,14 @@ struct Stored {
     format: u32,
     items: u64,
     failed: Vec<u64>,
-    table: String,
-    /// In hexadecimal, since some JSON readers take numbers as floats.
-    table_id: Option<String>,
-    fingerprint: String,
+    #[serde(flatten)]
+    table: TableIdentity,
 }
 
 impl From<Checkpoint> for Stored {
     fn from(checkpoint: Checkpoint) -> Self {
-        let Checkpoint { items, failed, table, table_id, fingerprint } = checkpoint;
-        let table_id = table_id.map(|id| format!("{id:016x}"));
-        Self { format: FORMAT, items, failed, table, table_id, fingerprint }
+        let Checkpoint { items, failed, table } = checkpoint;
+        Self { format: FORMAT, items, failed, table }
     }
 }
 
@@ -404,7 +459,7 @@ impl TryFrom<Stored> for Checkpoint {
     type Error = String;
 
     fn try_from(stored: Stored) -> Result<Self, String> {
-        let Stored { format, items, failed, table, table_id, fingerprint } = stored;
+        let Stored { format, items, failed, table } = stored;
         if format != FORMAT {
             return Err(format!(
                 "the checkpoint has the form {format}, and this release of keyderive reads the form {FORMAT}; resume with \
@@ -416,27 +471,16 @@ impl TryFrom<Stored> for Checkpoint {
                 "the checkpoint is damaged: item {place} failed, and only {items} were processed"
             ));
         }
-        let read_id = |id: String| {
-            u64::from_str_radix(&id, 16)
-                .map_err(|_| format!("the checkpoint is damaged: `{id}` is not the number of a table"))
-        };
-        let table_id = table_id.map(read_id).transpose()?;
         // Sorted and distinct, as we store them.
         let failed = failed.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
-        Ok(Self { items, failed, table, table_id, fingerprint })
+        Ok(Self { items, failed, table })
     }
 }
 
 impl Checkpoint {
     /// The checkpoint before the first item.
     pub(super) fn begin<K: TableKey, R>(table: &Table<K, R>) -> Self {
-        Self {
-            items: 0,
-            failed: Vec::new(),
-            table: table.client.table_name(&table.name),
-            table_id: table.client.table_id(&table.name),
-            fingerprint: K::fingerprint().to_string(),
-        }
+        Self { items: 0, failed: Vec::new(), table: TableIdentity::of(table) }
     }
 
     /// The checkpoint of the same load after this many items, of which some failed.
@@ -459,37 +503,28 @@ impl Checkpoint {
 
     /// Rejects a table with another name or key type.
     pub(super) fn check<K: TableKey, R>(&self, table: &Table<K, R>) -> Result<(), Error> {
-        let here = Self::begin(table);
-        let differs = |what: &str, found: &str, expected: &str| {
-            Err(Error::mismatch(
+        match self.table.difference(table) {
+            None => Ok(()),
+            Some(difference) => Err(Error::mismatch(
                 &table.name,
                 format!(
-                    "the checkpoint is of another load: expected {what} `{expected}`, found `{found}`; resume it \
-                     there, or load this table from the beginning: leave `.resume(…)` out"
+                    "the checkpoint is of another load: {difference}; resume it there, or load this table from the \
+                     beginning: leave `.resume(…)` out"
                 ),
-            ))
-        };
-        if self.table != here.table {
-            return differs("the table", &self.table, &here.table);
+            )),
         }
-        if self.fingerprint != here.fingerprint {
-            let what = format!("the fingerprint of `{}`", K::SCHEMA.key_type());
-            return differs(&what, &self.fingerprint, &here.fingerprint);
-        }
-        Ok(())
     }
 
     /// Binds the checkpoint to the table that has this name now; fails if its rows went to another one.
     pub(super) fn bound_to<K: TableKey, R>(&self, table: &Table<K, R>) -> Result<Self, Error> {
-        let table_id = table.client.table_id(&table.name);
-        if self.items > 0 && self.table_id != table_id {
+        if self.items > 0 && !self.table.is_of_this(table) {
             return Err(Error::mismatch(
                 &table.name,
                 "the checkpoint is of another table of this name: this one was created since, or is in another Bigtable, \
                  and lacks the rows before the checkpoint; load it from the beginning: leave `.resume(…)` out",
             ));
         }
-        Ok(Self { table_id, ..self.clone() })
+        Ok(Self { table: TableIdentity::of(table), ..self.clone() })
     }
 }
 

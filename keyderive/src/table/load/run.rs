@@ -389,7 +389,7 @@ async fn write_if_absent(
 }
 
 /// Whether a failure is not the row's own: any row would have failed, or the row may be written later.
-fn fails_every_row(error: &Error) -> bool {
+pub(in crate::table) fn fails_every_row(error: &Error) -> bool {
     error.is_retryable()
         || error.is_deadline_exceeded()
         || error.is_unavailable()
@@ -470,7 +470,7 @@ impl RetryRows {
 }
 
 /// The time between two calls of `on_progress`.
-const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+pub(in crate::table) const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// Tracks the items of a load, and calls back with its progress and its checkpoints.
 struct Tracker<'a> {

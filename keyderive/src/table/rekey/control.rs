@@ -329,6 +329,26 @@ pub(super) struct View {
     lease: Duration,
 }
 
+impl View {
+    /// A client whose requests end, at the server too, before the state can have changed twice.
+    pub(super) fn bound_attempts(&self, client: &Client) -> Client {
+        if self.state == State::New {
+            return client.clone();
+        }
+        client.with(|settings| {
+            let calls = [
+                &mut settings.read_row,
+                &mut settings.read_rows,
+                &mut settings.mutate_row,
+                &mut settings.mutate_rows,
+                &mut settings.check_and_mutate_row,
+                &mut settings.read_modify_write_row,
+            ];
+            calls.into_iter().for_each(|call| call.attempt_timeout = call.attempt_timeout.min(self.lease));
+        })
+    }
+}
+
 /// What a process knows of the control row.
 #[derive(Clone, Debug, Default)]
 struct Known {

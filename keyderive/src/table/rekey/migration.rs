@@ -21,6 +21,8 @@ use crate::table::{marker, verify};
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// Pause before the control row is read again after a change whose outcome is not known.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How long a driver waits for a server that does not answer.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// How many keys of the old table's tablets become splits of the new one, at most.
 const MAX_SPLITS: usize = 1000;
 
@@ -286,7 +288,7 @@ where
         let lease = self.rekeyed.pair().lease();
         let mut told: Option<(StoredControl, Instant)> = None;
         loop {
-            let stored = lease.renew().await?;
+            let stored = self.look().await?;
             let since = match &told {
                 Some((known, since)) if *known == stored => *since,
                 _ => Instant::now(),
@@ -320,6 +322,17 @@ where
         }
     }
 
+    /// Reads the control row, and tries again while the server does not answer.
+    async fn look(&self) -> Result<StoredControl, Error> {
+        let begun = Instant::now();
+        loop {
+            match self.rekeyed.pair().lease().renew().await {
+                Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => sleep(LOOK_AGAIN).await,
+                read => return read,
+            }
+        }
+    }
+
     /// Waits until no process acts by the state before this one.
     async fn wait(&self, control: &Control, since: Instant) {
         let until = since + control.wait();
@@ -329,9 +342,9 @@ where
     }
 
     async fn step(&self, goal: Goal, control: &Control, since: Instant) -> Result<Step, Error> {
-        use State::{Aborted, Back, Closed, Moved, New, Old, Over, Recalled};
+        use State::{Aborted, Back, Closed, Moved, Over, Recalled};
         Ok(match (goal, control.state) {
-            (Goal::Moved, Old | Aborted) => {
+            (Goal::Moved, State::Old | Aborted) => {
                 self.meter(control.state, Activity::Preparing).during(self.prepare(control, since)).await?;
                 Step::Change(Closed)
             }
@@ -346,21 +359,21 @@ where
                     Step::Change(Moved)
                 }
             },
-            (Goal::Moved, Moved | New) | (Goal::Aborted, Old) => Step::Done,
+            (Goal::Moved, Moved | State::New) | (Goal::Aborted, State::Old) => Step::Done,
             (Goal::Moved, Recalled | Back) => {
                 return Err(self.not_now(control, "it is being called back; let `back()` come to its end"));
             }
-            (Goal::New, Moved) => Step::Change(New),
-            (Goal::New, New) => {
+            (Goal::New, Moved) => Step::Change(State::New),
+            (Goal::New, State::New) => {
                 self.wait(control, since).await;
-                let tidied = self.tidy(Side::New);
+                let tidied = self.tidy::<New>(Side::New);
                 self.meter(control.state, Activity::Preparing).during(tidied).await?;
                 Step::Done
             }
             (Goal::New, _) => {
                 return Err(self.not_now(control, "`run()` must come to its end before `finish()`"));
             }
-            (Goal::Aborted, New) => {
+            (Goal::Aborted, State::New) => {
                 return Err(
                     self.not_now(control, "it has ended, and there is no way back; re-key the new table")
                 );
@@ -372,10 +385,7 @@ where
                      its end",
                 ));
             }
-            (Goal::Aborted, Closed) => {
-                self.restore_voucher().await?;
-                Step::Change(Aborted)
-            }
+            (Goal::Aborted, Closed) => Step::Change(Aborted),
             (Goal::Aborted, Over | Moved) => {
                 let marks = self.add_family(marks_family(), Side::Old);
                 self.meter(control.state, Activity::Preparing).during(marks).await?;
@@ -389,13 +399,12 @@ where
                     if !verified.is_ok() {
                         return Err(self.unequal(&verified));
                     }
-                    self.restore_voucher().await?;
                     Step::Change(Aborted)
                 }
             },
             (Goal::Aborted, Aborted) => {
                 self.wait(control, since).await;
-                let tidied = self.drop_marks(Side::Old);
+                let tidied = self.tidy::<Old>(Side::Old);
                 self.meter(control.state, Activity::Preparing).during(tidied).await?;
                 Step::Done
             }
@@ -506,18 +515,12 @@ where
         }
     }
 
-    /// Leaves the new table as if it had always been the only one.
-    async fn tidy(&self, side: Side) -> Result<(), Error> {
+    /// Leaves a table as if it had always been the only one: first without marks, so that no other program meets a row that has
+    /// nothing else.
+    async fn tidy<K: PairKey>(&self, side: Side) -> Result<(), Error> {
         self.drop_marks(side).await?;
         let table = self.rekeyed.pair().route(side);
-        let (pair, own) = (verify::pair_voucher::<New, Old, New>(), verify::voucher_family::<New>());
-        verify::replace_voucher(self.client(), table, &pair, &own).await
-    }
-
-    /// Has the old table vouch for its own key type again.
-    async fn restore_voucher(&self) -> Result<(), Error> {
-        let table = self.rekeyed.pair().route(Side::Old);
-        let (pair, own) = (verify::pair_voucher::<Old, Old, New>(), verify::voucher_family::<Old>());
+        let (pair, own) = (verify::pair_voucher::<K, Old, New>(), verify::voucher_family::<K>());
         verify::replace_voucher(self.client(), table, &pair, &own).await
     }
 }

@@ -292,6 +292,7 @@ impl TablePair {
         loop {
             let view = self.lease.acquire(deadline, !matches!(call, Call::Read)).await;
             let view = view.map_err(|error| self.told(key, call, error))?;
+            let client = view.bound_attempts(&client);
             let answer = select! {
                 biased;
                 () = self.lease.ended(&view) => Err(Stop::Lost),

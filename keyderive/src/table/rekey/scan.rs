@@ -226,7 +226,11 @@ where
         let old = plans.0.map_err(|error| Error::plan(pair.route(Side::Old), error))?;
         let new = plans.1.map_err(|error| Error::plan(name, error))?;
         let merges = !self.unordered;
-        if merges && let Some(difference) = order_difference(Old::SCHEMA, New::SCHEMA) {
+        let difference = match pair.keys().reads_rows() {
+            true => Some("the new keys are made of rows".to_owned()),
+            false => order_difference(Old::SCHEMA, New::SCHEMA),
+        };
+        if merges && let Some(difference) = difference {
             return Err(Error::definition(
                 name,
                 format!(
@@ -334,14 +338,6 @@ where
         if delivery.left == 0 { Err(End::Enough) } else { Ok(()) }
     }
 
-    /// The key in the new table of a stored row.
-    fn new_key(pair: &TablePair, side: Side, row: &RawRow) -> Result<Bytes, Error> {
-        match side {
-            Side::Old => pair.keys().new_of(row.key(), row),
-            Side::New => Ok(Bytes::copy_from_slice(row.key())),
-        }
-    }
-
     /// Scans one table.
     async fn one<K: PairKey>(
         &self,
@@ -353,26 +349,42 @@ where
     ) -> Result<(), End> {
         let filter = pair.without_marks(Some(self.scan.read_filter()));
         let mut stream = self.rows_of(pair, side, plan, filter);
-        while let Some((_, row)) = next(pair, view, &mut stream).await? {
-            let key = self.key_of(pair, side, &row).await?;
-            self.deliver_row(pair, view, &key, &row, delivery).await?;
+        let looked_up = if side == Side::Old && pair.keys().reads_rows() { LOOKED_UP } else { 1 };
+        loop {
+            let rows = next_rows(pair, view, &mut stream, looked_up).await?;
+            if rows.is_empty() {
+                return still(pair, view);
+            }
+            for (key, row) in self.with_keys(pair, side, rows).await? {
+                self.deliver_row(pair, view, &key, &row, delivery).await?;
+            }
         }
-        still(pair, view)
     }
 
-    /// The key in the new table; of a row of the old one that was read in part, if the key needs the whole row.
-    async fn key_of(&self, pair: &TablePair, side: Side, row: &RawRow) -> Result<Bytes, Error> {
-        if side == Side::New || !pair.keys().reads_rows() {
-            return Self::new_key(pair, side, row);
+    /// Stored rows with their keys in the new table. Rows of the old one were read in part, and are read whole if their keys need
+    /// that.
+    async fn with_keys(
+        &self,
+        pair: &TablePair,
+        side: Side,
+        rows: Vec<RawRow>,
+    ) -> Result<Vec<(Bytes, RawRow)>, Error> {
+        let stored = |row: &RawRow| Bytes::copy_from_slice(row.key());
+        match side {
+            Side::New => rows.into_iter().map(|row| Ok((stored(&row), row))).collect(),
+            Side::Old if pair.keys().reads_rows() => {
+                let keys: Vec<_> = rows.iter().map(stored).collect();
+                let filter = Some(pair.without_marks(None));
+                let whole = pair.rows_by_key(self.scan.client(), side, keys, filter).await?;
+                let rows = rows.into_iter().zip(whole);
+                // A row that was deleted meanwhile is not given.
+                let rows = rows.filter_map(|(row, whole)| Some((row, whole?)));
+                rows.map(|(row, whole)| Ok((pair.keys().new_of(row.key(), &whole)?, row))).collect()
+            }
+            Side::Old => {
+                rows.into_iter().map(|row| Ok((pair.keys().new_of(row.key(), &row)?, row))).collect()
+            }
         }
-        let whole = pair.rows_by_key(
-            self.scan.client(),
-            side,
-            vec![Bytes::copy_from_slice(row.key())],
-            Some(pair.without_marks(None)),
-        );
-        let whole = whole.await?.into_iter().next().flatten();
-        Self::new_key(pair, side, whole.as_ref().unwrap_or(row))
     }
 
     /// Merges both tables by the fields of their keys.
@@ -391,11 +403,8 @@ where
         let mut last: Option<Bytes> = None;
         loop {
             if old_row.is_none() {
-                let read = next(pair, view, &mut old_rows).await?;
-                old_row = match read {
-                    None => None,
-                    Some((_, row)) => Some((self.key_of(pair, Side::Old, &row).await?, row)),
-                };
+                let read = next_rows(pair, view, &mut old_rows, 1).await?;
+                old_row = self.with_keys(pair, Side::Old, read).await?.pop();
                 if let (Some((key, _)), Some(last)) = (&old_row, &last)
                     && self.order(last, key) != Ordering::Less
                 {
@@ -404,8 +413,8 @@ where
                 last = old_row.as_ref().map(|(key, _)| key.clone());
             }
             if new_row.is_none() {
-                let read = next(pair, view, &mut new_rows).await?;
-                new_row = read.map(|(_, row)| (Bytes::copy_from_slice(row.key()), row));
+                let read = next_rows(pair, view, &mut new_rows, 1).await?;
+                new_row = self.with_keys(pair, Side::New, read).await?.pop();
             }
             let (key, old, new) = match (old_row.take(), new_row.take()) {
                 (None, None) => return still(pair, view),
@@ -449,17 +458,14 @@ where
         let front = base.other();
         let filter = pair.with_marks(Some(self.scan.read_filter()));
         let mut stream = self.rows_of(pair, base, base_plan, filter.clone());
-        let mut ended = false;
-        while !ended {
-            let mut rows = Vec::new();
-            while rows.len() < LOOKED_UP && !ended {
-                match next(pair, view, &mut stream).await? {
-                    // What has no mark is not in the new table, to a re-keying that is called back.
-                    Some((_, row)) if base == Side::New && Mark::of(Some(&row)).is_none() => {}
-                    Some((_, row)) => rows.push((self.key_of(pair, base, &row).await?, row)),
-                    None => ended = true,
-                }
+        loop {
+            let mut rows = next_rows(pair, view, &mut stream, LOOKED_UP).await?;
+            if rows.is_empty() {
+                break;
             }
+            // What has no mark is not in the new table, to a re-keying that is called back.
+            rows.retain(|row| base == Side::Old || Mark::of(Some(row)).is_some());
+            let rows = self.with_keys(pair, base, rows).await?;
             let keys = rows.iter().map(|(key, _)| key_in(pair, front, key)).collect::<Result<Vec<_>, _>>()?;
             let others = pair.rows_by_key(self.scan.client(), front, keys, Some(filter.clone())).await?;
             for ((key, row), other) in rows.into_iter().zip(others) {
@@ -473,15 +479,12 @@ where
             }
         }
         let mut stream = self.rows_of(pair, front, front_plan, filter);
-        let mut ended = false;
-        while !ended {
-            let mut rows = Vec::new();
-            while rows.len() < LOOKED_UP && !ended {
-                match next(pair, view, &mut stream).await? {
-                    Some((_, row)) => rows.push((self.key_of(pair, front, &row).await?, row)),
-                    None => ended = true,
-                }
+        loop {
+            let rows = next_rows(pair, view, &mut stream, LOOKED_UP).await?;
+            if rows.is_empty() {
+                return still(pair, view);
             }
+            let rows = self.with_keys(pair, front, rows).await?;
             let keys = rows.iter().map(|(key, _)| key_in(pair, base, key)).collect::<Result<Vec<_>, _>>()?;
             let marks = pair.marks_and_existence();
             let others = pair.rows_by_key(self.scan.client(), base, keys, Some(marks)).await?;
@@ -495,7 +498,6 @@ where
                 }
             }
         }
-        still(pair, view)
     }
 }
 
@@ -505,6 +507,23 @@ fn key_in(pair: &TablePair, side: Side, new: &Bytes) -> Result<Bytes, Error> {
         Side::Old => pair.keys().old_of(new),
         Side::New => Ok(new.clone()),
     }
+}
+
+/// The next rows of a stream, at most `most`, while the state lasts; none at its end.
+async fn next_rows<K: PairKey>(
+    pair: &TablePair,
+    view: &View,
+    rows: &mut Rows<K, RawRow>,
+    most: usize,
+) -> Result<Vec<RawRow>, End> {
+    let mut read = Vec::new();
+    while read.len() < most {
+        match next(pair, view, rows).await? {
+            Some((_, row)) => read.push(row),
+            None => break,
+        }
+    }
+    Ok(read)
 }
 
 /// The next row of a stream, while the state lasts.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
 use keyderive_proto::admin::{
     CheckConsistencyRequest, CheckConsistencyResponse, CreateTableRequest, GenerateConsistencyTokenResponse,
-    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest, Table,
+    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest, Table, UpdateTableRequest,
 };
-use keyderive_proto::values::Empty;
+use keyderive_proto::values::{self, Empty, operation};
 use keyderive_scripted::{Answer, Mock, Request, Rpc};
 use tokio::time::Instant;
 use tonic::Code;
@@ -255,4 +255,58 @@ async fn consistency_that_does_not_come_is_a_deadline() {
         ),
         "{text}"
     );
+}
+
+/// A table that has its row key schema until the schema was read `reads` times, as a server that answers `UpdateTable` with an
+/// operation that goes on.
+fn removing(reads: u32, update: values::Operation) -> Mock {
+    let left = AtomicU32::new(reads);
+    Mock::new().admin_by(move |request| match request.rpc {
+        Rpc::UpdateTable => Answer::new().send(&update),
+        _ => {
+            let left = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            let field = admin::r#type::r#struct::Field { field_name: "id".to_owned(), r#type: None };
+            let schema = admin::r#type::Struct { fields: vec![field], encoding: None };
+            Answer::new().send(&Table { row_key_schema: left.is_ok().then_some(schema), ..Table::default() })
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_key_schema_is_removed_by_its_mask() {
+    // The first read finds the schema, and so do two after the update.
+    let mock = removing(3, values::Operation::default());
+    client(&mock).remove_row_key_schema("t").await.unwrap();
+    let requests = mock.admin_requests();
+    let rpcs: Vec<_> = requests.iter().map(|request| request.rpc).collect();
+    assert_eq!(rpcs, [Rpc::GetTable, Rpc::UpdateTable, Rpc::GetTable, Rpc::GetTable, Rpc::GetTable]);
+    assert_eq!(
+        requests[1].header("x-goog-request-params").unwrap(),
+        "table.name=projects%2Fkeyderive%2Finstances%2Flocal%2Ftables%2Ft"
+    );
+    let UpdateTableRequest { table, update_mask, ignore_warnings } = requests[1].decode();
+    let name = "projects/keyderive/instances/local/tables/t".to_owned();
+    assert_eq!(table, Some(Table { name, ..Table::default() }));
+    assert_eq!((update_mask.unwrap().paths, ignore_warnings), (vec!["row_key_schema".to_owned()], true));
+
+    let done = removing(1, values::Operation { done: true, ..values::Operation::default() });
+    client(&done).remove_row_key_schema("t").await.unwrap();
+    let without = removing(0, values::Operation::default());
+    client(&without).remove_row_key_schema("t").await.unwrap();
+    assert_eq!((calls(&done), calls(&without)), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removal_that_fails_or_does_not_end_is_an_error() {
+    let status = values::Status { code: 9, message: "it is in use".to_owned(), details: Vec::new() };
+    let result = Some(operation::Result::Error(status));
+    let mock = removing(u32::MAX, values::Operation { done: true, result, ..values::Operation::default() });
+    let text = client(&mock).remove_row_key_schema("t").await.unwrap_err().to_string();
+    assert!(text.starts_with("UpdateTable on table `t` failed: FAILED_PRECONDITION: it is in use"), "{text}");
+
+    let mock = removing(u32::MAX, values::Operation::default());
+    let client = client(&mock).with(|settings| settings.admin.total_timeout = Duration::from_secs(30));
+    let error = client.remove_row_key_schema("t").await.unwrap_err();
+    assert!(error.is_deadline_exceeded(), "{error}");
+    assert!(error.to_string().contains("the table still has its row key schema within 30s"), "{error}");
 }

@@ -175,7 +175,7 @@ fn rows_have_the_size_that_the_tests_assume() {
 }
 
 fn split_all(mut arena: RowArena, count: usize, limits: BatchLimits) -> Vec<LoadBatch> {
-    split_into_batches(&mut arena, count, limits, &mut InFlightRows::default())
+    split_into_batches(&mut arena, count, limits, &mut InFlightRows::default(), &mut None)
 }
 
 /// The keys of each batch, in the order of their requests.
@@ -227,14 +227,14 @@ fn the_second_row_of_a_key_waits() {
     let mut waiting = arena([5, 7, 5, 6, 5]);
     let mut in_flight = InFlightRows::default();
     in_flight.begin(0, &split_all(arena([6]), 1, SMALL)[0].entries);
-    let batches = split_into_batches(&mut waiting, 1, SMALL, &mut in_flight);
+    let batches = split_into_batches(&mut waiting, 1, SMALL, &mut in_flight, &mut None);
     assert_eq!(batches[0].indexes, [0, 1]);
     assert_eq!(sent(batches), [["005", "007"]]);
     assert_eq!((waiting.len(), waiting.bytes()), (3, 3 * 35));
     // The earlier row is sent first.
     in_flight.end(0);
-    assert_eq!(split_into_batches(&mut waiting, 1, SMALL, &mut in_flight)[0].indexes, [2, 3]);
-    assert_eq!(split_into_batches(&mut waiting, 1, SMALL, &mut in_flight)[0].indexes, [4]);
+    assert_eq!(split_into_batches(&mut waiting, 1, SMALL, &mut in_flight, &mut None)[0].indexes, [2, 3]);
+    assert_eq!(split_into_batches(&mut waiting, 1, SMALL, &mut in_flight, &mut None)[0].indexes, [4]);
     assert!(waiting.is_empty());
 }
 

@@ -1,0 +1,135 @@
+//! When a key must change: three ways, what each costs, and a check list for the one that moves a table while programs use it.
+//!
+//! A row key is part of every row, so another key means other rows. [`choosing`](super::choosing) and
+//! [`designs`](crate::designs) help to choose well at first; this page is for afterwards.
+//!
+//! | | a salt from a date on | [re-keying](crate::rekey) | a [copy](crate::Table::copy_to) |
+//! |---|---|---|---|
+//! | what can change | the salt of keys with a time | every field, their order, the salt, the layout | the same, and the rows as well |
+//! | rows that are stored | stay | move | are copied |
+//! | writers | go on | go on, and wait once for about 7 s | must be stopped, or their writes are lost |
+//! | readers | go on | go on | go on, on the old table |
+//! | what programs change | attributes of the key type | one call, in two releases | one call |
+//! | the way back | remove the attribute, until the date | until [`finish`](crate::rekey::Migration::finish) | until the old table is deleted |
+//! | cost | scans read the buckets of each salt | a conditional write a row, and what the table below says | a bulk write a row |
+//!
+//! - **A salt from a date on** is for time series whose writes outgrow their buckets: rows of the past keep their keys, and the key's
+//!   own time says which salt it has. [`attributes`](super::attributes) describes `#[salt(…, since(…))]`. It cannot change
+//!   anything but the salt, and needs a time of fixed width at the end of the key.
+//! - **Re-keying** is for tables that cannot stand still: [`Client::rekeyed`](crate::Client::rekeyed) opens the table together with the
+//!   one that it becomes, and each call goes where the state of the re-keying says. It cannot move aggregates or hashed keys, and
+//!   needs single-row transactions.
+//! - **A copy** is the simplest where writers can be stopped for as long as it takes.
+//!
+//! # Re-keying, step by step
+//!
+//! ```
+//! # use keyderive::{Client, Row, RowKey};
+//! /// The key so far.
+//! #[derive(RowKey)]
+//! #[salt(range = 4, over = "user")]
+//! struct OldKey {
+//!     user: String,
+//!     at: u64,
+//! }
+//!
+//! /// The key from now on.
+//! #[derive(RowKey)]
+//! #[salt(range = 64, over = "user,at")]
+//! struct NewKey {
+//!     user: String,
+//!     at: u64,
+//! }
+//!
+//! impl From<OldKey> for NewKey {
+//!     fn from(OldKey { user, at }: OldKey) -> Self {
+//!         Self { user, at }
+//!     }
+//! }
+//!
+//! impl From<&NewKey> for OldKey {
+//!     fn from(NewKey { user, at }: &NewKey) -> Self {
+//!         Self { user: user.clone(), at: *at }
+//!     }
+//! }
+//!
+//! # #[derive(Row, Clone, Debug, PartialEq)] struct Event { kind: String }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! # tokio::time::pause();
+//! # let client = Client::embedded();
+//! # client.table::<OldKey, Event>("events").create().without_row_key_schema().await?;
+//! // In each program, in place of `client.table::<OldKey, Event>("events")`.
+//! let events = client.rekeyed::<OldKey, NewKey, Event>("events", "events-64").await?;
+//! let (key, event) = (NewKey { user: "alice".into(), at: 7 }, Event { kind: "login".into() });
+//! events.put(&key, &event).await?;
+//! assert_eq!(events.get(&key).await?, Some(event.clone()));
+//! let newest = events.scan(NewKey::scan().user("alice"), OldKey::scan().user("alice")).reversed().limit(5);
+//! assert_eq!(newest.collect().await?.len(), 1);
+//!
+//! // In the operator's program.
+//! let migration = events.migration().on_progress(|progress| eprintln!("{progress}"));
+//! let findings = migration.check().await?;
+//! assert!(findings.is_ok(), "{findings}");
+//! migration.run().await?;
+//! assert!(migration.verify().await?.is_ok());
+//! migration.finish().await?;
+//!
+//! // In each program, from then on.
+//! let events = client.table::<NewKey, Event>("events-64");
+//! assert_eq!(events.get(&key).await?, Some(event));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The whole of a re-keying is the new key type, two conversions of three lines, and these calls. Where a new key needs a field of the
+//! row, [`rekeyed_by_row`](crate::Client::rekeyed_by_row) takes a closure in place of one of the conversions. The example `rekey` in
+//! the repository runs it beside writers, with a progress bar and pictures of both layouts.
+//!
+//! What happens to the tables, by state:
+//!
+//! ```text
+//!            old table                 new table                 writes
+//! old        ████████████ is written                             old table
+//! closed     ████████████              empty                     wait, about 7 s
+//! over       ████████████ is copied →  ██░░██░█░░░░ is written   new table, after a copy of the row
+//! moved      ████████████ stays        ████████████ is written   new table
+//! new        can be deleted            ████████████ is written   new table
+//! ```
+//!
+//! Each row is in one of the tables alone, as far as a call is concerned: the new table's rows have a mark, in a family of their own,
+//! once they are copied or written, and a row without a mark is that of the old table. `back()` takes the same way with the tables
+//! exchanged.
+//!
+//! # The operator's check list
+//!
+//! 1. **Before.** The table has no row key schema, or [`remove_row_key_schema`](crate::Table::remove_row_key_schema) has taken it away:
+//!    who uses SQL on its key columns needs another way first. The app profile routes to one cluster. Writes may time out after 7 s
+//!    or more: raise `mutate_row.total_timeout` for the release, or expect
+//!    [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) for some seconds, in both directions.
+//! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one
+//!    small row a second. Loads, writers, exports, `delete_rows` and `drop_rows` of the table must be stopped until the end.
+//! 3. **Stop every other writer**, such as a job that runs at night with an older release. From `closed` on, a program that opens the
+//!    old table by itself is rejected; one that runs already is not, and what it writes is lost, unless `verify()` finds it.
+//! 4. **`check()`** reads every row. Mend what it finds: foreign rows, rows without a new key, rows that are too large.
+//! 5. **`run()`** goes to `moved`. Watch its progress, the metrics `keyderive.rekey.rows` and `keyderive.rekey.state`, the latency
+//!    of writes, and the load of the cluster. It slows down when the server rejects copies. To stop it, end the program; to go on,
+//!    call `run()` again, anywhere.
+//! 6. **In `moved`**, reads and writes cost what they did before, but increments, appends and conditional writes, which cost a
+//!    request more. Stay there for as long as you may want to go [`back()`](crate::rekey::Migration::back), with all that was
+//!    written meanwhile. `verify()` at any time.
+//! 7. **`finish()`**, and there is no way back.
+//! 8. **Deploy the release with the plain new table**, then delete the old one. A program that still has the handle goes on
+//!    by it; one that opens it once the old table is gone fails.
+//!
+//! At 3 a.m.: [`state()`](crate::rekey::Migration::state) says where it is. In every state readers and writers can go on, but for writes
+//! in `closed` and `recalled`, which a driver leaves after some seconds: if one died there, run `run()` or `back()`.
+//!
+//! # What it cannot do
+//!
+//! - Aggregates: an addition that arrives late would count in a copy, or not. Stop the writers, and use [`copy_to`](crate::Table::copy_to).
+//! - Hashed fields, in the old key or the new one: each table's keys are made from the other's.
+//! - Scans in order where the fields have another order: they must be
+//!   [`unordered`](crate::rekey::RekeyedScan::unordered), and fail, to be repeated, when the state changes.
+//! - Promise that a request which timed out never arrives, no more than with one table. One that arrives after the state has
+//!   changed twice, which takes longer than a lease and a quarter, can be read and vanish again.

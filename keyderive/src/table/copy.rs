@@ -1,0 +1,311 @@
+//! Copies of all rows of a table to a table with another key type, for programs that can stop their writers.
+//!
+//! [`Table::copy_to`] starts one; [`CopyTo`] describes how it runs.
+
+mod checkpoint;
+mod report;
+mod run;
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::path::PathBuf;
+use std::pin::Pin;
+
+pub use self::report::{CopyError, CopyReport, Progress};
+use super::diff;
+use super::load::look_ahead::BatchLimits;
+use super::load::{DEFAULT_LIMITS, DEFAULT_LOOK_AHEAD, DEFAULT_WORKERS, MAX_BATCH_BYTES};
+use super::stored::KeyMap;
+pub use super::stored::NewKey;
+use super::{RowRef, Table};
+use crate::key::TableKey;
+
+impl<K: TableKey, R> Table<K, R> {
+    /// Copies all rows to another table, in which each has the key that a closure gives it, and compares both tables.
+    ///
+    /// ```
+    /// use keyderive::{Client, Row, RowKey};
+    ///
+    /// #[derive(RowKey, Debug)]
+    /// struct EventKey {
+    ///     at: u64,
+    ///     user_id: String,
+    /// }
+    ///
+    /// #[derive(RowKey, Debug)]
+    /// #[salt(range = 4, over = "user_id")]
+    /// struct UserEventKey {
+    ///     user_id: String,
+    ///     #[reverse_ts]
+    ///     at: u64,
+    /// }
+    ///
+    /// #[derive(Row)]
+    /// struct Event {
+    ///     kind: String,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = Client::embedded();
+    /// let old = client.table::<EventKey, Event>("events");
+    /// let new = client.table::<UserEventKey, Event>("user-events");
+    /// # old.create_if_absent().await?;
+    /// # for at in 0..10 {
+    /// #     old.put(&EventKey { at, user_id: "alice".into() }, &Event { kind: "login".into() }).await?;
+    /// # }
+    /// # let folder = std::env::temp_dir().join(format!("keyderive-copy-doc-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// new.create_if_absent().await?;
+    /// let report = old
+    ///     .copy_to(&new, |key, _| UserEventKey { user_id: key.user_id, at: key.at })
+    ///     .checkpoint(folder.join("events.checkpoint")) // resumes there if the program was killed
+    ///     .on_progress(|progress| println!("{} rows", progress.written))
+    ///     .await?;
+    /// println!("{report}");
+    /// assert_eq!(report.copied(), 10);
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The closure has the decoded key and the row, of which [`RowRef::read`] decodes the columns. It returns the new key, an
+    /// `Option` of it, where `None` leaves the row out, or a `Result` of one of them. Of the same row it must always return the
+    /// same, and of different rows different keys: two rows with one new key are an error.
+    ///
+    /// [`CopyTo`] says what is copied, what must hold before, and what its settings are.
+    pub fn copy_to<'a, N, S, T>(
+        &self,
+        new: &Table<N, S>,
+        new_key: impl Fn(K::Stored, RowRef<'_>) -> T + Send + Sync + 'a,
+    ) -> CopyTo<'a, K, R, N, S>
+    where
+        N: TableKey,
+        T: NewKey<N>,
+        K::Stored: fmt::Debug,
+        N::Stored: fmt::Debug,
+    {
+        CopyTo {
+            map: KeyMap::new(self, new, new_key),
+            settings: Settings::default(),
+            checkpoint: None,
+            on_progress: None,
+        }
+    }
+}
+
+/// A copy of a table, from [`Table::copy_to`]. Await it to run it.
+///
+/// # What is copied
+///
+/// Every cell of every row, with its own timestamp: all versions, all families, also columns that the row type does not have. The
+/// server filters nothing. Not copied are the rows that the closure leaves out, the marker row, and vouchers: the new table has its
+/// own from [`create`](Table::create). A row is written by one atomic request, so a reader of the new table sees it whole or not.
+///
+/// **Aggregates** cannot be set, only added to. So the request of a row that has sums, minima or maxima deletes these families of
+/// the new row first and then merges the stored values into them, in one atomic step. However often the request is repeated,
+/// by a retry or by a copy that is resumed, each value counts once, also where the server ignores
+/// [idempotency tokens](crate::guide::rows#sums-that-count-once).
+///
+/// **Old cells.** The families of both tables must have the same garbage collection rules. A cell that the rule may already remove
+/// is copied as long as the old table returns it, and the new table removes it some time later, as the old one does.
+///
+/// # Before it runs
+///
+/// - **Stop the writers of the old table, and let nobody write to the new one** until the copy has ended. A write to the old table
+///   during the copy may be copied or not; the comparison at the end shows it if it came early enough. A request of the copy whose
+///   answer was lost can arrive late, at most as long after as its [timeout](crate::client::Settings), and would then reset a sum
+///   that somebody has added to.
+/// - Create the new table, with its splits. It must have each family of the old one, of the same kind and with the same rule.
+/// - It must be empty, unless the copy resumes: rows of an earlier rehearsal would stay beside the copied ones.
+///   [`allow_existing`](Self::allow_existing) accepts them, and the comparison finds those that the old table does not have.
+///
+/// # How it runs
+///
+/// Partitions of the old table are read several at a time, and rows are written as by a [load](super::load::Load#order): spread over
+/// the new table's partitions, in requests of one partition each, with bounded memory, and
+/// [throttled](crate::client::ClientBuilder::throttle) if the client is. A row whose request would be above a limit of
+/// Bigtable, 100,000 cells or 64 MiB, ends the copy with an error that names its key, as does every other row that cannot be
+/// written. Rows written before that stay.
+///
+/// Then both tables are compared by a [diff](Table::diff), and a difference is an error. So the copy succeeds only if the
+/// new table has every row cell by cell, no two rows have one key, and no row is there besides.
+///
+/// # Resuming
+///
+/// With a [`checkpoint`](Self::checkpoint), a copy continues where an earlier one ended, also one of another process that was
+/// killed. Rows after the checkpoint that were written already are written again, with the same cells. Nothing is lost if two
+/// processes copy at the same time.
+///
+/// # Settings
+///
+/// | | default | |
+/// |---|---|---|
+/// | [`parallel`](Self::parallel) | 8 | partitions read at a time |
+/// | [`workers`](Self::workers) | 8 | requests at a time |
+/// | [`batch_bytes`](Self::batch_bytes) | 4 MiB | bytes of a request |
+/// | [`look_ahead`](Self::look_ahead) | 64 MiB | bytes that are buffered before they are sent |
+/// | [`checkpoint`](Self::checkpoint) | none | the file that a copy resumes from |
+/// | [`checkpoint_every`](Self::checkpoint_every) | 100,000 | rows between checkpoints |
+/// | [`first_differences`](Self::first_differences) | 20 | differing rows that the error shows |
+///
+/// # Errors
+/// A [`CopyError`] if the copy did not start, ended early, or found a difference.
+///
+/// # Cancel safety
+/// If its future is dropped, it sends nothing more. Requests in flight may still be applied; written rows stay.
+#[must_use = "a copy does nothing until it is awaited"]
+pub struct CopyTo<'a, K: TableKey, R, N: TableKey, S> {
+    map: KeyMap<'a, K, R, N, S>,
+    settings: Settings,
+    checkpoint: Option<PathBuf>,
+    on_progress: Option<OnProgress<'a>>,
+}
+
+type OnProgress<'a> = Box<dyn FnMut(&Progress) + Send + 'a>;
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    parallel: usize,
+    workers: usize,
+    limits: BatchLimits,
+    look_ahead: usize,
+    checkpoint_every: u64,
+    allows_existing: bool,
+    verifies: bool,
+    diff: diff::Settings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            parallel: 8,
+            workers: DEFAULT_WORKERS,
+            limits: DEFAULT_LIMITS,
+            look_ahead: DEFAULT_LOOK_AHEAD,
+            checkpoint_every: 100_000,
+            allows_existing: false,
+            verifies: true,
+            diff: diff::Settings::default(),
+        }
+    }
+}
+
+impl<'a, K: TableKey, R, N: TableKey, S> CopyTo<'a, K, R, N, S> {
+    /// How many partitions of the old table are read at a time, and of both when they are compared. 0 counts as 1.
+    pub fn parallel(mut self, partitions: usize) -> Self {
+        self.settings.parallel = partitions.max(1);
+        self.settings.diff.parallel = partitions.max(1);
+        self
+    }
+
+    /// How many requests to the new table are in flight at a time. 0 counts as 1.
+    pub fn workers(mut self, requests: usize) -> Self {
+        self.settings.workers = requests.max(1);
+        self
+    }
+
+    /// The most bytes of a request, from 1 to 8 MiB; more counts as 8 MiB. A single row may exceed it.
+    pub fn batch_bytes(mut self, bytes: usize) -> Self {
+        self.settings.limits.bytes = bytes.clamp(1, MAX_BATCH_BYTES);
+        self
+    }
+
+    /// The most rows of a request. 0 counts as 1. A request never has more than 100,000 mutations.
+    pub fn batch_rows(mut self, rows: usize) -> Self {
+        self.settings.limits.rows = rows.max(1);
+        self
+    }
+
+    /// How many bytes of rows are buffered before any is sent, and kept buffered. More spreads rows better over the new table; a
+    /// resumed copy repeats about so many.
+    pub fn look_ahead(mut self, bytes: usize) -> Self {
+        self.settings.look_ahead = bytes;
+        self
+    }
+
+    /// Stores how far the copy is in this file, and resumes from it if it exists.
+    ///
+    /// ```no_run
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey, Debug)] struct UserKey { id: u64 }
+    /// # #[derive(RowKey, Debug)] #[salt(range = 4)] struct SaltedKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # async fn sample(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (old, new) = (client.table::<UserKey, User>("users"), client.table::<SaltedKey, User>("users-4"));
+    /// // After a crash, the same call continues.
+    /// let copy = old.copy_to(&new, |key, _| SaltedKey { id: key.id });
+    /// let report = copy.checkpoint("users-4.checkpoint").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It is stored before the first row is written, then by [`checkpoint_every`](Self::checkpoint_every), and at the end, also of a
+    /// copy that fails: to a file beside it that then gets its name, so that a crash leaves the one before. The copy waits for
+    /// the disk. The file is JSON, with the names of both tables, the fingerprints of their key types, and the ranges that are left;
+    /// so it contains row keys. A copy of other tables or key types, or of a table that was created since in an embedded Bigtable,
+    /// rejects it; the service has no number for that: delete the file when you create a table again.
+    ///
+    /// The closure must be the same: what it returns is not in the file. The file of a copy that has ended makes the same call only
+    /// compare the tables.
+    pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> Self {
+        self.checkpoint = Some(path.into());
+        self
+    }
+
+    /// How many rows are copied, without a gap in their partition, between checkpoints. 0 counts as 1.
+    pub fn checkpoint_every(mut self, rows: u64) -> Self {
+        self.settings.checkpoint_every = rows.max(1);
+        self
+    }
+
+    /// Copies also if the new table has rows, such as those of a copy without a checkpoint that was killed.
+    ///
+    /// A copied row keeps other cells that the new table has under its key, and rows of other keys stay. The comparison then
+    /// reports them.
+    pub fn allow_existing(mut self) -> Self {
+        self.settings.allows_existing = true;
+        self
+    }
+
+    /// Does not compare the tables after the copy, which reads both once more.
+    ///
+    /// **Two rows with one new key are then a mixture of both**, unless the copy happens to meet them together. Compare the tables
+    /// later, by [`Table::diff`] or by the same copy with its checkpoint.
+    pub fn without_verifying(mut self) -> Self {
+        self.settings.verifies = false;
+        self
+    }
+
+    /// How many differing rows the error of the comparison shows, as [`Diff::first`](super::diff::Diff::first).
+    pub fn first_differences(mut self, rows: usize) -> Self {
+        self.settings.diff.first = rows;
+        self
+    }
+
+    /// Calls a function with the progress, at most 10 times a second, and at the end.
+    pub fn on_progress(mut self, call: impl FnMut(&Progress) + Send + 'a) -> Self {
+        self.on_progress = Some(Box::new(call));
+        self
+    }
+}
+
+impl<'a, K: TableKey, R: 'a, N: TableKey, S: 'a> IntoFuture for CopyTo<'a, K, R, N, S> {
+    type Output = Result<CopyReport, CopyError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(run::run(self))
+    }
+}
+
+impl<K: TableKey, R, N: TableKey, S> fmt::Debug for CopyTo<'_, K, R, N, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CopyTo")
+            .field("old", &self.map.old)
+            .field("new", &self.map.new)
+            .field("settings", &self.settings)
+            .field("checkpoint", &self.checkpoint)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,190 @@
+//! Comparisons of two tables, row by row and cell by cell, whose keys may be of different types.
+//!
+//! [`Table::diff`] starts one; [`Diff`] describes how it runs.
+
+mod report;
+mod run;
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::time::Duration;
+
+pub use self::report::{CellDifference, DifferentKey, RowDifference, TableDiff};
+pub(super) use self::run::run;
+use super::stored::KeyMap;
+pub use super::stored::NewKey;
+use super::{RowRef, Table};
+use crate::client::Error;
+use crate::key::TableKey;
+
+impl<K: TableKey, R> Table<K, R> {
+    /// Compares this table with another one, in which each row has the key that a closure gives it: every cell of every row.
+    ///
+    /// ```
+    /// use keyderive::{Client, Row, RowKey};
+    ///
+    /// #[derive(RowKey, Debug)]
+    /// struct UserKey {
+    ///     id: u64,
+    /// }
+    ///
+    /// #[derive(RowKey, Debug)]
+    /// #[salt(range = 4, over = "id")]
+    /// struct SaltedKey {
+    ///     id: u64,
+    /// }
+    ///
+    /// #[derive(Row)]
+    /// struct User {
+    ///     age: u32,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let client = Client::embedded();
+    /// let (old, new) = (client.table::<UserKey, User>("users"), client.table::<SaltedKey, User>("users-4"));
+    /// # old.create_if_absent().await?;
+    /// # new.create_if_absent().await?;
+    /// # old.put(&UserKey { id: 7 }, &User { age: 42 }).await?;
+    /// let diff = old.diff(&new, |key, _| SaltedKey { id: key.id }).await?;
+    /// assert!(!diff.is_equal());
+    /// println!("{diff}");
+    /// # assert_eq!(
+    /// #     diff.to_string(),
+    /// #     "tables `users` and `users-4` differ: of 1 row compared, 1 is missing in `users-4`\n  \
+    /// #      UserKey { id: 7 } (`00000000000000000007`): `users-4` has no row SaltedKey { id: 7 } (`2#00000000000000000007`)"
+    /// # );
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// prints
+    ///
+    /// ```text
+    /// tables `users` and `users-4` differ: of 1 row compared, 1 is missing in `users-4`
+    ///   UserKey { id: 7 } (`00000000000000000007`): `users-4` has no row SaltedKey { id: 7 } (`2#00000000000000000007`)
+    /// ```
+    ///
+    /// The closure has the decoded key and the row, of which [`RowRef::read`] decodes the columns; it returns the key in the other
+    /// table, an `Option` of it, where `None` leaves the row out, or a `Result`. Of the same row it must always return the same. For
+    /// tables of one key type it is `|key, _| key`. [`Diff`] describes how it runs, and its settings.
+    pub fn diff<'a, N, S, T>(
+        &self,
+        other: &Table<N, S>,
+        new_key: impl Fn(K::Stored, RowRef<'_>) -> T + Send + Sync + 'a,
+    ) -> Diff<'a, K, R, N, S>
+    where
+        N: TableKey,
+        T: NewKey<N>,
+        K::Stored: fmt::Debug,
+        N::Stored: fmt::Debug,
+    {
+        Diff { map: KeyMap::new(self, other, new_key), settings: Settings::default(), on_progress: None }
+    }
+}
+
+/// A comparison of two tables, from [`Table::diff`]. Await it to run it.
+///
+/// It reads both tables, whole, and writes nothing: a program that writes to one of them meanwhile makes differences.
+///
+/// 1. The rows of the old table are read by [partitions](Table::partitions), several at a time, and the rows of their new keys
+///    in batches of up to 1000. Cells are compared with their timestamps: every version of every column in every family.
+/// 2. The keys of the new table are read and counted, with sums of their hashes. If these are those of the rows found before,
+///    the new table has no other row, and no two rows of the old table have one key. Otherwise the keys whose hashes differ are
+///    read once more in both tables.
+///
+/// Memory is bounded: [`parallel`](Self::parallel) batches of at most 4 MiB from each table, or a single larger row, 3 MiB of
+/// sums, and at most 1,000,000 keys of rows that one table has alone. So each such row is found and counted, unless there are more
+/// than about a million; then [`TableDiff::is_lower_bound`] says so.
+///
+/// A cell that only one table has is no difference if the garbage collection rule of its family in that table allows
+/// its removal, by this machine's clock and up to a minute early: the service removes such cells some time later, in each table
+/// for itself. [`TableDiff::expired`] counts them.
+///
+/// # Settings
+///
+/// | | default | |
+/// |---|---|---|
+/// | [`parallel`](Self::parallel) | 8 | partitions read, and batches compared, at a time |
+/// | [`first`](Self::first) | 20 | differing rows that are kept |
+///
+/// # Errors
+/// When a table does not exist or has another layout; for a row whose key is not of the table's key type; for a row to which the
+/// closure gives no valid key; when a request fails. A difference is no error.
+///
+/// # Cancel safety
+/// A dropped future cancels the reads.
+#[must_use = "a diff compares nothing until it is awaited"]
+pub struct Diff<'a, K: TableKey, R, N: TableKey, S> {
+    map: KeyMap<'a, K, R, N, S>,
+    settings: Settings,
+    on_progress: Option<OnProgress<'a>>,
+}
+
+pub(super) type OnProgress<'a> = Box<dyn FnMut(&Progress) + Send + 'a>;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub(super) parallel: usize,
+    pub(super) first: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { parallel: 8, first: 20 }
+    }
+}
+
+/// How far a comparison is, for [`Diff::on_progress`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Rows of the old table that were compared.
+    pub compared: u64,
+    /// Rows of the new table that were counted after that.
+    pub counted: u64,
+    /// Rows that differ, so far.
+    pub different: u64,
+    /// How long the comparison has run.
+    pub elapsed: Duration,
+}
+
+impl<'a, K: TableKey, R, N: TableKey, S> Diff<'a, K, R, N, S> {
+    /// How many partitions are read, and how many batches are compared, at a time. 0 counts as 1.
+    pub fn parallel(mut self, partitions: usize) -> Self {
+        self.settings.parallel = partitions.max(1);
+        self
+    }
+
+    /// How many rows that differ [`TableDiff::first`] keeps, with up to 10 cells of each. All are counted.
+    pub fn first(mut self, rows: usize) -> Self {
+        self.settings.first = rows;
+        self
+    }
+
+    /// Calls a function with the progress, at most 10 times a second, and at the end.
+    pub fn on_progress(mut self, call: impl FnMut(&Progress) + Send + 'a) -> Self {
+        self.on_progress = Some(Box::new(call));
+        self
+    }
+}
+
+impl<'a, K: TableKey, R: 'a, N: TableKey, S: 'a> IntoFuture for Diff<'a, K, R, N, S> {
+    type Output = Result<TableDiff, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(run(self.map, self.settings, self.on_progress))
+    }
+}
+
+impl<K: TableKey, R, N: TableKey, S> fmt::Debug for Diff<'_, K, R, N, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Diff")
+            .field("old", &self.map.old)
+            .field("new", &self.map.new)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

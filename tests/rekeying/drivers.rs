@@ -1,0 +1,224 @@
+//! Drivers that die, that meet a server which rejects copies, and that come late.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use keyderive::embedded::{Bigtable, Fault, Faults, Method};
+use keyderive::rekey::{Activity, Rekeyed, State};
+use keyderive::{Client, Row, RowKey};
+use tokio::time::sleep;
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+struct Old {
+    id: u64,
+}
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 4, over = "id")]
+struct New {
+    id: u64,
+}
+
+impl From<Old> for New {
+    fn from(key: Old) -> Self {
+        Self { id: key.id }
+    }
+}
+
+impl From<&New> for Old {
+    fn from(key: &New) -> Self {
+        Self { id: key.id }
+    }
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct Page {
+    title: String,
+}
+
+type Pages = Rekeyed<Old, New, Page>;
+
+const ROWS: u64 = 5_000;
+
+fn page(id: u64) -> Page {
+    Page { title: format!("page {id}") }
+}
+
+/// A table with rows, in two tablets.
+async fn created() -> Bigtable {
+    let bigtable = Bigtable::in_memory();
+    let pages = bigtable.client().table::<Old, Page>("pages");
+    pages.create().without_row_key_schema().split_before(Old::scan().id(ROWS / 2)).await.unwrap();
+    let rows: Vec<_> = (0..ROWS).map(|id| (Old { id }, page(id))).collect();
+    pages.put_all(&rows).await.unwrap();
+    bigtable
+}
+
+async fn open(client: &Client) -> Pages {
+    client.rekeyed("pages", "pages-4").await.unwrap()
+}
+
+async fn has_all_rows(pages: &Pages, rows: u64) {
+    let found = pages.scan(New::scan(), Old::scan()).collect().await.unwrap();
+    assert_eq!(found.len() as u64, rows);
+    assert!(found.iter().all(|(key, row)| *row == page(key.id)));
+}
+
+/// Another process goes on where the pass was, as far as the control row knows.
+#[tokio::test(start_paused = true)]
+async fn a_pass_goes_on_where_a_dead_driver_was() {
+    // Copies take a while, so that the driver dies among them.
+    let bigtable = created().await;
+    let slow = bigtable.with_faults(Faults::seeded(0).delay(
+        Method::CheckAndMutateRow,
+        1.0,
+        Duration::from_millis(100),
+    ));
+    let pages = open(&slow.client()).await;
+    let copied = Arc::new(AtomicU64::new(0));
+    let migration = {
+        let copied = Arc::clone(&copied);
+        pages.migration().workers(1).on_progress(move |progress| {
+            if progress.activity == Activity::Copying {
+                copied.store(progress.rows, Ordering::Relaxed);
+            }
+        })
+    };
+    let driver = tokio::spawn(async move { migration.run().await });
+    while copied.load(Ordering::Relaxed) < ROWS / 2 {
+        sleep(Duration::from_millis(100)).await;
+    }
+    driver.abort();
+    drop(pages);
+
+    let pages = open(&bigtable.client()).await;
+    let second = Arc::new(AtomicU64::new(0));
+    let migration = {
+        let second = Arc::clone(&second);
+        pages.migration().on_progress(move |progress| {
+            if progress.activity == Activity::Copying {
+                second.store(progress.rows, Ordering::Relaxed);
+            }
+        })
+    };
+    migration.run().await.unwrap();
+    let (first, second) = (copied.load(Ordering::Relaxed), second.load(Ordering::Relaxed));
+    assert!(second < ROWS && second >= ROWS - first, "{first} and {second} of {ROWS}");
+    assert_eq!(migration.state().await.unwrap(), State::Moved);
+    has_all_rows(&pages, ROWS).await;
+}
+
+/// The way back too.
+#[tokio::test(start_paused = true)]
+async fn a_dead_driver_is_called_back_by_another() {
+    let bigtable = created().await;
+    let slow = bigtable.with_faults(Faults::seeded(0).delay(
+        Method::CheckAndMutateRow,
+        1.0,
+        Duration::from_millis(100),
+    ));
+    let pages = open(&slow.client()).await;
+    let migration = pages.migration();
+    let driver = tokio::spawn(async move { migration.run().await });
+    while pages.migration().state().await.unwrap() != State::Over {
+        sleep(Duration::from_millis(500)).await;
+    }
+    pages.put(&New { id: ROWS }, &page(ROWS)).await.unwrap();
+    pages.delete(&New { id: 0 }).await.unwrap();
+    driver.abort();
+    drop(pages);
+    let pages = open(&bigtable.client()).await;
+    pages.migration().back().await.unwrap();
+    assert_eq!(pages.migration().state().await.unwrap(), State::Aborted);
+    has_all_rows(&pages, ROWS).await;
+    let plain = bigtable.client().table::<Old, Page>("pages");
+    assert_eq!(plain.count(Old::scan()).await.unwrap(), ROWS);
+    assert_eq!(plain.get(&Old { id: 0 }).await.unwrap(), None);
+}
+
+/// A driver that goes on after it was stopped meets another state, and does nothing.
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_was_stopped_gives_way() {
+    let bigtable = created().await;
+    let slow = bigtable.with_faults(Faults::seeded(0).delay(
+        Method::CheckAndMutateRow,
+        1.0,
+        Duration::from_millis(500),
+    ));
+    let (stopped, other) = (open(&slow.client()).await, open(&bigtable.client()).await);
+    let migration = stopped.migration().workers(1);
+    let driver = tokio::spawn(async move { migration.run().await });
+    while other.migration().state().await.unwrap() != State::Over {
+        sleep(Duration::from_millis(500)).await;
+    }
+    other.migration().back().await.unwrap();
+    let error = driver.await.unwrap().unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("called back"), "{text}");
+    has_all_rows(&other, ROWS).await;
+    assert_eq!(bigtable.client().table::<Old, Page>("pages").count(Old::scan()).await.unwrap(), ROWS);
+}
+
+/// Rejected copies are repeated, more slowly.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_rejects_copies_slows_the_pass_down() {
+    let bigtable = created().await;
+    let faults = [Fault::unavailable(), Fault::resource_exhausted().retry_after(Duration::from_millis(50))];
+    let faults = faults
+        .into_iter()
+        .fold(Faults::seeded(3), |faults, fault| faults.fail(Method::CheckAndMutateRow, 0.1, fault))
+        .fail(Method::CheckAndMutateRow, 0.05, Fault::deadline_exceeded().after_the_call())
+        .fail(Method::ReadRows, 0.01, Fault::unavailable())
+        .cut_streams(0.01);
+    let bigtable = bigtable.with_faults(faults);
+    let pages = open(&bigtable.client()).await;
+    pages.migration().run().await.unwrap();
+    let verified = pages.migration().verify().await.unwrap();
+    assert!(verified.is_ok() && verified.copied == ROWS, "{verified}");
+    assert!(bigtable.calls(Method::CheckAndMutateRow) > ROWS + ROWS / 10);
+    has_all_rows(&pages, ROWS).await;
+}
+
+/// What an answer was lost of is found in the control row.
+#[tokio::test(start_paused = true)]
+async fn a_change_of_the_state_whose_answer_is_lost_is_looked_up() {
+    let bigtable = created().await;
+    let lost = (1..4).fold(Faults::seeded(0), |faults, number| {
+        faults.fail_nth(Method::CheckAndMutateRow, number, Fault::unavailable().after_the_call())
+    });
+    let pages = open(&bigtable.with_faults(lost).client()).await;
+    pages.migration().run().await.unwrap();
+    pages.migration().finish().await.unwrap();
+    has_all_rows(&pages, ROWS).await;
+}
+
+/// Without the mark, a copy that is under way brings back what was deleted.
+#[tokio::test(start_paused = true)]
+async fn writes_during_the_pass_are_not_overwritten() {
+    let bigtable = created().await;
+    let slow = bigtable.with_faults(Faults::seeded(0).delay(
+        Method::CheckAndMutateRow,
+        1.0,
+        Duration::from_millis(200),
+    ));
+    let (pages, driver) = (open(&bigtable.client()).await, open(&slow.client()).await);
+    let migration = driver.migration().workers(1);
+    let driver = tokio::spawn(async move { migration.run().await });
+    while pages.migration().state().await.unwrap() != State::Over {
+        sleep(Duration::from_millis(500)).await;
+    }
+    for id in 0..ROWS {
+        match id % 3 {
+            0 => pages.delete(&New { id }).await.unwrap(),
+            1 => pages.put(&New { id }, &Page { title: "new".into() }).await.unwrap(),
+            _ => {}
+        }
+    }
+    driver.await.unwrap().unwrap();
+    let found = pages.scan(New::scan(), Old::scan()).collect().await.unwrap();
+    assert_eq!(found.len() as u64, ROWS - ROWS.div_ceil(3));
+    for (key, row) in found {
+        assert_eq!(row, if key.id % 3 == 1 { Page { title: "new".into() } } else { page(key.id) });
+    }
+}

@@ -1,0 +1,187 @@
+//! Departures that processes copy to another key type, each killed in the middle and continued by the next one.
+//!
+//! A few thousand by default; all 336,776 with `KEYDERIVE_ALL_FLIGHTS`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use keyderive::GcRule;
+use keyderive::client::Aggregate;
+use keyderive::copy::CopyReport;
+use keyderive::embedded::{Bigtable, Faults, Method};
+use keyderive::key::fingerprint64;
+use keyderive::row::Mutation;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::flights::data::{self, Flight, FlightKey};
+
+/// How many departures are copied by default.
+const PART: usize = 4_000;
+
+/// How many processes are killed.
+const KILLS: u64 = 3;
+
+/// Passes the Bigtable's address and a folder to the child; without them, the child's test does nothing.
+const HOST: &str = "KEYDERIVE_COPY_CHILD_HOST";
+const FOLDER: &str = "KEYDERIVE_COPY_CHILD_FOLDER";
+
+#[derive(RowKey, Debug)]
+#[salt(range = 8, over = "origin,hour")]
+struct DepartureKey {
+    origin: String,
+    #[reverse_ts(max = 9999999999)]
+    hour: u64,
+    carrier: String,
+    #[pad(4)]
+    flight: u16,
+}
+
+fn departure_key(key: FlightKey) -> DepartureKey {
+    let FlightKey { carrier, flight, hour, origin } = key;
+    DepartureKey { origin, hour, carrier, flight }
+}
+
+fn flights(client: &Client) -> (Table<FlightKey, Flight>, Table<DepartureKey, Flight>) {
+    (client.table("flights"), client.table("departures"))
+}
+
+/// The number of rows, and a sum of hashes of all cells with the keys that `new_key` makes of their rows' keys.
+async fn checksum(table: &RawTable, new_key: impl Fn(&[u8]) -> Vec<u8>) -> (u64, u64, u64) {
+    let mut rows = table.read_rows(ReadRows::all());
+    let (mut count, mut cells, mut sum) = (0, 0, 0_u64);
+    while let Some(row) = rows.try_next().await.unwrap() {
+        count += 1;
+        let key = new_key(row.key());
+        for cell in row.cells() {
+            cells += 1;
+            let parts = [&key[..], cell.family().as_bytes(), cell.qualifier(), cell.value()];
+            let at = cell.timestamp_micros().to_be_bytes();
+            let lengths = parts.map(|part| part.len().to_string()).join("#");
+            sum = sum.wrapping_add(fingerprint64(&[&parts.concat(), &at[..], lengths.as_bytes()].concat()));
+        }
+    }
+    (count, cells, sum)
+}
+
+fn child(host: &str, folder: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "copy::kill::copies_until_it_is_killed", "--nocapture", "--test-threads=1"]);
+    command.env(HOST, host).env(FOLDER, folder).stdout(Stdio::null()).spawn().unwrap()
+}
+
+/// The rows that the stored checkpoint is after.
+fn copied(folder: &Path) -> u64 {
+    let Ok(text) = std::fs::read(folder.join("checkpoint")) else { return 0 };
+    let stored: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    stored["copied"].as_u64().unwrap()
+}
+
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_that_are_killed_and_resumed_end_with_every_cell() {
+    let mut rows = data::read();
+    let is_all = std::env::var_os(data::ALL).is_some();
+    if !is_all {
+        rows.truncate(PART);
+    }
+    let count = rows.len() as u64;
+    let folder = Folder(std::env::temp_dir().join(format!("keyderive-copy-killed-{}", std::process::id())));
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let bigtable = Bigtable::in_memory();
+    let client = bigtable.client();
+    let (old, new) = flights(&client);
+    let rules = || GcRule::max_versions(3);
+    old.create()
+        .family("cf", rules())
+        .aggregate_family("sums", Aggregate::Sum, GcRule::never())
+        .await
+        .unwrap();
+    new.create()
+        .family("cf", rules())
+        .aggregate_family("sums", Aggregate::Sum, GcRule::never())
+        .await
+        .unwrap();
+    // Some rows in several versions.
+    old.load_iter(&rows).await.unwrap().all_written().unwrap();
+    old.load_iter(rows.iter().step_by(4)).await.unwrap().all_written().unwrap();
+    // Sums, and columns that the row type lacks.
+    let raw = client.raw_table("flights").writer();
+    for (number, (key, _)) in rows.iter().enumerate().filter(|(number, _)| number % 3 == 0) {
+        let hits = Mutation::add_to_cell("sums", "hits", 0, 1 + number as i64);
+        let seats = Mutation::set("cf", "seats", 1_000, number.to_string());
+        raw.write(key.encode().unwrap(), vec![hits, seats]).await.unwrap();
+    }
+    raw.close().await.unwrap();
+    drop(rows);
+
+    // Slow enough to be killed in the middle.
+    let slow =
+        bigtable.with_faults(Faults::seeded(0).delay(Method::MutateRows, 1.0, Duration::from_millis(10)));
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let server = tokio::spawn(async move { slow.serve(listener, std::future::pending()).await });
+    let mut marks = Vec::new();
+    for kill in 1..=KILLS {
+        let mut child = child(&host, &folder.0);
+        let begun = Instant::now();
+        while copied(&folder.0) < kill * count / (KILLS + 1) {
+            assert!(begun.elapsed() < Duration::from_secs(300), "the child does nothing");
+            assert!(child.try_wait().unwrap().is_none(), "copy {kill} ended by itself");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        child.kill().unwrap();
+        assert!(!child.wait().unwrap().success(), "copy {kill} ended by itself");
+        marks.push(copied(&folder.0));
+    }
+    assert!(marks.is_sorted() && marks.last() < Some(&count), "{marks:?}");
+    // Another process ends it, and compares both tables.
+    let last = tokio::task::spawn_blocking({
+        let (host, folder) = (host.clone(), folder.0.clone());
+        move || child(&host, &folder).wait().unwrap()
+    });
+    assert!(last.await.unwrap().success());
+    server.abort();
+    let ended = std::fs::read_to_string(folder.0.join("report")).unwrap();
+
+    let new_key = |key: &[u8]| departure_key(FlightKey::decode(key).unwrap()).encode().unwrap();
+    let before = checksum(&client.raw_table("flights"), new_key).await;
+    let after = checksum(&client.raw_table("departures"), <[u8]>::to_vec).await;
+    assert_eq!((before, before.0), (after, count));
+    let diff = old.diff(&new, |key, _| departure_key(key)).await.unwrap();
+    assert!(diff.is_equal(), "{diff}");
+    println!(
+        "killed at {marks:?} of {count} rows; {} cells, checksum {:016x}; {diff}\n{ended}",
+        before.1, before.2
+    );
+}
+
+/// Runs in a child.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_until_it_is_killed() {
+    let (Ok(host), Some(folder)) = (std::env::var(HOST), std::env::var_os(FOLDER)) else { return };
+    let folder = PathBuf::from(folder);
+    let client = Client::emulator(host).await.unwrap();
+    let (old, new) = flights(&client);
+    let is_all = std::env::var_os(data::ALL).is_some();
+    let (rows, look_ahead, every) = if is_all { (2_000, 4_000_000, 5_000) } else { (50, 40_000, 50) };
+    let copy =
+        old.copy_to(&new, |key, _| departure_key(key)).workers(4).batch_rows(rows).look_ahead(look_ahead);
+    let report: CopyReport =
+        copy.checkpoint(folder.join("checkpoint")).checkpoint_every(every).await.unwrap();
+    // The rows before the checkpoint were not copied again.
+    assert!(report.progress().written < report.copied());
+    std::fs::write(
+        folder.join("report"),
+        format!("{report}; {} rows in this run", report.progress().written),
+    )
+    .unwrap();
+}
