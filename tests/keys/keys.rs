@@ -621,12 +621,21 @@ fn separated(key: &[u8]) -> Vec<&[u8]> {
     parts
 }
 
-/// The byte range of the salt and its separator in a row key; empty without a salt.
+/// The byte range of the salt and its separator in a row key; empty without a salt, at its place.
 pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {
-    let Some(salt) = salt_of(schema, key) else { return 0..0 };
+    let Some(salt) = salt_of(schema, key).or(schema.epochs().first().map(|epoch| epoch.salt())) else {
+        return 0..0;
+    };
+    let is_salted = salt_of(schema, key).is_some();
     if schema.layout() == Layout::OrderedCode {
         assert_eq!(schema.tag(), None, "the salt is the first part");
-        return 0..key.windows(2).position(|pair| pair == [0, 1]).unwrap_or(key.len());
+        let end = key.windows(2).position(|pair| pair == [0, 1]);
+        // With epochs a field follows, and keys without a salt begin with it.
+        return match schema.epochs().is_empty() {
+            true => 0..end.unwrap_or(key.len()),
+            false if is_salted => 0..end.unwrap() + 2,
+            false => 0..0,
+        };
     }
     let tag = schema.tag().map_or(0, |tag| tag.len() + 1);
     let start = match salt.place() {
@@ -640,6 +649,9 @@ pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {
         }),
         _ => tag,
     };
+    if !is_salted {
+        return start..start;
+    }
     let digits = match salt.hash() {
         SaltHash::Java => 1 + key[start + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count(),
         _ => salt.width(),

@@ -383,7 +383,8 @@ fn are_ascending(requests: &[Request]) -> Result<(), TestCaseError> {
         prop_assert!(!ranges.iter().any(|range| keys.iter().any(|key| range.contains(key))), "{request:?}");
     }
     for (at, request) in requests.iter().enumerate() {
-        let mut later = requests[at + 1..].iter().filter(|later| later.bucket() == request.bucket());
+        let bucket = |request: &Request| (request.bucket(), request.bucket_digits());
+        let mut later = requests[at + 1..].iter().filter(|later| bucket(later) == bucket(request));
         prop_assert!(later.all(|later| is_before(request, later)), "{requests:?}");
     }
     Ok(())

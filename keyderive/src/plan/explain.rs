@@ -157,12 +157,7 @@ impl Explain {
             Some(LastRow { key: position.logical_key(selection.schema), without_salt })
         };
         let epochs = selection.schema.has_epochs().then(|| selection.epochs());
-        let labels = match &epochs {
-            None => Vec::new(),
-            Some(epochs) => {
-                requests.iter().map(|request| words.label(request.stored_bucket(), epochs)).collect()
-            }
-        };
+        let labels = epochs.as_ref().map(|epochs| words.labels(&requests, epochs)).unwrap_or_default();
         Self {
             key_type: selection.schema.key_type(),
             key: selection.schema.template().to_string(),
@@ -291,6 +286,18 @@ impl Describer<'_> {
             0 => named.join(", "),
             more => format!("{} and {more} more", named.join(", ")),
         }
+    }
+
+    /// The buckets of requests; a later request of the same bucket has its number.
+    fn labels(&self, requests: &[Request], epochs: &BTreeSet<usize>) -> Vec<String> {
+        let mut sent = BTreeMap::new();
+        let label = |request: &Request| {
+            let of_bucket = sent.entry(request.stored_bucket()).or_insert(0);
+            *of_bucket += 1;
+            let label = self.label(request.stored_bucket(), epochs);
+            if *of_bucket == 1 { label } else { format!("{label} ({of_bucket})") }
+        };
+        requests.iter().map(label).collect()
     }
 
     /// A bucket and the salts that have it: `no salt`, `5 of 16`.

@@ -54,6 +54,13 @@ impl Request {
         self.bucket
     }
 
+    /// How many digits the bucket is padded to, since the salts [from a date on](crate::key::Epoch) can have the same number
+    /// in more digits; 0 without a bucket, without padding and in the ordered layout.
+    #[must_use]
+    pub fn bucket_digits(&self) -> usize {
+        self.bucket_digits.into()
+    }
+
     /// The keys of rows to read one by one.
     #[must_use]
     pub fn keys(&self) -> &[Vec<u8>] {
