@@ -517,13 +517,13 @@ fn salts_share_their_place(cx: &Ctxt, key: &Key<'_>) {
             );
         }
     }
-    let digit = sep(first).chars().next().filter(char::is_ascii_digit);
-    if let (Some(digit), Some(written)) = (digit, key.attrs.delimiter.tokens()) {
+    let digit = char::from(key.delimiter());
+    if let (true, Some(written)) = (digit.is_ascii_digit(), key.attrs.delimiter.tokens()) {
         cx.error(
             written,
             format_args!(
-                "the delimiter `{digit}` ends the digits of the salt, which are of several lengths; choose one below `0`, \
-                 such as '#' or '-', or write a `sep`"
+                "the delimiter `{digit}` looks like a digit of the salt, which keys have in several lengths; choose one below \
+                 `0`, such as '#' or '-'"
             ),
         );
     }
@@ -551,7 +551,7 @@ fn salts_follow_each_other(cx: &Ctxt, key: &Key<'_>) {
         if let (true, false, Some(since)) = (is_same, before.faulty || salt.faulty, salt.since.get()) {
             cx.error(
                 &since.field.1,
-                "this salt is that of the keys before its bound; remove it, or change its `range` or `over`",
+                "the keys before this bound have the same salt; remove one, or change its `range` or `over`",
             );
         }
     }
@@ -565,8 +565,8 @@ fn salts_follow_each_other(cx: &Ctxt, key: &Key<'_>) {
     {
         cx.error(
             java,
-            "buckets of `hash = \"java\"` are not padded, so salts of other dates cannot be told from them; copy the rows \
-             to a table of another key type",
+            "buckets of `hash = \"java\"` are not padded, so other salts cannot be told from them; copy the rows to a table \
+             of another key type",
         );
     }
 }
@@ -584,7 +584,7 @@ fn salt_precedes_its_time(cx: &Ctxt, key: &Key<'_>) {
             cx.error(
                 written,
                 format_args!(
-                    "the salt stands before `{}`, which has the bounds; name a field before it in `after`, or leave \
+                    "the salt must stand before `{}`, which has the bounds; name a field before it in `after`, or leave \
                      `after` out",
                     key.fields[time].name,
                 ),

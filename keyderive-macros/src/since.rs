@@ -134,7 +134,7 @@ fn of_text(text: &LitStr) -> Result<Bound, String> {
             Err(format!("the calendar has no day `{}`; write one of the years 0001 to 9999", &text[..10]))
         }
         None => Err(format!(
-            "`{text}` is no bound; write a time in RFC 3339, such as \"2026-12-01T00:00:00Z\", a date, such as \
+            "`{text}` is not a bound; write a time in RFC 3339, such as \"2026-12-01T00:00:00Z\", a date, such as \
              \"2026-12-01\", or a number without quotes"
         )),
     }
@@ -243,7 +243,7 @@ mod tests {
             "+026-12-01",
             "2026-12-01é",
         ] {
-            assert!(bound(wrong).unwrap_err().contains("is no bound"), "{wrong}");
+            assert!(bound(wrong).unwrap_err().contains("is not a bound"), "{wrong}");
         }
         for wrong in ["2026-02-29", "2026-13-01", "2026-12-00", "2026-11-31T00:00:00Z", "0000-01-01"] {
             assert!(bound(wrong).unwrap_err().contains("no day"), "{wrong}");

@@ -13,6 +13,7 @@
 mod administration;
 mod basics;
 mod conditional;
+mod epochs;
 mod flights;
 mod handles;
 mod layouts;

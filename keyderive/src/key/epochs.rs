@@ -520,10 +520,12 @@ impl Schema {
                 .text("` is stored as ")
                 .text(field.format().name())
                 .text(", and this bound is finer; write one that the field can store"),
-            (BoundFault::OutOfRange, _) => name
-                .text("` cannot hold this bound, so no key would be since it; write one that the field can store"),
+            (BoundFault::OutOfRange, _) => {
+                name.text("` cannot hold this bound; write one that the field can store")
+            }
             (BoundFault::First, _) => name.text(
-                "` holds nothing before this bound, so no key would be before it; remove the salt before this one, or this `since`",
+                "` holds nothing before this bound, so every key would have this salt; write a later bound, or one salt \
+                 without `since`",
             ),
         };
         panic!("{}", text.as_str());
@@ -572,16 +574,13 @@ impl Schema {
             let text = ConstText::new();
             let text = match is_text {
                 true => text.text(
-                    "keys before the first bound have no salt, and a bucket above 63 may begin like text; write a `range` of 64 or \
-                     less, or give those keys a salt, by a `#[salt]` without `since`",
+                    "keys before the first bound have no salt, and text can begin like a bucket above 63; write a `range` of 64 or \
+                     less",
                 ),
                 false => text
                     .text("keys before the first bound have no salt, and begin with `")
                     .text(field.name())
-                    .text(
-                        "`, whose bytes can be those of a bucket; begin with text, or give those keys a salt, by a `#[salt]` \
-                         without `since`",
-                    ),
+                    .text("`, whose bytes can be those of a bucket; copy the rows to a table of another key type"),
             };
             panic!("{}", text.as_str());
         }
@@ -614,10 +613,12 @@ impl Schema {
             .text(field.name())
             .text("` can begin like a bucket and what follows it; ");
         let text = match (field.format(), field.width()) {
-            (Format::Custom(_) | Format::PaddedUtf8, Width::Fixed(_)) => {
-                name.text("put the salt before another field, or give those keys a salt, by a `#[salt]` without `since`")
+            (Format::Custom(_) | Format::PaddedUtf8, Width::Fixed(_)) => name
+                .text("put the salt before another field, or copy the rows to a table of another key type"),
+            _ if self.delimiter() > b'!' => {
+                name.text("write a `sep` that begins below the delimiter, such as `sep = \"!\"`")
             }
-            _ => name.text("write a `sep` that begins below the delimiter, such as `sep = \"!\"`"),
+            _ => name.text("write a `sep` that begins below the delimiter, such as `sep = \" \"`"),
         };
         panic!("{}", text.as_str());
     }

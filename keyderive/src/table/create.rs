@@ -414,7 +414,7 @@ impl<K: TableKey> CreateTable<K> {
         let expected = Expected { marker: false, ..self.expected(self.declared_rules.clone()) };
         let (_, status) = verify::compare::<K>(&self.client, &info, &expected).await?;
         match status {
-            VoucherStatus::Vouched => {}
+            VoucherStatus::Vouched | VoucherStatus::Earlier { .. } => {}
             VoucherStatus::OtherTags => verify::add_voucher::<K>(&self.client, &self.name).await?,
             VoucherStatus::Unvouched => return Err(verify::unvouched::<K>(&info)),
         }
