@@ -138,6 +138,47 @@ fn buckets_of_as_many_digits_are_shared() {
 }
 
 #[test]
+fn borrowed_and_hashed_fields() {
+    #[derive(RowKey, Debug, PartialEq)]
+    #[row_key(salt(range = 4, over(user), sep = "!", since(at = 1_796_083_200)))]
+    struct Borrowed<'a> {
+        user: &'a str,
+        #[pad(10)]
+        at: u64,
+    }
+
+    #[derive(RowKey)]
+    #[salt(range = 4, over = "user", since(at = 1796083200))]
+    struct Hashed {
+        #[row_key(hash(md5))]
+        user: String,
+        #[pad(10)]
+        at: u64,
+    }
+
+    for (at, stored) in [(DECEMBER - 1, "alice#1796083199"), (DECEMBER, "1!alice#1796083200")] {
+        let key = Borrowed { user: "alice", at };
+        assert_eq!(key.to_text().unwrap(), stored);
+        assert_eq!(Borrowed::decode(stored.as_bytes()).unwrap(), key);
+        assert_eq!(
+            Borrowed::scan().user("alice").at(at).into_plan().unwrap().requests()[0].keys(),
+            [stored.as_bytes()]
+        );
+    }
+    let hash = "6384e2b2184bcbf58eccf10ca7a6563c";
+    for (at, salt) in [(DECEMBER - 1, ""), (DECEMBER, "3#")] {
+        let key = Hashed { user: "alice".into(), at };
+        let stored = key.to_text().unwrap();
+        assert_eq!(stored, format!("{salt}{hash}#{at}"));
+        assert_eq!(Hashed::decode(stored.as_bytes()).unwrap().as_bytes(), stored.as_bytes());
+        assert_eq!(
+            Hashed::scan().user("alice").at(at).into_plan().unwrap().requests()[0].keys(),
+            [stored.as_bytes()]
+        );
+    }
+}
+
+#[test]
 fn a_key_in_the_layout_of_another_epoch_is_not_decoded() {
     let error = EventKey::decode(b"alice#9221591764854775807#0007").unwrap_err();
     assert_eq!(

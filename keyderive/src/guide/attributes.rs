@@ -180,7 +180,7 @@
 //! **Adding one** takes four steps:
 //!
 //! 1. Choose a bound that is later than every stored time and than the end of the rollout, by a day at least.
-//! 2. Deploy the new key type everywhere. It accepts a table that vouches for its first epochs, and logs a warning once a
+//! 2. Add the salt, and the new value of a pinned `fingerprint`, and deploy the key type everywhere. It accepts a table that vouches for its first epochs, and logs a warning once a
 //!    bound has passed that the table does not vouch for.
 //! 3. Count all keys by the new type, `events.count(EventKey::scan())`. It fails if a row is foreign, such as one of
 //!    the future that an older program wrote.

@@ -34,12 +34,12 @@ const ADVANCE_ATTEMPTS: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
-    /// Whether the table has the voucher of the key type's layout, an empty column family that it is created with. False
-    /// only if [`Verify::allow_unvouched`] accepts that.
+    /// Whether the table has the voucher of the key type's layout, an empty column family that it is created with, or that of
+    /// the layout without the last of its salts from a date on. False only if [`Verify::allow_unvouched`] accepts that.
     pub voucher: bool,
     /// Whether the table has a row key schema, which is then the expected one. The emulator stores none.
     pub row_key_schema: bool,
-    /// Whether the table has a marker row for the key type, which then has its fingerprint.
+    /// Whether the table has a marker row for the key type, which then has its fingerprint, or one as for the voucher.
     pub marker: bool,
 }
 
@@ -134,14 +134,17 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// - The table must vouch for the layout of the key type, and for no other layout of key types with this tag.
     ///   [`allow_unvouched`](Verify::allow_unvouched) accepts a table that another program created;
-    ///   [`vouch`](Self::vouch) adds a voucher to it.
+    ///   [`vouch`](Self::vouch) adds a voucher to it. For a key type with [salts from a date
+    ///   on](crate::guide::attributes#a-salt-from-a-date-on), it may vouch for the layout without the last ones;
+    ///   [`advance_marker`](Self::advance_marker) makes it vouch for all, and the client logs a warning if a bound has passed that it
+    ///   does not vouch for.
     /// - It must have the default family and those of the row type: families of aggregates where fields are
     ///   [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) or [`Max`](crate::row::Max), and of bytes elsewhere. If the row type has
     ///   [`Versions`](crate::row::Versions) in a family, the garbage collection rule must keep more than one version. For aggregates
     ///   without windows, whose cells are at time 0, it must not remove cells by their age.
     /// - Its row key schema, if it has one, must be that of the key type. It may have none, since it may have been created
     ///   without, and the emulator stores none.
-    /// - Its marker row for key types with this tag, if it has one, must have the fingerprint of the key type.
+    /// - Its marker row for key types with this tag, if it has one, must have such a fingerprint too.
     ///
     /// [`CreateTable::verify`](super::CreateTable::verify) compares the whole declaration, including rules, and
     /// [`verify_rows`](Self::verify_rows) reads a sample of the stored rows.
