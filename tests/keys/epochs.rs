@@ -148,6 +148,7 @@ fn borrowed_and_hashed_fields() {
     }
 
     #[derive(RowKey)]
+    #[row_key(allow(point_reads))]
     #[salt(range = 4, over = "user", since(at = 1796083200))]
     struct Hashed {
         #[row_key(hash(md5))]
