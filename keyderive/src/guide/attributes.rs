@@ -172,8 +172,10 @@
 //!   delimiter, and none that they can hold. A tag after the salt must not begin like a bucket. Padded text is excluded.
 //!   In the ordered layout the keys begin with text, and a salt has at most 64 buckets.
 //!
-//! Other fields, a coarser unit or fewer buckets for stored rows need a copy of the table. Such a key type has no row key
-//! schema, and no SQL expressions, since its parts differ from row to row: a table that has a schema must lose it first.
+//! Other fields, a coarser unit or fewer buckets for stored rows need [other keys](super::rekeying). Such a key type has no row key
+//! schema, and no SQL expressions, since its parts differ from row to row:
+//! [`remove_row_key_schema`](crate::Table::remove_row_key_schema) takes the schema of a table away. clippy takes several `#[salt]` for
+//! one that is written twice: `#[allow(clippy::duplicated_attributes)]` on the struct, or one `#[row_key(salt(…), salt(…))]`.
 //! New tables are split at the buckets of all epochs. In an existing table the new buckets share a tablet until the service
 //! splits it.
 //!
