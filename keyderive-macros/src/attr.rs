@@ -12,13 +12,15 @@ use syn::{AttrStyle, Attribute, Ident, LitChar, LitInt, LitStr, Path, Token};
 
 use crate::ctxt::Ctxt;
 use crate::names;
+use crate::since::Since;
 
 /// The longest row key that Bigtable allows, and so the widest field.
 pub(crate) const MAX_KEY_LEN: usize = 4096;
 
 /// The attributes of the struct.
 pub(crate) struct StructAttrs {
-    pub(crate) salt: Attr<SaltAttr>,
+    /// Each `#[salt]`, with its tokens for errors.
+    pub(crate) salts: Vec<(TokenStream, SaltAttr)>,
     pub(crate) tag: Attr<LitStr>,
     pub(crate) delimiter: Attr<u8>,
     pub(crate) krate: Attr<Path>,
@@ -42,7 +44,7 @@ impl StructAttrs {
     pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
         let errors = cx.error_count();
         let mut read = Self {
-            salt: Attr::none("salt"),
+            salts: Vec::new(),
             tag: Attr::none("tag"),
             delimiter: Attr::none("delimiter"),
             krate: Attr::none("crate"),
@@ -58,7 +60,7 @@ impl StructAttrs {
         }
         for attr in attrs.iter().filter(|attr| !read.foreign.owns(attr)) {
             if attr.path().is_ident("salt") {
-                read.salt.set(cx, attr, SaltAttr::read(cx, attr));
+                read.salts.push((attr.to_token_stream(), SaltAttr::read(cx, attr)));
             } else if let Some(name) = one_of(attr, &["pad", "reverse_ts"]) {
                 cx.error(
                     attr,
@@ -78,7 +80,7 @@ impl StructAttrs {
         // #[row_key(salt(range = 4))]
         if meta.path.is_ident("salt") {
             let attr = as_attribute(meta)?;
-            self.salt.set(cx, &meta.path, SaltAttr::read(cx, &attr));
+            self.salts.push((meta.path.to_token_stream(), SaltAttr::read(cx, &attr)));
         // #[row_key(foreign(pad))]
         } else if meta.path.is_ident("foreign") {
             if !meta.input.peek(syn::token::Paren) {
@@ -409,6 +411,10 @@ pub(crate) struct SaltAttr {
     pub(crate) front: Attr<()>,
     /// `hash = "java"`: the hash of Google's sample.
     pub(crate) java: Attr<()>,
+    /// `since(at = "…")`: from which time on keys have the salt.
+    pub(crate) since: Attr<Since>,
+    /// As in [`StructAttrs`].
+    pub(crate) faulty: bool,
 }
 
 impl SaltAttr {
@@ -421,9 +427,13 @@ impl SaltAttr {
             after: Attr::none("after"),
             front: Attr::none("position"),
             java: Attr::none("hash"),
+            since: Attr::none("since"),
+            faulty: false,
         };
+        let errors = cx.error_count();
         if let syn::Meta::Path(_) = attr.meta {
             cx.error(attr, MISSING);
+            read.faulty = true;
             return read;
         }
         // A wrong or misspelled range already has its error.
@@ -436,6 +446,7 @@ impl SaltAttr {
         if understood && !range_seen {
             cx.error(attr, MISSING);
         }
+        read.faulty = cx.error_count() > errors;
         read
     }
 
@@ -482,6 +493,11 @@ impl SaltAttr {
         } else if meta.path.is_ident("hash") {
             if let Some(java) = value::<LitStr>(cx, meta, "hash = \"java\"")? {
                 set_word(cx, &mut self.java, &java, JAVA, "leave it out to use FarmHash");
+            }
+        // #[salt(since(at = "2026-12-01T00:00:00Z"))]
+        } else if meta.path.is_ident("since") {
+            if let Some(since) = Since::read(cx, meta)? {
+                self.since.set(cx, &meta.path, since);
             }
         } else {
             unknown_option(cx, &meta.path, "salt", names::IN_SALT);

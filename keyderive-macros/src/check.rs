@@ -391,16 +391,206 @@ fn lifetime_of(segment: &PathSegment) -> Option<&Lifetime> {
     })
 }
 
-/// Reports every rule that the salt breaks.
+/// Reports every rule that the salts break.
 fn salt(cx: &Ctxt, key: &Key<'_>) {
-    let Some(salt) = key.salt() else {
+    for salt in key.salts() {
+        over_names_fields(cx, key, salt);
+        after_names_an_earlier_field(cx, key, salt);
+        one_place(cx, salt);
+        java_has_no_options(cx, salt);
+        options_are_of_the_layout(cx, key, salt);
+    }
+    one_salt_without_since(cx, key);
+    if key.epochs().next().is_some() {
+        since_names_one_field(cx, key);
+        since_field_is_in_order(cx, key);
+        salts_share_their_place(cx, key);
+        salts_follow_each_other(cx, key);
+        salt_precedes_its_time(cx, key);
+    }
+}
+
+/// Keys before every `since` have one salt at most, whose attribute comes first, so that salts stand in the order of time.
+fn one_salt_without_since(cx: &Ctxt, key: &Key<'_>) {
+    for (at, (tokens, salt)) in key.attrs.salts.iter().enumerate().skip(1) {
+        let all = &key.attrs.salts;
+        // A faulty salt may have been meant to have a `since`.
+        if salt.since.tokens().is_some() || all[..=at].iter().any(|(_, salt)| salt.faulty) {
+            continue;
+        }
+        let is_second = all[..at].iter().any(|(_, salt)| salt.since.tokens().is_none());
+        cx.error(
+            tokens,
+            match is_second {
+                true => "`salt` is given twice; remove one, or say from when on keys have it, by `since(at = \"…\")`",
+                false => {
+                    "a salt without `since` is that of the keys before all bounds; move it before the other salts, or give \
+                     it a `since`"
+                }
+            },
+        );
+    }
+}
+
+/// The bounds are values of one field.
+fn since_names_one_field(cx: &Ctxt, key: &Key<'_>) {
+    let mut first: Option<&str> = None;
+    for (_, since) in key.epochs() {
+        let (name, tokens) = &since.field;
+        let names = || key.fields.iter().map(|field| field.name.as_str());
+        if !names().any(|field| field == name) {
+            let remedy = names::suggestion(name, names());
+            cx.error(
+                tokens,
+                format_args!("`since` names `{name}`, which is not a field of `{}`; {remedy}", key.name()),
+            );
+            continue;
+        }
+        let first = *first.get_or_insert(name);
+        if first != name {
+            cx.error(
+                tokens,
+                format_args!(
+                    "the salts have bounds of `{first}` and of `{name}`; name one field in every `since`"
+                ),
+            );
+        }
+    }
+}
+
+/// The stored time of a key says which salt it has, so it must be in the key as it is, and in order.
+fn since_field_is_in_order(cx: &Ctxt, key: &Key<'_>) {
+    let (Some(at), Some((_, since))) = (key.epoch_field(), key.epochs().next()) else {
         return;
     };
-    over_names_fields(cx, key, salt);
-    after_names_an_earlier_field(cx, key, salt);
-    one_place(cx, salt);
-    java_has_no_options(cx, salt);
-    options_are_of_the_layout(cx, key, salt);
+    let field = &key.fields[at];
+    let faults = [
+        (field.attrs.hash.tokens().filter(|_| field.is_hashed()), "hash", "a hash has no order"),
+        (field.attrs.bit_reverse.tokens(), "bit_reverse", "reversed bits are not in the order of time"),
+        (field.attrs.with.tokens(), "with", "the order of the module's bytes is not known"),
+    ];
+    for (written, attribute, reason) in faults {
+        if let Some(written) = written {
+            cx.error(
+                written,
+                format_args!(
+                    "`since` compares the stored `{name}` with a bound, and {reason}; remove `{attribute}`, or name \
+                     another field in `since`",
+                    name = since.field.0,
+                ),
+            );
+        }
+    }
+}
+
+/// The salts of a key have one place and one separator, so that their buckets are told apart by their digits.
+fn salts_share_their_place(cx: &Ctxt, key: &Key<'_>) {
+    let delimiter = char::from(key.delimiter()).to_string();
+    let mut salts = key.salts();
+    let Some(first) = salts.next() else {
+        return;
+    };
+    let sep = |salt: &SaltAttr| salt.sep.get().unwrap_or(&delimiter).clone();
+    for salt in salts {
+        if sep(salt) != sep(first) && !salt.faulty && !first.faulty {
+            let written = salt.sep.tokens().or(first.sep.tokens());
+            cx.error(
+                written,
+                format_args!(
+                    "the salts of a key share their separator, and this one has {:?} after {:?}; write the same `sep` in all \
+                     of them",
+                    sep(salt),
+                    sep(first),
+                ),
+            );
+        }
+        let places = [(&salt.after, &first.after)];
+        if places.iter().any(|(one, other)| one.get() != other.get()) {
+            let written = salt.after.tokens().or(first.after.tokens());
+            cx.error(written, "the salts of a key share their place; write the same `after` in all of them");
+        }
+        if salt.front.get().is_some() != first.front.get().is_some() && key.tag().is_some() {
+            let written = salt.front.tokens().or(first.front.tokens());
+            cx.error(
+                written,
+                "the salts of a key share their place; write the same `position` in all of them",
+            );
+        }
+    }
+    let digit = char::from(key.delimiter());
+    if let (true, Some(written)) = (digit.is_ascii_digit(), key.attrs.delimiter.tokens()) {
+        cx.error(
+            written,
+            format_args!(
+                "the delimiter `{digit}` looks like a digit of the salt, which keys have in several lengths; choose one below \
+                 `0`, such as '#' or '-'"
+            ),
+        );
+    }
+}
+
+/// Each bound comes after the one before it, and changes the salt.
+fn salts_follow_each_other(cx: &Ctxt, key: &Key<'_>) {
+    let epochs: Vec<_> = key.epochs().collect();
+    for pair in epochs.windows(2) {
+        let [(_, before), (_, since)] = pair else { continue };
+        if before.field.0 == since.field.0 && !since.bound.is_after(before.bound) {
+            cx.error(
+                &since.written,
+                format_args!(
+                    "the bounds must ascend, and this one is not after `{}`; write the salts in the order of their bounds",
+                    before.written,
+                ),
+            );
+        }
+    }
+    let salts: Vec<_> = key.salts().collect();
+    for pair in salts.windows(2) {
+        let [before, salt] = pair else { continue };
+        let is_same = before.range() == salt.range() && key.salted_fields(before) == key.salted_fields(salt);
+        if let (true, false, Some(since)) = (is_same, before.faulty || salt.faulty, salt.since.get()) {
+            cx.error(
+                &since.field.1,
+                "the keys before this bound have the same salt; remove one, or change its `range` or `over`",
+            );
+        }
+    }
+    for (salt, _) in &epochs {
+        if let Some(java) = salt.java.tokens() {
+            cx.error(java, "a salt from a date on is made by FarmHash; remove `hash`");
+        }
+    }
+    if let (Some(first), false) = (key.first_salt(), epochs.is_empty())
+        && let Some(java) = first.java.tokens()
+    {
+        cx.error(
+            java,
+            "buckets of `hash = \"java\"` are not padded, so other salts cannot be told from them; copy the rows to a table \
+             of another key type",
+        );
+    }
+}
+
+/// The salt stands before the time that it is chosen by, which is found from the right end of the key.
+fn salt_precedes_its_time(cx: &Ctxt, key: &Key<'_>) {
+    let Some(time) = key.epoch_field() else {
+        return;
+    };
+    for salt in key.salts() {
+        let at = key.fields.iter().position(|field| Some(&field.name) == salt.after.get());
+        if let (Some(at), Some(written)) = (at, salt.after.tokens())
+            && at >= time
+        {
+            cx.error(
+                written,
+                format_args!(
+                    "the salt must stand before `{}`, which has the bounds; name a field before it in `after`, or leave \
+                     `after` out",
+                    key.fields[time].name,
+                ),
+            );
+        }
+    }
 }
 
 /// In the ordered layout, the salt is an Int64 before the fields.
@@ -557,7 +747,7 @@ fn reject_hotspot(cx: &Ctxt, key: &Key<'_>, first: &Field<'_>, Monotonic { reaso
              help: {randomize}\n\
              help: or allow it with `#[row_key(allow(hotspot))]` on the struct",
             name = first.name,
-            salt = match key.salt() {
+            salt = match key.salts().next_back() {
                 Some(_) => "put the salt in front: leave its `after` out",
                 None => "spread the rows over buckets with `#[salt(range = 4)]` on the struct",
             },
@@ -624,8 +814,11 @@ fn point_reads(key: &Key<'_>) -> Option<Warning> {
 
 /// Each value of the salted fields has one bucket, so a salt over few values leaves buckets empty.
 fn few_buckets(key: &Key<'_>) -> Option<Warning> {
-    let salt = key.salt()?;
-    let salted = key.salted_fields();
+    key.salts().find_map(|salt| few_buckets_of(key, salt))
+}
+
+fn few_buckets_of(key: &Key<'_>, salt: &SaltAttr) -> Option<Warning> {
+    let salted = key.salted_fields(salt);
     // A name that is not a field already has its error.
     if salt.over.get().is_some_and(|over| over.len() != salted.len()) {
         return None;

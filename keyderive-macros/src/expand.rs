@@ -220,7 +220,7 @@ fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         Some(tag) => quote!(#private::core::option::Option::Some(#tag)),
         None => quote!(#private::core::option::Option::None),
     };
-    let salt = match key.salt() {
+    let salt = match key.first_salt() {
         Some(salt) => {
             let salt = salt_value(key, salt, private);
             quote!(#private::core::option::Option::Some(#salt))
@@ -240,9 +240,22 @@ fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         quote!(#private::Field::new(#name, #rust_type, #format, #width, #order))
     });
     let layout = layout(key, private);
+    let epochs = epochs(key, &layout, private);
     quote! {
-        #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*]).with_layout(#layout)
+        #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*]).with_layout(#layout) #epochs
     }
+}
+
+/// The salts from a date on.
+fn epochs(key: &Key<'_>, layout: &TokenStream, private: &TokenStream) -> Option<TokenStream> {
+    let at = key.epoch_field()?;
+    let field = &key.fields[at];
+    let epochs = key.epochs().map(|(salt, since)| {
+        let (bound, salt) = (since.bound.tokens(private), salt_value(key, salt, private));
+        let [format, width, order] = ["FORMAT", "WIDTH", "ORDER"].map(|item| key_field(field, item, private));
+        quote!(#private::Epoch::new(#bound, #layout, (#format, #width, #order), #salt))
+    });
+    Some(quote!(.with_epochs(#at, &[#(#epochs),*])))
 }
 
 fn layout(key: &Key<'_>, private: &TokenStream) -> TokenStream {
@@ -254,7 +267,7 @@ fn layout(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 
 fn salt_value(key: &Key<'_>, salt: &SaltAttr, private: &TokenStream) -> TokenStream {
     let range = salt.range();
-    let over = key.salted_fields();
+    let over = key.salted_fields(salt);
     let place = key.salt_place(salt).tokens(private);
     // `sep` may repeat the delimiter; the schema is the same as without it.
     let sep = salt.sep.get().filter(|sep| sep.as_bytes() != [key.delimiter()]);
@@ -271,7 +284,28 @@ fn assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let pinned = key.attrs.fingerprint.get().zip(key.attrs.fingerprint.tokens().and_then(first_span));
     let fingerprint =
         pinned.map(|(pinned, span)| assertion(&quote!(assert_fingerprint(__SCHEMA, #pinned)), span, private));
-    quote!(#fits #delimiter #fingerprint)
+    let epochs = epoch_assertions(key, private);
+    quote!(#fits #delimiter #epochs #fingerprint)
+}
+
+/// The rules about salts from a date on.
+fn epoch_assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let (Some(at), Some((_, since))) = (key.epoch_field(), key.epochs().next()) else {
+        return TokenStream::new();
+    };
+    let span = |tokens: &TokenStream| first_span(tokens).unwrap_or_else(Span::call_site);
+    let field = assertion(&quote!(assert_epoch_field(__SCHEMA)), span(&since.field.1), private);
+    let after = (at + 1..key.fields.len()).map(|after| {
+        let span = key.fields[after].ident.span();
+        assertion(&quote!(assert_after_epoch_field(__SCHEMA, #after)), span, private)
+    });
+    let of_epochs = key.epochs().enumerate().map(|(later, (salt, since))| {
+        let bound = assertion(&quote!(assert_bound(__SCHEMA, #later)), span(&since.written), private);
+        let written = salt.sep.tokens().or(salt.range.tokens()).unwrap_or(&since.written);
+        let apart = assertion(&quote!(assert_heads_apart(__SCHEMA, #later)), span(written), private);
+        quote!(#bound #apart)
+    });
+    quote!(#field #(#after)* #(#of_epochs)*)
 }
 
 pub(crate) fn first_span(tokens: &TokenStream) -> Option<Span> {

@@ -16,6 +16,7 @@ mod model;
 mod names;
 mod query_row;
 mod row;
+mod since;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
@@ -45,6 +46,9 @@ use syn::DeriveInput;
 ///   `position = "front"` puts it before the tag, `after = "user_id"` after that field.
 ///   `hash = "java"` reads and writes tables made with Google's published salting sample: the bucket is the signed
 ///   remainder of `String.hashCode` of the whole key, in `-(range - 1)..range`, and stands first, before a tag too.
+/// - `#[salt(range = 16, over = "user_id", sep = "!", since(at = "2026-12-01T00:00:00Z"))]` is the salt of the keys whose
+///   field `at` is that time or later. There can be several, after a `#[salt]` without `since` or none; the manual has a
+///   section on them.
 /// - `#[row_key(tag = "BATTERY")]` a constant before the fields; also before the salt, unless that is at the front.
 /// - `#[row_key(delimiter = '-')]` the character between the parts; the default is `#`. It must be below `0` in a key
 ///   with a delimited field or a tag with digits, and below `%` in a key with `escape`.

@@ -8,6 +8,7 @@ use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Type, Visib
 use crate::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs, Unit, unraw};
 use crate::ctxt::Ctxt;
 use crate::expand::Runtime;
+use crate::since::Since;
 
 pub(crate) struct Key<'a> {
     pub(crate) input: &'a DeriveInput,
@@ -102,13 +103,30 @@ impl<'a> Key<'a> {
         self.attrs.tag.get()
     }
 
-    pub(crate) fn salt(&self) -> Option<&SaltAttr> {
-        self.attrs.salt.get()
+    /// The salts, in the order of their attributes.
+    pub(crate) fn salts(&self) -> impl DoubleEndedIterator<Item = &SaltAttr> {
+        self.attrs.salts.iter().map(|(_, salt)| salt)
     }
 
-    /// Whether no field precedes the bucket.
+    /// The salt of the keys before every `since`.
+    pub(crate) fn first_salt(&self) -> Option<&SaltAttr> {
+        self.salts().find(|salt| salt.since.get().is_none())
+    }
+
+    /// The salts from a date on, each with its bound.
+    pub(crate) fn epochs(&self) -> impl Iterator<Item = (&SaltAttr, &Since)> {
+        self.salts().filter_map(|salt| Some((salt, salt.since.get()?)))
+    }
+
+    /// The index of the field that has the bounds; `check` reports other names.
+    pub(crate) fn epoch_field(&self) -> Option<usize> {
+        let (_, since) = self.epochs().next()?;
+        self.fields.iter().position(|field| field.name == since.field.0)
+    }
+
+    /// Whether no field precedes the bucket, in the keys from the last bound on.
     pub(crate) fn begins_with_salt(&self) -> bool {
-        self.salt().is_some_and(|salt| salt.after.get().is_none())
+        self.salts().next_back().is_some_and(|salt| salt.after.get().is_none())
     }
 
     /// Where the salt stands. Without a tag, `Front` and `BeforeFields` are the same place.
@@ -122,8 +140,8 @@ impl<'a> Key<'a> {
     }
 
     /// The indexes of the salted fields in key order; `check` reports unknown names.
-    pub(crate) fn salted_fields(&self) -> Vec<usize> {
-        let over = self.salt().and_then(|salt| salt.over.get());
+    pub(crate) fn salted_fields(&self, salt: &SaltAttr) -> Vec<usize> {
+        let over = salt.over.get();
         let salted =
             |field: &Field<'_>| over.is_none_or(|over| over.iter().any(|(_, name)| *name == field.name));
         self.fields.iter().enumerate().filter(|(_, field)| salted(field)).map(|(at, _)| at).collect()

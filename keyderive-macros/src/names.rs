@@ -58,7 +58,7 @@ pub(crate) const IN_ROW_TS: &[&str] = &["unit"];
 /// The names in `allow(…)`.
 pub(crate) const IN_ALLOW: &[&str] = &["hotspot", "point_reads", "few_buckets"];
 /// The options of `#[salt(…)]`.
-pub(crate) const IN_SALT: &[&str] = &["range", "over", "sep", "after", "position", "hash"];
+pub(crate) const IN_SALT: &[&str] = &["range", "over", "sep", "after", "position", "hash", "since"];
 /// The options of `ts(…)`.
 pub(crate) const IN_TS: &[&str] = &["unit", "exact", "format"];
 /// The units of `ts(unit = "…")`.

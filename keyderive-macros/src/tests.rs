@@ -8,7 +8,7 @@ use syn::DeriveInput;
 use super::row_key;
 
 /// One key for each shape of printed code.
-const KEYS: [(&str, &str); 6] = [
+const KEYS: [(&str, &str); 7] = [
     (
         "salted",
         r#"
@@ -68,6 +68,19 @@ const KEYS: [(&str, &str); 6] = [
         "#,
     ),
     ("one_field", "struct OrderKey { id: u64 }"),
+    (
+        "epochs",
+        r#"
+        #[salt(range = 4, over = "user_id", sep = "!", since(at = "2026-12-01T00:00:00Z"))]
+        #[salt(range = 16, over = "user_id", sep = "!", since(at = "2027-12-01T00:00:00Z"))]
+        struct EventKey {
+            user_id: String,
+            at: SystemTime,
+            #[pad(4)]
+            seq: u16,
+        }
+        "#,
+    ),
 ];
 
 fn parse(declaration: &str) -> DeriveInput {

@@ -299,10 +299,10 @@ pub mod __private {
         ReverseTs, Secs, Simple, Text, Ts, V4,
     };
     pub use crate::key::{
-        Cut, DecodeError, EncodeError, Field, FieldError, FieldOrder, Format, KeyBuf, KeyField, KeyReader,
-        KeyWriter, Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey, Salt, SaltHash, SaltPlace,
-        Schema, Side, TableKey, Width, decode_fields, display_key, encode_fields, read_custom, write_custom,
-        written_len,
+        BoundValue, Cut, DecodeError, EncodeError, Epoch, Field, FieldError, FieldOrder, Format, KeyBuf,
+        KeyField, KeyReader, KeyWriter, Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey, Salt,
+        SaltHash, SaltPlace, Schema, Side, TableKey, Width, decode_fields, display_key, encode_fields,
+        read_custom, write_custom, written_len,
     };
     pub use crate::plan::{
         CanPlan, Draft, Ended, EndsAt, Explain, Fixed, IntoPlan, IsAfter, IsFirst, IsSecond, IsThird, Listed,

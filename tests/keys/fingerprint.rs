@@ -47,7 +47,9 @@ fn every_bucket_is_in_range() {
 
 /// Fields outside `over` do not move a key to another bucket.
 fn bucket_depends_on_salted_fields_only<K: Sample>() {
-    let Some(salt) = K::SCHEMA.salt().filter(|_| K::SCHEMA.layout() == Layout::Delimited) else {
+    // The salts of keys with epochs differ.
+    let is_text = K::SCHEMA.layout() == Layout::Delimited && K::SCHEMA.epochs().is_empty();
+    let Some(salt) = K::SCHEMA.salt().filter(|_| is_text) else {
         return;
     };
     check((K::key(), K::key()), |(a, b)| {

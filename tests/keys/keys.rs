@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyderive::RowKey;
-use keyderive::key::{Layout, OwnedRowKey, SaltHash, SaltPlace, Schema, Width};
+use keyderive::key::{Layout, OwnedRowKey, Salt, SaltHash, SaltPlace, Schema, Width};
 use proptest::prelude::*;
 use proptest::string::string_regex;
 
@@ -185,6 +185,88 @@ pub(crate) struct Visit {
     pub(crate) end: jiff::Timestamp,
     #[row_key(ts(unit = "secs"))]
     pub(crate) stored: time::OffsetDateTime,
+}
+
+/// Salts from a date on: keys without one, of one digit and of two.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 4, over = "user_id", sep = "!", since(at = "2015-03-16T19:53:31Z"))]
+#[salt(range = 16, over(user_id, seq), sep = "!", since(at = "2015-03-16T19:53:34Z"))]
+pub(crate) struct Grown {
+    pub(crate) user_id: String,
+    pub(crate) site: String,
+    #[reverse_ts]
+    pub(crate) at: SystemTime,
+    #[pad(4)]
+    pub(crate) seq: u16,
+}
+
+/// Salts of one digit and of three since dates, after one of one digit.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 4, over = "host")]
+#[salt(range = 8, over = "host", since(day = "0001-01-03"))]
+#[salt(range = 101, over(host, rack), since(day = "2015-03-20"))]
+pub(crate) struct Resalted {
+    pub(crate) host: String,
+    pub(crate) day: chrono::NaiveDate,
+    pub(crate) rack: u8,
+}
+
+/// A salt before a tag since a number, a reversed one.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(tag = "GROWN", delimiter = '-')]
+#[salt(range = 12, over = "level", sep = "!!", position = "front", since(at = 3))]
+pub(crate) struct GrownFront {
+    pub(crate) user: String,
+    pub(crate) level: i16,
+    #[reverse_ts(max = 99)]
+    pub(crate) at: i64,
+}
+
+/// Salts after two fields, over fields on both sides of them.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(tag = "TRADE", delimiter = '-')]
+#[salt(range = 3, over = "symbol,at", after = "symbol", sep = "!", since(at = 3))]
+#[salt(range = 30, over = "symbol,at", after = "symbol", sep = "!", since(at = 60))]
+pub(crate) struct GrownAfter {
+    #[pad(2)]
+    pub(crate) exchange: u8,
+    pub(crate) symbol: String,
+    pub(crate) id: String,
+    #[pad(2)]
+    pub(crate) at: u64,
+}
+
+/// The ordered layout, without a salt and then with one, since numbers on both sides of zero.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(layout = "ordered")]
+#[salt(range = 4, over(user, note), since(at = -1))]
+#[salt(range = 64, over(user, note), since(at = 256))]
+pub(crate) struct OrderedGrown {
+    pub(crate) user: String,
+    pub(crate) note: String,
+    #[row_key(desc)]
+    pub(crate) at: i64,
+    pub(crate) rank: u16,
+}
+
+/// The ordered layout, with salts of one byte and of two or three.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(layout = "ordered")]
+#[salt(range = 4, over = "user")]
+#[salt(range = 300, over = "user", since(at = "1970-01-01T00:00:02Z"))]
+pub(crate) struct OrderedResalted {
+    pub(crate) user: String,
+    #[row_key(ts(unit = "secs"))]
+    pub(crate) at: SystemTime,
+}
+
+/// A salt since a time that is the first field, before digits of another width.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 10, over = "id", since(at = 3))]
+pub(crate) struct Log {
+    #[pad(13)]
+    pub(crate) at: u64,
+    pub(crate) id: [u8; 2],
 }
 
 /// Text that a delimited field holds: from a small alphabet, so that some values are prefixes of others, with the first
@@ -439,12 +521,121 @@ fn nanos_of(time: SystemTime) -> i64 {
     }
 }
 
-/// The byte range of the salt and its separator in a row key; empty without a salt.
+/// Times around the bounds of `Grown`, and others.
+fn grown_time() -> BoxedStrategy<SystemTime> {
+    let near = (1_426_535_610..1_426_535_616_i64, -1..=1_i64);
+    let near = near.prop_map(|(seconds, micros)| seconds * 1_000_000_000 + micros * 1000);
+    prop_oneof![3 => near, 1 => steps(1_000_000_000)].prop_map(system_time).boxed()
+}
+
+sample!(Grown {
+    user_id: text(), nasty_text();
+    site: text(), nasty_text();
+    at: grown_time(), prop_oneof![grown_time(), nanos().prop_map(system_time)];
+    seq: prop_oneof![0..5u16, 0..=9_999u16], number!(u16);
+} stored grown_rounded_down);
+
+fn grown_rounded_down(key: &Grown) -> Grown {
+    Grown { at: system_time(floor(nanos_of(key.at), 1000)), ..key.clone() }
+}
+
+sample!(Resalted {
+    host: text(), nasty_text();
+    day: prop_oneof![1..5, 735_670..735_680_i32].prop_map(day), (-1_000..4_000_000).prop_map(day);
+    rack: number!(u8), number!(u8);
+});
+
+sample!(GrownFront {
+    user: string_regex("[.ab0]{0,3}").unwrap(), nasty_text();
+    level: number!(i16), number!(i16);
+    at: prop_oneof![0..6i64, 0..=99i64], number!(i64);
+});
+
+sample!(GrownAfter {
+    exchange: 0..=99u8, number!(u8);
+    symbol: string_regex("[.ab]{0,2}").unwrap(), nasty_text();
+    id: string_regex("[.a0]{0,2}").unwrap(), nasty_text();
+    at: prop_oneof![0..6u64, 58..=62u64], number!(u64);
+});
+
+sample!(OrderedGrown {
+    user: zero_text(), nasty_text();
+    note: zero_text(), nasty_text();
+    at: prop_oneof![-3..3i64, 254..259i64, any::<i64>()], number!(i64);
+    rank: number!(u16), number!(u16);
+});
+
+sample!(OrderedResalted {
+    user: zero_text(), nasty_text();
+    at: steps(1_000_000_000).prop_map(system_time), nanos().prop_map(system_time);
+} stored resalted_rounded_down);
+
+fn resalted_rounded_down(key: &OrderedResalted) -> OrderedResalted {
+    OrderedResalted { at: system_time(floor(nanos_of(key.at), 1_000_000_000)), ..key.clone() }
+}
+
+sample!(Log {
+    at: prop_oneof![0..6u64, 0..=9_999_999_999_999_u64], number!(u64);
+    id: any::<[u8; 2]>(), any::<[u8; 2]>();
+});
+
+/// The salt of a key, by its time: what it stores for the field of the bounds, counted from the right.
+pub(crate) fn salt_of<'s>(schema: &'s Schema, key: &[u8]) -> Option<&'s Salt> {
+    if schema.epochs().is_empty() {
+        return schema.salt();
+    }
+    let named = serde_json::to_value(schema).unwrap()["epochs"][0]["field"].clone();
+    let at = schema.fields().iter().position(|field| named == field.name()).unwrap();
+    let after = &schema.fields()[at + 1..];
+    let stored = match schema.layout() {
+        Layout::OrderedCode => {
+            let parts: Vec<_> = separated(key);
+            parts[parts.len() - 1 - after.len()].to_vec()
+        }
+        _ => {
+            let end = key.len() - after.iter().map(|field| field.width().min() + 1).sum::<usize>();
+            key[end - schema.fields()[at].width().min()..end].to_vec()
+        }
+    };
+    let reached = schema.epochs().iter().filter(|epoch| match schema.fields()[at].order().is_reversed() {
+        true => stored.as_slice() <= epoch.stored_since(),
+        false => stored.as_slice() >= epoch.stored_since(),
+    });
+    reached.last().map_or(schema.salt(), |epoch| Some(epoch.salt()))
+}
+
+/// The parts of a key of the ordered layout.
+fn separated(key: &[u8]) -> Vec<&[u8]> {
+    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
+    while at < key.len() {
+        match &key[at..] {
+            [0, 1, ..] => {
+                parts.push(&key[start..at]);
+                (start, at) = (at + 2, at + 2);
+            }
+            [0, ..] => at += 2,
+            _ => at += 1,
+        }
+    }
+    parts.push(&key[start..]);
+    parts
+}
+
+/// The byte range of the salt and its separator in a row key; empty without a salt, at its place.
 pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {
-    let Some(salt) = schema.salt() else { return 0..0 };
+    let Some(salt) = salt_of(schema, key).or(schema.epochs().first().map(|epoch| epoch.salt())) else {
+        return 0..0;
+    };
+    let is_salted = salt_of(schema, key).is_some();
     if schema.layout() == Layout::OrderedCode {
         assert_eq!(schema.tag(), None, "the salt is the first part");
-        return 0..key.windows(2).position(|pair| pair == [0, 1]).unwrap_or(key.len());
+        let end = key.windows(2).position(|pair| pair == [0, 1]);
+        // With epochs a field follows, and keys without a salt begin with it.
+        return match schema.epochs().is_empty() {
+            true => 0..end.unwrap_or(key.len()),
+            false if is_salted => 0..end.unwrap() + 2,
+            false => 0..0,
+        };
     }
     let tag = schema.tag().map_or(0, |tag| tag.len() + 1);
     let start = match salt.place() {
@@ -458,6 +649,9 @@ pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {
         }),
         _ => tag,
     };
+    if !is_salted {
+        return start..start;
+    }
     let digits = match salt.hash() {
         SaltHash::Java => 1 + key[start + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count(),
         _ => salt.width(),
@@ -485,7 +679,9 @@ macro_rules! for_every_key {
             $crate::keys::for_every_key!(
                 $law: event Event, names Names, integers Integers, battery Battery, quote Quote, name Name,
                 orders Orders, escaped Escaped, ordered_event OrderedEvent, ordered_names OrderedNames,
-                ordered_mix OrderedMix, visit Visit, phone Phone, page_view PageView, trade Trade
+                ordered_mix OrderedMix, visit Visit, phone Phone, page_view PageView, trade Trade,
+                grown Grown, resalted Resalted, grown_front GrownFront, grown_after GrownAfter,
+                ordered_grown OrderedGrown, ordered_resalted OrderedResalted, log Log
             );
         }
     };

@@ -17,6 +17,7 @@
     reason = "these are tests"
 )]
 
+mod epochs;
 mod explained;
 mod fingerprint;
 mod formats;

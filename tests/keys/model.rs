@@ -71,4 +71,11 @@ model! {
     ordered_salted: OrderedSalted;
     ordered_tagged: OrderedTagged;
     ordered_unsalted: OrderedUnsalted;
+    grown: Grown;
+    grown_front: GrownFront;
+    grown_after: GrownAfter;
+    resalted: Resalted;
+    ordered_grown: OrderedGrown;
+    ordered_resalted: OrderedResalted;
+    log: Log;
 }

@@ -5,8 +5,9 @@ use std::cmp::{Ordering, Reverse};
 use proptest::prelude::*;
 
 use crate::keys::{
-    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, PageView,
-    Phone, Quote, Sample, Trade, Visit, check, for_every_key, logical, salt_span,
+    Battery, Escaped, Event, Grown, GrownAfter, GrownFront, Integers, Log, Name, Names, OrderedEvent,
+    OrderedGrown, OrderedMix, OrderedNames, OrderedResalted, Orders, PageView, Phone, Quote, Resalted,
+    Sample, Trade, Visit, check, for_every_key, logical, salt_span,
 };
 
 /// The declared order: fields from left to right, each in its own order or reversed.
@@ -41,6 +42,13 @@ declared! {
     Phone: |k| (k.device.clone(), k.date);
     PageView: |k| (k.user.clone(), k.page.clone());
     Trade: |k| (k.exchange, k.symbol.clone(), Reverse(k.at), k.id.clone());
+    Grown: |k| (k.user_id.clone(), k.site.clone(), Reverse(k.clone().stored().at), k.seq);
+    Resalted: |k| (k.host.clone(), k.day, k.rack);
+    GrownFront: |k| (k.user.clone(), k.level, Reverse(k.at));
+    GrownAfter: |k| (k.exchange, k.symbol.clone(), k.id.clone(), k.at);
+    OrderedGrown: |k| (k.user.clone(), k.note.clone(), Reverse(k.at), k.rank);
+    OrderedResalted: |k| (k.user.clone(), k.clone().stored().at);
+    Log: |k| (k.at, k.id);
 }
 
 fn bytes_are_in_the_declared_order<K: Sample + Declared>() {

@@ -8,8 +8,9 @@ use keyderive::plan::{KeyRange, Plan, PlanError, Request};
 use proptest::prelude::*;
 
 use crate::keys::{
-    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, PageView,
-    Phone, Quote, Sample, Trade, Visit, check, for_every_key, logical, salt_span,
+    Battery, Escaped, Event, Grown, GrownAfter, GrownFront, Integers, Log, Name, Names, OrderedEvent,
+    OrderedGrown, OrderedMix, OrderedNames, OrderedResalted, Orders, PageView, Phone, Quote, Resalted,
+    Sample, Trade, Visit, check, for_every_key, logical, salt_span,
 };
 
 /// A plan, and a predicate of the keys it selects.
@@ -252,6 +253,42 @@ candidates! {
         number at at_range at_prefix at_any_of;
         text id id_range id_prefix id_any_of;
     }
+    Grown {
+        text user_id user_id_range user_id_prefix user_id_any_of;
+        text site site_range site_prefix site_any_of;
+        number at at_range at_prefix at_any_of;
+        number seq seq_range seq_prefix seq_any_of;
+    }
+    Resalted {
+        text host host_range host_prefix host_any_of;
+        number day day_range day_prefix day_any_of;
+        number rack rack_range rack_prefix rack_any_of;
+    }
+    GrownFront {
+        text user user_range user_prefix user_any_of;
+        number level level_range level_prefix level_any_of;
+        number at at_range at_prefix at_any_of;
+    }
+    GrownAfter {
+        number exchange exchange_range exchange_prefix exchange_any_of;
+        text symbol symbol_range symbol_prefix symbol_any_of;
+        text id id_range id_prefix id_any_of;
+        number at at_range at_prefix at_any_of;
+    }
+    OrderedGrown {
+        text user user_range user_prefix user_any_of;
+        text note note_range note_prefix note_any_of;
+        number at at_range at_prefix at_any_of;
+        number rank rank_range rank_prefix rank_any_of;
+    }
+    OrderedResalted {
+        text user user_range user_prefix user_any_of;
+        number at at_range at_prefix at_any_of;
+    }
+    Log {
+        number at at_range at_prefix at_any_of;
+        array id id_range id_prefix id_any_of;
+    }
 }
 
 /// Every pair of kinds of bounds on two values.
@@ -346,7 +383,8 @@ fn are_ascending(requests: &[Request]) -> Result<(), TestCaseError> {
         prop_assert!(!ranges.iter().any(|range| keys.iter().any(|key| range.contains(key))), "{request:?}");
     }
     for (at, request) in requests.iter().enumerate() {
-        let mut later = requests[at + 1..].iter().filter(|later| later.bucket() == request.bucket());
+        let bucket = |request: &Request| (request.bucket(), request.bucket_digits());
+        let mut later = requests[at + 1..].iter().filter(|later| bucket(later) == bucket(request));
         prop_assert!(later.all(|later| is_before(request, later)), "{requests:?}");
     }
     Ok(())

@@ -14,6 +14,7 @@ mod administration;
 mod basics;
 mod conditional;
 mod copy;
+mod epochs;
 mod flights;
 mod handles;
 mod layouts;

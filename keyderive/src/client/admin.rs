@@ -483,6 +483,11 @@ impl Client {
         observe::mismatched(table);
     }
 
+    /// Whether a warning may be logged now that the bound of a salt has passed which a table does not vouch for.
+    pub(crate) fn may_warn_of_bounds(&self) -> bool {
+        self.inner.pool.may_warn_of_bounds()
+    }
+
     /// The schema of a table, if it is cached.
     pub(crate) fn known_info(&self, table: &str) -> Option<Arc<TableInfo>> {
         self.inner.infos.tables().get(table)?.answer.as_ref()?.as_ref().ok().map(Arc::clone)

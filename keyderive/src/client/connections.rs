@@ -70,6 +70,8 @@ pub(super) struct Pool {
     failure_warnings: WarnLimit,
     /// Limits the warning that cells with a time in the future were read.
     future_cell_warnings: WarnLimit,
+    /// Limits the warning that the bound of a salt has passed which a table does not vouch for.
+    bound_warnings: WarnLimit,
 }
 
 /// A pool that connects when it is first used.
@@ -134,6 +136,7 @@ impl Pool {
             too_busy: Notify::new(),
             failure_warnings: WarnLimit::default(),
             future_cell_warnings: WarnLimit::default(),
+            bound_warnings: WarnLimit::default(),
         }
     }
 
@@ -283,6 +286,11 @@ impl Pool {
     /// Whether a warning about cells with a time in the future may be logged now.
     pub(super) fn may_warn_of_future_cells(&self) -> bool {
         self.future_cell_warnings.permits()
+    }
+
+    /// Whether a warning about the bound of a salt may be logged now.
+    pub(super) fn may_warn_of_bounds(&self) -> bool {
+        self.bound_warnings.permits()
     }
 
     /// The servers in this process, if requests go to these.

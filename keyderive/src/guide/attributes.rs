@@ -118,6 +118,80 @@
 //! # Ok::<(), keyderive::key::EncodeError>(())
 //! ```
 //!
+//! # A salt from a date on
+//!
+//! Rows that are stored keep their keys. `since(at = "…")` gives another salt to the keys whose own field `at` is that value
+//! or later; earlier ones keep the salt they have, or none. So a table of events that has outgrown its buckets gets more,
+//! and no row is copied.
+//!
+//! ```
+//! # use keyderive::RowKey;
+//! # use std::time::{Duration, SystemTime, UNIX_EPOCH};
+//! #[derive(RowKey)]
+//! #[salt(range = 4, over = "user_id", sep = "!", since(at = "2026-06-01T00:00:00Z"))]
+//! #[salt(range = 16, over = "user_id", sep = "!", since(at = "2026-12-01T00:00:00Z"))]
+//! struct EventKey {
+//!     user_id: String,
+//!     #[reverse_ts]
+//!     at: SystemTime,
+//!     #[pad(4)]
+//!     seq: u16,
+//! }
+//!
+//! let key = |seconds| EventKey { user_id: "alice".into(), at: UNIX_EPOCH + Duration::from_secs(seconds), seq: 7 };
+//! assert_eq!(key(1780271999).to_text()?, "alice#9221591764855775807#0007");
+//! assert_eq!(key(1780272000).to_text()?, "1!alice#9221591764854775807#0007");
+//! assert_eq!(key(1796083200).to_text()?, "05!alice#9221575953654775807#0007");
+//!
+//! let words = EventKey::scan().user_id("alice").explain()?.to_string();
+//! assert!(words.ends_with("
+//!   epochs       no salt; 4 since 2026-06-01T00:00:00Z; 16 since 2026-12-01T00:00:00Z
+//!   order        by at, greatest first; then seq; merged from 3 streams
+//!   no salt      [alice#, alice$)
+//!   1 of 4       [1!alice#, 1!alice$)
+//!   5 of 16      [05!alice#, 05!alice$)"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The time in the key decides, never a clock. A row that arrives late has the layout of its own time, and programs whose
+//! clocks differ write the same key. A scan reads a stream for each bucket of the epochs that its constraints leave, merged
+//! in the order of the fields; a fixed `at`, or a range of it, leaves out the other epochs.
+//!
+//! Keys before the first bound have the salt of a `#[salt]` without `since`, which comes first, or none. A bound is written
+//! as a value of the field: RFC 3339 for a time, `"2026-12-01"` for a date, a number without quotes for a number. The unit of
+//! the field must hold it. The bounds ascend.
+//!
+//! **What it cannot do.** Each of these is an error of the compiler that says what to write:
+//!
+//! - The field of the bounds is a number, a time or a date, ascending or reversed, and not hashed, bit-reversed or `with` a
+//!   module. Only fields of fixed width come after it, in the ordered layout fields that are never empty, so that it is
+//!   found from the right end of a key.
+//! - The salts have the same place, before that field, and the same `sep`. `hash = "java"` is excluded.
+//! - Keys without a salt must not look like keys with one. Text needs a `sep` that begins below the delimiter, as `!` does.
+//!   Digits, dates, hexadecimal and UUIDs need another width than the bucket, or a `sep` that does not begin with the
+//!   delimiter, and none that they can hold. A tag after the salt must not begin like a bucket. Padded text is excluded.
+//!   In the ordered layout the keys begin with text, and a salt has at most 64 buckets.
+//!
+//! Other fields, a coarser unit or fewer buckets for stored rows need [other keys](super::rekeying). Such a key type has no row key
+//! schema, and no SQL expressions, since its parts differ from row to row:
+//! [`remove_row_key_schema`](crate::Table::remove_row_key_schema) takes the schema of a table away. clippy takes several `#[salt]` for
+//! one that is written twice: `#[allow(clippy::duplicated_attributes)]` on the struct, or one `#[row_key(salt(…), salt(…))]`.
+//! New tables are split at the buckets of all epochs. In an existing table the new buckets share a tablet until the service
+//! splits it.
+//!
+//! **Adding one** takes four steps:
+//!
+//! 1. Choose a bound that is later than every stored time and than the end of the rollout, by a day at least.
+//! 2. Add the salt, and the new value of a pinned `fingerprint`, and deploy the key type everywhere. It accepts a table that vouches for its first epochs, and logs a warning once a
+//!    bound has passed that the table does not vouch for.
+//! 3. Count all keys by the new type, `events.count(EventKey::scan())`. It fails if a row is foreign, such as one of
+//!    the future that an older program wrote.
+//! 4. Call [`advance_marker`](crate::Table::advance_marker), at any time but the hour before the bound. Programs with the old
+//!    key type then fail `verify` and their first request.
+//!
+//! A program with the old key type that still runs at the bound writes rows without the new salt. Scans of the new programs that read
+//! such a row fail on it as a foreign row; point reads do not find it, nor do scans that leave out the epoch that it is stored by.
+//!
 //! # `tag` and `delimiter`
 //!
 //! `#[row_key(tag = "BATTERY")]` on the struct writes a constant before the fields, so that key types can share a

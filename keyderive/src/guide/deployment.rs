@@ -126,7 +126,7 @@
 //! | `bigtable.instances.ping` | [priming](crate::client::ClientBuilder::prime) connections; without it, a warning |
 //! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`; the [layout check](super::tables#layout) before the first request; without the permission, a warning |
 //! | `bigtable.tables.list` | `list_tables` |
-//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `vouch`, `create_if_absent` on a table of other key types, `write_marker` if its family does not exist, `remove_row_key_schema`; `delete_table` |
+//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `vouch`, `advance_marker`, `create_if_absent` on a table of other key types, `write_marker` if its family does not exist, `remove_row_key_schema`; `delete_table` |
 //! | `bigtable.tables.generateConsistencyToken`, `checkConsistency` | `wait_for_consistency` |
 //!
 //! Google's page [Access control with IAM](https://cloud.google.com/bigtable/docs/access-control) describes the roles

@@ -47,6 +47,7 @@
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not retried; a second call fails, since it is gone [^tables-once] | deleted or unchanged [^dropped-table] | no effect [^no-time] | deleted or unchanged [^killed-table] | deletes all columns [^older-table] |
 //! | [`remove_row_key_schema`](crate::Table::remove_row_key_schema), [`RawTable::remove_row_key_schema`](crate::client::RawTable::remove_row_key_schema) | all succeed [^unschemed] | retried; it can remove a schema that was added meanwhile [^unschemed-again] | removed or not: call it again [^unschemed-dropped] | no effect [^no-time] | removed or not: call it again [^unschemed-dropped] [^unschemed-again] | the row type has no effect [^unschemed-types] |
 //! | [`vouch`](crate::Table::vouch) | all succeed [^vouches] | not retried; a second call finds the voucher [^vouches-again] | voucher added or not: call it again [^vouches-dropped] | no effect [^no-time] | voucher added or not: call it again [^vouches-dropped] [^vouches-again] | adds the same voucher [^vouches-older] |
+//! | [`advance_marker`](crate::Table::advance_marker) | all succeed [^advances] | not retried; a second call finds what is done, or ends it [^advances-again] | replaced or not: call it again [^advances-dropped] | refused in the hour before a bound by this clock [^advances-hour] | replaced or not: call it again [^advances-dropped] [^advances-again] | fails, since the table vouches for more [^advances-older] |
 //! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | a second call finds it written, or removed [^marker-again] | written or not: call it again [^marker-dropped] | no effect [^marker] | written or not: call it again [^marker-dropped] [^marker-again] | the row type has no effect [^marker] |
 //!
 //! # Without a key type
@@ -137,6 +138,11 @@
 //! [^vouches-again]: `a_voucher_is_found_after_a_lost_answer`
 //! [^vouches-dropped]: `a_dropped_call_leaves_a_voucher_or_none`
 //! [^vouches-older]: `an_older_program_vouches_for_the_same_layout`
+//! [^advances]: `all_that_advance_beside_each_other_succeed`
+//! [^advances-again]: `an_advance_is_found_after_a_lost_answer`
+//! [^advances-dropped]: `a_dropped_advance_leaves_one_layout_or_the_other`
+//! [^advances-hour]: `a_table_does_not_advance_in_the_hour_before_a_bound`
+//! [^advances-older]: `an_older_program_fails_once_the_table_has_advanced`
 //! [^marker]: `concurrent_calls_write_and_remove_one_marker`
 //! [^marker-again]: `a_marker_is_compared_after_a_lost_answer`
 //! [^marker-dropped]: `a_dropped_call_leaves_a_marker_or_none`

@@ -39,6 +39,7 @@
 //! | declare families with garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`; `.await` it, or `.if_absent()` |
 //! | check at startup that a table is as declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: the error shows both sides |
 //! | add a voucher to a table that another program created | [`vouch`](crate::Table::vouch) |
+//! | vouch for a [salt from a date on](super::attributes#a-salt-from-a-date-on) that was added to the key type | [`advance_marker`](crate::Table::advance_marker) |
 //! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
 //! | remove the row key schema, before key types with tags share the table | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
 //! | list tables, show one | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |

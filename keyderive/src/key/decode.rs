@@ -27,6 +27,8 @@ type Md5 = [u8; 16];
 pub struct KeyReader<'a, K, const N: usize> {
     key: &'a [u8],
     masked: MaskedKey<'a>,
+    /// The salt that a key with this time has.
+    salt: Option<&'static Salt>,
     /// The bucket in the salt.
     bucket: Option<i32>,
     spans: [Span; N],
@@ -39,7 +41,7 @@ pub struct KeyReader<'a, K, const N: usize> {
 
 impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     const LAYOUT: Layout = K::SCHEMA.layout();
-    const SALT: Option<&'static Salt> = K::SCHEMA.salt();
+    const HAS_EPOCHS: bool = K::SCHEMA.has_epochs();
     const DELIMITER: u8 = K::SCHEMA.delimiter();
 
     /// Reads the tag and the salt of `key`.
@@ -48,6 +50,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         let mut reader = Self {
             key,
             masked: MaskedKey::unmasked(key),
+            salt: K::SCHEMA.salt(),
             bucket: None,
             spans: [Span::default(); N],
             at: 0,
@@ -56,6 +59,9 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         };
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
             return Err(reader.error(DecodeKind::Length));
+        }
+        if Self::HAS_EPOCHS {
+            reader.salt = K::SCHEMA.salt_of(K::SCHEMA.epoch_in(key));
         }
         if let Layout::OrderedCode = Self::LAYOUT {
             return reader.ordered_head();
@@ -75,6 +81,12 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         Ok(reader)
     }
 
+    /// The salt that the key must have. Without epochs, the compiler knows it.
+    #[inline(always)]
+    fn salt(&self) -> Option<&'static Salt> {
+        if Self::HAS_EPOCHS { self.salt } else { K::SCHEMA.salt() }
+    }
+
     /// Reads the tag and the salt of an ordered key.
     fn ordered_head(mut self) -> Result<Self, DecodeError> {
         if let Some(tag) = K::SCHEMA.tag() {
@@ -83,12 +95,12 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
                 _ => return Err(self.error(DecodeKind::Tag { expected: tag })),
             }
         }
-        if let Some(salt) = Self::SALT {
+        if let Some(salt) = self.salt() {
             let bucket = self.take_part().ok().and_then(|part| ordered::read_int(&part));
             let bucket = bucket.and_then(|bucket| i32::try_from(bucket).ok());
             self.bucket = bucket.filter(|bucket| salt.buckets().contains(bucket));
             if self.bucket.is_none() {
-                return Err(self.error(DecodeKind::Salt { schema: K::SCHEMA }));
+                return Err(self.missing_salt());
             }
         }
         Ok(self)
@@ -122,12 +134,12 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     /// Reads the salt, if this is its place.
     #[inline(always)]
     fn read_salt_at(&mut self, place: SaltPlace) -> Result<(), DecodeError> {
-        let Some(salt) = Self::SALT.filter(|salt| salt.place() == place) else {
+        let Some(salt) = self.salt().filter(|salt| salt.place() == place) else {
             return Ok(());
         };
         let (rest, end) = (&self.key[self.at..], K::SCHEMA.salt_end(salt));
         let Some((bucket, len)) = salt.read(rest).filter(|(_, len)| rest[*len..].starts_with(end)) else {
-            return Err(self.error(DecodeKind::Salt { schema: K::SCHEMA }));
+            return Err(self.missing_salt());
         };
         self.bucket = Some(bucket);
         self.at += len + end.len();
@@ -220,13 +232,18 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         if self.at != self.key.len() || self.separated {
             return Err(self.error(DecodeKind::Trailing));
         }
-        if let (Some(salt), Some(stored)) = (Self::SALT, self.bucket) {
+        if let (Some(salt), Some(stored)) = (self.salt(), self.bucket) {
             let expected = bucket_of(salt, self.key, &self.spans, K::SCHEMA);
             if stored != expected {
                 return Err(self.error(DecodeKind::Bucket { stored, expected }));
             }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn missing_salt(&self) -> DecodeError {
+        self.error(DecodeKind::Salt { schema: K::SCHEMA, epoch: K::SCHEMA.epoch_in(self.key) })
     }
 
     #[cold]

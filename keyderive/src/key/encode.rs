@@ -32,7 +32,13 @@ pub struct KeyWriter<'a, K, const N: usize> {
 
 impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     const LAYOUT: Layout = K::SCHEMA.layout();
-    const SALT: Option<&'static Salt> = K::SCHEMA.salt();
+    /// The salt of the first epoch that has one, whose place all share.
+    const SALT: Option<&'static Salt> = K::SCHEMA.first_salt();
+    /// Whether the salt has a length that is known before the fields.
+    const IS_RESERVED: bool = match Self::SALT {
+        Some(salt) => salt.is_padded() && !K::SCHEMA.has_epochs(),
+        None => false,
+    };
 
     #[inline(always)]
     fn new(out: &'a mut Vec<u8>, capacity: usize) -> Self {
@@ -53,14 +59,14 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     }
 
     /// Reserves the salt's place, if this is it: the bucket is known only after the fields. `finish` inserts a salt
-    /// without padding, since its length is not known either.
+    /// without padding, and one that depends on the time, since its length is not known either.
     #[inline(always)]
     fn reserve_salt_at(&mut self, place: SaltPlace) {
         let Some(salt) = Self::SALT.filter(|salt| salt.place() == place) else {
             return;
         };
         self.salt_at = self.out.len();
-        if salt.is_padded() {
+        if Self::IS_RESERVED {
             for _ in 0..salt.width() {
                 self.out.push(b'0');
             }
@@ -76,14 +82,11 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         let Some(salt) = Self::SALT else {
             return;
         };
-        let bucket = bucket_of(salt, out, &spans, K::SCHEMA);
-        if salt.is_padded() {
+        if Self::IS_RESERVED {
+            let bucket = bucket_of(salt, out, &spans, K::SCHEMA);
             Salt::fill_digits(bucket, &mut out[salt_at..salt_at + salt.width()]);
         } else {
-            let len = out.len();
-            K::SCHEMA.write_salt(salt, bucket, out);
-            let inserted = out.len() - len;
-            out[salt_at..].rotate_right(inserted);
+            insert_salt(K::SCHEMA, out, &spans, salt_at);
         }
     }
 
@@ -134,6 +137,18 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         self.spans[at] = Span { start, end: self.out.len() };
         Ok(())
     }
+}
+
+/// Inserts the bucket of a key whose fields lie at `spans`.
+fn insert_salt(schema: &Schema, out: &mut Vec<u8>, spans: &[Span], salt_at: usize) {
+    let Some(salt) = schema.salt_of(schema.epoch_of_fields(out, spans)) else {
+        return;
+    };
+    let bucket = bucket_of(salt, out, spans, schema);
+    let len = out.len();
+    schema.write_salt(salt, salt.numbered(bucket), out);
+    let inserted = out.len() - len;
+    out[salt_at..].rotate_right(inserted);
 }
 
 #[cold]
@@ -247,7 +262,7 @@ fn encode_text<K: RowKey, const N: usize>(
     fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     // A key over the limit fails later, so the sum need not be exact.
-    let head_and_delimiters = const { K::SCHEMA.head_len(None) + N.saturating_sub(1) };
+    let head_and_delimiters = const { K::SCHEMA.head_lens().1 + N.saturating_sub(1) };
     let capacity = lens.iter().fold(head_and_delimiters, |capacity, len| capacity.saturating_add(*len));
     let mut writer = KeyWriter::new(out, capacity.min(MAX_KEY_LEN));
     writer.head();
@@ -267,7 +282,8 @@ fn encode_ordered<K: RowKey, const N: usize>(
     fields(&mut writer)?;
     let KeyWriter { out, spans, .. } = writer;
     let out = out.finish();
-    let bucket = schema.salt().map(|salt| bucket_of(salt, out, &spans, schema));
+    let salt = schema.salt_of(schema.epoch_of_fields(out, &spans));
+    let bucket = salt.map(|salt| schema.numbered(salt, bucket_of(salt, out, &spans, schema)));
     out.truncate(ordered_end(out, &spans).unwrap_or(base));
     let mut head = Vec::with_capacity(16);
     schema.write_head(bucket, &[], &mut head);

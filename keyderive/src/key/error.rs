@@ -179,7 +179,7 @@ pub(crate) enum DecodeKind {
     /// The tag.
     Tag { expected: &'static str },
     /// The salt is not a bucket, or its separator does not follow.
-    Salt { schema: &'static Schema },
+    Salt { schema: &'static Schema, epoch: usize },
     /// The salt is a bucket, but not that of the salted fields.
     Bucket { stored: i32, expected: i32 },
     /// There are bytes after the last field.
@@ -243,7 +243,7 @@ impl DecodeError {
             DecodeKind::Tag { expected } => {
                 write!(f, "it does not have the tag `{expected}` before its fields")
             }
-            DecodeKind::Salt { schema } => write_missing_salt(schema, f),
+            DecodeKind::Salt { schema, epoch } => write_missing_salt(schema, *epoch, f),
             DecodeKind::Bucket { stored, expected } => write!(
                 f,
                 "its salt is bucket {stored}, but its fields hash to bucket {expected}; \
@@ -264,8 +264,8 @@ impl fmt::Display for DecodeError {
 }
 
 /// Writes where the salt should be, and what it looks like.
-fn write_missing_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let Some(salt) = schema.salt() else {
+fn write_missing_salt(schema: &Schema, epoch: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Some(salt) = schema.salt_of(epoch) else {
         return Ok(());
     };
     match salt.fields_before().checked_sub(1).and_then(|left| schema.fields().get(left)) {
@@ -278,7 +278,15 @@ fn write_missing_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         ": a bucket from {}, {padding}, followed by `{}`",
         salt.bounds(),
         Readable(schema.salt_end(salt))
-    )
+    )?;
+    match epoch.checked_sub(1).and_then(|later| schema.epochs().get(later)) {
+        None => Ok(()),
+        Some(epoch) => write!(
+            f,
+            ", which keys have since {}; a program that does not know this salt wrote it",
+            epoch.since()
+        ),
+    }
 }
 
 /// The text, as for [`FieldError`].

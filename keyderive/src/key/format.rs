@@ -246,7 +246,6 @@ impl TimeUnit {
     }
 
     /// How many nanoseconds the unit has.
-    #[cfg(feature = "client")]
     pub(crate) const fn nanos(self) -> i128 {
         10_i128.pow(9 - self.fraction_digits())
     }

@@ -7,6 +7,7 @@ pub mod codec;
 mod decimal;
 mod decode;
 mod encode;
+mod epochs;
 mod error;
 mod fast;
 mod field;
@@ -20,6 +21,7 @@ mod sql;
 
 pub use decode::{KeyReader, decode as decode_fields};
 pub use encode::{KeyWriter, encode as encode_fields, written_len};
+pub use epochs::{BoundValue, Epoch};
 pub use error::{DecodeError, EncodeError, FieldError};
 pub use fast::KeyBuf;
 pub use field::{Cut, KeyField, PrefixField, RangeField, Side, read_custom, write_custom};
@@ -27,9 +29,9 @@ pub use format::{Field, FieldOrder, Format, TimeUnit, Width};
 pub use keyderive_farmhash::fingerprint64;
 pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey};
 pub use salt::{Salt, SaltHash, SaltPlace};
-pub use schema::{Fingerprint, Layout, Schema};
 #[cfg(feature = "client")]
-pub(crate) use schema::{Fnv, MismatchText};
+pub(crate) use schema::{ConstText, Fnv};
+pub use schema::{Fingerprint, Layout, Schema};
 pub use show::display_key;
 #[cfg(feature = "client")]
 pub(crate) use sql::{Encoding as ColumnEncoding, Kind as ColumnKind};
@@ -38,7 +40,7 @@ pub use sql::{RowKeySchema, Sql, SqlError};
 pub(crate) use encode::{check_len, ordered_end, write_field, write_hashed};
 #[cfg(feature = "client")]
 pub(crate) use fast::as_text;
-pub(crate) use salt::{Span, bucket_of};
+pub(crate) use salt::{Bucket, Span, bucket_of};
 #[cfg(feature = "client")]
 pub(crate) use show::ShownKey;
 pub(crate) use show::{Hex, Readable};

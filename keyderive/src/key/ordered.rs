@@ -108,19 +108,26 @@ fn finish_part(
 /// Appends an integer: as many one bits as it has bytes, a zero bit, then the number; all bits are inverted if it is
 /// negative.
 pub(crate) fn write_int(value: i64, out: &mut Vec<u8>) {
+    let (bytes, len) = int_bytes(value);
+    out.extend_from_slice(&bytes[..len]);
+}
+
+/// The bytes of an integer, and how many of them count.
+pub(crate) const fn int_bytes(value: i64) -> ([u8; 16], usize) {
     let magnitude = if value < 0 { !value } else { value }.unsigned_abs();
     let len = int_len(magnitude);
     // 10 bytes hold 63 bits and their header, so the number fits in the last 10 of 16.
     let header = !0_u128 << (128 - len);
-    let bits = u128::from(magnitude) << (128 - 8 * len) | header;
+    let bits = (magnitude as u128) << (128 - 8 * len) | header;
     let bits = if value < 0 { !bits } else { bits };
-    out.extend_from_slice(&bits.to_be_bytes()[..len]);
+    (bits.to_be_bytes(), len)
 }
 
 /// The length of a magnitude: the least `n` from 1 to 10 whose `7n - 1` bits hold it.
-fn int_len(magnitude: u64) -> usize {
+const fn int_len(magnitude: u64) -> usize {
     let bits = (u64::BITS - magnitude.leading_zeros()) as usize;
-    (bits + 1).div_ceil(7).clamp(1, 10)
+    // 64 bits take 10 bytes at most, and no bit takes one.
+    (bits + 1).div_ceil(7)
 }
 
 /// Reads an integer; `None` for bytes that `write_int` does not write: truncated, too long, or not the shortest form.

@@ -174,25 +174,17 @@ impl Salt {
         if self.is_padded() { self.width() } else { decimal::width(bucket.unsigned_abs() as u128) }
     }
 
+    /// A bucket as keys of the text layout have it.
+    pub(crate) const fn numbered(&self, number: i32) -> Bucket {
+        Bucket { width: if self.is_padded() { self.width } else { 0 }, number }
+    }
+
     /// The length of `bucket` in bytes; if it is `None`, of the shortest bucket.
     pub(crate) const fn len(&self, bucket: Option<i32>) -> usize {
         match bucket {
             Some(bucket) => self.digits(bucket) + (bucket < 0) as usize,
             None => self.digits(0),
         }
-    }
-
-    /// Appends a bucket.
-    #[inline(always)]
-    pub(crate) fn write(&self, bucket: i32, out: &mut Vec<u8>) {
-        if bucket < 0 {
-            out.push(b'-');
-        }
-        let start = out.len();
-        for _ in 0..self.digits(bucket) {
-            out.push(b'0');
-        }
-        Self::fill_digits(bucket, &mut out[start..]);
     }
 
     /// Fills `digits` with those of a bucket.
@@ -256,6 +248,58 @@ impl Salt {
         let left = self.fields_before();
         let salt_is_between = first < left && left <= last;
         (last - first + 1 == self.over.len() && !salt_is_between).then_some((first, last))
+    }
+}
+
+/// A bucket as stored keys have it. Salts whose buckets have as many digits share them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Bucket {
+    /// How many digits it is padded to; 0 in the ordered layout, and for a salt without padding.
+    width: u8,
+    number: i32,
+}
+
+impl Bucket {
+    /// A bucket that is not padded.
+    pub(crate) const fn unpadded(number: i32) -> Self {
+        Self { width: 0, number }
+    }
+
+    pub(crate) const fn number(self) -> i32 {
+        self.number
+    }
+
+    pub(crate) const fn width(self) -> u8 {
+        self.width
+    }
+
+    /// The bucket of a number padded to `width` digits.
+    pub(crate) const fn padded(width: u8, number: i32) -> Self {
+        Self { width, number }
+    }
+
+    /// The length in the text layout.
+    pub(crate) const fn len(self) -> usize {
+        self.digits() + (self.number < 0) as usize
+    }
+
+    /// How many digits it is written in.
+    const fn digits(self) -> usize {
+        let width = decimal::width(self.number.unsigned_abs() as u128);
+        if width < self.width as usize { self.width as usize } else { width }
+    }
+
+    /// Appends it, as in the text layout.
+    #[inline(always)]
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        if self.number < 0 {
+            out.push(b'-');
+        }
+        let start = out.len();
+        for _ in 0..self.digits() {
+            out.push(b'0');
+        }
+        Salt::fill_digits(self.number, &mut out[start..]);
     }
 }
 
@@ -329,8 +373,9 @@ mod tests {
         for salt in [JAVA, Salt::new(12, &[])] {
             for bucket in salt.buckets() {
                 let mut out = Vec::new();
-                salt.write(bucket, &mut out);
+                salt.numbered(bucket).write(&mut out);
                 assert_eq!(out.len(), salt.len(Some(bucket)));
+                assert_eq!(out.len(), salt.numbered(bucket).len());
                 out.extend_from_slice(b"-key");
                 assert_eq!(salt.read(&out), Some((bucket, out.len() - 4)), "{salt:?}");
             }

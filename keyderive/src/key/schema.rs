@@ -6,8 +6,9 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use super::epochs::Epoch;
 use super::format::{Field, FieldOrder, Format, Width};
-use super::salt::{Salt, SaltHash, SaltPlace};
+use super::salt::{Bucket, Salt, SaltHash, SaltPlace};
 use super::{MAX_KEY_LEN, ordered};
 
 /// How the parts of a key type are laid out in its bytes; a constant that the derive makes.
@@ -54,12 +55,17 @@ use super::{MAX_KEY_LEN, ordered};
 /// | `layout` | `"delimited"` or `"ordered_code"` |
 /// | `delimiter` | the character between the parts; `null` in the ordered layout, which separates them by `00 01` |
 /// | `tag` | the constant before the fields, or `null` |
-/// | `salt` | `null`, or an object of the five below |
+/// | `salt` | `null`, or an object of the five below; with `epochs`, the salt before the first bound |
 /// | `salt.range` | the modulus of the hash |
 /// | `salt.hash` | `"farm"` or `"java"`, those of [`SaltHash`](super::SaltHash) |
 /// | `salt.place` | `"before_fields"`, `"front"` before a tag, or `{"after": "…"}` with the name of a field |
 /// | `salt.sep` | the text after the salt; `null` in the ordered layout |
 /// | `salt.over` | the names of the fields that choose the bucket; with `"java"` the tag does too |
+/// | `epochs` | for each salt from a date on, in order, an object of the four below |
+/// | `epochs.field` | the name of the field that has the bound |
+/// | `epochs.since` | the bound, as text: RFC 3339, a date or a number |
+/// | `epochs.stored` | the bytes that keys store for the bound, in hexadecimal |
+/// | `epochs.salt` | an object as that of `salt` |
 /// | `fields` | for each field from left to right, an object of the six below |
 /// | `name`, `type` | the field's name, and its Rust type |
 /// | `format` | a [`Format`] in snake case: `"decimal"`, `{"unix_time": "millis"}`, `{"custom": "…"}` |
@@ -82,6 +88,10 @@ pub struct Schema {
     delimiter: [u8; 1],
     tag: Option<&'static str>,
     salt: Option<Salt>,
+    /// The epochs after the first.
+    epochs: &'static [Epoch],
+    /// The index of the field that has their bounds.
+    epoch_field: usize,
     fields: &'static [Field],
     layout: Layout,
 }
@@ -120,13 +130,21 @@ impl Schema {
         salt: Option<Salt>,
         fields: &'static [Field],
     ) -> Self {
-        Self { key_type, delimiter: [delimiter], tag, salt, fields, layout: Layout::Delimited }
+        let (epochs, epoch_field) = (&[] as &[Epoch], 0);
+        let layout = Layout::Delimited;
+        Self { key_type, delimiter: [delimiter], tag, salt, epochs, epoch_field, fields, layout }
     }
 
     #[doc(hidden)]
     #[must_use]
     pub const fn with_layout(self, layout: Layout) -> Self {
         Self { layout, ..self }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_epochs(self, epoch_field: usize, epochs: &'static [Epoch]) -> Self {
+        Self { epochs, epoch_field, ..self }
     }
 
     /// How the parts are put together.
@@ -149,7 +167,7 @@ impl Schema {
 
     /// The parts from left to right.
     fn parts(&self) -> impl Iterator<Item = Part> {
-        let salt = |place| self.salt.filter(|salt| salt.place() == place).map(Part::Salt);
+        let salt = |place| self.first_salt().filter(|salt| salt.place() == place).copied().map(Part::Salt);
         let fields = (0..self.fields.len())
             .flat_map(move |field| [Some(Part::Field(field)), salt(SaltPlace::After { field })]);
         let tag = self.tag.map(Part::Tag);
@@ -179,10 +197,23 @@ impl Schema {
         self.tag
     }
 
-    /// The salt, for keys that are spread over buckets.
+    /// The salt, for keys that are spread over buckets; with [`epochs`](Self::epochs), that of the keys before the first
+    /// bound.
     #[must_use]
     pub const fn salt(&self) -> Option<&Salt> {
         self.salt.as_ref()
+    }
+
+    /// The salts from a date on, in the order of their bounds.
+    #[must_use]
+    pub const fn epochs(&self) -> &'static [Epoch] {
+        self.epochs
+    }
+
+    /// The index of the field that has the bounds of [`epochs`](Self::epochs).
+    #[inline]
+    pub(crate) const fn epoch_field(&self) -> usize {
+        self.epoch_field
     }
 
     /// The fields from left to right.
@@ -192,16 +223,29 @@ impl Schema {
     }
 
     /// The length of the tag and the salt, each with its separator; if `bucket` is `None`, with the shortest bucket.
-    pub(crate) const fn head_len(&self, bucket: Option<i32>) -> usize {
+    pub(crate) const fn head_len(&self, salt: Option<&Salt>, bucket: Option<i32>) -> usize {
         let tag = match self.tag {
             Some(tag) => tag.len() + 1,
             None => 0,
         };
-        let salt = match &self.salt {
+        let salt = match salt {
             Some(salt) => salt.len(bucket) + self.salt_end(salt).len(),
             None => 0,
         };
         tag + salt
+    }
+
+    /// The least and the greatest [`head_len`](Self::head_len) of all epochs.
+    pub(crate) const fn head_lens(&self) -> (usize, usize) {
+        let first = self.head_len(self.salt(), None);
+        let (mut min, mut max, mut epoch) = (first, first, 1);
+        while epoch < self.epoch_count() {
+            let len = self.head_len(self.salt_of(epoch), None);
+            min = if len < min { len } else { min };
+            max = if len > max { len } else { max };
+            epoch += 1;
+        }
+        (min, max)
     }
 
     /// What separates the salt from the next part.
@@ -221,28 +265,37 @@ impl Schema {
         }
     }
 
+    /// A bucket of a salt as keys of this type have it.
+    #[inline]
+    pub(crate) const fn numbered(&self, salt: &Salt, number: i32) -> Bucket {
+        match self.layout {
+            Layout::Delimited => salt.numbered(number),
+            Layout::OrderedCode => Bucket::unpadded(number),
+        }
+    }
+
     /// Writes a bucket and its separator.
     #[inline(always)]
-    pub(crate) fn write_salt(&self, salt: &Salt, bucket: i32, out: &mut Vec<u8>) {
-        salt.write(bucket, out);
+    pub(crate) fn write_salt(&self, salt: &Salt, bucket: Bucket, out: &mut Vec<u8>) {
+        bucket.write(out);
         out.extend_from_slice(self.salt_end(salt));
     }
 
     /// Writes the head of a bucket's keys: the tag, the salt and `left`, the fields left of the salt, each with its
-    /// delimiter. Without a bucket, the text layout leaves out the salt, and the ordered layout writes bucket 0.
+    /// delimiter. Without a bucket, it leaves out the salt.
     ///
     /// In the text layout the head ends with a separator. In the ordered layout it does not, since a key whose fields are
     /// all empty ends there.
-    pub(crate) fn write_head(&self, bucket: Option<i32>, left: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn write_head(&self, bucket: Option<Bucket>, left: &[u8], out: &mut Vec<u8>) {
         if let Layout::OrderedCode = self.layout {
-            return self.write_ordered_head(bucket.unwrap_or(0), out);
+            return self.write_ordered_head(bucket, out);
         }
         let write_salt = |out: &mut Vec<u8>| {
-            if let (Some(salt), Some(bucket)) = (&self.salt, bucket) {
+            if let (Some(salt), Some(bucket)) = (self.first_salt(), bucket) {
                 self.write_salt(salt, bucket, out);
             }
         };
-        let front = self.salt.is_some_and(|salt| salt.place() == SaltPlace::Front);
+        let front = self.first_salt().is_some_and(|salt| salt.place() == SaltPlace::Front);
         if front {
             write_salt(out);
         }
@@ -253,25 +306,28 @@ impl Schema {
         }
     }
 
-    /// The row keys to split a new table at: the start of each bucket but the first, in order.
+    /// The row keys to split a new table at: the start of each bucket, in order, but for the first if no key comes before
+    /// it.
     ///
     /// Empty for a key type without a salt, and for a salt after a field, whose buckets repeat for each value of that
     /// field.
     #[must_use]
     pub fn bucket_splits(&self) -> Vec<Vec<u8>> {
-        let Some(salt) = self.salt.as_ref().filter(|salt| salt.fields_before() == 0) else {
+        let Some(salt) = self.first_salt().filter(|salt| salt.fields_before() == 0) else {
             return Vec::new();
         };
-        let mut starts: Vec<_> = salt.buckets().map(|bucket| self.bucket_start(salt, bucket)).collect();
+        let mut starts: Vec<_> =
+            self.all_buckets().into_iter().map(|bucket| self.bucket_start(salt, bucket)).collect();
         starts.sort_unstable();
-        starts.into_iter().skip(1).collect()
+        let all_salted = self.salt.is_some();
+        starts.into_iter().skip(usize::from(all_salted)).collect()
     }
 
     /// What all keys of a bucket begin with. If the salt stands before the tag, key types with other tags share it.
-    fn bucket_start(&self, salt: &Salt, bucket: i32) -> Vec<u8> {
+    fn bucket_start(&self, salt: &Salt, bucket: Bucket) -> Vec<u8> {
         let mut start = Vec::with_capacity(64);
         if let Layout::OrderedCode = self.layout {
-            self.write_ordered_head(bucket, &mut start);
+            self.write_ordered_head(Some(bucket), &mut start);
             return start;
         }
         if salt.place() != SaltPlace::Front {
@@ -281,16 +337,16 @@ impl Schema {
         start
     }
 
-    fn write_ordered_head(&self, bucket: i32, out: &mut Vec<u8>) {
+    fn write_ordered_head(&self, bucket: Option<Bucket>, out: &mut Vec<u8>) {
         if let Some(tag) = self.tag {
             out.extend_from_slice(&ordered::escaped(tag.as_bytes()));
         }
-        if self.salt.is_some() {
+        if let Some(bucket) = bucket {
             if self.tag.is_some() {
                 out.extend_from_slice(&ordered::SEPARATOR);
             }
             let start = out.len();
-            ordered::write_int(bucket.into(), out);
+            ordered::write_int(bucket.number().into(), out);
             ordered::escape_from(out, start);
         }
     }
@@ -333,7 +389,7 @@ impl Schema {
         if let Layout::OrderedCode = self.layout {
             return self.ordered_min_len();
         }
-        let mut len = self.head_len(None) + self.fields.len().saturating_sub(1);
+        let mut len = self.head_lens().0 + self.fields.len().saturating_sub(1);
         let mut at = 0;
         while at < self.fields.len() {
             len += self.fields[at].width().min();
@@ -349,6 +405,7 @@ impl Schema {
             None => 0,
         };
         let mut parts = self.tag.is_some() as usize;
+        // Before the first bound, the salt of later epochs is left out.
         if self.salt.is_some() {
             len += 1;
             parts += 1;
@@ -393,8 +450,8 @@ impl Schema {
             Some(tag) => self.tag_len(tag) + separator,
             None => 0,
         };
-        if let Some(salt) = &self.salt {
-            len += self.salt_len_bounds(salt).max + self.salt_end(salt).len();
+        if let Some(salt) = self.first_salt() {
+            len += self.salt_len_bounds().max + self.salt_end(salt).len();
         }
         let mut at = 0;
         while at < self.fields.len() {
@@ -427,7 +484,7 @@ impl Schema {
     fn len_bounds(&self, part: Part) -> LenBounds {
         match part {
             Part::Tag(tag) => LenBounds::exactly(self.tag_len(tag)),
-            Part::Salt(salt) => self.salt_len_bounds(&salt),
+            Part::Salt(_) => self.salt_len_bounds(),
             Part::Field(at) => self.field_len_bounds(at),
         }
     }
@@ -445,7 +502,22 @@ impl Schema {
         }
     }
 
-    const fn salt_len_bounds(&self, salt: &Salt) -> LenBounds {
+    /// The lengths of the salts of all epochs; 0 for an epoch without one.
+    const fn salt_len_bounds(&self) -> LenBounds {
+        let (mut bounds, mut epoch) = (self.len_bounds_of(self.salt()), 1);
+        while epoch < self.epoch_count() {
+            let other = self.len_bounds_of(self.salt_of(epoch));
+            bounds = LenBounds {
+                min: if other.min < bounds.min { other.min } else { bounds.min },
+                max: if other.max > bounds.max { other.max } else { bounds.max },
+            };
+            epoch += 1;
+        }
+        bounds
+    }
+
+    const fn len_bounds_of(&self, salt: Option<&Salt>) -> LenBounds {
+        let Some(salt) = salt else { return LenBounds::exactly(0) };
         match (self.layout, salt.hash()) {
             (Layout::Delimited, SaltHash::Farm) => LenBounds::exactly(salt.width()),
             // The least bucket is the longest, since it has a sign.
@@ -518,17 +590,36 @@ impl Schema {
     ///
     /// The second part is empty if the key type has no salt, or the key is not of this key type.
     pub(crate) fn split_at_salt<'a>(&self, key: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-        let split = self.salt().and_then(|salt| {
-            let start = self.salt_start(salt, key)?;
-            let (front, rest) = key.split_at_checked(start)?;
-            Some((front, rest.get(self.salt_len(salt, rest)?..)?))
+        let salt = self.salt_of(self.epoch_in(key));
+        let split = self.first_salt().and_then(|first| {
+            let (front, rest) = key.split_at_checked(self.salt_start(first, key)?)?;
+            let len = match salt {
+                Some(salt) => self.salt_len(salt, rest)?,
+                None => 0,
+            };
+            Some((front, rest.get(len..)?))
+        });
+        split.unwrap_or((key, &[]))
+    }
+
+    /// Splits a stored key of a bucket as [`split_at_salt`](Self::split_at_salt) does, whatever its time is; without a
+    /// bucket, a key without a salt.
+    pub(crate) fn split_at_bucket<'a>(&self, bucket: Option<Bucket>, key: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        let split = self.first_salt().and_then(|salt| {
+            let (front, rest) = key.split_at_checked(self.salt_start(salt, key)?)?;
+            let len = match (bucket, self.layout()) {
+                (None, _) => 0,
+                (Some(bucket), Layout::Delimited) => bucket.len() + self.salt_end(salt).len(),
+                (Some(_), Layout::OrderedCode) => self.salt_len(salt, rest)?,
+            };
+            Some((front, rest.get(len..)?))
         });
         split.unwrap_or((key, &[]))
     }
 
     /// The bucket in the salt of a key of this key type; `None` without a salt.
     pub(crate) fn bucket_of(&self, key: &[u8]) -> Option<i32> {
-        let salt = self.salt()?;
+        let salt = self.salt_of(self.epoch_in(key))?;
         let rest = key.get(self.salt_start(salt, key)?..)?;
         match self.layout() {
             Layout::Delimited => Some(salt.read(rest)?.0),
@@ -539,10 +630,10 @@ impl Schema {
         }
     }
 
-    /// Joins the parts of [`split_at_salt`](Self::split_at_salt) with another bucket between them.
-    pub(crate) fn join_at_salt(&self, bucket: Option<i32>, (front, after): (&[u8], &[u8])) -> Vec<u8> {
+    /// Joins the parts of [`split_at_salt`](Self::split_at_salt) with another bucket between them, or none.
+    pub(crate) fn join_at_salt(&self, bucket: Option<Bucket>, (front, after): (&[u8], &[u8])) -> Vec<u8> {
         let mut key = front.to_vec();
-        if let (Some(salt), Some(bucket)) = (self.salt(), bucket) {
+        if let (Some(salt), Some(bucket)) = (self.first_salt(), bucket) {
             match self.layout() {
                 Layout::Delimited => self.write_salt(salt, bucket, &mut key),
                 Layout::OrderedCode => {
@@ -648,6 +739,11 @@ impl Schema {
     /// The hash of the layout.
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint_of(self.epoch_count())
+    }
+
+    /// The hash of the layout with its first epochs alone, of which there is at least one.
+    pub(crate) const fn fingerprint_of(&self, epochs: usize) -> Fingerprint {
         // A format that writes other bytes needs a new `FORMAT_VERSION`, which changes every fingerprint.
         let mut hasher = Fnv(START).text("keyderive key format 1");
         hasher = match self.layout() {
@@ -658,24 +754,14 @@ impl Schema {
             hasher = hasher.text("tag").text(tag);
         }
         if let Some(salt) = self.salt() {
-            hasher = hasher.text("salt").number(salt.range() as u64);
-            // Defaults are left out, so that writing one out does not change the fingerprint.
-            if let Some(sep) = salt.sep() {
-                hasher = hasher.text("sep").text(sep);
-            }
-            hasher = match salt.place() {
-                SaltPlace::BeforeFields => hasher,
-                SaltPlace::Front => hasher.text("front"),
-                SaltPlace::After { field } => hasher.text("after").number(field as u64),
-            };
-            if let SaltHash::Java = salt.hash() {
-                hasher = hasher.text("java");
-            }
-            let mut at = 0;
-            while at < salt.over().len() {
-                hasher = hasher.number(salt.over()[at] as u64);
-                at += 1;
-            }
+            hasher = hasher.salt(salt);
+        }
+        let mut later = 0;
+        while later + 1 < epochs {
+            let epoch = &self.epochs()[later];
+            hasher = hasher.text("since").number(self.epoch_field() as u64).bytes(epoch.stored_since());
+            hasher = hasher.salt(epoch.salt());
+            later += 1;
         }
         let mut at = 0;
         while at < self.fields().len() {
@@ -738,6 +824,28 @@ impl Fnv {
     pub(crate) const fn number(self, number: u64) -> Self {
         self.bytes(&number.to_be_bytes())
     }
+
+    const fn salt(self, salt: &Salt) -> Self {
+        let mut hasher = self.text("salt").number(salt.range() as u64);
+        // Defaults are left out, so that writing one out does not change the fingerprint.
+        if let Some(sep) = salt.sep() {
+            hasher = hasher.text("sep").text(sep);
+        }
+        hasher = match salt.place() {
+            SaltPlace::BeforeFields => hasher,
+            SaltPlace::Front => hasher.text("front"),
+            SaltPlace::After { field } => hasher.text("after").number(field as u64),
+        };
+        if let SaltHash::Java = salt.hash() {
+            hasher = hasher.text("java");
+        }
+        let mut at = 0;
+        while at < salt.over().len() {
+            hasher = hasher.number(salt.over()[at] as u64);
+            at += 1;
+        }
+        hasher
+    }
 }
 
 /// Checks at compile time.
@@ -778,23 +886,28 @@ impl Schema {
         let now = self.fingerprint();
         if now.0 != pinned {
             const REMEDY: &str = ", so stored rows would no longer be found; undo the change, or pin the new value for a new table";
-            let text = MismatchText::new("row key", pinned, now, REMEDY);
+            let text = ConstText::of_mismatch("row key", pinned, now, REMEDY);
             panic!("{}", text.as_str());
         }
     }
 }
 
-/// The error text for a layout that is not the pinned one, built at compile time.
-pub(crate) struct MismatchText {
+/// Text that is built at compile time, for an error of the compiler.
+pub(crate) struct ConstText {
     text: [u8; Self::CAPACITY],
     len: usize,
 }
 
-impl MismatchText {
-    const CAPACITY: usize = 256;
+impl ConstText {
+    const CAPACITY: usize = 512;
 
-    pub(crate) const fn new(what: &str, pinned: u64, now: Fingerprint, remedy: &str) -> Self {
+    pub(crate) const fn new() -> Self {
         Self { text: [0; Self::CAPACITY], len: 0 }
+    }
+
+    /// The error for a layout that is not the pinned one.
+    pub(crate) const fn of_mismatch(what: &str, pinned: u64, now: Fingerprint, remedy: &str) -> Self {
+        Self::new()
             .text("the layout of this ")
             .text(what)
             .text(" has changed: its fingerprint was `")
@@ -805,7 +918,7 @@ impl MismatchText {
             .text(remedy)
     }
 
-    const fn text(mut self, text: &str) -> Self {
+    pub(crate) const fn text(mut self, text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut at = 0;
         while at < bytes.len() && self.len < Self::CAPACITY {
@@ -826,10 +939,14 @@ impl MismatchText {
         self
     }
 
+    /// The text; without its end, if a long name cut a character in two.
     pub(crate) const fn as_str(&self) -> &str {
         match str::from_utf8(self.text.split_at(self.len).0) {
             Ok(text) => text,
-            Err(_) => "the layout has changed",
+            Err(fault) => match str::from_utf8(self.text.split_at(fault.valid_up_to()).0) {
+                Ok(text) => text,
+                Err(_) => "",
+            },
         }
     }
 }

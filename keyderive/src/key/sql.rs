@@ -165,7 +165,17 @@ impl Schema {
     /// - a number and a salt need one below `0`;
     /// - a field written `with` a module or by a handwritten [`KeyField`](crate::KeyField), whose bytes are not known, and a
     ///   salt with a `sep` always fail.
+    ///
+    /// A key type with salts [from a date on](Self::epochs) always fails: its keys have other parts before a bound.
     pub fn row_key_schema(&self) -> Result<RowKeySchema, SqlError> {
+        if let Some(epoch) = self.epochs().first() {
+            return Err(SqlError(format!(
+                "the keys of `{}` have other parts before {} than since then, and a row key schema has the same parts for all \
+                 keys; read the table through scans",
+                self.key_type(),
+                epoch.since(),
+            )));
+        }
         let mut columns = Vec::with_capacity(self.fields().len() + 2);
         let place_salt = |columns: &mut Vec<Column>, place| {
             if self.salt().is_some_and(|salt| salt.place() == place) {

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::fixed::Buckets;
 use super::request::{KeyRange, Request};
 use super::selection::Selection;
-use crate::key::{Hex, Readable, Salt, Schema};
+use crate::key::{Bucket, Hex, Readable, Salt, Schema};
 
 /// How many requests are shown; the rest is counted.
 const MAX_SHOWN_REQUESTS: usize = 8;
@@ -38,6 +38,8 @@ pub struct Explain {
     reads: ReadKind,
     constraints: Vec<(&'static str, String)>,
     buckets: String,
+    /// The epochs whose rows are read, if the salt depends on the time.
+    epochs: Option<String>,
     /// The range of stored keys that the plan is limited to, if it is a part of another.
     #[serde(serialize_with = "window_with_text")]
     window: Option<KeyRange>,
@@ -55,6 +57,9 @@ pub struct Explain {
     /// The first requests.
     #[serde(serialize_with = "requests_with_text")]
     requests: Vec<Request>,
+    /// The buckets of these requests in words, if the salt depends on the time.
+    #[serde(skip)]
+    labels: Vec<String>,
 }
 
 /// The options of a table's scan.
@@ -148,15 +153,21 @@ impl Explain {
         });
         let last_row = |is_reversed| {
             let position = selection.after.iter().find(|after| after.is_reversed() == is_reversed)?;
-            let without_salt = selection.is_ordered() && selection.schema.salt().is_some();
+            let without_salt = selection.is_ordered() && selection.schema.first_salt().is_some();
             Some(LastRow { key: position.logical_key(selection.schema), without_salt })
         };
+        let epochs = selection.schema.has_epochs().then(|| selection.epochs());
+        let labels = epochs.as_ref().map(|epochs| words.labels(&requests, epochs)).unwrap_or_default();
         Self {
             key_type: selection.schema.key_type(),
             key: selection.schema.template().to_string(),
             reads,
             constraints: words.constraints(),
-            buckets: words.buckets(&buckets, has_more),
+            buckets: match &epochs {
+                None => words.buckets(&buckets, has_more),
+                Some(epochs) => words.buckets_of(epochs, &buckets, has_more),
+            },
+            epochs: epochs.as_ref().map(|epochs| words.epochs(epochs)),
             window: selection.window.clone(),
             after: last_row(options.reversed),
             before: last_row(!options.reversed),
@@ -165,6 +176,7 @@ impl Explain {
             request_count,
             has_more_requests: has_more,
             requests,
+            labels,
         }
     }
 }
@@ -174,7 +186,8 @@ struct CountedRequests {
     /// The requests to show.
     requests: Vec<Request>,
     request_count: usize,
-    buckets: BTreeSet<i32>,
+    /// The buckets; one is `None` if keys without a salt are read beside others.
+    buckets: BTreeSet<Option<Bucket>>,
     has_more: bool,
 }
 
@@ -185,7 +198,10 @@ impl CountedRequests {
             Self { requests: Vec::new(), request_count: 0, buckets: BTreeSet::new(), has_more: false };
         for request in batches.by_ref().take(MAX_COUNTED_BATCHES).flatten() {
             counted.request_count += 1;
-            counted.buckets.extend(request.bucket());
+            let bucket = request.stored_bucket();
+            if bucket.is_some() || selection.schema.has_epochs() {
+                counted.buckets.insert(bucket);
+            }
             if counted.requests.len() < MAX_SHOWN_REQUESTS {
                 counted.requests.push(request);
             }
@@ -208,7 +224,7 @@ impl Describer<'_> {
     }
 
     /// Which buckets are read, and why; `known` are those of the counted requests.
-    fn buckets(&self, known: &BTreeSet<i32>, has_more: bool) -> String {
+    fn buckets(&self, known: &BTreeSet<Option<Bucket>>, has_more: bool) -> String {
         let Some(salt) = self.schema.salt() else {
             return "the key type has no salt".into();
         };
@@ -237,13 +253,69 @@ impl Describer<'_> {
                     salt.bounds()
                 )
             }
-            Some(Buckets::Unsalted | Buckets::All) => {
+            Some(Buckets::Unsalted | Buckets::All | Buckets::OfEpochs { .. }) => {
                 let fixed = self.selection.fixed();
                 let free: Vec<_> = salt.over().iter().copied().filter(|at| *at >= fixed).collect();
                 format!("all {count}: the salt is over {over}; not fixed: {}", self.names(&free))
             }
             Some(Buckets::Interleaved) => format!("all {count}, in one request: {}", self.free_left(salt)),
         }
+    }
+
+    /// The epochs that are read; the others have no rows that satisfy the constraints.
+    fn epochs(&self, read: &BTreeSet<usize>) -> String {
+        let words: Vec<_> = read.iter().map(|epoch| self.schema.epoch_words(*epoch).to_string()).collect();
+        let time = self.schema.fields()[self.schema.epoch_field()].name();
+        match self.schema.epoch_count() - read.len() {
+            0 => words.join("; "),
+            others => format!("{}; {others} more excluded by {time}", words.join("; ")),
+        }
+    }
+
+    /// The buckets of the epochs that are read.
+    fn buckets_of(
+        &self,
+        epochs: &BTreeSet<usize>,
+        known: &BTreeSet<Option<Bucket>>,
+        has_more: bool,
+    ) -> String {
+        let named: Vec<_> =
+            known.iter().take(MAX_NAMED_BUCKETS).map(|bucket| self.label(*bucket, epochs)).collect();
+        match known.len() - named.len() {
+            0 if has_more => format!("at least {}", named.join(", ")),
+            0 => named.join(", "),
+            more => format!("{} and {more} more", named.join(", ")),
+        }
+    }
+
+    /// The buckets of requests; a later request of the same bucket has its number.
+    fn labels(&self, requests: &[Request], epochs: &BTreeSet<usize>) -> Vec<String> {
+        let mut sent = BTreeMap::new();
+        let label = |request: &Request| {
+            let of_bucket = sent.entry(request.stored_bucket()).or_insert(0);
+            *of_bucket += 1;
+            let label = self.label(request.stored_bucket(), epochs);
+            if *of_bucket == 1 { label } else { format!("{label} ({of_bucket})") }
+        };
+        requests.iter().map(label).collect()
+    }
+
+    /// A bucket and the salts that have it: `no salt`, `5 of 16`.
+    fn label(&self, bucket: Option<Bucket>, epochs: &BTreeSet<usize>) -> String {
+        let Some(bucket) = bucket else {
+            return if self.selection.is_ordered() { "no salt".to_owned() } else { "all keys".to_owned() };
+        };
+        let has_bucket = |salt: &&Salt| {
+            let salt = **salt;
+            salt.buckets().contains(&bucket.number())
+                && self.schema.numbered(&salt, bucket.number()) == bucket
+        };
+        let salts = epochs.iter().filter_map(|epoch| self.schema.salt_of(*epoch)).filter(has_bucket);
+        let mut ranges: Vec<_> = salts.map(Salt::range).collect();
+        ranges.sort_unstable();
+        ranges.dedup();
+        let ranges: Vec<_> = ranges.iter().map(u32::to_string).collect();
+        format!("{} of {}", bucket.number(), ranges.join(", "))
     }
 
     /// Which fields left of the salt are not fixed, so that its buckets repeat.
@@ -265,7 +337,8 @@ impl Describer<'_> {
 
     fn order(&self, streams: usize, reversed: bool) -> String {
         let reversed_words = if reversed { "reversed: " } else { "" };
-        if let (Some(Buckets::Interleaved), Some(salt)) = (self.selection.buckets(), self.schema.salt()) {
+        if let (Some(Buckets::Interleaved), Some(salt)) = (self.selection.buckets(), self.schema.first_salt())
+        {
             let because = self.free_left(salt);
             return format!("{reversed_words}as stored, by row key, not by field: {because}");
         }
@@ -285,8 +358,8 @@ impl Describer<'_> {
 }
 
 /// A list of buckets in words: `bucket 2`, `buckets 0, 2, 3`, or how many there are.
-fn named(buckets: &BTreeSet<i32>) -> String {
-    let names: Vec<_> = buckets.iter().map(i32::to_string).collect();
+fn named(buckets: &BTreeSet<Option<Bucket>>) -> String {
+    let names: Vec<_> = buckets.iter().flatten().map(|bucket| bucket.number().to_string()).collect();
     match names.len() {
         1 => format!("bucket {}", names.concat()),
         0 => "none".into(),
@@ -314,7 +387,10 @@ impl fmt::Display for Explain {
             true => line(f, "constraints", &"none: every row of the key type")?,
             false => line(f, "constraints", &constraints.collect::<Vec<_>>().join(", "))?,
         }
-        line(f, "buckets", &self.buckets)?;
+        match &self.epochs {
+            Some(epochs) => line(f, "epochs", epochs)?,
+            None => line(f, "buckets", &self.buckets)?,
+        }
         if let Some(window) = &self.window {
             line(f, "within", &format_args!("{window}, the stored keys of this part of a scan"))?;
         }
@@ -367,12 +443,16 @@ impl Explain {
             line(f, "filter", filter)?;
         }
         let or_more = if self.has_more_requests { ", and more that are not counted here" } else { "" };
-        line(f, "requests", &format_args!("{}{or_more}", self.request_count))?;
+        // With epochs, each request has a line with its bucket, and the last line counts those that are not shown.
+        if self.epochs.is_none() {
+            line(f, "requests", &format_args!("{}{or_more}", self.request_count))?;
+        }
         let mut sent = BTreeMap::new();
         for (request, number) in self.requests.iter().zip(1..) {
             let of_bucket = sent.entry(request.bucket()).or_insert(0);
             *of_bucket += 1;
             let label = match (request.bucket(), of_bucket) {
+                _ if self.epochs.is_some() => self.labels.get(number - 1).cloned().unwrap_or_default(),
                 // The line of the buckets describes a single request.
                 _ if self.request_count == 1 && !self.has_more_requests => String::new(),
                 (None, _) => format!("request {number}"),
@@ -382,7 +462,13 @@ impl Explain {
             write_rows(f, &label, request)?;
         }
         match self.request_count - self.requests.len() {
+            0 if self.epochs.is_some() && self.has_more_requests => {
+                line(f, "", &"and more requests that are not counted here")
+            }
             0 => Ok(()),
+            more if self.epochs.is_some() => {
+                line(f, "", &format_args!("and {more} more {}{or_more}", plural(more as u64, "request")))
+            }
             more => line(f, "", &format_args!("and {more} more {}", plural(more as u64, "request"))),
         }
     }

@@ -3,7 +3,9 @@
 use super::request::{KeyRange, prefix_end};
 use super::selection::{Choice, Encodings};
 use crate::key::ordered::{AFTER_SEPARATOR, EMPTY, SEPARATOR, escaped};
-use crate::key::{Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len, ordered_end};
+use crate::key::{
+    Bucket, Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len, ordered_end,
+};
 
 /// The encoded fixed fields of a scan, as in a key without its tag and salt.
 #[derive(Clone, Debug)]
@@ -38,14 +40,16 @@ pub(super) enum Buckets {
     /// Every bucket, in the order of the stored keys: a field left of the salt is not fixed, and the buckets repeat for
     /// each of its values.
     Interleaved,
+    /// Those that the salts of these epochs have for the rows.
+    OfEpochs { first: usize, last: usize },
 }
 
 impl Buckets {
-    /// The bucket, if only one can hold a row.
+    /// The bucket, if only one can hold a row of a key type without epochs.
     pub(super) fn single(self) -> Option<i32> {
         match self {
             Self::One(bucket) => Some(bucket),
-            Self::Unsalted | Self::All | Self::Interleaved => None,
+            Self::Unsalted | Self::All | Self::Interleaved | Self::OfEpochs { .. } => None,
         }
     }
 }
@@ -99,8 +103,21 @@ impl FixedFields {
         }
     }
 
-    pub(super) fn buckets(&self) -> Buckets {
-        let Some(salt) = self.schema.salt() else {
+    /// The buckets that can hold rows with these fields, and between two cuts of the next one.
+    pub(super) fn buckets(&self, cuts: Option<&(Cut, Cut)>) -> Buckets {
+        if !self.schema.has_epochs() {
+            return self.buckets_of(self.schema.salt());
+        }
+        if self.schema.first_salt().is_some_and(|salt| self.spans.len() < salt.fields_before()) {
+            return Buckets::Interleaved;
+        }
+        let (first, last) = self.epochs(cuts);
+        Buckets::OfEpochs { first, last }
+    }
+
+    /// The buckets of a salt.
+    pub(super) fn buckets_of(&self, salt: Option<&Salt>) -> Buckets {
+        let Some(salt) = salt else {
             return Buckets::Unsalted;
         };
         if self.spans.len() < salt.fields_before() {
@@ -112,9 +129,65 @@ impl FixedFields {
         Buckets::One(bucket_of(salt, &self.bytes, &self.spans, self.schema))
     }
 
+    /// The first and the last epoch that can have rows with these fields, and between two cuts of the next one.
+    pub(super) fn epochs(&self, cuts: Option<&(Cut, Cut)>) -> (usize, usize) {
+        let time = self.schema.epoch_field();
+        if let Some(Span { start, end }) = self.spans.get(time) {
+            let epoch = self.schema.epoch_at(&self.bytes[*start..*end]);
+            return (epoch, epoch);
+        }
+        let Some((start, end)) = cuts.filter(|_| self.spans.len() == time) else {
+            return self.schema.epochs_between(None, None);
+        };
+        // Cuts are not escaped yet.
+        let stored = |raw: &[u8]| match self.schema.layout() {
+            Layout::Delimited => raw.to_vec(),
+            Layout::OrderedCode => escaped(raw),
+        };
+        let from = match start {
+            Cut::First => None,
+            Cut::Before(raw) | Cut::After(raw) | Cut::AfterPrefix(raw) => Some(stored(raw)),
+            // No row is after it.
+            Cut::Last => None,
+        };
+        let to = match end {
+            Cut::Before(raw) => Some(stored(raw)),
+            Cut::After(raw) => Some([&stored(raw)[..], &[0]].concat()),
+            Cut::First | Cut::AfterPrefix(_) | Cut::Last => None,
+        };
+        self.schema.epochs_between(from.as_deref(), to.as_deref())
+    }
+
+    /// Replaces `buckets` by those that can hold a row, each once, in order; one is `None` if a request reads keys without
+    /// a salt, or all keys.
+    pub(super) fn list_buckets(&self, of: Buckets, buckets: &mut Vec<Option<Bucket>>) {
+        buckets.clear();
+        match of {
+            Buckets::OfEpochs { first, last } => {
+                for epoch in first..=last {
+                    let salt = self.schema.salt_of(epoch);
+                    self.add_buckets(self.buckets_of(salt), salt, buckets);
+                }
+                buckets.sort_unstable();
+                buckets.dedup();
+            }
+            of => self.add_buckets(of, self.schema.salt(), buckets),
+        }
+    }
+
+    fn add_buckets(&self, of: Buckets, salt: Option<&Salt>, buckets: &mut Vec<Option<Bucket>>) {
+        match (of, salt) {
+            (Buckets::One(number), Some(salt)) => buckets.push(Some(self.schema.numbered(salt, number))),
+            (Buckets::All, Some(salt)) => {
+                buckets.extend(salt.buckets().map(|number| Some(self.schema.numbered(salt, number))));
+            }
+            _ => buckets.push(None),
+        }
+    }
+
     /// The encoded fields left of the salt, if all of them are fixed.
     pub(super) fn left(&self) -> &[u8] {
-        let fields = self.schema.salt().map_or(0, Salt::fields_before);
+        let fields = self.schema.first_salt().map_or(0, Salt::fields_before);
         let last = fields.checked_sub(1).and_then(|last| self.spans.get(last));
         // The salt is never after the last field, so a delimiter follows.
         last.and_then(|last| self.bytes.get(..=last.end)).unwrap_or_default()
@@ -122,10 +195,23 @@ impl FixedFields {
 
     /// Fails if every key with these fields would be empty or too long.
     pub(super) fn check(&self, buckets: Buckets) -> Result<(), EncodeError> {
+        let Buckets::OfEpochs { first, last } = buckets else {
+            return self.check_salt(self.schema.salt(), buckets);
+        };
+        let check = |epoch| {
+            let salt = self.schema.salt_of(epoch);
+            self.check_salt(salt, self.buckets_of(salt))
+        };
+        (first + 1..=last)
+            .fold(check(first), |checked, epoch| checked.or_else(|error| check(epoch).map_err(|_| error)))
+    }
+
+    /// Fails if every key with these fields and this salt would be empty or too long.
+    fn check_salt(&self, salt: Option<&Salt>, buckets: Buckets) -> Result<(), EncodeError> {
         if let Layout::OrderedCode = self.schema.layout() {
-            return self.ordered_check(buckets.single());
+            return self.ordered_check(salt, buckets.single());
         }
-        let head_len = self.schema.head_len(buckets.single());
+        let head_len = self.schema.head_len(salt, buckets.single());
         // The shortest key with these fields.
         let len = head_len + self.bytes.len() + self.min_rest_len();
         let is_fully_fixed = self.spans.len() == self.schema.fields().len();
@@ -136,14 +222,15 @@ impl FixedFields {
     /// than these.
     pub(super) fn max_key_len(&self) -> usize {
         let schema = self.schema;
-        match schema.layout() {
+        let of_salt = |salt: Option<&Salt>| match schema.layout() {
             Layout::Delimited => {
                 // The least bucket is the longest: it has the digits of the greatest, and may have a sign.
-                let widest = self.buckets().single().and(schema.salt()).map(|salt| salt.buckets().start);
-                schema.head_len(widest) + self.bytes.len() + self.min_rest_len()
+                let widest = self.buckets_of(salt).single().and(salt).map(|salt| salt.buckets().start);
+                schema.head_len(salt, widest) + self.bytes.len() + self.min_rest_len()
             }
-            Layout::OrderedCode => self.ordered_max_key_len(),
-        }
+            Layout::OrderedCode => self.ordered_max_key_len(salt),
+        };
+        schema.salts().map(of_salt).max().unwrap_or_default()
     }
 
     /// The least length of the fields that are not fixed.
@@ -152,13 +239,20 @@ impl FixedFields {
         rest.iter().map(|field| field.width().min()).sum::<usize>() + rest.len().saturating_sub(1)
     }
 
-    /// The rows between two cuts of the next field; without cuts, all rows with the fixed fields.
-    pub(super) fn rows(&self, cuts: Option<&(Cut, Cut)>) -> RowSelection {
+    /// The rows between two cuts of the next field; without cuts, all rows with the fixed fields. In the ordered layout they
+    /// begin with the separator that a key has after a salt or a tag.
+    pub(super) fn rows(&self, cuts: Option<&(Cut, Cut)>, is_salted: bool) -> RowSelection {
         let is_ordered = matches!(self.schema.layout(), Layout::OrderedCode);
+        let has_head = is_salted || self.schema.tag().is_some();
         if self.spans.len() == self.schema.fields().len() {
-            return RowSelection::Key(if is_ordered { self.ordered_key() } else { self.bytes.clone() });
+            return RowSelection::Key(if is_ordered {
+                self.ordered_key(has_head)
+            } else {
+                self.bytes.clone()
+            });
         }
-        let position = |cut| if is_ordered { self.ordered_position(cut) } else { self.text_position(cut) };
+        let position =
+            |cut| if is_ordered { self.ordered_position(cut, has_head) } else { self.text_position(cut) };
         let (start, end) = cuts.map_or((&Cut::First, &Cut::Last), |(start, end)| (start, end));
         match (position(start), position(end)) {
             (None, _) => RowSelection::None,
@@ -204,58 +298,60 @@ const MAX_BUCKET_LEN: usize = 3;
 /// only the prefix, and end after all keys in which a separator follows it.
 impl FixedFields {
     /// Fails if the key of only the fixed fields is too long.
-    fn ordered_check(&self, bucket: Option<i32>) -> Result<(), EncodeError> {
-        let mut head = Vec::new();
-        self.schema.write_head(bucket, &[], &mut head);
-        check_len(self.schema, (head.len() + self.ordered_key().len()).max(1))
+    fn ordered_check(&self, salt: Option<&Salt>, bucket: Option<i32>) -> Result<(), EncodeError> {
+        // Bucket 0 is one of the shortest.
+        let head = self.ordered_head(salt.map(|_| bucket.unwrap_or(0)));
+        let has_head = !head.is_empty();
+        check_len(self.schema, (head.len() + self.ordered_key(has_head).len()).max(1))
     }
 
     /// An upper bound of the length of the key of only the fixed fields, for every bucket and with none of them dropped.
-    fn ordered_max_key_len(&self) -> usize {
+    fn ordered_max_key_len(&self, salt: Option<&Salt>) -> usize {
+        let head = self.ordered_head(salt.map(|_| 0));
+        let bucket = if self.buckets_of(salt).single().is_some() { MAX_BUCKET_LEN } else { 0 };
+        head.len() + bucket + ordered_separator(!head.is_empty()).len() + self.bytes.len()
+    }
+
+    fn ordered_head(&self, bucket: Option<i32>) -> Vec<u8> {
         let mut head = Vec::new();
-        self.schema.write_head(None, &[], &mut head);
-        let bucket = if self.buckets().single().is_some() { MAX_BUCKET_LEN } else { 0 };
-        head.len() + bucket + self.ordered_separator().len() + self.bytes.len()
-    }
-
-    fn ordered_has_head(&self) -> bool {
-        self.schema.tag().is_some() || self.schema.salt().is_some()
-    }
-
-    /// What separates the head from the first field.
-    fn ordered_separator(&self) -> &'static [u8] {
-        if self.ordered_has_head() { &SEPARATOR } else { &[] }
+        self.schema.write_head(bucket.map(Bucket::unpadded), &[], &mut head);
+        head
     }
 
     /// The key of only the fixed fields, all others empty.
-    fn ordered_key(&self) -> Vec<u8> {
+    fn ordered_key(&self, has_head: bool) -> Vec<u8> {
         match ordered_end(&self.bytes, &self.spans) {
-            Some(end) => [self.ordered_separator(), &self.bytes[..end]].concat(),
-            None if self.ordered_has_head() || self.spans.is_empty() => Vec::new(),
+            Some(end) => [ordered_separator(has_head), &self.bytes[..end]].concat(),
+            None if has_head || self.spans.is_empty() => Vec::new(),
             None => EMPTY.to_vec(),
         }
     }
 
     /// The position after every key with the fixed fields; `None` for the end of the table.
-    fn ordered_range_end(&self) -> Option<Vec<u8>> {
+    fn ordered_range_end(&self, has_head: bool) -> Option<Vec<u8>> {
         match self.spans.last() {
             Some(last) => {
-                Some([self.ordered_separator(), &self.bytes[..last.end], &AFTER_SEPARATOR].concat())
+                Some([ordered_separator(has_head), &self.bytes[..last.end], &AFTER_SEPARATOR].concat())
             }
-            None => self.ordered_has_head().then(|| AFTER_SEPARATOR.to_vec()),
+            None => has_head.then(|| AFTER_SEPARATOR.to_vec()),
         }
     }
 
-    fn ordered_position(&self, cut: &Cut) -> Option<Vec<u8>> {
-        let part = |raw: &[u8]| [self.ordered_separator(), &self.bytes, &escaped(raw)].concat();
+    fn ordered_position(&self, cut: &Cut, has_head: bool) -> Option<Vec<u8>> {
+        let part = |raw: &[u8]| [ordered_separator(has_head), &self.bytes, &escaped(raw)].concat();
         match cut {
-            Cut::First => Some(self.ordered_key()),
+            Cut::First => Some(self.ordered_key(has_head)),
             // A row whose other fields are empty ends before the next field.
-            Cut::Before(raw) if raw.is_empty() => Some(self.ordered_key()),
+            Cut::Before(raw) if raw.is_empty() => Some(self.ordered_key(has_head)),
             Cut::Before(raw) => Some(part(raw)),
             Cut::After(raw) => Some([part(raw), AFTER_SEPARATOR.to_vec()].concat()),
             Cut::AfterPrefix(raw) if !raw.is_empty() => prefix_end(&part(raw)),
-            Cut::AfterPrefix(_) | Cut::Last => self.ordered_range_end(),
+            Cut::AfterPrefix(_) | Cut::Last => self.ordered_range_end(has_head),
         }
     }
+}
+
+/// What separates the head from the first field, if a key has one.
+const fn ordered_separator(has_head: bool) -> &'static [u8] {
+    if has_head { &SEPARATOR } else { &[] }
 }

@@ -7,7 +7,7 @@ use super::request::KeyRange;
 use super::selection::Selection;
 use super::{PlanError, TokenFault};
 use crate::key::codec::read_hex;
-use crate::key::{Cut, Hex, Schema, fingerprint64};
+use crate::key::{Bucket, Cut, Hex, Schema, fingerprint64};
 
 /// The first byte of a page token.
 const TOKEN_VERSION: u8 = 1;
@@ -34,7 +34,7 @@ impl Position {
     }
 
     /// The stored keys of a bucket that the scan has not read yet.
-    pub(super) fn remaining(&self, schema: &Schema, bucket: Option<i32>) -> KeyRange {
+    pub(super) fn remaining(&self, schema: &Schema, bucket: Option<Bucket>) -> KeyRange {
         let mut key = schema.join_at_salt(bucket, (&self.front, &self.after));
         if self.reversed {
             return KeyRange::new(Vec::new(), Some(key));

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::data::hex;
-use crate::key::{Hex, MAX_KEY_LEN, Readable};
+use crate::key::{Bucket, Hex, MAX_KEY_LEN, Readable};
 
 /// One request of a plan: rows by their keys, and ranges of rows.
 ///
@@ -13,14 +13,22 @@ use crate::key::{Hex, MAX_KEY_LEN, Readable};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Request {
     bucket: Option<i32>,
+    /// How many digits the bucket is padded to, since salts of other epochs can have the same number in more.
+    bucket_digits: u8,
     #[serde(with = "hex::list")]
     keys: Vec<Vec<u8>>,
     ranges: Vec<KeyRange>,
 }
 
 impl Request {
-    pub(super) fn new(bucket: Option<i32>) -> Self {
-        Self { bucket, keys: Vec::new(), ranges: Vec::new() }
+    pub(super) fn new(bucket: Option<Bucket>) -> Self {
+        let bucket_digits = bucket.map_or(0, Bucket::width);
+        Self { bucket: bucket.map(Bucket::number), bucket_digits, keys: Vec::new(), ranges: Vec::new() }
+    }
+
+    /// The bucket as its keys have it.
+    pub(crate) fn stored_bucket(&self) -> Option<Bucket> {
+        self.bucket.map(|number| Bucket::padded(self.bucket_digits, number))
     }
 
     pub(super) fn push(&mut self, rows: RowSetItem) {
@@ -39,11 +47,18 @@ impl Request {
         self
     }
 
-    /// The bucket that is read; `None` if the key type has no salt, or if one request reads all buckets because a field left
-    /// of the salt is not fixed.
+    /// The bucket that is read; `None` if the key type has no salt, if the request reads the keys before the first bound of a
+    /// salt from a date on, or if one request reads all buckets because a field left of the salt is not fixed.
     #[must_use]
     pub fn bucket(&self) -> Option<i32> {
         self.bucket
+    }
+
+    /// How many digits the bucket is padded to, since the salts [from a date on](crate::key::Epoch) can have the same number
+    /// in more digits; 0 without a bucket, without padding and in the ordered layout.
+    #[must_use]
+    pub fn bucket_digits(&self) -> usize {
+        self.bucket_digits.into()
     }
 
     /// The keys of rows to read one by one.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::fixed::{Buckets, FixedFields, RowSelection};
 use super::request::{KeyRange, Request, RequestSize, RowSetItem, prefix_end};
 use super::selection::{Choice, Selection};
-use crate::key::{Layout, Salt};
+use crate::key::{Bucket, Layout, Salt};
 
 /// The most bytes of keys and ranges held at a time, for all buckets.
 const BATCH_BYTES: usize = 4 << 20;
@@ -23,18 +23,22 @@ pub(crate) struct RequestBatches<'s> {
     reversed: bool,
     fixed: FixedFields,
     head: Vec<u8>,
+    /// The buckets of a choice.
+    buckets: Vec<Option<Bucket>>,
+    /// Where the keys of all buckets are, after the fields left of the salt. Keys without a salt are elsewhere.
+    salted: Option<(Vec<u8>, Vec<KeyRange>)>,
 }
 
 /// A batch while it is filled.
 #[derive(Default)]
 struct RequestBatch {
-    requests: BTreeMap<Option<i32>, (Request, RequestSize)>,
+    requests: BTreeMap<Option<Bucket>, (Request, RequestSize)>,
     bytes: usize,
     full: bool,
 }
 
 impl RequestBatch {
-    fn push(&mut self, bucket: Option<i32>, item: RowSetItem) {
+    fn push(&mut self, bucket: Option<Bucket>, item: RowSetItem) {
         let (request, size) =
             self.requests.entry(bucket).or_insert_with(|| (Request::new(bucket), RequestSize::default()));
         self.bytes -= size.bytes();
@@ -52,7 +56,8 @@ impl<'s> RequestBatches<'s> {
     pub(super) fn new(selection: Cow<'s, Selection>, reversed: bool) -> Self {
         let choice = Choice::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
         let fixed = FixedFields::new(selection.schema);
-        let mut batches = Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) };
+        let (head, buckets) = (Vec::with_capacity(64), Vec::new());
+        let mut batches = Self { selection, choice, reversed, fixed, head, buckets, salted: None };
         batches.skip_to_position();
         batches
     }
@@ -60,7 +65,17 @@ impl<'s> RequestBatches<'s> {
     /// The first and the last choice that can have rows in a range of stored keys; choices between the two may have none.
     /// Tests few choices.
     pub(super) fn first_and_last_in(&mut self, range: &KeyRange) -> Option<(Choice, Choice)> {
-        let buckets = match self.selection.schema.salt() {
+        let schema = self.selection.schema;
+        let of_epochs: Vec<_> =
+            schema.salts().filter_map(|salt| self.first_and_last_of_salt(salt, range)).collect();
+        let (mut firsts, mut lasts): (Vec<_>, Vec<_>) = of_epochs.into_iter().unzip();
+        firsts.sort_unstable();
+        lasts.sort_unstable();
+        firsts.into_iter().next().zip(lasts.pop())
+    }
+
+    fn first_and_last_of_salt(&mut self, salt: Option<&Salt>, range: &KeyRange) -> Option<(Choice, Choice)> {
+        let buckets = match salt {
             Some(salt) => Some(self.buckets_in(salt, range)?),
             None => None,
         };
@@ -75,41 +90,43 @@ impl<'s> RequestBatches<'s> {
 
     /// The first and the last bucket, in the order of their keys, with keys in a range. If the salt follows a field, the
     /// buckets repeat for each of its values, so these are the first and the last of all buckets.
-    fn buckets_in(&mut self, salt: &Salt, range: &KeyRange) -> Option<(i32, i32)> {
+    fn buckets_in(&mut self, salt: &Salt, range: &KeyRange) -> Option<(Bucket, Bucket)> {
         let (schema, all) = (self.selection.schema, salt.buckets());
+        let numbered = |number| schema.numbered(salt, number);
         let head = &mut self.head;
-        let mut keys = |bucket| {
+        let mut keys = |number| {
             head.clear();
-            schema.write_head(Some(bucket), &[], head);
+            schema.write_head(Some(numbered(number)), &[], head);
             KeyRange::prefix(head)
         };
         // Padded numbers, and those of the ordered layout, sort as their bytes do.
         let is_ascending = schema.layout() == Layout::OrderedCode || salt.is_padded();
         let is_first_part = salt.fields_before() == 0;
         if is_ascending && !is_first_part {
-            return Some((all.start, all.end - 1));
+            return Some((numbered(all.start), numbered(all.end - 1)));
         }
         if is_ascending {
             let ends_before = |bucket| keys(bucket).end().is_some_and(|end| end <= range.start());
             let first = partition_point(all.clone(), ends_before);
             let begins_before = |bucket| range.end().is_none_or(|end| keys(bucket).start() < end);
             let last = partition_point(all, begins_before) - 1;
-            return (first <= last).then_some((first, last));
+            return (first <= last).then(|| (numbered(first), numbered(last)));
         }
         let keys = all.map(|bucket| (keys(bucket), bucket));
         let keys = keys.filter(|(keys, _)| !is_first_part || !keys.intersection(range).is_empty());
         let mut keys: Vec<_> = keys.map(|(keys, bucket)| (keys.start().to_vec(), bucket)).collect();
         keys.sort_unstable();
-        Some((keys.first()?.1, keys.last()?.1))
+        Some((numbered(keys.first()?.1), numbered(keys.last()?.1)))
     }
 
     /// Whether a choice can have rows in a range, in this bucket.
-    fn reaches(&mut self, choice: &Choice, bucket: Option<i32>, range: &KeyRange) -> bool {
-        let (buckets, rows) = self.rows_of(choice);
+    fn reaches(&mut self, choice: &Choice, bucket: Option<Bucket>, range: &KeyRange) -> bool {
+        let buckets = self.assemble(choice);
         let bucket = match buckets {
-            Buckets::One(_) | Buckets::All => bucket,
+            Buckets::One(_) | Buckets::All | Buckets::OfEpochs { .. } => bucket,
             Buckets::Unsalted | Buckets::Interleaved => None,
         };
+        let rows = self.rows(bucket.is_some() || buckets == Buckets::Interleaved);
         self.in_bucket(bucket, &rows).overlaps(range)
     }
 
@@ -119,13 +136,13 @@ impl<'s> RequestBatches<'s> {
         let after = self.selection.after.iter().find(|after| after.is_reversed() == self.reversed);
         let Some(after) = after.filter(|_| self.choice.is_some()).cloned() else { return };
         let encodings = self.selection.encodings.clone();
+        let mut listed = Vec::new();
         self.choice = Choice::first_where(&encodings, self.reversed, |choice| {
-            let (buckets, rows) = self.rows_of(choice);
+            let buckets = self.assemble(choice);
             // The position is the same in every bucket.
-            let bucket = match (buckets, self.selection.schema.salt()) {
-                (Buckets::All, Some(salt)) => Some(salt.buckets().start),
-                _ => buckets.single(),
-            };
+            self.fixed.list_buckets(buckets, &mut listed);
+            let bucket = listed.first().copied().flatten();
+            let rows = self.rows(bucket.is_some());
             self.in_bucket(bucket, &rows).overlaps(&after.remaining(self.selection.schema, bucket))
         });
     }
@@ -148,16 +165,19 @@ impl<'s> RequestBatches<'s> {
         }
     }
 
-    /// The buckets that can hold rows of a choice, and the rows by their keys after the head: the tag, the salt and the
-    /// fields left of the salt.
-    fn rows_of(&mut self, choice: &Choice) -> (Buckets, RowSelection) {
+    /// Takes the values of a choice; returns the buckets that can hold its rows.
+    fn assemble(&mut self, choice: &Choice) -> Buckets {
         self.fixed.assemble(&self.selection.encodings, choice);
-        let rows = self.fixed.rows(self.selection.cuts.as_ref()).without_left(self.fixed.left());
-        (self.fixed.buckets(), rows)
+        self.fixed.buckets(self.selection.cuts.as_ref())
+    }
+
+    /// The rows of the choice by their keys after the head: the tag, the salt and the fields left of the salt.
+    fn rows(&self, is_salted: bool) -> RowSelection {
+        self.fixed.rows(self.selection.cuts.as_ref(), is_salted).without_left(self.fixed.left())
     }
 
     /// The rows in one bucket, by their whole stored keys.
-    fn in_bucket(&mut self, bucket: Option<i32>, rows: &RowSelection) -> RowSelection {
+    fn in_bucket(&mut self, bucket: Option<Bucket>, rows: &RowSelection) -> RowSelection {
         self.head.clear();
         self.selection.schema.write_head(bucket, self.fixed.left(), &mut self.head);
         let at = |after: &[u8]| [&self.head, after].concat();
@@ -173,36 +193,96 @@ impl<'s> RequestBatches<'s> {
 
     /// Adds the rows of a choice to the batch, for each bucket that can hold one.
     fn add_choice(&mut self, choice: &Choice, batch: &mut RequestBatch) {
-        let (buckets, rows) = self.rows_of(choice);
-        match (buckets, self.selection.schema.salt()) {
-            (Buckets::All, Some(salt)) => {
-                for bucket in salt.buckets() {
-                    self.add_bucket(Some(bucket), &rows, batch);
+        let of = self.assemble(choice);
+        let mut buckets = std::mem::take(&mut self.buckets);
+        self.fixed.list_buckets(of, &mut buckets);
+        // Rows begin in the same way in every bucket.
+        let salted = buckets.last().copied().flatten().map(|_| self.rows(true));
+        for bucket in &buckets {
+            match (bucket, &salted) {
+                (Some(_), Some(rows)) => self.add_bucket(*bucket, rows, batch),
+                _ => {
+                    let rows = self.rows(false);
+                    self.add_bucket(None, &rows, batch);
                 }
             }
-            _ => self.add_bucket(buckets.single(), &rows, batch),
         }
+        self.buckets = buckets;
     }
 
-    fn add_bucket(&mut self, bucket: Option<i32>, rows: &RowSelection, batch: &mut RequestBatch) {
-        let item = match self.in_bucket(bucket, rows) {
-            RowSelection::Key(key) => RowSetItem::Key(key),
+    fn add_bucket(&mut self, bucket: Option<Bucket>, rows: &RowSelection, batch: &mut RequestBatch) {
+        match self.in_bucket(bucket, rows) {
+            RowSelection::Key(key) => self.add_item(bucket, RowSetItem::Key(key), batch),
             RowSelection::Range { start, end } => {
                 let range = KeyRange::new(start, end);
                 // No key lies between two bounds that are longer than any key and equal up to 4096 bytes.
                 if range.is_empty() {
                     return;
                 }
-                RowSetItem::Range(range)
+                let is_unsalted = bucket.is_none() && self.selection.is_ordered();
+                match is_unsalted && self.selection.schema.has_epochs() {
+                    true => {
+                        // In the order of the scan, as the ranges of other choices.
+                        let mut parts = self.without_salted(&range);
+                        if self.reversed {
+                            parts.reverse();
+                        }
+                        parts
+                            .into_iter()
+                            .for_each(|range| self.add_item(bucket, RowSetItem::Range(range), batch));
+                    }
+                    false => self.add_item(bucket, RowSetItem::Range(range), batch),
+                }
             }
-            RowSelection::None => return,
-        };
+            RowSelection::None => {}
+        }
+    }
+
+    fn add_item(&self, bucket: Option<Bucket>, item: RowSetItem, batch: &mut RequestBatch) {
         let Selection { schema, window, after, .. } = &*self.selection;
         let remaining = after.iter().map(|after| after.remaining(schema, bucket));
         let item = remaining.fold(within(item, window.as_ref()), |item, rest| within(item?, Some(&rest)));
         if let Some(item) = item {
             batch.push(bucket, item);
         }
+    }
+
+    /// The parts of a range without the keys of all buckets, in ascending order.
+    fn without_salted(&mut self, range: &KeyRange) -> Vec<KeyRange> {
+        let salted = self.salted_ranges();
+        let first = salted.partition_point(|one| one.end().is_some_and(|end| end <= range.start()));
+        let mut start = range.start().to_vec();
+        let mut parts = Vec::new();
+        for one in &salted[first..] {
+            if range.end().is_some_and(|end| one.start() >= end) {
+                break;
+            }
+            parts.push(KeyRange::new(start, Some(one.start().to_vec())));
+            // A bucket's keys begin with digits, so they have an end.
+            start = one.end().unwrap_or(&[u8::MAX]).to_vec();
+        }
+        parts.push(KeyRange::new(start, range.end().map(<[u8]>::to_vec)));
+        parts.retain(|part| !part.is_empty());
+        parts
+    }
+
+    /// Where the keys of all buckets are, after the fields left of the salt.
+    fn salted_ranges(&mut self) -> &[KeyRange] {
+        let (schema, left) = (self.selection.schema, self.fixed.left());
+        if self.salted.as_ref().is_none_or(|(of, _)| of != left) {
+            let keys = |bucket| {
+                let mut head = Vec::new();
+                schema.write_head(Some(bucket), left, &mut head);
+                if let Layout::OrderedCode = schema.layout() {
+                    head.extend_from_slice(schema.separator());
+                }
+                KeyRange::prefix(&head)
+            };
+            let mut ranges: Vec<_> = schema.all_buckets().into_iter().map(keys).collect();
+            ranges.sort_unstable_by(|one, other| one.start().cmp(other.start()));
+            self.salted = Some((left.to_vec(), ranges));
+        }
+        self.salted.as_ref().map_or(&[], |(_, ranges)| ranges)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The constraints of a plan, without its key type: the encodings of the fixed fields, and the cuts of the next one.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -68,7 +69,9 @@ impl Selection {
         }
         let ranges = self.batches(false).flatten().flat_map(|request| request.into_rows().1);
         let prefix = |range: KeyRange| match self.schema.layout() {
-            Layout::Delimited => Some(range.start().to_vec()).filter(|prefix| !prefix.is_empty()),
+            // Where buckets are left out of the keys without a salt, the rest of these has no prefix.
+            Layout::Delimited => Some(range.start().to_vec())
+                .filter(|prefix| !prefix.is_empty() && range == KeyRange::prefix(prefix)),
             // Made from the range's end: its start drops trailing empty fields, which every row has before its next field.
             Layout::OrderedCode => Some([range.end()?.strip_suffix(&AFTER_SEPARATOR)?, &SEPARATOR].concat()),
         };
@@ -86,7 +89,7 @@ impl Selection {
         }
         for choice in [&shortest, &longest] {
             fixed.assemble(&self.encodings, choice);
-            fixed.check(fixed.buckets())?;
+            fixed.check(fixed.buckets(self.cuts.as_ref()))?;
         }
         if self.encodings.choices() > 1 && fixed.max_key_len() > MAX_KEY_LEN {
             return self.check_each(fixed);
@@ -103,7 +106,7 @@ impl Selection {
         let mut next = Choice::first(&self.encodings, false);
         while let Some(mut choice) = next.take() {
             fixed.assemble(&self.encodings, &choice);
-            fixed.check(fixed.buckets())?;
+            fixed.check(fixed.buckets(self.cuts.as_ref()))?;
             next = choice.advance(&self.encodings, false).then_some(choice);
         }
         Ok(())
@@ -123,13 +126,27 @@ impl Selection {
     pub(super) fn buckets(&self) -> Option<Buckets> {
         let mut fixed = FixedFields::new(self.schema);
         fixed.assemble(&self.encodings, &Choice::first(&self.encodings, false)?);
-        Some(fixed.buckets())
+        Some(fixed.buckets(self.cuts.as_ref()))
+    }
+
+    /// The epochs that can have rows.
+    pub(super) fn epochs(&self) -> BTreeSet<usize> {
+        let time = self.schema.epoch_field();
+        if time < self.fixed() {
+            return self.encodings.all(time).map(|stored| self.schema.epoch_at(stored)).collect();
+        }
+        let mut fixed = FixedFields::new(self.schema);
+        if let Some(choice) = Choice::first(&self.encodings, false) {
+            fixed.assemble(&self.encodings, &choice);
+        }
+        let (first, last) = fixed.epochs(self.cuts.as_ref().filter(|_| time == self.fixed()));
+        (first..=last).collect()
     }
 
     /// Whether rows can be read in the order of their fields. If a field left of the salt is not fixed, they come in the
     /// order of the stored keys.
     pub(super) fn is_ordered(&self) -> bool {
-        self.schema.salt().is_none_or(|salt| self.fixed() >= salt.fields_before())
+        self.schema.first_salt().is_none_or(|salt| self.fixed() >= salt.fields_before())
     }
 
     /// Whether the constraints exclude each other, for all fixed values.
@@ -142,8 +159,8 @@ impl Selection {
         };
         let mut fixed = FixedFields::new(self.schema);
         fixed.assemble(&self.encodings, &choice);
-        // The cuts are the same for each choice.
-        matches!(fixed.rows(Some(cuts)).without_left(fixed.left()), RowSelection::None)
+        // The cuts are the same for each choice, with a salt and without.
+        matches!(fixed.rows(Some(cuts), true).without_left(fixed.left()), RowSelection::None)
     }
 
     /// Whether no row can satisfy the constraints.
@@ -280,7 +297,7 @@ impl Encodings {
 }
 
 /// A choice: one encoding for each fixed field, by its index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Choice(Vec<usize>);
 
 impl Choice {

@@ -373,7 +373,7 @@ impl<K: TableKey> CreateTable<K> {
     /// of a key, use [`split_before`](Self::split_before).
     pub fn split_at(mut self, key: &K) -> Self {
         match key.encode() {
-            Ok(key) => self.splits.extend(in_every_bucket(K::SCHEMA, key)),
+            Ok(key) => self.splits.extend(in_every_bucket(K::SCHEMA, K::SCHEMA.split_at_salt(&key))),
             Err(error) => {
                 self.fault.get_or_insert_with(|| Error::key(&self.name, error));
             }
@@ -452,7 +452,7 @@ impl<K: TableKey> CreateTable<K> {
         let expected = Expected { marker: false, ..self.expected(self.declared_rules.clone()) };
         let (_, status) = verify::compare::<K>(&self.client, &info, &expected).await?;
         match status {
-            VoucherStatus::Vouched => {}
+            VoucherStatus::Vouched | VoucherStatus::Earlier { .. } => {}
             VoucherStatus::OtherTags => verify::add_voucher::<K>(&self.client, &self.name).await?,
             VoucherStatus::Unvouched => return Err(verify::unvouched::<K>(&info)),
         }
@@ -587,14 +587,23 @@ impl<K: TableKey> CreateTable<K> {
 /// Where the ranges and keys of a plan begin, without the start of the table.
 fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
     let mut starts = Vec::new();
-    for request in plan.requests() {
+    let mut requests = plan.requests();
+    // Keys without a salt begin at the same places, and again after each bucket.
+    if requests.iter().any(|request| request.bucket().is_some()) {
+        requests.retain(|request| request.bucket().is_some());
+    }
+    for request in requests {
         let of_ranges = request.ranges().iter().map(|range| range.start().to_vec());
         let of_request = of_ranges.chain(request.keys().iter().map(|key| key.to_vec()));
-        match schema.salt() {
+        match schema.first_salt() {
             // A start has a salt that comes first, so it is repeated for every bucket. It may end before a salt that
             // comes after a field, so it is taken as it is.
             Some(salt) if salt.fields_before() == 0 => {
-                starts.extend(of_request.flat_map(|start| in_every_bucket(schema, start)));
+                let bucket = request.stored_bucket();
+                starts.extend(
+                    of_request
+                        .flat_map(|start| in_every_bucket(schema, schema.split_at_bucket(bucket, &start))),
+                );
             }
             _ => starts.extend(of_request.map(Bytes::from)),
         }
@@ -603,11 +612,11 @@ fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
     starts
 }
 
-/// The key with the salt of each bucket.
-fn in_every_bucket(schema: &Schema, key: Vec<u8>) -> Vec<Bytes> {
-    let Some(salt) = schema.salt() else { return vec![key.into()] };
-    let split = schema.split_at_salt(&key);
-    salt.buckets().map(|bucket| schema.join_at_salt(Some(bucket), split).into()).collect()
+/// The key with the salt of each bucket, and without one if keys of some epoch have none.
+fn in_every_bucket(schema: &Schema, split: (&[u8], &[u8])) -> Vec<Bytes> {
+    let is_unsalted = schema.salts().any(|salt| salt.is_none());
+    let buckets = schema.all_buckets().into_iter().map(Some).chain(is_unsalted.then_some(None));
+    buckets.map(|bucket| schema.join_at_salt(bucket, split).into()).collect()
 }
 
 impl<K: TableKey> IntoFuture for CreateTable<K> {

@@ -22,6 +22,11 @@ const PREFIX: &str = "keyderive.";
 /// Reserved family names: that of the marker row, and one that is kept for later releases.
 const RESERVED: [&str; 2] = [marker::FAMILY, "keyderive-move"];
 
+/// How long before a bound [`Table::advance_marker`] does nothing.
+const HOUR: i128 = 3600 * 1_000_000_000;
+/// How often [`Table::advance_marker`] looks again after another program changed the table.
+const ADVANCE_ATTEMPTS: usize = 8;
+
 /// What confirms the key layout of a table that passed [`Table::verify`] or
 /// [`CreateTable::verify`](super::CreateTable::verify).
 ///
@@ -29,12 +34,12 @@ const RESERVED: [&str; 2] = [marker::FAMILY, "keyderive-move"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
-    /// Whether the table has the voucher of the key type's layout, an empty column family that it is created with. False
-    /// only if [`Verify::allow_unvouched`] accepts that.
+    /// Whether the table has the voucher of the key type's layout, an empty column family that it is created with, or that of
+    /// the layout without the last of its salts from a date on. False only if [`Verify::allow_unvouched`] accepts that.
     pub voucher: bool,
     /// Whether the table has a row key schema, which is then the expected one. The emulator stores none.
     pub row_key_schema: bool,
-    /// Whether the table has a marker row for the key type, which then has its fingerprint.
+    /// Whether the table has a marker row for the key type, which then has its fingerprint, or one as for the voucher.
     pub marker: bool,
 }
 
@@ -129,14 +134,17 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// - The table must vouch for the layout of the key type, and for no other layout of key types with this tag.
     ///   [`allow_unvouched`](Verify::allow_unvouched) accepts a table that another program created;
-    ///   [`vouch`](Self::vouch) adds a voucher to it.
+    ///   [`vouch`](Self::vouch) adds a voucher to it. For a key type with [salts from a date
+    ///   on](crate::guide::attributes#a-salt-from-a-date-on), it may vouch for the layout without the last ones;
+    ///   [`advance_marker`](Self::advance_marker) makes it vouch for all, and the client logs a warning if a bound has passed that it
+    ///   does not vouch for.
     /// - It must have the default family and those of the row type: families of aggregates where fields are
     ///   [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) or [`Max`](crate::row::Max), and of bytes elsewhere. If the row type has
     ///   [`Versions`](crate::row::Versions) in a family, the garbage collection rule must keep more than one version. For aggregates
     ///   without windows, whose cells are at time 0, it must not remove cells by their age.
     /// - Its row key schema, if it has one, must be that of the key type. It may have none, since it may have been created
     ///   without, and the emulator stores none.
-    /// - Its marker row for key types with this tag, if it has one, must have the fingerprint of the key type.
+    /// - Its marker row for key types with this tag, if it has one, must have such a fingerprint too.
     ///
     /// [`CreateTable::verify`](super::CreateTable::verify) compares the whole declaration, including rules, and
     /// [`verify_rows`](Self::verify_rows) reads a sample of the stored rows.
@@ -254,12 +262,83 @@ impl<K: TableKey, R> Table<K, R> {
     /// A dropped future may have added the voucher. Call it again to be sure.
     pub async fn vouch(&self) -> Result<(), Error> {
         let info = self.client.table_info(&self.name).await?;
-        if voucher_status::<K>(&info)? == VoucherStatus::Vouched {
+        if let VoucherStatus::Vouched | VoucherStatus::Earlier { .. } = voucher_status::<K>(&info)? {
             return Ok(());
         }
         marker::compare::<K>(&self.client, &info).await?;
         self.unchecked().check_sampled_keys().await?;
         add_voucher::<K>(&self.client, &self.name).await
+    }
+
+    /// Makes the table vouch for all epochs of the key type, once a [salt from a date on](crate::guide::attributes#a-salt-from-a-date-on)
+    /// was added to it.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # mod old {
+    /// # #[derive(keyderive::RowKey)]
+    /// # pub struct EventKey { user_id: String, #[pad(10)] at: u64 }
+    /// # }
+    /// #[derive(RowKey)]
+    /// #[salt(range = 4, over = "user_id", sep = "!", since(at = 1796083200))]
+    /// struct EventKey {
+    ///     user_id: String,
+    ///     #[pad(10)]
+    ///     at: u64,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let client = Client::embedded();
+    /// # let before = client.table::<old::EventKey, Event>("events"); // as a program without the salt does
+    /// # before.create().without_row_key_schema().await?;
+    /// let events = client.table::<EventKey, Event>("events");
+    /// events.verify().await?; // the table vouches for the layout without the salt
+    /// events.count(EventKey::scan()).await?; // fails if a row is in the wrong layout
+    /// events.advance_marker().await?;
+    /// # assert!(before.verify().await.unwrap_err().is_table_mismatch());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It replaces the voucher of the first epochs by that of all, in one request, and then the layout in the marker row, if
+    /// the table has one. From then on [`verify`](Self::verify) and the first request of a program without the last epochs
+    /// fail. A program that has made its first request runs on; if it still does at the bound, it writes rows without the
+    /// new salt.
+    ///
+    /// It does nothing if the table already vouches for all epochs, so several programs may call it. If a server applies a part
+    /// of the request, or an answer is lost, call it again: while the table vouches for both layouts, no program uses it.
+    ///
+    /// # Errors
+    /// [`is_invalid_argument`](Error::is_invalid_argument) in the hour before a bound that the table does not vouch for, by
+    /// this machine's clock: call it earlier, or after the bound. A bound that is a number has no hour.
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for no layout, or for another one than those of
+    /// the first epochs; when a request fails, such as for a table with deletion protection.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the layout is replaced or not, perhaps later. Call it again.
+    pub async fn advance_marker(&self) -> Result<(), Error> {
+        self.advance_marker_at(i128::from(now_micros()) * 1000).await
+    }
+
+    /// As [`advance_marker`](Self::advance_marker), at a time in nanoseconds since 1970.
+    async fn advance_marker_at(&self, now: i128) -> Result<(), Error> {
+        let mut info = self.client.table_info(&self.name).await?;
+        for _ in 0..ADVANCE_ATTEMPTS {
+            let changes = changes_to_advance::<K>(&info, now)?;
+            if changes.is_empty() {
+                return marker::advance::<K>(&self.client, &info).await;
+            }
+            info = match self.client.modify_families(&self.name, changes).await {
+                // Another program has made a part of the change, or all of it.
+                Err(error) if error.is_already_exists() || error.is_not_found() => {
+                    self.client.table_info(&self.name).await?
+                }
+                changed => changed?,
+            };
+        }
+        Err(contradiction::<K>(&info))
     }
 
     /// Fails if a key of a sample is not of the key type.
@@ -320,8 +399,10 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     fn compare(&self, info: &TableInfo) -> Result<(), Error> {
-        if voucher_status::<K>(info)? == VoucherStatus::OtherTags {
-            return Err(unvouched::<K>(info));
+        match voucher_status::<K>(info)? {
+            VoucherStatus::OtherTags => return Err(unvouched::<K>(info)),
+            VoucherStatus::Earlier { epochs } => warn_of_bounds::<K>(&self.client, info.name(), epochs),
+            VoucherStatus::Vouched | VoucherStatus::Unvouched => {}
         }
         self.compare_families(info)
     }
@@ -366,6 +447,8 @@ impl Check {
 pub(super) enum VoucherStatus {
     /// The table vouches for its layout.
     Vouched,
+    /// The table vouches for its layout with this many of its epochs, the first ones.
+    Earlier { epochs: usize },
     /// The table has no vouchers.
     Unvouched,
     /// The table only has vouchers for other tags.
@@ -406,7 +489,11 @@ pub(super) async fn compare<K: TableKey>(
             ),
         ));
     }
-    Ok((Verified { voucher: status == VoucherStatus::Vouched, row_key_schema, marker }, status))
+    if let VoucherStatus::Earlier { epochs } = status {
+        warn_of_bounds::<K>(client, info.name(), epochs);
+    }
+    let voucher = matches!(status, VoucherStatus::Vouched | VoucherStatus::Earlier { .. });
+    Ok((Verified { voucher, row_key_schema, marker }, status))
 }
 
 /// Fails if the table lacks families, and names all of them. The first of `families` is the table's own.
@@ -578,7 +665,7 @@ pub(super) async fn add_voucher<K: TableKey>(client: &Client, table: &str) -> Re
     };
     // If two programs add different vouchers at the same time, both fail here.
     match voucher_status::<K>(&info)? {
-        VoucherStatus::Vouched => Ok(()),
+        VoucherStatus::Vouched | VoucherStatus::Earlier { .. } => Ok(()),
         VoucherStatus::Unvouched | VoucherStatus::OtherTags => Err(unvouched::<K>(&info)),
     }
 }
@@ -667,8 +754,16 @@ fn voucher_status<K: TableKey>(info: &TableInfo) -> Result<VoucherStatus, Error>
     let (mut status, mut contradicted) = (VoucherStatus::Unvouched, false);
     for name in vouchers(info) {
         match Voucher::parse(name) {
-            Some(found) if found == own => status = VoucherStatus::Vouched,
-            Some(Voucher { tag: Some(tag), .. }) if own.tag.is_some_and(|own| own != tag) => {
+            Some(Voucher { tag, fingerprint }) if tag == own.tag => match epochs_of::<K>(fingerprint) {
+                // A table that vouches for two layouts of the key type is used by none.
+                _ if matches!(status, VoucherStatus::Vouched | VoucherStatus::Earlier { .. }) => {
+                    contradicted = true;
+                }
+                Some(epochs) if epochs == K::SCHEMA.epoch_count() => status = VoucherStatus::Vouched,
+                Some(epochs) => status = VoucherStatus::Earlier { epochs },
+                None => contradicted = true,
+            },
+            Some(Voucher { tag: Some(_), .. }) if own.tag.is_some() => {
                 if status == VoucherStatus::Unvouched {
                     status = VoucherStatus::OtherTags;
                 }
@@ -679,6 +774,84 @@ fn voucher_status<K: TableKey>(info: &TableInfo) -> Result<VoucherStatus, Error>
     match contradicted {
         false => Ok(status),
         true => Err(contradiction::<K>(info)),
+    }
+}
+
+/// How many of the epochs of the key type, the first ones, a layout has; `None` for another layout.
+fn epochs_of<K: TableKey>(fingerprint: u64) -> Option<usize> {
+    (1..=K::SCHEMA.epoch_count()).find(|epochs| K::SCHEMA.fingerprint_of(*epochs).to_u64() == fingerprint)
+}
+
+/// Warns now and then if a bound has passed that the table does not vouch for.
+fn warn_of_bounds<K: TableKey>(client: &Client, table: &str, epochs: usize) {
+    let now = i128::from(now_micros()) * 1000;
+    let passed = K::SCHEMA.epochs().iter().skip(epochs - 1).find(|epoch| {
+        let bound = epoch.since().unix_nanos();
+        bound.is_some_and(|bound| bound <= now)
+    });
+    if let Some(epoch) = passed.filter(|_| client.may_warn_of_bounds()) {
+        tracing::warn!(
+            table,
+            since = %epoch.since(),
+            "the keys have another salt since a time that has passed, and the table does not vouch for it: programs \
+             without the salt can still write rows; call `advance_marker` once all programs have it"
+        );
+    }
+}
+
+/// The changes after which the table vouches for all epochs alone; none if it does.
+///
+/// # Errors
+/// If it vouches for no layout, or for another one than those of the first epochs; in the hour before a bound.
+fn changes_to_advance<K: TableKey>(info: &TableInfo, now: i128) -> Result<Vec<FamilyChange>, Error> {
+    let own = voucher::<K>();
+    let all = K::SCHEMA.epoch_count();
+    let (mut earlier, mut is_vouched) = (Vec::new(), false);
+    for name in vouchers(info) {
+        match Voucher::parse(name) {
+            Some(Voucher { tag, fingerprint }) if tag == own.tag => match epochs_of::<K>(fingerprint) {
+                Some(epochs) if epochs == all => is_vouched = true,
+                Some(epochs) => earlier.push((epochs, name)),
+                None => return Err(contradiction::<K>(info)),
+            },
+            Some(Voucher { tag: Some(_), .. }) if own.tag.is_some() => {}
+            _ => return Err(contradiction::<K>(info)),
+        }
+    }
+    let mut changes = Vec::new();
+    if !is_vouched {
+        let [(epochs, _)] = earlier[..] else {
+            return Err(match earlier.is_empty() {
+                true => unvouched::<K>(info),
+                false => contradiction::<K>(info),
+            });
+        };
+        check_hour::<K>(info.name(), epochs, now)?;
+        changes.push(FamilyChange::add(voucher_family::<K>()));
+    }
+    changes.extend(earlier.iter().map(|(_, name)| FamilyChange::drop(*name)));
+    Ok(changes)
+}
+
+/// Fails in the hour before a bound that the table, which vouches for this many epochs, does not vouch for.
+fn check_hour<K: TableKey>(table: &str, epochs: usize, now: i128) -> Result<(), Error> {
+    let is_near = |bound: i128| (bound - HOUR..bound).contains(&now);
+    let near = K::SCHEMA
+        .epochs()
+        .iter()
+        .skip(epochs - 1)
+        .find(|epoch| epoch.since().unix_nanos().is_some_and(is_near));
+    match near {
+        None => Ok(()),
+        Some(epoch) => Err(Error::definition(
+            table,
+            format!(
+                "`advance_marker` does nothing in the hour before a bound, and keys have another salt since {}: programs \
+                 without the salt would fail when it is too late to deploy them before the bound; call it after the bound, \
+                 and until then see that no such program is left",
+                epoch.since()
+            ),
+        )),
     }
 }
 
@@ -720,6 +893,16 @@ fn contradiction<K: TableKey>(info: &TableInfo) -> Error {
         (
             fault,
             "key types that share a table need a tag each, `#[row_key(tag = \"…\")]`; others need tables of their own",
+        )
+    } else if of_own_tag > 1
+        && found
+            .iter()
+            .flatten()
+            .all(|found| found.tag != own.tag || epochs_of::<K>(found.fingerprint).is_some())
+    {
+        (
+            "it vouches for several layouts of one key type, with other epochs",
+            "a call of `advance_marker` has not ended; call it again",
         )
     } else if of_own_tag > 1 {
         (
@@ -838,6 +1021,129 @@ mod tests {
         assert_eq!(voucher_family::<Tagged>().name(), tagged);
         assert_eq!(Voucher::parse(voucher_family::<Plain>().name()), Some(voucher::<Plain>()));
         assert_eq!(Voucher::parse(&tagged), Some(voucher::<Tagged>()));
+    }
+
+    mod before {
+        #[derive(crate::RowKey)]
+        pub(super) struct Event {
+            id: String,
+            at: std::time::SystemTime,
+        }
+    }
+
+    #[derive(RowKey)]
+    #[allow(clippy::duplicated_attributes, reason = "each salt names its fields")]
+    #[salt(range = 4, over = "id", sep = "!", since(at = "2020-01-01T00:00:00Z"))]
+    #[salt(range = 16, over = "id", sep = "!", since(at = "2026-12-01T00:00:00Z"))]
+    struct Event {
+        id: String,
+        at: std::time::SystemTime,
+    }
+
+    #[derive(RowKey)]
+    #[salt(range = 4, over = "id", sep = "!", since(at = 1796083200))]
+    struct Numbered {
+        id: String,
+        #[pad(16)]
+        at: u64,
+    }
+
+    #[derive(RowKey)]
+    struct Unnumbered {
+        id: String,
+        #[pad(16)]
+        at: u64,
+    }
+
+    #[cfg(feature = "embedded")]
+    type Columns = std::collections::BTreeMap<String, i64>;
+
+    /// 2026-12-01, in nanoseconds.
+    #[cfg(feature = "embedded")]
+    const BOUND: i128 = 1_796_083_200 * 1_000_000_000;
+
+    #[cfg(feature = "embedded")]
+    #[tokio::test]
+    async fn a_table_does_not_advance_in_the_hour_before_a_bound() {
+        for (now, may_advance) in [
+            (BOUND - HOUR - 1, true),
+            (BOUND - HOUR, false),
+            (BOUND - 1, false),
+            (BOUND, true),
+            (BOUND + HOUR, true),
+        ] {
+            let client = Client::embedded();
+            client.table::<before::Event, Columns>("t").create().without_row_key_schema().await.unwrap();
+            let events = client.table::<Event, Columns>("t");
+            let advanced = events.advance_marker_at(now).await;
+            assert_eq!(advanced.is_ok(), may_advance, "{now}: {advanced:?}");
+            if let Err(error) = advanced {
+                assert!(
+                    error.is_invalid_argument() && error.to_string().contains("2026-12-01T00:00:00Z"),
+                    "{error}"
+                );
+                client.table::<before::Event, Columns>("t").verify().await.unwrap();
+                // Another call has begun before the hour, and has not ended.
+                let info = client
+                    .modify_families("t", vec![FamilyChange::add(voucher_family::<Event>())])
+                    .await
+                    .unwrap();
+                assert_eq!(vouchers(&info).count(), 2);
+                events.advance_marker_at(now).await.unwrap();
+            }
+            // What the table vouches for needs no hour.
+            events.advance_marker_at(BOUND - 1).await.unwrap();
+            events.verify().await.unwrap();
+        }
+    }
+
+    #[cfg(feature = "embedded")]
+    #[tokio::test]
+    async fn a_number_has_no_hour() {
+        let client = Client::embedded();
+        client.table::<Unnumbered, Columns>("t").create_if_absent().await.unwrap();
+        client.table::<Numbered, Columns>("t").advance_marker_at(BOUND - 1).await.unwrap();
+    }
+
+    /// Counts the warnings about bounds.
+    #[cfg(feature = "embedded")]
+    #[derive(Clone, Default)]
+    struct Warnings(Arc<AtomicU64>);
+
+    #[cfg(feature = "embedded")]
+    impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Warnings {
+        fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
+            if event.metadata().fields().field("since").is_some() {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// 2020 has passed, 2026-12-01 may have.
+    #[cfg(feature = "embedded")]
+    #[tokio::test]
+    async fn a_bound_that_has_passed_is_warned_of_now_and_then() {
+        use tracing_subscriber::layer::SubscriberExt as _;
+
+        let warnings = Warnings::default();
+        let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(warnings.clone()));
+        let client = Client::embedded();
+        client.table::<before::Event, Columns>("t").create().without_row_key_schema().await.unwrap();
+        let key = Event { id: "a".into(), at: std::time::UNIX_EPOCH };
+        for _ in 0..3 {
+            client.table::<Event, Columns>("t").get(&key).await.unwrap();
+        }
+        assert_eq!(warnings.0.load(Ordering::Relaxed), 1);
+        let other = client.clone();
+        other.table::<Event, Columns>("t").advance_marker_at(BOUND).await.unwrap();
+
+        // A table that vouches for all epochs, or whose bounds have not passed.
+        let client = Client::embedded();
+        client.table::<Event, Columns>("t").create_if_absent().await.unwrap();
+        client.table::<Event, Columns>("t").verify().await.unwrap();
+        client.table::<Unnumbered, Columns>("u").create().without_row_key_schema().await.unwrap();
+        client.table::<Numbered, Columns>("u").verify().await.unwrap();
+        assert_eq!(warnings.0.load(Ordering::Relaxed), 1);
     }
 
     #[test]

@@ -13,6 +13,8 @@
 //!   with slow, failing and absent servers ([`serving`]).
 //! - `cargo run --release -p keyderive-bench --bin clients` prints processor time per row of scans and bulk writes, beside
 //!   Google's clients for Go, Java and Python, which it installs.
+//! - `cargo run --release -p keyderive-bench --bin copies` prints rows per second and processor time of copies to another key
+//!   type, beside loops over cells without types.
 //! - `cargo run -p keyderive-bench --bin compile-cost` prints what the derive adds to `cargo check`.
 
 #![allow(

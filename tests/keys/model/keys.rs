@@ -351,4 +351,72 @@ model_keys! {
         blob: Vec<u8> = Blob, bytes blob_any_of blob_range blob_prefix;
         last: String = Text, text last_any_of last_range last_prefix;
     }
+
+    #[salt(range = 4, over = "user_id", sep = "!", since(at = 2))]
+    #[salt(range = 16, over = "user_id,seq", sep = "!", since(at = 60))]
+    Grown, 0 left of the salt {
+        user_id: String = Delimited<b'#'>, text user_id_any_of user_id_range user_id_prefix;
+        site: String = Delimited<b'#'>, text site_any_of site_range site_prefix;
+        #[reverse_ts(max = 99)]
+        at: u64 = Reversed<U64UpTo<99>>, value at_any_of at_range at_prefix;
+        #[pad(3)]
+        seq: u32 = U32UpTo<999>, value seq_any_of seq_range seq_prefix;
+    }
+
+    #[row_key(tag = "GROWN", delimiter = '-')]
+    #[salt(range = 12, over = "level", sep = "!", position = "front", since(at = 2))]
+    GrownFront, 0 left of the salt {
+        user: String = Delimited<b'-'>, text user_any_of user_range user_prefix;
+        level: i16 = I16, value level_any_of level_range level_prefix;
+        #[reverse_ts(max = 99)]
+        at: i64 = Reversed<I64UpTo<99>>, value at_any_of at_range at_prefix;
+    }
+
+    #[row_key(tag = "EVENT")]
+    #[salt(range = 4, over = "number", after = "user", sep = "!", since(number = 2))]
+    #[salt(range = 11, over = "number", after = "user", sep = "!", since(number = 500))]
+    GrownAfter, 1 left of the salt {
+        user: String = Delimited<b'#'>, text user_any_of user_range user_prefix;
+        site: String = Delimited<b'#'>, text site_any_of site_range site_prefix;
+        #[pad(3)]
+        number: u32 = U32UpTo<999>, value number_any_of number_range number_prefix;
+    }
+
+    #[salt(range = 4, over = "site")]
+    #[salt(range = 8, over = "user", since(begin = "1970-01-01T00:00:00.002Z"))]
+    #[salt(range = 12, over(user, kind), since(begin = "2015-03-16T19:53:32.157Z"))]
+    Resalted, 0 left of the salt {
+        user: String = Delimited<b'#'>, text user_any_of user_range user_prefix;
+        site: String = Delimited<b'#'>, text site_any_of site_range site_prefix;
+        #[row_key(ts(unit = "millis"))]
+        begin: SystemTime = Millis, value begin_any_of begin_range begin_prefix;
+        kind: Kind = Kinds, value kind_any_of kind_range kind_prefix;
+    }
+
+    #[row_key(layout = "ordered")]
+    #[salt(range = 4, over = "user", since(at = -1))]
+    #[salt(range = 64, over = "user", since(at = 2))]
+    OrderedGrown, 0 left of the salt {
+        user: String = Text, text user_any_of user_range user_prefix;
+        blob: Vec<u8> = Blob, bytes blob_any_of blob_range blob_prefix;
+        #[row_key(desc)]
+        at: i64 = Reversed<I64>, value at_any_of at_range at_prefix;
+        rank: u16 = U16, value rank_any_of rank_range rank_prefix;
+    }
+
+    #[row_key(layout = "ordered", tag = "N#")]
+    #[salt(range = 70, over = "user")]
+    #[salt(range = 300, over = "user", since(at = "1970-01-01T00:00:00.000001Z"))]
+    OrderedResalted, 0 left of the salt {
+        user: String = Text, text user_any_of user_range user_prefix;
+        at: SystemTime = SignedMicros, value at_any_of at_range at_prefix;
+        kind: Kind = Kinds, value kind_any_of kind_range kind_prefix;
+    }
+
+    #[salt(range = 10, over = "pair", since(at = 2))]
+    Log, 0 left of the salt {
+        #[pad(2)]
+        at: u64 = U64UpTo<99>, value at_any_of at_range at_prefix;
+        pair: [u8; 2] = Pair, array pair_any_of pair_range pair_prefix;
+    }
 }

@@ -342,10 +342,6 @@ impl Mutations {
         self.explicit_timestamps.extend_from_slice(&other.explicit_timestamps);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// Whether a write of them may be retried after it may have been applied.
     pub(crate) fn idempotency(&self) -> Idempotency {
         match self {

@@ -32,6 +32,7 @@ pub(crate) use bytes::{read_hex, write_hex};
 pub use code::{BoolCodec, Code, CodeCodec};
 pub(crate) use string::ESCAPED;
 pub use string::{BorrowStr, StrCodec};
+pub(crate) use time::{DAY, calendar_day, write_utc};
 pub use time::{DateCodec, Scale, TimeCodec, Unit, UnixCodec, UnixTime};
 #[cfg(feature = "uuid")]
 pub use uuid::UuidCodec;

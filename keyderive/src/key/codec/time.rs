@@ -705,6 +705,15 @@ fn calendar_number(step: i128, steps_of_day: i128) -> Result<(u64, u64), OutOfRa
     Ok((day, step.rem_euclid(steps_of_day) as u64))
 }
 
+/// The day that is `days` after 1970-01-01 as `YYYYMMDD`; `None` outside of the years 1 to 9999.
+pub(crate) const fn calendar_day(days: i128) -> Option<i128> {
+    if days < FIRST_DAY as i128 || days > LAST_DAY as i128 {
+        return None;
+    }
+    let Civil { year, month, day } = Civil::from_days(days as i64);
+    Some(year as i128 * 10_000 + month as i128 * 100 + day as i128)
+}
+
 /// The days from 1970-01-01 to `YYYYMMDD`; `None` if the calendar has no such day.
 fn days_from_number(number: u64) -> Option<i64> {
     let year = i64::try_from(number / 10_000).ok().filter(|year| (1..=9999).contains(year))?;
@@ -728,7 +737,7 @@ fn out_of_type_range(nanos: i128, type_name: &str) -> FieldError {
 }
 
 /// The nanoseconds of a day without leap seconds, as in Unix time.
-const DAY: i128 = 86_400 * SECOND;
+pub(crate) const DAY: i128 = 86_400 * SECOND;
 /// The nanoseconds of a second.
 const SECOND: i128 = 1_000_000_000;
 
@@ -768,6 +777,11 @@ impl Civil {
         let day_of_year = (153 * month + 2) / 5 + day as i64 - 1;
         era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
     }
+}
+
+/// Writes nanoseconds since the Unix epoch as `2015-03-16T19:53:32.156Z`, or with `#` the day alone.
+pub(crate) fn write_utc(nanos: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fmt::Display::fmt(&DisplayUtc(nanos), f)
 }
 
 /// Nanoseconds since the Unix epoch as `2015-03-16T19:53:32.156Z`, or with `#` the day alone.

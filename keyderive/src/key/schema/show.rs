@@ -4,9 +4,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use super::super::epochs::{BoundValue, Epoch};
 use super::super::format::{Field, FieldOrder, Format, Width};
 use super::super::salt::{Salt, SaltHash, SaltPlace};
-use super::super::show::{Byte, Readable};
+use super::super::show::{Byte, Hex, Readable};
 use super::{Fingerprint, Layout, LenBounds, Part, Schema};
 
 /// The layout as a table, with a line for each part.
@@ -46,6 +47,10 @@ impl Schema {
             while let Some(part) = parts.next() {
                 match part {
                     Part::Tag(tag) => f.write_str(tag)?,
+                    Part::Salt(_) if self.has_epochs() => {
+                        self.write_salt_by_time(f)?;
+                        continue;
+                    }
                     Part::Salt(salt) => write!(f, "<salt {}>", salt.bounds())?,
                     Part::Field(at) => write!(f, "<{}>", self.fields[at].name())?,
                 }
@@ -55,6 +60,16 @@ impl Schema {
             }
             Ok(())
         })
+    }
+
+    /// The salt of a key type with epochs and what follows it, in brackets if some epoch has none.
+    fn write_salt_by_time(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (open, close) = if self.salt.is_none() { ("[", "]") } else { ("", "") };
+        write!(f, "{open}<salt by {}>", self.fields[self.epoch_field()].name())?;
+        if let Some(salt) = self.first_salt() {
+            self.write_separator(f, self.salt_end(salt))?;
+        }
+        f.write_str(close)
     }
 
     fn write_separator(&self, f: &mut fmt::Formatter<'_>, separator: &[u8]) -> fmt::Result {
@@ -89,7 +104,7 @@ impl Schema {
                     rust_type: "bucket",
                     begins,
                     width: ByteCount(bounds.min, bounds.max).to_string(),
-                    written: self.salt_written(&salt),
+                    written: if self.has_epochs() { self.salts_written() } else { self.salt_written(&salt) },
                 },
                 Part::Field(at) => {
                     let field = &self.fields[at];
@@ -122,6 +137,18 @@ impl Schema {
         };
         let escaped = if max == bounds.max { "" } else { " before escaping" };
         format!("{}{escaped}", ByteCount(min, max))
+    }
+
+    /// The salts of all epochs.
+    fn salts_written(&self) -> String {
+        let written = |(epoch, salt): (usize, Option<&Salt>)| {
+            let salt = salt.map_or_else(|| "none".to_owned(), |salt| self.salt_written(salt));
+            match epoch.checked_sub(1).and_then(|later| self.epochs.get(later)) {
+                None => format!("by `{}`: {salt}", self.fields[self.epoch_field()].name()),
+                Some(epoch) => format!("since {}: {salt}", epoch.since()),
+            }
+        };
+        self.salts().enumerate().map(written).collect::<Vec<_>>().join("; ")
     }
 
     /// The buckets, and what chooses one.
@@ -201,6 +228,7 @@ impl Serialize for Schema {
             delimiter: text.then(|| self.delimiter().into()),
             tag: self.tag,
             salt: self.salt.as_ref().map(|salt| self.salt_data(salt)),
+            epochs: self.epochs.iter().map(|epoch| self.epoch_data(epoch)).collect(),
             fields: fields.collect(),
             fingerprint: self.fingerprint(),
             min_len: self.min_len(),
@@ -212,6 +240,15 @@ impl Serialize for Schema {
 }
 
 impl Schema {
+    fn epoch_data(&self, epoch: &Epoch) -> EpochData {
+        EpochData {
+            field: self.fields[self.epoch_field()].name(),
+            since: epoch.since(),
+            stored: Hex(epoch.stored_since()).to_string(),
+            salt: self.salt_data(epoch.salt()),
+        }
+    }
+
     fn salt_data(&self, salt: &Salt) -> SaltData {
         let text = matches!(self.layout, Layout::Delimited);
         SaltData {
@@ -238,11 +275,20 @@ struct SchemaData {
     delimiter: Option<char>,
     tag: Option<&'static str>,
     salt: Option<SaltData>,
+    epochs: Vec<EpochData>,
     fields: Vec<FieldData>,
     fingerprint: Fingerprint,
     min_len: usize,
     max_len: usize,
     template: String,
+}
+
+#[derive(Serialize)]
+struct EpochData {
+    field: &'static str,
+    since: BoundValue,
+    stored: String,
+    salt: SaltData,
 }
 
 #[derive(Serialize)]

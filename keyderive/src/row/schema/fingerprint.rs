@@ -1,7 +1,7 @@
 //! A hash of a row type's layout, computed at compile time.
 
 use super::{Alias, ColumnKind, ColumnSchema, FamilyRule, FieldSchema, RowSchema};
-use crate::key::{Fingerprint, Fnv, MismatchText};
+use crate::key::{ConstText, Fingerprint, Fnv};
 use crate::row::CellType;
 
 impl RowSchema {
@@ -43,7 +43,7 @@ impl RowSchema {
     pub const fn assert_fingerprint(&self, pinned: u64) {
         let now = self.fingerprint();
         if now.to_u64() != pinned {
-            let text = MismatchText::new("row", pinned, now, "; undo the change, or pin the new value");
+            let text = ConstText::of_mismatch("row", pinned, now, "; undo the change, or pin the new value");
             panic!("{}", text.as_str());
         }
     }

@@ -19,7 +19,7 @@ use crate::client::{
     Client, Error, ReadRows, ReadStats, Route, RowCursor, RowStream, StreamBudget, StreamGuard,
     is_high_fan_out,
 };
-use crate::key::TableKey;
+use crate::key::{Bucket, TableKey};
 use crate::plan::{Request, RequestBatches};
 use crate::row::{RawRow, RowFilter, Span};
 use crate::table::marker;
@@ -155,7 +155,7 @@ impl<K: TableKey> ScanExecution<K> {
 
     /// Ends the scan at a row that cannot be delivered. The error names the last row before it.
     pub(super) fn fail_at_row(&mut self, error: Error) -> Error {
-        let bucket = self.merge.as_ref().and_then(Merge::bucket);
+        let bucket = self.merge.as_ref().and_then(Merge::bucket).map(Bucket::number);
         self.fail(Error::in_scan(bucket, error))
     }
 
@@ -300,7 +300,7 @@ enum ReadMode {
 /// The rows of one bucket, in order.
 pub(super) struct BucketScan<K: TableKey> {
     options: Arc<ScanOptions<K>>,
-    bucket: Option<i32>,
+    bucket: Option<Bucket>,
     mode: ReadMode,
     /// How many rows the next request asks for.
     limit: Option<u64>,
@@ -322,7 +322,7 @@ enum BucketRows {
 
 impl<K: TableKey> BucketScan<K> {
     fn new(options: Arc<ScanOptions<K>>, request: Request, limit: Option<u64>, mode: ReadMode) -> Self {
-        let bucket = request.bucket();
+        let bucket = request.stored_bucket();
         let (keys, ranges) = request.into_rows();
         // With `filter_key` the limit is not sent, since nobody knows how many rows that drops.
         let limit = limit.filter(|_| options.key_filter.is_none());
@@ -334,7 +334,7 @@ impl<K: TableKey> BucketScan<K> {
             limit: scan.request_limit(),
             filter: filter.clone(),
             reversed: *reversed,
-            bucket,
+            bucket: bucket.map(Bucket::number),
             high_fan_out: matches!(scan.mode, ReadMode::Stream { high_fan_out: true }),
             stats: stats.clone(),
         };
@@ -344,7 +344,7 @@ impl<K: TableKey> BucketScan<K> {
     }
 
     /// The bucket that it reads, if it reads a single one.
-    pub(super) fn bucket(&self) -> Option<i32> {
+    pub(super) fn bucket(&self) -> Option<Bucket> {
         self.bucket
     }
 
@@ -437,7 +437,7 @@ impl<K: TableKey> BucketScan<K> {
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
         self.rows = BucketRows::Ended;
-        Error::in_scan(self.bucket, error)
+        Error::in_scan(self.bucket.map(Bucket::number), error)
     }
 }
 

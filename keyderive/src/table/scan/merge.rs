@@ -4,7 +4,7 @@ use std::task::{Context, Poll, ready};
 
 use super::execution::BucketScan;
 use crate::client::{Error, RowCursor};
-use crate::key::{SaltPlace, Schema, TableKey};
+use crate::key::{Bucket, SaltPlace, Schema, TableKey};
 use crate::row::RawRow;
 
 /// Buckets that are read side by side.
@@ -44,7 +44,7 @@ impl<K: TableKey> Merge<K> {
     }
 
     /// The bucket of the current row, if its stream reads a single one.
-    pub(super) fn bucket(&self) -> Option<i32> {
+    pub(super) fn bucket(&self) -> Option<Bucket> {
         self.bucket_scans.get(self.current?)?.bucket()
     }
 
@@ -92,7 +92,7 @@ impl<K: TableKey> Merge<K> {
         if let Some(top) = *current {
             match ready!(bucket_scans[top].poll_next_row(cx)?) {
                 true => {
-                    let head = Head::new(top, key(&bucket_scans[top]), heap.schema);
+                    let head = Head::new(top, &bucket_scans[top], heap.schema);
                     heap.replace_top(head, bucket_scans);
                 }
                 false => heap.remove_top(bucket_scans),
@@ -117,7 +117,7 @@ fn poll_awaited<K: TableKey>(
     awaited.retain(|&index| match bucket_scans[index].poll_next_row(cx) {
         Poll::Pending => true,
         Poll::Ready(Ok(true)) => {
-            let head = Head::new(index, key(&bucket_scans[index]), heap.schema);
+            let head = Head::new(index, &bucket_scans[index], heap.schema);
             heap.push(head, bucket_scans);
             false
         }
@@ -165,8 +165,9 @@ impl<K: TableKey> RowCursor for Merge<K> {
         };
         let Ok([first, other]) = bucket_scans.get_disjoint_mut([top, second.index]) else { return };
         let (mut is_first_row, mut later) = (true, None);
+        let bucket = first.bucket();
         first.buffered(max, |row| {
-            let head = (!is_first_row).then(|| Head::new(top, row.key(), heap.schema));
+            let head = (!is_first_row).then(|| Head::of_key(top, row.key(), bucket, heap.schema));
             is_first_row = false;
             later = head.filter(|head| !heap.is_first((head, row.key()), (&second, key(other))));
             later.is_none() && f(row)
@@ -195,15 +196,25 @@ struct Head {
 
 impl Head {
     #[inline]
-    fn new(index: usize, key: &[u8], schema: &Schema) -> Self {
-        let (front, after) = schema.split_at_salt(key);
-        let (front, after) = match schema.salt() {
+    fn new<K: TableKey>(index: usize, bucket_scan: &BucketScan<K>, schema: &Schema) -> Self {
+        Self::of_key(index, key(bucket_scan), bucket_scan.bucket(), schema)
+    }
+
+    #[inline]
+    fn of_key(index: usize, key: &[u8], bucket: Option<Bucket>, schema: &Schema) -> Self {
+        let (front, after) = match schema.has_epochs() {
+            // A foreign row can have the time of another epoch than its bucket is of.
+            true => schema.split_at_bucket(bucket, key),
+            false => schema.split_at_salt(key),
+        };
+        let (front, after) = match schema.first_salt() {
             // A foreign row without a separator after its salt sorts before all rows that have one.
             Some(_) if front.len() == key.len() => (&[][..], &[][..]),
             _ => (front, after),
         };
         // Before the fields there is at most a tag, which all rows share.
-        let after_fields = schema.salt().is_none_or(|salt| matches!(salt.place(), SaltPlace::After { .. }));
+        let after_fields =
+            schema.first_salt().is_none_or(|salt| matches!(salt.place(), SaltPlace::After { .. }));
         let prefix = first_bytes(if after_fields { front } else { after });
         Self { index, prefix, front: front.len(), after: key.len() - after.len() }
     }

@@ -1,0 +1,14 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+#[salt(range = 4, over = "user_id", sep = "!", since(at = 7))]
+struct EventKey {
+    user_id: String,
+    #[pad(10)]
+    at: u64,
+    #[pad(4)]
+    seq: u16,
+    note: String,
+}
+
+fn main() {}
