@@ -44,7 +44,7 @@ use tonic::transport::Endpoint;
 use self::history::{History, initial, now};
 use self::linearizable::{Op, Operation, Outcome, Row, Verdict};
 use self::process::{Event, Goal, New, Old, Orders, ROLES, Role, key};
-use self::proxy::{Broken, Proxy, Seen, locked};
+use self::proxy::{Broken, Network, Proxy, Seen, locked};
 
 /// The lease of the runs; the first wait of a driver is 6 s nevertheless.
 const LEASE: Duration = Duration::from_millis(400);
@@ -56,6 +56,8 @@ const QUIET: Duration = Duration::from_millis(400);
 const STEP: Duration = Duration::from_millis(500);
 /// Drivers meet as much as other processes in so much of a state, and less afterwards.
 const PASS: Duration = Duration::from_secs(5);
+/// A pass over so many rows meets every fault.
+const FEW: f64 = 1000.0;
 /// Rows at first are written in requests of so many.
 const LOADED: usize = 500;
 
@@ -327,8 +329,15 @@ async fn run(setup: Setup) -> Option<Report> {
     for (slot, role) in ROLES.into_iter().enumerate() {
         let upstream = Endpoint::from_shared(format!("http://{host}")).unwrap().connect_lazy();
         let is_driver = role == Role::Driver;
-        let seen = Arc::clone(&seen);
-        let proxy = Proxy::new(slot, is_driver, upstream, seen, rng.fork(), setup.latest, setup.broken);
+        let network = Network {
+            slot,
+            is_driver,
+            broken: setup.broken,
+            // As many of a driver's requests fail in a pass over many rows as over few.
+            faults: if is_driver { (FEW / setup.rows as f64).min(1.0) } else { 1.0 },
+            latest: setup.latest,
+        };
+        let proxy = Proxy::new(network, upstream, Arc::clone(&seen), rng.fork());
         proxy.serve(&mut servers).await;
         let orders = Orders {
             folder: folder.clone(),

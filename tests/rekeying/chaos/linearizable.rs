@@ -207,12 +207,50 @@ impl Search<'_> {
         after
     }
 
+    /// What the open operations with an outcome have seen: numbers of writes, and increments.
+    fn seen(&self) -> (HashSet<u32>, u64) {
+        let (mut ids, mut incs) = (HashSet::new(), 0);
+        for operation in self.open.iter().flatten().map(|at| &self.operations[*at]) {
+            match (operation.op, operation.outcome) {
+                (_, Outcome::Found(row)) => {
+                    ids.extend([row.whole, row.val]);
+                    incs |= row.incs;
+                }
+                (_, Outcome::Counted(counted)) => incs |= counted,
+                (Op::Swap { from, .. }, _) => drop(ids.insert(from)),
+                _ => {}
+            }
+        }
+        (ids, incs)
+    }
+
+    /// The writes of unknown outcome that may explain an answer, of those that are the same the first that is not in the order.
+    fn candidates(&self, order: &Order, seen: Option<&(HashSet<u32>, u64)>) -> Vec<usize> {
+        let mut candidates: Vec<usize> = Vec::new();
+        for (place, at) in self.unknown.iter().enumerate() {
+            let op = self.operations[*at].op;
+            let is_taken = order.used[place / 64] & 1 << (place % 64) != 0;
+            let explains = seen.is_none_or(|(ids, incs)| match op {
+                Op::Put(id) | Op::Set(id) | Op::Claim(id) | Op::Swap { to: id, .. } => ids.contains(&id),
+                Op::Increment(bit) => incs & 1 << bit != 0,
+                Op::Delete | Op::Read | Op::Exists => true,
+            });
+            let is_same = |known: &usize| self.operations[self.unknown[*known]].op == op;
+            if !is_taken && explains && !candidates.iter().any(is_same) {
+                candidates.push(place);
+            }
+        }
+        candidates
+    }
+
     /// Every order that has the operation of this bit, with at most so many more writes of unknown outcome. `None` if there are too
     /// many.
-    fn ways(&self, orders: &Orders, bit: usize, most: usize) -> Option<Orders> {
+    fn ways(&self, orders: &Orders, bit: usize, most: usize, effort: Effort) -> Option<Orders> {
         let mut ways = Orders::default();
         let mut visited = HashSet::new();
         let mut left: Vec<_> = orders.iter().map(|order| (order, most)).collect();
+        // One write may be any. Of several, each must be seen.
+        let seen = (most > 1 && effort != Effort::All).then(|| self.seen());
         while let Some((order, most)) = left.pop() {
             if order.taken & 1 << bit != 0 {
                 ways.insert(Order { taken: order.taken & !(1 << bit), ..order });
@@ -235,14 +273,15 @@ impl Search<'_> {
                     left.push((after, most));
                 }
             }
-            for (place, at) in self.unknown.iter().enumerate().filter(|_| most > 0) {
-                let (word, bit) = (place / 64, 1 << (place % 64));
-                if order.used[word] & bit == 0
-                    && let Some(row) = self.operations[*at].applied_to(order.row)
+            if most == 0 {
+                continue;
+            }
+            for place in self.candidates(&order, seen.as_ref()) {
+                if let Some(row) = self.operations[self.unknown[place]].applied_to(order.row)
                     && row != order.row
                 {
                     let mut after = self.after(&order, row);
-                    after.used[word] |= bit;
+                    after.used[place / 64] |= 1 << (place % 64);
                     left.push((after, most - 1));
                 }
             }
@@ -252,7 +291,7 @@ impl Search<'_> {
 }
 
 /// How many writes of unknown outcome are taken before an answer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Effort {
     /// As few as explain it, and so many more.
     Least(usize),
@@ -308,16 +347,16 @@ fn check_with(first: Row, operations: &[Operation], effort: Effort) -> Verdict {
         }
         let Some(bit) = search.open.iter().position(|open| *open == Some(*at)) else { continue };
         let ways = match effort {
-            Effort::All => search.ways(&orders, bit, search.unknown.len()),
+            Effort::All => search.ways(&orders, bit, search.unknown.len(), effort),
             Effort::Least(more) => {
                 let mut most = 0;
                 loop {
-                    match search.ways(&orders, bit, most) {
+                    match search.ways(&orders, bit, most, effort) {
                         Some(ways) if ways.0.is_empty() && most < MOST_AT_ONCE.min(search.unknown.len()) => {
                             most += 1
                         }
                         Some(ways) if more == 0 || ways.0.is_empty() => break Some(ways),
-                        Some(_) => break search.ways(&orders, bit, most + more),
+                        Some(_) => break search.ways(&orders, bit, most + more, effort),
                         None => break None,
                     }
                 }

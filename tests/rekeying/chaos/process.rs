@@ -1,7 +1,10 @@
 //! A process of a run: a writer, a reader, a scanner or a driver, until it is killed or the run ends.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -262,6 +265,9 @@ fn hasty(settings: &mut Settings, slot: usize) {
         call.total_timeout = total;
         call.max_attempts = 3;
         call.backoff.initial = Duration::from_millis(2);
+    }
+    if ROLES[slot] == Role::Driver {
+        settings.check_and_mutate_row.attempt_timeout = seconds(2);
     }
     settings.read_rows.idle_timeout = seconds(3);
     settings.read_rows.attempt_timeout = seconds(60);
@@ -528,13 +534,22 @@ async fn scan(orders: &Orders, events: &Events, journal: &mut Journal, mut rng: 
             Ok(()) => journal.ended(n, count, (0..orders.rows).filter(|at| !seen.contains(at))),
             Err(error) => failed(journal, &error),
         }
-        sleep(Duration::from_millis(rng.u64(..60))).await;
+        sleep(Duration::from_millis(rng.u64(..60 + orders.rows / 20))).await;
     }
 }
 
 async fn drive(orders: &Orders, events: &Events, journal: &mut Journal) {
     let goal = orders.goal;
-    let driver = || events.migration().lease(super::LEASE).workers(4);
+    let progress = orders.folder.join(format!("{}.progress", orders.slot));
+    let progress = Mutex::new(OpenOptions::new().append(true).create(true).open(progress).unwrap());
+    let progress = Arc::new(progress);
+    // For people, if the run does not end.
+    let driver = || {
+        let progress = Arc::clone(&progress);
+        events.migration().lease(super::LEASE).on_progress(move |now| {
+            let _ = writeln!(progress.lock().unwrap(), "{now}");
+        })
+    };
     loop {
         let driven = match goal {
             Goal::Moved => driver().run().await,

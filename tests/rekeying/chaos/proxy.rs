@@ -7,7 +7,7 @@ use std::future::{Future, poll_fn};
 use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -99,51 +99,49 @@ impl Seen {
     }
 }
 
+/// What a proxy does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Network {
+    /// That of its process.
+    pub(super) slot: usize,
+    pub(super) is_driver: bool,
+    pub(super) broken: Option<Broken>,
+    /// The part of the faults that requests meet.
+    pub(super) faults: f64,
+    /// The longest time after its arrival at which a request is still applied.
+    pub(super) latest: Duration,
+}
+
 /// The proxy of one process.
 #[derive(Clone)]
 pub(super) struct Proxy(Arc<Inner>);
 
 struct Inner {
-    slot: usize,
-    is_driver: bool,
+    network: Network,
     upstream: Channel,
     seen: Arc<Mutex<Seen>>,
     rng: Mutex<Rng>,
-    broken: Option<Broken>,
-    /// The longest time after its arrival at which a request is still applied.
-    latest: Duration,
     /// Until then writes are refused: a process that was stopped sends what it wanted to send before.
     quiet_until: AtomicU64,
     /// Whether the state is not told.
     is_mute: AtomicBool,
     sockets: Mutex<Vec<std::net::TcpStream>>,
     in_flight: Mutex<JoinSet<()>>,
-    pub(super) host: std::sync::OnceLock<String>,
+    host: OnceLock<String>,
 }
 
 impl Proxy {
-    pub(super) fn new(
-        slot: usize,
-        is_driver: bool,
-        upstream: Channel,
-        seen: Arc<Mutex<Seen>>,
-        rng: Rng,
-        latest: Duration,
-        broken: Option<Broken>,
-    ) -> Self {
+    pub(super) fn new(network: Network, upstream: Channel, seen: Arc<Mutex<Seen>>, rng: Rng) -> Self {
         Self(Arc::new(Inner {
-            slot,
-            is_driver,
+            network,
             upstream,
             seen,
             rng: Mutex::new(rng),
-            broken,
-            latest,
             quiet_until: AtomicU64::new(0),
             is_mute: AtomicBool::new(false),
             sockets: Mutex::default(),
             in_flight: Mutex::default(),
-            host: std::sync::OnceLock::new(),
+            host: OnceLock::new(),
         }))
     }
 
@@ -218,14 +216,17 @@ impl Proxy {
     fn fault(&self) -> (Option<Fault>, Duration) {
         let mut rng = locked(&self.0.rng);
         let (mut drawn, part) = (rng.u16(..1000), rng.f64());
+        if rng.f64() >= self.0.network.faults {
+            return (None, Duration::ZERO);
+        }
         let fault = FAULTS.into_iter().find_map(|(fault, share)| {
             let is_met = drawn < share;
             drawn = drawn.saturating_sub(share);
             is_met.then_some(fault)
         });
         let longest = match fault {
-            Some(Fault::Delayed) => Duration::from_millis(60).min(self.0.latest),
-            _ => self.0.latest,
+            Some(Fault::Delayed) => Duration::from_millis(60).min(self.0.network.latest),
+            _ => self.0.network.latest,
         };
         (fault, longest.mul_f64(part))
     }
@@ -243,7 +244,7 @@ impl Proxy {
             && ReadRowsRequest::decode(body.clone()).is_ok_and(|read| {
                 read.rows.is_some_and(|rows| rows.row_keys.iter().any(|key| &key[..] == CONTROL))
             });
-        if is_control && self.0.broken == Some(Broken::Frozen) && self.0.slot == 0 {
+        if is_control && self.0.network.broken == Some(Broken::Frozen) && self.0.network.slot == 0 {
             return Ok(answered(None));
         }
         if is_control && self.0.is_mute.load(Ordering::SeqCst) {
@@ -296,7 +297,7 @@ impl Proxy {
             if matches!(fault, Some(Fault::Late | Fault::Held | Fault::Delayed)) {
                 sleep(pause).await;
             }
-            if Duration::from_nanos(now() - arrived) > own.0.latest {
+            if Duration::from_nanos(now() - arrived) > own.0.network.latest {
                 return Err(lost());
             }
             let answer = own.forward(http::Request::from_parts(head, framed(body))).await?;
@@ -306,7 +307,7 @@ impl Proxy {
             if status.or_else(|| head.headers.get("grpc-status")).is_none_or(|status| status == "0") {
                 let mut seen = locked(&own.0.seen);
                 for row in rows {
-                    seen.landings.entry((own.0.slot, row)).or_default().push(arrived);
+                    seen.landings.entry((own.0.network.slot, row)).or_default().push(arrived);
                 }
             }
             let frames = [Some(Frame::data(data)), trailers.map(Frame::trailers)].into_iter().flatten();
@@ -342,7 +343,7 @@ impl Proxy {
 
     /// The rows that a request writes.
     fn rows(&self, method: &str, body: &Bytes) -> Vec<u64> {
-        if self.0.is_driver {
+        if self.0.network.is_driver {
             return Vec::new();
         }
         let keys = match method {
@@ -362,14 +363,14 @@ impl Proxy {
     /// The request as the broken rule makes it; `None` if nothing is left to send.
     fn broken(&self, method: &str, body: Bytes) -> Result<Option<Bytes>, Status> {
         let failed = |error: prost::DecodeError| Status::internal(error.to_string());
-        let Some(broken) = self.0.broken else { return Ok(Some(body)) };
+        let Some(broken) = self.0.network.broken else { return Ok(Some(body)) };
         match (broken, method) {
-            (Broken::Unmarked, "MutateRow") if !self.0.is_driver => {
+            (Broken::Unmarked, "MutateRow") if !self.0.network.is_driver => {
                 let mut request = MutateRowRequest::decode(body).map_err(failed)?;
                 request.mutations.retain(|mutation| !is_mark(mutation));
                 Ok((!request.mutations.is_empty()).then(|| request.encode_to_vec().into()))
             }
-            (Broken::Unmarked, "MutateRows") if !self.0.is_driver => {
+            (Broken::Unmarked, "MutateRows") if !self.0.network.is_driver => {
                 let mut request = MutateRowsRequest::decode(body).map_err(failed)?;
                 request
                     .entries
@@ -377,14 +378,14 @@ impl Proxy {
                     .for_each(|entry| entry.mutations.retain(|mutation| !is_mark(mutation)));
                 Ok(Some(request.encode_to_vec().into()))
             }
-            (Broken::CopiesOverwrite, "CheckAndMutateRow") if self.0.is_driver => {
+            (Broken::CopiesOverwrite, "CheckAndMutateRow") if self.0.network.is_driver => {
                 let mut request = CheckAndMutateRowRequest::decode(body).map_err(failed)?;
                 if request.true_mutations.is_empty() && request.false_mutations.iter().any(is_mark) {
                     request.true_mutations.clone_from(&request.false_mutations);
                 }
                 Ok(Some(request.encode_to_vec().into()))
             }
-            (Broken::Uncopied, "CheckAndMutateRow") if !self.0.is_driver => {
+            (Broken::Uncopied, "CheckAndMutateRow") if !self.0.network.is_driver => {
                 let mut request = CheckAndMutateRowRequest::decode(body).map_err(failed)?;
                 if request.true_mutations.iter().any(is_mark) {
                     request.false_mutations.clone_from(&request.true_mutations);
