@@ -118,3 +118,21 @@
 //! delivers only those, checks their checksum, and after a failure asks for the rows after the last token: no row is lost, and none
 //! comes twice. If the server renews the plan after the first token, the query fails, since the rows after it would be of another
 //! plan; run it again.
+//!
+//! # Columns of rows
+//!
+//! In SQL a column family is a map from qualifiers to the newest values, and each value is `BYTES`, as it is stored. Convert it to
+//! compute with it; a column that a row lacks is NULL.
+//!
+//! | field | stored as | expression |
+//! |---|---|---|
+//! | an integer, a `#[row(counter)]` | 8 bytes, big-endian | `TO_INT64(cf['rev'])` |
+//! | `f64` | 8 bytes, big-endian | `TO_FLOAT64(cf['level'])` |
+//! | `f32` | 4 bytes, big-endian | `TO_FLOAT32(cf['level'])` |
+//! | `String` | UTF-8 | `CAST(cf['name'] AS STRING)` |
+//! | a [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) or [`Max`](crate::row::Max) | an aggregate of the server | `sums['views']`: it is an `INT64` already, since the family has a type |
+//! | any other | bytes | `cf['data']`, as [`bytes::Bytes`] |
+//!
+//! Google documents the [casts](https://cloud.google.com/bigtable/docs/reference/sql/conversion_functions) and that
+//! [aggregates have their type](https://cloud.google.com/bigtable/docs/data-types). Its own programs convert numbers by the
+//! `TO_…` functions. This library has not been tested against the service: try an expression before a program relies on it.
