@@ -144,6 +144,7 @@ impl Error {
                 Keys::Redacted => write!(f, "{}", error.redacted()),
                 _ => write!(f, "{error}"),
             },
+            Repr::Sql { error } => write!(f, "{error}"),
             Repr::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
             Repr::Definition { table, message } | Repr::Mismatch { table, message } => {
                 write!(f, "table `{table}`: {message}")
@@ -193,7 +194,6 @@ impl fmt::Debug for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self.repr() {
-            Repr::Rpc(Rpc { failure: Failure { source: Some(source), .. }, .. }) => Some(source.as_ref()),
             Repr::Credentials { error } => Some(error),
             Repr::Key { error, .. } => Some(error),
             Repr::Plan { error, .. } => Some(error),
@@ -201,10 +201,13 @@ impl StdError for Error {
             Repr::Foreign { error, .. } => Some(error),
             Repr::Row { error, .. } => Some(error),
             Repr::Column { error } => Some(error),
+            Repr::Sql { error } => Some(error),
             Repr::Entry { error, .. } | Repr::Input { error, .. } => Some(error),
             Repr::Scan { error, .. } | Repr::Query { error, .. } => error.source(),
-            Repr::Rpc(_)
-            | Repr::Configuration { .. }
+            Repr::Rpc(Rpc { failure, .. }) => {
+                failure.source.as_ref().map(|source| source.as_ref() as &(dyn StdError + 'static))
+            }
+            Repr::Configuration { .. }
             | Repr::Unreachable { .. }
             | Repr::InUse { .. }
             | Repr::Damaged { .. }
@@ -230,6 +233,9 @@ impl Rpc {
                 write!(f, "DEADLINE_EXCEEDED{tries}; the last attempt: {outcome}")?;
             }
             _ => write!(f, "{outcome}{tries}")?,
+        }
+        if let Some(failure) = &failure.earlier {
+            write!(f, "; an earlier attempt: {}", AttemptOutcome { failure, target, keys })?;
         }
         match tries.unknown_outcome {
             None => {}
@@ -294,7 +300,7 @@ impl fmt::Display for AttemptSummary {
         let Self { attempts, elapsed, ended, .. } = self;
         let elapsed = elapsed.as_secs_f64();
         let attempts = match attempts {
-            1 if ended.is_none() => return Ok(()),
+            0 | 1 if ended.is_none() => return Ok(()),
             1 => "1 attempt".to_owned(),
             _ => format!("{attempts} attempts"),
         };
