@@ -538,7 +538,7 @@ impl Execution {
             params: self.parameters.iter().map(parameter).collect(),
         };
         let Begun { attempts, .. } = begun;
-        let attempt = attempts.begin()?;
+        let attempt = attempts.begin().await?;
         let answer = attempts.open(&attempt, Request::new(&message)).await;
         if let Ok(answer) = &answer {
             attempts.keep_cookies(answer.headers());

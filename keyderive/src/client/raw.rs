@@ -289,7 +289,8 @@ impl RawTable {
     /// ```
     ///
     /// It is retried only if it was not sent, or the server rejected it. After an error with
-    /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied, or may be later, so that a read alone proves
+    /// nothing: [unknown outcomes](crate::guide::errors#unknown-outcomes).
     ///
     /// # Errors
     /// When both lists are empty, the write is above a limit of Bigtable, or Bigtable rejects the filter, all before sending;

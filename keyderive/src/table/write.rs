@@ -536,7 +536,10 @@ impl<K: TableKey, R> Table<K, R> {
     /// with `and`, see [`Condition`].
     ///
     /// It is not retried when it may have been applied. After an error with
-    /// [`is_outcome_unknown`](Error::is_outcome_unknown), read the row to find out.
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown), repeat the call, with a value that only this caller writes in one of
+    /// the columns: true means written, once; after false, read the row: with that value, the first request was applied. This
+    /// needs a condition that the write makes false. A read alone proves nothing, since the first request may be applied later:
+    /// [unknown outcomes](crate::guide::errors#unknown-outcomes).
     ///
     /// # Errors
     /// When the key, the row or the condition's value cannot be encoded, the condition names no column, or the write
@@ -569,7 +572,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// True: the row is gone. After an unknown outcome, read it, as after [`put_if`](Self::put_if).
+    /// True: the row is gone. After an unknown outcome, repeat the call: after false, the row does not meet the condition. A read
+    /// alone proves nothing, as after [`put_if`](Self::put_if).
     ///
     /// # Errors
     /// Those of [`put_if`](Self::put_if).
@@ -1060,7 +1064,8 @@ impl<K: TableKey, R> Update<K, R> {
     /// Without a change nothing is written, and the row is only read.
     ///
     /// # Errors
-    /// Those of the update itself, and of `put_if`. After an unknown outcome, read the row and decide again.
+    /// Those of the update itself, and of `put_if`. After an unknown outcome, do as after [`put_if`](Table::put_if); an update that
+    /// [adds](Self::add) under a condition that stays true may add twice if it is repeated.
     ///
     /// # Cancel safety
     /// As `put_if`.

@@ -159,6 +159,7 @@ impl Error {
                 Keys::Redacted => write!(f, "parameter `@{name}`: {rule}"),
                 _ => write!(f, "parameter `@{name}` is {value}: {rule}"),
             },
+            Repr::Sql { error } => write!(f, "{error}"),
             Repr::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
             Repr::Definition { table, message } | Repr::Mismatch { table, message } => {
                 write!(f, "table `{table}`: {message}")
@@ -244,7 +245,6 @@ impl fmt::Debug for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self.repr() {
-            Repr::Rpc(Rpc { failure: Failure { source: Some(source), .. }, .. }) => Some(source.as_ref()),
             Repr::Credentials { error } => Some(error),
             Repr::Key { error, .. } => Some(error),
             Repr::Plan { error, .. } => Some(error),
@@ -253,10 +253,13 @@ impl StdError for Error {
             Repr::Row { error, .. } => Some(error),
             Repr::NewKey { error, .. } => Some(error.as_ref()),
             Repr::Column { error } => Some(error),
+            Repr::Sql { error } => Some(error),
             Repr::Entry { error, .. } | Repr::Input { error, .. } => Some(error),
             Repr::Scan { error, .. } | Repr::Query { error, .. } => error.source(),
-            Repr::Rpc(_)
-            | Repr::Configuration { .. }
+            Repr::Rpc(Rpc { failure, .. }) => {
+                failure.source.as_ref().map(|source| source.as_ref() as &(dyn StdError + 'static))
+            }
+            Repr::Configuration { .. }
             | Repr::Unreachable { .. }
             | Repr::InUse { .. }
             | Repr::Damaged { .. }
@@ -284,6 +287,9 @@ impl Rpc {
                 write!(f, "DEADLINE_EXCEEDED{tries}; the last attempt: {outcome}")?;
             }
             _ => write!(f, "{outcome}{tries}")?,
+        }
+        if let Some(failure) = &failure.earlier {
+            write!(f, "; an earlier attempt: {}", AttemptOutcome { failure, target, keys })?;
         }
         match tries.unknown_outcome {
             None => {}
@@ -348,7 +354,7 @@ impl fmt::Display for AttemptSummary {
         let Self { attempts, elapsed, ended, .. } = self;
         let elapsed = elapsed.as_secs_f64();
         let attempts = match attempts {
-            1 if ended.is_none() => return Ok(()),
+            0 | 1 if ended.is_none() => return Ok(()),
             1 => "1 attempt".to_owned(),
             _ => format!("{attempts} attempts"),
         };

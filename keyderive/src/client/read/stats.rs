@@ -149,15 +149,21 @@ impl fmt::Display for ReadStats {
         let ReadCost { rows_seen, rows_returned, cells_seen, cells_returned, server_latency } = cost;
         write!(
             f,
-            "the server read {rows_seen} rows and {cells_seen} cells, and returned {rows_returned} and {cells_returned}, in \
-             {server_latency:.1?}; "
+            "the server read {} and {}, and returned {rows_returned} and {cells_returned}, in {server_latency:.1?}; ",
+            counted(rows_seen, "row"),
+            counted(cells_seen, "cell"),
         )?;
+        write!(f, "{}", counted(requests, "request"))?;
         match requests {
-            _ if requests != reported => write!(f, "{requests} requests, of which it reported {reported}"),
-            1 => f.write_str("1 request"),
-            _ => write!(f, "{requests} requests"),
+            _ if requests != reported => write!(f, ", of which it reported {reported}"),
+            _ => Ok(()),
         }
     }
+}
+
+/// A count with its noun.
+fn counted(count: u64, noun: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{count} {noun}{}", if count == 1 { "" } else { "s" }))
 }
 
 impl ReadCost {

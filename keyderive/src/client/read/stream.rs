@@ -331,7 +331,7 @@ impl OngoingRead {
             .clone()
             .into_message(route.full_name().to_owned(), client.app_profile().to_owned())
             .map_err(|error| Error::filter(route, error))?;
-        let attempt = attempts.begin()?;
+        let attempt = attempts.begin().await?;
         if let Some(stats) = &request.stats {
             stats.sent();
         }

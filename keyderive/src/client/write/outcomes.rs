@@ -42,7 +42,7 @@ impl Client {
         let mut pending: Vec<Pending> =
             (0..entries.len()).map(|index| Pending { index, may_be_applied: false, failure: None }).collect();
         let operation = self.data_operation(RpcMethod::MutateRows, table);
-        let mut attempts = match Attempts::new(self, operation) {
+        let mut attempts = match self.attempts(operation).await {
             Ok(attempts) => attempts,
             Err(error) => return fail_all(outcomes, &pending, entries, &error),
         };
@@ -64,7 +64,7 @@ impl Client {
                 );
                 sleep_until(turn).await;
             }
-            let attempt = match attempts.begin() {
+            let attempt = match attempts.begin().await {
                 Ok(attempt) => attempt,
                 Err(error) => {
                     for entry in pending {
@@ -159,8 +159,11 @@ impl Client {
         let (request, headers) = (Request::with_tail(&head, body), attempts.headers(attempt).await?);
         let answer = attempt.within(async {
             let path = attempts.operation().path();
-            let mut answer =
-                attempt.lease().transport().send(path, headers, request, attempt.deadline).await?;
+            let mut answer = attempt
+                .lease()
+                .transport()
+                .send(path, headers, request, attempt.deadline, &attempt.is_sent)
+                .await?;
             attempts.answered(attempt);
             while let Some(message) = answer.message().await? {
                 let info = read_statuses(&message, statuses).map_err(|status| answer.ended(status))?;
