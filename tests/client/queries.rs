@@ -173,24 +173,6 @@ async fn a_query_is_prepared_once_and_its_parameters_are_typed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_queries_stay_prepared() {
-    let mock = Mock::new().by(|request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new(),
-    });
-    let client = client(&mock);
-    let run = async |number: u32| fetch(client.query(format!("SELECT {number}"))).await.unwrap();
-    for number in (0..1000).chain(0..1000) {
-        run(number).await;
-    }
-    assert_eq!(mock.requests_of(Rpc::PrepareQuery).len(), 1000);
-    // One more drops them all.
-    run(1000).await;
-    run(999).await;
-    assert_eq!(mock.requests_of(Rpc::PrepareQuery).len(), 1002);
-}
-
-#[tokio::test(start_paused = true)]
 async fn concurrent_queries_share_one_prepare() {
     let mock = Mock::new().by(|request| match request.rpc {
         Rpc::PrepareQuery => plan("p").wait(SECOND),
@@ -271,94 +253,7 @@ async fn an_expired_plan_is_renewed_before_the_first_rows_only() {
     assert_eq!(rows.columns().unwrap().len(), 1);
     let error = rows.next().await.unwrap().unwrap_err();
     assert!(error.to_string().contains("the query plan expired during a retry attempt"), "{error}");
-    // The same query would be prepared again.
-    assert!(error.is_retryable() && error.attempts() == 2, "{error}");
     assert!(rows.next().await.is_none());
-}
-
-/// And a rerun of the query that expired succeeds: the client does not keep the plan that the server rejects.
-#[tokio::test(start_paused = true)]
-async fn a_query_that_expired_runs_again() {
-    let mock = Mock::new()
-        .on(Rpc::PrepareQuery, plan("p1"))
-        .on(Rpc::ExecuteQuery, Answer::new().send(&results("t1", [text("a"), int(1)])).fail(expired()))
-        .on(Rpc::ExecuteQuery, Answer::failure(expired()))
-        .on(Rpc::PrepareQuery, plan("p2"))
-        .on(Rpc::ExecuteQuery, Answer::new().send(&results("t1", [text("a"), int(1)])));
-    let client = client(&mock);
-    assert!(fetch(counts(&client)).await.unwrap_err().is_retryable());
-    assert_eq!(fetch(counts(&client)).await.unwrap(), [("a".to_owned(), 1)]);
-}
-
-/// A server might take another day for it, or none.
-#[tokio::test(start_paused = true)]
-async fn a_date_or_time_that_sql_does_not_have_is_not_sent() {
-    let mock = Mock::new();
-    let client = client(&mock);
-    let day = |year, month, day| SqlDate { year, month, day };
-    let time = |seconds, nanos| SqlTimestamp { seconds, nanos };
-    let query = || client.query("SELECT @t");
-    let beyond = UNIX_EPOCH + Duration::from_secs(253_402_300_800);
-    for (query, what) in [
-        (query().bind("t", day(2024, 13, 1)), "parameter `@t` is the date 2024-13-01: a DATE has"),
-        (query().bind("t", day(2023, 2, 29)), "2023-02-29"),
-        (query().bind("t", day(1900, 2, 29)), "1900-02-29"),
-        (query().bind("t", day(2024, 4, 31)), "2024-04-31"),
-        (query().bind("t", day(2024, 4, 0)), "2024-04-00"),
-        (query().bind("t", day(0, 1, 1)), "0000-01-01"),
-        (query().bind("t", day(10_000, 1, 1)), "10000-01-01"),
-        (
-            query().bind("t", time(0, 1_000_000_000)),
-            "the time 0 s and 1000000000 ns after 1970: a TIMESTAMP has",
-        ),
-        (query().bind("t", time(-62_135_596_801, 0)), "-62135596801 s"),
-        (query().bind("t", beyond), "253402300800 s"),
-        (query().bind("t", vec![Some(day(2024, 1, 1)), None, Some(day(2024, 1, 32))]), "2024-01-32"),
-    ] {
-        let error = query.fetch::<QueryRow>().await.unwrap_err();
-        assert!(error.is_invalid_argument() && error.attempts() == 0, "{error}");
-        assert!(
-            error.to_string().starts_with("query `SELECT @t`: parameter") && error.to_string().contains(what)
-        );
-        let redacted = error.redacted().to_string();
-        assert!(redacted.starts_with("query: parameter `@t`: a ") && !redacted.contains(what), "{redacted}");
-    }
-    assert!(mock.requests().is_empty());
-
-    let mock = Mock::new().by(|request| match request.rpc {
-        Rpc::PrepareQuery => plan("p"),
-        _ => Answer::new(),
-    });
-    let client = self::client(&mock);
-    let query = client.query("SELECT @t");
-    for query in [
-        query.clone().bind("t", day(2024, 2, 29)),
-        query.clone().bind("t", day(2000, 2, 29)),
-        query.clone().bind("t", day(9999, 12, 31)),
-        query.clone().bind("t", time(-62_135_596_800, 0)),
-        query.bind("t", time(253_402_300_799, 999_999_999)),
-    ] {
-        assert!(query.fetch::<QueryRow>().await.unwrap().is_empty());
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_name_that_two_columns_have_is_read_by_order_only() {
-    let mock = Mock::new().by(|request| match request.rpc {
-        Rpc::PrepareQuery => {
-            plan_valid_for("p", SECOND, [("n", int64()), ("n", int64()), ("KIND", string())])
-        }
-        _ => Answer::new().send(&results("t", [int(1), int(2), text("login")])),
-    });
-    let client = client(&mock);
-    let rows: Vec<(i64, i64, String)> = counts(&client).fetch().await.unwrap();
-    assert_eq!(rows, [(1, 2, "login".to_owned())]);
-    let row: QueryRow = counts(&client).fetch_first().await.unwrap().unwrap();
-    let twice = row.get::<i64>("n").unwrap_err();
-    assert!(twice.to_string().contains("several columns have this name"), "{twice}");
-    // Upper and lower case differ.
-    let other = row.get::<String>("kind").unwrap_err();
-    assert!(other.to_string().contains("no such column; it has `n`, `n`, `KIND`"), "{other}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -527,14 +422,6 @@ async fn a_dropped_query_is_cancelled_and_a_closed_client_runs_none() {
 async fn an_embedded_bigtable_says_that_it_has_no_sql() {
     let error = Client::embedded().query("SELECT 1").fetch::<(i64,)>().await.unwrap_err();
     assert!(error.is_unimplemented() && error.to_string().contains("does not run SQL"), "{error}");
-}
-
-#[tokio::test]
-async fn an_emulator_says_that_it_has_no_sql() {
-    let Some(emulator) = keyderive_tests::emulator::Emulator::start() else { return };
-    let client = Client::emulator(emulator.host()).await.unwrap();
-    let error = client.query("SELECT 1").fetch::<(i64,)>().await.unwrap_err();
-    assert!(error.is_unimplemented(), "{error}");
 }
 
 #[test]

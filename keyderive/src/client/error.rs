@@ -127,7 +127,7 @@ impl Error {
             _ if self.is_overloaded() && !self.is_unavailable() => ErrorKind::Overloaded,
             _ if self.is_missing_credentials() => ErrorKind::MissingCredentials,
             Repr::Rekeying { cause: Some(error), .. } => error.kind(),
-            Repr::NotPrefixes { .. } | Repr::Parameter { .. } => ErrorKind::InvalidArgument,
+            Repr::NotPrefixes { .. } => ErrorKind::InvalidArgument,
             _ => self.code().map_or(ErrorKind::Server, kind_of_code),
         }
     }
@@ -373,13 +373,12 @@ impl Error {
     /// The client has already retried within the limits of its settings, where that was safe. False for writes that are not
     /// idempotent, such as conditional writes, increments and appends, when
     /// [the outcome is unknown](Self::is_outcome_unknown). A `put` or a `delete` whose outcome is unknown is applied for sure
-    /// once the same call succeeds. A scan or a query that is made again begins again: discard the rows of the first.
+    /// once the same call succeeds.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
             Repr::Rpc(Rpc { failure, tries, .. }) => {
-                let again = failure.transient || failure.is_plan_expired;
-                again && tries.unknown_outcome <= Some(Idempotency::Idempotent)
+                failure.transient && tries.unknown_outcome <= Some(Idempotency::Idempotent)
             }
             Repr::RuntimeEnded { idempotency, .. } => *idempotency == Idempotency::Idempotent,
             Repr::Credentials { error } => error.is_transient(),
@@ -431,7 +430,6 @@ impl Error {
             | Repr::Limit { .. }
             | Repr::Definition { .. }
             | Repr::NotPrefixes { .. }
-            | Repr::Parameter { .. }
             | Repr::Sql { .. } => Some(Code::InvalidArgument),
             Repr::Credentials { .. } => Some(Code::Unauthenticated),
             _ => None,
@@ -506,8 +504,6 @@ pub(crate) enum Repr {
     Query { text: Arc<str>, error: Error },
     /// A column of a query's result is not what the program expects.
     Column { error: ColumnError },
-    /// A parameter of a query is a date or a time that SQL does not have.
-    Parameter { name: String, value: String, rule: &'static str },
     /// A key type has no row key schema, or no SQL expressions.
     Sql { error: SqlError },
     /// The declaration of a table is invalid.
@@ -642,11 +638,6 @@ impl Error {
             Repr::Column { .. } => self,
             _ => Self::new(Repr::Query { text: Arc::clone(text), error: self }),
         }
-    }
-
-    /// A parameter is a date or a time that SQL does not have.
-    pub(crate) fn parameter(name: &str, value: String, rule: &'static str) -> Self {
-        Self::new(Repr::Parameter { name: name.to_owned(), value, rule })
     }
 
     pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {

@@ -26,22 +26,20 @@ use super::grpc::{Answer, Request};
 use super::operation::RpcMethod;
 use super::retry::{Attempt, Attempts, NEVER};
 use super::{Client, Error, StreamGuard};
-use crate::query::{
-    Assembler, Columns, FromQueryRow, InvalidTime, QueryColumn, QueryRow, SqlType, SqlValue, ToSql,
-};
+use crate::query::{Assembler, Columns, FromQueryRow, QueryColumn, QueryRow, SqlType, SqlValue, ToSql};
 
 /// How many statements a client keeps prepared.
 const MAX_STATEMENTS: usize = 1_000;
 
-/// A query is prepared again so long before it expires, or a tenth of its time if that is less.
-const PREPARED_BEFORE: Duration = Duration::from_secs(60);
+/// A plan is renewed so long before it expires, or a tenth of its time if that is less.
+const RENEWED_BEFORE: Duration = Duration::from_secs(60);
 
 /// A query in Bigtable's SQL, with its parameters.
 ///
 /// ```no_run
 /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
 /// let counts: Vec<(String, i64)> = client
-///     .query("SELECT CAST(cf['kind'] AS STRING) AS kind, COUNT(*) AS n FROM events WHERE user_id = @user GROUP BY kind")
+///     .query("SELECT kind, COUNT(*) AS n FROM events WHERE user_id = @user GROUP BY kind")
 ///     .bind("user", "alice")
 ///     .fetch()
 ///     .await?;
@@ -49,10 +47,8 @@ const PREPARED_BEFORE: Duration = Duration::from_secs(60);
 /// # }
 /// ```
 ///
-/// Here `user_id` is a field of the table's key, and `cf['kind']` a column.
-///
-/// Values belong into [parameters](Self::bind), not into the text: no value can change what the text means, and the client prepares
-/// each text once, and again only when the prepared query expires.
+/// Values belong into [parameters](Self::bind), not into the text: the client prepares each text once and keeps its plan, and no
+/// value can change what the text means.
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing until it is fetched"]
 pub struct Query {
@@ -70,8 +66,7 @@ struct Parameter {
 /// The rows of a query, one after the other, each as a `T`.
 ///
 /// It retries transient failures, and resumes after the rows that it received, so no row comes twice. It ends with the first
-/// error that retries cannot mend. If that error [`is_retryable`](Error::is_retryable), discard the rows you have and run the query
-/// again: such a query had [expired](crate::guide::sql#what-the-client-promises) after its first rows, or run out of time.
+/// error that retries cannot mend.
 ///
 /// # Cancel safety
 /// Dropping the stream cancels its request.
@@ -116,18 +111,14 @@ impl Query {
     ///
     /// ```no_run
     /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
-    /// let query = client.query(
-    ///     "SELECT COUNT(*) FROM events WHERE CAST(cf['kind'] AS STRING) IN UNNEST(@kinds) AND user_id = @user",
-    /// );
+    /// let query = client.query("SELECT COUNT(*) FROM events WHERE kind IN UNNEST(@kinds) AND site = @site");
     /// let count: Option<(i64,)> =
-    ///     query.bind("kinds", vec!["login", "buy"]).bind("user", "alice").fetch_first().await?;
+    ///     query.bind("kinds", vec!["login", "buy"]).bind("site", None::<String>).fetch_first().await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// [`query`](crate::query) lists the types of parameters. `None::<i64>` is NULL. A [date](crate::query::SqlDate) or a
-    /// [time](crate::query::SqlTimestamp) that SQL does not have fails the query before anything is sent, with
-    /// [`is_invalid_argument`](Error::is_invalid_argument).
+    /// [`query`](crate::query) lists the types of parameters. `None::<i64>` is NULL.
     pub fn bind(self, name: impl Into<String>, value: impl ToSql) -> Self {
         fn type_of<T: ToSql>(_: &T) -> SqlType {
             T::sql_type()
@@ -157,8 +148,7 @@ impl Query {
     ///
     /// ```no_run
     /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
-    /// let query = client.query("SELECT user_id, CAST(cf['kind'] AS STRING) AS kind FROM events");
-    /// let mut rows = query.rows::<(String, Option<String>)>();
+    /// let mut rows = client.query("SELECT user_id, kind FROM events").rows::<(String, Option<String>)>();
     /// while let Some(row) = rows.next().await {
     ///     let (user_id, kind) = row?;
     /// }
@@ -321,19 +311,18 @@ struct Statement {
 struct Plan {
     prepared: Bytes,
     columns: Arc<Columns>,
-    prepare_again_at: Instant,
+    renewed_at: Instant,
 }
 
 impl Statements {
     fn get(&self, text: &Arc<str>, types: ParameterTypes) -> Arc<Statement> {
         // Nothing panics while it holds the lock.
         let mut statements = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (Arc::clone(text), types);
-        if statements.len() >= MAX_STATEMENTS && !statements.contains_key(&key) {
+        if statements.len() >= MAX_STATEMENTS {
             // Queries in flight keep theirs.
             statements.clear();
         }
-        let statement = statements.entry(key).or_insert_with_key(|(text, types)| {
+        let statement = statements.entry((Arc::clone(text), types)).or_insert_with_key(|(text, types)| {
             let (text, types) = (Arc::clone(text), types.clone());
             Arc::new(Statement { text, types, plan: tokio::sync::Mutex::default() })
         });
@@ -364,8 +353,7 @@ impl Statement {
             return Err(Error::rpc(&operation, failure, tries));
         };
         let is_good = |plan: &&Arc<Plan>| {
-            plan.prepare_again_at > Instant::now()
-                && !expired.is_some_and(|expired| Arc::ptr_eq(expired, plan))
+            plan.renewed_at > Instant::now() && !expired.is_some_and(|expired| Arc::ptr_eq(expired, plan))
         };
         if let Some(plan) = kept.as_ref().filter(is_good) {
             return Ok(Arc::clone(plan));
@@ -393,7 +381,7 @@ impl Statement {
         Ok(Plan {
             prepared: answer.prepared_query,
             columns: Arc::new(Columns { query: Arc::clone(&self.text), columns }),
-            prepare_again_at: Instant::now() + valid_for(answer.valid_until),
+            renewed_at: Instant::now() + valid_for(answer.valid_until),
         })
     }
 }
@@ -417,7 +405,7 @@ fn valid_for(until: Option<values::Timestamp>) -> Duration {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default();
     let until = until.and_then(|until| u64::try_from(until.seconds).ok()).map(Duration::from_secs);
     match until.and_then(|until| until.checked_sub(now)) {
-        Some(left) => (left - (left / 10).min(PREPARED_BEFORE)).min(NEVER),
+        Some(left) => (left - (left / 10).min(RENEWED_BEFORE)).min(NEVER),
         None => NEVER,
     }
 }
@@ -467,7 +455,6 @@ impl Execution {
         let mut begun = match self.begun.take() {
             Some(begun) => begun,
             None => {
-                self.check_parameters()?;
                 let plan = self.statement.plan(&self.client, None).await?;
                 let operation = self.client.instance_operation(RpcMethod::ExecuteQuery);
                 Begun { attempts: Attempts::new(&self.client, operation)?, plan, answer: None }
@@ -476,16 +463,6 @@ impl Execution {
         let received = self.receive_with(&mut begun).await;
         self.begun = Some(begun);
         received
-    }
-
-    /// Fails for a date or a time that SQL does not have.
-    fn check_parameters(&self) -> Result<(), Error> {
-        for (name, Parameter { value, .. }) in &self.parameters {
-            if let Some(InvalidTime { value, rule }) = value.invalid_time() {
-                return Err(Error::parameter(name, value, rule));
-            }
-        }
-        Ok(())
     }
 
     async fn receive_with(&mut self, begun: &mut Begun) -> Result<bool, Error> {
@@ -577,10 +554,9 @@ impl Execution {
         let is_expired = failure.is_plan_expired;
         if is_expired && !self.token.is_empty() {
             // The token belongs to the plan, and rows have been delivered.
-            let status = Status::internal(
-                "the query plan expired during a retry attempt; discard the rows and run the query again",
-            );
-            failure = Failure { transient: false, is_plan_expired: true, ..Failure::from(status) };
+            let status =
+                Status::internal("the query plan expired during a retry attempt; run the query again");
+            failure = Failure { transient: false, ..Failure::from(status) };
         }
         failure.transient |= is_expired && self.token.is_empty();
         let retry_at = begun.attempts.failed(&attempt, failure)?;

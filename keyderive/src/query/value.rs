@@ -52,10 +52,6 @@ pub enum SqlValue {
 }
 
 /// A point in time: the time since 1970, in seconds and nanoseconds.
-///
-/// A parameter is sent with its nanoseconds; by the documentation of Google's Python client, Bigtable's SQL ignores what is below a
-/// microsecond. A time before the year 1 or after 9999, also one of another type such as `SystemTime`, or with more nanoseconds
-/// than a second has, fails the query before anything is sent, with [`is_invalid_argument`](crate::Error::is_invalid_argument).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SqlTimestamp {
     /// Seconds since 1970, rounded down.
@@ -65,9 +61,6 @@ pub struct SqlTimestamp {
 }
 
 /// A day of the Gregorian calendar.
-///
-/// A parameter that is no such day, such as the 31st of April, fails the query before anything is sent, with
-/// [`is_invalid_argument`](crate::Error::is_invalid_argument).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SqlDate {
     /// From 1 to 9999.
@@ -78,27 +71,7 @@ pub struct SqlDate {
     pub day: u32,
 }
 
-/// A date or a time that SQL does not have, as text, and the rule that it breaks.
-#[derive(Debug)]
-pub(crate) struct InvalidTime {
-    pub(crate) value: String,
-    pub(crate) rule: &'static str,
-}
-
 impl SqlValue {
-    /// A date or a time in this value that SQL does not have.
-    pub(crate) fn invalid_time(&self) -> Option<InvalidTime> {
-        match self {
-            Self::Date(date) => date.invalid(),
-            Self::Timestamp(time) => time.invalid(),
-            Self::Array(values) | Self::Struct(values) => values.iter().find_map(Self::invalid_time),
-            Self::Map(entries) => {
-                entries.iter().find_map(|(key, value)| key.invalid_time().or_else(|| value.invalid_time()))
-            }
-            _ => None,
-        }
-    }
-
     /// The value that a message states for a column of this type.
     ///
     /// # Errors
@@ -235,16 +208,6 @@ impl SqlTimestamp {
         values::Timestamp { seconds: self.seconds, nanos: i32::try_from(self.nanos).unwrap_or(i32::MAX) }
     }
 
-    fn invalid(self) -> Option<InvalidTime> {
-        /// The first second of the year 1, and the last one of 9999.
-        const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
-        let Self { seconds, nanos } = self;
-        (!SECONDS.contains(&seconds) || nanos >= 1_000_000_000).then(|| InvalidTime {
-            value: format!("the time {seconds} s and {nanos} ns after 1970"),
-            rule: "a TIMESTAMP has a year from 1 to 9999, and at most 999999999 ns beyond its seconds",
-        })
-    }
-
     /// This time as the system's; none if it is too far from 1970 for it.
     ///
     /// ```
@@ -273,23 +236,6 @@ impl SqlDate {
             (Ok(month @ 1..=12), Ok(day @ 1..=31)) => Ok(Self { year, month, day }),
             _ => Err(format!("{year}-{month}-{day} is no date")),
         }
-    }
-
-    fn invalid(self) -> Option<InvalidTime> {
-        let Self { year, month, day } = self;
-        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-        let days = match month {
-            2 if is_leap => 29,
-            2 => 28,
-            4 | 6 | 9 | 11 => 30,
-            1..=12 => 31,
-            _ => 0,
-        };
-        let is_valid = (1..=9999).contains(&year) && (1..=days).contains(&day);
-        (!is_valid).then(|| InvalidTime {
-            value: format!("the date {year:04}-{month:02}-{day:02}"),
-            rule: "a DATE has a year from 1 to 9999, a month from 1 to 12, and a day of that month",
-        })
     }
 
     fn to_message(self) -> values::Date {

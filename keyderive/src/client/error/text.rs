@@ -44,8 +44,8 @@ impl Error {
     /// # }
     /// ```
     ///
-    /// It also leaves out the messages of the server and of serde, which may name a row or a value, and the text of a query. It
-    /// names tables, key types, fields, families, columns and parameters; the columns of a map are its keys.
+    /// It also leaves out the messages of the server and of serde, which may name a row or a value. It names tables, key types,
+    /// fields, families and columns; the columns of a map are its keys.
     #[must_use = "it is a text, to be printed"]
     pub fn redacted(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| self.write(f, Keys::Redacted))
@@ -155,10 +155,6 @@ impl Error {
                 Keys::Redacted => write!(f, "{}", error.redacted()),
                 _ => write!(f, "{error}"),
             },
-            Repr::Parameter { name, value, rule } => match keys {
-                Keys::Redacted => write!(f, "parameter `@{name}`: {rule}"),
-                _ => write!(f, "parameter `@{name}` is {value}: {rule}"),
-            },
             Repr::Sql { error } => write!(f, "{error}"),
             Repr::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
             Repr::Definition { table, message } | Repr::Mismatch { table, message } => {
@@ -267,7 +263,6 @@ impl StdError for Error {
             | Repr::Limit { .. }
             | Repr::RuntimeEnded { .. }
             | Repr::Protocol { .. }
-            | Repr::Parameter { .. }
             | Repr::NotPrefixes { .. }
             | Repr::Definition { .. }
             | Repr::Mismatch { .. } => None,
