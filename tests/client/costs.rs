@@ -80,7 +80,7 @@ async fn requests_that_end_early_report_nothing() {
 }
 
 #[tokio::test]
-async fn servers_that_report_nothing_or_nonsense_are_believed_in_part() {
+async fn an_empty_report_and_one_below_zero_count_as_none() {
     let nonsense = |iteration: Option<data::ReadIterationStats>| {
         let view = data::FullReadStatsView { read_iteration_stats: iteration, request_latency_stats: None };
         let stats = data::RequestStats { stats_view: Some(StatsView::FullReadStatsView(view)) };
@@ -97,14 +97,21 @@ async fn servers_that_report_nothing_or_nonsense_are_believed_in_part() {
             },
             [1, 0, 0, 0],
         ),
-        (nonsense(None), [1, 1, 0, 0]),
-        (nonsense(Some(below_zero)), [1, 1, 0, 7]),
+        (nonsense(None), [1, 0, 0, 0]),
+        (nonsense(Some(below_zero)), [1, 0, 0, 0]),
+        (nonsense(Some(data::ReadIterationStats::default())), [1, 1, 0, 0]),
     ] {
         let mock = Mock::new().on(Rpc::ReadRows, Answer::rows(["a"]).send(&message));
         let stats = ReadStats::new();
         assert_eq!(read(&table(&mock), &stats).await, ["a"], "{message:?}");
         assert_eq!(figures(&stats), expected, "{message:?}");
+        let text = match stats.reported() {
+            0 => "the server did not report what 1 request cost",
+            _ => "the server read 0 rows and 0 cells, and returned 0 and 0, in 0.0ns; 1 request",
+        };
+        assert_eq!(stats.to_string(), text);
     }
+    assert_eq!(ReadStats::new().to_string(), "no request was sent");
     // A report of two bytes, of which the first promises more.
     let mock =
         Mock::new().on(Rpc::ReadRows, Answer::rows(["a"]).send(&RowsMessage(b"\x1a\x02\x0a\x09"[..].into())));
