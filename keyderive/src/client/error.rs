@@ -379,6 +379,7 @@ impl Error {
     pub fn attempts(&self) -> u32 {
         match self.cause() {
             Repr::Rpc(Rpc { tries, .. }) => tries.attempts,
+            Repr::Protocol(Protocol { attempts, .. }) => *attempts,
             _ => 0,
         }
     }
@@ -502,6 +503,8 @@ pub(crate) struct Protocol {
     message: String,
     /// Whether it answers a write, which may have been applied.
     is_write: bool,
+    /// How many attempts were made, of which it answers the last.
+    attempts: u32,
     /// The key of the row that it is about.
     key: Option<Bytes>,
     /// The key of the last row that a scan read.
@@ -592,25 +595,14 @@ impl Error {
         }
     }
 
-    pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {
+    pub(crate) fn protocol(operation: &Operation, attempts: u32, message: impl Into<String>) -> Self {
         Self::new(Repr::Protocol(Protocol {
             rpc: operation.rpc(),
             table: Arc::clone(operation.table()),
             message: message.into(),
             is_write: operation.is_write(),
+            attempts,
             key: None,
-            last: None,
-        }))
-    }
-
-    /// An invalid answer to a `ReadModifyWriteRow`.
-    pub(crate) fn answer(table: &str, key: &Bytes, message: impl Into<String>) -> Self {
-        Self::new(Repr::Protocol(Protocol {
-            rpc: "ReadModifyWriteRow",
-            table: table.into(),
-            message: message.into(),
-            is_write: true,
-            key: Some(key.clone()),
             last: None,
         }))
     }
@@ -785,6 +777,7 @@ fn kind_of_code(code: Code) -> ErrorKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::operation::RpcMethod;
 
     #[test]
     fn a_kind_agrees_with_its_predicate() {
@@ -804,7 +797,11 @@ mod tests {
                 ErrorKind::InvalidArgument,
                 Error::is_invalid_argument,
             ),
-            (Error::answer(table, &key, "no"), ErrorKind::ProtocolViolation, Error::is_protocol_violation),
+            (
+                Error::protocol(&Operation::for_test(RpcMethod::ReadRows, table), 1, "no"),
+                ErrorKind::ProtocolViolation,
+                Error::is_protocol_violation,
+            ),
             (Error::closed_scan(&table.into()), ErrorKind::ClientClosed, Error::is_client_closed),
         ] {
             assert!(error.kind() == kind && asked(&error), "{error}");

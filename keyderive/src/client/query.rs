@@ -375,14 +375,15 @@ impl Statement {
             param_types: self.types.iter().map(|(name, of)| (name.clone(), of.to_message())).collect(),
             data_format: Some(DataFormat::ProtoFormat(data::ProtoFormat {})),
         };
-        let answer: data::PrepareQueryResponse =
-            client.call(operation.clone(), Request::new(&message)).await?;
-        let columns = columns(answer.metadata).map_err(|how| Error::protocol(&operation, how))?;
-        Ok(Plan {
-            prepared: answer.prepared_query,
-            columns: Arc::new(Columns { query: Arc::clone(&self.text), columns }),
-            renewed_at: Instant::now() + valid_for(answer.valid_until),
-        })
+        let plan = |answer: data::PrepareQueryResponse| {
+            let columns = columns(answer.metadata)?;
+            Ok(Plan {
+                prepared: answer.prepared_query,
+                columns: Arc::new(Columns { query: Arc::clone(&self.text), columns }),
+                renewed_at: Instant::now() + valid_for(answer.valid_until),
+            })
+        };
+        client.call_checked(operation, Request::new(&message), plan).await
     }
 }
 
@@ -441,9 +442,8 @@ impl Execution {
         attempts.watch.rows(1);
         let decode = |(value, column): (data::Value, &QueryColumn)| {
             SqlValue::of_message(value, &column.of).map_err(|how| {
-                attempts.watch.set_outcome(Code::Internal);
                 let how = format!("metadata and value not matching in column `{}`: {how}", column.name);
-                Error::protocol(attempts.operation(), how)
+                attempts.violation(how)
             })
         };
         let values = values.into_iter().zip(&plan.columns.columns).map(decode).collect::<Result<_, _>>();
@@ -492,11 +492,7 @@ impl Execution {
                     continue;
                 }
             };
-            taken.map_err(|how| {
-                begun.attempts.watch.attempt_ends(Code::Internal);
-                begun.attempts.watch.set_outcome(Code::Internal);
-                Error::protocol(begun.attempts.operation(), how)
-            })?;
+            taken.map_err(|how| begun.attempts.violation(how))?;
             begun.answer = Some((attempt, answer));
         }
         Ok(true)

@@ -476,9 +476,7 @@ impl Reading {
         match stop {
             Stop::Failed(failure) => read.fail(&attempt, failure),
             Stop::ProtocolViolation(broken) => {
-                read.attempts.watch.attempt_ends(Code::Internal);
-                read.attempts.watch.set_outcome(Code::Internal);
-                Err(Error::protocol(read.attempts.operation(), broken).with_last_row(read.last_key))
+                Err(read.attempts.violation(broken).with_last_row(read.last_key))
             }
         }
     }
