@@ -10,7 +10,7 @@ use keyderive_scripted::{Answer, Mock, Rpc};
 use tokio::time::Instant;
 use tonic::Code;
 
-use crate::support::{MILLISECOND, all, client, keys, table};
+use crate::support::{MILLISECOND, SECOND, all, client, keys, table};
 
 /// What a server reports of a request that has read ten rows for each that it returned.
 fn cost(rows: i64) -> data::ReadRowsResponse {
@@ -183,6 +183,24 @@ async fn a_scan_waits_for_no_report_for_long() {
     let scan = events.scan(PlainKey::scan()).keys_only().with_stats(&stats).limit(1);
     assert_eq!(scan.collect().await.unwrap(), [PlainKey { id: 7 }]);
     assert_eq!((figures(&stats), begun.elapsed().as_millis() / 10), ([1, 0, 0, 0], 100));
+}
+
+/// Only the end of the answer says what a read has cost.
+#[tokio::test(start_paused = true)]
+async fn a_raw_read_at_its_limit_waits_for_the_end_only_for_its_cost() {
+    let mock = Mock::new().by(|_| Answer::rows(["a", "b"]).wait(SECOND).send(&cost(2)));
+    let (table, stats, begun) = (table(&mock), ReadStats::new(), Instant::now());
+    let request = || ReadRows::all().limit(2);
+    assert_eq!(keys(table.read_rows(request())).await.unwrap(), ["a", "b"]);
+    assert!(begun.elapsed() < SECOND, "{:?}", begun.elapsed());
+    tokio::time::sleep(10 * MILLISECOND).await;
+    assert_eq!(mock.open(), 0);
+    // A server that breaks off then breaks nothing.
+    let broken = Mock::new().by(|_| Answer::rows(["a", "b"]).fail(Code::DataLoss));
+    assert_eq!(keys(self::table(&broken).read_rows(request())).await.unwrap(), ["a", "b"]);
+
+    assert_eq!(keys(table.read_rows(request().with_stats(&stats))).await.unwrap(), ["a", "b"]);
+    assert_eq!(figures(&stats), [1, 1, 20, 2]);
 }
 
 #[derive(RowKey, Clone, Debug, PartialEq)]

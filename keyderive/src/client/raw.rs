@@ -179,9 +179,10 @@ impl RawTable {
         }
     }
 
-    /// The rows that a request selects, in ascending or descending order of their keys.
+    /// The rows that a request selects, in ascending or descending order of their keys. With a [limit](ReadRows::limit), the stream
+    /// ends after its last row, without waiting for the server, unless the request asks for its [cost](ReadRows::with_stats).
     pub fn read_rows(&self, request: ReadRows) -> RowStream {
-        self.client.read_rows(&self.name, request)
+        self.client.read_rows(&self.name, request).ending_at_limit()
     }
 
     /// Changes one row, atomically.
