@@ -406,9 +406,11 @@ impl Error {
             Repr::Closed { .. } | Repr::RuntimeEnded { .. } => Some(Code::Cancelled),
             Repr::Damaged { .. } => Some(Code::DataLoss),
             Repr::Unreachable { .. } => Some(Code::Unavailable),
-            Repr::Filter { .. } | Repr::Limit { .. } | Repr::Definition { .. } | Repr::NotPrefixes { .. } => {
-                Some(Code::InvalidArgument)
-            }
+            Repr::Filter { .. }
+            | Repr::Limit { .. }
+            | Repr::Definition { .. }
+            | Repr::NotPrefixes { .. }
+            | Repr::Parameter { .. } => Some(Code::InvalidArgument),
             Repr::Credentials { .. } => Some(Code::Unauthenticated),
             _ => None,
         }
@@ -474,6 +476,8 @@ pub(crate) enum Repr {
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
     /// A query failed.
     Query { text: Arc<str>, error: Error },
+    /// A parameter of a query has a value that cannot be sent.
+    Parameter { name: String, message: String },
     /// A column of a query's result is not what the program expects.
     Column { error: ColumnError },
     /// The declaration of a table is invalid.
@@ -595,6 +599,10 @@ impl Error {
         }
     }
 
+    pub(crate) fn parameter(name: &str, message: String) -> Self {
+        Self::new(Repr::Parameter { name: name.to_owned(), message })
+    }
+
     pub(crate) fn protocol(operation: &Operation, attempts: u32, message: impl Into<String>) -> Self {
         Self::new(Repr::Protocol(Protocol {
             rpc: operation.rpc(),
@@ -680,6 +688,14 @@ impl Error {
         ) = Arc::get_mut(&mut self.0)
         {
             *key = Some(about.clone());
+        }
+        self
+    }
+
+    /// This failure of an attempt as one after which the same call may succeed, although the client did not repeat it.
+    pub(crate) fn into_retryable(mut self) -> Self {
+        if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0) {
+            failure.transient = true;
         }
         self
     }

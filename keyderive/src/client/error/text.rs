@@ -140,6 +140,13 @@ impl Error {
                 }
                 error.write(f, keys)
             }
+            Repr::Parameter { name, message } => {
+                write!(f, "the parameter `@{name}` cannot be sent")?;
+                match keys {
+                    Keys::Redacted => Ok(()),
+                    _ => write!(f, ": {message}"),
+                }
+            }
             Repr::Column { error } => match keys {
                 Keys::Redacted => write!(f, "{}", error.redacted()),
                 _ => write!(f, "{error}"),
@@ -215,6 +222,7 @@ impl StdError for Error {
             | Repr::RuntimeEnded { .. }
             | Repr::Protocol { .. }
             | Repr::NotPrefixes { .. }
+            | Repr::Parameter { .. }
             | Repr::Definition { .. }
             | Repr::Mismatch { .. } => None,
         }
