@@ -597,10 +597,11 @@ pub(crate) fn salt_of<'s>(schema: &'s Schema, key: &[u8]) -> Option<&'s Salt> {
             key[end - schema.fields()[at].width().min()..end].to_vec()
         }
     };
-    let mut reached = schema.epochs().iter().filter(|epoch| match schema.fields()[at].order().is_reversed() {
-        true => stored.as_slice() <= epoch.stored_since(),
-        false => stored.as_slice() >= epoch.stored_since(),
-    });
+    let mut reached =
+        schema.epochs().iter().filter(|epoch| match schema.fields()[at].order().is_reversed() {
+            true => stored.as_slice() <= epoch.stored_since(),
+            false => stored.as_slice() >= epoch.stored_since(),
+        });
     reached.next_back().map_or(schema.salt(), |epoch| Some(epoch.salt()))
 }
 

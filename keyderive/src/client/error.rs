@@ -394,6 +394,7 @@ impl Error {
     pub fn attempts(&self) -> u32 {
         match self.cause() {
             Repr::Rpc(Rpc { tries, .. }) => tries.attempts,
+            Repr::Protocol(Protocol { attempts, .. }) => *attempts,
             _ => 0,
         }
     }
@@ -430,6 +431,7 @@ impl Error {
             | Repr::Limit { .. }
             | Repr::Definition { .. }
             | Repr::NotPrefixes { .. }
+            | Repr::Parameter { .. }
             | Repr::Sql { .. } => Some(Code::InvalidArgument),
             Repr::Credentials { .. } => Some(Code::Unauthenticated),
             _ => None,
@@ -502,6 +504,8 @@ pub(crate) enum Repr {
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
     /// A query failed.
     Query { text: Arc<str>, error: Error },
+    /// A parameter of a query has a value that cannot be sent.
+    Parameter { name: String, message: String },
     /// A column of a query's result is not what the program expects.
     Column { error: ColumnError },
     /// A key type has no row key schema, or no SQL expressions.
@@ -550,6 +554,8 @@ pub(crate) struct Protocol {
     message: String,
     /// Whether it answers a write, which may have been applied.
     is_write: bool,
+    /// How many attempts were made, of which it answers the last.
+    attempts: u32,
     /// The key of the row that it is about.
     key: Option<Bytes>,
     /// The key of the last row that a scan read.
@@ -640,25 +646,18 @@ impl Error {
         }
     }
 
-    pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {
+    pub(crate) fn parameter(name: &str, message: String) -> Self {
+        Self::new(Repr::Parameter { name: name.to_owned(), message })
+    }
+
+    pub(crate) fn protocol(operation: &Operation, attempts: u32, message: impl Into<String>) -> Self {
         Self::new(Repr::Protocol(Protocol {
             rpc: operation.rpc(),
             table: Arc::clone(operation.table()),
             message: message.into(),
             is_write: operation.is_write(),
+            attempts,
             key: None,
-            last: None,
-        }))
-    }
-
-    /// An invalid answer to a `ReadModifyWriteRow`.
-    pub(crate) fn answer(table: &str, key: &Bytes, message: impl Into<String>) -> Self {
-        Self::new(Repr::Protocol(Protocol {
-            rpc: "ReadModifyWriteRow",
-            table: table.into(),
-            message: message.into(),
-            is_write: true,
-            key: Some(key.clone()),
             last: None,
         }))
     }
@@ -741,6 +740,14 @@ impl Error {
         ) = Arc::get_mut(&mut self.0)
         {
             *key = Some(about.clone());
+        }
+        self
+    }
+
+    /// This failure of an attempt as one after which the same call may succeed, although the client did not repeat it.
+    pub(crate) fn into_retryable(mut self) -> Self {
+        if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0) {
+            failure.transient = true;
         }
         self
     }
@@ -856,6 +863,7 @@ fn kind_of_code(code: Code) -> ErrorKind {
 mod tests {
     use super::*;
     use crate::RowKey;
+    use crate::client::operation::RpcMethod;
 
     #[derive(RowKey)]
     #[salt(range = 4, hash = "java")]
@@ -893,7 +901,11 @@ mod tests {
                 ErrorKind::InvalidArgument,
                 Error::is_invalid_argument,
             ),
-            (Error::answer(table, &key, "no"), ErrorKind::ProtocolViolation, Error::is_protocol_violation),
+            (
+                Error::protocol(&Operation::for_test(RpcMethod::ReadRows, table), 1, "no"),
+                ErrorKind::ProtocolViolation,
+                Error::is_protocol_violation,
+            ),
             (Error::closed_scan(&table.into()), ErrorKind::ClientClosed, Error::is_client_closed),
         ] {
             assert!(error.kind() == kind && asked(&error), "{error}");

@@ -108,6 +108,7 @@ use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub(crate) use error::RekeyingEnd;
 pub use error::{Error, ErrorKind};
+use failure::ProtocolViolation;
 pub(crate) use filter::check as check_filter;
 use grpc::{Answer, Request};
 pub(crate) use operation::{Idempotency, Route};
@@ -411,7 +412,20 @@ impl Client {
 
     /// Sends a request with one message as its answer, until an attempt succeeds or the operation fails for good.
     async fn call<M: Message + Default>(&self, operation: Operation, request: Request) -> Result<M, Error> {
-        let read = |answer: Answer| async { answer.only().await.map(Received::new) };
+        self.call_checked(operation, request, Ok).await
+    }
+
+    /// As [`call`](Self::call). `check` turns the answer into the result, or says how it breaks the protocol.
+    async fn call_checked<M: Message + Default, R>(
+        &self,
+        operation: Operation,
+        request: Request,
+        check: impl Fn(M) -> Result<R, String>,
+    ) -> Result<R, Error> {
+        let check = &check;
+        let read = |answer: Answer| async move {
+            check(answer.only().await?).map(Received::new).map_err(ProtocolViolation::status)
+        };
         retry::call(self.attempts(operation).await?, request, read).await
     }
 

@@ -577,10 +577,17 @@ impl Attempts {
         self.made
     }
 
+    /// Records that the answer of the attempt breaks the protocol, as `how` says, and returns the error.
+    pub(super) fn violation(&mut self, how: impl Into<String>) -> Error {
+        self.watch.attempt_ends(Code::Internal);
+        self.watch.set_outcome(Code::Internal);
+        Error::protocol(&self.operation, self.made, how)
+    }
+
     /// The failure as the error of the whole operation.
     pub(super) fn error(&self, failure: Failure, ended: Option<RetryLimit>) -> Error {
         if failure.is_violation {
-            return Error::protocol(&self.operation, failure.message);
+            return Error::protocol(&self.operation, self.made, failure.message);
         }
         Error::rpc(&self.operation, failure.after(self.last.as_deref()), self.tries(ended))
     }

@@ -19,6 +19,9 @@
 //! | a protobuf enum | `i64`, its number; as a result |
 //!
 //! Any of them may be NULL: use an `Option`. [`SqlValue`] holds a value of any type.
+//!
+//! The columns of a result are checked against the Rust types once, before its first row, and also if it has no rows or only NULLs.
+//! Parameters are checked before anything is sent: a date must be of the calendar, and a time must not be in a leap second.
 
 mod assembler;
 mod calendar;
@@ -31,7 +34,8 @@ pub(crate) use assembler::Assembler;
 pub use convert::{FromSql, SqlMismatch, ToSql};
 #[doc(inline)]
 pub use keyderive_macros::FromQueryRow;
-pub(crate) use row::Columns;
-pub use row::{ColumnError, FromQueryRow, QueryColumn, QueryRow};
+pub use row::{ColumnError, FromQueryRow, QueryColumn, QueryColumns, QueryRow};
+#[doc(hidden)]
+pub use row::{NamedColumn, named_column};
 pub use types::SqlType;
 pub use value::{SqlDate, SqlTimestamp, SqlValue};

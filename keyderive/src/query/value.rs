@@ -82,8 +82,14 @@ impl SqlValue {
             (SqlType::Bytes | SqlType::Proto { .. }, Kind::BytesValue(value)) => Self::Bytes(value),
             (SqlType::Text, Kind::StringValue(value)) => Self::Text(value),
             (SqlType::Int64 | SqlType::Enum { .. }, Kind::IntValue(value)) => Self::Int64(value),
-            #[expect(clippy::cast_possible_truncation, reason = "the server widened it")]
-            (SqlType::Float32, Kind::FloatValue(value)) => Self::Float32(value as f32),
+            (SqlType::Float32, Kind::FloatValue(value)) => {
+                #[expect(clippy::cast_possible_truncation, reason = "the server widened it")]
+                let narrow = value as f32;
+                if narrow.is_infinite() && value.is_finite() {
+                    return Err(format!("{value:e} is no FLOAT32"));
+                }
+                Self::Float32(narrow)
+            }
             (SqlType::Float64, Kind::FloatValue(value)) => Self::Float64(value),
             (SqlType::Bool, Kind::BoolValue(value)) => Self::Bool(value),
             (SqlType::Timestamp, Kind::TimestampValue(value)) => {
@@ -161,6 +167,32 @@ impl SqlValue {
         Value { r#type: None, kind }
     }
 
+    /// Checks that it is a value that a parameter can have.
+    ///
+    /// # Errors
+    /// Which part of it is none.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Null
+            | Self::Bytes(_)
+            | Self::Text(_)
+            | Self::Int64(_)
+            | Self::Float32(_)
+            | Self::Float64(_)
+            | Self::Bool(_) => Ok(()),
+            Self::Timestamp(SqlTimestamp { nanos: 0..=MAX_NANOS, .. }) => Ok(()),
+            Self::Timestamp(SqlTimestamp { seconds, nanos }) => Err(format!(
+                "the timestamp has {seconds} s and {nanos} ns, and a second has at most {MAX_NANOS} ns; a leap second of chrono \
+                 has more, and Unix time has no number for it: use the second before or after"
+            )),
+            Self::Date(date) => date.check(),
+            Self::Array(values) | Self::Struct(values) => values.iter().try_for_each(Self::check),
+            Self::Map(entries) => {
+                entries.iter().try_for_each(|(key, value)| key.check().and_then(|()| value.check()))
+            }
+        }
+    }
+
     /// What it is, for errors.
     pub(crate) fn name(&self) -> &'static str {
         match self {
@@ -196,10 +228,13 @@ fn name(kind: &Kind) -> &'static str {
     }
 }
 
+/// The most nanoseconds of a second.
+const MAX_NANOS: u32 = 999_999_999;
+
 impl SqlTimestamp {
     fn of_message(values::Timestamp { seconds, nanos }: values::Timestamp) -> Result<Self, String> {
         match u32::try_from(nanos) {
-            Ok(nanos) if nanos < 1_000_000_000 => Ok(Self { seconds, nanos }),
+            Ok(nanos) if nanos <= MAX_NANOS => Ok(Self { seconds, nanos }),
             _ => Err(format!("a timestamp has {nanos} ns, which is not a part of a second")),
         }
     }
@@ -232,9 +267,25 @@ impl From<SystemTime> for SqlTimestamp {
 
 impl SqlDate {
     fn of_message(values::Date { year, month, day }: values::Date) -> Result<Self, String> {
-        match (u32::try_from(month), u32::try_from(day)) {
-            (Ok(month @ 1..=12), Ok(day @ 1..=31)) => Ok(Self { year, month, day }),
-            _ => Err(format!("{year}-{month}-{day} is no date")),
+        let part = |part: i32| u32::try_from(part).unwrap_or(0);
+        let date = Self { year, month: part(month), day: part(day) };
+        date.check().map_err(|_| format!("{year}-{month}-{day} is no date")).map(|()| date)
+    }
+
+    /// Checks that the calendar has it.
+    fn check(self) -> Result<(), String> {
+        let Self { year, month, day } = self;
+        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let days = match month {
+            2 if is_leap => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            1..=12 => 31,
+            _ => 0,
+        };
+        match (1..=9999).contains(&year) && (1..=days).contains(&day) {
+            true => Ok(()),
+            false => Err(format!("{year:04}-{month:02}-{day:02} is no date")),
         }
     }
 

@@ -78,7 +78,7 @@ impl Error {
                 "MutateRows on table `{table}` failed: the tokio runtime ended before the answer came{MAY_BE_APPLIED}"
             ),
             Repr::Rpc(rpc) => rpc.write(f, keys),
-            Repr::Protocol(Protocol { rpc, table, message, is_write, key, last }) => {
+            Repr::Protocol(Protocol { rpc, table, message, is_write, key, last, .. }) => {
                 write!(f, "{}: the server's answer breaks the protocol", Failed { rpc, table, key, keys })?;
                 if keys != Keys::Redacted {
                     write!(f, ": {message}")?;
@@ -150,6 +150,13 @@ impl Error {
                     _ => write!(f, "query `{text}`: ")?,
                 }
                 error.write(f, keys)
+            }
+            Repr::Parameter { name, message } => {
+                write!(f, "the parameter `@{name}` cannot be sent")?;
+                match keys {
+                    Keys::Redacted => Ok(()),
+                    _ => write!(f, ": {message}"),
+                }
             }
             Repr::Column { error } => match keys {
                 Keys::Redacted => write!(f, "{}", error.redacted()),
@@ -250,8 +257,10 @@ impl StdError for Error {
             Repr::NewKey { error, .. } => Some(error.as_ref()),
             Repr::Column { error } => Some(error),
             Repr::Sql { error } => Some(error),
-            Repr::Entry { error, .. } | Repr::Input { error, .. } => Some(error),
-            Repr::Scan { error, .. } | Repr::Query { error, .. } => error.source(),
+            Repr::Input { error, .. } => Some(error),
+            Repr::Entry { error, .. } | Repr::Scan { error, .. } | Repr::Query { error, .. } => {
+                error.source()
+            }
             Repr::Rpc(Rpc { failure, .. }) => {
                 failure.source.as_ref().map(|source| source.as_ref() as &(dyn StdError + 'static))
             }
@@ -264,6 +273,7 @@ impl StdError for Error {
             | Repr::RuntimeEnded { .. }
             | Repr::Protocol { .. }
             | Repr::NotPrefixes { .. }
+            | Repr::Parameter { .. }
             | Repr::Definition { .. }
             | Repr::Mismatch { .. } => None,
             Repr::Rekeying { cause, .. } => cause.as_ref().map(|error| error as _),
@@ -348,24 +358,20 @@ impl fmt::Display for AttemptSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { attempts, elapsed, ended, .. } = self;
         let elapsed = elapsed.as_secs_f64();
-        let attempts = match attempts {
+        let tried = match attempts {
             0 | 1 if ended.is_none() => return Ok(()),
-            1 => "1 attempt".to_owned(),
-            _ => format!("{attempts} attempts"),
+            0 => format!("after {elapsed:.1} s, before the first attempt"),
+            1 => format!("after 1 attempt in {elapsed:.1} s"),
+            _ => format!("after {attempts} attempts in {elapsed:.1} s"),
         };
         match ended {
-            None => write!(f, "; after {attempts} in {elapsed:.1} s"),
-            Some(RetryLimit::Attempts) => write!(f, "; given up after {attempts} in {elapsed:.1} s"),
-            Some(RetryLimit::Time(allowed)) => {
-                write!(f, "; given up after {attempts} in {elapsed:.1} s; the timeout is {allowed:?}")
-            }
-            Some(RetryLimit::Deadline) => {
-                write!(f, "; given up after {attempts} in {elapsed:.1} s, at the deadline of `with_deadline`")
-            }
+            None => write!(f, "; {tried}"),
+            Some(RetryLimit::Attempts) => write!(f, "; given up {tried}"),
+            Some(RetryLimit::Time(allowed)) => write!(f, "; given up {tried}; the timeout is {allowed:?}"),
+            Some(RetryLimit::Deadline) => write!(f, "; given up {tried}, at the deadline of `with_deadline`"),
             Some(RetryLimit::Budget) => write!(
                 f,
-                "; after {attempts} in {elapsed:.1} s, and not retried, since too many requests of this client fail \
-                 (`retry_budget`)"
+                "; {tried}, and not retried, since too many requests of this client fail (`retry_budget`)"
             ),
         }
     }
