@@ -173,6 +173,24 @@ async fn a_query_is_prepared_once_and_its_parameters_are_typed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_thousand_queries_stay_prepared() {
+    let mock = Mock::new().by(|request| match request.rpc {
+        Rpc::PrepareQuery => plan("p"),
+        _ => Answer::new(),
+    });
+    let client = client(&mock);
+    let run = async |number: u32| fetch(client.query(format!("SELECT {number}"))).await.unwrap();
+    for number in (0..1000).chain(0..1000) {
+        run(number).await;
+    }
+    assert_eq!(mock.requests_of(Rpc::PrepareQuery).len(), 1000);
+    // One more drops them all.
+    run(1000).await;
+    run(999).await;
+    assert_eq!(mock.requests_of(Rpc::PrepareQuery).len(), 1002);
+}
+
+#[tokio::test(start_paused = true)]
 async fn concurrent_queries_share_one_prepare() {
     let mock = Mock::new().by(|request| match request.rpc {
         Rpc::PrepareQuery => plan("p").wait(SECOND),

@@ -44,7 +44,7 @@ const USED_FOR: Duration = Duration::from_secs(1);
 /// ```no_run
 /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
 /// let counts: Vec<(String, i64)> = client
-///     .query("SELECT kind, COUNT(*) AS n FROM events WHERE user_id = @user GROUP BY kind")
+///     .query("SELECT CAST(cf['kind'] AS STRING) AS kind, COUNT(*) AS n FROM events WHERE user_id = @user GROUP BY kind")
 ///     .bind("user", "alice")
 ///     .fetch()
 ///     .await?;
@@ -356,11 +356,12 @@ impl Statements {
     fn get(&self, text: &Arc<str>, types: ParameterTypes) -> Arc<Statement> {
         // Nothing panics while it holds the lock.
         let mut statements = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if statements.len() >= MAX_STATEMENTS {
+        let key = (Arc::clone(text), types);
+        if statements.len() >= MAX_STATEMENTS && !statements.contains_key(&key) {
             // Queries in flight keep theirs.
             statements.clear();
         }
-        let statement = statements.entry((Arc::clone(text), types)).or_insert_with_key(|(text, types)| {
+        let statement = statements.entry(key).or_insert_with_key(|(text, types)| {
             let (text, types) = (Arc::clone(text), types.clone());
             Arc::new(Statement { text, types, plan: tokio::sync::Mutex::default() })
         });
