@@ -10,8 +10,13 @@
 )]
 
 mod calls;
+mod chaos;
 mod drivers;
 mod leases;
+/// The checker of the models.
+#[path = "../rekeying-model/lin.rs"]
+#[allow(dead_code, reason = "the models use all of it")]
+mod lin;
 mod refusals;
 #[path = "../tables/servers.rs"]
 mod servers;

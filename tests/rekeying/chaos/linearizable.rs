@@ -1,0 +1,489 @@
+//! Is the history of one row linearizable?
+//!
+//! The question that `lin.rs` of the models answers, for histories of thousands of operations, some of unknown outcome. The model
+//! keeps every order that is still possible, and a write of unknown outcome doubles them. Here such a write is taken only where an
+//! answer cannot be explained without it, and everywhere once that fails. A test compares both on random histories.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+
+/// What a row holds. All zero: no row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Row {
+    /// The number of the last write of the whole row.
+    pub(crate) whole: u32,
+    /// The number of the last write of the columns that updates set.
+    pub(crate) val: u32,
+    /// Which increments are in its counter, as bits.
+    pub(crate) incs: u64,
+}
+
+impl Row {
+    pub(crate) const NONE: Self = Self { whole: 0, val: 0, incs: 0 };
+
+    pub(crate) fn of(id: u32) -> Self {
+        Self { whole: id, val: id, incs: 0 }
+    }
+}
+
+/// An operation on one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// Replaces the row.
+    Put(u32),
+    /// Sets some columns.
+    Set(u32),
+    /// Adds to the counter.
+    Increment(u8),
+    Delete,
+    /// A put where there is no row.
+    Claim(u32),
+    /// Sets some columns where they have this value.
+    Swap {
+        from: u32,
+        to: u32,
+    },
+    Read,
+    Exists,
+}
+
+/// What the caller was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing: it may be applied at any time from its beginning on, or never.
+    Unknown,
+    /// It was applied.
+    Done,
+    /// Whether a conditional write was applied, and whether a row exists.
+    Is(bool),
+    /// The increments after one of them.
+    Counted(u64),
+    /// What a read found.
+    Found(Row),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    pub(crate) op: Op,
+    pub(crate) outcome: Outcome,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    /// Who made it, for people.
+    pub(crate) by: String,
+}
+
+impl Operation {
+    fn is_read(&self) -> bool {
+        matches!(self.op, Op::Read | Op::Exists)
+    }
+
+    /// Whether the answer of a read is right for this row.
+    fn is_explained_by(&self, row: Row) -> bool {
+        match self.outcome {
+            Outcome::Found(found) => found == row,
+            Outcome::Is(exists) => exists == (row != Row::NONE),
+            Outcome::Unknown | Outcome::Done | Outcome::Counted(_) => true,
+        }
+    }
+
+    /// The row after this write; `None` if its answer would be another.
+    fn applied_to(&self, row: Row) -> Option<Row> {
+        let conditional = |holds: bool, then: Row| match self.outcome {
+            Outcome::Is(is) if is != holds => None,
+            _ => Some(if holds { then } else { row }),
+        };
+        match self.op {
+            Op::Put(id) => Some(Row::of(id)),
+            Op::Set(id) => Some(Row { val: id, ..row }),
+            Op::Delete => Some(Row::NONE),
+            Op::Increment(bit) => {
+                let incs = row.incs | 1 << bit;
+                let counted = !matches!(self.outcome, Outcome::Counted(counted) if counted != incs);
+                counted.then_some(Row { incs, ..row })
+            }
+            Op::Claim(id) => conditional(row == Row::NONE, Row::of(id)),
+            Op::Swap { from, to } => conditional(row.val == from, Row { val: to, ..row }),
+            Op::Read | Op::Exists => Some(row),
+        }
+    }
+
+    /// The write without its answer, where only what is written at the end counts: `None` if it wrote nothing.
+    fn without_answer(mut self) -> Option<Self> {
+        match (self.op, self.outcome) {
+            (Op::Read | Op::Exists, _) | (_, Outcome::Is(false)) => return None,
+            (Op::Claim(id), Outcome::Is(true)) => self.op = Op::Put(id),
+            (Op::Swap { to, .. }, Outcome::Is(true)) => self.op = Op::Set(to),
+            _ => {}
+        }
+        if self.outcome != Outcome::Unknown {
+            self.outcome = Outcome::Done;
+        }
+        Some(self)
+    }
+}
+
+/// Leaves what must hold however late requests arrive: no write that was acknowledged is lost, and no delete undone. Answers of
+/// reads and conditions do not count, but for the last read of all.
+pub(crate) fn without_answers(operations: Vec<Operation>) -> Vec<Operation> {
+    let last =
+        operations.iter().filter(|operation| operation.is_read()).max_by_key(|read| read.begin).cloned();
+    let mut kept: Vec<_> = operations.into_iter().filter_map(Operation::without_answer).collect();
+    kept.extend(last);
+    kept
+}
+
+/// Whether a history has an order that explains every answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Holds,
+    /// None: up to the operation that no order explains.
+    Violated(String),
+    /// The search would take too long.
+    Undecided,
+}
+
+/// Writes of unknown outcome that are taken, one bit each.
+type Used = [u64; 8];
+const MOST_UNKNOWN: usize = 512;
+/// Operations that are open at the same time, and have an outcome.
+const MOST_OPEN: usize = 64;
+/// Orders that are looked at for one answer before the search gives up.
+const MOST_ORDERS: usize = 400_000;
+/// Writes of unknown outcome that one answer may need.
+const MOST_AT_ONCE: usize = 4;
+
+/// An order that is possible: the row after it, which open writes are in it and which open reads it explains, and which writes of
+/// unknown outcome are in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Order {
+    row: Row,
+    taken: u64,
+    used: Used,
+}
+
+/// Orders, without those that differ from another only by more writes of unknown outcome.
+#[derive(Default)]
+struct Orders(HashMap<(Row, u64), Vec<Used>>);
+
+impl Orders {
+    fn insert(&mut self, order: Order) {
+        let known = self.0.entry((order.row, order.taken)).or_default();
+        let is_within =
+            |some: &Used, others: &Used| some.iter().zip(others).all(|(some, other)| some & !other == 0);
+        if known.iter().any(|known| is_within(known, &order.used)) {
+            return;
+        }
+        known.retain(|known| !is_within(&order.used, known));
+        known.push(order.used);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Order> {
+        self.0.iter().flat_map(|((row, taken), used)| {
+            used.iter().map(|used| Order { row: *row, taken: *taken, used: *used })
+        })
+    }
+}
+
+struct Search<'a> {
+    operations: &'a [Operation],
+    /// The open operations that have an outcome, each at the place of its bit.
+    open: [Option<usize>; MOST_OPEN],
+    /// The writes of unknown outcome that have begun.
+    unknown: Vec<usize>,
+}
+
+impl Search<'_> {
+    /// The order after a write.
+    fn after(&self, order: &Order, row: Row) -> Order {
+        let mut after = Order { row, ..*order };
+        for (bit, operation) in self.open.iter().enumerate() {
+            if let Some(operation) = operation.map(|at| &self.operations[at])
+                && operation.is_read()
+                && operation.is_explained_by(row)
+            {
+                after.taken |= 1 << bit;
+            }
+        }
+        after
+    }
+
+    /// Every order that has the operation of this bit, with at most so many more writes of unknown outcome. `None` if there are too
+    /// many.
+    fn ways(&self, orders: &Orders, bit: usize, most: usize) -> Option<Orders> {
+        let mut ways = Orders::default();
+        let mut visited = HashSet::new();
+        let mut left: Vec<_> = orders.iter().map(|order| (order, most)).collect();
+        while let Some((order, most)) = left.pop() {
+            if order.taken & 1 << bit != 0 {
+                ways.insert(Order { taken: order.taken & !(1 << bit), ..order });
+                continue;
+            }
+            if !visited.insert((order, most)) {
+                continue;
+            }
+            if visited.len() > MOST_ORDERS {
+                return None;
+            }
+            for (bit, at) in self.open.iter().enumerate() {
+                let Some(at) = at.filter(|_| order.taken & 1 << bit == 0) else { continue };
+                let operation = &self.operations[at];
+                if !operation.is_read()
+                    && let Some(row) = operation.applied_to(order.row)
+                {
+                    let mut after = self.after(&order, row);
+                    after.taken |= 1 << bit;
+                    left.push((after, most));
+                }
+            }
+            for (place, at) in self.unknown.iter().enumerate().filter(|_| most > 0) {
+                let (word, bit) = (place / 64, 1 << (place % 64));
+                if order.used[word] & bit == 0
+                    && let Some(row) = self.operations[*at].applied_to(order.row)
+                    && row != order.row
+                {
+                    let mut after = self.after(&order, row);
+                    after.used[word] |= bit;
+                    left.push((after, most - 1));
+                }
+            }
+        }
+        Some(ways)
+    }
+}
+
+/// How many writes of unknown outcome are taken before an answer.
+#[derive(Clone, Copy)]
+enum Effort {
+    /// As few as explain it, and so many more.
+    Least(usize),
+    All,
+}
+
+/// Decides about a history that begins with this row.
+pub(crate) fn check(first: Row, operations: &[Operation]) -> Verdict {
+    let efforts = [Effort::Least(0), Effort::Least(1), Effort::All];
+    let verdicts = efforts.iter().map(|effort| check_with(first, operations, *effort));
+    let mut last = Verdict::Undecided;
+    for verdict in verdicts {
+        last = verdict;
+        if last == Verdict::Holds {
+            break;
+        }
+    }
+    last
+}
+
+fn check_with(first: Row, operations: &[Operation], effort: Effort) -> Verdict {
+    let mut events = Vec::new();
+    for (at, operation) in operations.iter().enumerate() {
+        events.push((operation.begin, false, at));
+        if operation.outcome != Outcome::Unknown {
+            events.push((operation.end, true, at));
+        }
+    }
+    events.sort_unstable();
+    let mut search = Search { operations, open: [None; MOST_OPEN], unknown: Vec::new() };
+    let mut orders = Orders::default();
+    orders.insert(Order { row: first, taken: 0, used: Used::default() });
+    for (number, (_, is_end, at)) in events.iter().enumerate() {
+        let operation = &operations[*at];
+        if !is_end {
+            if operation.outcome == Outcome::Unknown {
+                if search.unknown.len() == MOST_UNKNOWN {
+                    return Verdict::Undecided;
+                }
+                search.unknown.push(*at);
+                continue;
+            }
+            let Some(bit) = search.open.iter().position(Option::is_none) else { return Verdict::Undecided };
+            search.open[bit] = Some(*at);
+            if operation.is_read() {
+                let mut begun = Orders::default();
+                for order in orders.iter() {
+                    begun.insert(search.after(&order, order.row));
+                }
+                orders = begun;
+            }
+            continue;
+        }
+        let Some(bit) = search.open.iter().position(|open| *open == Some(*at)) else { continue };
+        let ways = match effort {
+            Effort::All => search.ways(&orders, bit, search.unknown.len()),
+            Effort::Least(more) => {
+                let mut most = 0;
+                loop {
+                    match search.ways(&orders, bit, most) {
+                        Some(ways) if ways.0.is_empty() && most < MOST_AT_ONCE.min(search.unknown.len()) => {
+                            most += 1
+                        }
+                        Some(ways) if more == 0 || ways.0.is_empty() => break Some(ways),
+                        Some(_) => break search.ways(&orders, bit, most + more),
+                        None => break None,
+                    }
+                }
+            }
+        };
+        search.open[bit] = None;
+        match ways {
+            None => return Verdict::Undecided,
+            Some(ways) if ways.0.is_empty() => {
+                return Verdict::Violated(told(operations, &events[..=number]));
+            }
+            Some(ways) => orders = ways,
+        }
+    }
+    Verdict::Holds
+}
+
+/// The last operations before the one that no order explains.
+fn told(operations: &[Operation], events: &[(u64, bool, usize)]) -> String {
+    const SHOWN: usize = 40;
+    let mut text = String::new();
+    let (_, _, last) = events[events.len() - 1];
+    let origin = operations[last].end;
+    let mut shown = HashSet::new();
+    let of_events = events.iter().rev().map(|(.., at)| *at).filter(|at| shown.insert(*at)).take(SHOWN);
+    let mut of_events: Vec<_> = of_events.collect();
+    // Writes of unknown outcome count for ever.
+    let is_open = |at: &usize| operations[*at].outcome == Outcome::Unknown && operations[*at].begin < origin;
+    of_events.extend((0..operations.len()).filter(is_open).filter(|at| shown.insert(*at)));
+    of_events.sort_by_key(|at| operations[*at].begin);
+    let _ = writeln!(text, "times in ms before the operation that no order explains, `*`");
+    for at in of_events {
+        let operation = &operations[at];
+        let before = |time: u64| (origin as f64 - time as f64) / 1e6;
+        let end = if operation.outcome == Outcome::Unknown { f64::NAN } else { before(operation.end) };
+        let _ = writeln!(
+            text,
+            "  {} {:9.3} to {end:9.3} {:?} {:?} by {}",
+            if at == last { "*" } else { " " },
+            before(operation.begin),
+            operation.op,
+            operation.outcome,
+            operation.by,
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::*;
+    use crate::lin::{Lin, Op as ModelOp, Row as ModelRow};
+
+    /// The model's name for an operation.
+    fn modelled(op: Op) -> ModelOp {
+        let value = |id: u32| u8::try_from(id).unwrap();
+        match op {
+            Op::Set(id) => ModelOp::Put(value(id)),
+            Op::Swap { from: 0, to } => ModelOp::Claim(value(to)),
+            // Each increment is a bit of the model's.
+            Op::Increment(bit) => ModelOp::Inc(1 << bit),
+            Op::Delete => ModelOp::Delete,
+            _ => ModelOp::Read,
+        }
+    }
+
+    /// What the model says of a history.
+    fn by_model(first: Row, operations: &[Operation]) -> bool {
+        let row =
+            |row: Row| ModelRow { val: u8::try_from(row.val).unwrap(), inc: u8::try_from(row.incs).unwrap() };
+        let mut events = Vec::new();
+        for (at, operation) in operations.iter().enumerate() {
+            events.push((operation.begin, false, at));
+            if operation.outcome != Outcome::Unknown {
+                events.push((operation.end, true, at));
+            }
+        }
+        events.sort_unstable();
+        let mut lin = Lin::new(row(first));
+        events.into_iter().all(|(_, is_end, at)| {
+            let (id, operation) = (u8::try_from(at).unwrap(), &operations[at]);
+            match (is_end, operation.outcome) {
+                (false, _) => {
+                    lin.begin(id, modelled(operation.op));
+                    true
+                }
+                (true, Outcome::Found(found)) => lin.end_read(id, row(found)),
+                (true, Outcome::Is(won)) => lin.end_write(id, Some(won)),
+                (true, _) => lin.end_write(id, None),
+            }
+        })
+    }
+
+    /// A history of up to 8 operations that overlap, whose answers are right at first; then one of them may be changed.
+    fn history(rng: &mut Rng) -> (Row, Vec<Operation>) {
+        let first = if rng.bool() { Row { val: 7, ..Row::NONE } } else { Row::NONE };
+        let mut operations: Vec<Operation> = Vec::new();
+        // Each is applied at a point of its own.
+        let (count, mut row) = (rng.usize(2..9), first);
+        for at in 0..count {
+            let point = at as u64 * 10 + 50;
+            let id = u32::try_from(at % 6 + 1).unwrap();
+            let op = match rng.u8(..10) {
+                0..2 => Op::Set(id),
+                2..4 => Op::Increment(u8::try_from(at % 3).unwrap()),
+                4 => Op::Delete,
+                5..7 => Op::Swap { from: 0, to: id },
+                _ => Op::Read,
+            };
+            let is_lost = op != Op::Read && rng.u8(..4) == 0;
+            let is_applied = !is_lost || rng.bool();
+            let holds = row.val == 0;
+            let mut outcome = match op {
+                Op::Swap { .. } => Outcome::Is(holds),
+                Op::Read => Outcome::Found(row),
+                _ => Outcome::Done,
+            };
+            if is_lost {
+                outcome = Outcome::Unknown;
+            }
+            let spread = rng.u64(1..45);
+            let operation = Operation {
+                op,
+                outcome,
+                begin: point - rng.u64(..spread),
+                end: point + rng.u64(..spread),
+                by: String::new(),
+            };
+            if is_applied {
+                row = Operation { outcome: Outcome::Done, ..operation.clone() }.applied_to(row).unwrap();
+            }
+            operations.push(operation);
+        }
+        if rng.bool() {
+            let changed = rng.usize(..count);
+            let operation = &mut operations[changed];
+            match operation.outcome {
+                Outcome::Is(is) => operation.outcome = Outcome::Is(!is),
+                Outcome::Found(found) if rng.bool() => {
+                    operation.outcome = Outcome::Found(Row { val: rng.u32(..7), ..found });
+                }
+                Outcome::Found(found) => {
+                    operation.outcome = Outcome::Found(Row { incs: rng.u64(..8), ..found })
+                }
+                _ => {
+                    operation.begin += 30;
+                    operation.end = operation.end.max(operation.begin + 1);
+                }
+            }
+        }
+        (first, operations)
+    }
+
+    #[test]
+    fn it_agrees_with_the_checker_of_the_models() {
+        let mut rng = Rng::with_seed(7);
+        let (mut held, mut violated) = (0, 0);
+        for round in 0..20_000 {
+            let (first, operations) = history(&mut rng);
+            let verdict = check(first, &operations);
+            let holds = by_model(first, &operations);
+            assert_eq!(verdict == Verdict::Holds, holds, "round {round}: {verdict:?}\n{operations:#?}");
+            *(if holds { &mut held } else { &mut violated }) += 1;
+        }
+        assert!(held > 5_000 && violated > 2_000, "{held} of the histories hold, and {violated} do not");
+    }
+}
