@@ -181,7 +181,9 @@ fn draw<K: RowKey>(
     for bucket in 0..buckets {
         let (count, first) = of_bucket.remove(&bucket).unwrap_or_default();
         let bar = "█".repeat(count * 60 / all);
-        println!("{bucket:>4} {bar:<24} {:>3} %  {}", count * 100 / all, String::from_utf8_lossy(&first));
+        let line =
+            format!("{bucket:>4} {bar:<24} {:>3} %  {}", count * 100 / all, String::from_utf8_lossy(&first));
+        println!("{}", line.trim_end());
     }
     Ok(())
 }

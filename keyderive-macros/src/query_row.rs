@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Ident, LitStr, Path, Type};
 
@@ -112,22 +112,49 @@ fn expand(row: &QueryRow<'_>, is_good: bool) -> TokenStream {
     }
     let ident = &input.ident;
     let Runtime { private, import } = Runtime::new(krate.as_ref(), ident);
-    let read = columns.iter().map(|Column { name, field, ty }| {
-        quote_spanned!(ty.span()=> #field: #private::QueryRow::get::<#ty>(&__row, #name)?,)
-    });
-    let body = match is_good {
-        true => quote!(#private::core::result::Result::Ok(Self { #(#read)* })),
-        false => quote!(#private::core::unreachable!()),
+    // Both functions read through one list of columns, so that the compiler reports a field's type once.
+    let vars: Vec<_> = (0..columns.len()).map(|index| format_ident!("__column_{index}")).collect();
+    let types = columns.iter().map(|Column { ty, .. }| ty);
+    let list = columns
+        .iter()
+        .map(|Column { name, ty, .. }| quote_spanned!(ty.span()=> #private::named_column::<#ty>(#name),));
+    let fields = columns.iter().map(|Column { field, .. }| field);
+    let (list, check, read) = match is_good {
+        true => (
+            quote! {
+                fn __columns() -> (#(#private::NamedColumn<#types>,)*) {
+                    (#(#list)*)
+                }
+            },
+            quote! {
+                let (#(#vars,)*) = __columns();
+                #(#vars.check(__of_result)?;)*
+                #private::core::result::Result::Ok(())
+            },
+            quote! {
+                let (#(#vars,)*) = __columns();
+                #private::core::result::Result::Ok(Self { #(#fields: #vars.get(&__row)?,)* })
+            },
+        ),
+        false => (quote!(), quote!(#private::core::unreachable!()), quote!(#private::core::unreachable!())),
     };
     // With the type's own span, a deprecated type is not reported in our impl.
     let name = quote_spanned!(ident.span()=> #ident);
     let implementation = quote! {
+        #list
+
         #[automatically_derived]
         impl #private::FromQueryRow for #name {
+            fn check_columns(
+                __of_result: &#private::QueryColumns,
+            ) -> #private::core::result::Result<(), #private::ColumnError> {
+                #check
+            }
+
             fn from_query_row(
                 __row: #private::QueryRow,
             ) -> #private::core::result::Result<Self, #private::ColumnError> {
-                #body
+                #read
             }
         }
     };

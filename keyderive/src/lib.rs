@@ -280,7 +280,7 @@ pub mod __private {
     #[cfg(feature = "client")]
     pub use crate::client::connected_by;
     #[cfg(feature = "client")]
-    pub use crate::query::{ColumnError, FromQueryRow, QueryRow};
+    pub use crate::query::{ColumnError, FromQueryRow, NamedColumn, QueryColumns, QueryRow, named_column};
     #[cfg(feature = "client")]
     pub use crate::row::generated;
     #[cfg(feature = "client")]

@@ -10,7 +10,7 @@ use keyderive_scripted::{Answer, Mock, Rpc};
 use tokio::time::Instant;
 use tonic::Code;
 
-use crate::support::{MILLISECOND, all, client, keys, table};
+use crate::support::{MILLISECOND, SECOND, all, client, keys, table};
 
 /// What a server reports of a request that has read ten rows for each that it returned.
 fn cost(rows: i64) -> data::ReadRowsResponse {
@@ -80,7 +80,7 @@ async fn requests_that_end_early_report_nothing() {
 }
 
 #[tokio::test]
-async fn servers_that_report_nothing_or_nonsense_are_believed_in_part() {
+async fn an_empty_report_and_one_below_zero_count_as_none() {
     let nonsense = |iteration: Option<data::ReadIterationStats>| {
         let view = data::FullReadStatsView { read_iteration_stats: iteration, request_latency_stats: None };
         let stats = data::RequestStats { stats_view: Some(StatsView::FullReadStatsView(view)) };
@@ -97,14 +97,21 @@ async fn servers_that_report_nothing_or_nonsense_are_believed_in_part() {
             },
             [1, 0, 0, 0],
         ),
-        (nonsense(None), [1, 1, 0, 0]),
-        (nonsense(Some(below_zero)), [1, 1, 0, 7]),
+        (nonsense(None), [1, 0, 0, 0]),
+        (nonsense(Some(below_zero)), [1, 0, 0, 0]),
+        (nonsense(Some(data::ReadIterationStats::default())), [1, 1, 0, 0]),
     ] {
         let mock = Mock::new().on(Rpc::ReadRows, Answer::rows(["a"]).send(&message));
         let stats = ReadStats::new();
         assert_eq!(read(&table(&mock), &stats).await, ["a"], "{message:?}");
         assert_eq!(figures(&stats), expected, "{message:?}");
+        let text = match stats.reported() {
+            0 => "the server did not report what 1 request cost",
+            _ => "the server read 0 rows and 0 cells, and returned 0 and 0, in 0.0ns; 1 request",
+        };
+        assert_eq!(stats.to_string(), text);
     }
+    assert_eq!(ReadStats::new().to_string(), "no request was sent");
     // A report of two bytes, of which the first promises more.
     let mock =
         Mock::new().on(Rpc::ReadRows, Answer::rows(["a"]).send(&RowsMessage(b"\x1a\x02\x0a\x09"[..].into())));
@@ -176,6 +183,24 @@ async fn a_scan_waits_for_no_report_for_long() {
     let scan = events.scan(PlainKey::scan()).keys_only().with_stats(&stats).limit(1);
     assert_eq!(scan.collect().await.unwrap(), [PlainKey { id: 7 }]);
     assert_eq!((figures(&stats), begun.elapsed().as_millis() / 10), ([1, 0, 0, 0], 100));
+}
+
+/// Only the end of the answer says what a read has cost.
+#[tokio::test(start_paused = true)]
+async fn a_raw_read_at_its_limit_waits_for_the_end_only_for_its_cost() {
+    let mock = Mock::new().by(|_| Answer::rows(["a", "b"]).wait(SECOND).send(&cost(2)));
+    let (table, stats, begun) = (table(&mock), ReadStats::new(), Instant::now());
+    let request = || ReadRows::all().limit(2);
+    assert_eq!(keys(table.read_rows(request())).await.unwrap(), ["a", "b"]);
+    assert!(begun.elapsed() < SECOND, "{:?}", begun.elapsed());
+    tokio::time::sleep(10 * MILLISECOND).await;
+    assert_eq!(mock.open(), 0);
+    // A server that breaks off then breaks nothing.
+    let broken = Mock::new().by(|_| Answer::rows(["a", "b"]).fail(Code::DataLoss));
+    assert_eq!(keys(self::table(&broken).read_rows(request())).await.unwrap(), ["a", "b"]);
+
+    assert_eq!(keys(table.read_rows(request().with_stats(&stats))).await.unwrap(), ["a", "b"]);
+    assert_eq!(figures(&stats), [1, 1, 20, 2]);
 }
 
 #[derive(RowKey, Clone, Debug, PartialEq)]

@@ -37,5 +37,6 @@ mod streams;
 mod support;
 mod tokens;
 mod unknown;
+mod waiting;
 mod whole_rows;
 mod writes;

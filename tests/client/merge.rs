@@ -1,6 +1,6 @@
 //! Merging chunks into rows, and answers that break the rules of chunks.
 
-use keyderive::client::ReadRows;
+use keyderive::client::{ReadRows, ReadStats};
 use keyderive::row::RawRow;
 use keyderive_scripted::{Answer, Chunk, Mock, Rpc, cell, row};
 use tonic::Code;
@@ -266,5 +266,6 @@ async fn a_row_behind_a_scan_marker() {
 
 #[tokio::test(start_paused = true)]
 async fn more_rows_than_were_asked_for() {
-    broken(Answer::rows(["a", "b", "c"]), ReadRows::all().limit(2), &["a", "b"], "more rows than").await;
+    let with_stats = ReadRows::all().limit(2).with_stats(&ReadStats::new());
+    broken(Answer::rows(["a", "b", "c"]), with_stats, &["a", "b"], "more rows than").await;
 }

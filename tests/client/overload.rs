@@ -16,22 +16,25 @@ use crate::support::{MILLISECOND, SECOND, all, entries, set};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn client(mock: &Mock, connections: impl Into<ConnectionCount>) -> Client {
+pub(crate) fn client(mock: &Mock, connections: impl Into<ConnectionCount>) -> Client {
     connected_by(Client::builder().connections(connections), mock.connector()).unwrap()
 }
 
-fn table(mock: &Mock, connections: impl Into<ConnectionCount>) -> RawTable {
+pub(crate) fn table(mock: &Mock, connections: impl Into<ConnectionCount>) -> RawTable {
     client(mock, connections).raw_table("events")
 }
 
 /// Answers each write once the gate opens.
-fn gated(gate: &Gate) -> Mock {
+pub(crate) fn gated(gate: &Gate) -> Mock {
     let gate = gate.clone();
     Mock::new().by(move |_| Answer::new().hold(&gate).send(&data::MutateRowResponse {}))
 }
 
 /// Makes so many writes in the background.
-fn write(table: &RawTable, count: usize) -> Vec<tokio::task::JoinHandle<Result<(), keyderive::Error>>> {
+pub(crate) fn write(
+    table: &RawTable,
+    count: usize,
+) -> Vec<tokio::task::JoinHandle<Result<(), keyderive::Error>>> {
     let one = || {
         let table = table.clone();
         tokio::spawn(async move { table.mutate_row("k", set()).await })

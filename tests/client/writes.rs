@@ -196,11 +196,92 @@ async fn an_entry_without_an_outcome_is_an_error() {
     assert_eq!(mock.requests().len(), 1);
 }
 
+/// A server that counts entries wrongly may have said of one row what holds for another.
 #[tokio::test(start_paused = true)]
-async fn an_outcome_with_an_unknown_index_is_ignored() {
-    let strange = [(7, Code::NotFound), (-1, Code::NotFound), (i64::MAX, OK), (i64::MIN, OK)];
-    let mock = mock([Answer::outcomes(strange).and_outcomes([(0, OK)])]);
-    assert_eq!(codes(&table(&mock).mutate_rows(entries(["a"])).await), [OK]);
+async fn a_status_out_of_range_makes_every_outcome_unknown() {
+    for index in [2, -1, i64::MAX, i64::MIN, 1 << 32] {
+        let answer = Answer::outcomes([(0, OK)]).and_outcomes([(index, Code::NotFound), (1, OK)]);
+        let mock = mock([answer]);
+        let outcomes = table(&mock).mutate_rows(entries(["a", "b"])).await;
+        for outcome in outcomes.iter() {
+            let error = outcome.as_ref().unwrap_err();
+            assert!(error.is_protocol_violation() && error.is_outcome_unknown(), "{error}");
+            assert!(error.to_string().contains(&format!("a status for entry {index}, ")), "{error}");
+        }
+        assert_eq!(mock.requests().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_statuses_that_differ_make_the_outcome_of_an_entry_unknown() {
+    let denied = Code::PermissionDenied;
+    for (first, second) in [(OK, denied), (denied, OK), (OK, Code::Unavailable), (Code::Aborted, denied)] {
+        let mock = mock([Answer::outcomes([(0, first), (1, OK)]).and_outcomes([(1, OK), (0, second)])]);
+        let outcomes = table(&mock).mutate_rows(entries(["a", "b"])).await;
+        assert_eq!(codes(&outcomes), [Code::Internal, OK]);
+        let error = outcomes[0].as_ref().unwrap_err();
+        assert!(error.is_protocol_violation() && error.is_outcome_unknown(), "{error}");
+        assert!(error.to_string().contains("two different statuses"), "{error}");
+        assert_eq!((mock.requests().len(), error.attempts()), (1, 1));
+    }
+    // A repetition says nothing new.
+    let mock = mock([Answer::outcomes([(0, OK), (1, denied), (0, OK), (1, denied)])]);
+    assert_eq!(codes(&table(&mock).mutate_rows(entries(["a", "b"])).await), [OK, denied]);
+}
+
+/// As Google's clients read it: a message that is absent stands for its default, and the default status is `OK`.
+#[tokio::test(start_paused = true)]
+async fn an_entry_without_a_status_was_written() {
+    let entries_of = |indexes: [i64; 2]| data::MutateRowsResponse {
+        entries: indexes.map(|index| data::mutate_rows_response::Entry { index, status: None }).into(),
+        rate_limit_info: None,
+    };
+    let mock = mock([Answer::new().send(&entries_of([1, 0]))]);
+    assert_eq!(codes(&table(&mock).mutate_rows(entries(["a", "b"])).await), [OK, OK]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_error_of_each_entry_names_its_row() {
+    let mock = mock([
+        // Refused by the server; left out; refused after a retry.
+        Answer::outcomes([(0, Code::PermissionDenied), (1, OK), (3, Code::Unavailable)]),
+        Answer::outcomes([(0, Code::NotFound)]),
+    ]);
+    let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c", "d"])).await;
+    let keys = outcomes.iter().map(|outcome| outcome.as_ref().err().map(|error| error.row_key().unwrap()));
+    assert_eq!(keys.collect::<Vec<_>>(), [Some(&b"a"[..]), None, Some(b"c"), Some(b"d")]);
+    let texts = [0, 2, 3].map(|index| outcomes[index].as_ref().unwrap_err().to_string());
+    assert!(
+        texts[0].starts_with("row `a` was not written: MutateRows on table `events` failed"),
+        "{texts:?}"
+    );
+    assert!(texts[1].starts_with("row `c` may not have been written: "), "{texts:?}");
+    assert!(texts[2].starts_with("row `d` may not have been written: "), "{texts:?}");
+    // So does an error of the whole request.
+    let refused = Mock::new().on(Rpc::MutateRows, Answer::failure(Code::PermissionDenied));
+    let error = table(&refused).mutate_rows(entries(["a", "b"])).await.all_written().unwrap_err();
+    assert_eq!(error.row_key(), Some(&b"a"[..]));
+    assert!(!error.redacted().to_string().contains("`a`"), "{}", error.redacted());
+}
+
+/// Also those of an answer that breaks the protocol.
+#[tokio::test(start_paused = true)]
+async fn errors_count_the_attempts_of_broken_answers() {
+    let mock = mock([Answer::failure(Code::Unavailable), Answer::outcomes([(0, OK)])]);
+    let outcomes = table(&mock).mutate_rows(entries(["a", "b"])).await;
+    let error = outcomes[1].as_ref().unwrap_err();
+    assert!(error.is_protocol_violation() && error.attempts() == 2, "{error}");
+
+    let mock = Mock::new()
+        .on(Rpc::ReadModifyWriteRow, Answer::changed(data::Row { key: "other".into(), ..Default::default() }))
+        .on(Rpc::ReadRows, Answer::failure(Code::Unavailable))
+        .on(Rpc::ReadRows, Answer::rows(["b", "a"]));
+    let rule = keyderive::row::ReadModifyWrite::increment("f", "q", 1);
+    let error = table(&mock).read_modify_write_row("a", vec![rule]).await.unwrap_err();
+    assert!(error.is_protocol_violation() && error.attempts() == 1, "{error}");
+    assert!(error.is_outcome_unknown() && error.row_key() == Some(&b"a"[..]), "{error}");
+    let error = crate::support::all(&table(&mock)).await.unwrap_err();
+    assert!(error.is_protocol_violation() && error.attempts() == 2, "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -597,11 +597,12 @@ pub(crate) fn salt_of<'s>(schema: &'s Schema, key: &[u8]) -> Option<&'s Salt> {
             key[end - schema.fields()[at].width().min()..end].to_vec()
         }
     };
-    let reached = schema.epochs().iter().filter(|epoch| match schema.fields()[at].order().is_reversed() {
-        true => stored.as_slice() <= epoch.stored_since(),
-        false => stored.as_slice() >= epoch.stored_since(),
-    });
-    reached.last().map_or(schema.salt(), |epoch| Some(epoch.salt()))
+    let mut reached =
+        schema.epochs().iter().filter(|epoch| match schema.fields()[at].order().is_reversed() {
+            true => stored.as_slice() <= epoch.stored_since(),
+            false => stored.as_slice() >= epoch.stored_since(),
+        });
+    reached.next_back().map_or(schema.salt(), |epoch| Some(epoch.salt()))
 }
 
 /// The parts of a key of the ordered layout.
@@ -623,7 +624,7 @@ fn separated(key: &[u8]) -> Vec<&[u8]> {
 
 /// The byte range of the salt and its separator in a row key; empty without a salt, at its place.
 pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {
-    let Some(salt) = salt_of(schema, key).or(schema.epochs().first().map(|epoch| epoch.salt())) else {
+    let Some(salt) = salt_of(schema, key).or(schema.epochs().first().map(keyderive::key::Epoch::salt)) else {
         return 0..0;
     };
     let is_salted = salt_of(schema, key).is_some();

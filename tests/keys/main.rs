@@ -14,7 +14,8 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "these are tests"
+    clippy::duplicated_attributes,
+    reason = "these are tests, and key types with several salts"
 )]
 
 mod epochs;

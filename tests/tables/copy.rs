@@ -59,7 +59,7 @@ fn key(id: u64) -> EventKey {
 fn event(id: u64) -> Event {
     Event {
         kind: format!("kind-{}", id % 3),
-        amount: (id % 2 == 0).then_some(id as f64),
+        amount: id.is_multiple_of(2).then_some(id as f64),
         hits: Sum::default(),
     }
 }

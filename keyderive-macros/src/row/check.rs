@@ -418,7 +418,26 @@ fn aggregates(cx: &Ctxt, row: &Row<'_>) {
             continue;
         }
         let others = row.fields.iter().filter(|other| other.family() == Some(family));
-        for other in others.filter(|other| aggregate_of(other).as_ref() != Some(&aggregate)) {
+        let others: Vec<_> =
+            others.filter(|other| aggregate_of(other).as_ref() != Some(&aggregate)).collect();
+        // The aggregate leaves a family that both have from the struct.
+        let own = format!("{}s", aggregate.to_lowercase());
+        let inherits = |field: &Field<'_>| field.attrs.family.get().is_none();
+        if let Some(other) = others.iter().find(|other| inherits(other))
+            && inherits(field)
+            && family != own
+        {
+            cx.error(
+                field.ty,
+                format_args!(
+                    "a `{aggregate}` lies in a family of its kind, and `{}` is in `{family}` too; write `#[row(family = \"{own}\")]` \
+                     on `{}`",
+                    other.ident, field.ident
+                ),
+            );
+            continue;
+        }
+        for other in others {
             cx.error(
                 other.ident,
                 format_args!(

@@ -218,14 +218,27 @@ impl Client {
         let mut names = Vec::new();
         let mut page_token = String::new();
         let mut tokens = HashSet::new();
-        for _ in 0..MAX_PAGES {
+        loop {
             let message = admin::ListTablesRequest {
                 parent: self.instance_name().to_owned(),
                 view: View::NameOnly.into(),
                 page_token,
                 ..admin::ListTablesRequest::default()
             };
-            let page: admin::ListTablesResponse = self.call(operation(), Request::new(&message)).await?;
+            let check = |page: admin::ListTablesResponse| {
+                let token = &page.next_page_token;
+                if tokens.contains(token) {
+                    let token = token.escape_debug();
+                    return Err(format!(
+                        "the page token `{token}` comes a second time, and the list would not end"
+                    ));
+                }
+                if !token.is_empty() && tokens.len() + 1 >= MAX_PAGES {
+                    return Err(format!("the list of tables has more than {MAX_PAGES} pages"));
+                }
+                Ok(page)
+            };
+            let page = self.call_checked(operation(), Request::new(&message), check).await?;
             let tables = page.tables.into_iter();
             names.extend(tables.map(|table| match table.name.strip_prefix(&prefix) {
                 Some(name) => name.to_owned(),
@@ -236,14 +249,8 @@ impl Client {
                 names.sort_unstable();
                 return Ok(names);
             }
-            if !tokens.insert(page_token.clone()) {
-                let token = page_token.escape_debug();
-                let message =
-                    format!("the page token `{token}` comes a second time, and the list would not end");
-                return Err(Error::protocol(&operation(), message));
-            }
+            tokens.insert(page_token.clone());
         }
-        Err(Error::protocol(&operation(), format!("the list of tables has more than {MAX_PAGES} pages")))
     }
 
     /// Deletes the table `name` with all its rows.

@@ -70,8 +70,8 @@ const DEFAULT_INSTANCE: &str = "local";
 /// These limits are fixed: connecting times out after 10 s; a keepalive ping goes out every 30 s and times out after 10 s;
 /// the flow-control window is 1 MiB for a stream and 2 GiB for a connection; a message has at most 256 MiB. Scans with
 /// more than 8 streams at a time, such as those over more than 8 buckets, use connections of their own, as many as
-/// `connections` says at least, with a window of 64 KiB for each stream; the client makes them when it needs them. The embedded
-/// Bigtable has no connections and uses only the first three options.
+/// `connections` says at least, with a window of 64 KiB for each stream; the client makes them when it needs them. An embedded
+/// Bigtable is called in this process, which counts as one connection, and uses only the first three options.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct ClientBuilder {

@@ -10,7 +10,7 @@ mod upkeep;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -72,6 +72,8 @@ pub(super) struct Pool {
     future_cell_warnings: WarnLimit,
     /// Limits the warning that the bound of a salt has passed which a table does not vouch for.
     bound_warnings: WarnLimit,
+    /// Whether a warning has been logged that there is no connection for hedged reads.
+    warned_of_single_connection: AtomicBool,
 }
 
 /// A pool that connects when it is first used.
@@ -113,6 +115,17 @@ struct Connection {
 #[derive(Debug)]
 pub(super) struct Lease(Arc<Connection>);
 
+/// Why a request may not wait for a connection.
+#[derive(Debug)]
+pub(super) struct Overload {
+    /// How many requests wait.
+    pub(super) waiting: usize,
+    /// Whether a connection is open.
+    pub(super) is_open: bool,
+    /// Why a connection could not be made, if none is open.
+    pub(super) cause: Option<ConnectError>,
+}
+
 /// How busy a pool is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PoolLoad {
@@ -137,6 +150,7 @@ impl Pool {
             failure_warnings: WarnLimit::default(),
             future_cell_warnings: WarnLimit::default(),
             bound_warnings: WarnLimit::default(),
+            warned_of_single_connection: AtomicBool::new(false),
         }
     }
 
@@ -169,8 +183,8 @@ impl Pool {
     /// not the one with the number `avoided`, on which the last attempt failed.
     ///
     /// # Errors
-    /// How many requests wait, if those are `max_waiting` and this one would wait too.
-    pub(super) fn lease(&self, avoided: Option<usize>, max_waiting: usize) -> Result<Lease, usize> {
+    /// When `max_waiting` requests wait, and this one would wait too.
+    pub(super) fn lease(&self, avoided: Option<usize>, max_waiting: usize) -> Result<Lease, Overload> {
         let (mut has_stalled, mut has_closed) = (false, false);
         let least_busy = {
             let connections = self.connections.read().unwrap_or_else(PoisonError::into_inner);
@@ -189,7 +203,7 @@ impl Pool {
                     least_busy = Some((busy, connection));
                 }
             }
-            let Some(((_, _, in_flight), connection)) = least_busy else { return Err(0) };
+            let Some(((_, _, in_flight), connection)) = least_busy else { return Err(self.overload(0)) };
             if in_flight >= BUSY && count < self.size.max {
                 self.too_busy.notify_one();
             }
@@ -204,10 +218,23 @@ impl Pool {
         if least_busy.health.would_wait() {
             let waiting = self.load().waiting;
             if waiting >= max_waiting {
-                return Err(waiting);
+                return Err(self.overload(waiting));
             }
         }
         Ok(Lease::new(least_busy))
+    }
+
+    #[cold]
+    fn overload(&self, waiting: usize) -> Overload {
+        let connections = self.connections();
+        let is_open = connections.iter().any(|connection| !connection.health.is_closed());
+        let causes = || connections.iter().find_map(|connection| connection.health.connect_error());
+        Overload { waiting, is_open, cause: if is_open { None } else { causes() } }
+    }
+
+    /// Whether reads cannot be hedged, since there is never another connection. True once.
+    pub(super) fn may_warn_of_single_connection(&self) -> bool {
+        self.size.max < 2 && !self.warned_of_single_connection.swap(true, Ordering::Relaxed)
     }
 
     /// Begins to open the connections that are not open, so that no request has to wait for them.
@@ -358,6 +385,11 @@ impl Lease {
         self.0.number
     }
 
+    /// Whether the connection is open.
+    pub(super) fn is_open(&self) -> bool {
+        !self.0.health.is_closed()
+    }
+
     /// Whether the server has stopped answering on this connection.
     pub(super) fn has_stalled(&self) -> bool {
         self.0.health.pulse() == Pulse::Stalled
@@ -380,19 +412,23 @@ pub(crate) enum Transport {
 
 impl Transport {
     /// Sends a request with the time until the deadline, and waits for the head of its answer. Dropping the future cancels the
-    /// request.
+    /// request. Sets `is_sent` once the request no longer waits to be sent.
     pub(super) async fn send(
         &self,
         path: PathAndQuery,
         headers: HeaderMap,
         request: Request,
         deadline: Instant,
+        is_sent: &AtomicBool,
     ) -> Result<Answer, Status> {
         request.check()?;
         match self {
-            Self::Http2(http2) => http2.send(path, headers, request, deadline).await,
+            Self::Http2(http2) => http2.send(path, headers, request, deadline, is_sent).await,
             #[cfg(feature = "embedded")]
             Self::InProcess(servers) => {
+                // The answer is there at once, so a task that only makes such calls would never let others run.
+                tokio::task::coop::consume_budget().await;
+                is_sent.store(true, Ordering::Relaxed);
                 let mut headers = headers;
                 super::grpc::set_timeout(&mut headers, deadline.saturating_duration_since(Instant::now()));
                 let mut http = http::Request::new(Body::new(request));

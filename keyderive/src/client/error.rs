@@ -13,7 +13,7 @@ use super::Target;
 use super::credentials::CredentialsError;
 use super::failure::Failure;
 use super::operation::{Idempotency, Operation};
-use crate::key::{DecodeError, EncodeError};
+use crate::key::{DecodeError, EncodeError, SqlError};
 use crate::plan::PlanError;
 use crate::query::ColumnError;
 use crate::row::{FilterError, RowError};
@@ -46,14 +46,15 @@ pub struct Error(Arc<Repr>);
 ///         ErrorKind::InvalidKey | ErrorKind::InvalidPageToken => 400,
 ///         ErrorKind::DeadlineExceeded => 504,
 ///         ErrorKind::Unavailable | ErrorKind::Overloaded | ErrorKind::ResourceExhausted => 503,
+///         ErrorKind::ClientClosed => 503, // the process is ending
 ///         _ => 500, // `NotFound` too: the table is missing, not a row
 ///     }
 /// }
 /// ```
 ///
 /// All but the last four have a predicate of [`Error`] that explains them. The predicate of a server's outcome is also true
-/// if the last attempt ended with it: an operation that timed out while the server was unavailable has the kind
-/// `DeadlineExceeded`, and is also `is_unavailable`. For a write, ask [`is_outcome_unknown`](Error::is_outcome_unknown) first.
+/// if the last attempt ended with it, or if the last attempts timed out and the one before them ended with it: an operation that
+/// timed out while the server was unavailable has the kind `DeadlineExceeded`, and is also `is_unavailable`. For a write, ask [`is_outcome_unknown`](Error::is_outcome_unknown) first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -123,10 +124,10 @@ impl Error {
             Repr::InUse { .. } => ErrorKind::FileInUse,
             Repr::Closed { .. } => ErrorKind::ClientClosed,
             Repr::Protocol(_) => ErrorKind::ProtocolViolation,
-            _ if self.is_overloaded() => ErrorKind::Overloaded,
+            _ if self.is_overloaded() && !self.is_unavailable() => ErrorKind::Overloaded,
             _ if self.is_missing_credentials() => ErrorKind::MissingCredentials,
             Repr::Rekeying { cause: Some(error), .. } => error.kind(),
-            Repr::NotPrefixes { .. } | Repr::Parameter { .. } => ErrorKind::InvalidArgument,
+            Repr::NotPrefixes { .. } => ErrorKind::InvalidArgument,
             _ => self.code().map_or(ErrorKind::Server, kind_of_code),
         }
     }
@@ -299,7 +300,7 @@ impl Error {
     }
 
     /// Whether a quota or a limit of the server is used up, or the [bound](Self::is_overloaded) of this client on requests that
-    /// wait.
+    /// wait while its connections are full.
     #[must_use]
     pub fn is_resource_exhausted(&self) -> bool {
         self.has_code(Code::ResourceExhausted)
@@ -307,6 +308,10 @@ impl Error {
 
     /// Whether the last attempt was not sent, since [`max_waiting`](crate::client::Settings::max_waiting) requests of this
     /// client waited for a connection already.
+    ///
+    /// If they wait because no connection can be opened, the error is also [`is_unavailable`](Self::is_unavailable), its kind is
+    /// `Unavailable`, and its text says why. A retry counts as a request: after a connection broke, calls whose requests were
+    /// lost with it can fail so too.
     ///
     /// Shed load rather than call again at once; [`is_retryable`](Self::is_retryable) is false. If
     /// [`attempts`](Self::attempts) is 0, nothing was sent. An earlier attempt of a write may have been applied:
@@ -368,13 +373,12 @@ impl Error {
     /// The client has already retried within the limits of its settings, where that was safe. False for writes that are not
     /// idempotent, such as conditional writes, increments and appends, when
     /// [the outcome is unknown](Self::is_outcome_unknown). A `put` or a `delete` whose outcome is unknown is applied for sure
-    /// once the same call succeeds. A scan or a query that is made again begins again: discard the rows of the first.
+    /// once the same call succeeds.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
             Repr::Rpc(Rpc { failure, tries, .. }) => {
-                let again = failure.transient || failure.is_plan_expired;
-                again && tries.unknown_outcome <= Some(Idempotency::Idempotent)
+                failure.transient && tries.unknown_outcome <= Some(Idempotency::Idempotent)
             }
             Repr::RuntimeEnded { idempotency, .. } => *idempotency == Idempotency::Idempotent,
             Repr::Credentials { error } => error.is_transient(),
@@ -385,11 +389,12 @@ impl Error {
         }
     }
 
-    /// The number of attempts; 0 if nothing was sent.
+    /// The number of attempts; 0 if none was begun. An attempt that found no connection in its time counts too.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         match self.cause() {
             Repr::Rpc(Rpc { tries, .. }) => tries.attempts,
+            Repr::Protocol(Protocol { attempts, .. }) => *attempts,
             _ => 0,
         }
     }
@@ -426,19 +431,23 @@ impl Error {
             | Repr::Limit { .. }
             | Repr::Definition { .. }
             | Repr::NotPrefixes { .. }
-            | Repr::Parameter { .. } => Some(Code::InvalidArgument),
+            | Repr::Parameter { .. }
+            | Repr::Sql { .. } => Some(Code::InvalidArgument),
             Repr::Credentials { .. } => Some(Code::Unauthenticated),
             _ => None,
         }
     }
 
-    /// Whether the operation or its last attempt ended with this code.
+    /// Whether the operation or its last attempt ended with this code, or, after a timeout, an attempt before.
     fn has_code(&self, wanted: Code) -> bool {
-        let last = match self.cause() {
-            Repr::Rpc(Rpc { failure, .. }) => Some(failure.code),
-            _ => None,
+        let is_of_attempt = match self.cause() {
+            Repr::Rpc(Rpc { failure, .. }) => {
+                let earlier = failure.earlier.as_ref().map(|earlier| earlier.code);
+                failure.code == wanted || earlier == Some(wanted)
+            }
+            _ => false,
         };
-        last == Some(wanted) || (!self.is_protocol_violation() && self.code() == Some(wanted))
+        is_of_attempt || (!self.is_protocol_violation() && self.code() == Some(wanted))
     }
 
     /// The failure without the row of the list, or the scan, in which it happened.
@@ -495,10 +504,12 @@ pub(crate) enum Repr {
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
     /// A query failed.
     Query { text: Arc<str>, error: Error },
+    /// A parameter of a query has a value that cannot be sent.
+    Parameter { name: String, message: String },
     /// A column of a query's result is not what the program expects.
     Column { error: ColumnError },
-    /// A parameter of a query is a date or a time that SQL does not have.
-    Parameter { name: String, value: String, rule: &'static str },
+    /// A key type has no row key schema, or no SQL expressions.
+    Sql { error: SqlError },
     /// The declaration of a table is invalid.
     Definition { table: String, message: String },
     /// An existing table differs from its declaration.
@@ -528,7 +539,7 @@ pub(crate) struct Rpc {
     pub(crate) rpc: &'static str,
     pub(crate) table: Arc<str>,
     target: Target,
-    failure: Failure,
+    failure: Box<Failure>,
     tries: AttemptSummary,
     /// The key of the row that it is about.
     key: Option<Bytes>,
@@ -543,6 +554,8 @@ pub(crate) struct Protocol {
     message: String,
     /// Whether it answers a write, which may have been applied.
     is_write: bool,
+    /// How many attempts were made, of which it answers the last.
+    attempts: u32,
     /// The key of the row that it is about.
     key: Option<Bytes>,
     /// The key of the last row that a scan read.
@@ -607,7 +620,7 @@ impl Error {
 
     pub(crate) fn rpc(operation: &Operation, failure: Failure, tries: AttemptSummary) -> Self {
         let (rpc, table) = (operation.rpc(), Arc::clone(operation.table()));
-        let target = operation.target().clone();
+        let (target, failure) = (operation.target().clone(), Box::new(failure));
         Self::new(Repr::Rpc(Rpc { rpc, table, target, failure, tries, key: None, last: None }))
     }
 
@@ -633,30 +646,18 @@ impl Error {
         }
     }
 
-    /// A parameter is a date or a time that SQL does not have.
-    pub(crate) fn parameter(name: &str, value: String, rule: &'static str) -> Self {
-        Self::new(Repr::Parameter { name: name.to_owned(), value, rule })
+    pub(crate) fn parameter(name: &str, message: String) -> Self {
+        Self::new(Repr::Parameter { name: name.to_owned(), message })
     }
 
-    pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {
+    pub(crate) fn protocol(operation: &Operation, attempts: u32, message: impl Into<String>) -> Self {
         Self::new(Repr::Protocol(Protocol {
             rpc: operation.rpc(),
             table: Arc::clone(operation.table()),
             message: message.into(),
             is_write: operation.is_write(),
+            attempts,
             key: None,
-            last: None,
-        }))
-    }
-
-    /// An invalid answer to a `ReadModifyWriteRow`.
-    pub(crate) fn answer(table: &str, key: &Bytes, message: impl Into<String>) -> Self {
-        Self::new(Repr::Protocol(Protocol {
-            rpc: "ReadModifyWriteRow",
-            table: table.into(),
-            message: message.into(),
-            is_write: true,
-            key: Some(key.clone()),
             last: None,
         }))
     }
@@ -743,6 +744,14 @@ impl Error {
         self
     }
 
+    /// This failure of an attempt as one after which the same call may succeed, although the client did not repeat it.
+    pub(crate) fn into_retryable(mut self) -> Self {
+        if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0) {
+            failure.transient = true;
+        }
+        self
+    }
+
     /// Adds a hint if the server may have rejected an increment for what one of these columns holds.
     pub(crate) fn with_increment_hint(mut self, columns: &[String]) -> Self {
         if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
@@ -819,6 +828,13 @@ impl From<ColumnError> for Error {
     }
 }
 
+/// The key type has no form in SQL, which is a fault of the program.
+impl From<SqlError> for Error {
+    fn from(error: SqlError) -> Self {
+        Self::new(Repr::Sql { error })
+    }
+}
+
 impl From<DecodeError> for Error {
     fn from(error: DecodeError) -> Self {
         Self::new(Repr::Foreign { table: None, error })
@@ -846,6 +862,26 @@ fn kind_of_code(code: Code) -> ErrorKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RowKey;
+    use crate::client::operation::RpcMethod;
+
+    #[derive(RowKey)]
+    #[salt(range = 4, hash = "java")]
+    struct JavaKey {
+        name: String,
+    }
+
+    #[test]
+    fn a_key_type_without_sql_is_an_invalid_argument() {
+        let sql = || -> Result<(), Error> {
+            JavaKey::sql()?;
+            Ok(())
+        };
+        let error = sql().unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.is_invalid_argument(), "{error}");
+        assert!(error.to_string().contains("String.hashCode"), "{error}");
+        assert!(std::error::Error::source(&error).is_some_and(<dyn std::error::Error>::is::<SqlError>));
+    }
 
     #[test]
     fn a_kind_agrees_with_its_predicate() {
@@ -865,7 +901,11 @@ mod tests {
                 ErrorKind::InvalidArgument,
                 Error::is_invalid_argument,
             ),
-            (Error::answer(table, &key, "no"), ErrorKind::ProtocolViolation, Error::is_protocol_violation),
+            (
+                Error::protocol(&Operation::for_test(RpcMethod::ReadRows, table), 1, "no"),
+                ErrorKind::ProtocolViolation,
+                Error::is_protocol_violation,
+            ),
             (Error::closed_scan(&table.into()), ErrorKind::ClientClosed, Error::is_client_closed),
         ] {
             assert!(error.kind() == kind && asked(&error), "{error}");

@@ -11,7 +11,7 @@ use keyderive_proto::values;
 use prost::Message as _;
 use tonic::{Code, Status};
 
-use super::connections::{ConnectError, RuntimeEnded};
+use super::connections::{ConnectError, Overload, RuntimeEnded};
 use super::credentials::CredentialsError;
 use super::grpc::TooLong;
 
@@ -48,6 +48,8 @@ pub(crate) struct Failure {
     /// Whether the plan of the query has expired.
     pub(super) is_plan_expired: bool,
     pub(super) headers: HeaderMap,
+    /// After a timeout: the last failure of an earlier attempt that was none.
+    pub(super) earlier: Option<Arc<Failure>>,
 }
 
 impl Failure {
@@ -74,12 +76,41 @@ impl Failure {
     }
 
     /// So many requests wait for a connection that this one was not sent.
-    pub(super) fn overloaded(waiting: usize, allowed: usize) -> Self {
-        let status = Status::resource_exhausted(format!(
-            "{waiting} requests wait for a connection, and at most {allowed} may (`max_waiting`); send fewer at a time, or \
-             allow more connections (`ClientBuilder::connections`)"
-        ));
-        Self { answered: false, overloaded: true, ..Self::from(status).before_sending() }
+    pub(super) fn overloaded(Overload { waiting, is_open, cause }: &Overload, allowed: usize) -> Self {
+        let bound = format!("{waiting} requests wait for one, where `max_waiting` allows {allowed}");
+        let status = match (is_open, cause) {
+            (true, _) => Status::resource_exhausted(format!(
+                "{waiting} requests wait for a connection, and at most {allowed} may (`max_waiting`); send fewer at a time, or \
+                 allow more connections (`ClientBuilder::connections`)"
+            )),
+            // Nothing is too much for a server that nothing reaches.
+            (false, Some(cause)) => {
+                Status::unavailable(format!("no connection is open, and {bound}; {}", cause.with_cause()))
+            }
+            (false, None) => Status::resource_exhausted(format!("no connection is open, and {bound}")),
+        };
+        let failure = Self::from(status).before_sending();
+        Self { answered: false, overloaded: true, transient: false, ..failure }
+    }
+
+    /// The attempt ended while the request waited for a connection: whether one is open, and the time `allowed`.
+    pub(super) fn not_sent(is_open: bool, allowed: Duration) -> Self {
+        let what = match is_open {
+            true => "the connection took no more requests, and this one was not sent",
+            false => "the connection did not open, and the request was not sent",
+        };
+        Self::timed_out(what, allowed).before_sending()
+    }
+
+    /// Adds the last failure that was no timeout, if this one is: why there was no answer in time.
+    pub(super) fn after(self, last: Option<&Self>) -> Self {
+        let earlier = match last {
+            _ if self.code != Code::DeadlineExceeded => None,
+            Some(last) if last.code == Code::DeadlineExceeded => last.earlier.clone(),
+            Some(last) => Some(Arc::new(last.clone())),
+            None => None,
+        };
+        Self { earlier, ..self }
     }
 
     /// Whether only the connection failed, so that another one may carry the request at once.
@@ -187,6 +218,7 @@ impl From<Status> for Failure {
             is_violation,
             is_plan_expired: is_plan_expired(status.details()),
             headers: status.metadata().clone().into_headers(),
+            earlier: None,
             source: source(status),
             code,
             retry_after,

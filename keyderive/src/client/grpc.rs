@@ -18,6 +18,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::connections::StreamPermit;
+use super::failure::ProtocolViolation;
 
 /// The prefix of a message: a byte for the compression, four for the length.
 const PREFIX: usize = 5;
@@ -195,7 +196,7 @@ impl Answer {
                     let of_server = trailers.iter().filter(|(name, _)| !name.as_str().starts_with("grpc-"));
                     self.headers.extend(of_server.map(|(name, value)| (name.clone(), value.clone())));
                     if !self.received.is_empty() || !self.begun.is_empty() {
-                        return Poll::Ready(Err(Status::internal("the answer ends within a message")));
+                        return Poll::Ready(Err(violation("it ends within a message")));
                     }
                 }
             }
@@ -213,14 +214,14 @@ impl Answer {
         message
             .map(M::decode)
             .transpose()
-            .map_err(|error| self.ended(Status::internal(format!("the answer cannot be decoded: {error}"))))
+            .map_err(|error| self.ended(violation(format!("it cannot be decoded: {error}"))))
     }
 
     /// The only message.
     pub(super) async fn only<M: Message + Default>(mut self) -> Result<M, Status> {
-        let only = self.next().await?.ok_or_else(|| Status::internal("the answer has no message"))?;
+        let only = self.next().await?.ok_or_else(|| violation("it has no message"))?;
         match self.message().await? {
-            Some(_) => Err(Status::internal("the answer has more than one message")),
+            Some(_) => Err(violation("it has more than one message")),
             None => Ok(only),
         }
     }
@@ -315,11 +316,15 @@ impl fmt::Display for Broken {
 
 impl StdError for Broken {}
 
+fn violation(how: impl Into<String>) -> Status {
+    ProtocolViolation::status(how.into())
+}
+
 /// The length of the message whose prefix these bytes begin with; none if they have no whole prefix.
 fn message_len(bytes: &[u8]) -> Result<Option<usize>, Status> {
     let Some(&[compression, a, b, c, d]) = bytes.first_chunk() else { return Ok(None) };
     if compression != 0 {
-        return Err(Status::internal("the answer is compressed, which was not asked for"));
+        return Err(violation("it is compressed, which was not asked for"));
     }
     let len = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
     match len > MAX_MESSAGE_BYTES {

@@ -52,7 +52,8 @@
 //! | `keyderive.rekey.state` | gauge | `table` | how often the state of the re-keying that the process acts by has changed: 0 for `old`; -1 while it knows none |
 //!
 //! The label `table` is the table's name, or empty for operations about no table, such as queries and `PingAndWarm`. The label `instance` is
-//! `projects/…/instances/…`. The gauges are set every 5 s, and [`Client::stats`] has their values at any time. If one process has
+//! `projects/…/instances/…`, without the address: clients of two emulators have the same one unless their
+//! [`instance`](ClientBuilder::instance) differs. The gauges are set every 5 s, and [`Client::stats`] has their values at any time. If one process has
 //! two clients of one instance, the gauges show the one that set them last. The page ["A service under load"](crate::guide::serving) says what to alert
 //! on.
 
@@ -89,6 +90,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use keyderive_proto::data;
 use prost::Message;
+use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
 
 use admin::InfoCache;
@@ -106,6 +108,7 @@ use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub(crate) use error::RekeyingEnd;
 pub use error::{Error, ErrorKind};
+use failure::ProtocolViolation;
 pub(crate) use filter::check as check_filter;
 use grpc::{Answer, Request};
 pub(crate) use operation::{Idempotency, Route};
@@ -158,7 +161,7 @@ pub struct Client {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClientStats {
-    /// How many connections there are.
+    /// How many connections there are; 1 for an embedded Bigtable, whose calls stay in this process.
     pub connections: usize,
     /// How many requests have been sent and have no complete answer yet.
     pub in_flight: usize,
@@ -409,8 +412,21 @@ impl Client {
 
     /// Sends a request with one message as its answer, until an attempt succeeds or the operation fails for good.
     async fn call<M: Message + Default>(&self, operation: Operation, request: Request) -> Result<M, Error> {
-        let read = |answer: Answer| async { answer.only().await.map(Received::new) };
-        retry::call(Attempts::new(self, operation)?, request, read).await
+        self.call_checked(operation, request, Ok).await
+    }
+
+    /// As [`call`](Self::call). `check` turns the answer into the result, or says how it breaks the protocol.
+    async fn call_checked<M: Message + Default, R>(
+        &self,
+        operation: Operation,
+        request: Request,
+        check: impl Fn(M) -> Result<R, String>,
+    ) -> Result<R, Error> {
+        let check = &check;
+        let read = |answer: Answer| async move {
+            check(answer.only().await?).map(Received::new).map_err(ProtocolViolation::status)
+        };
+        retry::call(self.attempts(operation).await?, request, read).await
     }
 
     /// Keys that split the table into parts of about equal size, in order, each with the approximate size in bytes of
@@ -423,7 +439,7 @@ impl Client {
             table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
         };
-        let attempts = Attempts::new(self, operation)?;
+        let attempts = self.attempts(operation).await?;
         retry::call(attempts, Request::new(&message), |mut answer| async move {
             let mut samples = Vec::new();
             while let Some(sample) = answer.next::<data::SampleRowKeysResponse>().await? {
@@ -458,6 +474,15 @@ impl Client {
     fn admin_operation(&self, rpc: &'static str, table: &str, parameter: (&'static str, &str)) -> Operation {
         let (name, target) = (parameter.1.to_owned(), self.inner.target.clone());
         Operation::new(RpcMethod::Admin(rpc), Route::new(table, name, target, None, &[parameter]))
+    }
+
+    /// As [`Attempts::new`]. A caller that tries again at once lets other tasks run.
+    async fn attempts(&self, operation: Operation) -> Result<Attempts, Error> {
+        let attempts = Attempts::new(self, operation);
+        if attempts.is_err() {
+            consume_budget().await;
+        }
+        attempts
     }
 
     /// Counts an operation as in flight.

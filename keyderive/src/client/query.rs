@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, UNIX_EPOCH};
@@ -26,15 +27,17 @@ use super::grpc::{Answer, Request};
 use super::operation::RpcMethod;
 use super::retry::{Attempt, Attempts, NEVER};
 use super::{Client, Error, StreamGuard};
-use crate::query::{
-    Assembler, Columns, FromQueryRow, InvalidTime, QueryColumn, QueryRow, SqlType, SqlValue, ToSql,
-};
+use crate::query::{Assembler, FromQueryRow, QueryColumn, QueryColumns, QueryRow, SqlType, SqlValue, ToSql};
 
 /// How many statements a client keeps prepared.
 const MAX_STATEMENTS: usize = 1_000;
 
-/// A query is prepared again so long before it expires, or a tenth of its time if that is less.
-const PREPARED_BEFORE: Duration = Duration::from_secs(60);
+/// A plan is renewed so long before it expires, or a tenth of its time if that is less.
+const RENEWED_BEFORE: Duration = Duration::from_secs(60);
+
+/// A plan is used at least so long: by this clock, a server whose clock is behind sends plans that have expired already, and not
+/// each query is to be prepared anew.
+const USED_FOR: Duration = Duration::from_secs(1);
 
 /// A query in Bigtable's SQL, with its parameters.
 ///
@@ -49,10 +52,9 @@ const PREPARED_BEFORE: Duration = Duration::from_secs(60);
 /// # }
 /// ```
 ///
-/// Here `user_id` is a field of the table's key, and `cf['kind']` a column.
-///
-/// Values belong into [parameters](Self::bind), not into the text: no value can change what the text means, and the client prepares
-/// each text once, and again only when the prepared query expires.
+/// Values belong into [parameters](Self::bind), not into the text: the client prepares each text once and keeps its plan, and no
+/// value can change what the text means. It prepares the text again shortly before the plan expires, and when the server says
+/// that it has expired; at most once a second if plans have expired by this machine's clock when they come.
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing until it is fetched"]
 pub struct Query {
@@ -70,8 +72,8 @@ struct Parameter {
 /// The rows of a query, one after the other, each as a `T`.
 ///
 /// It retries transient failures, and resumes after the rows that it received, so no row comes twice. It ends with the first
-/// error that retries cannot mend. If that error [`is_retryable`](Error::is_retryable), discard the rows you have and run the query
-/// again: such a query had [expired](crate::guide::sql#what-the-client-promises) after its first rows, or run out of time.
+/// error that retries cannot mend. If the server renews the plan of the query between its rows, it ends with an error that
+/// [`is_retryable`](Error::is_retryable): the others would be of another plan.
 ///
 /// # Cancel safety
 /// Dropping the stream cancels its request.
@@ -80,7 +82,9 @@ pub struct QueryRows<T> {
     phase: Phase,
     guard: StreamGuard,
     text: Arc<str>,
-    columns: Option<Arc<Columns>>,
+    columns: Option<Arc<QueryColumns>>,
+    /// Whether `T` has accepted the columns.
+    is_checked: bool,
     rows: PhantomData<fn() -> T>,
 }
 
@@ -116,18 +120,16 @@ impl Query {
     ///
     /// ```no_run
     /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
-    /// let query = client.query(
-    ///     "SELECT COUNT(*) FROM events WHERE CAST(cf['kind'] AS STRING) IN UNNEST(@kinds) AND user_id = @user",
-    /// );
+    /// let query = client.query("SELECT COUNT(*) FROM events WHERE kind IN UNNEST(@kinds) AND site = @site");
     /// let count: Option<(i64,)> =
-    ///     query.bind("kinds", vec!["login", "buy"]).bind("user", "alice").fetch_first().await?;
+    ///     query.bind("kinds", vec!["login", "buy"]).bind("site", None::<String>).fetch_first().await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// [`query`](crate::query) lists the types of parameters. `None::<i64>` is NULL. A [date](crate::query::SqlDate) or a
-    /// [time](crate::query::SqlTimestamp) that SQL does not have fails the query before anything is sent, with
-    /// [`is_invalid_argument`](Error::is_invalid_argument).
+    /// [`query`](crate::query) lists the types of parameters. `None::<i64>` is NULL. The query fails before anything is sent, with
+    /// [`is_invalid_argument`](Error::is_invalid_argument), for a date that the calendar does not have and a timestamp with more
+    /// nanoseconds than a second has, as those of `chrono` in a leap second.
     pub fn bind(self, name: impl Into<String>, value: impl ToSql) -> Self {
         fn type_of<T: ToSql>(_: &T) -> SqlType {
             T::sql_type()
@@ -157,8 +159,7 @@ impl Query {
     ///
     /// ```no_run
     /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
-    /// let query = client.query("SELECT user_id, CAST(cf['kind'] AS STRING) AS kind FROM events");
-    /// let mut rows = query.rows::<(String, Option<String>)>();
+    /// let mut rows = client.query("SELECT user_id, kind FROM events").rows::<(String, Option<String>)>();
     /// while let Some(row) = rows.next().await {
     ///     let (user_id, kind) = row?;
     /// }
@@ -177,8 +178,17 @@ impl Query {
             begun: None,
             token: Bytes::new(),
             assembler: Assembler::default(),
+            has_delivered: false,
+            has_restarted: false,
         };
-        QueryRows { phase: Phase::Ready(Box::new(execution)), guard, text, columns: None, rows: PhantomData }
+        QueryRows {
+            phase: Phase::Ready(Box::new(execution)),
+            guard,
+            text,
+            columns: None,
+            is_checked: false,
+            rows: PhantomData,
+        }
     }
 
     /// All rows, in memory together; [`rows`](Self::rows) streams them.
@@ -191,7 +201,7 @@ impl Query {
     /// ```
     ///
     /// # Errors
-    /// If the query is invalid, a request fails, or a row is no `T`. Each error names the query.
+    /// If the query is invalid, a request fails, the columns are not those of `T`, or a row is no `T`. Each error names the query.
     ///
     /// # Cancel safety
     /// A dropped future cancels the query.
@@ -229,14 +239,6 @@ impl<T: FromQueryRow> QueryRows<T> {
     pub async fn next(&mut self) -> Option<Result<T, Error>> {
         futures_util::StreamExt::next(self).await
     }
-}
-
-impl<T> QueryRows<T> {
-    /// The columns; none before the first row or the end.
-    #[must_use]
-    pub fn columns(&self) -> Option<&[QueryColumn]> {
-        self.columns.as_ref().map(|columns| columns.columns.as_slice())
-    }
 
     fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<QueryRow, Error>>> {
         loop {
@@ -258,12 +260,25 @@ impl<T> QueryRows<T> {
                     let (execution, received) = ready!(receiving.as_mut().poll(cx));
                     self.columns = execution.begun.as_ref().map(|begun| Arc::clone(&begun.plan.columns));
                     self.phase = Phase::Ended;
-                    if received? {
+                    let has_rows = received?;
+                    if let (false, Some(columns)) = (self.is_checked, &self.columns) {
+                        T::check_columns(columns)?;
+                        self.is_checked = true;
+                    }
+                    if has_rows {
                         self.phase = Phase::Ready(execution);
                     }
                 }
             }
         }
+    }
+}
+
+impl<T> QueryRows<T> {
+    /// The columns; none before the first row or the end.
+    #[must_use]
+    pub fn columns(&self) -> Option<&[QueryColumn]> {
+        self.columns.as_ref().map(|columns| columns.as_slice())
     }
 }
 
@@ -320,8 +335,21 @@ struct Statement {
 #[derive(Debug)]
 struct Plan {
     prepared: Bytes,
-    columns: Arc<Columns>,
-    prepare_again_at: Instant,
+    columns: Arc<QueryColumns>,
+    renewed_at: Instant,
+    /// Whether the server says that it has expired.
+    is_expired: AtomicBool,
+}
+
+impl Plan {
+    fn is_good(&self) -> bool {
+        self.renewed_at > Instant::now() && !self.is_expired.load(Ordering::Relaxed)
+    }
+
+    /// No query begins with it any more.
+    fn expire(&self) {
+        self.is_expired.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Statements {
@@ -342,14 +370,15 @@ impl Statements {
 }
 
 impl Statement {
-    /// The plan; a new one if it expires soon, or is the `expired` one.
-    async fn plan(&self, client: &Client, expired: Option<&Arc<Plan>>) -> Result<Arc<Plan>, Error> {
+    /// The plan; a new one if it has expired, or does soon.
+    async fn plan(&self, client: &Client) -> Result<Arc<Plan>, Error> {
         let (begun, total) = (Instant::now(), client.settings().prepare_query.total_timeout);
         let end = client.at_deadline_or(begun + total.min(NEVER));
         let Ok(mut kept) = timeout_at(end, self.plan.lock()).await else {
             let operation = client.instance_operation(RpcMethod::PrepareQuery);
+            let waited = Duration::from_millis(begun.elapsed().as_millis().try_into().unwrap_or(u64::MAX));
             let failure =
-                Failure::timed_out("another call, which prepares the same query, has not ended", total);
+                Failure::timed_out("another call, which prepares the same query, has not ended", waited);
             let ended = match client.is_past_deadline() {
                 true => RetryLimit::Deadline,
                 false => RetryLimit::Time(total),
@@ -363,11 +392,7 @@ impl Statement {
             };
             return Err(Error::rpc(&operation, failure, tries));
         };
-        let is_good = |plan: &&Arc<Plan>| {
-            plan.prepare_again_at > Instant::now()
-                && !expired.is_some_and(|expired| Arc::ptr_eq(expired, plan))
-        };
-        if let Some(plan) = kept.as_ref().filter(is_good) {
+        if let Some(plan) = kept.as_ref().filter(|plan| plan.is_good()) {
             return Ok(Arc::clone(plan));
         }
         let left = total.saturating_sub(begun.elapsed());
@@ -387,14 +412,16 @@ impl Statement {
             param_types: self.types.iter().map(|(name, of)| (name.clone(), of.to_message())).collect(),
             data_format: Some(DataFormat::ProtoFormat(data::ProtoFormat {})),
         };
-        let answer: data::PrepareQueryResponse =
-            client.call(operation.clone(), Request::new(&message)).await?;
-        let columns = columns(answer.metadata).map_err(|how| Error::protocol(&operation, how))?;
-        Ok(Plan {
-            prepared: answer.prepared_query,
-            columns: Arc::new(Columns { query: Arc::clone(&self.text), columns }),
-            prepare_again_at: Instant::now() + valid_for(answer.valid_until),
-        })
+        let plan = |answer: data::PrepareQueryResponse| {
+            let columns = columns(answer.metadata)?;
+            Ok(Plan {
+                prepared: answer.prepared_query,
+                columns: Arc::new(QueryColumns { query: Arc::clone(&self.text), columns }),
+                renewed_at: Instant::now() + used_for(answer.valid_until),
+                is_expired: AtomicBool::new(false),
+            })
+        };
+        client.call_checked(operation, Request::new(&message), plan).await
     }
 }
 
@@ -412,14 +439,13 @@ fn columns(metadata: Option<data::ResultSetMetadata>) -> Result<Vec<QueryColumn>
     columns.into_iter().map(column).collect()
 }
 
-/// How long a plan is used. A server whose clock says that it has expired already will say so by itself.
-fn valid_for(until: Option<values::Timestamp>) -> Duration {
+/// How long a plan is used; forever if the server does not say until when it is valid.
+fn used_for(until: Option<values::Timestamp>) -> Duration {
+    let Some(until) = until else { return NEVER };
     let now = UNIX_EPOCH.elapsed().unwrap_or_default();
-    let until = until.and_then(|until| u64::try_from(until.seconds).ok()).map(Duration::from_secs);
-    match until.and_then(|until| until.checked_sub(now)) {
-        Some(left) => (left - (left / 10).min(PREPARED_BEFORE)).min(NEVER),
-        None => NEVER,
-    }
+    let until = Duration::from_secs(u64::try_from(until.seconds).unwrap_or(0));
+    let left = until.saturating_sub(now);
+    (left - (left / 10).min(RENEWED_BEFORE)).clamp(USED_FOR, NEVER)
 }
 
 /// A query that runs.
@@ -432,6 +458,10 @@ struct Execution {
     /// The server resumes after the rows that came before it; empty at the beginning.
     token: Bytes,
     assembler: Assembler,
+    /// Whether the caller has had a row.
+    has_delivered: bool,
+    /// Whether it has begun again with another plan.
+    has_restarted: bool,
 }
 
 struct Begun {
@@ -451,11 +481,11 @@ impl Execution {
             return Some(Err(attempts.error(failure, Some(RetryLimit::Deadline))));
         }
         attempts.watch.rows(1);
+        self.has_delivered = true;
         let decode = |(value, column): (data::Value, &QueryColumn)| {
             SqlValue::of_message(value, &column.of).map_err(|how| {
-                attempts.watch.set_outcome(Code::Internal);
                 let how = format!("metadata and value not matching in column `{}`: {how}", column.name);
-                Error::protocol(attempts.operation(), how)
+                attempts.violation(how)
             })
         };
         let values = values.into_iter().zip(&plan.columns.columns).map(decode).collect::<Result<_, _>>();
@@ -467,8 +497,10 @@ impl Execution {
         let mut begun = match self.begun.take() {
             Some(begun) => begun,
             None => {
-                self.check_parameters()?;
-                let plan = self.statement.plan(&self.client, None).await?;
+                for (name, Parameter { value, .. }) in &self.parameters {
+                    value.check().map_err(|how| Error::parameter(name, how))?;
+                }
+                let plan = self.statement.plan(&self.client).await?;
                 let operation = self.client.instance_operation(RpcMethod::ExecuteQuery);
                 Begun { attempts: Attempts::new(&self.client, operation)?, plan, answer: None }
             }
@@ -476,16 +508,6 @@ impl Execution {
         let received = self.receive_with(&mut begun).await;
         self.begun = Some(begun);
         received
-    }
-
-    /// Fails for a date or a time that SQL does not have.
-    fn check_parameters(&self) -> Result<(), Error> {
-        for (name, Parameter { value, .. }) in &self.parameters {
-            if let Some(InvalidTime { value, rule }) = value.invalid_time() {
-                return Err(Error::parameter(name, value, rule));
-            }
-        }
-        Ok(())
     }
 
     async fn receive_with(&mut self, begun: &mut Begun) -> Result<bool, Error> {
@@ -515,11 +537,7 @@ impl Execution {
                     continue;
                 }
             };
-            taken.map_err(|how| {
-                begun.attempts.watch.attempt_ends(Code::Internal);
-                begun.attempts.watch.set_outcome(Code::Internal);
-                Error::protocol(begun.attempts.operation(), how)
-            })?;
+            taken.map_err(|how| begun.attempts.violation(how))?;
             begun.answer = Some((attempt, answer));
         }
         Ok(true)
@@ -538,7 +556,7 @@ impl Execution {
             params: self.parameters.iter().map(parameter).collect(),
         };
         let Begun { attempts, .. } = begun;
-        let attempt = attempts.begin()?;
+        let attempt = attempts.begin().await?;
         let answer = attempts.open(&attempt, Request::new(&message)).await;
         if let Ok(answer) = &answer {
             attempts.keep_cookies(answer.headers());
@@ -557,11 +575,16 @@ impl Execution {
             Some(Response::Metadata(_)) => {
                 return Err("expected results response, but received: METADATA".to_owned());
             }
+            // A message of a later version of the protocol.
             None => return Ok(()),
         };
         if let Some(token) = self.assembler.take(part, begun.plan.columns.columns.len())? {
+            // The rows that came before are delivered.
+            let has_rows = self.assembler.has_rows();
+            if has_rows || (token != self.token && !self.has_restarted) {
+                begun.attempts.progressed();
+            }
             self.token = token;
-            begun.attempts.progressed();
         }
         Ok(())
     }
@@ -575,15 +598,23 @@ impl Execution {
     ) -> Result<(), Error> {
         self.assembler.restart();
         let is_expired = failure.is_plan_expired;
-        if is_expired && !self.token.is_empty() {
-            // The token belongs to the plan, and rows have been delivered.
-            let status = Status::internal(
-                "the query plan expired during a retry attempt; discard the rows and run the query again",
-            );
-            failure = Failure { transient: false, is_plan_expired: true, ..Failure::from(status) };
+        if is_expired {
+            begun.plan.expire();
+            // Rows that follow others have to be of the same plan.
+            failure.transient = !self.has_delivered;
+            if self.has_delivered {
+                failure.message.push_str(
+                    "; the plan of the query expired after its first rows were delivered, and the others cannot follow with \
+                     another plan: run the query again",
+                );
+            } else if !self.token.is_empty() {
+                // The token belongs to the plan.
+                self.token.clear();
+                self.has_restarted = true;
+            }
         }
-        failure.transient |= is_expired && self.token.is_empty();
-        let retry_at = begun.attempts.failed(&attempt, failure)?;
+        let failed = begun.attempts.failed(&attempt, failure);
+        let retry_at = failed.map_err(|error| if is_expired { error.into_retryable() } else { error })?;
         drop(attempt);
         sleep_until(retry_at).await;
         if is_expired {
@@ -591,10 +622,9 @@ impl Execution {
             let client = self.client.with(|settings| {
                 settings.prepare_query.total_timeout = settings.prepare_query.total_timeout.min(left);
             });
-            let expired = Some(&begun.plan);
-            begun.plan = match self.statement.plan(&client, expired).await {
+            begun.plan = match self.statement.plan(&client).await {
                 // The server has prepared this query before: the failure is not the query's.
-                Err(error) if !error.is_deadline_exceeded() => self.statement.plan(&client, expired).await?,
+                Err(error) if !error.is_deadline_exceeded() => self.statement.plan(&client).await?,
                 plan => plan?,
             };
         }

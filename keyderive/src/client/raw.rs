@@ -198,9 +198,10 @@ impl RawTable {
         }
     }
 
-    /// The rows that a request selects, in ascending or descending order of their keys.
+    /// The rows that a request selects, in ascending or descending order of their keys. With a [limit](ReadRows::limit), the stream
+    /// ends after its last row, without waiting for the server, unless the request asks for its [cost](ReadRows::with_stats).
     pub fn read_rows(&self, request: ReadRows) -> RowStream {
-        self.client.read_rows(&self.name, request)
+        self.client.read_rows(&self.name, request).ending_at_limit()
     }
 
     /// Changes one row, atomically.
@@ -252,7 +253,8 @@ impl RawTable {
     ///
     /// # Errors
     /// Each outcome is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
-    /// server rejects it, or has no status for it; or if its request fails. The errors name the rows.
+    /// server rejects it; if the answer leaves the row out, or has two different statuses for it; or if the request fails. The
+    /// errors name the rows.
     ///
     /// # Cancel safety
     /// If the future is dropped, some of the rows are changed, each whole or not at all, perhaps later.
@@ -289,7 +291,8 @@ impl RawTable {
     /// ```
     ///
     /// It is retried only if it was not sent, or the server rejected it. After an error with
-    /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied, or may be later, so that a read alone proves
+    /// nothing: [unknown outcomes](crate::guide::errors#unknown-outcomes).
     ///
     /// # Errors
     /// When both lists are empty, the write is above a limit of Bigtable, or Bigtable rejects the filter, all before sending;
@@ -331,7 +334,7 @@ impl RawTable {
         key: impl Into<Bytes>,
         rules: Vec<ReadModifyWrite>,
     ) -> Result<RawRow, Error> {
-        self.client.read_modify_write_row(&self.name, key.into(), rules).await
+        self.client.read_modify_write_row(&self.name, key.into(), rules, Ok).await
     }
 
     /// Keys that split the table into parts of about equal size, in order, each with the approximate size in bytes of

@@ -14,7 +14,7 @@ use super::error::Error;
 use super::failure::{Failure, ProtocolViolation};
 use super::grpc::{Answer, Request};
 use super::operation::RpcMethod;
-use super::retry::{Attempts, Received};
+use super::retry::Received;
 use super::row_merger::RowMerger;
 use super::{Client, Route, filter, retry};
 use crate::plan::{KeyRange, RequestSize};
@@ -246,7 +246,7 @@ impl Client {
             reversed: false,
         };
         let read = async {
-            let attempts = Attempts::new(self, self.data_operation(RpcMethod::ReadRow, table))?;
+            let attempts = self.attempts(self.data_operation(RpcMethod::ReadRow, table)).await?;
             retry::call(attempts, Request::new(&message), |answer| only_row(answer, &key)).await
         };
         read.await.map_err(|error| error.with_row_key(&key))

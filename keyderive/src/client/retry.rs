@@ -3,13 +3,14 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use keyderive_proto::EMBEDDED_HEADER;
+use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tonic::{Code, Status};
 
@@ -53,7 +54,7 @@ where
         attempts.watch.count(attempts.operation().rows_sent(), request.bytes());
     }
     loop {
-        let attempt = attempts.begin()?;
+        let attempt = attempts.begin().await?;
         let answer = match attempts.hedge_after() {
             None => attempts.answer(&attempt, &request, &read).await,
             // In a box, since few operations need the room.
@@ -133,6 +134,8 @@ pub(super) struct Attempt {
     timeout: Duration,
     /// Whether it may be repeated on another connection before it has an answer.
     may_move: bool,
+    /// Whether the request no longer waits to be sent.
+    pub(super) is_sent: AtomicBool,
 }
 
 /// Counts an operation as in flight, by itself or as part of another.
@@ -202,7 +205,16 @@ impl Attempts {
     ///
     /// # Errors
     /// When no time is left, or too many requests wait for a connection.
-    pub(super) fn begin(&mut self) -> Result<Attempt, Error> {
+    pub(super) async fn begin(&mut self) -> Result<Attempt, Error> {
+        let begun = self.try_begin();
+        if begun.is_err() {
+            // A caller that tries again at once would not let other tasks run.
+            consume_budget().await;
+        }
+        begun
+    }
+
+    fn try_begin(&mut self) -> Result<Attempt, Error> {
         let now = if self.made == 0 { self.begun } else { Instant::now() };
         let timeout = self.settings.attempt_timeout.min(self.left_at(now)).min(NEVER);
         if timeout.is_zero() {
@@ -216,16 +228,17 @@ impl Attempts {
         let max_waiting = self.client.settings().max_waiting;
         let lease = match self.pool.lease(self.avoided, max_waiting) {
             Ok(lease) => lease,
-            Err(waiting) => {
+            Err(overload) => {
                 observe::rejected(&self.operation);
-                return Err(self.not_begun(Failure::overloaded(waiting, max_waiting), None));
+                return Err(self.not_begun(Failure::overloaded(&overload, max_waiting), None));
             }
         };
         self.watch.attempt_begins(now);
         let number = self.made;
         self.made += 1;
         let may_move = !self.stays && self.client.may_repeat(self.operation.idempotency());
-        Ok(Attempt { lease, number, deadline: now + timeout, timeout, may_move })
+        let is_sent = AtomicBool::new(false);
+        Ok(Attempt { lease, number, deadline: now + timeout, timeout, may_move, is_sent })
     }
 
     /// The error of an attempt that was not begun.
@@ -269,7 +282,8 @@ impl Attempts {
         let answer = async {
             let path = self.operation.path();
             let transport = attempt.lease.transport();
-            let answer = transport.send(path, headers, request.clone(), attempt.deadline).await?;
+            let request = request.clone();
+            let answer = transport.send(path, headers, request, attempt.deadline, &attempt.is_sent).await?;
             self.note_server(answer.headers());
             read(answer).await
         };
@@ -280,7 +294,8 @@ impl Attempts {
     pub(super) async fn open(&self, attempt: &Attempt, request: Request) -> Result<Answer, Failure> {
         let headers = self.headers(attempt).await?;
         let path = self.operation.path();
-        let head = attempt.lease.transport().send(path, headers, request, attempt.deadline);
+        let transport = attempt.lease.transport();
+        let head = transport.send(path, headers, request, attempt.deadline, &attempt.is_sent);
         attempt.head_within(self.idle_timeout(), head).await
     }
 
@@ -329,6 +344,13 @@ impl Attempts {
             true => self.pool.lease(Some(own), 0).ok().filter(|lease| lease.number() != own),
             false => None,
         };
+        if lease.is_none() && self.pool.may_warn_of_single_connection() {
+            tracing::warn!(
+                at = %self.operation.target(),
+                "`hedging` does nothing: this client has one connection, and a second request needs another; allow more \
+                 with `ClientBuilder::connections`"
+            );
+        }
         let Some(lease) = lease.filter(|_| hedge_budget.take()) else {
             let answer = first.await;
             p95.record(begun.elapsed());
@@ -336,7 +358,8 @@ impl Attempts {
         };
         observe::hedged(self.operation.table());
         // The server sees a repetition.
-        let hedge = Attempt { lease, number: attempt.number + 1, ..*attempt };
+        let hedge =
+            Attempt { lease, number: attempt.number + 1, is_sent: AtomicBool::new(false), ..*attempt };
         let second = pin!(self.answer(&hedge, request, read));
         let (answer, is_second) = match select(first, second).await {
             Either::Left((Err(_), second)) => (second.await, true),
@@ -436,7 +459,7 @@ impl Attempts {
         );
         if pause.is_ok() {
             self.warn(failure);
-            self.last = Some(Box::new(failure.clone()));
+            self.last = Some(Box::new(failure.clone().after(self.last.as_deref())));
         }
         pause.map(|pause| Instant::now() + pause)
     }
@@ -516,7 +539,9 @@ impl Attempts {
         if is_over {
             return Err(Some(self.time_limit(now)));
         }
-        if let Some(budget) = self.budget()
+        // Nor does a request that this client did not send: the server had no work.
+        let is_load = !(failure.unsent && failure.timed_out);
+        if let Some(budget) = self.budget().filter(|_| is_load)
             && !budget.failed()
         {
             return Err(Some(RetryLimit::Budget));
@@ -552,12 +577,19 @@ impl Attempts {
         self.made
     }
 
+    /// Records that the answer of the attempt breaks the protocol, as `how` says, and returns the error.
+    pub(super) fn violation(&mut self, how: impl Into<String>) -> Error {
+        self.watch.attempt_ends(Code::Internal);
+        self.watch.set_outcome(Code::Internal);
+        Error::protocol(&self.operation, self.made, how)
+    }
+
     /// The failure as the error of the whole operation.
     pub(super) fn error(&self, failure: Failure, ended: Option<RetryLimit>) -> Error {
         if failure.is_violation {
-            return Error::protocol(&self.operation, failure.message);
+            return Error::protocol(&self.operation, self.made, failure.message);
         }
-        Error::rpc(&self.operation, failure, self.tries(ended))
+        Error::rpc(&self.operation, failure.after(self.last.as_deref()), self.tries(ended))
     }
 
     fn tries(&self, ended: Option<RetryLimit>) -> AttemptSummary {
@@ -659,7 +691,7 @@ impl Attempt {
                     return Poll::Ready(None);
                 }
                 if self.has_stalled() {
-                    return Poll::Ready(Some(Err(Failure::stalled())));
+                    return Poll::Ready(Some(Err(self.stalled())));
                 }
                 timer.as_mut().reset(next(now));
             }
@@ -681,13 +713,29 @@ impl Attempt {
     pub(super) fn late(&self, idle_timeout: Duration) -> Failure {
         match Instant::now() >= self.deadline {
             true => self.timed_out(),
+            false if !self.is_sent() => Failure::not_sent(self.lease.is_open(), idle_timeout),
             false => Failure::silent(idle_timeout),
         }
     }
 
     /// The failure of an attempt that timed out.
     pub(super) fn timed_out(&self) -> Failure {
-        Failure::timed_out(NO_COMPLETE_ANSWER, self.timeout)
+        match self.is_sent() {
+            true => Failure::timed_out(NO_COMPLETE_ANSWER, self.timeout),
+            false => Failure::not_sent(self.lease.is_open(), self.timeout),
+        }
+    }
+
+    /// The failure of an attempt whose connection has stalled.
+    pub(super) fn stalled(&self) -> Failure {
+        match self.is_sent() {
+            true => Failure::stalled(),
+            false => Failure::stalled().before_sending(),
+        }
+    }
+
+    fn is_sent(&self) -> bool {
+        self.is_sent.load(Ordering::Relaxed)
     }
 
     /// The failure that a status means for this attempt.

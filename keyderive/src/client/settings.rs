@@ -93,7 +93,8 @@ pub struct Settings {
     /// little to the load of servers that are already overloaded.
     ///
     /// The client has 100 tokens, all of them at first. A transient failure of such a call takes one, and a success gives a
-    /// tenth of one back. An attempt that ends with the call's own timeout or deadline takes none. While 50 tokens or fewer are
+    /// tenth of one back. An attempt that ends with the call's own timeout or deadline takes none, nor does
+    /// one that was not sent in its time. While 50 tokens or fewer are
     /// left, the call returns its failure without a retry. So if more than about one attempt in eleven keeps failing, callers see
     /// the further failures. From no tokens, about 500 successes allow retries again.
     ///
@@ -102,10 +103,12 @@ pub struct Settings {
     /// Clients made by `with` share the tokens.
     pub retry_budget: bool,
     /// The most requests of the client, with its clones and tables, that may wait because every connection is full, or none is
-    /// open yet. A further one fails at once with [`is_overloaded`](crate::Error::is_overloaded). With 0 none waits.
+    /// open yet. A further one, or a retry, fails at once with [`is_overloaded`](crate::Error::is_overloaded). With 0 none waits.
     ///
-    /// A connection is full at the number of requests that the server allows when it opens: about 100 in the cloud, and any
-    /// number on Google's emulator. Calls that pause before a retry do not count as waiting.
+    /// A connection is full at the number of requests that the server allows when it opens: about 100 in the cloud; any
+    /// number on Google's emulator; 100 on an embedded Bigtable that is served on a port. A call of an embedded Bigtable in this
+    /// process never waits. Calls that pause before a retry do not count as waiting. Requests that a closing connection still
+    /// answers do not count either; those that it loses count when they are sent again.
     pub max_waiting: usize,
     /// When a read of one row that has no answer yet is sent a second time, over another connection. The first answer
     /// counts, and the other request is cancelled. Off by default.
@@ -113,10 +116,15 @@ pub struct Settings {
     /// Over time, at most 5 in 100 reads are sent a second time, of which at most 10 can be saved up and then sent together,
     /// counted for the client with its clones and tables. None is while the retry budget allows no retry, or while every other connection is full or not open. Writes never
     /// are.
+    ///
+    /// It needs two connections: with an embedded Bigtable in this process, or a pool of one, it does nothing, and a warning
+    /// says so once. At an emulator, which a client reaches over one connection until the load needs more, set
+    /// [`connections(2..)`](crate::client::ClientBuilder::connections).
     pub hedging: Hedging,
 }
 
-/// When a read of one row is sent a second time: see [`Settings::hedging`].
+/// When a read of one row is sent a second time, over another connection: see [`Settings::hedging`]. A client with one connection
+/// never does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hedging {

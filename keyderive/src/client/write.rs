@@ -82,8 +82,9 @@ impl Client {
         indexes: &mut Vec<usize>,
         outcomes: &mut [Result<(), Error>],
     ) {
-        for (index, outcome) in indexes.drain(..).zip(self.send_entries(table, entries).await) {
-            outcomes[index] = outcome;
+        let sent = self.send_entries(table, entries).await.into_iter().enumerate();
+        for (index, (entry, outcome)) in indexes.drain(..).zip(sent) {
+            outcomes[index] = outcome.map_err(|error| Error::entry(&entries.key(entry), error));
         }
     }
 
@@ -147,13 +148,15 @@ impl Client {
             .map_err(|error| error.with_row_key(&key))
     }
 
-    /// Increments or appends to cells of a row; returns the changed cells. Retried only if no attempt can have applied it.
-    pub(crate) async fn read_modify_write_row(
+    /// Increments or appends to cells of a row. Retried only if no attempt can have applied it. `check` turns the changed cells
+    /// into the result, or says how they break the protocol.
+    pub(crate) async fn read_modify_write_row<T>(
         &self,
         table: &Route,
         key: Bytes,
         rules: Vec<ReadModifyWrite>,
-    ) -> Result<RawRow, Error> {
+        check: impl Fn(RawRow) -> Result<T, String>,
+    ) -> Result<T, Error> {
         check_key(table, &key)?;
         if rules.is_empty() {
             return Err(Error::limit(table, &key, "the write has no increment and no append".to_owned()));
@@ -168,15 +171,17 @@ impl Client {
             row_key: key.clone(),
             rules: rules.into_iter().map(rule_message).collect(),
         };
-        let answer = self.call(operation, Request::new(&message)).await;
-        let response: data::ReadModifyWriteRowResponse =
-            answer.map_err(|error| error.with_row_key(&key).with_increment_hint(&incremented))?;
-        let changed = response.row.unwrap_or_default();
-        if !changed.key.is_empty() && changed.key != key {
-            return Err(Error::answer(table, &key, format!("it is about row {}", ShownKey(&changed.key))));
-        }
-        changed_cells(changed, &key)
-            .map_err(|TooLarge| Error::answer(table, &key, "its cells have more than 4 GiB"))
+        let changed = |response: data::ReadModifyWriteRowResponse| {
+            let changed = response.row.unwrap_or_default();
+            if !changed.key.is_empty() && changed.key != key {
+                return Err(format!("it is about row {}", ShownKey(&changed.key)));
+            }
+            changed_cells(changed, &key)
+                .map_err(|TooLarge| "its cells have more than 4 GiB".to_owned())
+                .and_then(&check)
+        };
+        let answer = self.call_checked(operation, Request::new(&message), changed).await;
+        answer.map_err(|error| error.with_row_key(&key).with_increment_hint(&incremented))
     }
 }
 

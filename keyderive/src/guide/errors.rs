@@ -36,6 +36,7 @@
 //!         // Before the next one: of a call that timed out while Bigtable was unavailable, both are true.
 //!         error if error.is_deadline_exceeded() => 504,
 //!         error if error.is_overloaded() || error.is_unavailable() || error.is_resource_exhausted() => 503,
+//!         error if error.is_client_closed() => 503, // the process is ending
 //!         // `is_not_found` too: the table is missing. A row that is missing is `None` or `false`.
 //!         _ => 500,
 //!     }
@@ -65,7 +66,7 @@
 //! | [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) | the timeout of the [`Settings`](crate::client::Settings), or the deadline of `with_deadline`, has passed; the text says which | raise it, or request less; for a write see `is_outcome_unknown` |
 //! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | try later, unless the text names [an invalid certificate](super::deployment#on-the-cloud); the client may have retried already: the text says how often, and names `retry_budget` if [many requests fail](super::serving#the-retry-budget) |
 //! | [`is_resource_exhausted`](crate::Error::is_resource_exhausted) | a quota or a limit of the server is exhausted, or `is_overloaded`, which to ask first | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
-//! | [`is_overloaded`](crate::Error::is_overloaded) | too many requests of this client wait for a connection, so that the last attempt was not sent | shed load; do not call again at once: [a service under load](super::serving#connections) |
+//! | [`is_overloaded`](crate::Error::is_overloaded) | too many requests of this client wait for a connection, so that the last attempt was not sent; with `is_unavailable`, since no connection can be opened | shed load; do not call again at once: [a service under load](super::serving#connections) |
 //! | [`is_unimplemented`](crate::Error::is_unimplemented) | the server does not offer the operation | use the service; the emulator and the embedded Bigtable lack some operations |
 //! | [`is_protocol_violation`](crate::Error::is_protocol_violation) | the response violates the protocol | report it: a bug in the server or in keyderive |
 //! | [`is_misconfiguration`](crate::Error::is_misconfiguration) | the arguments or the environment do not name a Bigtable | set the variable or enable the feature that the text names |
@@ -131,7 +132,7 @@
 //! | `load` | resume it |
 //! | [`mutate_row`](crate::client::RawTable::mutate_row), [`mutate_rows`](crate::client::RawTable::mutate_rows), a [`RawWriter`](crate::client::RawWriter) | if it only sets cells at timestamps of yours and deletes, repeat the call, as for `put`. A cell at the server's time gets one more version, which reads of one version do not show. An addition may count twice |
 //! | [`check_and_mutate_row`](crate::client::RawTable::check_and_mutate_row), [`read_modify_write_row`](crate::client::RawTable::read_modify_write_row) | as `put_if` and as `increment` below |
-//! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | if the write makes its own condition false, repeat the same call, with a number unique to the caller in a column: after `true` it is written, once; after `false` read the row: with your number, it is yours. If the condition stays true, a repetition may apply a second time, which counts in sums. A read alone proves nothing, since the first request may be applied later |
+//! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | if the write makes its own condition false, repeat the same call, with a number unique to the caller in a column: after `true` it is written, once; after `false` read the row: with your number, it is yours. If the condition stays true, a repetition may apply a second time, which counts in sums: choose a condition that the write makes false. A read alone proves nothing, since the first request may be applied later; waiting makes that less likely, but no time rules it out |
 //! | `increment`, `append`, `modify` | repeating the call may count or append twice. With one writer, read the row. With several, the row cannot tell: if each event must count once, store a row per event, or use `put_if` |
 //! | a table created, changed or deleted, `drop_rows` | check the table, as `create_if_absent` does |
 //!
@@ -154,4 +155,5 @@
 //! | [`CredentialsError`](crate::client::CredentialsError) | the source of an error that `is_missing_credentials` | `is_transient` |
 //! | [`SqlError`](crate::key::SqlError) | [`row_key_schema`](crate::RowKey::row_key_schema), [`sql`](crate::RowKey::sql) | |
 //!
-//! `?` converts the first three and `ColumnError` into an [`Error`](crate::Error).
+//! `?` converts the first three and the last into an [`Error`](crate::Error), and so it does a
+//! [`ColumnError`](crate::query::ColumnError) of a query's result. The others are inside of an `Error`, or hold several.

@@ -35,7 +35,7 @@
 //! | the keys and ranges of a request | 500 KiB | several requests, in sequence |
 //! | a table's name | 1 to 50 of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.` | an error |
 //! | a message | 256 MiB | an error |
-//! | concurrent requests on one connection | what the server allows when it opens: about 100 in the cloud | the client adds [connections](crate::client::ClientBuilder::connections); at their largest number requests wait, up to [`max_waiting`](crate::client::Settings::max_waiting) |
+//! | concurrent requests on one connection | what the server allows when it opens: about 100 in the cloud, 100 on an embedded Bigtable on a port, any number on Google's emulator and in the process | the client adds [connections](crate::client::ClientBuilder::connections); at their largest number requests wait, up to [`max_waiting`](crate::client::Settings::max_waiting) |
 //!
 //! # Scans
 //!

@@ -25,7 +25,7 @@
 //!     Err(error) if error.is_outcome_unknown() => println!("answer 502; the row may have been written"),
 //!     Err(error) if error.is_deadline_exceeded() => println!("answer 504"),
 //!     Err(error) if error.is_overloaded() => println!("answer 503; do not call again at once"),
-//!     Err(error) if error.is_unavailable() => println!("answer 503"),
+//!     Err(error) if error.is_unavailable() || error.is_client_closed() => println!("answer 503"),
 //!     Err(error) => return Err(error),
 //! }
 //! # Ok(())
@@ -70,8 +70,24 @@
 //! [`serving`](crate::client::Settings::serving). A further one fails at once with
 //! [`is_overloaded`](crate::Error::is_overloaded).
 //!
-//! Google's emulator and an embedded Bigtable take any number of requests at a time, so there a request waits only while no
-//! connection is open, and this bound is hardly met: test it against the service.
+//! What a test meets depends on the server:
+//!
+//! | server | requests at a time on a connection | waiting |
+//! |---|---|---|
+//! | the cloud | about 100 | as above |
+//! | an embedded Bigtable on a port, as `keyderive-emulator` | 100 | as in the cloud: `connections(1)` and a small `max_waiting` test the bound |
+//! | Google's emulator | any number | only while no connection is open |
+//! | an embedded Bigtable in the process | any number | never |
+//!
+//! If none of the connections is open and none can be opened, a call beyond the bound fails with
+//! [`is_unavailable`](crate::Error::is_unavailable) as well, and its text names the cause.
+//!
+//! A request that waits until the timeout of its attempt was not sent: the outcome of a write is then known, and the attempt
+//! takes nothing from the retry budget. When a connection closes, the requests that it has accepted still get their answers and do
+//! not count as waiting; those that it loses count again when they are sent again, and may then fail with `is_overloaded`.
+//!
+//! A call that fails without being sent yields to tokio's other tasks now and then, so that a loop around it starves none. It still
+//! takes a core: let the caller pause, or answer its own caller.
 //!
 //! Calls that pause before a retry do not count as waiting, and no metric shows them. With the retry budget there are few.
 //! Without it, in an outage, all calls pause until their timeout or deadline: calls per second times that time is how many there
@@ -81,7 +97,8 @@
 //!
 //! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the
 //! whole client, that of gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget), of which a transient
-//! failure takes one and a success gives a tenth back. An attempt that the call's own timeout or deadline ends takes none. While
+//! failure takes one and a success gives a tenth back. An attempt that the call's own timeout or deadline ends takes none, nor does one that
+//! was not sent in its time. While
 //! 50 tokens or fewer are left, a call returns its failure without a retry, and the text of the error names `retry_budget`. A
 //! cluster whose requests fail sees at most about a tenth more load. Scans, queries, writers and loads, whose programs can wait,
 //! take no tokens: each is retried within its own `total_timeout` and
@@ -102,6 +119,10 @@
 //! are sent a second time, of which at most 10 can be saved up and then sent together, and none while the retry budget allows no
 //! retry. Writes are never hedged.
 //!
+//! It needs a second connection that is open and not full. Over one connection it does nothing, and a warning says so once: with an
+//! embedded Bigtable in the process, or with `connections(1)`. At an emulator a client begins with one connection and adds others
+//! only under load, so set `connections(2..)` there.
+//!
 //! [`Hedging::Adaptive`](crate::client::Hedging::Adaptive) follows the latency of the client's own reads;
 //! [`Hedging::After`](crate::client::Hedging::After) is a fixed time.
 //!
@@ -114,8 +135,8 @@
 //!
 //! | metric | what it means | alert when |
 //! |---|---|---|
-//! | `keyderive.operation.seconds` | what your callers wait, by `operation`, `table` and `code` | its 99th percentile nears your own limit, or more than 1 % have a `code` other than `OK`. `NOT_FOUND` is a table or a family that is gone, never a row |
-//! | `keyderive.attempt.seconds` | what the server takes for an attempt | its count exceeds that of the operations by more than a tenth: the rest are retries |
+//! | `keyderive.operation.seconds` | what your callers wait, by `operation`, `table` and `code` | its 99th percentile nears your own limit, or more than 1 % have a `code` other than `OK`. Calls that fail before they are sent count too, as those with `is_overloaded`, and are fast. `NOT_FOUND` is a table or a family that is gone, never a row |
+//! | `keyderive.attempt.seconds` | what an attempt takes, with its wait for a connection | its count exceeds that of the operations with at least one attempt by more than a tenth: the rest are retries. Those are the operations less what `requests.rejected` counts; if many calls fail at a deadline or a close before their first attempt, compare with the operations of `code` `OK` |
 //! | `keyderive.requests.waiting` | requests that wait to be sent | it is above 0 for minutes: allow more `connections`, or the service sends more than one machine can |
 //! | `keyderive.requests.rejected` | calls that failed with `is_overloaded` | it grows |
 //! | `keyderive.layout.mismatches` | calls that failed with `is_table_mismatch`, and so are no operations | it grows: the table was replaced, or the program is the wrong one |

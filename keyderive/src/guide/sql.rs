@@ -140,3 +140,21 @@
 //! | [`ReadStats`](crate::client::ReadStats), [hedging](super::serving#hedged-reads) | none |
 //! | the [retry budget](super::serving#the-retry-budget) | takes no tokens and is not stopped by it |
 //! | an emulator, the embedded Bigtable | fail with [`is_unimplemented`](crate::Error::is_unimplemented) |
+//!
+//! # Columns of rows
+//!
+//! In SQL a column family is a map from qualifiers to the newest values, and each value is `BYTES`, as it is stored. Convert it to
+//! compute with it; a column that a row lacks is NULL.
+//!
+//! | field | stored as | expression |
+//! |---|---|---|
+//! | an integer, a `#[row(counter)]` | 8 bytes, big-endian | `TO_INT64(cf['rev'])` |
+//! | `f64` | 8 bytes, big-endian | `TO_FLOAT64(cf['level'])` |
+//! | `f32` | 4 bytes, big-endian | `TO_FLOAT32(cf['level'])` |
+//! | `String` | UTF-8 | `CAST(cf['name'] AS STRING)` |
+//! | a [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) or [`Max`](crate::row::Max) | an aggregate of the server | `sums['views']`: it is an `INT64` already, since the family has a type |
+//! | any other | bytes | `cf['data']`, as [`bytes::Bytes`] |
+//!
+//! Google documents the [casts](https://cloud.google.com/bigtable/docs/reference/sql/conversion_functions) and that
+//! [aggregates have their type](https://cloud.google.com/bigtable/docs/data-types). Public programs of Google's use
+//! `TO_INT64`. This library has not been tested against the service: try an expression before a program relies on it.

@@ -20,8 +20,12 @@ pub(crate) struct Assembler {
     batch: BytesMut,
     /// The values since the last token.
     values: Vec<Value>,
+    /// The checksums of their batches, in one number.
+    checksum: u32,
     /// Rows that may be delivered.
     rows: VecDeque<Vec<Value>>,
+    /// The last token that came after rows, and the checksum of these.
+    last: (Bytes, u32),
 }
 
 impl Assembler {
@@ -50,6 +54,7 @@ impl Assembler {
             let rows =
                 ProtoRows::decode(batch).map_err(|error| format!("a batch cannot be decoded: {error}"))?;
             self.values.extend(rows.values);
+            self.checksum = self.checksum.rotate_left(1) ^ found;
         }
         if part.resume_token.is_empty() {
             return Ok(None);
@@ -60,6 +65,15 @@ impl Assembler {
         if !self.values.len().is_multiple_of(columns) {
             let values = self.values.len();
             return Err(format!("incomplete row received: {values} values for rows of {columns} columns"));
+        }
+        let checksum = std::mem::take(&mut self.checksum);
+        if !self.values.is_empty() {
+            // A token stands for a place in the result, so a body has been sent twice. Servers for tests repeat the token alone.
+            let last = (part.resume_token.clone(), checksum);
+            if last == self.last {
+                return Err("the rows before a resume token come a second time".to_owned());
+            }
+            self.last = last;
         }
         let mut values = std::mem::take(&mut self.values).into_iter();
         while values.len() > 0 {
@@ -72,6 +86,7 @@ impl Assembler {
     pub(crate) fn restart(&mut self) {
         self.batch.clear();
         self.values.clear();
+        self.checksum = 0;
     }
 
     /// # Errors

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 use super::SqlDate;
+use super::convert::check_scalar;
 use super::{FromSql, SqlMismatch, SqlTimestamp, SqlType, SqlValue, ToSql};
 use crate::key::codec::UnixTime;
 
@@ -27,17 +28,24 @@ impl SqlTimestamp {
 
 macro_rules! times {
     ($($type:ty),*) => {$(
+        times!($type, |time: &$type| SqlTimestamp::of_unix_nanos(time.unix_nanos()));
+    )*};
+    ($type:ty, $timestamp:expr) => {
         impl ToSql for $type {
             fn sql_type() -> SqlType {
                 SqlType::Timestamp
             }
 
             fn to_sql(&self) -> SqlValue {
-                SqlValue::Timestamp(SqlTimestamp::of_unix_nanos(self.unix_nanos()))
+                SqlValue::Timestamp($timestamp(self))
             }
         }
 
         impl FromSql for $type {
+            fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+                check_scalar(&SqlType::Timestamp, of)
+            }
+
             fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
                 let SqlTimestamp { seconds, nanos } = SqlTimestamp::from_sql(value)?;
                 Self::of_unix_nanos(SqlTimestamp { seconds, nanos }.unix_nanos()).ok_or_else(|| {
@@ -48,12 +56,16 @@ macro_rules! times {
                 })
             }
         }
-    )*};
+    };
 }
 
 times!(SystemTime);
+// In a leap second it counts more nanoseconds than a second has, which are rejected before sending.
 #[cfg(feature = "chrono")]
-times!(chrono::DateTime<chrono::Utc>);
+times!(chrono::DateTime<chrono::Utc>, |time: &Self| SqlTimestamp {
+    seconds: time.timestamp(),
+    nanos: time.timestamp_subsec_nanos()
+});
 #[cfg(feature = "jiff")]
 times!(jiff::Timestamp);
 #[cfg(feature = "time")]
@@ -74,6 +86,10 @@ macro_rules! dates {
         }
 
         impl FromSql for $type {
+            fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+                check_scalar(&SqlType::Date, of)
+            }
+
             fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
                 let date = SqlDate::from_sql(value)?;
                 let SqlDate { year, month, day } = date;
@@ -186,6 +202,15 @@ mod tests {
         for (year, month, day) in [(1, 1, 1), (2016, 2, 29), (9999, 12, 31)] {
             returns(&chrono::NaiveDate::from_ymd_opt(year, month, day).unwrap());
         }
+        let leap_second = chrono::NaiveDate::from_ymd_opt(2016, 12, 31)
+            .unwrap()
+            .and_hms_milli_opt(23, 59, 59, 1_500)
+            .unwrap();
+        let error = leap_second.and_utc().to_sql().check().unwrap_err();
+        assert!(
+            error.contains("1483228799 s and 1500000000 ns") && error.contains("a leap second"),
+            "{error}"
+        );
         let never = SqlValue::Date(SqlDate { year: 2015, month: 2, day: 29 });
         let error = chrono::NaiveDate::from_sql(never).unwrap_err();
         assert_eq!(error.to_string(), "`NaiveDate` has no date 2015-02-29");

@@ -41,12 +41,16 @@ pub trait ToSql {
 /// A type that a value of a result becomes.
 ///
 /// ```
-/// use keyderive::query::{FromSql, SqlMismatch, SqlValue};
+/// use keyderive::query::{FromSql, SqlMismatch, SqlType, SqlValue};
 ///
 /// /// The number of a user, a column of INT64.
 /// struct UserId(i64);
 ///
 /// impl FromSql for UserId {
+///     fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+///         i64::check_type(of)
+///     }
+///
 ///     fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
 ///         i64::from_sql(value).map(Self)
 ///     }
@@ -57,6 +61,16 @@ pub trait ToSql {
     note = "the documentation of `keyderive::query` lists the types; implement `FromSql` for one of your own"
 )]
 pub trait FromSql: Sized {
+    /// Checks that values of an SQL type can become this type. A query checks each column once, also one that is NULL in every
+    /// row, and those of a result without rows. By default every type passes, and [`from_sql`](Self::from_sql) decides.
+    ///
+    /// # Errors
+    /// When no value of the type but NULL can.
+    fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+        let _ = of;
+        Ok(())
+    }
+
     /// The Rust value.
     ///
     /// # Errors
@@ -80,6 +94,10 @@ impl SqlMismatch {
             found => Self::new(format!("expected {expected}, found {}", found.name())),
         }
     }
+
+    pub(super) fn expected_type(expected: impl fmt::Display, found: &SqlType) -> Self {
+        Self::new(format!("expected {expected}, found {found}"))
+    }
 }
 
 impl fmt::Display for SqlMismatch {
@@ -89,6 +107,15 @@ impl fmt::Display for SqlMismatch {
 }
 
 impl std::error::Error for SqlMismatch {}
+
+/// Checks that values of the type `found` are read as those of the type `expected`.
+pub(super) fn check_scalar(expected: &SqlType, found: &SqlType) -> Result<(), SqlMismatch> {
+    let is_read = match (expected, found) {
+        (SqlType::Int64, SqlType::Enum { .. }) | (SqlType::Bytes, SqlType::Proto { .. }) => true,
+        _ => expected == found,
+    };
+    if is_read { Ok(()) } else { Err(SqlMismatch::expected_type(expected, found)) }
+}
 
 macro_rules! scalars {
     ($($rust:ty => $of:ident;)+) => {$(
@@ -103,6 +130,10 @@ macro_rules! scalars {
         }
 
         impl FromSql for $rust {
+            fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+                check_scalar(&SqlType::$of, of)
+            }
+
             fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
                 match value {
                     SqlValue::$of(value) => Ok(value),
@@ -126,6 +157,10 @@ scalars! {
 macro_rules! integers {
     ($($rust:ty)+) => {$(
         impl FromSql for $rust {
+            fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+                i64::check_type(of)
+            }
+
             fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
                 let number = i64::from_sql(value)?;
                 let range = || format!("{number} does not fit into `{}`", stringify!($rust));
@@ -148,6 +183,13 @@ impl ToSql for f64 {
 }
 
 impl FromSql for f64 {
+    fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+        match of {
+            SqlType::Float32 => Ok(()),
+            of => check_scalar(&SqlType::Float64, of),
+        }
+    }
+
     fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
         match value {
             SqlValue::Float64(value) => Ok(value),
@@ -200,6 +242,10 @@ impl<T: ToSql> ToSql for Option<T> {
 
 /// `None` for NULL.
 impl<T: FromSql> FromSql for Option<T> {
+    fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+        T::check_type(of)
+    }
+
     fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
         match value {
             SqlValue::Null => Ok(None),
@@ -219,11 +265,25 @@ impl<T: ToSql> ToSql for Vec<T> {
 }
 
 impl<T: FromSql> FromSql for Vec<T> {
+    fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+        match of {
+            SqlType::Array(element) => T::check_type(element),
+            of => Err(SqlMismatch::expected_type("ARRAY", of)),
+        }
+    }
+
     fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
         match value {
             SqlValue::Array(elements) => elements.into_iter().map(T::from_sql).collect(),
             value => Err(SqlMismatch::expected("ARRAY", &value)),
         }
+    }
+}
+
+fn check_entries<K: FromSql, V: FromSql>(of: &SqlType) -> Result<(), SqlMismatch> {
+    match of {
+        SqlType::Map(key, value) => K::check_type(key).and_then(|()| V::check_type(value)),
+        of => Err(SqlMismatch::expected_type("MAP", of)),
     }
 }
 
@@ -237,12 +297,20 @@ fn entries<K: FromSql, V: FromSql, M: FromIterator<(K, V)>>(value: SqlValue) -> 
 }
 
 impl<K: FromSql + Ord, V: FromSql> FromSql for BTreeMap<K, V> {
+    fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+        check_entries::<K, V>(of)
+    }
+
     fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
         entries(value)
     }
 }
 
 impl<K: FromSql + Eq + Hash, V: FromSql, S: BuildHasher + Default> FromSql for HashMap<K, V, S> {
+    fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+        check_entries::<K, V>(of)
+    }
+
     fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
         entries(value)
     }

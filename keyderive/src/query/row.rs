@@ -26,11 +26,75 @@ impl QueryColumn {
     }
 }
 
-/// The columns of a result, and the query, which errors name.
+/// The columns of a result, for implementations of [`FromQueryRow`].
 #[derive(Debug)]
-pub(crate) struct Columns {
+pub struct QueryColumns {
+    /// The text of the query, which errors name.
     pub(crate) query: Arc<str>,
     pub(crate) columns: Vec<QueryColumn>,
+}
+
+impl QueryColumns {
+    /// The columns, in their order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[QueryColumn] {
+        &self.columns
+    }
+
+    /// Checks that `T` reads the column with this name.
+    ///
+    /// # Errors
+    /// If no column has this name, or several have it, or its type is none that `T` reads.
+    pub fn check<T: FromSql>(&self, name: &str) -> Result<(), ColumnError> {
+        self.check_at::<T>(self.index_of(name)?)
+    }
+
+    /// Checks that `T` reads the column at this index, from 0.
+    ///
+    /// # Errors
+    /// If there is no such column, or its type is none that `T` reads.
+    pub fn check_at<T: FromSql>(&self, index: usize) -> Result<(), ColumnError> {
+        let Some(column) = self.columns.get(index) else {
+            let count = self.columns.len();
+            return Err(self.mismatch(&index.to_string(), format!("the result has {count} columns")));
+        };
+        T::check_type(&column.of).map_err(|how| self.of_column(column, &how))
+    }
+
+    fn index_of(&self, name: &str) -> Result<usize, ColumnError> {
+        let mut named = self.columns.iter().enumerate().filter(|(_, column)| column.name == name);
+        match (named.next(), named.next()) {
+            (Some((index, _)), None) => Ok(index),
+            (None, _) => {
+                let names: Vec<_> = self.columns.iter().map(|column| format!("`{}`", column.name)).collect();
+                Err(self
+                    .mismatch(name, format!("the result has no such column; it has {}", names.join(", "))))
+            }
+            (Some(_), Some(_)) => {
+                Err(self.mismatch(name, "several columns have this name; use `get_at`, or `AS` in the query"))
+            }
+        }
+    }
+
+    fn check_count(&self, expected: usize) -> Result<(), ColumnError> {
+        let count = self.columns.len();
+        if count == expected {
+            return Ok(());
+        }
+        let message = format!(
+            "the result has {count} columns, and the tuple has {expected}; name as many columns in the `SELECT`"
+        );
+        Err(self.mismatch("*", message))
+    }
+
+    fn of_column(&self, column: &QueryColumn, SqlMismatch(what): &SqlMismatch) -> ColumnError {
+        self.mismatch(&column.name, format!("it is {}: {what}", column.of))
+    }
+
+    fn mismatch(&self, column: &str, reason: impl Into<String>) -> ColumnError {
+        let (query, column) = (Arc::clone(&self.query), column.to_owned());
+        ColumnError { query, column, reason: reason.into() }
+    }
 }
 
 /// A row of a result.
@@ -49,13 +113,13 @@ pub(crate) struct Columns {
 /// ```
 #[derive(Clone)]
 pub struct QueryRow {
-    columns: Arc<Columns>,
+    columns: Arc<QueryColumns>,
     values: Vec<SqlValue>,
 }
 
 impl QueryRow {
     /// A row with a value for each column.
-    pub(crate) fn new(columns: Arc<Columns>, values: Vec<SqlValue>) -> Self {
+    pub(crate) fn new(columns: Arc<QueryColumns>, values: Vec<SqlValue>) -> Self {
         Self { columns, values }
     }
 
@@ -74,39 +138,23 @@ impl QueryRow {
     /// The value of the column with exactly this name: upper and lower case differ.
     ///
     /// # Errors
-    /// If no column has this name, or several have it, or the value is no `T`.
+    /// If no column has this name, or several have it, or its type is none that `T` reads, or the value is no `T`.
     pub fn get<T: FromSql>(&self, name: &str) -> Result<T, ColumnError> {
-        let mut named = self.columns().iter().enumerate().filter(|(_, column)| column.name == name);
-        match (named.next(), named.next()) {
-            (Some((index, _)), None) => self.get_at(index),
-            (None, _) => {
-                let names: Vec<_> =
-                    self.columns().iter().map(|column| format!("`{}`", column.name)).collect();
-                Err(self
-                    .mismatch(name, format!("the result has no such column; it has {}", names.join(", "))))
-            }
-            (Some(_), Some(_)) => {
-                Err(self.mismatch(name, "several columns have this name; use `get_at`, or `AS` in the query"))
-            }
-        }
+        self.get_at(self.columns.index_of(name)?)
     }
 
     /// The value of the column at this index, from 0.
     ///
     /// # Errors
-    /// If there is no such column, or its value is no `T`.
+    /// If there is no such column, or its type is none that `T` reads, or the value is no `T`.
     pub fn get_at<T: FromSql>(&self, index: usize) -> Result<T, ColumnError> {
-        let (Some(column), Some(value)) = (self.columns().get(index), self.values.get(index)) else {
-            let count = self.values.len();
-            return Err(self.mismatch(&index.to_string(), format!("the result has {count} columns")));
-        };
-        T::from_sql(value.clone())
-            .map_err(|SqlMismatch(what)| self.mismatch(&column.name, format!("it is {}: {what}", column.of)))
-    }
-
-    fn mismatch(&self, column: &str, reason: impl Into<String>) -> ColumnError {
-        let (query, column) = (Arc::clone(&self.columns.query), column.to_owned());
-        ColumnError { query, column, reason: reason.into() }
+        self.columns.check_at::<T>(index)?;
+        // A row has a value for each column.
+        let value = self.values.get(index).cloned().unwrap_or(SqlValue::Null);
+        T::from_sql(value).map_err(|how| match self.columns().get(index) {
+            Some(column) => self.columns.of_column(column, &how),
+            None => self.columns.mismatch(&index.to_string(), how.0),
+        })
     }
 }
 
@@ -117,6 +165,38 @@ impl fmt::Debug for QueryRow {
             map.entry(&column.name, value);
         }
         map.finish()
+    }
+}
+
+/// The column with this name, for generated code. A function of its own, since the compiler then reports a wrong type at the field.
+#[must_use]
+pub fn named_column<T: FromSql>(name: &'static str) -> NamedColumn<T> {
+    NamedColumn { name, check: QueryColumns::check::<T>, get: QueryRow::get::<T> }
+}
+
+/// The column of a field of a struct with `#[derive(FromQueryRow)]`, for generated code.
+#[derive(Debug)]
+pub struct NamedColumn<T> {
+    name: &'static str,
+    check: fn(&QueryColumns, &str) -> Result<(), ColumnError>,
+    get: fn(&QueryRow, &str) -> Result<T, ColumnError>,
+}
+
+impl<T> NamedColumn<T> {
+    /// Checks that `T` reads the column.
+    ///
+    /// # Errors
+    /// As [`QueryColumns::check`].
+    pub fn check(&self, columns: &QueryColumns) -> Result<(), ColumnError> {
+        (self.check)(columns, self.name)
+    }
+
+    /// The value of the column.
+    ///
+    /// # Errors
+    /// As [`QueryRow::get`].
+    pub fn get(&self, row: &QueryRow) -> Result<T, ColumnError> {
+        (self.get)(row, self.name)
     }
 }
 
@@ -161,6 +241,16 @@ impl std::error::Error for ColumnError {}
     note = "derive `keyderive::query::FromQueryRow` for a struct with a field for each column, or use a tuple of the columns' types"
 )]
 pub trait FromQueryRow: Sized {
+    /// Checks the columns of a result, once before its first row, and also if it has none. By default every result passes, and
+    /// [`from_query_row`](Self::from_query_row) decides row by row.
+    ///
+    /// # Errors
+    /// If the columns are not those of the type.
+    fn check_columns(columns: &QueryColumns) -> Result<(), ColumnError> {
+        let _ = columns;
+        Ok(())
+    }
+
     /// The value of a row.
     ///
     /// # Errors
@@ -177,19 +267,29 @@ impl FromQueryRow for QueryRow {
 macro_rules! tuples {
     ($($count:literal: $($name:ident $index:tt),+;)+) => {$(
         impl<$($name: FromSql),+> FromQueryRow for ($($name,)+) {
+            fn check_columns(columns: &QueryColumns) -> Result<(), ColumnError> {
+                columns.check_count($count)?;
+                $(columns.check_at::<$name>($index)?;)+
+                Ok(())
+            }
+
             fn from_query_row(row: QueryRow) -> Result<Self, ColumnError> {
-                let columns = row.values.len();
-                if columns != $count {
-                    let message = format!(
-                        "the result has {columns} columns, and the tuple has {}; name as many columns in the `SELECT`", $count
-                    );
-                    return Err(row.mismatch("*", message));
-                }
+                row.columns.check_count($count)?;
                 Ok(($(row.get_at::<$name>($index)?,)+))
             }
         }
 
         impl<$($name: FromSql),+> FromSql for ($($name,)+) {
+            fn check_type(of: &SqlType) -> Result<(), SqlMismatch> {
+                let SqlType::Struct(fields) = of else { return Err(SqlMismatch::expected_type("STRUCT", of)) };
+                let found = fields.len();
+                if found != $count {
+                    return Err(SqlMismatch::new(format!("the struct has {found} fields, and the tuple {}", $count)));
+                }
+                $($name::check_type(&fields[$index].1)?;)+
+                Ok(())
+            }
+
             fn from_sql(value: SqlValue) -> Result<Self, SqlMismatch> {
                 let fields = match value {
                     SqlValue::Struct(fields) => fields,

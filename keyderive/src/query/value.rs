@@ -52,10 +52,6 @@ pub enum SqlValue {
 }
 
 /// A point in time: the time since 1970, in seconds and nanoseconds.
-///
-/// A parameter is sent with its nanoseconds; by the documentation of Google's Python client, Bigtable's SQL ignores what is below a
-/// microsecond. A time before the year 1 or after 9999, also one of another type such as `SystemTime`, or with more nanoseconds
-/// than a second has, fails the query before anything is sent, with [`is_invalid_argument`](crate::Error::is_invalid_argument).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SqlTimestamp {
     /// Seconds since 1970, rounded down.
@@ -65,9 +61,6 @@ pub struct SqlTimestamp {
 }
 
 /// A day of the Gregorian calendar.
-///
-/// A parameter that is no such day, such as the 31st of April, fails the query before anything is sent, with
-/// [`is_invalid_argument`](crate::Error::is_invalid_argument).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SqlDate {
     /// From 1 to 9999.
@@ -78,27 +71,7 @@ pub struct SqlDate {
     pub day: u32,
 }
 
-/// A date or a time that SQL does not have, as text, and the rule that it breaks.
-#[derive(Debug)]
-pub(crate) struct InvalidTime {
-    pub(crate) value: String,
-    pub(crate) rule: &'static str,
-}
-
 impl SqlValue {
-    /// A date or a time in this value that SQL does not have.
-    pub(crate) fn invalid_time(&self) -> Option<InvalidTime> {
-        match self {
-            Self::Date(date) => date.invalid(),
-            Self::Timestamp(time) => time.invalid(),
-            Self::Array(values) | Self::Struct(values) => values.iter().find_map(Self::invalid_time),
-            Self::Map(entries) => {
-                entries.iter().find_map(|(key, value)| key.invalid_time().or_else(|| value.invalid_time()))
-            }
-            _ => None,
-        }
-    }
-
     /// The value that a message states for a column of this type.
     ///
     /// # Errors
@@ -109,8 +82,14 @@ impl SqlValue {
             (SqlType::Bytes | SqlType::Proto { .. }, Kind::BytesValue(value)) => Self::Bytes(value),
             (SqlType::Text, Kind::StringValue(value)) => Self::Text(value),
             (SqlType::Int64 | SqlType::Enum { .. }, Kind::IntValue(value)) => Self::Int64(value),
-            #[expect(clippy::cast_possible_truncation, reason = "the server widened it")]
-            (SqlType::Float32, Kind::FloatValue(value)) => Self::Float32(value as f32),
+            (SqlType::Float32, Kind::FloatValue(value)) => {
+                #[expect(clippy::cast_possible_truncation, reason = "the server widened it")]
+                let narrow = value as f32;
+                if narrow.is_infinite() && value.is_finite() {
+                    return Err(format!("{value:e} is no FLOAT32"));
+                }
+                Self::Float32(narrow)
+            }
             (SqlType::Float64, Kind::FloatValue(value)) => Self::Float64(value),
             (SqlType::Bool, Kind::BoolValue(value)) => Self::Bool(value),
             (SqlType::Timestamp, Kind::TimestampValue(value)) => {
@@ -188,6 +167,32 @@ impl SqlValue {
         Value { r#type: None, kind }
     }
 
+    /// Checks that it is a value that a parameter can have.
+    ///
+    /// # Errors
+    /// Which part of it is none.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Null
+            | Self::Bytes(_)
+            | Self::Text(_)
+            | Self::Int64(_)
+            | Self::Float32(_)
+            | Self::Float64(_)
+            | Self::Bool(_) => Ok(()),
+            Self::Timestamp(SqlTimestamp { nanos: 0..=MAX_NANOS, .. }) => Ok(()),
+            Self::Timestamp(SqlTimestamp { seconds, nanos }) => Err(format!(
+                "the timestamp has {seconds} s and {nanos} ns, and a second has at most {MAX_NANOS} ns; a leap second of chrono \
+                 has more, and Unix time has no number for it: use the second before or after"
+            )),
+            Self::Date(date) => date.check(),
+            Self::Array(values) | Self::Struct(values) => values.iter().try_for_each(Self::check),
+            Self::Map(entries) => {
+                entries.iter().try_for_each(|(key, value)| key.check().and_then(|()| value.check()))
+            }
+        }
+    }
+
     /// What it is, for errors.
     pub(crate) fn name(&self) -> &'static str {
         match self {
@@ -223,26 +228,19 @@ fn name(kind: &Kind) -> &'static str {
     }
 }
 
+/// The most nanoseconds of a second.
+const MAX_NANOS: u32 = 999_999_999;
+
 impl SqlTimestamp {
     fn of_message(values::Timestamp { seconds, nanos }: values::Timestamp) -> Result<Self, String> {
         match u32::try_from(nanos) {
-            Ok(nanos) if nanos < 1_000_000_000 => Ok(Self { seconds, nanos }),
+            Ok(nanos) if nanos <= MAX_NANOS => Ok(Self { seconds, nanos }),
             _ => Err(format!("a timestamp has {nanos} ns, which is not a part of a second")),
         }
     }
 
     fn to_message(self) -> values::Timestamp {
         values::Timestamp { seconds: self.seconds, nanos: i32::try_from(self.nanos).unwrap_or(i32::MAX) }
-    }
-
-    fn invalid(self) -> Option<InvalidTime> {
-        /// The first second of the year 1, and the last one of 9999.
-        const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
-        let Self { seconds, nanos } = self;
-        (!SECONDS.contains(&seconds) || nanos >= 1_000_000_000).then(|| InvalidTime {
-            value: format!("the time {seconds} s and {nanos} ns after 1970"),
-            rule: "a TIMESTAMP has a year from 1 to 9999, and at most 999999999 ns beyond its seconds",
-        })
     }
 
     /// This time as the system's; none if it is too far from 1970 for it.
@@ -269,13 +267,13 @@ impl From<SystemTime> for SqlTimestamp {
 
 impl SqlDate {
     fn of_message(values::Date { year, month, day }: values::Date) -> Result<Self, String> {
-        match (u32::try_from(month), u32::try_from(day)) {
-            (Ok(month @ 1..=12), Ok(day @ 1..=31)) => Ok(Self { year, month, day }),
-            _ => Err(format!("{year}-{month}-{day} is no date")),
-        }
+        let part = |part: i32| u32::try_from(part).unwrap_or(0);
+        let date = Self { year, month: part(month), day: part(day) };
+        date.check().map_err(|_| format!("{year}-{month}-{day} is no date")).map(|()| date)
     }
 
-    fn invalid(self) -> Option<InvalidTime> {
+    /// Checks that the calendar has it.
+    fn check(self) -> Result<(), String> {
         let Self { year, month, day } = self;
         let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let days = match month {
@@ -285,11 +283,10 @@ impl SqlDate {
             1..=12 => 31,
             _ => 0,
         };
-        let is_valid = (1..=9999).contains(&year) && (1..=days).contains(&day);
-        (!is_valid).then(|| InvalidTime {
-            value: format!("the date {year:04}-{month:02}-{day:02}"),
-            rule: "a DATE has a year from 1 to 9999, a month from 1 to 12, and a day of that month",
-        })
+        match (1..=9999).contains(&year) && (1..=days).contains(&day) {
+            true => Ok(()),
+            false => Err(format!("{year:04}-{month:02}-{day:02} is no date")),
+        }
     }
 
     fn to_message(self) -> values::Date {

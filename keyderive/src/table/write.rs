@@ -9,7 +9,6 @@ use std::future::{Future, IntoFuture};
 use std::num::NonZeroU64;
 use std::ops::Not;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -437,11 +436,11 @@ impl<K: TableKey, R> Table<K, R> {
     where
         C::Type: Countable,
     {
-        let (key, value) = self.modify(key).increment(column, amount).send_one().await?;
-        let value: Result<[u8; 8], _> = value.as_ref().try_into();
-        value
-            .map(i64::from_be_bytes)
-            .map_err(|_| Error::answer(&self.name, &key, "the new count does not have 8 bytes"))
+        let count = |value: &[u8]| {
+            let value = value.try_into().map_err(|_| "the new count does not have 8 bytes".to_owned())?;
+            Ok(i64::from_be_bytes(value))
+        };
+        self.modify(key).increment(column, amount).send_one(count).await
     }
 
     /// Appends bytes to a column of a row, of text or bytes; returns the new value. An absent column counts as empty, and a
@@ -478,7 +477,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         C::Type: Appendable,
     {
-        self.modify(key).append(column, value).send_one().await.map(|(_, value)| value)
+        self.modify(key).append(column, value).send_one(|value| Ok(Bytes::copy_from_slice(value))).await
     }
 
     /// Increments and appends to several columns of a row at once; [`increment`](Self::increment) and
@@ -536,7 +535,10 @@ impl<K: TableKey, R> Table<K, R> {
     /// with `and`, see [`Condition`].
     ///
     /// It is not retried when it may have been applied. After an error with
-    /// [`is_outcome_unknown`](Error::is_outcome_unknown), read the row to find out.
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown), repeat the call, with a value that only this caller writes in one of
+    /// the columns: true means written, once; after false, read the row: with that value, the first request was applied. This
+    /// needs a condition that the write makes false. A read alone proves nothing, since the first request may be applied later:
+    /// [unknown outcomes](crate::guide::errors#unknown-outcomes).
     ///
     /// # Errors
     /// When the key, the row or the condition's value cannot be encoded, the condition names no column, or the write
@@ -569,7 +571,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// True: the row is gone. After an unknown outcome, read it, as after [`put_if`](Self::put_if).
+    /// True: the row is gone. After an unknown outcome, repeat the call: after false, the row does not meet the condition. A read
+    /// alone proves nothing, as after [`put_if`](Self::put_if).
     ///
     /// # Errors
     /// Those of [`put_if`](Self::put_if).
@@ -1060,7 +1063,8 @@ impl<K: TableKey, R> Update<K, R> {
     /// Without a change nothing is written, and the row is only read.
     ///
     /// # Errors
-    /// Those of the update itself, and of `put_if`. After an unknown outcome, read the row and decide again.
+    /// Those of the update itself, and of `put_if`. After an unknown outcome, do as after [`put_if`](Table::put_if); an update that
+    /// [adds](Self::add) under a condition that stays true may add twice if it is repeated.
     ///
     /// # Cancel safety
     /// As `put_if`.
@@ -1269,29 +1273,33 @@ impl<K: TableKey, R> Modify<K, R> {
         self
     }
 
-    /// Sends a single change; returns the row's key and the new value.
-    async fn send_one(self) -> Result<(Bytes, Bytes), Error> {
-        let table = Arc::clone(self.table.name.table());
-        let (key, row) = self.send().await?;
-        match row.cells().next() {
-            Some(cell) => Ok((key, Bytes::copy_from_slice(cell.value()))),
-            None => Err(Error::answer(&table, &key, "it has no cell")),
-        }
+    /// Sends a single change; returns what `check` makes of the new value.
+    async fn send_one<T: Send>(
+        self,
+        check: impl Fn(&[u8]) -> Result<T, String> + Send + Sync,
+    ) -> Result<T, Error> {
+        self.send(|row| match row.cells().next() {
+            Some(cell) => check(cell.value()),
+            None => Err("it has no cell".to_owned()),
+        })
+        .await
     }
 
-    /// Sends it; returns the row's key and the changed cells.
-    async fn send(self) -> Result<(Bytes, RawRow), Error> {
+    /// Sends it; returns what `check` makes of the changed cells.
+    async fn send<T: Send>(
+        self,
+        check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,
+    ) -> Result<T, Error> {
         self.table.ensure_checked().await?;
         let Self { table, key, rules, fault } = self;
         let key = key?;
         if let Some(error) = fault {
             return Err(Error::row(&table.name, &key, error));
         }
-        let row = match &table.pair {
-            None => table.client.read_modify_write_row(&table.name, key.clone(), rules).await?,
-            Some(pair) => pair.read_modify_write_row(&table.client, key.clone(), rules).await?,
-        };
-        Ok((key, row))
+        match &table.pair {
+            None => table.client.read_modify_write_row(&table.name, key, rules, check).await,
+            Some(pair) => pair.read_modify_write_row(&table.client, key, rules, check).await,
+        }
     }
 }
 
@@ -1300,7 +1308,7 @@ impl<K: TableKey + 'static, R: 'static> IntoFuture for Modify<K, R> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.send().await.map(|(_, row)| row) })
+        Box::pin(self.send(Ok))
     }
 }
 

@@ -343,7 +343,8 @@ async fn a_row_that_cannot_be_read_is_named(client: Client) {
     let error = pages.get(&key("/")).await.map(|_| ()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "row `/` of table `pages`: column `cf:title` is missing; make the field an `Option`, give it `#[row(default)]`, or \
-         leave such rows out of scans with `.on_unreadable(OnUnreadable::Skip)`; the row has `daily:a`"
+        "row `/` of table `pages`: column `cf:title` is missing; make the field an `Option` or give it `#[row(default)]`, \
+         since an update, an addition or an increment of a row that is not there writes only its own columns; only scans can \
+         leave such rows out, with `.on_unreadable(OnUnreadable::Skip)`; the row has `daily:a`"
     );
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
@@ -107,10 +107,31 @@ struct Sender {
     /// The streams that the server allows. A request waits here for its own: in h2's queue, a request that is dropped would still be
     /// sent, and cancelled at once.
     streams: Arc<Semaphore>,
+    health: Arc<Health>,
+    /// The generation of the connection, for its [`Health`].
+    generation: u32,
 }
 
 /// The stream of a request, until dropped.
-pub(in crate::client) type StreamPermit = OwnedSemaphorePermit;
+#[derive(Debug)]
+pub(in crate::client) struct StreamPermit {
+    health: Arc<Health>,
+    generation: u32,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl StreamPermit {
+    fn new(health: Arc<Health>, generation: u32, permit: OwnedSemaphorePermit) -> Self {
+        health.take_stream(generation);
+        Self { health, generation, _permit: permit }
+    }
+}
+
+impl Drop for StreamPermit {
+    fn drop(&mut self) {
+        self.health.return_stream(self.generation);
+    }
+}
 
 impl Http2 {
     pub(super) fn new(endpoint: Endpoint) -> Self {
@@ -125,16 +146,19 @@ impl Http2 {
         &self.endpoint.runtime
     }
 
-    /// Sends a request and waits for the head of its answer. Dropping the future cancels the request at the server.
+    /// Sends a request and waits for the head of its answer. Dropping the future cancels the request at the server; until
+    /// `is_sent`, the request waits for its stream.
     pub(super) async fn send(
         &self,
         path: PathAndQuery,
         mut headers: HeaderMap,
         request: Request,
         deadline: Instant,
+        is_sent: &AtomicBool,
     ) -> Result<Answer, Status> {
         let (mut requests, permit) =
             self.permitted().await.map_err(|error| Status::from_error(Box::new(error)))?;
+        is_sent.store(true, Ordering::Relaxed);
         grpc::set_timeout(&mut headers, deadline.saturating_duration_since(Instant::now()));
         let (response, mut stream) =
             requests.send_request(self.head(path, headers)?, false).map_err(unsent)?;
@@ -156,7 +180,7 @@ impl Http2 {
             // Fails when the connection has ended.
             let Ok(permit) = sender.streams.acquire_owned().await else { continue };
             if let Some(requests) = usable(&sender.requests) {
-                return Ok((requests, permit));
+                return Ok((requests, StreamPermit::new(sender.health, sender.generation, permit)));
             }
         }
         Err(ConnectError(Arc::new(Ended)))
@@ -293,11 +317,13 @@ async fn open(endpoint: Endpoint, mut vitals: Vitals) -> Result<Sender, ConnectE
     };
     let opened = timeout(CONNECT_TIMEOUT, opening).await;
     let opened = opened.unwrap_or_else(|_| Err(ConnectError(Arc::new(ConnectTimeout))));
-    let (requests, connection) = opened.inspect_err(|_| vitals.health.dial_failed())?;
+    let (requests, connection) = opened.inspect_err(|error| vitals.health.dial_failed(error))?;
+    vitals.health.dialed();
     vitals.set_streams(requests.current_max_send_streams());
+    let (health, generation) = (Arc::clone(&vitals.health), vitals.generation);
     let streams = Arc::clone(&vitals.permits);
     tokio::spawn(drive(connection, vitals));
-    Ok(Sender { requests, streams })
+    Ok(Sender { requests, streams, health, generation })
 }
 
 /// Runs a connection until it ends, or answers no ping. Its requests fail then.
@@ -323,19 +349,43 @@ async fn drive(mut connection: Connection<Watched, Bytes>, mut vitals: Vitals) {
 }
 
 /// What is known of a connection without asking it: how busy it is, and whether the server lives.
+///
+/// Connections one after the other share it, each with its generation: a connection that takes no more requests may still have
+/// some in flight when the next one opens.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     /// How many requests are in flight.
     pub(super) in_flight: AtomicUsize,
     /// How many requests the server takes at a time; 0 while the connection is not open.
     streams: AtomicUsize,
+    /// The [generation](Generation) of the current connection, and how many requests have a stream of it.
+    current: AtomicU64,
+    /// How many requests have a stream of an earlier connection. Below zero for a moment, when one returns its stream while the
+    /// next generation begins.
+    draining: AtomicIsize,
     pulse: AtomicU8,
-    /// Which connection, of those one after the other, the last two fields are about.
-    generation: AtomicU64,
     /// How many requests there have been.
     requests: AtomicU64,
-    /// When an attempt to connect failed last.
-    failed_at: Mutex<Option<Instant>>,
+    /// When an attempt to connect failed last, and why, if none has succeeded since.
+    failed: Mutex<Option<(Instant, ConnectError)>>,
+}
+
+/// What [`Health::current`] holds: a generation in the upper half, and the streams in use in the lower.
+struct Generation;
+
+impl Generation {
+    fn of(current: u64) -> u32 {
+        u32::try_from(current >> 32).unwrap_or(u32::MAX)
+    }
+
+    fn streams_in_use(current: u64) -> usize {
+        usize::try_from(current & u64::from(u32::MAX)).unwrap_or(usize::MAX)
+    }
+
+    /// The next generation, without streams in use.
+    fn next(current: u64) -> u64 {
+        u64::from(Self::of(current).wrapping_add(1)) << 32
+    }
 }
 
 /// Whether a server lives, as far as its connection shows.
@@ -365,28 +415,78 @@ impl Health {
         self.streams.load(Ordering::Relaxed) == 0
     }
 
-    fn dial_failed(&self) {
-        *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    fn dial_failed(&self, error: &ConnectError) {
+        *self.failed() = Some((Instant::now(), error.clone()));
+    }
+
+    fn dialed(&self) {
+        *self.failed() = None;
+    }
+
+    /// Why the connection could not be made, if the last attempt failed.
+    pub(super) fn connect_error(&self) -> Option<ConnectError> {
+        self.failed().as_ref().map(|(_, error)| error.clone())
     }
 
     /// Whether a connection that no request waits for may be dialed.
     fn may_dial(&self) -> bool {
-        let failed_at = *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
-        failed_at.is_none_or(|failed_at| failed_at.elapsed() >= REDIAL_AFTER)
+        self.failed().as_ref().is_none_or(|(failed_at, _)| failed_at.elapsed() >= REDIAL_AFTER)
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<(Instant, ConnectError)>> {
+        // Nothing panics while it holds the lock.
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
 
+    /// How many requests have a stream, or find one free.
+    fn streams(&self) -> usize {
+        let in_use = Generation::streams_in_use(self.current.load(Ordering::Relaxed));
+        let streams = self.streams.load(Ordering::Relaxed).max(in_use);
+        streams.saturating_add(usize::try_from(self.draining.load(Ordering::Relaxed)).unwrap_or(0))
+    }
+
     /// How many requests wait until the server takes more, or until the connection is open.
     pub(super) fn waiting(&self) -> usize {
-        self.in_flight().saturating_sub(self.streams.load(Ordering::Relaxed))
+        self.in_flight().saturating_sub(self.streams())
     }
 
     /// Whether one more request would wait.
     pub(super) fn would_wait(&self) -> bool {
-        self.in_flight() >= self.streams.load(Ordering::Relaxed)
+        self.in_flight() >= self.streams()
+    }
+
+    /// Begins the next generation: the streams in use are of an earlier connection now.
+    fn next_generation(&self) -> u32 {
+        let next = |current| Some(Generation::next(current));
+        let before = self.current.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        let before = before.unwrap_or_else(|current| current);
+        let in_use = isize::try_from(Generation::streams_in_use(before)).unwrap_or(isize::MAX);
+        self.draining.fetch_add(in_use, Ordering::Relaxed);
+        Generation::of(Generation::next(before))
+    }
+
+    /// Counts a stream of this generation as in use.
+    fn take_stream(&self, generation: u32) {
+        let taken = self.current.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |current| {
+            (Generation::of(current) == generation).then_some(current + 1)
+        });
+        if taken.is_err() {
+            self.draining.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a stream that was taken as no longer in use.
+    fn return_stream(&self, generation: u32) {
+        let returned = self.current.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |current| {
+            (Generation::of(current) == generation).then_some(current - 1)
+        });
+        if returned.is_err() {
+            self.draining.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn pulse(&self) -> Pulse {
@@ -403,7 +503,7 @@ impl Health {
 #[derive(Clone)]
 struct Vitals {
     health: Arc<Health>,
-    generation: u64,
+    generation: u32,
     /// How often bytes were received.
     reads: Arc<AtomicU64>,
     /// The streams that the server allows and no request has.
@@ -415,7 +515,7 @@ struct Vitals {
 impl Vitals {
     /// Of a connection that is opened now, and takes the place of the one before.
     fn begin(health: &Arc<Health>) -> Self {
-        let generation = health.generation.fetch_add(1, Ordering::Relaxed) + 1;
+        let generation = health.next_generation();
         let permits = Arc::new(Semaphore::new(0));
         let vitals =
             Self { health: Arc::clone(health), generation, reads: Arc::default(), permits, streams: 0 };
@@ -425,7 +525,7 @@ impl Vitals {
     }
 
     fn is_current(&self) -> bool {
-        self.health.generation.load(Ordering::Relaxed) == self.generation
+        Generation::of(self.health.current.load(Ordering::Relaxed)) == self.generation
     }
 
     /// Allows so many streams. If more are in use, the permits go as these end.
@@ -619,6 +719,17 @@ impl AsyncWrite for Watched {
 /// The connection could not be made, or took no more requests: nothing was sent.
 #[derive(Clone, Debug)]
 pub(in crate::client) struct ConnectError(Arc<dyn StdError + Send + Sync>);
+
+impl ConnectError {
+    /// The text with the root cause.
+    pub(in crate::client) fn with_cause(&self) -> String {
+        let causes = std::iter::successors(self.source(), |&error| error.source());
+        match causes.last() {
+            Some(cause) => format!("{self}: {cause}"),
+            None => self.to_string(),
+        }
+    }
+}
 
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -151,7 +151,11 @@ impl Upkeep {
                 outcome => warn_if_not_primed(outcome),
             }
         } else {
-            transport.open().await.map_err(|error| Error::unreachable(error.to_string()))?;
+            let target = client.target();
+            transport
+                .open()
+                .await
+                .map_err(|error| Error::unreachable(format!("{}, at the {target}", error.with_cause())))?;
         }
         Ok(transport)
     }

@@ -44,8 +44,8 @@ impl Error {
     /// # }
     /// ```
     ///
-    /// It also leaves out the messages of the server and of serde, which may name a row or a value, and the text of a query. It
-    /// names tables, key types, fields, families, columns and parameters; the columns of a map are its keys.
+    /// It also leaves out the messages of the server and of serde, which may name a row or a value. It names tables, key types,
+    /// fields, families and columns; the columns of a map are its keys.
     #[must_use = "it is a text, to be printed"]
     pub fn redacted(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| self.write(f, Keys::Redacted))
@@ -78,7 +78,7 @@ impl Error {
                 "MutateRows on table `{table}` failed: the tokio runtime ended before the answer came{MAY_BE_APPLIED}"
             ),
             Repr::Rpc(rpc) => rpc.write(f, keys),
-            Repr::Protocol(Protocol { rpc, table, message, is_write, key, last }) => {
+            Repr::Protocol(Protocol { rpc, table, message, is_write, key, last, .. }) => {
                 write!(f, "{}: the server's answer breaks the protocol", Failed { rpc, table, key, keys })?;
                 if keys != Keys::Redacted {
                     write!(f, ": {message}")?;
@@ -151,14 +151,18 @@ impl Error {
                 }
                 error.write(f, keys)
             }
+            Repr::Parameter { name, message } => {
+                write!(f, "the parameter `@{name}` cannot be sent")?;
+                match keys {
+                    Keys::Redacted => Ok(()),
+                    _ => write!(f, ": {message}"),
+                }
+            }
             Repr::Column { error } => match keys {
                 Keys::Redacted => write!(f, "{}", error.redacted()),
                 _ => write!(f, "{error}"),
             },
-            Repr::Parameter { name, value, rule } => match keys {
-                Keys::Redacted => write!(f, "parameter `@{name}`: {rule}"),
-                _ => write!(f, "parameter `@{name}` is {value}: {rule}"),
-            },
+            Repr::Sql { error } => write!(f, "{error}"),
             Repr::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
             Repr::Definition { table, message } | Repr::Mismatch { table, message } => {
                 write!(f, "table `{table}`: {message}")
@@ -244,7 +248,6 @@ impl fmt::Debug for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self.repr() {
-            Repr::Rpc(Rpc { failure: Failure { source: Some(source), .. }, .. }) => Some(source.as_ref()),
             Repr::Credentials { error } => Some(error),
             Repr::Key { error, .. } => Some(error),
             Repr::Plan { error, .. } => Some(error),
@@ -253,10 +256,15 @@ impl StdError for Error {
             Repr::Row { error, .. } => Some(error),
             Repr::NewKey { error, .. } => Some(error.as_ref()),
             Repr::Column { error } => Some(error),
-            Repr::Entry { error, .. } | Repr::Input { error, .. } => Some(error),
-            Repr::Scan { error, .. } | Repr::Query { error, .. } => error.source(),
-            Repr::Rpc(_)
-            | Repr::Configuration { .. }
+            Repr::Sql { error } => Some(error),
+            Repr::Input { error, .. } => Some(error),
+            Repr::Entry { error, .. } | Repr::Scan { error, .. } | Repr::Query { error, .. } => {
+                error.source()
+            }
+            Repr::Rpc(Rpc { failure, .. }) => {
+                failure.source.as_ref().map(|source| source.as_ref() as &(dyn StdError + 'static))
+            }
+            Repr::Configuration { .. }
             | Repr::Unreachable { .. }
             | Repr::InUse { .. }
             | Repr::Damaged { .. }
@@ -264,8 +272,8 @@ impl StdError for Error {
             | Repr::Limit { .. }
             | Repr::RuntimeEnded { .. }
             | Repr::Protocol { .. }
-            | Repr::Parameter { .. }
             | Repr::NotPrefixes { .. }
+            | Repr::Parameter { .. }
             | Repr::Definition { .. }
             | Repr::Mismatch { .. } => None,
             Repr::Rekeying { cause, .. } => cause.as_ref().map(|error| error as _),
@@ -284,6 +292,9 @@ impl Rpc {
                 write!(f, "DEADLINE_EXCEEDED{tries}; the last attempt: {outcome}")?;
             }
             _ => write!(f, "{outcome}{tries}")?,
+        }
+        if let Some(failure) = &failure.earlier {
+            write!(f, "; an earlier attempt: {}", AttemptOutcome { failure, target, keys })?;
         }
         match tries.unknown_outcome {
             None => {}
@@ -347,24 +358,20 @@ impl fmt::Display for AttemptSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { attempts, elapsed, ended, .. } = self;
         let elapsed = elapsed.as_secs_f64();
-        let attempts = match attempts {
-            1 if ended.is_none() => return Ok(()),
-            1 => "1 attempt".to_owned(),
-            _ => format!("{attempts} attempts"),
+        let tried = match attempts {
+            0 | 1 if ended.is_none() => return Ok(()),
+            0 => format!("after {elapsed:.1} s, before the first attempt"),
+            1 => format!("after 1 attempt in {elapsed:.1} s"),
+            _ => format!("after {attempts} attempts in {elapsed:.1} s"),
         };
         match ended {
-            None => write!(f, "; after {attempts} in {elapsed:.1} s"),
-            Some(RetryLimit::Attempts) => write!(f, "; given up after {attempts} in {elapsed:.1} s"),
-            Some(RetryLimit::Time(allowed)) => {
-                write!(f, "; given up after {attempts} in {elapsed:.1} s; the timeout is {allowed:?}")
-            }
-            Some(RetryLimit::Deadline) => {
-                write!(f, "; given up after {attempts} in {elapsed:.1} s, at the deadline of `with_deadline`")
-            }
+            None => write!(f, "; {tried}"),
+            Some(RetryLimit::Attempts) => write!(f, "; given up {tried}"),
+            Some(RetryLimit::Time(allowed)) => write!(f, "; given up {tried}; the timeout is {allowed:?}"),
+            Some(RetryLimit::Deadline) => write!(f, "; given up {tried}, at the deadline of `with_deadline`"),
             Some(RetryLimit::Budget) => write!(
                 f,
-                "; after {attempts} in {elapsed:.1} s, and not retried, since too many requests of this client fail \
-                 (`retry_budget`)"
+                "; {tried}, and not retried, since too many requests of this client fail (`retry_budget`)"
             ),
         }
     }

@@ -147,21 +147,32 @@ impl fmt::Display for ReadStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Totals { requests, reported, cost } = *self.totals();
         let ReadCost { rows_seen, rows_returned, cells_seen, cells_returned, server_latency } = cost;
+        let count = counted(requests, "request");
+        match (requests, reported) {
+            (0, _) => return f.write_str("no request was sent"),
+            (_, 0) => return write!(f, "the server did not report what {count} cost"),
+            _ => {}
+        }
         write!(
             f,
-            "the server read {rows_seen} rows and {cells_seen} cells, and returned {rows_returned} and {cells_returned}, in \
-             {server_latency:.1?}; "
+            "the server read {} and {}, and returned {rows_returned} and {cells_returned}, in {server_latency:.1?}; {count}",
+            counted(rows_seen, "row"),
+            counted(cells_seen, "cell"),
         )?;
-        match requests {
-            _ if requests != reported => write!(f, "{requests} requests, of which it reported {reported}"),
-            1 => f.write_str("1 request"),
-            _ => write!(f, "{requests} requests"),
+        match requests == reported {
+            true => Ok(()),
+            false => write!(f, ", of which it reported {reported}"),
         }
     }
 }
 
+/// A count with its noun.
+fn counted(count: u64, noun: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{count} {noun}{}", if count == 1 { "" } else { "s" }))
+}
+
 impl ReadCost {
-    /// What a server reports; none if it reports something else.
+    /// What a server reports; none if it reports something else, no rows and cells, or a number below zero.
     pub(in crate::client) fn of(stats: &RequestStats) -> Option<Self> {
         let Some(StatsView::FullReadStatsView(FullReadStatsView {
             read_iteration_stats,
@@ -170,21 +181,17 @@ impl ReadCost {
         else {
             return None;
         };
-        let rows = read_iteration_stats.unwrap_or_default();
+        let rows = read_iteration_stats?;
         let latency =
             request_latency_stats.and_then(|stats| stats.frontend_server_latency).unwrap_or_default();
+        let count = |count: i64| u64::try_from(count).ok();
         Some(Self {
-            rows_seen: count(rows.rows_seen_count),
-            rows_returned: count(rows.rows_returned_count),
-            cells_seen: count(rows.cells_seen_count),
-            cells_returned: count(rows.cells_returned_count),
-            server_latency: Duration::from_secs(count(latency.seconds))
-                .saturating_add(Duration::from_nanos(count(latency.nanos.into()))),
+            rows_seen: count(rows.rows_seen_count)?,
+            rows_returned: count(rows.rows_returned_count)?,
+            cells_seen: count(rows.cells_seen_count)?,
+            cells_returned: count(rows.cells_returned_count)?,
+            server_latency: Duration::from_secs(count(latency.seconds)?)
+                .saturating_add(Duration::from_nanos(count(latency.nanos.into())?)),
         })
     }
-}
-
-/// A count on the wire; negative ones mean nothing.
-fn count(count: i64) -> u64 {
-    u64::try_from(count).unwrap_or(0)
 }

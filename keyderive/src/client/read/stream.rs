@@ -47,6 +47,7 @@ pub struct RowStream {
     phase: Phase,
     guard: StreamGuard,
     table: Arc<str>,
+    ends_at_limit: bool,
 }
 
 enum Phase {
@@ -119,11 +120,11 @@ impl RowStream {
             client.data_operation(kind, table).in_bucket(request.bucket).high_fan_out(request.high_fan_out);
         let table = Arc::clone(operation.table());
         if request.is_empty() {
-            return Self { phase: Phase::Ended, guard: StreamGuard::default(), table };
+            return Self { phase: Phase::Ended, guard: StreamGuard::default(), table, ends_at_limit: false };
         }
         let (request, later) = request.split();
         let unsent = Unsent { operation, request, later, last_key: None };
-        Self { phase: Phase::Unsent(client, Box::new(unsent)), guard, table }
+        Self { phase: Phase::Unsent(client, Box::new(unsent)), guard, table, ends_at_limit: false }
     }
 
     /// Resumes after a [pause](Self::pause) or when the request's limit is used up, for at most `limit` further rows.
@@ -154,7 +155,28 @@ impl RowStream {
 
     /// Whether the current row used up the request's limit.
     fn is_at_limit(&self) -> bool {
-        matches!(&self.phase, Phase::Reading(reading) if reading.read.request.limit == Some(reading.rows))
+        matches!(&self.phase, Phase::Reading(reading) if reading.is_at_limit())
+    }
+
+    /// This stream, which ends after the last row that the request asks for, without waiting for the end of the answer. Only that
+    /// end says what the request has cost, so a request that asks for it waits.
+    pub(crate) fn ending_at_limit(mut self) -> Self {
+        self.ends_at_limit = match &self.phase {
+            Phase::Unsent(_, unsent) => unsent.request.stats.is_none(),
+            _ => false,
+        };
+        self
+    }
+
+    /// Ends after the last row. Most often the end of the answer has come with it, and the request need not be cancelled.
+    #[cold]
+    fn end_at_limit(&mut self, cx: &mut Context<'_>) {
+        if let Phase::Reading(reading) = &mut self.phase
+            && !matches!(reading.poll_row(cx), Poll::Ready(Ok(false)))
+        {
+            reading.read.attempts.succeeded();
+            self.phase = Phase::Ended;
+        }
     }
 
     /// The next row; none at the end.
@@ -292,6 +314,9 @@ impl Stream for RowStream {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = self.get_mut();
+        if stream.ends_at_limit && stream.is_at_limit() {
+            stream.end_at_limit(cx);
+        }
         stream.poll_counted(cx).map(|row| match row {
             Ok(true) => stream.current().cloned().map(Ok),
             Ok(false) => None,
@@ -331,7 +356,7 @@ impl OngoingRead {
             .clone()
             .into_message(route.full_name().to_owned(), client.app_profile().to_owned())
             .map_err(|error| Error::filter(route, error))?;
-        let attempt = attempts.begin()?;
+        let attempt = attempts.begin().await?;
         if let Some(stats) = &request.stats {
             stats.sent();
         }
@@ -392,6 +417,11 @@ impl Opened {
 }
 
 impl Reading {
+    /// Whether the current row is the last one that the request asks for.
+    fn is_at_limit(&self) -> bool {
+        self.read.request.limit == Some(self.rows)
+    }
+
     /// Advances to the next row of the answer; returns false at its end.
     fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Stop>> {
         if self.read.attempts.client().is_past_deadline() {
@@ -400,11 +430,10 @@ impl Reading {
         loop {
             if self.merger.advance().map_err(Stop::ProtocolViolation)? {
                 self.rows += 1;
-                let watch = &mut self.read.attempts.watch;
-                watch.rows(1);
-                if self.read.request.limit == Some(self.rows) {
+                self.read.attempts.watch.rows(1);
+                if self.is_at_limit() {
                     // The caller may drop the stream now, without waiting for its end.
-                    watch.set_outcome(Code::Ok);
+                    self.read.attempts.watch.set_outcome(Code::Ok);
                 }
                 if self.read.request.limit.is_some_and(|limit| self.rows > limit) {
                     return Poll::Ready(Err(Stop::ProtocolViolation(
@@ -476,9 +505,7 @@ impl Reading {
         match stop {
             Stop::Failed(failure) => read.fail(&attempt, failure),
             Stop::ProtocolViolation(broken) => {
-                read.attempts.watch.attempt_ends(Code::Internal);
-                read.attempts.watch.set_outcome(Code::Internal);
-                Err(Error::protocol(read.attempts.operation(), broken).with_last_row(read.last_key))
+                Err(read.attempts.violation(broken).with_last_row(read.last_key))
             }
         }
     }

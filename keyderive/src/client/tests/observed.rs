@@ -115,6 +115,48 @@ fn all() -> ReadRows {
     ReadRows { ranges: vec![KeyRange::new("", None)], ..ReadRows::default() }
 }
 
+/// A second request needs a second connection.
+#[tokio::test(start_paused = true)]
+async fn hedging_over_one_connection_is_warned_of_once() {
+    let (listener, _guard) = Listener::listen();
+    for (connections, expected) in [(1, 1), (2, 0)] {
+        let mock = Mock::new().by(|_| Answer::new().wait(Duration::from_secs(1)).and_rows(["k"]));
+        let client = connected_by(Client::builder().connections(connections), mock.connector()).unwrap();
+        let client = client.with(|settings| settings.hedging = Hedging::After(Duration::from_millis(20)));
+        for _ in 0..2 {
+            client.read_row(&client.route("t"), "k".into(), None).await.unwrap();
+        }
+        let warnings = listener.take().into_iter().filter(|record| {
+            record.level == Level::WARN && record.get("message").starts_with("`hedging` does nothing")
+        });
+        assert_eq!(warnings.count(), expected, "{connections}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_warning_that_a_pool_cannot_grow_names_cause_and_address() {
+    let (listener, _guard) = Listener::listen();
+    let mock = Mock::new().by(|_| Answer::new().stall());
+    let client = connected_by(Client::builder().connections(1..=2), mock.connector()).unwrap();
+    let table = client.raw_table("t");
+    let write = || {
+        let table = table.clone();
+        tokio::spawn(async move { table.mutate_row("k", [Mutation::set("f", "q", 0, "v")]).await })
+    };
+    let _first = write();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    mock.set_door(keyderive_scripted::Door::Shut);
+    let _writes: Vec<_> = (0..60).map(|_| write()).collect();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let records = listener.take();
+    let warning =
+        records.iter().find(|record| record.get("message").starts_with("a pool could not grow")).unwrap();
+    assert_eq!(
+        warning.get("error"),
+        "the connection could not be made: connection refused, at the emulator at test:1"
+    );
+}
+
 /// In 2096.
 const LATE: i64 = 4_000_000_000_000_000;
 

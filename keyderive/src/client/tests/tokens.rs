@@ -88,7 +88,12 @@ async fn a_transient_failure_to_get_a_token_is_retried() {
     client.mutate_rows(&client.route("t"), vec![("k".into(), vec![Mutation::delete_row()])]).await;
     // Nothing was sent, so this is retried too.
     client
-        .read_modify_write_row(&client.route("t"), "k".into(), vec![ReadModifyWrite::increment("f", "q", 1)])
+        .read_modify_write_row(
+            &client.route("t"),
+            "k".into(),
+            vec![ReadModifyWrite::increment("f", "q", 1)],
+            Ok,
+        )
         .await
         .ok();
     assert_eq!(
@@ -126,7 +131,7 @@ async fn a_request_whose_token_is_rejected_is_sent_once_more() {
         (token == "Bearer token-0").then(|| Status::unauthenticated("expired"))
     });
     let increment = || vec![ReadModifyWrite::increment("f", "q", 1)];
-    client.read_modify_write_row(&client.route("t"), "k".into(), increment()).await.ok();
+    client.read_modify_write_row(&client.route("t"), "k".into(), increment(), Ok).await.ok();
     assert_eq!(sent(&fleet), ["ReadModifyWriteRow Bearer token-0", "ReadModifyWriteRow Bearer token-1"]);
     // Each operation tries once more, and no more.
     fleet.refuse(|_| Some(Status::unauthenticated("no such account")));

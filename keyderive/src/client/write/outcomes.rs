@@ -9,7 +9,7 @@ use tonic::{Code, Status};
 
 use super::Entries;
 use crate::client::error::{Error, RetryLimit};
-use crate::client::failure::Failure;
+use crate::client::failure::{Failure, ProtocolViolation};
 use crate::client::grpc::Request;
 use crate::client::operation::{Idempotency, RpcMethod};
 use crate::client::protobuf::{LENGTH, Reader, WireError, WireErrorKind};
@@ -42,7 +42,7 @@ impl Client {
         let mut pending: Vec<Pending> =
             (0..entries.len()).map(|index| Pending { index, may_be_applied: false, failure: None }).collect();
         let operation = self.data_operation(RpcMethod::MutateRows, table);
-        let mut attempts = match Attempts::new(self, operation) {
+        let mut attempts = match self.attempts(operation).await {
             Ok(attempts) => attempts,
             Err(error) => return fail_all(outcomes, &pending, entries, &error),
         };
@@ -64,7 +64,7 @@ impl Client {
                 );
                 sleep_until(turn).await;
             }
-            let attempt = match attempts.begin() {
+            let attempt = match attempts.begin().await {
                 Ok(attempt) => attempt,
                 Err(error) => {
                     for entry in pending {
@@ -107,8 +107,9 @@ impl Client {
                         outcomes[entry.index] =
                             Err(errors.of(&attempts, *failure, None, entry.unknown_outcome(entries)));
                     }
-                    Verdict::NoStatus => {
-                        outcomes[entry.index] = Err(Error::protocol(attempts.operation(), NO_STATUS));
+                    Verdict::Violation(how) => {
+                        outcomes[entry.index] =
+                            Err(Error::protocol(attempts.operation(), attempts.made(), how));
                     }
                 }
             }
@@ -159,8 +160,11 @@ impl Client {
         let (request, headers) = (Request::with_tail(&head, body), attempts.headers(attempt).await?);
         let answer = attempt.within(async {
             let path = attempts.operation().path();
-            let mut answer =
-                attempt.lease().transport().send(path, headers, request, attempt.deadline).await?;
+            let mut answer = attempt
+                .lease()
+                .transport()
+                .send(path, headers, request, attempt.deadline, &attempt.is_sent)
+                .await?;
             attempts.answered(attempt);
             while let Some(message) = answer.message().await? {
                 let info = read_statuses(&message, statuses).map_err(|status| answer.ended(status))?;
@@ -175,13 +179,14 @@ impl Client {
 }
 
 const NO_STATUS: &str = "it has no status for this entry";
+const TWO_STATUSES: &str = "it has two different statuses for this entry";
 
 enum Verdict {
     Applied,
     Retry(Box<Failure>),
     Failed(Box<Failure>),
-    /// The answer ended well, without a status for the entry.
-    NoStatus,
+    /// The answer breaks the protocol in what it says of the entry, which may have been applied.
+    Violation(&'static str),
 }
 
 /// What to do with an entry after an attempt. `ended` is the failure of the attempt as a whole.
@@ -190,7 +195,8 @@ fn verdict(status: EntryStatus, ended: Option<&Failure>, is_repeatable: bool) ->
         (EntryStatus::Applied, _) => return Verdict::Applied,
         (EntryStatus::Failed(status), _) => Box::new(Failure::from(status)),
         (EntryStatus::Missing, Some(failure)) => Box::new(failure.clone()),
-        (EntryStatus::Missing, None) => return Verdict::NoStatus,
+        (EntryStatus::Missing, None) => return Verdict::Violation(NO_STATUS),
+        (EntryStatus::Contradictory, _) => return Verdict::Violation(TWO_STATUSES),
     };
     match failure.transient && (failure.is_not_applied() || is_repeatable) {
         true => Verdict::Retry(failure),
@@ -244,9 +250,27 @@ pub(super) enum EntryStatus {
     Missing,
     Applied,
     Failed(Status),
+    /// Two statuses with different codes.
+    Contradictory,
 }
 
-/// Reads the statuses of a `MutateRowsResponse` and its rate limit. A status with an index out of range is ignored.
+impl EntryStatus {
+    /// Stores the status that the answer has for the entry.
+    #[inline]
+    fn set(&mut self, next: Self) {
+        match (&*self, &next) {
+            (Self::Missing, _) => *self = next,
+            (Self::Applied, Self::Applied) => {}
+            (Self::Failed(first), Self::Failed(second)) if first.code() == second.code() => {}
+            _ => *self = Self::Contradictory,
+        }
+    }
+}
+
+/// Reads the statuses of a `MutateRowsResponse` and its rate limit. An entry without a status was applied: a message that is
+/// absent stands for its default, whose code is `OK`, and Google's clients for C++ and Java read it so.
+///
+/// A server that names an entry out of range may count the others wrongly too, so this removes all statuses and fails.
 ///
 /// Bulk writes read a status for every row, so the response is walked by hand; only statuses other than "applied" are
 /// decoded into generated messages.
@@ -266,8 +290,9 @@ pub(super) fn read_statuses(
                     Some(index) => (index, EntryStatus::Applied),
                     None => decode_entry(entry).map_err(|error| undecodable(&error))?,
                 };
-                if let Some(slot) = usize::try_from(index).ok().and_then(|index| statuses.get_mut(index)) {
-                    *slot = status;
+                match usize::try_from(index).ok().and_then(|index| statuses.get_mut(index)) {
+                    Some(slot) => slot.set(status),
+                    None => return Err(out_of_range(index, statuses)),
                 }
             }
             (RATE_LIMIT_INFO, LENGTH) => {
@@ -310,10 +335,17 @@ fn decode_entry(entry: &[u8]) -> Result<(i64, EntryStatus), DecodeError> {
 
 #[cold]
 fn malformed(wrong: WireError) -> Status {
-    Status::internal(wrong.into_text())
+    ProtocolViolation::status(wrong.into_text())
 }
 
 #[cold]
 fn undecodable(error: &DecodeError) -> Status {
-    Status::internal(error.to_string())
+    ProtocolViolation::status(error.to_string())
+}
+
+#[cold]
+fn out_of_range(index: i64, statuses: &mut [EntryStatus]) -> Status {
+    statuses.fill(EntryStatus::Missing);
+    let entries = statuses.len();
+    ProtocolViolation::status(format!("it has a status for entry {index}, counted from 0, of {entries}"))
 }

@@ -683,21 +683,23 @@ impl TablePair {
         })
     }
 
-    /// Increments or appends to cells of a row; returns the changed cells.
-    pub(in crate::table) fn read_modify_write_row<'a>(
+    /// Increments or appends to cells of a row; returns what `check` makes of the changed cells.
+    pub(in crate::table) fn read_modify_write_row<'a, T: Send + 'a>(
         &'a self,
         client: &'a Client,
         key: Bytes,
         rules: Vec<ReadModifyWrite>,
-    ) -> PairFuture<'a, RawRow> {
+        check: impl Fn(RawRow) -> Result<T, String> + Send + Sync + 'a,
+    ) -> PairFuture<'a, T> {
         Box::pin(async move {
             let keys = &self.keys_of(key)?;
-            let (rules, sent) = (&rules, &Sent::default());
+            let (rules, check, sent) = (&rules, &check, &Sent::default());
             let timeout = |client: &Client| client.settings().read_modify_write_row.total_timeout;
             self.run(client, Some(&keys.new), Call::Once { sent, timeout }, |view, client| async move {
                 let side = self.prepare(&client, &view, keys).await?;
                 let key = keys.of(side).clone();
-                Ok(sent.send(client.read_modify_write_row(self.route(side), key, rules.clone())).await?)
+                let write = client.read_modify_write_row(self.route(side), key, rules.clone(), check);
+                Ok(sent.send(write).await?)
             })
             .await
         })

@@ -103,7 +103,7 @@ async fn measure(name: &str, host: &str, rows: u32) {
     let old: Table<Old, Reading> = client.table("readings");
     old.create().without_row_key_schema().await.unwrap();
     let begun = Instant::now();
-    old.load_iter((0..rows).map(|id| (key(id), reading(id)))).await.unwrap();
+    old.load_iter((0..rows).map(|id| (key(id), reading(id)))).await.unwrap().all_written().unwrap();
     let load = rate(rows.into(), begun.elapsed());
     let begun = Instant::now();
     let mut exported = old.export(Old::scan()).stream();

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use keyderive::Error;
 use keyderive::client::Query;
 use keyderive::query::{QueryColumn, QueryRow, SqlDate, SqlTimestamp, SqlType, SqlValue};
+use keyderive::{Error, ErrorKind};
 use keyderive_proto::admin::Type;
 use keyderive_proto::admin::r#type::{self as messages, Kind as TypeKind, r#struct::Field};
 use keyderive_proto::data::value::Kind;
 use keyderive_proto::data::{ArrayValue, ColumnMetadata, Value};
 use keyderive_proto::values;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::proto::{ResultSetMetadata, SqlRow};
 
@@ -148,10 +148,18 @@ fn value_message(value: &SqlValue) -> Value {
 /// The suite wants the text of one of Google's clients for an invalid answer. Python's is the name of its exception.
 pub(crate) fn of_query_error(error: &Error) -> values::Status {
     let status = super::of_error(error);
-    match error.is_protocol_violation() {
-        true => {
-            values::Status { message: format!("InvalidExecuteQueryResponse: {}", status.message), ..status }
-        }
-        false => status,
+    if error.is_protocol_violation() {
+        return values::Status {
+            message: format!("InvalidExecuteQueryResponse: {}", status.message),
+            ..status
+        };
     }
+    // keyderive keeps the server's code. The suite asks for the code and the words of Google's client for Node.
+    if error.kind() == ErrorKind::FailedPrecondition
+        && status.message.contains("the plan of the query expired")
+    {
+        let message = format!("query plan expired during a retry attempt: {}", status.message);
+        return values::Status { code: Code::Internal.into(), message, ..status };
+    }
+    status
 }
