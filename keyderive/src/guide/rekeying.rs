@@ -7,11 +7,11 @@
 //! |---|---|---|---|
 //! | what can change | the salt of keys with a time | every field, their order, the salt, the layout | the same, and the rows as well |
 //! | rows that are stored | stay | move | are copied |
-//! | writers | go on | go on, and wait once for about 7 s | must be stopped, or their writes are lost |
-//! | readers | go on | go on | go on, on the old table |
+//! | programs that write | go on | go on, and wait once for about 7 s | must be stopped, or their writes are lost |
+//! | programs that read | go on | go on; scans in no order wait too | go on, on the old table |
 //! | what programs change | attributes of the key type | one call, in two releases | one call |
-//! | the way back | remove the attribute, until the date | until [`finish`](crate::rekey::Migration::finish) | until the old table is deleted |
-//! | cost | scans read the buckets of each salt | a conditional write a row, and what the table below says | a bulk write a row |
+//! | the way back | remove the attribute, until [`advance_marker`](crate::Table::advance_marker) | until [`finish`](crate::rekey::Migration::finish), with all that was written; none [by rows](crate::Client::rekeyed_by_row) once rows are copied | the old table, without what was written since |
+//! | cost | scans read the buckets of each salt | a conditional write a row, both tables stored and compared, and [more requests for each call](crate::rekey#what-it-costs) meanwhile | a bulk write a row, both tables stored and compared |
 //!
 //! - **A salt from a date on** is for time series whose writes outgrow their buckets: rows of the past keep their keys, and the key's
 //!   own time says which salt it has. [`attributes`](super::attributes) describes `#[salt(…, since(…))]`. It cannot change
@@ -103,15 +103,19 @@
 //!
 //! # The operator's check list
 //!
-//! 1. **Before.** The table has no row key schema, or [`remove_row_key_schema`](crate::Table::remove_row_key_schema) has taken it away:
-//!    who uses SQL on its key columns needs another way first. The app profile routes to one cluster. Writes may time out after 7 s
-//!    or more: raise `mutate_row.total_timeout` for the release, or expect
-//!    [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) for some seconds, in both directions.
+//! 1. **Before.** The old table has no row key schema, or [`remove_row_key_schema`](crate::Table::remove_row_key_schema) has taken it away:
+//!    who uses SQL on its key columns needs another way first. The app profile routes to one cluster. Writes wait for about 7 s, with a
+//!    [lease](crate::rekey::Migration::lease) of 4 s: a `mutate_row.total_timeout` of 15 s or more lasts through it. With less, as with
+//!    [`serving`](crate::client::Settings::serving), expect [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) for some
+//!    seconds, in both directions. Add no column families until the end.
 //! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one
-//!    small row a second. Loads, writers, exports, `delete_rows` and `drop_rows` of the table must be stopped until the end.
+//!    small row a second. Until the end, nothing may use [`load`](crate::Table::load), [`writer`](crate::Table::writer),
+//!    [`export`](crate::Table::export), `delete_rows` or `drop_rows` of the old table.
 //! 3. **Stop every other writer**, such as a job that runs at night with an older release. From `closed` on, a program that opens the
-//!    old table by itself is rejected; one that runs already is not, and what it writes is lost, unless `verify()` finds it.
-//! 4. **`check()`** reads every row. Mend what it finds: foreign rows, rows without a new key, rows that are too large.
+//!    old table by itself is rejected; one that runs already is not, and what it writes is lost. `verify()` finds it, unless the same row
+//!    was written through the pair as well.
+//! 4. **`check()`** reads every row. Mend what it finds: foreign rows, rows without a new key, rows that are too large. It keeps the first
+//!    100; a row that becomes too large afterwards stops `run()` with an error that names it.
 //! 5. **`run()`** goes to `moved`. Watch its progress, the metrics `keyderive.rekey.rows` and `keyderive.rekey.state`, the latency
 //!    of writes, and the load of the cluster. It slows down when the server rejects copies. To stop it, end the program; to go on,
 //!    call `run()` again, anywhere.
@@ -119,11 +123,23 @@
 //!    request more. Stay there for as long as you may want to go [`back()`](crate::rekey::Migration::back), with all that was
 //!    written meanwhile. `verify()` at any time.
 //! 7. **`finish()`**, and there is no way back.
-//! 8. **Deploy the release with the plain new table**, then delete the old one. A program that still has the handle goes on
-//!    by it; one that opens it once the old table is gone fails.
+//! 8. **Deploy the release with the plain new table**, then delete the old one. **If both names are the same**, as with two tags, do not:
+//!    drop the old rows by their tag, with `drop_rows(OldKey::scan())`. A program that runs keeps working with its open handle; one
+//!    that calls [`rekeyed`](crate::Client::rekeyed) once the old table is deleted fails with
+//!    [`is_not_found`](crate::Error::is_not_found).
 //!
-//! At 3 a.m.: [`state()`](crate::rekey::Migration::state) says where it is. In every state readers and writers can go on, but for writes
-//! in `closed` and `recalled`, which a driver leaves after some seconds: if one died there, run `run()` or `back()`.
+//! To go back instead: call `back()`, deploy the release with the plain old table, and delete the new one. Another attempt needs another
+//! name for the new table.
+//!
+//! At 3 a.m.:
+//!
+//! | | |
+//! |---|---|
+//! | where is it? | [`state()`](crate::rekey::Migration::state) |
+//! | writes time out | in `closed` or `recalled` a driver has died: call `run()` or `back()`, anywhere; it leaves the state within some seconds |
+//! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the tablet of the old table's first row does not answer: the row `00` holds the state, and without it nothing is read or written for longer than a lease |
+//! | `run()` stops, since rows differ | `Missing` and `Unequal`: a program wrote the old table by itself; stop it, read the rows, write what counts through the pair, and call `run()` again. `Unmarked` and `Unfounded`: the same, of the new table |
+//! | is it safe to stop the driver? | always: end its process, and call `run()` or `back()` later |
 //!
 //! # What it cannot do
 //!

@@ -11,7 +11,7 @@ use crate::key::{ShownKey, TableKey};
 use crate::row::{OwnedRow, RawRow};
 use crate::table::Table;
 
-/// A key type of a pair of tables: keys can be decoded, since each table's keys are made from the other's.
+/// A key type of a pair of tables: without hashed fields, since keys are decoded, and those of each table are made from the other's.
 pub trait PairKey: TableKey<Stored = Self> + Sized {}
 
 impl<K: TableKey<Stored = K>> PairKey for K {}

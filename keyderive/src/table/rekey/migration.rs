@@ -210,10 +210,11 @@ where
         Self { workers: workers.max(1), ..self }
     }
 
-    /// How long a process acts by a state that it has read, by the first driver of a re-keying; 0.2 to 60 s, by default 4.
+    /// How long a process may act by a state that it has read; 0.2 to 60 s, by default 4. The first driver of a re-keying records it, and
+    /// later ones keep it.
     ///
     /// Writes wait for about a lease and a quarter, and a second or two, once in each direction, but at least 6 s the first time.
-    /// A process that is stopped for longer, by a debugger or an overloaded machine, must read the state again before it goes on.
+    /// A process that is stopped for longer, by a debugger or an overloaded machine, reads the state again before it goes on.
     pub fn lease(self, lease: Duration) -> Self {
         Self { lease: lease.clamp(MIN_LEASE, MAX_LEASE), ..self }
     }
@@ -240,8 +241,8 @@ where
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has a row key schema
     /// or aggregates, or the new one was not made by this re-keying. When a row cannot be copied; when the tables differ
-    /// afterwards; when a request fails for good. The table is then in the state that [`state`](Self::state) gives, in which readers
-    /// and writers can go on; call it again, or [`back`](Self::back).
+    /// afterwards; when a request fails for good. Readers can go on then, and so can
+    /// writers, unless [`state`](Self::state) is `Closed`, in which writes wait: call it again, or [`back`](Self::back).
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.
@@ -251,7 +252,8 @@ where
 
     /// Ends the re-keying with the new table: from then on the old table is not read, and there is no way back.
     ///
-    /// It drops the marks, so that plain tables of the new key type can be used, and then the old table can be deleted.
+    /// It drops the marks, so that plain tables of the new key type can be used. Then the old table can be deleted, unless it is the
+    /// new one too, under another tag.
     ///
     /// # Errors
     /// If [`run`](Self::run) has not come to its end; when a request fails.

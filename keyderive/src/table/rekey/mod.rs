@@ -62,10 +62,18 @@
 //! # }
 //! ```
 //!
+//! # Terms
+//! The *state* is in the control row: the row with the key `00` of the old table. A *driver* is a process that changes the state and copies
+//! rows: [`Migration`]. Every process acts by the state for the time of its *lease*, and then reads it again. A *mark* is a cell, in a family
+//! of its own, which says that a row of the new table was copied or written. A table *vouches* for what may use it, by an empty family: for
+//! one key type, or for a pair of them while it is re-keyed.
+//!
 //! # What holds
-//! Calls on one row are linearizable, whichever table they go to. No write and no delete that was acknowledged is lost or undone,
-//! whatever process dies at whatever moment, and however late its requests arrive. A scan gives each row once. Writes wait once in
-//! each direction, for about 7 s. As with one table, a request that timed out can arrive after the call has returned.
+//! Calls on one row are linearizable, whichever table they go to, but for writes whose caller was told nothing: one that timed out can
+//! arrive after the call has returned, as with one table, and if it arrives after the state has changed twice it can be read and vanish
+//! again. No write and no delete that was acknowledged is lost or undone, whatever process dies at whatever moment, and however late its
+//! requests arrive. A scan gives each row once. Rows move with every cell: all versions with their timestamps, in all families, named by
+//! the row type or not. Writes wait once in each direction, for about 7 s with a lease of 4 s.
 //!
 //! This relies on
 //! - every program that writes the table opening it by [`Client::rekeyed`], with the same two key types. Others are rejected at
@@ -77,7 +85,8 @@
 //! # What it costs
 //! | state | requests |
 //! |---|---|
-//! | `old` | as for one table |
+//! | `old` | as for one table; a read of a row [whose key needs it](Client::rekeyed_by_row) 2 |
+//! | `closed`, `recalled` | a read 2; writes wait, and so do scans in no order |
 //! | `over`, `back` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables |
 //! | `moved`, `new`, `aborted` | as for one table, but an increment, an append or a conditional write 2 |
 //!
@@ -129,7 +138,7 @@ impl Client {
     /// for which they are not is an error of each call.
     ///
     /// It reads the old table's schema and the state, and begins a task that renews the state until the last clone of the handle is
-    /// dropped. Open it once and clone it. The task runs on the tokio runtime of this call.
+    /// dropped. Open it once and clone it. The task runs on the tokio runtime of this call: once that has ended, every call fails.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) if the old table vouches for neither of `Old` and the pair, lacks a family of
@@ -216,8 +225,9 @@ impl Client {
 /// that the state of the re-keying says.
 ///
 /// A handle: clones share the client and the lease on the state. Each call has the errors of the call of [`Table`] with its name, and
-/// these: the call fails if the state cannot be read for longer than a lease, and a write that waits for the next state fails when its
-/// timeout passes; both can be [repeated](Error::is_retryable). An increment, an append or a conditional write has an
+/// these: the call fails with [`is_unavailable`](Error::is_unavailable) if the state cannot be read for longer than a lease, and a write
+/// that waits for the next state fails with [`is_deadline_exceeded`](Error::is_deadline_exceeded) when its timeout passes; both can be
+/// [repeated](Error::is_retryable). An increment, an append or a conditional write has an
 /// [unknown outcome](Error::is_outcome_unknown) if the lease ends before its answer arrives.
 pub struct Rekeyed<Old, New, R> {
     table: Table<New, R>,
