@@ -222,3 +222,17 @@ async fn writes_during_the_pass_are_not_overwritten() {
         assert_eq!(row, if key.id % 3 == 1 { Page { title: "new".into() } } else { page(key.id) });
     }
 }
+
+/// Once the marks are gone there is nothing to compare, and that is no difference.
+#[tokio::test(start_paused = true)]
+async fn a_comparison_that_another_driver_overtakes_says_so() {
+    let bigtable = created().await;
+    let slow = Faults::seeded(0).delay(Method::ReadRows, 1.0, Duration::from_millis(1500));
+    let (driver, pages) = (open(&bigtable.client()).await, open(&bigtable.with_faults(slow).client()).await);
+    driver.migration().run().await.unwrap();
+    let (slow, fast) = (pages.migration(), driver.migration());
+    let (verified, finished) = tokio::join!(slow.verify(), fast.finish());
+    finished.unwrap();
+    let error = verified.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("next state"), "{error}");
+}

@@ -43,7 +43,7 @@ pub(super) enum Broken {
     Unmarked,
     /// Copies are made whether or not the row is marked.
     CopiesOverwrite,
-    /// A write of a row that is not marked yet does not copy it.
+    /// A write of a row that is not marked yet does not copy it. The pass does not come to it before.
     Uncopied,
     /// One writer sees the first state for ever, as if its lease had no end.
     Frozen,
@@ -385,8 +385,11 @@ impl Proxy {
                 }
                 Ok(Some(request.encode_to_vec().into()))
             }
-            (Broken::Uncopied, "CheckAndMutateRow") if !self.0.network.is_driver => {
+            (Broken::Uncopied, "CheckAndMutateRow") => {
                 let mut request = CheckAndMutateRowRequest::decode(body).map_err(failed)?;
+                if self.0.network.is_driver && &request.row_key[..] != CONTROL {
+                    return Err(lost());
+                }
                 if request.true_mutations.iter().any(is_mark) {
                     request.false_mutations.clone_from(&request.true_mutations);
                 }

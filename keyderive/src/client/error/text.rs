@@ -202,7 +202,7 @@ fn rekeying_end(end: RekeyingEnd) -> &'static str {
              failed before it could repeat it: call again"
         }
         RekeyingEnd::Changed => {
-            "the re-keying reached its next state during a scan in no order, which cannot continue in it; run the scan again"
+            "the re-keying reached its next state during a scan in no order, or a comparison, which cannot continue in it; run it again"
         }
     }
 }

@@ -354,7 +354,7 @@ where
             (Goal::Moved, Over) => match self.copy(control).await? {
                 Pass::Superseded => Step::Look,
                 Pass::Done => {
-                    let verified = self.verify().await?;
+                    let Some(verified) = self.verified().await? else { return Ok(Step::Look) };
                     if !verified.is_ok() {
                         return Err(self.unequal(&verified));
                     }
@@ -397,7 +397,7 @@ where
             (Goal::Aborted, Back) => match self.copy(control).await? {
                 Pass::Superseded => Step::Look,
                 Pass::Done => {
-                    let verified = self.verify().await?;
+                    let Some(verified) = self.verified().await? else { return Ok(Step::Look) };
                     if !verified.is_ok() {
                         return Err(self.unequal(&verified));
                     }

@@ -15,7 +15,7 @@ use super::control::{Control, Side, State, View};
 use super::keys::PairKey;
 use super::migration::{Activity, Meter, Migration};
 use super::pair::{MARKS, Mark, TablePair, has_data};
-use crate::client::{Client, Error, Family, Idempotency, Mutations};
+use crate::client::{Client, Error, Family, Idempotency, Mutations, RekeyingEnd};
 use crate::key::codec::read_hex;
 use crate::key::{Hex, ShownKey};
 use crate::plan::{KeyRange, Plan};
@@ -330,12 +330,18 @@ where
     /// A program that wrote the old table after the re-keying began shows here.
     ///
     /// # Errors
-    /// In states in which there is nothing to compare; when a request fails. That rows differ is no error: see
-    /// [`Verification::is_ok`].
+    /// In states in which there is nothing to compare; if the re-keying reaches such a state meanwhile, which
+    /// [`is_retryable`](Error::is_retryable); when a request fails. That rows differ is no error: see [`Verification::is_ok`].
     ///
     /// # Cancel safety
     /// A dropped future cancels the reads.
     pub async fn verify(&self) -> Result<Verification, Error> {
+        let verified = self.verified().await?;
+        verified.ok_or_else(|| self.rekeyed.pair().lease().error(None, RekeyingEnd::Changed))
+    }
+
+    /// Compares both tables; `None` if another driver has gone on meanwhile, and the marks may be gone.
+    pub(super) async fn verified(&self) -> Result<Option<Verification>, Error> {
         let state = self.state().await?;
         let found = Mutex::new(Verification::default());
         let meter = self.meter(state, Activity::Verifying);
@@ -353,7 +359,9 @@ where
                 ));
             }
         }
-        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+        let now = self.state().await?;
+        let counts = now == state || (state, now) == (State::Over, State::Moved);
+        Ok(counts.then(|| found.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Copies the rows of the table that nobody writes to the other one.

@@ -76,7 +76,8 @@ async fn main() {
     println!(
         "`cargo run --release -p keyderive-bench --bin rekeying` prints this part, in about two minutes. A table of {rows} rows of 3 \
          small cells, whose keys have a salt of 4 buckets, gets one of 16, over the loopback interface. One writer puts rows, one at \
-         a time, in every state. A put counts where it begins: in `closed` it waits for `over`. The pass and the comparison run \
+         a time, in every state. A put counts by the state that the driver reported last: one in `closed` waits for `over`, and the next ones \
+         come before its report. The pass and the comparison run \
          beside that writer, the load and the export alone."
     );
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
