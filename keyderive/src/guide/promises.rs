@@ -37,6 +37,17 @@
 //! | [`copy_to`](crate::Table::copy_to) | several copies of one table write the same cells [^copies]; stop other writers: a write during the copy can be missing from the new table, which the comparison reports unless it came later | retried: the same cells, and each sum once [^copied-again] | some rows, each whole: resume it from the checkpoint [^copy-dropped] | no effect: cells keep their times [^copied] | some rows: resume it from the checkpoint [^copy-killed] | columns that the type lacks are copied too [^copied] |
 //! | [`Load::if_absent`](crate::load::Load::if_absent) | the first applied wins: a row that another program wrote during the load stays [^one-wins] [^live-row] | retried: the row counts as kept [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | a row with any cell stays [^kept] |
 //!
+//! # Tables that are re-keyed
+//!
+//! Calls of a [re-keyed](super::rekeying) table hold what the call of [`Table`](crate::Table) with their name holds, beside others through
+//! the same pair of tables, in every state. Clocks are those that run while a process acts by a state.
+//!
+//! | call | concurrent | lost response | dropped | clock | killed | older program |
+//! |---|---|---|---|---|---|---|
+//! | [`Rekeyed::put`](crate::rekey::Rekeyed::put), [`Rekeyed::merge`](crate::rekey::Rekeyed::merge), [`Rekeyed::put_all`](crate::rekey::Rekeyed::put_all), [`Rekeyed::delete`](crate::rekey::Rekeyed::delete) | the last applied wins, whole [^chaos] | repeated, by the next state if it has changed [^lease] | whole or not, perhaps later [^chaos] | a clock that runs a tenth slower or faster does no harm [^leases] | whole or not [^chaos] | rejected, or found by `verify` [^stray] |
+//! | [`Rekeyed::increment`](crate::rekey::Rekeyed::increment), [`Rekeyed::append`](crate::rekey::Rekeyed::append), [`Rekeyed::put_if`](crate::rekey::Rekeyed::put_if), [`Rekeyed::put_if_absent`](crate::rekey::Rekeyed::put_if_absent), [`Rekeyed::delete_if`](crate::rekey::Rekeyed::delete_if) | all count; one of them wins [^chaos] | not repeated; unknown, also when the lease ends first [^late] | applied or not, perhaps later [^chaos] | as `Rekeyed::put` [^leases] | applied or not [^chaos] | rejected, or found by `verify` [^stray] |
+//! | [`Migration::run`](crate::rekey::Migration::run), [`Migration::finish`](crate::rekey::Migration::finish), [`Migration::back`](crate::rekey::Migration::back) | several come to one end [^drivers] | the state is read again [^state-lost] | call it again: it goes on [^driver-killed] | as `Rekeyed::put` [^leases] | call it again, anywhere [^driver-killed] | rejected from `closed` on [^stray] |
+//!
 //! # Tables
 //!
 //! | call | concurrent | lost response | dropped | clock | killed | older program |
@@ -123,6 +134,14 @@
 //! [^copied]: `rows_are_copied_to_another_key_type`, `random_rows_are_copied_exactly`
 //! [^copy-killed]: `copies_that_are_killed_and_resumed_end_with_every_cell`
 //! [^live-row]: `a_row_written_during_an_if_absent_load_is_kept`
+//! [^chaos]: `nothing_is_lost_while_a_table_is_re_keyed`
+//! [^lease]: `a_put_goes_again_once_the_state_is_known_again`, `a_write_that_was_sent_and_cannot_go_again_has_an_unknown_outcome`
+//! [^leases]: `a_driver_waits_longer_than_any_lease`
+//! [^late]: `a_late_answer_to_an_increment_has_an_unknown_outcome`, `no_request_outlives_a_lease`
+//! [^stray]: `other_programs_are_rejected_while_a_table_is_re_keyed`, `what_a_forgotten_program_writes_is_found_before_the_table_counts_as_moved`
+//! [^drivers]: `two_drivers_come_to_one_end`, `a_driver_that_was_stopped_gives_way`
+//! [^state-lost]: `a_change_of_the_state_whose_answer_is_lost_is_looked_up`
+//! [^driver-killed]: `a_pass_goes_on_where_a_dead_driver_was`, `a_dead_driver_is_called_back_by_another`
 //! [^creates]: `of_several_that_create_a_table_one_does`
 //! [^created-once]: `a_table_is_created_once_and_compared_after_a_lost_answer`
 //! [^dropped-table]: `a_dropped_call_leaves_its_table_whole`

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Calls that change nothing, or only wait: they need no row.
-const WITHOUT_A_ROW: [&str; 46] = [
+const WITHOUT_A_ROW: [&str; 58] = [
     "Bigtable::open",
     "Bigtable::serve",
     "Bigtable::serve_with",
@@ -16,6 +16,8 @@ const WITHOUT_A_ROW: [&str; 46] = [
     "Client::connect",
     "Client::from_env",
     "Client::list_tables",
+    "Client::rekeyed",
+    "Client::rekeyed_by_row",
     "Client::table_info",
     "ClientBuilder::cloud",
     "ClientBuilder::embedded_at",
@@ -25,6 +27,9 @@ const WITHOUT_A_ROW: [&str; 46] = [
     "Diff",
     "Export::explain",
     "Exported::next",
+    "Migration::check",
+    "Migration::state",
+    "Migration::verify",
     "Query::fetch",
     "Query::fetch_first",
     "QueryRows::next",
@@ -32,6 +37,13 @@ const WITHOUT_A_ROW: [&str; 46] = [
     "RawTable::read_row",
     "RawTable::sample_row_keys",
     "RawTable::wait_for_consistency",
+    "Rekeyed::exists",
+    "Rekeyed::get",
+    "Rekeyed::get_many",
+    "Rekeyed::get_raw",
+    "RekeyedRows::next",
+    "RekeyedScan::collect",
+    "RekeyedScan::count",
     "RowStream::next",
     "Rows::next",
     "Scan::collect",
