@@ -580,7 +580,7 @@ impl Run {
                 Verdict::Holds => {}
                 Verdict::Violated(text) => self.violations.push(format!("row {at}: {text}")),
                 Verdict::Undecided => {
-                    self.violations.push(format!("row {at}: its history could not be decided"))
+                    self.violations.push(format!("row {at}: its history could not be decided"));
                 }
             }
             longest = longest.max((begun.elapsed(), at));

@@ -353,7 +353,7 @@ fn check_with(first: Row, operations: &[Operation], effort: Effort) -> Verdict {
                 loop {
                     match search.ways(&orders, bit, most, effort) {
                         Some(ways) if ways.0.is_empty() && most < MOST_AT_ONCE.min(search.unknown.len()) => {
-                            most += 1
+                            most += 1;
                         }
                         Some(ways) if more == 0 || ways.0.is_empty() => break Some(ways),
                         Some(_) => break search.ways(&orders, bit, most + more, effort),
@@ -501,7 +501,7 @@ mod tests {
                     operation.outcome = Outcome::Found(Row { val: rng.u32(..7), ..found });
                 }
                 Outcome::Found(found) => {
-                    operation.outcome = Outcome::Found(Row { incs: rng.u64(..8), ..found })
+                    operation.outcome = Outcome::Found(Row { incs: rng.u64(..8), ..found });
                 }
                 _ => {
                     operation.begin += 30;

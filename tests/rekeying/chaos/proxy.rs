@@ -263,7 +263,7 @@ impl Proxy {
             }
             _ => {}
         }
-        self.forward(http::Request::from_parts(head, framed(body))).await
+        self.forward(http::Request::from_parts(head, framed(&body))).await
     }
 
     async fn forward(&self, request: http::Request<Body>) -> Result<http::Response<Body>, Status> {
@@ -300,7 +300,7 @@ impl Proxy {
             if Duration::from_nanos(now() - arrived) > own.0.network.latest {
                 return Err(lost());
             }
-            let answer = own.forward(http::Request::from_parts(head, framed(body))).await?;
+            let answer = own.forward(http::Request::from_parts(head, framed(&body))).await?;
             let (head, body) = answer.into_parts();
             let (data, trailers) = collected(body).await?;
             let status = trailers.as_ref().and_then(|trailers| trailers.get("grpc-status"));
@@ -455,8 +455,8 @@ fn prefixed(message: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
-fn framed(message: Bytes) -> Body {
-    Body::new(Frames(vec![Frame::data(prefixed(&message))].into_iter()))
+fn framed(message: &Bytes) -> Body {
+    Body::new(Frames(vec![Frame::data(prefixed(message))].into_iter()))
 }
 
 /// A successful answer of one message or none.
