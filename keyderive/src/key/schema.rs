@@ -604,6 +604,7 @@ impl Schema {
 
     /// Splits a stored key of a bucket as [`split_at_salt`](Self::split_at_salt) does, whatever its time is; without a
     /// bucket, a key without a salt.
+    #[cfg(feature = "client")]
     pub(crate) fn split_at_bucket<'a>(&self, bucket: Option<Bucket>, key: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         let split = self.first_salt().and_then(|salt| {
             let (front, rest) = key.split_at_checked(self.salt_start(salt, key)?)?;
