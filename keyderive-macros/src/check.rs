@@ -483,7 +483,7 @@ fn since_field_is_in_order(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
-/// The salts of a key have one place and one separator, so that their buckets are told apart by their digits.
+/// The salts of a key have one place and one separator, so that the digits of a bucket say which salt it is of.
 fn salts_share_their_place(cx: &Ctxt, key: &Key<'_>) {
     let delimiter = char::from(key.delimiter()).to_string();
     let mut salts = key.salts();

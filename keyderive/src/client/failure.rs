@@ -48,7 +48,7 @@ pub(crate) struct Failure {
     /// Whether the plan of the query has expired.
     pub(super) is_plan_expired: bool,
     pub(super) headers: HeaderMap,
-    /// After a timeout: the last failure of an earlier attempt that was none.
+    /// After a timeout: the last failure of an earlier attempt that was not a timeout.
     pub(super) earlier: Option<Arc<Failure>>,
 }
 

@@ -44,7 +44,7 @@ impl QueryColumns {
     /// Checks that `T` reads the column with this name.
     ///
     /// # Errors
-    /// If no column has this name, or several have it, or its type is none that `T` reads.
+    /// If no column has this name, or several have it, or `T` does not read its type.
     pub fn check<T: FromSql>(&self, name: &str) -> Result<(), ColumnError> {
         self.check_at::<T>(self.index_of(name)?)
     }
@@ -52,7 +52,7 @@ impl QueryColumns {
     /// Checks that `T` reads the column at this index, from 0.
     ///
     /// # Errors
-    /// If there is no such column, or its type is none that `T` reads.
+    /// If there is no such column, or `T` does not read its type.
     pub fn check_at<T: FromSql>(&self, index: usize) -> Result<(), ColumnError> {
         let Some(column) = self.columns.get(index) else {
             let count = self.columns.len();
@@ -138,7 +138,7 @@ impl QueryRow {
     /// The value of the column with exactly this name: upper and lower case differ.
     ///
     /// # Errors
-    /// If no column has this name, or several have it, or its type is none that `T` reads, or the value is no `T`.
+    /// If no column has this name, or several have it, or `T` does not read its type, or the value is no `T`.
     pub fn get<T: FromSql>(&self, name: &str) -> Result<T, ColumnError> {
         self.get_at(self.columns.index_of(name)?)
     }
@@ -146,7 +146,7 @@ impl QueryRow {
     /// The value of the column at this index, from 0.
     ///
     /// # Errors
-    /// If there is no such column, or its type is none that `T` reads, or the value is no `T`.
+    /// If there is no such column, or `T` does not read its type, or the value is no `T`.
     pub fn get_at<T: FromSql>(&self, index: usize) -> Result<T, ColumnError> {
         self.columns.check_at::<T>(index)?;
         // A row has a value for each column.

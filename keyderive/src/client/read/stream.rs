@@ -168,7 +168,7 @@ impl RowStream {
         self
     }
 
-    /// Ends after the last row. Most often the end of the answer has come with it, and the request need not be cancelled.
+    /// Ends after the last row. The server usually sends the end of the answer with it, and then nothing is cancelled.
     #[cold]
     fn end_at_limit(&mut self, cx: &mut Context<'_>) {
         if let Phase::Reading(reading) = &mut self.phase
