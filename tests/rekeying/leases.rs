@@ -4,31 +4,10 @@ use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::rekey::{Rekeyed, State};
-use keyderive::{Client, Row, RowKey};
+use keyderive::{Client, Row, RowKey as _};
 use tokio::time::{Instant, sleep};
 
-#[derive(RowKey, Clone, Debug, PartialEq)]
-struct Old {
-    id: u64,
-}
-
-#[derive(RowKey, Clone, Debug, PartialEq)]
-#[salt(range = 4, over = "id")]
-struct New {
-    id: u64,
-}
-
-impl From<Old> for New {
-    fn from(key: Old) -> Self {
-        Self { id: key.id }
-    }
-}
-
-impl From<&New> for Old {
-    fn from(key: &New) -> Self {
-        Self { id: key.id }
-    }
-}
+use crate::keys::{New, Old};
 
 #[derive(Row, Clone, Debug, PartialEq)]
 struct Page {

@@ -12,6 +12,7 @@
 mod calls;
 mod chaos;
 mod drivers;
+mod keys;
 mod leases;
 /// The checker of the models.
 #[path = "../rekeying-model/lin.rs"]
