@@ -156,8 +156,8 @@ async fn write(readings: Readings, sensor: u32, stop: Arc<AtomicBool>) -> Vec<(N
 }
 
 fn show(bar: &ProgressBar, progress: &Progress) {
-    bar.set_length(progress.parts.max(1) as u64);
-    bar.set_position(progress.parts_done as u64);
+    bar.set_length(progress.partitions.max(1) as u64);
+    bar.set_position(progress.partitions_done as u64);
     bar.set_message(progress.to_string());
 }
 

@@ -20,7 +20,7 @@ mod epochs;
 mod handoff;
 mod lease;
 mod lin;
-mod over;
+mod rekeying;
 mod world;
 
 use std::env;
@@ -34,7 +34,7 @@ use handoff::Handoff;
 use lease::Lease;
 use lin::Op::{self, Claim, Delete, Inc, Put, Read, Scan};
 use lin::Row;
-use over::Over;
+use rekeying::Rekeying;
 use stateright::{Checker, Expectation, Model};
 use world::Again::{self, Anywhere, Elsewhere};
 use world::Check;
@@ -162,25 +162,29 @@ impl<P> Check<P> {
 
 /// Moving the keys of a table to another key type, by marks in the old row.
 mod moving_over {
-    use over::Bug::{self, *};
+    use rekeying::Bug::{self, *};
 
     use super::*;
 
-    fn there() -> Over {
-        Over::default()
+    fn there() -> Rekeying {
+        Rekeying::default()
     }
 
-    fn back() -> Over {
-        Over { back: true, ..there() }
+    fn back() -> Rekeying {
+        Rekeying { back: true, ..there() }
     }
 
     /// Two rows, of which the second is this one.
-    fn two(check: Check<Over>, second: Row) -> Check<Over> {
-        Check { protocol: Over { merged: 2, ..check.protocol }, rows: vec![check.rows[0], second], ..check }
+    fn two(check: Check<Rekeying>, second: Row) -> Check<Rekeying> {
+        Check {
+            protocol: Rekeying { merged: 2, ..check.protocol },
+            rows: vec![check.rows[0], second],
+            ..check
+        }
     }
 
-    fn bug(bug: Bug, ops: &[Op]) -> Check<Over> {
-        check(Over { bug: Some(bug), ..back() }, ops)
+    fn bug(bug: Bug, ops: &[Op]) -> Check<Rekeying> {
+        check(Rekeying { bug: Some(bug), ..back() }, ops)
     }
 
     const TWO: [Op; 3] = [Put(1), Put(2), Delete];
@@ -214,13 +218,13 @@ mod moving_over {
 
     // A write that goes again may land twice. That is so of one table, and no worse here.
     found! {
-        limit_one_table_again_read: check(Over { stays: true, ..there() }, &[Put(1), Delete, Read]).again(Anywhere);
-        limit_one_table_again_late: check(Over { stays: true, ..there() }, &TWO).again(Anywhere).late();
+        limit_one_table_again_read: check(Rekeying { stays: true, ..there() }, &[Put(1), Delete, Read]).again(Anywhere);
+        limit_one_table_again_late: check(Rekeying { stays: true, ..there() }, &TWO).again(Anywhere).late();
         limit_back_late_read: check(back(), &[Put(1), Read, Read]).late();
         bug_copy_overwrites: bug(CopyOverwrites, &TWO);
         bug_delete_unmarked: bug(DeleteUnmarked, &TWO);
-        bug_no_closed: bug(NoClosed, &TWO);
-        bug_no_recalled: bug(NoRecalled, &TWO);
+        bug_no_pause: bug(NoPause, &TWO);
+        bug_no_rollback_pause: bug(NoRollbackPause, &TWO);
         bug_early_moved: bug(EarlyMoved, &TWO);
         bug_last_unmarked: bug(LastUnmarked, &TWO).late();
         bug_never_dropped: bug(NeverDropped, &TWO).late();
@@ -230,7 +234,7 @@ mod moving_over {
         bug_reads_ignore_old_marks: bug(ReadsIgnoreOldMarks, &TWO);
         bug_back_skips_written: bug(BackSkipsWritten, &TWO);
         bug_scan_by_marks: bug(ScanByMarks, &[Put(1), Scan]);
-        bug_closed_reads_old: bug(ClosedReadsOld, &TWO);
+        bug_paused_reads_old: bug(PausedReadsOld, &TWO);
         bug_old_deletes_unmark: bug(OldDeletesUnmark, &TWO).late();
         bug_same_table_again: bug(SameTableAgain, &TWO);
         bug_driver_does_not_wait: Check { premature: true, ..check(back(), &[Put(1), Delete, Read]) };

@@ -99,13 +99,13 @@ async fn drive_to(events: &Events, back: bool, state: State) {
                 migration.run().await?;
                 migration.finish().await
             }
-            (true, _) => migration.back().await,
+            (true, _) => migration.roll_back().await,
             (false, _) => migration.run().await,
         }
     };
     let ended = tokio::select! {
         ended = driven => Some(ended),
-        () = reached.notified(), if !matches!(state, State::New | State::Moved | State::Aborted) => None,
+        () = reached.notified(), if !matches!(state, State::New | State::Moved | State::RolledBack) => None,
     };
     if let Some(ended) = ended {
         ended.unwrap();
@@ -162,7 +162,7 @@ impl Expected {
             let old = rows.values().filter(|row| row.kind.as_deref() == Some("old")).count();
             let matching = scan().matching(Event::KIND.equals("old")).collect().await.unwrap();
             assert_eq!(matching.len(), old, "{state}");
-            if !matches!(state, State::Closed | State::Recalled) {
+            if !matches!(state, State::Paused | State::RollbackPaused) {
                 let mut found = scan().unordered().keys_only().collect().await.unwrap();
                 found.sort();
                 assert_eq!(found, ordered, "{state}");
@@ -234,10 +234,10 @@ async fn a_table_is_moved_while_it_is_written(client: Client) {
     expected.write(State::Old, 0).await;
     let driver = open(&client).await;
     assert!(driver.migration().check().await.unwrap().is_ok());
-    for (round, state) in [State::Closed, State::Over, State::Moved, State::New].into_iter().enumerate() {
+    for (round, state) in [State::Paused, State::Copying, State::Moved, State::New].into_iter().enumerate() {
         drive_to(&driver, false, state).await;
         expected.check(state).await;
-        if state != State::Closed {
+        if state != State::Paused {
             expected.write(state, round as u64 + 1).await;
             expected.check(state).await;
             // Each state is entered by processes at different times.
@@ -268,10 +268,12 @@ async fn a_table_is_called_back_while_it_is_written(client: Client) {
     let driver = open(&client).await;
     drive_to(&driver, false, State::Moved).await;
     expected.write(State::Moved, 3).await;
-    for (round, state) in [State::Recalled, State::Back, State::Aborted].into_iter().enumerate() {
+    for (round, state) in
+        [State::RollbackPaused, State::RollbackCopying, State::RolledBack].into_iter().enumerate()
+    {
         drive_to(&driver, true, state).await;
         expected.check(state).await;
-        if state != State::Recalled {
+        if state != State::RollbackPaused {
             expected.write(state, round as u64 + 5).await;
             expected.check(state).await;
         }
@@ -297,9 +299,9 @@ async fn a_table_is_called_back_while_it_is_written(client: Client) {
 async fn a_table_is_called_back_before_it_was_written(client: Client) {
     let mut expected = expected(&client).await;
     let driver = open(&client).await;
-    drive_to(&driver, false, State::Closed).await;
-    drive_to(&driver, true, State::Aborted).await;
-    expected.write(State::Aborted, 1).await;
-    expected.check(State::Aborted).await;
+    drive_to(&driver, false, State::Paused).await;
+    drive_to(&driver, true, State::RolledBack).await;
+    expected.write(State::RolledBack, 1).await;
+    expected.check(State::RolledBack).await;
     client.table::<Old, Event>("events").verify().await.unwrap();
 }

@@ -68,15 +68,20 @@ static MACHINE: RwLock<()> = RwLock::const_new(());
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
     Forward,
-    BackFromClosed,
-    BackFromOver,
-    BackFromMoved,
+    RollBackFromPaused,
+    RollBackFromCopying,
+    RollBackFromMoved,
     /// One driver goes on, and the other one back.
     Divided,
 }
 
-const PLANS: [Plan; 5] =
-    [Plan::Forward, Plan::BackFromOver, Plan::BackFromMoved, Plan::Divided, Plan::BackFromClosed];
+const PLANS: [Plan; 5] = [
+    Plan::Forward,
+    Plan::RollBackFromCopying,
+    Plan::RollBackFromMoved,
+    Plan::Divided,
+    Plan::RollBackFromPaused,
+];
 
 #[derive(Clone, Copy, Debug)]
 struct Setup {
@@ -422,7 +427,7 @@ impl Run {
             let arrived = |goal| process::arrived(&self.folder, goal).exists();
             let is_at_end = match state {
                 State::New => arrived(Goal::New),
-                State::Aborted => arrived(Goal::Aborted),
+                State::RolledBack => arrived(Goal::RolledBack),
                 _ => false,
             };
             if is_at_end {
@@ -474,12 +479,12 @@ impl Run {
     /// Whether a run with a broken rule has shown what it can: the drivers may not come to their end.
     fn has_shown(&self, state: State) -> bool {
         let since = self.states.last().map_or(self.begun, |(_, since)| *since);
-        state == State::Moved || (state == State::Over && since.elapsed() > Duration::from_secs(4))
+        state == State::Moved || (state == State::Copying && since.elapsed() > Duration::from_secs(4))
     }
 
     /// Changes the state without the wait, where that rule is broken. Some writers have a lease on the state before that lasts.
     async fn hasten(&self) -> Option<State> {
-        let (State::Closed, since) = self.states.last()? else { return None };
+        let (State::Paused, since) = self.states.last()? else { return None };
         if self.setup.broken != Some(Broken::NoWait) {
             return None;
         }
@@ -490,21 +495,21 @@ impl Run {
         let table = self.client.raw_table("events");
         let row = table.read_row(vec![0], None).await.unwrap()?;
         let control = String::from_utf8(row.newest("keyderive", "move")?.value().to_vec()).unwrap();
-        let hastened = control.replace("\"closed\",\"change\":1", "\"over\",\"change\":2");
+        let hastened = control.replace("\"paused\",\"change\":1", "\"copying\",\"change\":2");
         let set = vec![Mutation::set("keyderive", "move", 0, hastened)];
         table.mutate_row(vec![0], set).await.unwrap();
-        Some(State::Over)
+        Some(State::Copying)
     }
 
     /// What the plan has for a state, and a blow to a driver in each.
     fn arrive(&mut self, state: State) {
         let soon = |most: u64, rng: &mut Rng| Instant::now() + Duration::from_millis(rng.u64(..most));
         self.next_goal = match (self.setup.plan, state) {
-            (Plan::BackFromClosed, State::Closed) => Some((soon(4000, &mut self.rng), Goal::Aborted)),
-            (Plan::BackFromOver | Plan::Divided, State::Over) => {
-                Some((soon(1200, &mut self.rng), Goal::Aborted))
+            (Plan::RollBackFromPaused, State::Paused) => Some((soon(4000, &mut self.rng), Goal::RolledBack)),
+            (Plan::RollBackFromCopying | Plan::Divided, State::Copying) => {
+                Some((soon(1200, &mut self.rng), Goal::RolledBack))
             }
-            (Plan::BackFromMoved, State::Moved) => Some((soon(1500, &mut self.rng), Goal::Aborted)),
+            (Plan::RollBackFromMoved, State::Moved) => Some((soon(1500, &mut self.rng), Goal::RolledBack)),
             (Plan::Forward, State::Moved) => Some((soon(1500, &mut self.rng), Goal::New)),
             _ => self.next_goal.take(),
         };
@@ -606,7 +611,7 @@ impl Run {
     async fn check_last(&mut self, last: State, before: &HashMap<u64, Cells>, history: &mut History) {
         let begin = now();
         let (table, rows): (_, Result<Vec<(u64, Event)>, _>) = match last {
-            State::Aborted => {
+            State::RolledBack => {
                 let plain: Table<Old, Event> = self.client.table("events");
                 if let Err(error) = plain.verify().await {
                     self.violations.push(format!("the old table, at the end: {error}"));

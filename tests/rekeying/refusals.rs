@@ -87,7 +87,7 @@ async fn rows_are_found_in_no_order_where_the_fields_have_another_order() {
     assert_eq!(all().await, expected);
     events.delete(&key(3)).await.unwrap();
     events.put(&key(600), &ORDER).await.unwrap();
-    events.migration().back().await.unwrap();
+    events.migration().roll_back().await.unwrap();
     let expected: Vec<_> = (0..=600).filter(|order| *order != 3).map(key).collect();
     assert_eq!(all().await, expected);
 }
@@ -240,11 +240,11 @@ async fn finish_and_back_say_when_they_cannot() {
     let events = orders(&client, 3).await;
     let migration = events.migration();
     assert!(migration.finish().await.unwrap_err().to_string().contains("run()"));
-    migration.back().await.unwrap();
+    migration.roll_back().await.unwrap();
     assert!(migration.verify().await.unwrap_err().is_invalid_argument());
     migration.run().await.unwrap();
     migration.finish().await.unwrap();
-    assert!(migration.back().await.unwrap_err().to_string().contains("no way back"));
+    assert!(migration.roll_back().await.unwrap_err().to_string().contains("no way back"));
     migration.run().await.unwrap();
     migration.finish().await.unwrap();
 }
@@ -342,7 +342,7 @@ mod of_rows {
         let (key, row) = sale(20);
         sales.put(&key, &row).await.unwrap();
         check(21).await;
-        let error = sales.migration().back().await.unwrap_err();
+        let error = sales.migration().roll_back().await.unwrap_err();
         assert!(error.to_string().contains("no way back"), "{error}");
         sales.migration().finish().await.unwrap();
         check(21).await;

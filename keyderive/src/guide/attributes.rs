@@ -191,6 +191,49 @@
 //!
 //! A program with the old key type that still runs at the bound writes rows without the new salt. Scans of the new programs that read
 //! such a row fail on it as a foreign row; point reads do not find it, nor do scans that leave out the epoch that it is stored by.
+//! Stop that program, and move its rows by both key types:
+//!
+//! ```
+//! # use keyderive::{Client, Row, RowKey};
+//! # #[derive(Row)] struct Event { kind: String }
+//! # mod before {
+//! #     #[derive(keyderive::RowKey, Debug)]
+//! #     pub struct EventKey { pub user_id: String, #[pad(10)] pub at: u64 }
+//! # }
+//! # #[derive(RowKey, Debug)]
+//! # #[salt(range = 4, over = "user_id", sep = "!", since(at = 1796083200))]
+//! # struct EventKey { user_id: String, #[pad(10)] at: u64 }
+//! use keyderive::OnForeign;
+//!
+//! const BOUND: u64 = 1796083200;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! # let client = Client::embedded();
+//! # client.table::<before::EventKey, Event>("events").create().without_row_key_schema().await?;
+//! let events = client.table::<EventKey, Event>("events");
+//! let misplaced = client.table::<before::EventKey, Event>("events").unchecked();
+//! # misplaced.put(&before::EventKey { user_id: "alice".into(), at: BOUND + 5 }, &Event { kind: "login".into() }).await?;
+//! # events.put(&EventKey { user_id: "bob".into(), at: BOUND + 6 }, &Event { kind: "login".into() }).await?;
+//! let rows = misplaced.scan(before::EventKey::scan()).on_foreign(OnForeign::Skip).collect().await?;
+//! for (old, event) in rows.into_iter().filter(|(key, _)| key.at >= BOUND) {
+//!     let new = EventKey { user_id: old.user_id.clone(), at: old.at };
+//!     if new.encode()? == old.encode()? {
+//!         continue; // both salts give it the same bucket
+//!     }
+//!     if events.put_if_absent(&new, &event).await? {
+//!         misplaced.delete(&old).await?;
+//!     } else {
+//!         eprintln!("{new:?} was written by both programs: compare the rows, and delete that of {old:?}");
+//!     }
+//! }
+//! events.count(EventKey::scan()).await?; // no row is foreign
+//! # assert_eq!(events.count(EventKey::scan()).await?, 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It moves the columns of the row type. If the program stops between the two requests, the next run prints the row.
 //!
 //! # `tag` and `delimiter`
 //!

@@ -91,14 +91,14 @@
 //! ```text
 //!            old table                 new table                 writes
 //! old        ████████████ is written                             old table
-//! closed     ████████████              empty                     wait, about 7 s
-//! over       ████████████ is copied →  ██░░██░█░░░░ is written   new table, after a copy of the row
+//! paused     ████████████              empty                     wait, about 7 s
+//! copying    ████████████ is copied →  ██░░██░█░░░░ is written   new table, after a copy of the row
 //! moved      ████████████ stays        ████████████ is written   new table
 //! new        can be deleted            ████████████ is written   new table
 //! ```
 //!
 //! Each row is in one of the tables alone, as far as a call is concerned: the new table's rows have a mark, in a family of their own,
-//! once they are copied or written, and a row without a mark is that of the old table. `back()` takes the same way with the tables
+//! once they are copied or written, and a row without a mark is that of the old table. `roll_back()` takes the same way with the tables
 //! exchanged.
 //!
 //! # The operator's check list
@@ -111,7 +111,7 @@
 //! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one
 //!    small row a second. Until the end, nothing may use [`load`](crate::Table::load), [`writer`](crate::Table::writer),
 //!    [`export`](crate::Table::export), `delete_rows` or `drop_rows` of the old table.
-//! 3. **Stop every other writer**, such as a job that runs at night with an older release. From `closed` on, a program that opens the
+//! 3. **Stop every other writer**, such as a job that runs at night with an older release. From `paused` on, a program that opens the
 //!    old table by itself is rejected; one that runs already is not, and what it writes is lost. `verify()` finds it, unless the same row
 //!    was written through the pair as well.
 //! 4. **`check()`** reads every row. Mend what it finds: foreign rows, rows without a new key, rows that are too large. It keeps the first
@@ -120,7 +120,7 @@
 //!    of writes, and the load of the cluster. It slows down when the server rejects copies. To stop it, end the program; to go on,
 //!    call `run()` again, anywhere.
 //! 6. **In `moved`**, reads and writes cost what they did before, but increments, appends and conditional writes, which cost a
-//!    request more. Stay there for as long as you may want to go [`back()`](crate::rekey::Migration::back), with all that was
+//!    request more. Stay there for as long as you may want to go [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
 //!    written meanwhile. `verify()` at any time.
 //! 7. **`finish()`**, and there is no way back.
 //! 8. **Deploy the release with the plain new table**, then delete the old one. **If both names are the same**, as with two tags, do not:
@@ -128,7 +128,7 @@
 //!    that calls [`rekeyed`](crate::Client::rekeyed) once the old table is deleted fails with
 //!    [`is_not_found`](crate::Error::is_not_found).
 //!
-//! To go back instead: call `back()`, deploy the release with the plain old table, and delete the new one. Another attempt needs another
+//! To go back instead: call `roll_back()`, deploy the release with the plain old table, and delete the new one. Another attempt needs another
 //! name for the new table.
 //!
 //! At 3 a.m.:
@@ -136,10 +136,10 @@
 //! | | |
 //! |---|---|
 //! | where is it? | [`state()`](crate::rekey::Migration::state) |
-//! | writes time out | in `closed` or `recalled` a driver has died: call `run()` or `back()`, anywhere; it leaves the state within some seconds |
+//! | writes time out | in `paused` or `rollback_paused` a driver has died: call `run()` or `roll_back()`, anywhere; it leaves the state within some seconds |
 //! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the tablet of the old table's first row does not answer: the row `00` holds the state, and without it nothing is read or written for longer than a lease |
-//! | `run()` stops, since rows differ | `Missing` and `Unequal`: a program wrote the old table by itself; stop it, read the rows, write what counts through the pair, and call `run()` again. `Unmarked` and `Unfounded`: the same, of the new table |
-//! | is it safe to stop the driver? | always: end its process, and call `run()` or `back()` later |
+//! | `run()` stops, since rows differ | `Missing` and `Unequal`: a program wrote the old table by itself. Stop it, and call `run()` again: it copies missing rows. For unequal ones read both tables, and write what counts through the pair. `Unmarked` and `Orphaned`: a program wrote the new table by itself; stop it, and put or delete these rows through the pair |
+//! | is it safe to stop the driver? | always: end its process, and call `run()` or `roll_back()` later |
 //!
 //! # What it cannot do
 //!

@@ -312,7 +312,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// [`is_invalid_argument`](Error::is_invalid_argument) in the hour before a bound that the table does not vouch for, by
-    /// this machine's clock: call it earlier, or after the bound. A bound that is a number has no hour.
+    /// this machine's clock: call it earlier, or after the bound. A bound that is a plain number is not checked.
     /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for no layout, or for another one than those of
     /// the first epochs; when a request fails, such as for a table with deletion protection.
     ///

@@ -138,7 +138,7 @@ pub(super) const ROLES: [Role; 10] = [
 pub(super) enum Goal {
     Moved,
     New,
-    Aborted,
+    RolledBack,
 }
 
 impl Goal {
@@ -146,7 +146,7 @@ impl Goal {
         match self {
             Self::Moved => "moved",
             Self::New => "new",
-            Self::Aborted => "aborted",
+            Self::RolledBack => "rolled_back",
         }
     }
 }
@@ -193,7 +193,7 @@ impl Orders {
             seed: number("SEED"),
             rows: number("ROWS"),
             goal: match text("GOAL").unwrap().as_str() {
-                "aborted" => Goal::Aborted,
+                "rolled_back" => Goal::RolledBack,
                 "new" => Goal::New,
                 _ => Goal::Moved,
             },
@@ -557,7 +557,7 @@ async fn drive(orders: &Orders, events: &Events, journal: &mut Journal) {
                 Ok(()) => driver().finish().await,
                 Err(error) => Err(error),
             },
-            Goal::Aborted => driver().back().await,
+            Goal::RolledBack => driver().roll_back().await,
         };
         match driven {
             Ok(()) => break,

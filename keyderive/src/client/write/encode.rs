@@ -192,7 +192,10 @@ impl Mutations {
         change: impl FnOnce(&mut dyn Sink) -> Result<(), RowError>,
     ) -> Result<(), RowError> {
         let start = self.bytes.len();
-        change(&mut DeletesFirst(self))?;
+        let mut value = std::mem::take(&mut self.value);
+        let written = change(&mut DeletesFirst { mutations: self, value: &mut value });
+        self.value = value;
+        written?;
         if !self.deletes.is_empty() {
             self.bytes.extend_from_slice(&self.deletes);
             self.bytes[start..].rotate_right(self.deletes.len());
@@ -232,6 +235,18 @@ impl Mutations {
             }
             Change::DeleteFamily { family } => delete_family(family, &mut self.bytes),
             change => bytes(MUTATIONS, &message(change).encode_to_vec(), &mut self.bytes),
+        }
+    }
+
+    /// Sets a cell of a typed row. Inlined into both of its callers, since it runs for each cell.
+    #[inline(always)]
+    fn set_cell(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
+        self.count += 1;
+        if timestamp_micros != SERVER_TIME {
+            self.note_explicit_timestamp(family, qualifier, timestamp_micros);
+        }
+        if self.accept(family, qualifier, value) {
+            self.templates.set_cell(family, qualifier, timestamp_micros, value, &mut self.bytes);
         }
     }
 
@@ -396,22 +411,17 @@ impl fmt::Debug for Mutations {
 }
 
 /// Collects the deletions of a change apart from its cells.
-struct DeletesFirst<'a>(&'a mut Mutations);
+struct DeletesFirst<'a> {
+    mutations: &'a mut Mutations,
+    /// The buffer for values.
+    value: &'a mut Vec<u8>,
+}
 
 impl Sink for DeletesFirst<'_> {
-    #[inline]
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
-        let Self(mutations) = self;
-        mutations.count += 1;
-        if timestamp_micros != SERVER_TIME {
-            mutations.note_explicit_timestamp(family, qualifier, timestamp_micros);
-        }
-        if mutations.accept(family, qualifier, value) {
-            mutations.templates.set_cell(family, qualifier, timestamp_micros, value, &mut mutations.bytes);
-        }
+        self.mutations.set_cell(family, qualifier, timestamp_micros, value);
     }
 
-    #[inline]
     fn set_with(
         &mut self,
         family: &str,
@@ -419,19 +429,15 @@ impl Sink for DeletesFirst<'_> {
         timestamp_micros: i64,
         encode: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), CellError>,
     ) -> Result<(), CellError> {
-        let Self(mutations) = self;
-        let mut value = std::mem::take(&mut mutations.value);
+        let Self { mutations, value } = self;
         value.clear();
-        let encoded = encode(&mut value);
-        if encoded.is_ok() {
-            self.set(family, qualifier, timestamp_micros, &value);
-        }
-        self.0.value = value;
-        encoded
+        encode(value)?;
+        mutations.set_cell(family, qualifier, timestamp_micros, value);
+        Ok(())
     }
 
     fn delete_column(&mut self, family: &str, qualifier: &[u8]) {
-        let Self(mutations) = self;
+        let Self { mutations, .. } = self;
         mutations.count += 1;
         if mutations.accept(family, qualifier, b"") {
             delete_column(family, qualifier, &mut mutations.deletes);
@@ -439,8 +445,8 @@ impl Sink for DeletesFirst<'_> {
     }
 
     fn delete_family(&mut self, family: &str) {
-        self.0.count += 1;
-        delete_family(family, &mut self.0.deletes);
+        self.mutations.count += 1;
+        delete_family(family, &mut self.mutations.deletes);
     }
 }
 

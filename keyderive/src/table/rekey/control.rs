@@ -39,38 +39,42 @@ const TIMESTAMP: i64 = 0;
 /// Where a re-keying is: which table each call reads and writes.
 ///
 /// ```text
-/// old ─ closed ─ over ─ moved ─ new
-///         │        └──┬───┘
-///      aborted ─ back ─ recalled
+/// old ─ paused ─ copying ─ moved ─ new
+///          │        └───┬─────┘
+///          │     rollback_paused
+///          │            │
+///          │     rollback_copying
+///          └────────────┤
+///                  rolled_back
 /// ```
 ///
 /// | state | reads | writes |
 /// |---|---|---|
-/// | `Old`, `Aborted` | the old table | the old table |
-/// | `Closed`, `Recalled` | both tables | wait for the next state |
-/// | `Over` | both tables | the new table, with a copy of the old row |
-/// | `Back` | both tables | the old table, with a copy of the new row |
+/// | `Old`, `RolledBack` | the old table | the old table |
+/// | `Paused`, `RollbackPaused` | both tables | wait for the next state |
+/// | `Copying` | both tables | the new table, with a copy of the old row |
+/// | `RollbackCopying` | both tables | the old table, with a copy of the new row |
 /// | `Moved`, `New` | the new table | the new table |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum State {
     /// The re-keying has not begun.
     Old,
     /// Writes wait, until no process writes the old table any more.
-    Closed,
+    Paused,
     /// The new table is written, and rows are copied to it.
-    Over,
+    Copying,
     /// The new table has every row. The way back is still open.
     Moved,
     /// The new table is the only one. There is no way back.
     New,
     /// Writes wait, until no process writes the new table any more.
-    Recalled,
+    RollbackPaused,
     /// The old table is written, and rows are copied back to it.
-    Back,
+    RollbackCopying,
     /// The old table has every row again.
-    Aborted,
+    RolledBack,
 }
 
 /// One of the two tables.
@@ -104,7 +108,7 @@ pub(super) enum Writes {
     /// With a mark, for as long as the table has marks.
     Marked(Side),
     /// To the front table, with a copy of the row of the base table, which nobody writes.
-    Over { front: Side },
+    CopyFirst { front: Side },
     /// Not in this state.
     Wait,
 }
@@ -112,33 +116,33 @@ pub(super) enum Writes {
 impl State {
     pub(super) fn reads(self) -> Reads {
         match self {
-            Self::Old | Self::Aborted => Reads::One(Side::Old),
+            Self::Old | Self::RolledBack => Reads::One(Side::Old),
             Self::Moved | Self::New => Reads::One(Side::New),
-            Self::Closed | Self::Over | Self::Recalled | Self::Back => Reads::Both,
+            Self::Paused | Self::Copying | Self::RollbackPaused | Self::RollbackCopying => Reads::Both,
         }
     }
 
     pub(super) fn writes(self) -> Writes {
         match self {
             Self::Old => Writes::Plain(Side::Old),
-            Self::Aborted => Writes::Marked(Side::Old),
+            Self::RolledBack => Writes::Marked(Side::Old),
             Self::Moved | Self::New => Writes::Marked(Side::New),
-            Self::Over => Writes::Over { front: Side::New },
-            Self::Back => Writes::Over { front: Side::Old },
-            Self::Closed | Self::Recalled => Writes::Wait,
+            Self::Copying => Writes::CopyFirst { front: Side::New },
+            Self::RollbackCopying => Writes::CopyFirst { front: Side::Old },
+            Self::Paused | Self::RollbackPaused => Writes::Wait,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Old => "old",
-            Self::Closed => "closed",
-            Self::Over => "over",
+            Self::Paused => "paused",
+            Self::Copying => "copying",
             Self::Moved => "moved",
             Self::New => "new",
-            Self::Recalled => "recalled",
-            Self::Back => "back",
-            Self::Aborted => "aborted",
+            Self::RollbackPaused => "rollback_paused",
+            Self::RollbackCopying => "rollback_copying",
+            Self::RolledBack => "rolled_back",
         }
     }
 }
@@ -259,8 +263,8 @@ impl ControlRow {
         if (&control.old, &control.new) == (&own.old, &own.new) {
             return Ok(StoredControl { bytes, control });
         }
-        // An attempt that was called back leaves the table as it was, for another one.
-        if control.state == State::Aborted && control.old == own.old {
+        // An attempt that was rolled back leaves the table as it was, for another one.
+        if control.state == State::RolledBack && control.old == own.old {
             let (new, one_way) = (own.new.clone(), own.one_way);
             return Ok(StoredControl { bytes, control: Control { new, one_way, ..control } });
         }
@@ -279,11 +283,12 @@ impl ControlRow {
         ))
     }
 
-    /// Whether an attempt with the same new table was called back.
+    /// Whether an attempt with the same new table was rolled back.
     pub(super) async fn is_used_up(&self) -> Result<bool, Error> {
         let Some(bytes) = self.column(&self.client, &self.state).await? else { return Ok(false) };
         let control: Option<Control> = serde_json::from_slice(&bytes).ok();
-        Ok(control.is_some_and(|control| control.state == State::Aborted && control.new == self.initial.new))
+        Ok(control
+            .is_some_and(|control| control.state == State::RolledBack && control.new == self.initial.new))
     }
 
     /// Replaces what a driver was told by the next value; returns whether the row held it.
@@ -317,6 +322,11 @@ impl ControlRow {
     pub(super) async fn record_pass(&self, value: Vec<u8>) -> Result<(), Error> {
         let set = Mutation::set(marker::FAMILY, self.pass.clone(), TIMESTAMP, value);
         self.client.mutate_row(&self.old, Bytes::from_static(&marker::KEY), vec![set]).await
+    }
+
+    /// Has the next pass begin with the first row.
+    pub(super) async fn forget_pass(&self) -> Result<(), Error> {
+        self.record_pass(Vec::new()).await
     }
 }
 
@@ -526,14 +536,14 @@ mod tests {
     #[test]
     fn the_control_row_is_json_in_a_fixed_order() {
         assert_eq!(
-            serde_json::to_string(&control(State::Over)).unwrap(),
-            r#"{"state":"over","change":3,"lease_ms":4000,"old":{"table":"events","fingerprint":"0123456789abcdef"},"new":{"table":"events-64","fingerprint":"0123456789abcdef"},"one_way":false}"#
+            serde_json::to_string(&control(State::Copying)).unwrap(),
+            r#"{"state":"copying","change":3,"lease_ms":4000,"old":{"table":"events","fingerprint":"0123456789abcdef"},"new":{"table":"events-64","fingerprint":"0123456789abcdef"},"one_way":false}"#
         );
     }
 
     #[test]
     fn a_driver_waits_longer_than_any_lease() {
-        let waits = |change, lease_ms| Control { change, lease_ms, ..control(State::Closed) }.wait();
+        let waits = |change, lease_ms| Control { change, lease_ms, ..control(State::Paused) }.wait();
         assert_eq!(waits(3, 4000), Duration::from_secs(6));
         assert_eq!(waits(3, 400), Duration::from_millis(1500));
         // Where the state before it has the default lease, and where there is none.

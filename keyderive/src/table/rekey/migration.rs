@@ -52,10 +52,10 @@ pub struct Progress {
     pub activity: Activity,
     /// How many rows this driver has copied or compared, in the current activity.
     pub rows: u64,
-    /// How many parts of the table are done: about as many as it has tablets.
-    pub parts_done: usize,
-    /// How many parts there are.
-    pub parts: usize,
+    /// How many partitions of the table are done: about as many as it has tablets.
+    pub partitions_done: usize,
+    /// How many partitions there are.
+    pub partitions: usize,
     /// How long the current activity has taken.
     pub elapsed: Duration,
 }
@@ -68,10 +68,10 @@ impl Progress {
         self.rows as f64 / self.elapsed.as_secs_f64().max(0.001)
     }
 
-    /// About how long the current activity still takes, from the parts that are done; none before the first.
+    /// About how long the current activity still takes, from the partitions that are done; none before the first.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
-        let (done, all) = (u32::try_from(self.parts_done).ok()?, u32::try_from(self.parts).ok()?);
+        let (done, all) = (u32::try_from(self.partitions_done).ok()?, u32::try_from(self.partitions).ok()?);
         let left = all.checked_sub(done)?;
         Some((self.elapsed.checked_div(done)?).saturating_mul(left))
     }
@@ -79,7 +79,7 @@ impl Progress {
 
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { state, activity, rows, parts_done, parts, elapsed } = self;
+        let Self { state, activity, rows, partitions_done, partitions, elapsed } = self;
         write!(f, "{state:<8} ")?;
         match activity {
             Activity::Preparing => f.write_str("preparing"),
@@ -87,9 +87,15 @@ impl fmt::Display for Progress {
             Activity::Done => f.write_str("done"),
             Activity::Copying | Activity::Verifying => {
                 let done = if *activity == Activity::Copying { "copied" } else { "compared" };
-                write!(f, "{rows} rows {done}, {parts_done} of {parts} parts, {:.0} rows/s", self.rate())?;
+                write!(
+                    f,
+                    "{rows} rows {done}, {partitions_done} of {partitions} partitions, {:.0} rows/s",
+                    self.rate()
+                )?;
                 match self.left() {
-                    Some(left) if parts_done < parts => write!(f, ", about {} s left", left.as_secs()),
+                    Some(left) if partitions_done < partitions => {
+                        write!(f, ", about {} s left", left.as_secs())
+                    }
                     _ => Ok(()),
                 }
             }
@@ -107,14 +113,16 @@ pub(super) struct Meter {
     activity: Activity,
     begun: Instant,
     pub(super) rows: AtomicU64,
-    pub(super) parts_done: AtomicUsize,
-    pub(super) parts: AtomicUsize,
+    pub(super) partitions_done: AtomicUsize,
+    pub(super) partitions: AtomicUsize,
 }
 
 impl Meter {
     fn new(on_progress: Option<OnProgress>, state: State, activity: Activity) -> Self {
-        let (rows, parts_done, parts) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-        let meter = Self { on_progress, state, activity, begun: Instant::now(), rows, parts_done, parts };
+        let (rows, partitions_done, partitions) =
+            (AtomicU64::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let meter =
+            Self { on_progress, state, activity, begun: Instant::now(), rows, partitions_done, partitions };
         meter.report();
         meter
     }
@@ -125,8 +133,8 @@ impl Meter {
                 state: self.state,
                 activity: self.activity,
                 rows: self.rows.load(Ordering::Relaxed),
-                parts_done: self.parts_done.load(Ordering::Relaxed),
-                parts: self.parts.load(Ordering::Relaxed),
+                partitions_done: self.partitions_done.load(Ordering::Relaxed),
+                partitions: self.partitions.load(Ordering::Relaxed),
                 elapsed: self.begun.elapsed(),
             });
         }
@@ -152,7 +160,7 @@ impl Meter {
 enum Goal {
     Moved,
     New,
-    Aborted,
+    RolledBack,
 }
 
 /// What a driver does next.
@@ -189,7 +197,7 @@ enum Step {
 #[must_use = "a migration does nothing until one of its calls is awaited"]
 pub struct Migration<Old, New: PairKey, R> {
     pub(super) rekeyed: Rekeyed<Old, New, R>,
-    pub(super) workers: usize,
+    pub(super) parallel: usize,
     lease: Duration,
     on_progress: Option<OnProgress>,
 }
@@ -201,13 +209,13 @@ where
     R: Send + 'static,
 {
     pub(super) fn new(rekeyed: Rekeyed<Old, New, R>) -> Self {
-        Self { rekeyed, workers: 8, lease: DEFAULT_LEASE, on_progress: None }
+        Self { rekeyed, parallel: 8, lease: DEFAULT_LEASE, on_progress: None }
     }
 
-    /// Copies and compares this many parts of the table at a time; the default is 8. Each has up to 64 requests in flight, fewer
-    /// when the server rejects some.
-    pub fn workers(self, workers: usize) -> Self {
-        Self { workers: workers.max(1), ..self }
+    /// How many partitions of the table are copied and compared at a time; the default is 8. 0 counts as 1. Each has up to 64 requests
+    /// in flight, fewer when the server rejects some.
+    pub fn parallel(self, partitions: usize) -> Self {
+        Self { parallel: partitions.max(1), ..self }
     }
 
     /// How long a process may act by a state that it has read; 0.2 to 60 s, by default 4. The first driver of a re-keying records it, and
@@ -242,7 +250,7 @@ where
     /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has a row key schema
     /// or aggregates, or the new one was not made by this re-keying. When a row cannot be copied; when the tables differ
     /// afterwards; when a request fails for good. Readers can go on then, and so can
-    /// writers, unless [`state`](Self::state) is `Closed`, in which writes wait: call it again, or [`back`](Self::back).
+    /// writers, unless [`state`](Self::state) is `Paused`, in which writes wait: call it again, or [`roll_back`](Self::roll_back).
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.
@@ -274,8 +282,8 @@ where
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.
-    pub async fn back(&self) -> Result<(), Error> {
-        self.drive(Goal::Aborted).await
+    pub async fn roll_back(&self) -> Result<(), Error> {
+        self.drive(Goal::RolledBack).await
     }
 
     pub(super) fn meter(&self, state: State, activity: Activity) -> Meter {
@@ -344,26 +352,19 @@ where
     }
 
     async fn step(&self, goal: Goal, control: &Control, since: Instant) -> Result<Step, Error> {
-        use State::{Aborted, Back, Closed, Moved, Over, Recalled};
+        use State::{Copying, Moved, Paused, RollbackCopying, RollbackPaused, RolledBack};
         Ok(match (goal, control.state) {
-            (Goal::Moved, State::Old | Aborted) => {
+            (Goal::Moved, State::Old | RolledBack) => {
                 self.meter(control.state, Activity::Preparing).during(self.prepare(control, since)).await?;
-                Step::Change(Closed)
+                Step::Change(Paused)
             }
-            (Goal::Moved, Closed) => Step::Change(Over),
-            (Goal::Moved, Over) => match self.copy(control).await? {
-                Pass::Superseded => Step::Look,
-                Pass::Done => {
-                    let Some(verified) = self.verified().await? else { return Ok(Step::Look) };
-                    if !verified.is_ok() {
-                        return Err(self.unequal(&verified));
-                    }
-                    Step::Change(Moved)
-                }
-            },
-            (Goal::Moved, Moved | State::New) | (Goal::Aborted, State::Old) => Step::Done,
-            (Goal::Moved, Recalled | Back) => {
-                return Err(self.not_now(control, "it is being called back; let `back()` come to its end"));
+            (Goal::Moved, Paused) => Step::Change(Copying),
+            (Goal::Moved, Copying) => self.copy_and_verify(control, Moved).await?,
+            (Goal::Moved, Moved | State::New) | (Goal::RolledBack, State::Old) => Step::Done,
+            (Goal::Moved, RollbackPaused | RollbackCopying) => {
+                return Err(
+                    self.not_now(control, "it is being rolled back; let `roll_back()` come to its end")
+                );
             }
             (Goal::New, Moved) => Step::Change(State::New),
             (Goal::New, State::New) => {
@@ -375,42 +376,48 @@ where
             (Goal::New, _) => {
                 return Err(self.not_now(control, "`run()` must come to its end before `finish()`"));
             }
-            (Goal::Aborted, State::New) => {
+            (Goal::RolledBack, State::New) => {
                 return Err(
                     self.not_now(control, "it has ended, and there is no way back; re-key the new table")
                 );
             }
-            (Goal::Aborted, Over | Moved) if control.one_way => {
+            (Goal::RolledBack, Copying | Moved) if control.one_way => {
                 return Err(self.not_now(
                     control,
                     "its new keys are made of rows, and such a re-keying has no way back once it has begun; let `run()` come to \
                      its end",
                 ));
             }
-            (Goal::Aborted, Closed) => Step::Change(Aborted),
-            (Goal::Aborted, Over | Moved) => {
+            (Goal::RolledBack, Paused) => Step::Change(RolledBack),
+            (Goal::RolledBack, Copying | Moved) => {
                 let marks = self.add_family(marks_family(), Side::Old);
                 self.meter(control.state, Activity::Preparing).during(marks).await?;
-                Step::Change(Recalled)
+                Step::Change(RollbackPaused)
             }
-            (Goal::Aborted, Recalled) => Step::Change(Back),
-            (Goal::Aborted, Back) => match self.copy(control).await? {
-                Pass::Superseded => Step::Look,
-                Pass::Done => {
-                    let Some(verified) = self.verified().await? else { return Ok(Step::Look) };
-                    if !verified.is_ok() {
-                        return Err(self.unequal(&verified));
-                    }
-                    Step::Change(Aborted)
-                }
-            },
-            (Goal::Aborted, Aborted) => {
+            (Goal::RolledBack, RollbackPaused) => Step::Change(RollbackCopying),
+            (Goal::RolledBack, RollbackCopying) => self.copy_and_verify(control, RolledBack).await?,
+            (Goal::RolledBack, RolledBack) => {
                 self.wait(control, since).await;
                 let tidied = self.tidy::<Old>(Side::Old);
                 self.meter(control.state, Activity::Preparing).during(tidied).await?;
                 Step::Done
             }
         })
+    }
+
+    /// Copies every row, and goes on to `next` if both tables then are as they must be.
+    async fn copy_and_verify(&self, control: &Control, next: State) -> Result<Step, Error> {
+        match self.copy(control).await? {
+            Pass::Superseded => return Ok(Step::Look),
+            Pass::Done => {}
+        }
+        let Some(verified) = self.verified().await? else { return Ok(Step::Look) };
+        if verified.is_ok() {
+            return Ok(Step::Change(next));
+        }
+        // Without it the next call would find the same rows missing. If this fails, it does, and forgets the pass in its turn.
+        let _ = self.rekeyed.pair().lease().row().forget_pass().await;
+        Err(self.unequal(&verified))
     }
 
     fn not_now(&self, control: &Control, remedy: &str) -> Error {
@@ -437,12 +444,12 @@ where
         if pair.lease().row().is_used_up().await? {
             return Err(Error::mismatch(
                 old,
-                format!("a re-keying to `{}` was called back; give the next attempt a new table", &**new),
+                format!("a re-keying to `{}` was rolled back; give the next attempt a new table", &**new),
             ));
         }
         let info = client.table_info(old).await?;
         self.rekeyed.refuse(&info)?;
-        if control.state == State::Aborted && info.family(MARKS).is_some() {
+        if control.state == State::RolledBack && info.family(MARKS).is_some() {
             self.wait(control, since).await;
             self.drop_marks(Side::Old).await?;
         }
@@ -536,7 +543,7 @@ impl<Old, New: PairKey, R> fmt::Debug for Migration<Old, New, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Migration")
             .field("rekeyed", &self.rekeyed)
-            .field("workers", &self.workers)
+            .field("parallel", &self.parallel)
             .field("lease", &self.lease)
             .finish_non_exhaustive()
     }

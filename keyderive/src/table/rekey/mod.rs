@@ -86,9 +86,9 @@
 //! | state | requests |
 //! |---|---|
 //! | `old` | as for one table; a read of a row [whose key needs it](Client::rekeyed_by_row) 2 |
-//! | `closed`, `recalled` | a read 2; writes wait, and so do scans in no order |
-//! | `over`, `back` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables |
-//! | `moved`, `new`, `aborted` | as for one table, but an increment, an append or a conditional write 2 |
+//! | `paused`, `rollback_paused` | a read 2; writes wait, and so do scans in no order |
+//! | `copying`, `rollback_copying` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables |
+//! | `moved`, `new`, `rolled_back` | as for one table, but an increment, an append or a conditional write 2 |
 //!
 //! In every state each process reads the control row once in a quarter of a lease, by default each second.
 //!

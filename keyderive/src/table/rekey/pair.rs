@@ -520,7 +520,7 @@ impl TablePair {
                 Writes::Marked(side) => {
                     self.write_marked(&client, &view, side, keys, self.changed(change), sent).await
                 }
-                Writes::Over { front } => {
+                Writes::CopyFirst { front } => {
                     self.write_over(&client, &view, front, keys, change, idempotency, sent).await
                 }
             }
@@ -574,7 +574,7 @@ impl TablePair {
         side: Side,
         error: &Error,
     ) -> Result<bool, Stop> {
-        if !matches!(view.state, State::New | State::Aborted) || error.attempts() == 0 {
+        if !matches!(view.state, State::New | State::RolledBack) || error.attempts() == 0 {
             return Ok(false);
         }
         let is_gone = client.table_info(self.route(side)).await?.family(MARKS).is_none();
@@ -648,7 +648,7 @@ impl TablePair {
                 self.ensure(view)?;
                 Ok(side)
             }
-            Writes::Over { front } => {
+            Writes::CopyFirst { front } => {
                 let nothing = Change::Mutations(&nothing);
                 self.write_over(client, view, front, keys, &nothing, Idempotency::Idempotent, sent).await?;
                 self.ensure(view)?;
@@ -762,7 +762,7 @@ impl TablePair {
                         }
                     }
                 }
-                Writes::Over { front } => {
+                Writes::CopyFirst { front } => {
                     let base = self.get_all(&client, front.other(), keys, None).await?;
                     self.ensure(&view)?;
                     let (present, absent): (Vec<usize>, Vec<usize>) = all.clone().partition(|index| {

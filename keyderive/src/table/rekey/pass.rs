@@ -20,16 +20,17 @@ use crate::key::codec::read_hex;
 use crate::key::{Hex, ShownKey};
 use crate::plan::{KeyRange, Plan};
 use crate::row::{RawRow, RowFilter, now_micros};
+use crate::table::load::report::counted;
 use crate::table::{OnForeign, Rows, Scan, Skipped, verify};
 
-/// How many rows of a part are copied at a time.
+/// How many rows of a partition are copied at a time.
 const COPIES_IN_FLIGHT: usize = 64;
 /// How many rows are compared at a time.
 const COMPARED: usize = 256;
 /// How often the progress of a pass is recorded.
 const RECORD_EVERY: Duration = Duration::from_secs(2);
-/// More parts than that are joined, so that the record stays small.
-const MAX_PARTS: usize = 1000;
+/// More partitions than that are joined, so that the record stays small.
+const MAX_PARTITIONS: usize = 1000;
 /// How long a copy is repeated, while the server rejects it.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// The pauses before a copy is repeated.
@@ -52,9 +53,9 @@ pub(super) enum Pass {
     Superseded,
 }
 
-/// Part of a table, and how far a pass over it is.
+/// A partition of a table, and how far a pass over it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Part {
+struct Partition {
     start: String,
     end: Option<String>,
     /// The position of the last row that was copied, with all before it.
@@ -67,10 +68,10 @@ struct Part {
 struct PassRecord {
     /// That of the state in which the pass runs.
     change: u64,
-    parts: Vec<Part>,
+    partitions: Vec<Partition>,
 }
 
-impl Part {
+impl Partition {
     fn window(&self) -> Option<KeyRange> {
         let bytes = |text: &str| read_hex(text.as_bytes()).ok();
         let end = match &self.end {
@@ -167,11 +168,12 @@ impl Findings {
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rows, cells, bytes, faulty, faults } = self;
-        write!(f, "{rows} rows with {cells} cells, about {} MiB; ", bytes / (1024 * 1024))?;
+        let (rows, cells) = (counted(*rows, "row"), counted(*cells, "cell"));
+        write!(f, "{rows} with {cells}, about {} MiB; ", bytes / (1024 * 1024))?;
         if *faulty == 0 {
             return f.write_str("all can be re-keyed");
         }
-        write!(f, "{faulty} cannot be re-keyed")?;
+        write!(f, "{} cannot be re-keyed", counted(*faulty, "row"))?;
         list(f, faults)
     }
 }
@@ -198,7 +200,7 @@ pub enum Difference {
         key: Vec<u8>,
     },
     /// The row of the new table is the copy of a row that is not there.
-    Unfounded {
+    Orphaned {
         /// Its key in the new table.
         key: Vec<u8>,
     },
@@ -219,7 +221,7 @@ impl fmt::Display for Difference {
                 "the row {} of the new table has no mark: a program that knows nothing of the re-keying wrote it",
                 ShownKey(key)
             ),
-            Self::Unfounded { key } => {
+            Self::Orphaned { key } => {
                 write!(
                     f,
                     "the row {} of the new table is a copy, and there is no row that it is of",
@@ -262,11 +264,12 @@ impl Verification {
 impl fmt::Display for Verification {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { copied, written, different, differences } = self;
-        write!(f, "{copied} copies are equal, {written} rows were written since; ")?;
+        let [copied, written] = [copied, written].map(|rows| counted(*rows, "row"));
+        write!(f, "{copied} copied and equal, {written} written since; ")?;
         if *different == 0 {
             return f.write_str("no row differs");
         }
-        write!(f, "{different} rows differ")?;
+        write!(f, "{} different", counted(*different, "row"))?;
         list(f, differences)
     }
 }
@@ -325,7 +328,7 @@ where
     }
 
     /// Compares both tables, while the new one has marks: every row of the old table was copied, and is equal to its copy or was
-    /// written since, and the new table has no other rows. `run` and `back` do so before they end.
+    /// written since, and the new table has no other rows. `run` and `roll_back` do so before they end.
     ///
     /// A program that wrote the old table after the re-keying began shows here.
     ///
@@ -346,13 +349,13 @@ where
         let found = Mutex::new(Verification::default());
         let meter = self.meter(state, Activity::Verifying);
         match state {
-            State::Over | State::Moved => {
+            State::Copying | State::Moved => {
                 let compared = self.compare::<Old>(Side::Old, &meter, &found);
                 meter.during(compared).await?;
-                meter.during(self.find_unfounded(&meter, &found)).await?;
+                meter.during(self.find_orphaned(&meter, &found)).await?;
             }
-            State::Back => meter.during(self.compare::<New>(Side::New, &meter, &found)).await?,
-            State::Old | State::Closed | State::New | State::Recalled | State::Aborted => {
+            State::RollbackCopying => meter.during(self.compare::<New>(Side::New, &meter, &found)).await?,
+            State::Old | State::Paused | State::New | State::RollbackPaused | State::RolledBack => {
                 return Err(Error::definition(
                     self.rekeyed.pair().route(Side::New),
                     format!("in the state `{state}` there are no copies to compare"),
@@ -360,14 +363,14 @@ where
             }
         }
         let now = self.state().await?;
-        let counts = now == state || (state, now) == (State::Over, State::Moved);
+        let counts = now == state || (state, now) == (State::Copying, State::Moved);
         Ok(counts.then(|| found.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Copies the rows of the table that nobody writes to the other one.
     pub(super) async fn copy(&self, control: &Control) -> Result<Pass, Error> {
         match control.state {
-            State::Back => self.pass::<New>(Side::New, control).await,
+            State::RollbackCopying => self.pass::<New>(Side::New, control).await,
             _ => self.pass::<Old>(Side::Old, control).await,
         }
     }
@@ -378,14 +381,14 @@ where
         if view.change != control.change {
             return Ok(Pass::Superseded);
         }
-        let parts = self.parts::<B>(base, control.change).await?;
+        let partitions = self.partitions::<B>(base, control.change).await?;
         let meter = self.meter(control.state, Activity::Copying);
-        meter.parts.store(parts.len(), Ordering::Relaxed);
-        let parts = Mutex::new(parts);
-        let pace = Pace::new(self.workers * COPIES_IN_FLIGHT);
-        let count = parts.lock().unwrap_or_else(PoisonError::into_inner).len();
-        let copied = stream::iter((0..count).map(Ok)).try_for_each_concurrent(self.workers, |index| {
-            self.copy_part::<B>(base, &view, &parts, index, &pace, &meter)
+        meter.partitions.store(partitions.len(), Ordering::Relaxed);
+        let partitions = Mutex::new(partitions);
+        let pace = Pace::new(self.parallel * COPIES_IN_FLIGHT);
+        let count = partitions.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let copied = stream::iter((0..count).map(Ok)).try_for_each_concurrent(self.parallel, |index| {
+            self.copy_partition::<B>(base, &view, &partitions, index, &pace, &meter)
         });
         let copied = async {
             let mut copied = std::pin::pin!(copied);
@@ -393,46 +396,46 @@ where
                 tokio::select! {
                     ended = &mut copied => return ended,
                     // Without the record, another driver copies more again.
-                    () = sleep(RECORD_EVERY) => drop(self.record(control.change, &parts).await),
+                    () = sleep(RECORD_EVERY) => drop(self.record(control.change, &partitions).await),
                 }
             }
         };
         match meter.during(copied).await {
             Ok(()) => {
-                self.record(control.change, &parts).await?;
+                self.record(control.change, &partitions).await?;
                 Ok(Pass::Done)
             }
             Err(Stopped::Superseded) => Ok(Pass::Superseded),
             Err(Stopped::Failed(error)) => {
                 // What it is worth is in the error.
-                let _ = self.record(control.change, &parts).await;
+                let _ = self.record(control.change, &partitions).await;
                 Err(error)
             }
         }
     }
 
-    /// Records how far each part is.
-    async fn record(&self, change: u64, parts: &Mutex<Vec<Part>>) -> Result<(), Error> {
-        let parts = parts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    /// Records how far each partition is.
+    async fn record(&self, change: u64, partitions: &Mutex<Vec<Partition>>) -> Result<(), Error> {
+        let partitions = partitions.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // It only has text and numbers, all of which JSON can hold.
-        let record = serde_json::to_vec(&PassRecord { change, parts }).unwrap_or_default();
+        let record = serde_json::to_vec(&PassRecord { change, partitions }).unwrap_or_default();
         self.rekeyed.pair().lease().row().record_pass(record).await
     }
 
-    /// The parts of a table, with the progress that the control row has for this state.
-    async fn parts<B: PairKey>(&self, base: Side, change: u64) -> Result<Vec<Part>, Error> {
+    /// The partitions of a table, with the progress that the control row has for this state.
+    async fn partitions<B: PairKey>(&self, base: Side, change: u64) -> Result<Vec<Partition>, Error> {
         let pair = self.rekeyed.pair();
         if let Some(value) = pair.lease().row().pass().await?
             && let Ok(record) = serde_json::from_slice::<PassRecord>(&value)
             && record.change == change
-            && record.parts.iter().all(|part| part.window().is_some())
+            && record.partitions.iter().all(|partition| partition.window().is_some())
         {
-            return Ok(record.parts);
+            return Ok(record.partitions);
         }
         let windows = self.windows::<B>(base).await?;
         Ok(windows
             .into_iter()
-            .map(|window| Part {
+            .map(|window| Partition {
                 start: Hex(window.start()).to_string(),
                 end: window.end().map(|end| Hex(end).to_string()),
                 after: None,
@@ -445,13 +448,13 @@ where
     async fn windows<B: PairKey>(&self, side: Side) -> Result<Vec<KeyRange>, Error> {
         let table = self.client().table::<B, ()>(self.rekeyed.pair().route(side)).unchecked();
         let starts = table.key_space_starts().await?;
-        let step = starts.len().div_ceil(MAX_PARTS).max(1);
+        let step = starts.len().div_ceil(MAX_PARTITIONS).max(1);
         let starts: Vec<_> = starts.into_iter().step_by(step).collect();
         let ends = starts.iter().skip(1).cloned().map(Some).chain([None]);
         Ok(starts.iter().zip(ends).map(|(start, end)| KeyRange::new(start.clone(), end)).collect())
     }
 
-    /// Every cell of the rows of a part.
+    /// Every cell of the rows of a partition.
     fn rows_of<B: PairKey>(
         &self,
         side: Side,
@@ -468,26 +471,28 @@ where
         scan.raw().on_foreign(foreign)
     }
 
-    async fn copy_part<B: PairKey>(
+    async fn copy_partition<B: PairKey>(
         &self,
         base: Side,
         view: &View,
-        parts: &Mutex<Vec<Part>>,
+        partitions: &Mutex<Vec<Partition>>,
         index: usize,
         pace: &Pace,
         meter: &Meter,
     ) -> Result<(), Stopped> {
-        let part = parts.lock().unwrap_or_else(PoisonError::into_inner).get(index).cloned();
-        let Some((part, window)) = part.and_then(|part| Some((part.clone(), part.window()?))) else {
+        let partition = partitions.lock().unwrap_or_else(PoisonError::into_inner).get(index).cloned();
+        let Some((partition, window)) =
+            partition.and_then(|partition| Some((partition.clone(), partition.window()?)))
+        else {
             return Ok(());
         };
-        let set = |change: &dyn Fn(&mut Part)| {
-            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
-            parts.get_mut(index).map(change);
+        let set = |change: &dyn Fn(&mut Partition)| {
+            let mut partitions = partitions.lock().unwrap_or_else(PoisonError::into_inner);
+            partitions.get_mut(index).map(change);
         };
         let plan = Plan::<B>::full().within(&window);
-        if !part.done && !plan.is_empty() {
-            let rest = match &part.after {
+        if !partition.done && !plan.is_empty() {
+            let rest = match &partition.after {
                 None => plan.clone(),
                 Some(token) => {
                     let table = self.rekeyed.pair().route(base);
@@ -512,12 +517,12 @@ where
                 if unrecorded == COMPARED {
                     unrecorded = 0;
                     let token = plan.page_token(row.key(), false);
-                    set(&|part| part.after = Some(token.clone()));
+                    set(&|partition| partition.after = Some(token.clone()));
                 }
             }
         }
-        set(&|part| part.done = true);
-        meter.parts_done.fetch_add(1, Ordering::Relaxed);
+        set(&|partition| partition.done = true);
+        meter.partitions_done.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -576,7 +581,7 @@ where
         }
     }
 
-    /// Passes all rows of a table to `each`, in batches, some parts at a time.
+    /// Passes all rows of a table to `each`, in batches, some partitions at a time.
     async fn each_batch<B: PairKey, F>(
         &self,
         side: Side,
@@ -589,17 +594,17 @@ where
         F: Future<Output = Result<(), Error>>,
     {
         let windows = self.windows::<B>(side).await?;
-        meter.parts.fetch_add(windows.len(), Ordering::Relaxed);
+        meter.partitions.fetch_add(windows.len(), Ordering::Relaxed);
         let foreign = if skipped.is_some() { OnForeign::Skip } else { OnForeign::Fail };
         let each = &each;
-        let parts = windows.into_iter().map(|window| Plan::<B>::full().within(&window));
-        stream::iter(parts.map(Ok))
-            .try_for_each_concurrent(self.workers, |plan| {
+        let partitions = windows.into_iter().map(|window| Plan::<B>::full().within(&window));
+        stream::iter(partitions.map(Ok))
+            .try_for_each_concurrent(self.parallel, |plan| {
                 let filter = filter.clone();
                 async move {
                     if !plan.is_empty() {
                         let scan = self.rows_of(side, plan, filter, foreign);
-                        let of_part = scan.skipped();
+                        let skipped_there = scan.skipped();
                         let mut rows = std::pin::pin!(scan.stream().chunks(COMPARED));
                         while let Some(batch) = rows.next().await {
                             let batch: Vec<_> = batch
@@ -610,10 +615,10 @@ where
                             each(batch).await?;
                         }
                         if let Some(skipped) = skipped {
-                            skipped.add_foreign_of(&of_part);
+                            skipped.add_foreign_of(&skipped_there);
                         }
                     }
-                    meter.parts_done.fetch_add(1, Ordering::Relaxed);
+                    meter.partitions_done.fetch_add(1, Ordering::Relaxed);
                     Ok(())
                 }
             })
@@ -654,7 +659,7 @@ where
     }
 
     /// Finds rows of the new table that are neither copies nor written by a program that knows of the re-keying.
-    async fn find_unfounded(&self, meter: &Meter, found: &Mutex<Verification>) -> Result<(), Error> {
+    async fn find_orphaned(&self, meter: &Meter, found: &Mutex<Verification>) -> Result<(), Error> {
         let pair = self.rekeyed.pair();
         let all_marks = pair.marks_and_existence();
         let marks = &all_marks;
@@ -668,7 +673,7 @@ where
                 let has_old = old.as_ref().is_some_and(has_data);
                 match Mark::of(Some(row)) {
                     None => found.add(Difference::Unmarked { key }),
-                    Some(Mark::Copied) if !has_old => found.add(Difference::Unfounded { key }),
+                    Some(Mark::Copied) if !has_old => found.add(Difference::Orphaned { key }),
                     // What was written, and is not in the old table, was not counted yet.
                     Some(Mark::Written) if !has_old => found.written += 1,
                     Some(_) => {}

@@ -252,7 +252,7 @@ where
                 Reads::One(Side::New) => self.one::<New>(pair, &view, Side::New, new, delivery).await,
                 Reads::Both if merges => self.merge(pair, &view, old, new, delivery).await,
                 Reads::Both => match view.state.writes() {
-                    Writes::Over { front: Side::New } => {
+                    Writes::CopyFirst { front: Side::New } => {
                         self.both::<Old, New>(pair, &view, Side::Old, old, new, delivery).await
                     }
                     _ => self.both::<New, Old>(pair, &view, Side::New, new, old, delivery).await,
@@ -463,7 +463,7 @@ where
             if rows.is_empty() {
                 break;
             }
-            // What has no mark is not in the new table, to a re-keying that is called back.
+            // What has no mark is not in the new table, to a re-keying that is rolled back.
             rows.retain(|row| base == Side::Old || Mark::of(Some(row)).is_some());
             let rows = self.with_keys(pair, base, rows).await?;
             let keys = rows.iter().map(|(key, _)| key_in(pair, front, key)).collect::<Result<Vec<_>, _>>()?;

@@ -76,7 +76,7 @@ async fn main() {
     println!(
         "`cargo run --release -p keyderive-bench --bin rekeying` prints this part, in about two minutes. A table of {rows} rows of 3 \
          small cells, whose keys have a salt of 4 buckets, gets one of 16, over the loopback interface. One writer puts rows, one at \
-         a time, in every state. A put counts by the state that the driver reported last: one in `closed` waits for `over`, and the next ones \
+         a time, in every state. A put counts by the state that the driver reported last: one in `paused` waits for `copying`, and the next ones \
          come before its report. The pass and the comparison run \
          beside that writer, the load and the export alone."
     );
@@ -142,7 +142,7 @@ async fn measure(name: &str, host: &str, rows: u32) {
     println!("\n## {name}\n");
     println!("| state | puts | p50 | p99 | slowest |");
     println!("|---|---|---|---|---|");
-    for state in [State::Old, State::Closed, State::Over, State::Moved, State::New] {
+    for state in [State::Old, State::Paused, State::Copying, State::Moved, State::New] {
         let Some(puts) = latencies.get(state.to_string().as_str()) else { continue };
         let millis = |micros: u64| format!("{:.2} ms", micros as f64 / 1e3);
         println!(

@@ -1,4 +1,4 @@
-//! Protocol 3, the recommended one: the new table is laid over the old one.
+//! The protocol of the library: the new table is laid over the old one.
 //!
 //! Writes wait once, for as long as a lease, and then go to the new table, each with a mark, and first with a copy of the
 //! old row. The old table is not written any more, so that it can be read and copied in any order and at any time. The way
@@ -11,13 +11,13 @@ use crate::world::{Answer, Change, NEW, Next, OLD, Protocol, Stored, cas, get, w
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum State {
     Old,
-    Closed,
-    Over,
+    Paused,
+    Copying,
     Moved,
     New,
-    Recalled,
-    Back,
-    Aborted,
+    RollbackPaused,
+    RollbackCopying,
+    RolledBack,
 }
 use State::*;
 
@@ -33,9 +33,9 @@ pub(crate) enum Bug {
     /// A delete in the new table leaves no mark.
     DeleteUnmarked,
     /// The old table is left for the new one without a state in which writes wait.
-    NoClosed,
+    NoPause,
     /// The same on the way back.
-    NoRecalled,
+    NoRollbackPause,
     /// The new table is read alone before the mover is through.
     EarlyMoved,
     /// In the last state writes set no marks, while copies may still be on the way.
@@ -54,16 +54,16 @@ pub(crate) enum Bug {
     BackSkipsWritten,
     /// A scan in no order takes new rows as they are and old ones that have no mark in the new table.
     ScanByMarks,
-    /// A second attempt, after the first was called back, has the same new table, with the marks that are there.
+    /// A second attempt, after the first was rolled back, has the same new table, with the marks that are there.
     SameTableAgain,
     /// Before the migration, deletes are `DeleteFromRow`.
     OldDeletesUnmark,
     /// While writes wait, reads still look at the old table alone.
-    ClosedReadsOld,
+    PausedReadsOld,
 }
 
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Over {
+pub(crate) struct Rekeying {
     pub(crate) bug: Option<Bug>,
     /// Whether the driver may turn back.
     pub(crate) back: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Over {
     pub(crate) merged: usize,
 }
 
-impl Over {
+impl Rekeying {
     fn has(&self, bug: Bug) -> bool {
         self.bug == Some(bug)
     }
@@ -184,7 +184,7 @@ impl Over {
     ) -> ([Vec<Stored>; 2], Option<Next>) {
         let (mut streams, keys) = ([vec![], vec![]], self.merged - key);
         let reads = |table| match view {
-            Old | Aborted => table == OLD,
+            Old | RolledBack => table == OLD,
             Moved | New => table == NEW,
             _ => true,
         };
@@ -208,7 +208,7 @@ impl Over {
 
     fn merge(&self, view: State, [old, new]: [Vec<Stored>; 2]) -> Vec<Vec<Row>> {
         let rows: Vec<_> = match view {
-            Old | Aborted => old.iter().map(|old| old.row).collect(),
+            Old | RolledBack => old.iter().map(|old| old.row).collect(),
             Moved | New => new.iter().map(|new| new.row).collect(),
             _ => old.iter().zip(&new).map(|(old, new)| self.by_marks(*old, *new)).collect(),
         };
@@ -274,7 +274,7 @@ impl Over {
     }
 }
 
-impl Protocol for Over {
+impl Protocol for Rekeying {
     type State = State;
 
     const FIRST: State = Old;
@@ -291,32 +291,34 @@ impl Protocol for Over {
             }
         };
         Some(match (op, view) {
-            (Op::Read, Old | Aborted) => read_one(OLD),
-            (Op::Read, Closed) if self.has(Bug::ClosedReadsOld) => read_one(OLD),
+            (Op::Read, Old | RolledBack) => read_one(OLD),
+            (Op::Read, Paused) if self.has(Bug::PausedReadsOld) => read_one(OLD),
             (Op::Read, Moved | New) => read_one(NEW),
-            (Op::Read, Closed | Over | Recalled | Back) => self.read_both(key, variant, log),
+            (Op::Read, Paused | Copying | RollbackPaused | RollbackCopying) => {
+                self.read_both(key, variant, log)
+            }
             (Op::Scan, _) if self.merged > 0 => match self.streams(view, key, variant, log) {
                 (_, Some(next)) => next,
                 (streams, None) => Next::Rows(self.merge(view, streams)),
             },
-            (Op::Scan, Old | Aborted) => scan_one(OLD),
+            (Op::Scan, Old | RolledBack) => scan_one(OLD),
             (Op::Scan, Moved | New) => scan_one(NEW),
-            (Op::Scan, Over) => self.scan_unordered(OLD, NEW, variant, log),
-            (Op::Scan, Back) => self.scan_unordered(NEW, OLD, variant, log),
+            (Op::Scan, Copying) => self.scan_unordered(OLD, NEW, variant, log),
+            (Op::Scan, RollbackCopying) => self.scan_unordered(NEW, OLD, variant, log),
             (_, Old) => write_old(self, op, key, log),
-            (_, Over) => self.write_over(NEW, OLD, op, key, log),
+            (_, Copying) => self.write_over(NEW, OLD, op, key, log),
             (_, Moved) => self.write_marked(NEW, op, key, log),
             (_, New) => self.write_last(NEW, op, key, log),
-            (_, Back) => self.write_over(OLD, NEW, op, key, log),
-            (_, Aborted) => self.write_last(OLD, op, key, log),
-            (_, Closed | Recalled) => return None,
+            (_, RollbackCopying) => self.write_over(OLD, NEW, op, key, log),
+            (_, RolledBack) => self.write_last(OLD, op, key, log),
+            (_, Paused | RollbackPaused) => return None,
         })
     }
 
     fn mover(&self, now: State, key: usize, log: &[Answer]) -> Option<Next> {
         let (from, to) = match now {
-            Over => (OLD, NEW),
-            Back => (NEW, OLD),
+            Copying => (OLD, NEW),
+            RollbackCopying => (NEW, OLD),
             _ => return None,
         };
         Some(match log {
@@ -342,19 +344,19 @@ impl Protocol for Over {
         let back = |state| Some(state).filter(|_| self.back);
         match now {
             Old if self.stays => vec![],
-            Old if self.has(Bug::NoClosed) => vec![Over],
-            Old => vec![Closed],
-            Closed => [Some(Over), back(Aborted)].into_iter().flatten().collect(),
-            Over => {
-                let turn = if self.has(Bug::NoRecalled) { Back } else { Recalled };
+            Old if self.has(Bug::NoPause) => vec![Copying],
+            Old => vec![Paused],
+            Paused => [Some(Copying), back(RolledBack)].into_iter().flatten().collect(),
+            Copying => {
+                let turn = if self.has(Bug::NoRollbackPause) { RollbackCopying } else { RollbackPaused };
                 let forth = Some(Moved).filter(|_| moved || self.has(Bug::EarlyMoved));
                 [forth, back(turn)].into_iter().flatten().collect()
             }
-            Moved => [Some(New), back(Recalled)].into_iter().flatten().collect(),
-            Recalled => vec![Back],
-            Back => Some(Aborted).filter(|_| moved).into_iter().collect(),
-            Aborted if self.has(Bug::SameTableAgain) => vec![Closed],
-            New | Aborted => vec![],
+            Moved => [Some(New), back(RollbackPaused)].into_iter().flatten().collect(),
+            RollbackPaused => vec![RollbackCopying],
+            RollbackCopying => Some(RolledBack).filter(|_| moved).into_iter().collect(),
+            RolledBack if self.has(Bug::SameTableAgain) => vec![Paused],
+            New | RolledBack => vec![],
         }
     }
 
@@ -362,7 +364,7 @@ impl Protocol for Over {
         match now {
             _ if self.has(Bug::NeverDropped) => None,
             New => Some(NEW),
-            Aborted => Some(OLD),
+            RolledBack => Some(OLD),
             _ => None,
         }
     }
@@ -370,7 +372,7 @@ impl Protocol for Over {
     fn ends_with(&self, now: State) -> Option<usize> {
         match now {
             New => Some(NEW),
-            Aborted => Some(OLD),
+            RolledBack => Some(OLD),
             Old if self.stays => Some(OLD),
             _ => None,
         }
@@ -382,9 +384,9 @@ impl Protocol for Over {
 
     fn authority(&self, view: State, _: Stored, _: Stored) -> Option<usize> {
         match view {
-            Old | Back | Aborted => Some(OLD),
-            Over | Moved | New => Some(NEW),
-            Closed | Recalled => None,
+            Old | RollbackCopying | RolledBack => Some(OLD),
+            Copying | Moved | New => Some(NEW),
+            Paused | RollbackPaused => None,
         }
     }
 
@@ -405,12 +407,12 @@ impl Protocol for Over {
     }
 }
 
-fn write_old(over: &Over, op: Op, key: usize, log: &[Answer]) -> Next {
-    over.end_or(log, 0, || {
+fn write_old(protocol: &Rekeying, op: Op, key: usize, log: &[Answer]) -> Next {
+    protocol.end_or(log, 0, || {
         write(
             OLD,
             key,
-            vec![if op == Op::Delete && over.has(Bug::OldDeletesUnmark) {
+            vec![if op == Op::Delete && protocol.has(Bug::OldDeletesUnmark) {
                 Change::DeleteRow
             } else {
                 Change::Do(op)
