@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
@@ -26,6 +27,24 @@ fn pin_to(core: usize) {
         let mut cores = CpuSet::new();
         let _ = cores.set(core).and_then(|()| sched_setaffinity(Pid::from_raw(0), &cores));
     }
+}
+
+/// How often the machine keeps a thread off its core that does nothing but look at the clock: the share of the time, and the
+/// longest pause. No latency that is measured here can be better.
+pub(crate) fn pauses() -> (f64, Duration) {
+    const LASTS: Duration = Duration::from_secs(5);
+    const PAUSE: Duration = Duration::from_micros(100);
+    let (mut all, mut longest) = (Duration::ZERO, Duration::ZERO);
+    let (begun, mut last) = (Instant::now(), Instant::now());
+    while begun.elapsed() < LASTS {
+        let pause = last.elapsed();
+        last += pause;
+        if pause >= PAUSE {
+            all += pause;
+            longest = longest.max(pause);
+        }
+    }
+    (all.as_secs_f64() / LASTS.as_secs_f64(), longest)
 }
 
 /// The machine and the settings of the run, in one line.

@@ -28,7 +28,7 @@ mod write_floor;
 use std::fmt;
 
 pub use self::clients::{Work, run as run_clients, run_client};
-pub(crate) use self::machine::{pin_client, pin_server, status_field};
+pub(crate) use self::machine::{pauses, pin_client, pin_server, status_field};
 pub use self::memory::Peak;
 
 /// Any error that ends the benchmark.

@@ -58,9 +58,13 @@ pub(super) async fn print() -> Result<(), Failure> {
         each.as_secs_f64() * 1e6,
     );
     let most = 1.0 / each.as_secs_f64();
+    let (share, longest) = crate::hot_paths::pauses();
     println!(
         "By its processor time, the client's core can carry {most:.0} a second. What an operation takes beside the 20 ms of the \
-         server, which does nothing but wait for the next moment to answer:\n"
+         server, which does nothing but wait for the next moment to answer; before that, the machine kept an idle loop off the \
+         client's core for {:.2} % of the time, for {} at most:\n",
+        share * 100.0,
+        shown(longest),
     );
     println!("| operations a second | p50 | p99 | p99.9 | errors |\n|---|---|---|---|---|");
     for share in [0.25, 0.5] {
