@@ -35,6 +35,18 @@ async fn created() -> Bigtable {
     bigtable
 }
 
+/// The same tables on a server that takes so many milliseconds for each request of a kind.
+fn slow(bigtable: &Bigtable, method: Method, millis: u64) -> Bigtable {
+    bigtable.with_faults(Faults::seeded(0).delay(method, 1.0, Duration::from_millis(millis)))
+}
+
+/// Waits until a re-keying is at a state.
+async fn reached(pages: &Pages, state: State) {
+    while pages.migration().state().await.unwrap() != state {
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
 async fn open(client: &Client) -> Pages {
     client.rekeyed("pages", "pages-4").await.unwrap()
 }
@@ -50,11 +62,7 @@ async fn has_all_rows(pages: &Pages, rows: u64) {
 async fn a_pass_goes_on_where_a_dead_driver_was() {
     // Copies take a while, so that the driver dies among them.
     let bigtable = created().await;
-    let slow = bigtable.with_faults(Faults::seeded(0).delay(
-        Method::CheckAndMutateRow,
-        1.0,
-        Duration::from_millis(100),
-    ));
+    let slow = slow(&bigtable, Method::CheckAndMutateRow, 100);
     let pages = open(&slow.client()).await;
     let copied = Arc::new(AtomicU64::new(0));
     let migration = {
@@ -93,17 +101,11 @@ async fn a_pass_goes_on_where_a_dead_driver_was() {
 #[tokio::test(start_paused = true)]
 async fn another_driver_rolls_back_for_a_dead_one() {
     let bigtable = created().await;
-    let slow = bigtable.with_faults(Faults::seeded(0).delay(
-        Method::CheckAndMutateRow,
-        1.0,
-        Duration::from_millis(100),
-    ));
+    let slow = slow(&bigtable, Method::CheckAndMutateRow, 100);
     let pages = open(&slow.client()).await;
     let migration = pages.migration();
     let driver = tokio::spawn(async move { migration.run().await });
-    while pages.migration().state().await.unwrap() != State::Copying {
-        sleep(Duration::from_millis(500)).await;
-    }
+    reached(&pages, State::Copying).await;
     pages.put(&New { id: ROWS }, &page(ROWS)).await.unwrap();
     pages.delete(&New { id: 0 }).await.unwrap();
     driver.abort();
@@ -129,9 +131,7 @@ async fn a_driver_that_was_stopped_gives_way() {
     let (stopped, other) = (open(&slow.client()).await, open(&bigtable.client()).await);
     let migration = stopped.migration().parallel(1);
     let driver = tokio::spawn(async move { migration.run().await });
-    while other.migration().state().await.unwrap() != State::Copying {
-        sleep(Duration::from_millis(500)).await;
-    }
+    reached(&other, State::Copying).await;
     other.migration().roll_back().await.unwrap();
     let error = driver.await.unwrap().unwrap_err();
     let text = error.to_string();
@@ -177,17 +177,11 @@ async fn a_change_of_the_state_whose_answer_is_lost_is_looked_up() {
 #[tokio::test(start_paused = true)]
 async fn writes_during_the_pass_are_not_overwritten() {
     let bigtable = created().await;
-    let slow = bigtable.with_faults(Faults::seeded(0).delay(
-        Method::CheckAndMutateRow,
-        1.0,
-        Duration::from_millis(200),
-    ));
+    let slow = slow(&bigtable, Method::CheckAndMutateRow, 200);
     let (pages, driver) = (open(&bigtable.client()).await, open(&slow.client()).await);
     let migration = driver.migration().parallel(1);
     let driver = tokio::spawn(async move { migration.run().await });
-    while pages.migration().state().await.unwrap() != State::Copying {
-        sleep(Duration::from_millis(500)).await;
-    }
+    reached(&pages, State::Copying).await;
     for id in 0..ROWS {
         match id % 3 {
             0 => pages.delete(&New { id }).await.unwrap(),
@@ -207,8 +201,7 @@ async fn writes_during_the_pass_are_not_overwritten() {
 #[tokio::test(start_paused = true)]
 async fn what_a_forgotten_program_wrote_is_copied_by_the_next_run() {
     let bigtable = created().await;
-    let slow = Faults::seeded(0).delay(Method::ReadRows, 1.0, Duration::from_millis(500));
-    let pages = open(&bigtable.with_faults(slow).client()).await;
+    let pages = open(&slow(&bigtable, Method::ReadRows, 500).client()).await;
     let forgotten = bigtable.client().table::<Old, Page>("pages").unchecked();
     let written = Arc::new(Notify::new());
     let migration = {
@@ -237,8 +230,8 @@ async fn what_a_forgotten_program_wrote_is_copied_by_the_next_run() {
 #[tokio::test(start_paused = true)]
 async fn a_comparison_that_another_driver_overtakes_says_so() {
     let bigtable = created().await;
-    let slow = Faults::seeded(0).delay(Method::ReadRows, 1.0, Duration::from_millis(1500));
-    let (driver, pages) = (open(&bigtable.client()).await, open(&bigtable.with_faults(slow).client()).await);
+    let slow = slow(&bigtable, Method::ReadRows, 1500);
+    let (driver, pages) = (open(&bigtable.client()).await, open(&slow.client()).await);
     driver.migration().run().await.unwrap();
     let (slow, fast) = (pages.migration(), driver.migration());
     let (verified, finished) = tokio::join!(slow.verify(), fast.finish());
