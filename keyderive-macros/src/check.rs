@@ -565,7 +565,7 @@ fn salts_follow_each_other(cx: &Ctxt, key: &Key<'_>) {
     {
         cx.error(
             java,
-            "buckets of `hash = \"java\"` are not padded, so other salts cannot be told from them; copy the rows to a table \
+            "buckets of `hash = \"java\"` are not padded, so a key does not show which salt it has; copy the rows to a table \
              of another key type",
         );
     }

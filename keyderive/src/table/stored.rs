@@ -114,7 +114,7 @@ impl<'a, K: TableKey, R, N: TableKey, S> KeyMap<'a, K, R, N, S> {
         }
     }
 
-    /// Fails if both tables are one, and the keys of both types cannot be told apart. A request must have shown that they
+    /// Fails if both tables are one, and a key does not show which type it has. A request must have shown that they
     /// exist.
     pub(super) fn check_distinct(&self) -> Result<(), Error> {
         let (old, new) = (&self.old, &self.new);
