@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use keyderive::client::{Aggregate, Family, FamilyChange};
+use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::rekey::{Difference, Rekeyed, State};
 use keyderive::{Client, GcRule, Row, RowKey};
 
@@ -194,6 +196,79 @@ async fn a_table_that_somebody_else_made_is_not_taken() {
     assert!(events.get(&key(1)).await.unwrap().is_some());
 }
 
+/// Marks of another re-keying would count for its rows.
+async fn two_tables_do_not_become_one() {
+    let client = Client::embedded();
+    let events = orders(&client, 0).await;
+    let second = client.table::<Old, Order>("second");
+    second.create().without_row_key_schema().await.unwrap();
+    second.put(&Old::from(&key(1)), &Order { total: 2, views: 0 }).await.unwrap();
+    let other = client.rekeyed::<Old, New, Order>("second", "orders-by-shop").await.unwrap();
+    let is_refused = async || {
+        let error = other.migration().run().await.unwrap_err();
+        assert!(error.is_table_mismatch() && error.to_string().contains("name another table"), "{error}");
+        assert_eq!(other.migration().state().await.unwrap(), State::Old);
+        assert_eq!(other.get(&key(1)).await.unwrap().unwrap().total, 2);
+    };
+    events.migration().run().await.unwrap();
+    is_refused().await;
+    events.put(&key(1), &ORDER).await.unwrap();
+    is_refused().await;
+    events.migration().roll_back().await.unwrap();
+    is_refused().await;
+}
+
+async fn a_table_that_is_made_again_does_not_become_what_the_one_before_became() {
+    let client = Client::embedded();
+    let events = orders(&client, 3).await;
+    events.migration().run().await.unwrap();
+    for order in 0..3 {
+        events.put(&key(order), &ORDER).await.unwrap();
+    }
+    events.migration().roll_back().await.unwrap();
+    client.delete_table("orders").await.unwrap();
+    let events = orders(&client, 1).await;
+    let error = events.migration().run().await.unwrap_err();
+    assert!(error.is_table_mismatch() && error.to_string().contains("it has rows, such as"), "{error}");
+    assert_eq!(events.get(&key(2)).await.unwrap(), None);
+}
+
+/// A row that lies in none of the buckets is one that an older or a newer program wrote.
+async fn foreign_rows_are_found_wherever_they_are() {
+    #[derive(RowKey, Clone)]
+    #[salt(range = 4)]
+    struct Salted {
+        order: u64,
+    }
+    #[derive(RowKey, Clone)]
+    struct Unsalted {
+        order: u64,
+    }
+    impl From<Salted> for Unsalted {
+        fn from(Salted { order }: Salted) -> Self {
+            Self { order }
+        }
+    }
+    impl From<&Unsalted> for Salted {
+        fn from(Unsalted { order }: &Unsalted) -> Self {
+            Self { order: *order }
+        }
+    }
+    let client = Client::embedded();
+    client.table::<Salted, Order>("t").create().without_row_key_schema().await.unwrap();
+    let events = client.rekeyed::<Salted, Unsalted, Order>("t", "t-new").await.unwrap();
+    events.put(&Unsalted { order: 1 }, &ORDER).await.unwrap();
+    let raw = client.raw_table("t");
+    for (count, key) in ["!before", "4#00000000000000000001", "7", "zzz"].into_iter().enumerate() {
+        let set = [keyderive::row::Mutation::set("cf", "total", 0, vec![0; 8])];
+        raw.mutate_row(key, set).await.unwrap();
+        let found = events.migration().check().await.unwrap();
+        assert_eq!((found.faulty, found.rows), (count as u64 + 1, count as u64 + 2), "{found}");
+    }
+    let error = events.migration().run().await.unwrap_err();
+    assert!(error.is_foreign_row(), "{error}");
+}
+
 async fn two_handles_to_different_tables_do_not_share_a_re_keying() {
     let client = Client::embedded();
     let events = orders(&client, 3).await;
@@ -307,11 +382,13 @@ mod of_rows {
     struct Sale {
         shop: String,
         total: i64,
+        #[row(counter)]
+        seen: i64,
     }
 
     fn sale(order: u64) -> (OfShop, Sale) {
         let shop = format!("shop-{}", order % 3);
-        (OfShop { shop: shop.clone(), order }, Sale { shop, total: 1 })
+        (OfShop { shop: shop.clone(), order }, Sale { shop, total: 1, seen: 0 })
     }
 
     #[tokio::test(start_paused = true)]
@@ -346,6 +423,125 @@ mod of_rows {
         assert!(error.to_string().contains("no way back"), "{error}");
         sales.migration().finish().await.unwrap();
         check(21).await;
+    }
+
+    /// Two new keys that differ in what the row gives share a key of the old table. A call by one of them must not reach the row of
+    /// the other.
+    #[tokio::test(start_paused = true)]
+    async fn a_key_does_not_reach_the_row_of_another_key() {
+        let client = Client::embedded();
+        let old = client.table::<Number, Sale>("sales");
+        old.create().without_row_key_schema().await.unwrap();
+        let key_of = |old: &Number, sale: &Sale| OfShop { shop: sale.shop.clone(), order: old.order };
+        let sales = client.rekeyed_by_row::<Number, OfShop, Sale>("sales", "by-shop", key_of).await.unwrap();
+        let (own, row) = sale(1);
+        sales.put(&own, &row).await.unwrap();
+        let other = OfShop { shop: "shop-x".into(), order: 1 };
+        let others = Sale { shop: "shop-x".into(), total: 9, seen: 0 };
+        let absent = OfShop { shop: "shop-x".into(), order: 2 };
+        let exists = || Sale::TOTAL.at_least(0);
+
+        // Nothing to delete.
+        sales.delete(&other).await.unwrap();
+        sales.delete(&absent).await.unwrap();
+        for error in [
+            sales.put(&other, &others).await.unwrap_err(),
+            sales.put_all([(other.clone(), others.clone())]).await.unwrap_err(),
+            sales.merge(&other, &others).await.unwrap_err(),
+            sales.update(&other).set(Sale::TOTAL, 5).await.unwrap_err(),
+            sales.put_if(&other, &others, exists()).await.unwrap_err(),
+            sales.put_if_absent(&other, &others).await.unwrap_err(),
+            sales.delete_if(&other, exists()).await.unwrap_err(),
+            sales.increment(&other, Sale::SEEN, 1).await.unwrap_err(),
+        ] {
+            assert!(!error.is_retryable() && error.to_string().contains("cannot have both"), "{error}");
+        }
+        for error in [
+            // Rows that would have another key than that of the call, or none.
+            sales.put(&own, &others).await.unwrap_err(),
+            sales.put(&OfShop { shop: "shop-y".into(), order: 2 }, &others).await.unwrap_err(),
+            sales.update(&own).set(Sale::SHOP, "shop-x").await.unwrap_err(),
+            sales.update(&absent).set(Sale::TOTAL, 5).await.unwrap_err(),
+            sales.increment(&absent, Sale::SEEN, 1).await.unwrap_err(),
+        ] {
+            assert!(!error.is_retryable() && error.to_string().contains("key"), "{error}");
+        }
+        assert!(!sales.put_if(&absent, &others, exists()).await.unwrap());
+        assert!(!sales.delete_if(&absent, exists()).await.unwrap());
+        assert_eq!(sales.get(&own).await.unwrap(), Some(row.clone()));
+        assert_eq!(old.count(Number::scan()).await.unwrap(), 1);
+
+        // Calls by the row's own key do what they say.
+        sales.update(&own).set(Sale::TOTAL, 2).await.unwrap();
+        assert_eq!(sales.increment(&own, Sale::SEEN, 1).await.unwrap(), 1);
+        assert!(sales.put_if(&own, &row, exists()).await.unwrap());
+        assert!(!sales.put_if_absent(&own, &row).await.unwrap());
+        assert!(sales.put_if_absent(&absent, &others).await.unwrap());
+        assert!(sales.delete_if(&absent, exists()).await.unwrap());
+        sales.put_all([(own.clone(), row.clone()), (absent.clone(), others.clone())]).await.unwrap();
+        sales.delete(&own).await.unwrap();
+        // Its place is free.
+        sales.put(&other, &others).await.unwrap();
+        assert_eq!(sales.get(&own).await.unwrap(), None);
+        sales.migration().run().await.unwrap();
+        // In a table of their own, both have a place.
+        sales.put(&own, &row).await.unwrap();
+        sales.migration().finish().await.unwrap();
+        let new = client.table::<OfShop, Sale>("by-shop");
+        assert_eq!(
+            new.get_many([&own, &other, &absent]).await.unwrap(),
+            [Some(row), Some(others.clone()), Some(others)]
+        );
+    }
+
+    /// A write that was applied, and whose answer was lost, finds its own row.
+    #[tokio::test(start_paused = true)]
+    async fn lost_answers_do_no_harm() {
+        let bigtable = Bigtable::in_memory();
+        bigtable.client().table::<Number, Sale>("sales").create().without_row_key_schema().await.unwrap();
+        let lost = || Fault::unavailable().after_the_call();
+        let faults = Faults::seeded(7).fail(Method::CheckAndMutateRow, 0.3, lost()).fail(
+            Method::MutateRow,
+            0.3,
+            lost(),
+        );
+        let client = bigtable.with_faults(faults).client();
+        let key_of = |old: &Number, sale: &Sale| OfShop { shop: sale.shop.clone(), order: old.order };
+        let sales = client.rekeyed_by_row::<Number, OfShop, Sale>("sales", "by-shop", key_of).await.unwrap();
+        for order in 0..100 {
+            let (key, row) = sale(order);
+            sales.put(&key, &row).await.unwrap();
+            assert_eq!(sales.get(&key).await.unwrap(), Some(row));
+            if order % 3 == 0 {
+                sales.delete(&key).await.unwrap();
+                assert!(!sales.exists(&key).await.unwrap());
+            }
+        }
+        let stored = bigtable.client().table::<Number, Sale>("sales").count(Number::scan()).await.unwrap();
+        assert_eq!(stored, 66);
+    }
+
+    /// Of several programs that give the place of a row to several keys, one wins, and the others are told.
+    #[tokio::test(start_paused = true)]
+    async fn one_of_several_keys_gets_a_place() {
+        let bigtable = Bigtable::in_memory();
+        bigtable.client().table::<Number, Sale>("sales").create().without_row_key_schema().await.unwrap();
+        let slow = Faults::seeded(0).delay(Method::CheckAndMutateRow, 1.0, Duration::from_millis(200));
+        let client = bigtable.with_faults(slow).client();
+        let key_of = |old: &Number, sale: &Sale| OfShop { shop: sale.shop.clone(), order: old.order };
+        let sales = client.rekeyed_by_row::<Number, OfShop, Sale>("sales", "by-shop", key_of).await.unwrap();
+        let rows: Vec<_> = ["a", "b", "c"]
+            .map(|shop| {
+                (OfShop { shop: shop.into(), order: 1 }, Sale { shop: shop.into(), total: 1, seen: 0 })
+            })
+            .into();
+        let puts = join_all(rows.iter().map(|(key, row)| sales.put(key, row))).await;
+        assert_eq!(puts.iter().filter(|put| put.is_ok()).count(), 1, "{puts:?}");
+        for ((key, row), put) in rows.iter().zip(&puts) {
+            assert_eq!(sales.get(key).await.unwrap().as_ref(), put.is_ok().then_some(row));
+        }
+        let deleted = sales.put_all(rows.clone()).await.unwrap_err();
+        assert!(deleted.to_string().contains("cannot have both"), "{deleted}");
     }
 }
 
@@ -401,6 +597,9 @@ mod of_one_table {
         assert_eq!(orders.scan(Salted::scan(), Tagged::scan()).count().await.unwrap(), 51);
         neighbours.put(&Neighbour { id: 8 }, &ORDER).await.unwrap();
         orders.migration().finish().await.unwrap();
+        // The table vouches for the old type no more, so that no program writes rows of it.
+        assert!(old.drop_rows(Tagged::scan()).await.unwrap_err().is_table_mismatch());
+        old.unchecked().drop_rows(Tagged::scan()).await.unwrap();
         assert_eq!(client.table::<Salted, Order>("t").count(Salted::scan()).await.unwrap(), 51);
         assert_eq!(neighbours.count(Neighbour::scan()).await.unwrap(), 2);
         assert!(client.table::<Tagged, Order>("t").count(Tagged::scan()).await.is_err());

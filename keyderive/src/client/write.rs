@@ -2,6 +2,7 @@
 //!
 //! A request is checked against Bigtable's limits before it is sent. `encode.rs` encodes its mutations.
 
+mod applied;
 mod encode;
 mod outcomes;
 #[cfg(test)]

@@ -40,7 +40,8 @@
 //! # Tables that are re-keyed
 //!
 //! Calls of a [re-keyed](super::rekeying) table hold what the call of [`Table`](crate::Table) with their name holds, beside others through
-//! the same pair of tables, in every state. Clocks are those that run while a process acts by a state.
+//! the same pair of tables, in every state; if new keys need the row, [some calls fail](crate::Client::rekeyed_by_row) while the old
+//! table is written, so that none reaches the row of another key [^by-row]. Clocks are those that run while a process acts by a state.
 //!
 //! | call | concurrent | lost response | dropped | clock | killed | older program |
 //! |---|---|---|---|---|---|---|
@@ -138,10 +139,11 @@
 //! [^lease]: `a_put_goes_again_once_the_state_is_known_again`, `a_write_that_was_sent_and_cannot_go_again_has_an_unknown_outcome`
 //! [^leases]: `a_driver_waits_longer_than_any_lease`
 //! [^late]: `a_late_answer_to_an_increment_has_an_unknown_outcome`, `no_request_outlives_a_lease`
-//! [^stray]: `other_programs_are_rejected_while_a_table_is_re_keyed`, `what_a_forgotten_program_writes_is_found_before_the_table_counts_as_moved`
+//! [^stray]: `other_programs_are_rejected_while_a_table_is_re_keyed`, `what_a_forgotten_program_writes_is_found_before_the_table_counts_as_moved`, `what_a_forgotten_program_wrote_is_copied_by_the_next_run`
+//! [^by-row]: `a_key_does_not_reach_the_row_of_another_key`, `one_of_several_keys_gets_a_place`, `lost_answers_do_no_harm`
 //! [^drivers]: `two_drivers_come_to_one_end`, `a_driver_that_was_stopped_gives_way`
 //! [^state-lost]: `a_change_of_the_state_whose_answer_is_lost_is_looked_up`
-//! [^driver-killed]: `a_pass_goes_on_where_a_dead_driver_was`, `a_dead_driver_is_called_back_by_another`
+//! [^driver-killed]: `a_pass_goes_on_where_a_dead_driver_was`, `another_driver_rolls_back_for_a_dead_one`
 //! [^creates]: `of_several_that_create_a_table_one_does`
 //! [^created-once]: `a_table_is_created_once_and_compared_after_a_lost_answer`
 //! [^dropped-table]: `a_dropped_call_leaves_its_table_whole`

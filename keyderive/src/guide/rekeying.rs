@@ -105,7 +105,9 @@
 //!
 //! 1. **Before.** The old table has no row key schema, or [`remove_row_key_schema`](crate::Table::remove_row_key_schema) has taken it away:
 //!    who uses SQL on its key columns needs another way first. The app profile routes to one cluster. Writes wait for about 7 s, with a
-//!    [lease](crate::rekey::Migration::lease) of 4 s: a `mutate_row.total_timeout` of 15 s or more lasts through it. With less, as with
+//!    [lease](crate::rekey::Migration::lease) of 4 s: a `mutate_row.total_timeout` of 15 s or more lasts through it. Afterwards all
+//!    writes that waited are sent at once: raise `max_waiting` to what a program writes in ten seconds, or some fail with
+//!    [`is_overloaded`](crate::Error::is_overloaded). With a shorter timeout, as with
 //!    [`serving`](crate::client::Settings::serving), expect [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) for some
 //!    seconds, in both directions. Add no column families until the end.
 //! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one
@@ -120,11 +122,13 @@
 //!    of writes, and the load of the cluster. It slows down when the server rejects copies. To stop it, end the program; to go on,
 //!    call `run()` again, anywhere.
 //! 6. **In `moved`**, reads and writes cost what they did before, but increments, appends and conditional writes, which cost a
-//!    request more. Stay there for as long as you may want to go [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
-//!    written meanwhile. `verify()` at any time.
-//! 7. **`finish()`**, and there is no way back.
+//!    request more. Stay there for as long as you may want to [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
+//!    written meanwhile; [by rows](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
+//! 7. **`finish()`**, and from the moment that its state is `new` there is no way back, even if it fails. It drops the marks, which
+//!    takes longer the more rows there are, and then lets the new table vouch for its key type: if it was stopped before, call it again.
 //! 8. **Deploy the release with the plain new table**, then delete the old one. **If both names are the same**, as with two tags, do not:
-//!    drop the old rows by their tag, with `drop_rows(OldKey::scan())`. A program that runs keeps working with its open handle; one
+//!    drop the old rows by their tag, with `.unchecked().drop_rows(OldKey::scan())`, since the table does not vouch
+//!    for the old key type any more. A program that runs keeps working with its open handle; one
 //!    that calls [`rekeyed`](crate::Client::rekeyed) once the old table is deleted fails with
 //!    [`is_not_found`](crate::Error::is_not_found).
 //!
@@ -137,7 +141,9 @@
 //! |---|---|
 //! | where is it? | [`state()`](crate::rekey::Migration::state) |
 //! | writes time out | in `paused` or `rollback_paused` a driver has died: call `run()` or `roll_back()`, anywhere; it leaves the state within some seconds |
-//! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the tablet of the old table's first row does not answer: the row `00` holds the state, and without it nothing is read or written for longer than a lease |
+//! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the tablet of the old table's first row does not answer: the row whose key is a single zero byte holds the state, and without it nothing is read or written for longer than a lease |
+//! | a driver is started again and again, and the state stays the same | it waits for up to a lease and a quarter, and a second or two, before each change, and begins to wait anew each time: let it live for ten seconds |
+//! | a program that opens a table by itself is rejected, although the state is `new` or `rolled_back` | `finish()` or `roll_back()` was stopped before its end: call it again |
 //! | `run()` stops, since rows differ | `Missing` and `Unequal`: a program wrote the old table by itself. Stop it, and call `run()` again: it copies missing rows. For unequal ones read both tables, and write what counts through the pair. `Unmarked` and `Orphaned`: a program wrote the new table by itself; stop it, and put or delete these rows through the pair |
 //! | is it safe to stop the driver? | always: end its process, and call `run()` or `roll_back()` later |
 //!
@@ -145,7 +151,8 @@
 //!
 //! - Aggregates: an addition that arrives late would count in a copy, or not. Stop the writers, and use [`copy_to`](crate::Table::copy_to).
 //! - Hashed fields, in the old key or the new one: each table's keys are made from the other's.
-//! - Scans in order where the fields have another order: they must be
-//!   [`unordered`](crate::rekey::RekeyedScan::unordered), and fail, to be repeated, when the state changes.
+//! - Scans in order where the fields are others, or have another order, also if the plan fixes those that differ: they must be
+//!   [`unordered`](crate::rekey::RekeyedScan::unordered), and fail, to be repeated, when the state changes. For the newest rows
+//!   of such a table read a range of times that has enough of them, in both plans, and sort it.
 //! - Promise that a request which timed out never arrives, no more than with one table. One that arrives after the state has
 //!   changed twice, which takes longer than a lease and a quarter, can be read and vanish again.

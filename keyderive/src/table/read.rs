@@ -564,14 +564,6 @@ impl Skipped {
         self.0.foreign.add(key, error);
     }
 
-    /// Adds what a part of the read has skipped.
-    pub(super) fn add_foreign_of(&self, part: &Self) {
-        if let Some(first) = part.first_foreign() {
-            self.0.foreign.count.fetch_add(part.foreign().saturating_sub(1), Ordering::Relaxed);
-            self.add_foreign(first.key(), || first.error().clone());
-        }
-    }
-
     pub(super) fn add_unreadable(&self, key: &[u8], error: Error) {
         self.0.unreadable.add(key, || error);
     }

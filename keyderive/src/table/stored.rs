@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use futures_util::StreamExt as _;
 use futures_util::stream::iter;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::scan::ComparedSchema;
 use super::{RowRef, Table, marker};
-use crate::client::{Error, ReadRows, RowStream};
+use crate::client::{Client, Error, ReadRows, Route, RowStream};
 use crate::key::TableKey;
 use crate::plan::{KeyRange, Plan};
 use crate::row::{RawRow, RowFilter};
@@ -160,6 +160,17 @@ pub(super) fn ranges_within<K: TableKey>(window: KeyRange) -> Vec<KeyRange> {
         }
     };
     marker::exclude_marker::<K>(ranges)
+}
+
+/// The first row of a table that could be of a key type, with one cell.
+pub(super) async fn first_row<K: TableKey>(client: &Client, table: &Route) -> Result<Option<RawRow>, Error> {
+    let request = ReadRows {
+        ranges: ranges_within::<K>(KeyRange::new(Vec::new(), None)),
+        limit: Some(1),
+        filter: Some(RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()])),
+        ..ReadRows::default()
+    };
+    client.read_rows(table, request).try_next().await
 }
 
 /// Successive rows of a part.

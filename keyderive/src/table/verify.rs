@@ -695,16 +695,15 @@ pub(super) fn is_reserved(family: &str) -> bool {
 
 /// The voucher of a table while it is re-keyed from `Old` to `New`, for the key type `K`, which is one of both. Older and newer
 /// programs, which know nothing of the re-keying, reject the table.
-pub(super) fn pair_voucher<K: TableKey, Old: TableKey, New: TableKey>() -> Family {
-    let mut both = [0; 16];
-    both[..8].copy_from_slice(&Old::SCHEMA.fingerprint().to_u64().to_be_bytes());
-    both[8..].copy_from_slice(&New::SCHEMA.fingerprint().to_u64().to_be_bytes());
-    Voucher { fingerprint: fnv1a(&both), ..voucher::<K>() }.family()
+pub(super) fn pair_voucher<K: TableKey, Old: TableKey, New: TableKey>(old_table: &str) -> Family {
+    let both = [Old::SCHEMA, New::SCHEMA].map(|schema| schema.fingerprint().to_u64().to_be_bytes());
+    let named = [both.as_flattened(), old_table.as_bytes()].concat();
+    Voucher { fingerprint: fnv1a(&named), ..voucher::<K>() }.family()
 }
 
 /// Fails unless the table vouches for `K`, for the pair, or, while a voucher is being replaced, for both.
 pub(super) fn check_pair<K: TableKey, Old: TableKey, New: TableKey>(info: &TableInfo) -> Result<(), Error> {
-    let (own, pair) = (voucher_family::<K>(), pair_voucher::<K, Old, New>());
+    let (own, pair) = (voucher_family::<K>(), pair_voucher::<K, Old, New>(""));
     let tag = voucher::<K>().tag;
     let mut is_vouched = false;
     for name in vouchers(info) {
@@ -913,7 +912,8 @@ fn contradiction<K: TableKey>(info: &TableInfo) -> Error {
     } else {
         (
             "it vouches for another layout of its keys",
-            "nothing was sent: run the release of the program that created the table, or undo the change of the key type. A \
+            "nothing was sent: run the release of the program that created the table, or undo the change of the key type. If the \
+             table is being re-keyed, open it with `Client::rekeyed`, or let `finish()` or `roll_back()` come to its end. A \
              new layout needs a new table, and key types that share a table need a tag each, `#[row_key(tag = \"…\")]`",
         )
     };

@@ -10,21 +10,20 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use futures_util::TryStreamExt as _;
 use tokio::task::{JoinError, JoinSet, yield_now};
 use tokio::time::Instant;
 
 use super::checkpoint::{self, Checkpoint};
 use super::report::{CopyError, CopyReport, Progress, Reason};
 use super::{CopyTo, OnProgress, Settings};
-use crate::client::{Entries, Entry, Error, Family, MAX_MUTATIONS, ReadRows, TableInfo};
+use crate::client::{Entries, Entry, Error, Family, MAX_MUTATIONS, TableInfo};
 use crate::key::{ShownKey, TableKey};
 use crate::plan::KeyRange;
-use crate::row::{Mutation, RawRow, RowFilter};
+use crate::row::{Mutation, RawRow};
 use crate::table::diff;
 use crate::table::load::look_ahead::{LoadBatch, LookAhead, Request};
 use crate::table::load::run::{PROGRESS_EVERY, fails_every_row};
-use crate::table::stored::{KeyMap, StoredRows, ranges_within, read_parts};
+use crate::table::stored::{KeyMap, StoredRows, first_row, read_parts};
 use crate::table::verify::is_reserved;
 
 /// The most bytes of a request with one row.
@@ -161,13 +160,7 @@ fn check_families(old: &TableInfo, new: &TableInfo) -> Result<HashMap<String, Ar
 /// Fails if the new table has a row of its key type.
 async fn check_empty<K: TableKey, R, N: TableKey, S>(map: &KeyMap<'_, K, R, N, S>) -> Result<(), Error> {
     let new = &map.new;
-    let request = ReadRows {
-        ranges: ranges_within::<N>(KeyRange::new(Vec::new(), None)),
-        limit: Some(1),
-        filter: Some(RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()])),
-        ..ReadRows::default()
-    };
-    match new.client.read_rows(&new.name, request).try_next().await? {
+    match first_row::<N>(&new.client, &new.name).await? {
         None => Ok(()),
         Some(row) => Err(Error::mismatch(
             &new.name,

@@ -15,7 +15,8 @@ use super::keys::PairKey;
 use super::pair::MARKS;
 use super::{Pass, Rekeyed, Verification};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo};
-use crate::table::{marker, verify};
+use crate::key::ShownKey;
+use crate::table::{marker, stored, verify};
 
 /// How often progress is reported, at least.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
@@ -264,7 +265,8 @@ where
     /// new one too, under another tag.
     ///
     /// # Errors
-    /// If [`run`](Self::run) has not come to its end; when a request fails.
+    /// If [`run`](Self::run) has not come to its end; when a request fails. Once the state is `New`, the way back is closed, also after
+    /// an error: call it again.
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.
@@ -274,7 +276,8 @@ where
 
     /// Takes everything back to the old table, with all that was written meanwhile.
     ///
-    /// Afterwards plain tables of the old key type can be used again. Another attempt needs another new table.
+    /// Afterwards plain tables of the old key type can be used again. Another attempt needs another new table. In the state `Old` it does
+    /// nothing.
     ///
     /// # Errors
     /// After [`finish`](Self::finish), and for a re-keying by rows once it has begun: there is no way back. Otherwise those of
@@ -366,7 +369,18 @@ where
                     self.not_now(control, "it is being rolled back; let `roll_back()` come to its end")
                 );
             }
-            (Goal::New, Moved) => Step::Change(State::New),
+            (Goal::New, Moved) => {
+                // The way back stays open for as long as what follows would fail.
+                let info = self.client().table_info(self.rekeyed.pair().route(Side::New)).await?;
+                if info.family(MARKS).is_none() {
+                    return Err(Error::mismatch(
+                        info.name(),
+                        "it is not the table that the rows were copied to: it has no marks; restore that one, or call \
+                         `roll_back()`",
+                    ));
+                }
+                Step::Change(State::New)
+            }
             (Goal::New, State::New) => {
                 self.wait(control, since).await;
                 let tidied = self.tidy::<New>(Side::New);
@@ -456,7 +470,8 @@ where
         marker::check::<Old>(old)?;
         self.add_family(marker::family(), Side::Old).await?;
         self.create(&info).await?;
-        let (own, pair) = (verify::voucher_family::<Old>(), verify::pair_voucher::<Old, Old, New>());
+        self.check_empty(control).await?;
+        let (own, pair) = (verify::voucher_family::<Old>(), self.voucher(Side::Old));
         verify::replace_voucher(client, old, &own, &pair).await
     }
 
@@ -464,13 +479,13 @@ where
     async fn create(&self, old: &TableInfo) -> Result<(), Error> {
         let (client, pair) = (self.client(), self.rekeyed.pair());
         let new = pair.route(Side::New);
-        let voucher = verify::pair_voucher::<New, Old, New>();
+        let voucher = self.voucher(Side::New);
         if pair.route(Side::Old).table() == new.table() {
             self.add_family(marks_family(), Side::New).await?;
             return self.add_family(voucher, Side::New).await;
         }
         let rows = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
-        let families: Vec<_> = rows.cloned().chain([marks_family(), voucher]).collect();
+        let families: Vec<_> = rows.cloned().chain([marks_family(), voucher.clone()]).collect();
         let mut splits: Vec<_> = New::SCHEMA.bucket_splits().into_iter().map(Into::into).collect();
         let tablets = client.sample_row_keys(pair.route(Side::Old)).await?;
         let keys = tablets.iter().filter_map(|(key, _)| pair.keys().new_of(key, &Default::default()).ok());
@@ -483,9 +498,9 @@ where
         }
         // By another driver, or by this one before it died.
         let info = client.table_info(new).await?;
-        verify::check_pair::<New, Old, New>(&info)?;
         let has_families = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
-        let is_ours = info.family(MARKS).is_some()
+        let is_ours = info.family(voucher.name()).is_some()
+            && info.family(MARKS).is_some()
             && has_families.clone().all(|family| info.family(family.name()).is_some());
         match is_ours {
             true => Ok(()),
@@ -494,6 +509,32 @@ where
                 "it exists, and was not made by this re-keying; name another table, which the re-keying creates",
             )),
         }
+    }
+
+    /// The voucher of a table while it is re-keyed. That of the new table names the old one, too: the table of another re-keying,
+    /// between the same key types, has other rows.
+    fn voucher(&self, side: Side) -> Family {
+        match side {
+            Side::Old => verify::pair_voucher::<Old, Old, New>(""),
+            Side::New => verify::pair_voucher::<New, Old, New>(self.rekeyed.pair().route(Side::Old)),
+        }
+    }
+
+    /// Fails if the new table has rows before any was copied: they would count as rows of the old table.
+    async fn check_empty(&self, control: &Control) -> Result<(), Error> {
+        let (client, new) = (self.client(), self.rekeyed.pair().route(Side::New));
+        let Some(row) = stored::first_row::<New>(client, new).await? else { return Ok(()) };
+        if self.look().await?.control != *control {
+            // Another driver has gone on, and they are copies.
+            return Ok(());
+        }
+        Err(Error::mismatch(
+            new,
+            format!(
+                "it has rows, such as {}, before the re-keying has copied any; name another table, which the re-keying creates",
+                ShownKey(row.key())
+            ),
+        ))
     }
 
     async fn add_family(&self, family: Family, side: Side) -> Result<(), Error> {
@@ -529,7 +570,7 @@ where
     async fn tidy<K: PairKey>(&self, side: Side) -> Result<(), Error> {
         self.drop_marks(side).await?;
         let table = self.rekeyed.pair().route(side);
-        let (pair, own) = (verify::pair_voucher::<K, Old, New>(), verify::voucher_family::<K>());
+        let (pair, own) = (self.voucher(side), verify::voucher_family::<K>());
         verify::replace_voucher(self.client(), table, &pair, &own).await
     }
 }

@@ -63,7 +63,7 @@
 //! ```
 //!
 //! # Terms
-//! The *state* is in the control row: the row with the key `00` of the old table. A *driver* is a process that changes the state and copies
+//! The *state* is in the control row: the row of the old table whose key is a single zero byte. A *driver* is a process that changes the state and copies
 //! rows: [`Migration`]. Every process acts by the state for the time of its *lease*, and then reads it again. A *mark* is a cell, in a family
 //! of its own, which says that a row of the new table was copied or written. A table *vouches* for what may use it, by an empty family: for
 //! one key type, or for a pair of them while it is re-keyed.
@@ -85,7 +85,7 @@
 //! # What it costs
 //! | state | requests |
 //! |---|---|
-//! | `old` | as for one table; a read of a row [whose key needs it](Client::rekeyed_by_row) 2 |
+//! | `old` | as for one table; a read or a write of a row [whose key needs it](Client::rekeyed_by_row) 2, and a write of several 2 for each row |
 //! | `paused`, `rollback_paused` | a read 2; writes wait, and so do scans in no order |
 //! | `copying`, `rollback_copying` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables |
 //! | `moved`, `new`, `rolled_back` | as for one table, but an increment, an append or a conditional write 2 |
@@ -195,8 +195,19 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// A row of the old table counts only for the key that `key_of` gives, which must not change while the row exists. Reads of the
-    /// old table read each row whole beside what they ask for. There is no way back once rows are copied.
+    /// A row of the old table counts only for the key that `key_of` gives. That key must never change for an old key, also if its row
+    /// is deleted and stored again. Reads of the old table read each row whole beside what they ask for. There is no way back
+    /// once the state is `copying`.
+    ///
+    /// The old table has one row for all new keys that differ in what the row gives. So while writes go there, in `old` and
+    /// `rolled_back`, they read the row first, and differ from those of a plain table, so that none reaches the row of another key:
+    ///
+    /// - a write by a key whose place another key's row has fails; a delete finds nothing to delete;
+    /// - a write after which the row would have another key, or none, fails: an update of the columns that `key_of` reads, and an
+    ///   update, an increment or an append where there is no row.
+    ///
+    /// These errors say [`is_invalid_argument`](Error::is_invalid_argument). Of several programs that store different keys in one
+    /// place at the same time, one succeeds. Once writes go to the new table, each key has a row of its own.
     ///
     /// # Errors
     /// Those of [`rekeyed`](Self::rekeyed).

@@ -3,6 +3,8 @@
 //! Which row counts is decided by marks (rule M): that of the old table if it is marked; else that of the new table if it is marked;
 //! else that of the old table. A row that has nothing but a mark is absent.
 
+mod by_row;
+
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -144,6 +146,11 @@ impl Sent {
     /// Counts requests of many rows as sent.
     fn open(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts the request as not applied: it found that its condition did not hold.
+    fn shut(&self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 
     fn is_open(&self) -> bool {
@@ -511,6 +518,9 @@ impl TablePair {
         };
         self.run(client, Some(&keys.new), call, |view, client| async move {
             match view.state.writes() {
+                writes if self.row_decides(writes) => {
+                    self.write_by_row(&client, &view, keys, change, sent).await
+                }
                 Writes::Wait => Err(Stop::Lost),
                 Writes::Plain(side) => {
                     let write =
@@ -673,6 +683,11 @@ impl TablePair {
             let sent = &Sent::default();
             let timeout = |client: &Client| client.settings().check_and_mutate_row.total_timeout;
             self.run(client, Some(&keys.new), Call::Once { sent, timeout }, |view, client| async move {
+                if self.row_decides(view.state.writes()) {
+                    let write =
+                        self.check_and_mutate_by_row(&client, &view, keys, condition, then, otherwise, sent);
+                    return write.await;
+                }
                 let side = self.prepare(&client, &view, keys).await?;
                 let (table, key) = (self.route(side), keys.of(side).clone());
                 let (then, otherwise) = (then.clone(), otherwise.clone());
@@ -696,6 +711,9 @@ impl TablePair {
             let (rules, check, sent) = (&rules, &check, &Sent::default());
             let timeout = |client: &Client| client.settings().read_modify_write_row.total_timeout;
             self.run(client, Some(&keys.new), Call::Once { sent, timeout }, |view, client| async move {
+                if self.row_decides(view.state.writes()) {
+                    return self.read_modify_write_by_row(&client, &view, keys, rules, check, sent).await;
+                }
                 let side = self.prepare(&client, &view, keys).await?;
                 let key = keys.of(side).clone();
                 let write = client.read_modify_write_row(self.route(side), key, rules.clone(), check);
@@ -742,6 +760,10 @@ impl TablePair {
             let mut outcomes: Vec<_> = all.clone().map(|_| Ok(())).collect();
             let was_open = sent.is_open();
             match view.state.writes() {
+                writes if self.row_decides(writes) => {
+                    sent.open();
+                    outcomes = self.write_rows_by_row(&client, &view, keys, changes).await?;
+                }
                 Writes::Wait => return Err(Stop::Lost),
                 Writes::Plain(side) => {
                     sent.open();

@@ -15,13 +15,14 @@ use super::control::{Control, Side, State, View};
 use super::keys::PairKey;
 use super::migration::{Activity, Meter, Migration};
 use super::pair::{MARKS, Mark, TablePair, has_data};
-use crate::client::{Client, Error, Family, Idempotency, Mutations, RekeyingEnd};
+use crate::client::{Client, Error, Family, Idempotency, Mutations, ReadRows, RekeyingEnd, RowStream};
 use crate::key::codec::read_hex;
 use crate::key::{Hex, ShownKey};
-use crate::plan::{KeyRange, Plan};
+use crate::plan::KeyRange;
 use crate::row::{RawRow, RowFilter, now_micros};
 use crate::table::load::report::counted;
-use crate::table::{OnForeign, Rows, Scan, Skipped, verify};
+use crate::table::stored::ranges_within;
+use crate::table::verify;
 
 /// How many rows of a partition are copied at a time.
 const COPIES_IN_FLIGHT: usize = 64;
@@ -58,7 +59,7 @@ pub(super) enum Pass {
 struct Partition {
     start: String,
     end: Option<String>,
-    /// The position of the last row that was copied, with all before it.
+    /// The key of the last row that was copied, with all before it.
     after: Option<String>,
     done: bool,
 }
@@ -72,13 +73,18 @@ struct PassRecord {
 }
 
 impl Partition {
-    fn window(&self) -> Option<KeyRange> {
+    /// What is left of it; none if the record is not of this form.
+    fn rest(&self) -> Option<KeyRange> {
         let bytes = |text: &str| read_hex(text.as_bytes()).ok();
         let end = match &self.end {
             None => None,
             Some(end) => Some(bytes(end)?),
         };
-        Some(KeyRange::new(bytes(&self.start)?, end))
+        let start = match &self.after {
+            None => bytes(&self.start)?,
+            Some(last) => [&bytes(last)?[..], &[0]].concat(),
+        };
+        Some(KeyRange::new(start, end))
     }
 }
 
@@ -304,7 +310,6 @@ where
         let meter = self.meter(state, Activity::Verifying);
         let all = Mutex::new(Findings::default());
         let findings = &all;
-        let skipped = Skipped::default();
         let each = |rows: Vec<RawRow>| async move {
             let mut findings = findings.lock().unwrap_or_else(PoisonError::into_inner);
             for row in rows.iter().filter(|row| has_data(row)) {
@@ -317,14 +322,8 @@ where
             }
             Ok(())
         };
-        meter.during(self.each_batch::<Old, _>(Side::Old, None, Some(&skipped), &meter, each)).await?;
-        let mut findings = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(first) = skipped.first_foreign() {
-            findings.add(first.key(), first.error().clone());
-            findings.faulty += skipped.foreign().saturating_sub(1);
-            findings.rows += skipped.foreign();
-        }
-        Ok(findings)
+        meter.during(self.each_batch::<Old, _>(Side::Old, None, &meter, each)).await?;
+        Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Compares both tables, while the new one has marks: every row of the old table was copied, and is equal to its copy or was
@@ -428,7 +427,7 @@ where
         if let Some(value) = pair.lease().row().pass().await?
             && let Ok(record) = serde_json::from_slice::<PassRecord>(&value)
             && record.change == change
-            && record.partitions.iter().all(|partition| partition.window().is_some())
+            && record.partitions.iter().all(|partition| partition.rest().is_some())
         {
             return Ok(record.partitions);
         }
@@ -454,21 +453,10 @@ where
         Ok(starts.iter().zip(ends).map(|(start, end)| KeyRange::new(start.clone(), end)).collect())
     }
 
-    /// Every cell of the rows of a partition.
-    fn rows_of<B: PairKey>(
-        &self,
-        side: Side,
-        plan: Plan<B>,
-        filter: Option<RowFilter>,
-        foreign: OnForeign,
-    ) -> Scan<B, RawRow> {
-        let table = self.client().table::<B, ()>(self.rekeyed.pair().route(side)).unchecked();
-        let scan = table.scan(plan);
-        let scan = match filter {
-            None => scan,
-            Some(filter) => scan.filter(filter),
-        };
-        scan.raw().on_foreign(foreign)
+    /// The stored rows of a part of a table, those of other key types too, unless they have another tag.
+    fn rows_of<B: PairKey>(&self, side: Side, window: KeyRange, filter: Option<RowFilter>) -> RowStream {
+        let request = ReadRows { ranges: ranges_within::<B>(window), filter, ..ReadRows::default() };
+        self.client().read_rows(self.rekeyed.pair().route(side), request)
     }
 
     async fn copy_partition<B: PairKey>(
@@ -481,29 +469,17 @@ where
         meter: &Meter,
     ) -> Result<(), Stopped> {
         let partition = partitions.lock().unwrap_or_else(PoisonError::into_inner).get(index).cloned();
-        let Some((partition, window)) =
-            partition.and_then(|partition| Some((partition.clone(), partition.window()?)))
-        else {
-            return Ok(());
-        };
+        let rest = partition.filter(|partition| !partition.done).and_then(|partition| partition.rest());
         let set = |change: &dyn Fn(&mut Partition)| {
             let mut partitions = partitions.lock().unwrap_or_else(PoisonError::into_inner);
             partitions.get_mut(index).map(change);
         };
-        let plan = Plan::<B>::full().within(&window);
-        if !partition.done && !plan.is_empty() {
-            let rest = match &partition.after {
-                None => plan.clone(),
-                Some(token) => {
-                    let table = self.rekeyed.pair().route(base);
-                    plan.after(token, false).map_err(|error| Error::plan(table, error))?
-                }
-            };
-            let rows: Rows<B, RawRow> = self.rows_of(base, rest, None, OnForeign::Fail).stream();
+        if let Some(rest) = rest {
+            let rows = self.rows_of::<B>(base, rest, None);
             // The pace has to see each failure.
             let client = &self.client().with(|settings| settings.check_and_mutate_row.max_attempts = 1);
             let copies = rows.map(|row| async move {
-                let (_, row) = row?;
+                let row = row?;
                 self.copy_row(client, base, view, &row, pace).await?;
                 Ok::<_, Stopped>(row)
             });
@@ -516,8 +492,7 @@ where
                 unrecorded += 1;
                 if unrecorded == COMPARED {
                     unrecorded = 0;
-                    let token = plan.page_token(row.key(), false);
-                    set(&|partition| partition.after = Some(token.clone()));
+                    set(&|partition| partition.after = Some(Hex(row.key()).to_string()));
                 }
             }
         }
@@ -586,7 +561,6 @@ where
         &self,
         side: Side,
         filter: Option<RowFilter>,
-        skipped: Option<&Skipped>,
         meter: &Meter,
         each: impl Fn(Vec<RawRow>) -> F,
     ) -> Result<(), Error>
@@ -595,28 +569,15 @@ where
     {
         let windows = self.windows::<B>(side).await?;
         meter.partitions.fetch_add(windows.len(), Ordering::Relaxed);
-        let foreign = if skipped.is_some() { OnForeign::Skip } else { OnForeign::Fail };
         let each = &each;
-        let partitions = windows.into_iter().map(|window| Plan::<B>::full().within(&window));
-        stream::iter(partitions.map(Ok))
-            .try_for_each_concurrent(self.parallel, |plan| {
-                let filter = filter.clone();
+        stream::iter(windows.into_iter().map(Ok))
+            .try_for_each_concurrent(self.parallel, |window| {
+                let mut rows = Box::pin(self.rows_of::<B>(side, window, filter.clone()).chunks(COMPARED));
                 async move {
-                    if !plan.is_empty() {
-                        let scan = self.rows_of(side, plan, filter, foreign);
-                        let skipped_there = scan.skipped();
-                        let mut rows = std::pin::pin!(scan.stream().chunks(COMPARED));
-                        while let Some(batch) = rows.next().await {
-                            let batch: Vec<_> = batch
-                                .into_iter()
-                                .map(|row| row.map(|(_, row)| row))
-                                .collect::<Result<_, _>>()?;
-                            meter.rows.fetch_add(batch.len() as u64, Ordering::Relaxed);
-                            each(batch).await?;
-                        }
-                        if let Some(skipped) = skipped {
-                            skipped.add_foreign_of(&skipped_there);
-                        }
+                    while let Some(batch) = rows.next().await {
+                        let batch = batch.into_iter().collect::<Result<Vec<_>, _>>()?;
+                        meter.rows.fetch_add(batch.len() as u64, Ordering::Relaxed);
+                        each(batch).await?;
                     }
                     meter.partitions_done.fetch_add(1, Ordering::Relaxed);
                     Ok(())
@@ -655,7 +616,7 @@ where
             }
             Ok(())
         };
-        self.each_batch::<B, _>(base, None, None, meter, each).await
+        self.each_batch::<B, _>(base, None, meter, each).await
     }
 
     /// Finds rows of the new table that are neither copies nor written by a program that knows of the re-keying.
@@ -681,7 +642,7 @@ where
             }
             Ok(())
         };
-        self.each_batch::<New, _>(Side::New, Some(marks.clone()), None, meter, each).await
+        self.each_batch::<New, _>(Side::New, Some(marks.clone()), meter, each).await
     }
 }
 

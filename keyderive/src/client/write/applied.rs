@@ -1,0 +1,65 @@
+//! What a row becomes by mutations.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use prost::Message as _;
+
+use super::encode::Mutations;
+use crate::row::{RawRow, RowBuilder, SERVER_TIME, now_micros};
+use keyderive_proto::data::{self, mutation::Mutation as Change};
+
+/// The versions of a column, the newest first.
+type Versions = BTreeMap<Reverse<i64>, Bytes>;
+
+impl Mutations {
+    /// The row with this key after these mutations, as the server makes it, but for what it adds to aggregates and what it collects
+    /// as garbage; none if no cell is left.
+    pub(crate) fn applied_to(&self, row: Option<&RawRow>, key: &[u8]) -> Result<Option<RawRow>, String> {
+        let mut columns: BTreeMap<(String, Bytes), Versions> = BTreeMap::new();
+        for cell in row.into_iter().flat_map(RawRow::cells) {
+            let column = (cell.family().to_owned(), Bytes::copy_from_slice(cell.qualifier()));
+            let version = (Reverse(cell.timestamp_micros()), Bytes::copy_from_slice(cell.value()));
+            columns.entry(column).or_default().extend([version]);
+        }
+        let entry =
+            data::mutate_rows_request::Entry::decode(self.bytes()).map_err(|error| error.to_string())?;
+        for change in entry.mutations.into_iter().filter_map(|mutation| mutation.mutation) {
+            match change {
+                Change::SetCell(set) => {
+                    let time =
+                        if set.timestamp_micros == SERVER_TIME { now_micros() } else { set.timestamp_micros };
+                    let column = (set.family_name, set.column_qualifier);
+                    columns.entry(column).or_default().insert(Reverse(time), set.value);
+                }
+                Change::DeleteFromColumn(delete) => {
+                    let range = delete.time_range.unwrap_or_default();
+                    let is_deleted = |time: i64| {
+                        time >= range.start_timestamp_micros
+                            && (range.end_timestamp_micros == 0 || time < range.end_timestamp_micros)
+                    };
+                    if let Some(versions) = columns.get_mut(&(delete.family_name, delete.column_qualifier)) {
+                        versions.retain(|Reverse(time), _| !is_deleted(*time));
+                    }
+                }
+                Change::DeleteFromFamily(delete) => {
+                    columns.retain(|(family, _), _| *family != delete.family_name);
+                }
+                Change::DeleteFromRow(_) => columns.clear(),
+                Change::AddToCell(_) | Change::MergeToCell(_) => {}
+            }
+        }
+        let mut built = RowBuilder::new(key).map_err(|_| "a row has at most 4 GiB".to_owned())?;
+        let mut is_empty = true;
+        for ((family, qualifier), versions) in &columns {
+            for (Reverse(time), value) in versions {
+                let cell = built.cell(Some(family.as_bytes()), Some(qualifier), *time);
+                let cell = cell.and_then(|()| built.value(value));
+                cell.map_err(|_| "a row has at most 4 GiB".to_owned())?;
+                is_empty = false;
+            }
+        }
+        Ok((!is_empty).then(|| built.build()))
+    }
+}
