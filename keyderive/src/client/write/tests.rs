@@ -337,3 +337,45 @@ async fn entries_that_fail_alike_share_their_error() {
         assert_eq!(std::ptr::eq(errors[0], errors[2]), table == "absent");
     }
 }
+
+/// A row becomes by mutations what the server makes of it.
+#[tokio::test]
+#[cfg(feature = "embedded")]
+async fn mutations_make_of_a_row_what_the_server_makes_of_it() {
+    use crate::client::{Client, Family, GcRule, NewTable};
+    use crate::row::RawRow;
+    let client = Client::embedded();
+    let families = ["f", "g"].map(|name| Family::new(name, GcRule::never())).to_vec();
+    client.create_table("t", NewTable { families, ..NewTable::default() }).await.unwrap();
+    let table = &client.route("t");
+    let key = || Bytes::from_static(b"k");
+    let cells = |row: Option<&RawRow>| -> Vec<_> {
+        let cells = row.into_iter().flat_map(RawRow::cells);
+        let cell = |cell: crate::row::RawCell<'_>| {
+            let column = (cell.family().to_owned(), cell.qualifier().to_vec());
+            (column, cell.timestamp_micros(), cell.value().to_vec())
+        };
+        cells.map(cell).collect()
+    };
+    let mut rng = Rng::with_seed(22);
+    for round in 0..500 {
+        let mutations: Vec<_> = (0..rng.usize(1..5))
+            .map(|_| {
+                let (family, qualifier) = (["f", "g"][rng.usize(..2)], ["a", "b"][rng.usize(..2)]);
+                let time = rng.i64(0..4) * 1000;
+                match rng.u8(..10) {
+                    0..6 => Mutation::set(family, qualifier, time, vec![rng.u8(..)]),
+                    6 => Mutation::delete_column(family, qualifier),
+                    7 => Mutation::delete_versions(family, qualifier, time..rng.i64(1..5) * 1000),
+                    8 => Mutation::delete_family(family),
+                    _ => Mutation::delete_row(),
+                }
+            })
+            .collect();
+        let before = client.read_row(table, key(), None).await.unwrap();
+        let applied = Mutations::from(mutations.as_slice()).applied_to(before.as_ref(), &key()).unwrap();
+        client.mutate_row(table, key(), mutations.clone()).await.unwrap();
+        let after = client.read_row(table, key(), None).await.unwrap();
+        assert_eq!(cells(applied.as_ref()), cells(after.as_ref()), "round {round}: {mutations:?}");
+    }
+}
