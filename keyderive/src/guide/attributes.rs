@@ -183,7 +183,8 @@
 //!
 //! 1. Choose a bound that is later than every stored time and than the end of the rollout, by a day at least.
 //! 2. Add the salt, and the new value of a pinned `fingerprint`, and deploy the key type everywhere. It accepts a table that vouches for its first epochs, and logs a warning once a
-//!    bound has passed that the table does not vouch for.
+//!    bound has passed that the table does not vouch for. Two programs with different bounds are both accepted until step 4, so
+//!    deploy one bound.
 //! 3. Count all keys by the new type, `events.count(EventKey::scan())`. It fails if a row is foreign, such as one of
 //!    the future that an older program wrote.
 //! 4. Call [`advance_marker`](crate::Table::advance_marker), at any time but the hour before the bound. Programs with the old

@@ -41,11 +41,11 @@
 //!
 //! Calls of a [re-keyed](super::rekeying) table hold what the call of [`Table`](crate::Table) with their name holds, beside others through
 //! the same pair of tables, in every state; if new keys need the row, [some calls fail](crate::Client::rekeyed_by_row) while the old
-//! table is written, so that none reaches the row of another key [^by-row]. Clocks are those that run while a process acts by a state.
+//! table is written, so that none reaches the row of another key. Clocks are those that run while a process acts by a state.
 //!
 //! | call | concurrent | lost response | dropped | clock | killed | older program |
 //! |---|---|---|---|---|---|---|
-//! | [`Rekeyed::put`](crate::rekey::Rekeyed::put), [`Rekeyed::merge`](crate::rekey::Rekeyed::merge), [`Rekeyed::put_all`](crate::rekey::Rekeyed::put_all), [`Rekeyed::delete`](crate::rekey::Rekeyed::delete) | the last applied wins, whole [^chaos] | repeated, by the next state if it has changed [^lease] | whole or not, perhaps later [^chaos] | a clock that runs a tenth slower or faster does no harm [^leases] | whole or not [^chaos] | rejected, or found by `verify` [^stray] |
+//! | [`Rekeyed::put`](crate::rekey::Rekeyed::put), [`Rekeyed::merge`](crate::rekey::Rekeyed::merge), [`Rekeyed::put_all`](crate::rekey::Rekeyed::put_all), [`Rekeyed::delete`](crate::rekey::Rekeyed::delete) | the last applied wins, whole [^chaos]; of several keys with one place in the old table, the first [^by-row] | repeated, by the next state if it has changed [^lease] | whole or not, perhaps later [^chaos] | a clock that runs a tenth slower or faster does no harm [^leases] | whole or not [^chaos] | rejected, or found by `verify` [^stray] |
 //! | [`Rekeyed::increment`](crate::rekey::Rekeyed::increment), [`Rekeyed::append`](crate::rekey::Rekeyed::append), [`Rekeyed::put_if`](crate::rekey::Rekeyed::put_if), [`Rekeyed::put_if_absent`](crate::rekey::Rekeyed::put_if_absent), [`Rekeyed::delete_if`](crate::rekey::Rekeyed::delete_if) | all count; one of them wins [^chaos] | not repeated; unknown, also when the lease ends first [^late] | applied or not, perhaps later [^chaos] | as `Rekeyed::put` [^leases] | applied or not [^chaos] | rejected, or found by `verify` [^stray] |
 //! | [`Migration::run`](crate::rekey::Migration::run), [`Migration::finish`](crate::rekey::Migration::finish), [`Migration::roll_back`](crate::rekey::Migration::roll_back) | several come to one end [^drivers] | the state is read again [^state-lost] | call it again: it goes on [^driver-killed] | as `Rekeyed::put` [^leases] | call it again, anywhere [^driver-killed] | rejected from `paused` on [^stray] |
 //!

@@ -16,8 +16,11 @@ use tokio::time::sleep;
 use super::history::{History, INITIAL, Journal, initial};
 use super::linearizable::{Op, Outcome, Row as RowState};
 
-/// Few rows that everybody writes.
-pub(super) const HOT: u64 = 6;
+/// How many rows get most of the operations. A run over many rows takes longer, and a history of too many operations on one row
+/// cannot be decided.
+fn hot(rows: u64) -> u64 {
+    6 * rows.div_ceil(50_000)
+}
 /// As many rows beside those at first are written, one in so many.
 pub(super) const NEW_ROWS: u64 = 10;
 
@@ -318,11 +321,11 @@ impl Writer {
 
     fn key(&mut self) -> u64 {
         match self.rng.u8(..10) {
-            0..7 => self.rng.u64(..HOT),
+            0..7 => self.rng.u64(..hot(self.orders.rows)),
             // Rows that are there at first, and rows that are not.
             _ => {
                 let at = self.rng.u64(..self.orders.rows / NEW_ROWS);
-                if self.rng.bool() { HOT + at * 5 } else { self.orders.rows + at }
+                if self.rng.bool() { hot(self.orders.rows) + at * 5 } else { self.orders.rows + at }
             }
         }
     }
@@ -460,7 +463,7 @@ fn found(journal: &mut Journal, n: u64, event: Option<&Event>, at: u64) -> Optio
 async fn read(orders: &Orders, events: &Events, journal: &mut Journal, mut rng: Rng) {
     while !orders.is_over() {
         let at = match rng.u8(..5) {
-            0..4 => rng.u64(..HOT),
+            0..4 => rng.u64(..hot(orders.rows)),
             _ => rng.u64(..orders.rows + orders.rows / NEW_ROWS),
         };
         match rng.u8(..10) {
@@ -476,7 +479,7 @@ async fn read(orders: &Orders, events: &Events, journal: &mut Journal, mut rng: 
                 }
             }
             _ => {
-                let keys: Vec<u64> = (0..HOT).chain([rng.u64(..orders.rows)]).collect();
+                let keys: Vec<u64> = (0..hot(orders.rows)).chain([rng.u64(..orders.rows)]).collect();
                 let begun: Vec<_> = keys.iter().map(|at| journal.begin(Op::Read, *at)).collect();
                 match events.get_many(keys.iter().map(|at| key(*at))).await {
                     Ok(rows) => {

@@ -445,8 +445,8 @@ where
         Error::mismatch(
             self.rekeyed.pair().route(Side::New),
             format!(
-                "it has not every row of the re-keyed table as it must; a program that knows nothing of the re-keying may have \
-                 written one of them: {verified}"
+                "it has not every row of the re-keyed table as it must: a program that knows nothing of the re-keying wrote one of \
+                 them, or a column family was added after it began: {verified}"
             ),
         )
     }

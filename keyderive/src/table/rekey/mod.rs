@@ -81,6 +81,8 @@
 //! - the monotonic clocks of machines running at the same rate, to a tenth. A virtual machine that is suspended, and whose clock
 //!   stands still meanwhile, breaks this.
 //! - an app profile that routes to one cluster: writes need conditions.
+//! - conversions that give the same key each time, in every program, and do not panic: a panic is the caller's.
+//! - the families of the table staying as they are until the end.
 //!
 //! # What it costs
 //! | state | requests |
