@@ -163,7 +163,14 @@ impl Expected {
             let matching = scan().matching(Event::KIND.equals("old")).collect().await.unwrap();
             assert_eq!(matching.len(), old, "{state}");
             if !matches!(state, State::Paused | State::RollbackPaused) {
-                let mut found = scan().unordered().keys_only().collect().await.unwrap();
+                let mut found = scan().unordered().keys_only().collect().await;
+                // A process that does not know the newest state yet meets it during the scan.
+                for _ in 0..5 {
+                    if found.as_ref().is_err_and(keyderive::Error::is_retryable) {
+                        found = scan().unordered().keys_only().collect().await;
+                    }
+                }
+                let mut found = found.unwrap();
                 found.sort();
                 assert_eq!(found, ordered, "{state}");
             }
@@ -218,8 +225,8 @@ impl Expected {
 
 on_every_bigtable! {
     a_table_is_moved_while_it_is_written
-    a_table_is_called_back_while_it_is_written
-    a_table_is_called_back_before_it_was_written
+    a_table_is_rolled_back_while_it_is_written
+    a_table_is_rolled_back_before_it_was_written
 }
 
 async fn expected(client: &Client) -> Expected {
@@ -263,7 +270,7 @@ async fn a_table_is_moved_while_it_is_written(client: Client) {
     assert!(old.verify().await.unwrap_err().is_table_mismatch());
 }
 
-async fn a_table_is_called_back_while_it_is_written(client: Client) {
+async fn a_table_is_rolled_back_while_it_is_written(client: Client) {
     let mut expected = expected(&client).await;
     let driver = open(&client).await;
     drive_to(&driver, false, State::Moved).await;
@@ -296,7 +303,7 @@ async fn a_table_is_called_back_while_it_is_written(client: Client) {
     assert!(again.migration().verify().await.unwrap().is_ok());
 }
 
-async fn a_table_is_called_back_before_it_was_written(client: Client) {
+async fn a_table_is_rolled_back_before_it_was_written(client: Client) {
     let mut expected = expected(&client).await;
     let driver = open(&client).await;
     drive_to(&driver, false, State::Paused).await;
