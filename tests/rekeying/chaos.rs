@@ -64,7 +64,7 @@ const LOADED: usize = 500;
 /// One run at a time: it is about time. Broken ones are not, and find their fault all the same.
 static MACHINE: RwLock<()> = RwLock::const_new(());
 
-/// What the drivers are told.
+/// Where the drivers are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
     Forward,

@@ -35,7 +35,7 @@ const MAX_STATEMENTS: usize = 1_000;
 /// A plan is renewed so long before it expires, or a tenth of its time if that is less.
 const RENEWED_BEFORE: Duration = Duration::from_secs(60);
 
-/// How long a plan is used at least. A server whose clock is behind ours sends plans that have already expired by our clock; without
+/// How long a plan is used at least. A server whose clock is late sends plans that have already expired by our clock; without
 /// this, the client would prepare every query again.
 const USED_FOR: Duration = Duration::from_secs(1);
 

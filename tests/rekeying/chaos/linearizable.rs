@@ -47,7 +47,7 @@ pub(crate) enum Op {
     Exists,
 }
 
-/// What the caller was told.
+/// What the caller received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Nothing: it may be applied at any time from its beginning on, or never.

@@ -154,7 +154,7 @@ impl Goal {
     }
 }
 
-/// What a process is told by its parent, in variables of the environment.
+/// What a process receives from its parent, in variables of the environment.
 #[derive(Clone, Debug)]
 pub(super) struct Orders {
     pub(super) folder: PathBuf,
@@ -216,7 +216,7 @@ pub(super) fn journal(folder: &std::path::Path, slot: usize) -> PathBuf {
     folder.join(format!("{slot}.journal"))
 }
 
-/// Where a driver says that it has come to its goal.
+/// The file by which a driver reports that it has reached its goal.
 pub(super) fn arrived(folder: &std::path::Path, goal: Goal) -> PathBuf {
     folder.join(format!("arrived-{}", goal.name()))
 }

@@ -69,7 +69,7 @@
 //! one key type, or for a pair of them while it is re-keyed.
 //!
 //! # What holds
-//! Calls on one row are linearizable, whichever table they go to, but for writes whose caller was told nothing: one that timed out can
+//! Calls on one row are linearizable, whichever table they go to, but for writes whose outcome is unknown: one that timed out can
 //! arrive after the call has returned, as with one table, and if it arrives after the state has changed twice it can be read and vanish
 //! again. No write and no delete that was acknowledged is lost or undone, whatever process dies at whatever moment, and however late its
 //! requests arrive. A scan gives each row once. Rows move with every cell: all versions with their timestamps, in all families, named by
