@@ -10,6 +10,7 @@ use std::path::Path;
 use nix::time::{ClockId, clock_gettime};
 
 use super::linearizable::{Op, Operation, Outcome, Row};
+use super::process::Part;
 
 /// Nanoseconds of the clock that all processes of a machine share.
 pub(super) fn now() -> u64 {
@@ -77,10 +78,16 @@ impl Journal {
         self.line(format_args!("V {n}"));
     }
 
-    pub(super) fn scan(&mut self) -> u64 {
+    /// A scan of the whole table, or of a part of it.
+    pub(super) fn scan(&mut self, part: Option<Part>) -> u64 {
         let n = self.next;
         self.next += 1;
-        self.line(format_args!("S {} {n}", now()));
+        match part {
+            None => self.line(format_args!("S {} {n}", now())),
+            Some(Part { user, first, end }) => {
+                self.line(format_args!("S {} {n} {user} {first} {end}", now()))
+            }
+        }
         n
     }
 
@@ -89,7 +96,7 @@ impl Journal {
         self.line(format_args!("R {} {n} {key} {whole} {val} {incs}", now()));
     }
 
-    /// The scan has given all rows, without these.
+    /// The scan has given all its rows, without these.
     pub(super) fn ended(&mut self, n: u64, rows: u64, missing: impl IntoIterator<Item = u64>) {
         let time = now();
         for key in missing {
@@ -114,6 +121,8 @@ impl Journal {
 /// A scan, as it was recorded.
 #[derive(Default)]
 struct ScanRecord {
+    /// `None` for the whole table.
+    part: Option<Part>,
     begin: u64,
     end: Option<u64>,
     /// Of the rows that are not as they were at first: when each was given.
@@ -132,6 +141,8 @@ pub(super) struct History {
     pub(super) outcomes: BTreeMap<&'static str, u64>,
     scans: Vec<ScanRecord>,
     pub(super) scans_ended: u64,
+    /// Of the whole table.
+    pub(super) whole_scans_ended: u64,
     pub(super) scanned_rows: u64,
     /// How often each process has begun an increment of each row.
     pub(super) increments: HashMap<u64, u8>,
@@ -199,7 +210,15 @@ impl History {
                 }
                 "S" => {
                     let by = format!("scan of process {slot}.{} {}", number(1) >> 32, number(1));
-                    scans.insert(number(1), ScanRecord { begin: number(0), by, ..ScanRecord::default() });
+                    let part = (words.len() > 2).then(|| Part {
+                        user: usize::try_from(number(2)).unwrap(),
+                        first: number(3),
+                        end: number(4),
+                    });
+                    scans.insert(
+                        number(1),
+                        ScanRecord { part, begin: number(0), by, ..ScanRecord::default() },
+                    );
                 }
                 "R" => {
                     let scan = scans.entry(number(1)).or_default();
@@ -207,8 +226,10 @@ impl History {
                 }
                 "M" => scans.entry(number(0)).or_default().missing.push(number(1)),
                 "X" => {
-                    scans.entry(number(1)).or_default().end = Some(number(0));
+                    let scan = scans.entry(number(1)).or_default();
+                    scan.end = Some(number(0));
                     self.scans_ended += 1;
+                    self.whole_scans_ended += u64::from(scan.part.is_none());
                     self.scanned_rows += number(2);
                 }
                 "F" => self.faults.push(format!("process {slot}: {rest}")),
@@ -245,7 +266,7 @@ impl History {
                 scan.rows.iter().map(|(end, key, row)| (*key, read(*end, *row))).collect();
             if let Some(end) = scan.end {
                 given.extend(scan.missing.iter().map(|key| (*key, read(end, Row::NONE))));
-                for key in self.keys.keys() {
+                for key in self.keys.keys().filter(|key| scan.part.is_none_or(|part| part.contains(**key))) {
                     given.entry(*key).or_insert_with(|| read(end, initial(*key, rows)));
                 }
             }

@@ -66,8 +66,37 @@ pub(super) struct Event {
 
 pub(super) type Events = keyderive::rekey::Rekeyed<Old, New, Event>;
 
+const USERS: [&str; 3] = ["alice", "bob", "carol"];
+
+fn user(at: u64) -> usize {
+    usize::try_from(at % 3).unwrap()
+}
+
 pub(super) fn key(at: u64) -> New {
-    New { user: ["alice", "bob", "carol"][usize::try_from(at % 3).unwrap()].into(), at }
+    New { user: USERS[user(at)].into(), at }
+}
+
+/// The rows of a user from `first` up to, without, `end`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) user: usize,
+    pub(super) first: u64,
+    pub(super) end: u64,
+}
+
+impl Part {
+    /// Of at most so many rows of all users.
+    const LONGEST: u64 = 6_000;
+
+    /// Half of them contain the rows that get most of the operations.
+    fn random(rows: u64, rng: &mut Rng) -> Self {
+        let first = if rng.bool() { 0 } else { rng.u64(..rows) };
+        Self { user: rng.usize(..USERS.len()), first, end: first + rng.u64(1..=Self::LONGEST) }
+    }
+
+    pub(super) fn contains(self, at: u64) -> bool {
+        user(at) == self.user && (self.first..self.end).contains(&at)
+    }
 }
 
 impl Event {
@@ -500,8 +529,16 @@ async fn read(orders: &Orders, events: &Events, journal: &mut Journal, mut rng: 
 
 async fn scan(orders: &Orders, events: &Events, journal: &mut Journal, mut rng: Rng) {
     while !orders.is_over() {
-        let n = journal.scan();
-        let scan = events.scan(New::scan(), Old::scan());
+        // A scanner is killed before it has read all of a large table.
+        let part = (rng.u8(..3) > 0).then(|| Part::random(orders.rows, &mut rng));
+        let n = journal.scan(part);
+        let scan = match part {
+            None => events.scan(New::scan(), Old::scan()),
+            Some(Part { user, first, end }) => events.scan(
+                New::scan().user(USERS[user]).at_range(first..end),
+                Old::scan().user(USERS[user]).at_range(first..end),
+            ),
+        };
         let (is_reversed, is_ordered) = (rng.bool(), rng.u8(..3) > 0);
         let scan = if is_reversed { scan.reversed() } else { scan };
         let scan = if is_ordered { scan } else { scan.unordered() };
@@ -518,6 +555,9 @@ async fn scan(orders: &Orders, events: &Events, journal: &mut Journal, mut rng: 
             };
             count += 1;
             let at = key.at;
+            if part.is_some_and(|part| !part.contains(at)) {
+                journal.fault(format_args!("a scan of {part:?} gave the row {at}"));
+            }
             if !seen.insert(at) {
                 journal.fault(format_args!("a scan gave the row {at} twice"));
             }
@@ -533,8 +573,9 @@ async fn scan(orders: &Orders, events: &Events, journal: &mut Journal, mut rng: 
                 Err(text) => journal.fault(text),
             }
         };
+        let is_missing = |at: &u64| !seen.contains(at) && part.is_none_or(|part| part.contains(*at));
         match ended {
-            Ok(()) => journal.ended(n, count, (0..orders.rows).filter(|at| !seen.contains(at))),
+            Ok(()) => journal.ended(n, count, (0..orders.rows).filter(is_missing)),
             Err(error) => failed(journal, &error),
         }
         sleep(Duration::from_millis(rng.u64(..60 + orders.rows / 20))).await;
