@@ -121,7 +121,7 @@
 //! # A salt from a date on
 //!
 //! Rows that are stored keep their keys. `since(at = "…")` gives another salt to the keys whose own field `at` is that value
-//! or later; earlier ones keep the salt they have, or none. So a table of events that has outgrown its buckets gets more,
+//! or later; earlier ones keep the salt they have, or none. The keys from one such bound to the next are an *epoch*. So a table of events that has outgrown its buckets gets more,
 //! and no row is copied.
 //!
 //! ```

@@ -10,15 +10,15 @@
 //! | programs that write | go on | go on, and wait once for about 7 s | must be stopped, or their writes are lost |
 //! | programs that read | go on | go on; scans in no order wait too | go on, on the old table |
 //! | what programs change | attributes of the key type | one call, in two releases | one call |
-//! | the way back | remove the attribute, until [`advance_marker`](crate::Table::advance_marker) | until [`finish`](crate::rekey::Migration::finish), with all that was written; none [by rows](crate::Client::rekeyed_by_row) once rows are copied | the old table, without what was written since |
-//! | cost | scans read the buckets of each salt | a conditional write a row, both tables stored and compared, and [more requests for each call](crate::rekey#what-it-costs) meanwhile | a bulk write a row, both tables stored and compared |
+//! | the way back | remove the attribute, before the bound and before [`advance_marker`](crate::Table::advance_marker) | until [`finish`](crate::rekey::Migration::finish), with all that was written; [by rows](crate::Client::rekeyed_by_row) none from the state `copying` on | the old table, without what was written since |
+//! | cost | scans read the buckets of each salt | a conditional write a row, about a tenth of the rate of a load; both tables stored and compared; [more requests for each call](crate::rekey#what-it-costs) meanwhile | a bulk write a row, both tables stored and compared |
 //!
 //! - **A salt from a date on** is for time series whose writes outgrow their buckets: rows of the past keep their keys, and the key's
-//!   own time says which salt it has. [`attributes`](super::attributes) describes `#[salt(…, since(…))]`. It cannot change
-//!   anything but the salt, and needs a time of fixed width at the end of the key.
+//!   own time, or date or number, says which salt it has. [`attributes`](super::attributes) describes `#[salt(…, since(…))]`. It cannot change
+//!   anything but the salt, and needs that field to have a fixed width, as all fields after it.
 //! - **Re-keying** is for tables that cannot stand still: [`Client::rekeyed`](crate::Client::rekeyed) opens the table together with the
 //!   one that it becomes, and each call goes where the state of the re-keying says. It cannot move aggregates or hashed keys, and
-//!   needs single-row transactions.
+//!   needs an [app profile](super::deployment#app-profiles) with single-row transactions.
 //! - **A copy** is the simplest where writers can be stopped for as long as it takes.
 //!
 //! # Re-keying, step by step
@@ -103,34 +103,47 @@
 //!
 //! # The operator's check list
 //!
-//! 1. **Before.** The old table has no row key schema, or [`remove_row_key_schema`](crate::Table::remove_row_key_schema) has taken it away:
-//!    who uses SQL on its key columns needs another way first. The app profile routes to one cluster. Writes wait for about 7 s, with a
-//!    [lease](crate::rekey::Migration::lease) of 4 s: a `mutate_row.total_timeout` of 15 s or more lasts through it. Afterwards all
-//!    writes that waited are sent at once: raise `max_waiting` to what a program writes in ten seconds, or some fail with
-//!    [`is_overloaded`](crate::Error::is_overloaded). With a shorter timeout, as with
-//!    [`serving`](crate::client::Settings::serving), expect [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) for some
-//!    seconds, in both directions. Add no column families until the end.
+//! 1. **Before.**
+//!    - The old table has no row key schema, or [`remove_row_key_schema`](crate::Table::remove_row_key_schema) has taken it away: who
+//!      uses SQL on its key columns needs another way first.
+//!    - The [app profile](super::deployment#app-profiles) of every program, and of the operator's, routes to one cluster and allows
+//!      single-row transactions. The operator's program needs the [permissions](super::deployment#permissions) of `run`, the others
+//!      `bigtable.tables.get`.
+//!    - Tools that declare tables, such as Terraform, leave the [families](super::tables#layout) of both tables alone: one that removes
+//!      `keyderive-move` from the new table removes the marks, and the old rows count again.
+//!    - Writes wait for about 7 s, with a [lease](crate::rekey::Migration::lease) of 4 s. A `total_timeout` of 15 s or more for
+//!      `mutate_row`, `mutate_rows`, `check_and_mutate_row` and `read_modify_write_row` lasts through it. With a shorter one, as
+//!      with [`serving`](crate::client::Settings::serving), expect [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) for
+//!      some seconds, in both directions; such a write can be repeated if the error
+//!      [`is_retryable`](crate::Error::is_retryable).
+//!    - Afterwards all writes that waited are sent at once: raise `max_waiting` to what a program writes in ten seconds, or some fail
+//!      with [`is_overloaded`](crate::Error::is_overloaded).
+//!    - Add no column families until the end.
 //! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one
-//!    small row a second. Until the end, nothing may use [`load`](crate::Table::load), [`writer`](crate::Table::writer),
-//!    [`export`](crate::Table::export), `delete_rows` or `drop_rows` of the old table.
-//! 3. **Stop every other writer**, such as a job that runs at night with an older release. From `paused` on, a program that opens the
-//!    old table by itself is rejected; one that runs already is not, and what it writes is lost. `verify()` finds it, unless the same row
-//!    was written through the pair as well.
+//!    small row a second; by rows, writes [read the row first](crate::Client::rekeyed_by_row), and some fail. Until the end, nothing may use
+//!    [`load`](crate::Table::load), [`writer`](crate::Table::writer), [`export`](crate::Table::export), `delete_rows` or `drop_rows` of the
+//!    old table.
+//! 3. **Stop every other writer**, such as a job that runs at night with an older release: what it writes is lost. From `paused` on,
+//!    a program that opens the old table by itself is rejected at its first request, with
+//!    [`is_table_mismatch`](crate::Error::is_table_mismatch). Not rejected are programs that run already, raw and `unchecked()` tables,
+//!    other clients such as `cbt`, and programs that [cannot read the table's definition](super::tables#layout). `verify()` finds
+//!    what they wrote, unless the same row was written through `rekeyed` as well.
 //! 4. **`check()`** reads every row. Mend what it finds: foreign rows, rows without a new key, rows that are too large. It keeps the first
 //!    100; a row that becomes too large afterwards stops `run()` with an error that names it.
 //! 5. **`run()`** goes to `moved`. Watch its progress, the metrics `keyderive.rekey.rows` and `keyderive.rekey.state`, the latency
-//!    of writes, and the load of the cluster. It slows down when the server rejects copies. To stop it, end the program; to go on,
-//!    call `run()` again, anywhere.
+//!    of writes, and the load of the cluster. It slows down when the server rejects copies. To stop it in `copying`, end the program; to go
+//!    on, call `run()` again, anywhere.
 //! 6. **In `moved`**, reads and writes cost what they did before, but increments, appends and conditional writes, which cost a
 //!    request more. Stay there for as long as you may want to [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
 //!    written meanwhile; [by rows](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
-//! 7. **`finish()`**, and from the moment that its state is `new` there is no way back, even if it fails. It drops the marks, which
-//!    takes longer the more rows there are, and then lets the new table vouch for its key type: if it was stopped before, call it again.
-//! 8. **Deploy the release with the plain new table**, then delete the old one. **If both names are the same**, as with two tags, do not:
-//!    drop the old rows by their tag, with `.unchecked().drop_rows(OldKey::scan())`, since the table does not vouch
-//!    for the old key type any more. A program that runs keeps working with its open handle; one
-//!    that calls [`rekeyed`](crate::Client::rekeyed) once the old table is deleted fails with
-//!    [`is_not_found`](crate::Error::is_not_found).
+//! 7. **`finish()`** changes the state to `new` first: from then on there is no way back, even if a later step fails. Then it drops the
+//!    marks, which takes longer the more rows there are, and lets the new table vouch for its key type. If it stops before its end, call it
+//!    again.
+//! 8. **Deploy the release with the plain new table**, and then delete the old one. A program of the release before keeps working with
+//!    its open handle, but cannot start any more: [`rekeyed`](crate::Client::rekeyed) fails with
+//!    [`is_not_found`](crate::Error::is_not_found) once the old table is deleted.
+//!    **If both key types share one table**, by their tags, do not delete it: drop the old rows with
+//!    `.unchecked().drop_rows(OldKey::scan())`, unchecked since the table does not vouch for the old key type any more.
 //!
 //! To go back instead: call `roll_back()`, deploy the release with the plain old table, and delete the new one. Another attempt needs another
 //! name for the new table.
@@ -140,12 +153,19 @@
 //! | | |
 //! |---|---|
 //! | where is it? | [`state()`](crate::rekey::Migration::state) |
-//! | writes time out | in `paused` or `rollback_paused` a driver has died: call `run()` or `roll_back()`, anywhere; it leaves the state within some seconds |
-//! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the tablet of the old table's first row does not answer: the row whose key is a single zero byte holds the state, and without it nothing is read or written for longer than a lease |
+//! | writes time out | they wait in `paused` and in `rollback_paused`, for about 7 s with the default lease. If it lasts longer, no driver runs. In `paused` call `run()` to go on or `roll_back()` to go back, in `rollback_paused` call `roll_back()`, anywhere; it leaves the state within some seconds |
+//! | is it safe to stop the driver? | no row is lost, whenever it ends. But in `paused` and `rollback_paused` writes wait until a driver runs again: look at `state()` first, and start another one at once if it is one of these |
+//! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the state is in the old table's row whose key is a single zero byte; while that row cannot be read, nothing is read or written for longer than a lease. Look whether the old table exists, whether the account may read it, and whether Bigtable reports an incident. The calls recover by themselves |
 //! | a driver is started again and again, and the state stays the same | it waits for up to a lease and a quarter, and a second or two, before each change, and begins to wait anew each time: let it live for ten seconds |
 //! | a program that opens a table by itself is rejected, although the state is `new` or `rolled_back` | `finish()` or `roll_back()` was stopped before its end: call it again |
-//! | `run()` stops, since rows differ | `Missing` and `Unequal`: a program wrote the old table by itself. Stop it, and call `run()` again: it copies missing rows. For unequal ones read both tables, and write what counts through the pair. `Unmarked` and `Orphaned`: a program wrote the new table by itself; stop it, and put or delete these rows through the pair |
-//! | is it safe to stop the driver? | always: end its process, and call `run()` or `roll_back()` later |
+//! | `run()` or `roll_back()` stops, since rows differ | a program wrote one of the tables by itself: stop it. Readers and writers go on meanwhile. Mend what `verify()` lists, as below, and call it again: it copies what is `Missing` |
+//!
+//! | difference | |
+//! |---|---|
+//! | `Missing` | nothing to do |
+//! | `Unequal` | read the row of each table, by `client.table(…).unchecked()`, and put what is right, by `rekeyed` |
+//! | `Unmarked` | read the row of the new table, by `client.table(…).unchecked()`: if it is right put it, else delete it, by `rekeyed` |
+//! | `Orphaned` | its original was deleted by itself: delete it, by `rekeyed` |
 //!
 //! # What it cannot do
 //!

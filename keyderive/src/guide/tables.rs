@@ -89,8 +89,8 @@
 //! **No check.** [`unchecked()`](crate::Table::unchecked) returns a handle without the check. Raw tables are never
 //! checked.
 //!
-//! **Reserved names.** A row type or a declaration with a family named `keyderive`, `keyderive-move` (kept for a later
-//! release), or a name that begins with `keyderive.`, is an error before anything is sent.
+//! **Reserved names.** A row type or a declaration with a family named `keyderive`, `keyderive-move` (the marks of a
+//! [re-keying](crate::rekey)), or a name that begins with `keyderive.`, is an error before anything is sent.
 //!
 //! **Terraform and other tools** that declare tables must ignore these families, or they remove them as drift. With
 //! Terraform, after `vouch` has added the voucher:

@@ -144,6 +144,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// | [`parallel`](Self::parallel) | 8 | partitions read at a time |
 /// | [`workers`](Self::workers) | 8 | requests at a time |
 /// | [`batch_bytes`](Self::batch_bytes) | 4 MiB | bytes of a request |
+/// | [`batch_rows`](Self::batch_rows) | 10,000 | rows of a request |
 /// | [`look_ahead`](Self::look_ahead) | 64 MiB | bytes that are buffered before they are sent |
 /// | [`checkpoint`](Self::checkpoint) | none | the file that a copy resumes from |
 /// | [`checkpoint_every`](Self::checkpoint_every) | 100,000 | rows between checkpoints |
@@ -205,7 +206,7 @@ impl<'a, K: TableKey, R, N: TableKey, S> CopyTo<'a, K, R, N, S> {
         self
     }
 
-    /// The most bytes of a request, from 1 to 8 MiB; more counts as 8 MiB. A single row may exceed it.
+    /// The most bytes of a request, up to 8 MiB; more counts as 8 MiB. A single row may exceed it.
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
         self.settings.limits.bytes = bytes.clamp(1, MAX_BATCH_BYTES);
         self
@@ -241,10 +242,10 @@ impl<'a, K: TableKey, R, N: TableKey, S> CopyTo<'a, K, R, N, S> {
     /// ```
     ///
     /// It is stored before the first row is written, then by [`checkpoint_every`](Self::checkpoint_every), and at the end, also of a
-    /// copy that fails: to a file beside it that then gets its name, so that a crash leaves the one before. The copy waits for
+    /// copy that fails: to a temporary file in the same folder, which then gets its name, so that a crash leaves the checkpoint before. The copy waits for
     /// the disk. The file is JSON, with the names of both tables, the fingerprints of their key types, and the ranges that are left;
     /// so it contains row keys. A copy of other tables or key types, or of a table that was created since in an embedded Bigtable,
-    /// rejects it; the service has no number for that: delete the file when you create a table again.
+    /// rejects it. Bigtable does not say that a table was deleted and created again: delete the file when you do so.
     ///
     /// The closure must be the same: what it returns is not in the file. The file of a copy that has ended makes the same call only
     /// compare the tables.

@@ -188,12 +188,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// **Look first who reads by the schema.** From then on SQL sees keys as bytes, in the column `_key`: queries that name a part of
+    /// **Find out first who queries the key's columns.** From then on SQL sees keys as bytes, in the column `_key`: queries that name a part of
     /// the key fail, in this program, in Bigtable Studio, in dashboards, and in materialized views, as do exports to other
     /// tools that name one. keyderive itself reads and plans by the key type, and [`verify`](Self::verify) and
     /// [`create_if_absent`](Self::create_if_absent) accept a table without the schema. No stored row changes.
     ///
-    /// Call it when a key type with another tag begins to share the table: a query that names a column of the schema fails at the
+    /// Call it before a [re-keying](crate::rekey), before [`since`](crate::guide::attributes#a-salt-from-a-date-on) gives the key another
+    /// salt, and when a key type with another tag begins to share the table: a query that names a column of the schema fails at the
     /// first key that does not fit the schema.
     ///
     /// When it returns, the table has no schema. It is retried after a lost answer, since removing it twice is as once; if another

@@ -19,7 +19,7 @@ use crate::client::Error;
 use crate::key::TableKey;
 
 impl<K: TableKey, R> Table<K, R> {
-    /// Compares this table with another one, in which each row has the key that a closure gives it: every cell of every row.
+    /// Compares this table, the old one, with a new one, in which each row has the key that a closure gives it: every cell of every row.
     ///
     /// ```
     /// use keyderive::{Client, Row, RowKey};

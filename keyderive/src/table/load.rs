@@ -297,7 +297,7 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
         self
     }
 
-    /// The most bytes of a request, from 1 to 8 MiB; more counts as 8 MiB. A single row may exceed it.
+    /// The most bytes of a request, up to 8 MiB; more counts as 8 MiB. A single row may exceed it.
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
         self.settings.limits.bytes = bytes.clamp(1, MAX_BATCH_BYTES);
         self

@@ -307,8 +307,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// fail. A program that has made its first request runs on; if it still does at the bound, it writes rows without the
     /// new salt.
     ///
-    /// It does nothing if the table already vouches for all epochs, so several programs may call it. If a server applies a part
-    /// of the request, or an answer is lost, call it again: while the table vouches for both layouts, no program uses it.
+    /// It does nothing if the table already vouches for all epochs, so several programs may call it. If it fails, call it
+    /// again at once: a server that applied a part of the request leaves a table that vouches for both layouts, and the first
+    /// request of every program fails.
     ///
     /// # Errors
     /// [`is_invalid_argument`](Error::is_invalid_argument) in the hour before a bound that the table does not vouch for, by

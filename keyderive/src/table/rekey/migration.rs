@@ -193,8 +193,8 @@ enum Step {
 /// ```
 ///
 /// Each call continues from where the re-keying is, in any process. If the process dies, call it again; a second one that runs at the
-/// same time copies some rows twice, which changes nothing. The state changes by a condition on what it was, and no copy replaces
-/// a row that has a mark, so that a process that was stopped for a while, and goes on by what it knew, does no harm.
+/// same time copies some rows twice, which changes nothing. A driver changes the state only if it still is what the driver knows, and
+/// no copy replaces a row that was copied or written before. So a driver that was suspended, and goes on, does no harm.
 #[must_use = "a migration does nothing until one of its calls is awaited"]
 pub struct Migration<Old, New: PairKey, R> {
     pub(super) rekeyed: Rekeyed<Old, New, R>,
@@ -245,11 +245,15 @@ where
     }
 
     /// Moves the table to `moved`: creates the new table, has writes go there, copies all rows, and verifies them. Run
-    /// [`check`](Self::check) before it.
+    /// [`check`](Self::check) before it. In `moved` and `new` it does nothing.
+    ///
+    /// The new table gets the families of the old one with their garbage collection rules, no row key schema, and splits at
+    /// each bucket of the new salt and at the new keys of the old table's tablets.
     ///
     /// # Errors
+    /// While the re-keying is rolled back: [`roll_back`](Self::roll_back) must come to its end.
     /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has a row key schema
-    /// or aggregates, or the new one was not made by this re-keying. When a row cannot be copied; when the tables differ
+    /// or aggregates, or the new one has rows, or was not made by this re-keying. When a row cannot be copied; when the tables differ
     /// afterwards; when a request fails for good. Readers can go on then, and so can
     /// writers, unless [`state`](Self::state) is `Paused`, in which writes wait: call it again, or [`roll_back`](Self::roll_back).
     ///
@@ -280,7 +284,7 @@ where
     /// nothing.
     ///
     /// # Errors
-    /// After [`finish`](Self::finish), and for a re-keying by rows once it has begun: there is no way back. Otherwise those of
+    /// After [`finish`](Self::finish), and for a re-keying by rows from `copying` on: there is no way back. Otherwise those of
     /// [`run`](Self::run).
     ///
     /// # Cancel safety
@@ -398,7 +402,7 @@ where
             (Goal::RolledBack, Copying | Moved) if control.one_way => {
                 return Err(self.not_now(
                     control,
-                    "its new keys are made of rows, and such a re-keying has no way back once it has begun; let `run()` come to \
+                    "its new keys are made of rows, and such a re-keying has no way back from `copying` on; let `run()` come to \
                      its end",
                 ));
             }

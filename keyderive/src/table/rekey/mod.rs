@@ -63,21 +63,22 @@
 //! ```
 //!
 //! # Terms
-//! The *state* is in the control row: the row of the old table whose key is a single zero byte. A *driver* is a process that changes the state and copies
-//! rows: [`Migration`]. Every process acts by the state for the time of its *lease*, and then reads it again. A *mark* is a cell, in a family
-//! of its own, which says that a row of the new table was copied or written. A table *vouches* for what may use it, by an empty family: for
-//! one key type, or for a pair of them while it is re-keyed.
+//! The *state* is in the control row: the row of the old table whose key is a single zero byte. It is the row of the
+//! [marker](Table::write_marker), if the table has one, in columns of its own; nobody may delete it before the end. A *driver* is a
+//! process that changes the state and copies rows: [`Migration`]. The *lease* is the time for which a process may act by a state
+//! that it has read. A *mark* is a cell, in the family `keyderive-move`, which says that a row of the new table was copied or
+//! written. A table *vouches* for what may use it, by an empty family: for one key type, or for a pair of them while it is re-keyed.
 //!
 //! # What holds
-//! Calls on one row are linearizable, whichever table they go to, but for writes whose outcome is unknown: one that timed out can
-//! arrive after the call has returned, as with one table, and if it arrives after the state has changed twice it can be read and vanish
-//! again. No write and no delete that was acknowledged is lost or undone, whatever process dies at whatever moment, and however late its
+//! Calls on one row are linearizable, whichever table they go to, but for writes whose outcome is unknown: as with one table, a write
+//! that timed out can be applied later. If it is applied after the state has changed twice, one read can see it, and a later one not.
+//! No write and no delete that was acknowledged is lost or undone, whatever process dies at whatever moment, and however late its
 //! requests arrive. A scan gives each row once. Rows move with every cell: all versions with their timestamps, in all families, named by
 //! the row type or not. Writes wait once in each direction, for about 7 s with a lease of 4 s.
 //!
 //! This relies on
-//! - every program that writes the table opening it by [`Client::rekeyed`], with the same two key types. Others are rejected at
-//!   their first use, since the table then vouches for the pair; one that runs already must be stopped.
+//! - every program that writes the table opening it by [`Client::rekeyed`], with the same two key types. From the state `paused` on the
+//!   table vouches for the pair, and others are rejected at their first request; one that runs already must be stopped.
 //! - the monotonic clocks of machines running at the same rate, to a tenth. A virtual machine that is suspended, and whose clock
 //!   stands still meanwhile, breaks this.
 //! - an app profile that routes to one cluster: writes need conditions.
@@ -87,12 +88,12 @@
 //! # What it costs
 //! | state | requests |
 //! |---|---|
-//! | `old` | as for one table; a read or a write of a row [whose key needs it](Client::rekeyed_by_row) 2, and a write of several 2 for each row |
+//! | `old` | as for one table; [by rows](Client::rekeyed_by_row) a read or a write of one row 2, and a write of several rows 2 for each |
 //! | `paused`, `rollback_paused` | a read 2; writes wait, and so do scans in no order |
 //! | `copying`, `rollback_copying` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables |
 //! | `moved`, `new`, `rolled_back` | as for one table, but an increment, an append or a conditional write 2 |
 //!
-//! In every state each process reads the control row once in a quarter of a lease, by default each second.
+//! In every state but `new` each process reads the control row once in a quarter of a lease, by default each second.
 //!
 //! # What it does not do
 //! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, writers, exports, `delete_rows` and `drop_rows`
@@ -199,7 +200,7 @@ impl Client {
     ///
     /// A row of the old table counts only for the key that `key_of` gives. That key must never change for an old key, also if its row
     /// is deleted and stored again. Reads of the old table read each row whole beside what they ask for. There is no way back
-    /// once the state is `copying`.
+    /// from the state `copying` on.
     ///
     /// The old table has one row for all new keys that differ in what the row gives. So while writes go there, in `old` and
     /// `rolled_back`, they read the row first, and differ from those of a plain table, so that none reaches the row of another key:
@@ -490,7 +491,8 @@ where
 
     /// Deletes the row with this key, as [`Table::delete`].
     ///
-    /// It deletes the families that the table had when it was opened, and leaves the row's mark.
+    /// It deletes the families that the table had when it was opened, and leaves the row's mark until the re-keying ends. For the
+    /// calls of this handle there is no row then; a client that knows nothing of the re-keying sees the mark.
     ///
     /// # Errors
     /// Those of [`Table::delete`], and of [`Rekeyed`].

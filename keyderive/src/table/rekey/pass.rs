@@ -148,11 +148,11 @@ pub struct Findings {
     pub rows: u64,
     /// How many cells they have.
     pub cells: u64,
-    /// About how many bytes they are.
+    /// About how many bytes their keys and cells have.
     pub bytes: u64,
     /// How many rows cannot be re-keyed.
     pub faulty: u64,
-    /// The first of them.
+    /// The first 100 that were found.
     pub faults: Vec<Fault>,
 }
 
@@ -184,7 +184,7 @@ impl fmt::Display for Findings {
     }
 }
 
-/// How a row of one table differs from what it must be.
+/// How a row of one table differs from what it must be. A roll-back finds only the first two kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Difference {
@@ -242,13 +242,13 @@ impl fmt::Display for Difference {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Verification {
-    /// How many rows were copied, and are equal.
+    /// How many rows were copied, and are equal to their originals.
     pub copied: u64,
-    /// How many rows were written since.
+    /// How many rows were written through [`Rekeyed`](super::Rekeyed) since, so that they may differ.
     pub written: u64,
     /// How many rows are not as they must be.
     pub different: u64,
-    /// The first of them.
+    /// The first 100 that were found.
     pub differences: Vec<Difference>,
 }
 

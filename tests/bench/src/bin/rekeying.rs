@@ -76,9 +76,9 @@ async fn main() {
     println!(
         "`cargo run --release -p keyderive-bench --bin rekeying` prints this part, in about two minutes. A table of {rows} rows of 3 \
          small cells, whose keys have a salt of 4 buckets, gets one of 16, over the loopback interface. One writer puts rows, one at \
-         a time, in every state. A put counts by the state that the driver reported last: one in `paused` waits for `copying`, and the next ones \
-         come before its report. The pass and the comparison run \
-         beside that writer, the load and the export alone."
+         a time, in every state. Each put is counted under the state that the driver reported last: one put of `paused` waited for `copying`, \
+         and the fast ones after it ended before `copying` was reported. The copy and the comparison ran while the writer wrote, the load \
+         and the export ran alone."
     );
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let host = listener.local_addr().unwrap().to_string();
@@ -153,7 +153,7 @@ async fn measure(name: &str, host: &str, rows: u32) {
             millis(puts.max()),
         );
     }
-    println!("\n| what | rows a second | beside the load |");
+    println!("\n| what | rows a second | against the load |");
     println!("|---|---|---|");
     let reported = reported.lock().unwrap();
     let of = |activity| {
@@ -163,7 +163,7 @@ async fn measure(name: &str, host: &str, rows: u32) {
     for (what, rate) in [
         ("load", load),
         ("export", export),
-        ("the pass", of(Activity::Copying)),
+        ("the copy", of(Activity::Copying)),
         ("the comparison of both tables", of(Activity::Verifying)),
     ] {
         println!("| {what} | {rate:.0} | {:.2} x |", rate / load);
