@@ -179,19 +179,29 @@
 //! New tables are split at the buckets of all epochs. In an existing table the new buckets share a tablet until the service
 //! splits it.
 //!
-//! **Adding one** takes four steps:
+//! **Adding one** takes four steps. A table with a row key schema, which `create` and `create_if_absent` give by default, needs
+//! [`remove_row_key_schema`](crate::Table::remove_row_key_schema) before them: without it `verify` of the new key type fails.
 //!
-//! 1. Choose a bound that is later than every stored time and than the end of the rollout, by a day at least.
+//! 1. Choose a bound that is later than every stored time and than the end of the rollout, by a day at least. No program with the
+//!    old key type may run at the bound, also none that only reads: it does not see the rows after the bound.
 //! 2. Add the salt, and the new value of a pinned `fingerprint`, and deploy the key type everywhere. It accepts a table that vouches for its first epochs, and logs a warning once a
-//!    bound has passed that the table does not vouch for. Two programs with different bounds are both accepted until step 4, so
+//!    bound has passed that the table does not vouch for, unless the bound is a plain number. Two programs with different bounds are both accepted until step 4, so
 //!    deploy one bound.
 //! 3. Count all keys by the new type, `events.count(EventKey::scan())`. It fails if a row is foreign, such as one of
 //!    the future that an older program wrote.
-//! 4. Call [`advance_marker`](crate::Table::advance_marker), at any time but the hour before the bound. Programs with the old
-//!    key type then fail `verify` and their first request.
+//! 4. Call [`advance_marker`](crate::Table::advance_marker), at any time but the hour before the bound; if the bound is a plain number,
+//!    nothing checks the hour. It looks at no row. Programs with the old key type then fail `verify` and their first request; those
+//!    that run go on. There is no way back.
 //!
-//! A program with the old key type that still runs at the bound writes rows without the new salt. Scans of the new programs that read
-//! such a row fail on it as a foreign row; point reads do not find it, nor do scans that leave out the epoch that it is stored by.
+//! Page tokens of one key type are errors in programs with the other one.
+//!
+//! **A program with the old key type that still runs at the bound**
+//!
+//! - does not see the rows after the bound: its counts and scans are too small, and its `delete_rows` leaves them;
+//! - writes rows without the new salt. Scans of the new programs that read such a row fail on it as a foreign row. Calls by its key
+//!   do not find it: `get` and `exists` have nothing, `put` and `put_if_absent` write a second row, `delete` deletes nothing; nor do
+//!   scans find it that leave out the epoch that it is stored by.
+//!
 //! Stop that program, and move its rows by both key types:
 //!
 //! ```

@@ -245,7 +245,8 @@ impl<'a, K: TableKey, R, N: TableKey, S> CopyTo<'a, K, R, N, S> {
     /// copy that fails: to a temporary file in the same folder, which then gets its name, so that a crash leaves the checkpoint before. The copy waits for
     /// the disk. The file is JSON, with the names of both tables, the fingerprints of their key types, and the ranges that are left;
     /// so it contains row keys. A copy of other tables or key types, or of a table that was created since in an embedded Bigtable,
-    /// rejects it. Bigtable does not say that a table was deleted and created again: delete the file when you do so.
+    /// rejects it, and so does one to a table without rows, if the file counts some. Other servers do not say that a table was created
+    /// again: delete the file when you do so.
     ///
     /// The closure must be the same: what it returns is not in the file. The file of a copy that has ended makes the same call only
     /// compare the tables.

@@ -103,8 +103,14 @@ impl<K: TableKey, R> Table<K, R> {
         mut check: impl FnMut(&RawRow) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let starts = self.key_space_starts().await?;
-        for start in starts.iter().step_by(starts.len().div_ceil(PLACES).max(1)) {
-            let ranges = stored::ranges_within::<K>(KeyRange::new(start.clone(), None));
+        let places: Vec<_> = starts.iter().step_by(starts.len().div_ceil(PLACES).max(1)).collect();
+        for (at, start) in places.iter().enumerate() {
+            // Up to the next place, so that no row is read twice.
+            let end = places.get(at + 1).map(|end| end.to_vec());
+            let ranges = stored::ranges_within::<K>(KeyRange::new(start.to_vec(), end));
+            if ranges.is_empty() {
+                continue;
+            }
             let request =
                 ReadRows { ranges, limit: Some(ROWS), filter: Some(filter.clone()), ..ReadRows::default() };
             let mut rows = self.client.read_rows(&self.name, request);

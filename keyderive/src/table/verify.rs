@@ -307,6 +307,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// fail. A program that has made its first request runs on; if it still does at the bound, it writes rows without the
     /// new salt.
     ///
+    /// It looks at no row, so that it can keep old programs out of a table that has rows in the wrong layout already: count them
+    /// before.
+    ///
     /// It does nothing if the table already vouches for all epochs, so several programs may call it. If it fails, call it
     /// again at once: a server that applied a part of the request leaves a table that vouches for both layouts, and the first
     /// request of every program fails.

@@ -85,7 +85,7 @@ impl Journal {
         match part {
             None => self.line(format_args!("S {} {n}", now())),
             Some(Part { user, first, end }) => {
-                self.line(format_args!("S {} {n} {user} {first} {end}", now()))
+                self.line(format_args!("S {} {n} {user} {first} {end}", now()));
             }
         }
         n

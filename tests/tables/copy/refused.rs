@@ -247,3 +247,20 @@ async fn a_checkpoint_of_another_copy_is_refused() {
     assert!(dump(&client.raw_table("user-events")).await.is_empty());
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[tokio::test]
+async fn a_checkpoint_of_rows_that_are_gone_is_refused() {
+    let folder = std::env::temp_dir().join(format!("keyderive-copy-gone-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let client = Client::embedded();
+    let (old, new) = filled(&client, 10).await;
+    let copy = || {
+        old.copy_to(&new, |key, _| user_key(key)).checkpoint(folder.join("checkpoint")).without_verifying()
+    };
+    assert_eq!(copy().await.unwrap().copied(), 10);
+    new.delete_rows(UserEventKey::scan()).await.unwrap();
+    let refused = error(copy()).await.to_string();
+    assert!(refused.contains("it has no row, and the checkpoint `"), "{refused}");
+    assert!(refused.contains("counts 10 rows") && refused.contains("delete the file"), "{refused}");
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use keyderive::client::FamilyChange;
 use keyderive::row::{Sum, Versions};
-use keyderive::{Client, GcRule, Row, Table};
+use keyderive::{Client, GcRule, Row, RowKey, Table};
 
 use super::{PageKey, key};
 use crate::servers::on_every_bigtable;
@@ -16,6 +16,7 @@ on_every_bigtable! {
     text_that_cannot_be_read_back_is_not_written
     an_expired_value_is_not_incremented
     another_rule_keeps_the_type_of_a_family
+    a_sample_has_each_row_once
 }
 
 const HOUR: i64 = 3_600_000_000;
@@ -25,6 +26,21 @@ async fn table<R: Row>(client: &Client) -> Table<PageKey, R> {
     let table = client.table("attacked");
     table.create_if_absent().await.unwrap();
     table
+}
+
+#[derive(RowKey)]
+#[salt(range = 4, over = "id")]
+struct SaltedKey {
+    id: u64,
+}
+
+async fn a_sample_has_each_row_once(client: Client) {
+    let rows = client.table::<SaltedKey, BTreeMap<String, i64>>("salted");
+    rows.create_if_absent().await.unwrap();
+    for id in 0..3 {
+        rows.put(&SaltedKey { id }, &BTreeMap::from([("n".to_owned(), 1)])).await.unwrap();
+    }
+    assert_eq!(rows.verify_rows().await.unwrap(), 3);
 }
 
 async fn a_sum_is_not_added_to_where_its_family_removes_it(client: Client) {

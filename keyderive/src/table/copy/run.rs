@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::panic::resume_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -94,7 +94,7 @@ struct Begun {
 async fn begin<K: TableKey, R, N: TableKey, S>(
     map: &KeyMap<'_, K, R, N, S>,
     settings: &Settings,
-    path: Option<&std::path::Path>,
+    path: Option<&Path>,
 ) -> Result<Begun, Error> {
     let KeyMap { old, new, .. } = map;
     old.ensure_checked().await?;
@@ -107,6 +107,7 @@ async fn begin<K: TableKey, R, N: TableKey, S>(
     let checkpoint = match (stored, path) {
         (Some(stored), Some(path)) => {
             stored.check(map, path)?;
+            check_resumed(map, &stored, path).await?;
             stored
         }
         _ => {
@@ -171,6 +172,27 @@ async fn check_empty<K: TableKey, R, N: TableKey, S>(map: &KeyMap<'_, K, R, N, S
             ),
         )),
     }
+}
+
+/// Fails if the new table has lost the rows that a checkpoint counts: a table that was created again has the same name.
+async fn check_resumed<K: TableKey, R, N: TableKey, S>(
+    map: &KeyMap<'_, K, R, N, S>,
+    checkpoint: &Checkpoint,
+    path: &Path,
+) -> Result<(), Error> {
+    let new = &map.new;
+    if checkpoint.copied == 0 || first_row::<N>(&new.client, &new.name).await?.is_some() {
+        return Ok(());
+    }
+    Err(Error::mismatch(
+        &new.name,
+        format!(
+            "it has no row, and the checkpoint `{}` counts {} rows that were copied to it: the table was created again, or its rows \
+             were dropped; delete the file to copy all rows",
+            path.display(),
+            checkpoint.copied,
+        ),
+    ))
 }
 
 struct Copier<'m, 'a, K: TableKey, R, N: TableKey, S> {
