@@ -255,7 +255,10 @@ impl<'a, K: TableKey, R, N: TableKey, S> CopyTo<'a, K, R, N, S> {
         self
     }
 
-    /// How many rows are copied, without a gap in their partition, between checkpoints. 0 counts as 1.
+    /// How many rows are copied between checkpoints. 0 counts as 1.
+    ///
+    /// A row counts once all rows before it in its partition are copied. As rows are buffered first, a checkpoint of a table that is
+    /// not much larger than [`look_ahead`](Self::look_ahead) counts none until shortly before the end.
     pub fn checkpoint_every(mut self, rows: u64) -> Self {
         self.settings.checkpoint_every = rows.max(1);
         self

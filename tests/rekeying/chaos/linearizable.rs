@@ -196,11 +196,6 @@ impl Orders {
         known.push(order.used);
     }
 
-    fn and(mut self, others: Self) -> Self {
-        others.iter().for_each(|order| self.insert(order));
-        self
-    }
-
     fn iter(&self) -> impl Iterator<Item = Order> {
         self.0.iter().flat_map(|((row, taken), used)| {
             used.iter().map(|used| Order { row: *row, taken: *taken, used: *used })
@@ -583,7 +578,7 @@ mod tests {
     #[test]
     fn it_decides_histories_with_many_writes_of_unknown_outcome() {
         let mut rng = Rng::with_seed(7);
-        for round in 0..20 {
+        for round in 0..5 {
             let (first, operations) = history(&mut rng, 1_000);
             assert_eq!(check(first, &operations), Verdict::Holds, "round {round}");
         }
