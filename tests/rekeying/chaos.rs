@@ -592,8 +592,8 @@ impl Run {
         }
         let summary = self.summary(elapsed, last, &history.outcomes, seen);
         let summary = format!(
-            "{summary}; {} scans, {} of them whole, of {} rows; {} rows written, {repeats} writes landed again; {operations} operations checked \
-             in {:.1?}, the longest history in {:.1?}",
+            "{summary}; {} scans, {} of them whole, of {} rows; {} rows written, {repeats} writes landed \
+             again; {operations} operations checked in {:.1?}, the longest history in {:.1?}",
             history.scans_ended,
             history.whole_scans_ended,
             history.scanned_rows,

@@ -201,7 +201,10 @@ async fn a_marker_advances_with_the_voucher(client: Client) {
     assert!(second.verify().await.unwrap().marker && third.verify().await.unwrap().marker);
     // The marker says what differs.
     let text = assert_mismatch(first.verify().await);
-    assert!(text.contains("`since` bounds: it has 1, and the key type 0: run the newer release"), "{text}");
+    assert!(
+        text.contains("it should have 0 `since` bounds and has 1: run the newer release, whose key type has"),
+        "{text}"
+    );
     let text = assert_mismatch(table::<Other>(&client).verify().await);
     assert!(text.contains("the range of the salt should be `8` and is `4`"), "{text}");
     second.write_marker().await.unwrap();

@@ -121,8 +121,8 @@
 //! # A salt from a date on
 //!
 //! Rows that are stored keep their keys. `since(at = "…")` gives another salt to the keys whose own field `at` is that value
-//! or later; earlier ones keep the salt they have, or none. The keys from one such bound to the next are an *epoch*. So a table of events that has outgrown its buckets gets more,
-//! and no row is copied.
+//! or later; earlier ones keep the salt they have, or none. The keys from one such bound to the next are an *epoch*. So a
+//! table of events that has outgrown its buckets gets more, and no row is copied.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -184,9 +184,9 @@
 //!
 //! 1. Choose a bound that is later than every stored time and than the end of the rollout, by a day at least. No program with the
 //!    old key type may run at the bound, also none that only reads: it does not see the rows after the bound.
-//! 2. Add the salt, and the new value of a pinned `fingerprint`, and deploy the key type everywhere. It accepts a table that vouches for its first epochs, and logs a warning once a
-//!    bound has passed that the table does not vouch for, unless the bound is a plain number. Two programs with different bounds are both accepted until step 4, so
-//!    deploy one bound.
+//! 2. Add the salt, and the new value of a pinned `fingerprint`, and deploy the key type everywhere. It accepts a table that vouches
+//!    for its first epochs, and logs a warning once a bound has passed that the table does not vouch for, unless the bound is a
+//!    plain number. Two programs with different bounds are both accepted until step 4, so deploy one bound.
 //! 3. Count all keys by the new type, `events.count(EventKey::scan())`. It fails if a row is foreign, such as one of
 //!    the future that an older program wrote.
 //! 4. Call [`advance_marker`](crate::Table::advance_marker), at any time but the hour before the bound; if the bound is a plain number,

@@ -122,7 +122,7 @@
 //! | `bigtable.tables.readRows` | all reads; with `mutateRows`, conditional writes, increments and appends |
 //! | `bigtable.tables.mutateRows` | all writes, `drop_rows` |
 //! | `bigtable.instances.executeQuery` | SQL: `PrepareQuery` and `ExecuteQuery`; with `readRows` on the table |
-//! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions`, `copy_to`, `diff`; `run`, `verify` and `roll_back` of a [re-keying](crate::rekey) |
+//! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions`, `copy_to`, `diff`, `vouch`, `verify_rows`; `check`, `run`, `verify` and `roll_back` of a [re-keying](crate::rekey) |
 //! | `bigtable.instances.ping` | [priming](crate::client::ClientBuilder::prime) connections; without it, a warning |
 //! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`, `rekeyed`; the [layout check](super::tables#layout) before the first request; without the permission, a warning |
 //! | `bigtable.tables.list` | `list_tables` |

@@ -14,8 +14,8 @@
 //! | cost | scans read the buckets of each salt | a conditional write a row, about a tenth of the rate of a load; both tables stored and compared; [more requests for each call](crate::rekey#what-it-costs) meanwhile | a bulk write a row, both tables stored and compared |
 //!
 //! - **A salt from a date on** is for time series whose writes outgrow their buckets: rows of the past keep their keys, and the key's
-//!   own time, or date or number, says which salt it has. [`attributes`](super::attributes) describes `#[salt(…, since(…))]`. It cannot change
-//!   anything but the salt, and needs that field to have a fixed width, as all fields after it.
+//!   own time, date or number says which salt it has. [`attributes`](super::attributes) describes `#[salt(…, since(…))]`. It cannot
+//!   change anything but the salt, and needs a fixed width of that field and of all fields after it.
 //! - **Re-keying** is for tables that cannot stand still: [`Client::rekeyed`](crate::Client::rekeyed) opens the table together with the
 //!   one that it becomes, and each call goes where the state of the re-keying says. It cannot move aggregates or hashed keys, and
 //!   needs an [app profile](super::deployment#app-profiles) with single-row transactions.

@@ -277,8 +277,8 @@ fn epoch_difference(expected: &Value, found: &Value) -> Option<String> {
         }
     }
     let (wanted, has) = (expected.len(), found.len());
-    let remedy = if has > wanted { ": run the newer release, whose key type has them all" } else { "" };
-    (wanted != has).then(|| format!("`since` bounds: it has {has}, and the key type {wanted}{remedy}"))
+    let remedy = if has > wanted { ": run the newer release, whose key type has all of them" } else { "" };
+    (wanted != has).then(|| format!("it should have {wanted} `since` bounds and has {has}{remedy}"))
 }
 
 fn salt_difference(expected: &Value, found: &Value) -> Option<String> {

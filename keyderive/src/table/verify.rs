@@ -643,12 +643,13 @@ fn check_schema<K: TableKey>(info: &TableInfo, expected: Option<&TableSchema>) -
             ),
         },
         (None, Err(reason)) => format!(
-            "it has a row key schema, and `{key_type}` has none, since {reason}; expected none, found {found}; `remove_row_key_schema` takes \
-             it away"
+            "it has a row key schema, and `{key_type}` has none, since {reason}; expected none, found {found}; \
+             `remove_row_key_schema` takes it away"
         ),
         (None, Ok(_)) => {
             format!(
-                "it has a row key schema, and is declared without one; expected none, found {found}; `remove_row_key_schema` takes it away"
+                "it has a row key schema, and is declared without one; expected none, found {found}; \
+                 `remove_row_key_schema` takes it away"
             )
         }
     };
@@ -920,8 +921,8 @@ fn contradiction<K: TableKey>(info: &TableInfo) -> Error {
         (
             "it vouches for another layout of its keys",
             "nothing was sent: run a release with the table's key type, which is the newer one after `advance_marker`, or undo the \
-             change of the key type. If the table is being re-keyed, open it with `Client::rekeyed`, or let `finish()` or `roll_back()` come to its end. A \
-             new layout needs a new table, and key types that share a table need a tag each, `#[row_key(tag = \"…\")]`",
+             change of the key type. If the table is being re-keyed, open it with `Client::rekeyed`, or let `finish()` or \
+             `roll_back()` come to its end. A new layout needs a new table, and key types that share a table need a tag each, `#[row_key(tag = \"…\")]`",
         )
     };
     let difference = schema_difference::<K>(info);

@@ -331,7 +331,7 @@ pub(crate) fn check(first: Row, operations: &[Operation]) -> Verdict {
     }
     match search(first, operations, Effort::All, &HashSet::new()) {
         Ok(()) => Verdict::Holds,
-        Err(Some(events)) => Verdict::Violated(told(operations, &events)),
+        Err(Some(events)) => Verdict::Violated(last_operations(operations, &events)),
         Err(None) => Verdict::Undecided,
     }
 }
@@ -417,7 +417,7 @@ fn search(
 }
 
 /// The last operations before the one that no order explains.
-fn told(operations: &[Operation], events: &[Event]) -> String {
+fn last_operations(operations: &[Operation], events: &[Event]) -> String {
     const SHOWN: usize = 40;
     let mut text = String::new();
     let (_, _, last) = events[events.len() - 1];
