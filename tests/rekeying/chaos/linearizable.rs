@@ -107,25 +107,6 @@ impl Operation {
         }
     }
 
-    /// What the caller has seen of other writes: their numbers, and increments.
-    fn seen(&self) -> (HashSet<u32>, u64) {
-        match (self.op, self.outcome) {
-            (_, Outcome::Found(row)) => (HashSet::from([row.whole, row.val]), row.incs),
-            (_, Outcome::Counted(counted)) => (HashSet::new(), counted),
-            (Op::Swap { from, .. }, _) => (HashSet::from([from]), 0),
-            _ => (HashSet::new(), 0),
-        }
-    }
-
-    /// Whether this write may be one of those that somebody has seen. A delete always may.
-    fn is_one_of(&self, ids: &HashSet<u32>, incs: u64) -> bool {
-        match self.op {
-            Op::Put(id) | Op::Set(id) | Op::Claim(id) | Op::Swap { to: id, .. } => ids.contains(&id),
-            Op::Increment(bit) => incs & 1 << bit != 0,
-            Op::Delete | Op::Read | Op::Exists => true,
-        }
-    }
-
     /// The write without its answer, where only what is written at the end counts: `None` if it wrote nothing.
     fn without_answer(mut self) -> Option<Self> {
         match (self.op, self.outcome) {
@@ -138,6 +119,38 @@ impl Operation {
             self.outcome = Outcome::Done;
         }
         Some(self)
+    }
+}
+
+/// What callers have seen of writes.
+#[derive(Default)]
+struct Seen {
+    /// The numbers of writes.
+    ids: HashSet<u32>,
+    /// Increments, as bits.
+    incs: u64,
+}
+
+impl Seen {
+    fn add(&mut self, operation: &Operation) {
+        match (operation.op, operation.outcome) {
+            (_, Outcome::Found(row)) => {
+                self.ids.extend([row.whole, row.val]);
+                self.incs |= row.incs;
+            }
+            (_, Outcome::Counted(counted)) => self.incs |= counted,
+            (Op::Swap { from, .. }, _) => drop(self.ids.insert(from)),
+            _ => {}
+        }
+    }
+
+    /// Whether it has this write; nobody sees which delete it was.
+    fn has(&self, op: Op) -> bool {
+        match op {
+            Op::Put(id) | Op::Set(id) | Op::Claim(id) | Op::Swap { to: id, .. } => self.ids.contains(&id),
+            Op::Increment(bit) => self.incs & 1 << bit != 0,
+            Op::Delete | Op::Read | Op::Exists => false,
+        }
     }
 }
 
@@ -228,25 +241,21 @@ impl Search<'_> {
         after
     }
 
-    /// What the open operations with an outcome have seen: numbers of writes, and increments.
-    fn seen(&self) -> (HashSet<u32>, u64) {
-        let (mut ids, mut incs) = (HashSet::new(), 0);
-        for operation in self.open.iter().flatten().map(|at| &self.operations[*at]) {
-            let (some, counted) = operation.seen();
-            ids.extend(some);
-            incs |= counted;
-        }
-        (ids, incs)
+    /// What the open operations with an outcome have seen.
+    fn seen(&self) -> Seen {
+        let mut seen = Seen::default();
+        self.open.iter().flatten().for_each(|at| seen.add(&self.operations[*at]));
+        seen
     }
 
     /// The writes of unknown outcome that may explain an answer, of those that are the same the first that is not in the order.
-    fn candidates(&self, order: &Order, most: usize, seen: Option<&(HashSet<u32>, u64)>) -> Vec<usize> {
+    fn candidates(&self, order: &Order, most: usize, seen: Option<&Seen>) -> Vec<usize> {
         let mut candidates: Vec<usize> = Vec::new();
         for (place, at) in self.unknown.iter().enumerate() {
             let op = self.operations[*at].op;
             let is_taken = order.used[place / 64] & 1 << (place % 64) != 0;
             let explains = self.hidden.contains(at)
-                || most > 0 && seen.is_none_or(|(ids, incs)| self.operations[*at].is_one_of(ids, *incs));
+                || most > 0 && seen.is_none_or(|seen| op == Op::Delete || seen.has(op));
             let is_same = |known: &usize| self.operations[self.unknown[*known]].op == op;
             if !is_taken && explains && !candidates.iter().any(is_same) {
                 candidates.push(place);
@@ -320,19 +329,19 @@ pub(crate) fn check(first: Row, operations: &[Operation]) -> Verdict {
     while hidden.len() < MOST_HIDDEN {
         match search(first, operations, Effort::Least, &hidden) {
             Ok(()) => return Verdict::Holds,
-            Err(Some(events)) => {
+            Err(Stop::Unexplained(events)) => {
                 let (_, _, last) = events[events.len() - 1];
                 if !hide(operations, &events, last, &mut hidden) {
                     break;
                 }
             }
-            Err(None) => break,
+            Err(Stop::TooLong) => break,
         }
     }
     match search(first, operations, Effort::All, &HashSet::new()) {
         Ok(()) => Verdict::Holds,
-        Err(Some(events)) => Verdict::Violated(last_operations(operations, &events)),
-        Err(None) => Verdict::Undecided,
+        Err(Stop::Unexplained(events)) => Verdict::Violated(last_operations(operations, &events)),
+        Err(Stop::TooLong) => Verdict::Undecided,
     }
 }
 
@@ -340,10 +349,10 @@ pub(crate) fn check(first: Row, operations: &[Operation]) -> Verdict {
 fn hide(operations: &[Operation], events: &[Event], last: usize, hidden: &mut HashSet<usize>) -> bool {
     let begun =
         || events.iter().rev().map(|(.., at)| *at).filter(|at| operations[*at].outcome == Outcome::Unknown);
-    let (ids, incs) = operations[last].seen();
-    let is_seen = |at: &usize| operations[*at].op != Op::Delete && operations[*at].is_one_of(&ids, incs);
+    let mut seen = Seen::default();
+    seen.add(&operations[last]);
     let before = hidden.len();
-    hidden.extend(begun().filter(is_seen));
+    hidden.extend(begun().filter(|at| seen.has(operations[*at].op)));
     if hidden.len() == before
         && let Some(at) = begun().find(|at| !hidden.contains(at))
     {
@@ -355,13 +364,15 @@ fn hide(operations: &[Operation], events: &[Event], last: usize, hidden: &mut Ha
 /// When an operation begins or ends, whether it ends, and which one it is.
 type Event = (u64, bool, usize);
 
-/// Looks for an order; an error has the events up to the answer that none explains, or nothing if the search would take too long.
-fn search(
-    first: Row,
-    operations: &[Operation],
-    effort: Effort,
-    hidden: &HashSet<usize>,
-) -> Result<(), Option<Vec<Event>>> {
+/// Why a search has found no order.
+enum Stop {
+    /// None explains the last of these events.
+    Unexplained(Vec<Event>),
+    TooLong,
+}
+
+/// Looks for an order that explains every answer, with the `hidden` writes anywhere.
+fn search(first: Row, operations: &[Operation], effort: Effort, hidden: &HashSet<usize>) -> Result<(), Stop> {
     let mut events = Vec::new();
     for (at, operation) in operations.iter().enumerate() {
         events.push((operation.begin, false, at));
@@ -378,12 +389,12 @@ fn search(
         if !is_end {
             if operation.outcome == Outcome::Unknown {
                 if search.unknown.len() == MOST_UNKNOWN {
-                    return Err(None);
+                    return Err(Stop::TooLong);
                 }
                 search.unknown.push(*at);
                 continue;
             }
-            let Some(bit) = search.open.iter().position(Option::is_none) else { return Err(None) };
+            let Some(bit) = search.open.iter().position(Option::is_none) else { return Err(Stop::TooLong) };
             search.open[bit] = Some(*at);
             if operation.is_read() {
                 let mut begun = Orders::default();
@@ -395,13 +406,13 @@ fn search(
             continue;
         }
         let Some(bit) = search.open.iter().position(|open| *open == Some(*at)) else { continue };
-        let efforts = match effort {
+        let counts = match effort {
             Effort::All => search.unknown.len()..=search.unknown.len(),
             Effort::Least => 0..=MOST_AT_ONCE.min(search.unknown.len()),
         };
         let mut ways = Orders::default();
-        for most in efforts {
-            ways = search.ways(&orders, bit, most, effort).ok_or(None)?;
+        for most in counts {
+            ways = search.ways(&orders, bit, most, effort).ok_or(Stop::TooLong)?;
             if !ways.0.is_empty() {
                 break;
             }
@@ -409,7 +420,7 @@ fn search(
         search.open[bit] = None;
         if ways.0.is_empty() {
             events.truncate(number + 1);
-            return Err(Some(events));
+            return Err(Stop::Unexplained(events));
         }
         orders = ways;
     }
