@@ -5,8 +5,8 @@
 //! KEYDERIVE_ADDRESS=emulator://localhost:8086 cargo run --example flights   # on an emulator
 //! ```
 //!
-//! Loads all 336,776 departures if the archive `../shared/data/flights.csv.zip` exists, else those of 1 January; or
-//! those of a given file: `cargo run --example flights -- examples/data/flights.csv`.
+//! Loads the departures of 1 January, or those of a file with all 336,776 of the year, which `data/README.md` says where to get:
+//! `cargo run --example flights -- flights.csv`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -15,7 +15,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use jiff::civil::{Date, date};
 use keyderive::load::Progress;
 use keyderive::{Client, Row, RowKey, Table};
-use keyderive_examples::departures;
 use serde::Deserialize;
 
 /// Carrier and airport come first, because queries fix them. A few carriers have most departures, so their days are
@@ -66,6 +65,9 @@ impl Record {
     }
 }
 
+/// The departures of 1 January.
+const EXTRACT: &[u8] = include_bytes!("data/flights.csv");
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     // An address, such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`; in memory if unset.
@@ -78,7 +80,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     table.create_if_absent().await?;
     let file = match std::env::args_os().nth(1) {
         Some(path) => std::fs::read(path)?,
-        None => departures(),
+        None => EXTRACT.to_vec(),
     };
     let loaded = load(&table, &file).await?;
     eprintln!("{:.0} departures a second", loaded.written as f64 / loaded.elapsed.as_secs_f64());

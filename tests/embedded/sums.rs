@@ -1,7 +1,6 @@
 //! Sums over a connection that loses one answer in ten, beside a server in memory, and one in a file that is killed.
 //!
-//! `KEYDERIVE_SUM_ADDS` is the number of additions, 16,000 by default, and `KEYDERIVE_SUM_KILLS` that of the kills, 3 by
-//! default.
+//! `KEYDERIVE_SUM_ADDS` is the number of additions, and `KEYDERIVE_SUM_KILLS` that of the kills, 3 by default.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -13,7 +12,7 @@ use keyderive::client::Settings;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::row::Sum;
 use keyderive::{Client, Error, Row, RowKey, Table};
-use keyderive_tests::variable;
+use keyderive_tests::{amount, variable};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -125,7 +124,9 @@ async fn add_by_tasks(pages: &Pages, adds: u64, by: fn(u64) -> By) -> u64 {
 }
 
 fn adds() -> u64 {
-    variable("KEYDERIVE_SUM_ADDS", 16_000) / TASKS * TASKS
+    amount("KEYDERIVE_SUM_ADDS", "additions to sums over a connection that loses answers", 6_000, 16_000)
+        / TASKS
+        * TASKS
 }
 
 /// A Bigtable on a port until it is dropped.

@@ -1,8 +1,8 @@
 //! Scans and loads over connections that keep breaking: no row is lost, duplicated or out of order, and every row
 //! reported as written is there.
 //!
-//! `KEYDERIVE_CHAOS_ROUNDS` is the number of scans and loads, 3 by default, and `KEYDERIVE_CHAOS_ROWS` the rows of
-//! each scan, 20,000 by default. `KEYDERIVE_CHAOS_SEED` repeats the faults of a run.
+//! `KEYDERIVE_CHAOS_ROUNDS` is the number of scans and loads, and `KEYDERIVE_CHAOS_ROWS` the rows of each scan, 20,000 by default.
+//! `KEYDERIVE_CHAOS_SEED` repeats the faults of a run.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use fastrand::Rng;
 use keyderive::client::Settings;
 use keyderive::{Client, Row, RowKey, Table};
 use keyderive_tests::emulator::Emulator;
-use keyderive_tests::variable;
+use keyderive_tests::{amount, variable};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -69,7 +69,7 @@ async fn stored(readings: &Readings, load: u32) -> Vec<(ReadingKey, Reading)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_row_is_lost_or_doubled_when_connections_break() {
     let Some(emulator) = Emulator::start() else { return };
-    let rounds = variable("KEYDERIVE_CHAOS_ROUNDS", 3) as u32;
+    let rounds = amount("KEYDERIVE_CHAOS_ROUNDS", "scans and loads beside broken connections", 1, 3) as u32;
     let rows = variable("KEYDERIVE_CHAOS_ROWS", 20_000) as u32;
     let seed = variable("KEYDERIVE_CHAOS_SEED", fastrand::u64(..));
     println!("KEYDERIVE_CHAOS_SEED={seed}, {rounds} rounds, {rows} rows a scan");

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyderive::RowKey;
 use keyderive::key::{Layout, OwnedRowKey, Salt, SaltHash, SaltPlace, Schema, Width};
+use keyderive_tests::amount;
 use proptest::prelude::*;
 use proptest::string::string_regex;
 
@@ -689,8 +690,9 @@ macro_rules! for_every_key {
 }
 pub(crate) use for_every_key;
 
-/// Tests a property on 256 inputs.
+/// Tests a property on some inputs.
 pub(crate) fn check<S: Strategy>(strategy: S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) };
+    let cases = amount("KEYDERIVE_CASES", "inputs of each property of keys", 64, 256).try_into().unwrap();
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) };
     proptest::test_runner::TestRunner::new(config).run(&strategy, property).unwrap();
 }

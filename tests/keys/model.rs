@@ -23,11 +23,22 @@ mod run;
 mod values;
 
 use keyderive::Client;
+use keyderive_tests::amount;
 use keyderive_tests::emulator::Emulator;
 
 /// Pairs of a table and a plan for each key type.
-const PAIRS: (&str, u64) = ("KEYDERIVE_MODEL_PAIRS", 300);
-const EMULATOR_PAIRS: (&str, u64) = ("KEYDERIVE_MODEL_EMULATOR_PAIRS", 40);
+fn pairs() -> u64 {
+    amount("KEYDERIVE_MODEL_PAIRS", "pairs of a table and a plan for each key type", 80, 300)
+}
+
+fn emulator_pairs() -> u64 {
+    amount(
+        "KEYDERIVE_MODEL_EMULATOR_PAIRS",
+        "pairs of a table and a plan for each key type on the emulator",
+        10,
+        40,
+    )
+}
 
 /// Makes a test of each key type, on the embedded Bigtable and on the emulator.
 macro_rules! model {
@@ -35,18 +46,16 @@ macro_rules! model {
         mod embedded {
             $(#[tokio::test(flavor = "current_thread")]
             async fn $test() {
-                let (variable, pairs) = super::PAIRS;
                 let client = super::Client::embedded();
-                super::run::run::<super::keys::$key>(&client, keyderive_tests::variable(variable, pairs)).await;
+                super::run::run::<super::keys::$key>(&client, super::pairs()).await;
             })*
         }
         mod emulator {
             $(#[tokio::test(flavor = "current_thread")]
             async fn $test() {
-                let (variable, pairs) = super::EMULATOR_PAIRS;
                 let Some(emulator) = super::Emulator::start() else { return };
                 let client = super::Client::emulator(emulator.host()).await.unwrap();
-                super::run::run::<super::keys::$key>(&client, keyderive_tests::variable(variable, pairs)).await;
+                super::run::run::<super::keys::$key>(&client, super::emulator_pairs()).await;
             })*
         }
     };

@@ -4,7 +4,7 @@
 //! A protocol either holds in every state, or has a counterexample: a bug that was put in on purpose, which proves that the model
 //! would find it, or a limit that Bigtable or the protocol has. So a change of a protocol shows as a test that fails.
 //!
-//! Tests whose states take more than a few seconds run with `KEYDERIVE_MODELS=all`. `KEYDERIVE_MODELS_PATHS=1` with `--nocapture`
+//! Tests whose states take more than a few seconds run with `KEYDERIVE_LONG_TESTS=1`. `KEYDERIVE_MODELS_PATHS=1` with `--nocapture`
 //! prints each counterexample.
 
 #![allow(
@@ -31,6 +31,7 @@ use std::time::Instant;
 use dual::Dual;
 use epochs::{KeyType, Part, Salt};
 use handoff::Handoff;
+use keyderive_tests::runs_long;
 use lease::Lease;
 use lin::Op::{self, Claim, Delete, Inc, Put, Read, Scan};
 use lin::Row;
@@ -82,15 +83,6 @@ where
     (names, text)
 }
 
-/// Whether tests with many states run.
-fn runs_all() -> bool {
-    let all = env::var_os("KEYDERIVE_MODELS").is_some();
-    if !all {
-        println!("skipped: too many states for each run; set `KEYDERIVE_MODELS=all`");
-    }
-    all
-}
-
 /// Tests of models that hold in every state.
 macro_rules! holds {
     ($($test:ident: $model:expr;)+) => {$(
@@ -118,7 +110,7 @@ macro_rules! large {
     ($verb:ident: $($test:ident: $model:expr;)+) => {$(
         #[test]
         fn $test() {
-            if !runs_all() { return; }
+            if !runs_long("models of re-keying with many states") { return; }
             let (names, text) = broken($model);
             assert!(large!(@ $verb names), "{names:?}\n{text}");
         }

@@ -4,7 +4,7 @@
 //! checked afterwards: the history of each row has an order that explains every answer, each scan gave each row once, and the last
 //! table has exactly what the histories allow.
 //!
-//! `KEYDERIVE_REKEYING_SEEDS` is how many runs are made, 5 by default; with it they are recorded in the build folder, and a later call
+//! `KEYDERIVE_REKEYING_SEEDS` is how many runs are made; with it they are recorded in the build folder, and a later call
 //! continues with the next. `KEYDERIVE_REKEYING_SEED` makes one run alone, `KEYDERIVE_REKEYING_ROWS` says how many rows the table
 //! has, 500 by default, and `KEYDERIVE_REKEYING_SERVER=embedded` takes the embedded Bigtable in place of the emulator.
 //!
@@ -32,7 +32,7 @@ use keyderive::rekey::State;
 use keyderive::row::Mutation;
 use keyderive::{Client, RowKey as _, Table};
 use keyderive_tests::emulator::Emulator;
-use keyderive_tests::variable;
+use keyderive_tests::{amount, variable};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::net::TcpListener;
@@ -129,7 +129,7 @@ async fn nothing_is_lost_while_a_table_is_re_keyed() {
 
 /// Makes runs with the seeds from 0 on, and records them if their number was given.
 async fn seeds() {
-    let count = variable("KEYDERIVE_REKEYING_SEEDS", PLANS.len() as u64);
+    let count = amount("KEYDERIVE_REKEYING_SEEDS", "runs of re-keying with kills", 1, PLANS.len() as u64);
     let is_recorded = std::env::var_os("KEYDERIVE_REKEYING_SEEDS").is_some();
     let setup = Setup::of(0);
     let name = format!("rekeying-{}-{}-{}.txt", setup.rows, setup.latest.as_millis(), server());

@@ -31,19 +31,18 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Starts an emulator on a free port of the loopback interface. Without an installed emulator, prints that the
-    /// test is skipped and returns `None`.
+    /// Starts an emulator on a free port of the loopback interface. Without an installed emulator, says on stderr that tests
+    /// are left out and returns `None`.
     ///
     /// The binary is the one that the variable `CBTEMULATOR` names, else `cbtemulator` on the `PATH`, else the one of
-    /// the gcloud SDK.
+    /// the gcloud SDK. If the variable is empty, there is none.
     ///
     /// # Panics
     ///
     /// When none is installed and `KEYDERIVE_REQUIRE_EMULATOR` is set, or when the emulator does not start.
     #[must_use]
     pub fn start() -> Option<Self> {
-        let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-        if let Some(binary) = find(variable) {
+        if let Some(binary) = find(|name| env::var_os(name)) {
             return Some(
                 Self::run(&binary)
                     .unwrap_or_else(|reason| panic!("`{}` is no emulator: {reason}", binary.display())),
@@ -53,8 +52,11 @@ impl Emulator {
             "there is no Bigtable emulator; install it with `gcloud components install bigtable`, or name a \
              `cbtemulator` by the variable `{BINARY}`"
         );
-        assert!(variable(REQUIRED).is_none(), "`{REQUIRED}` is set, and {missing}");
-        eprintln!("skipped: {missing}");
+        assert!(
+            env::var_os(REQUIRED).is_none_or(|value| value.is_empty()),
+            "`{REQUIRED}` is set, and {missing}"
+        );
+        crate::left_out(&format!("all tests on Google's emulator, since {missing}"));
         None
     }
 
@@ -116,7 +118,7 @@ fn announced(lines: &Receiver<String>) -> Option<SocketAddr> {
 
 fn find(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     if let Some(named) = variable(BINARY) {
-        return Some(named.into());
+        return Some(PathBuf::from(named)).filter(|path| !path.as_os_str().is_empty());
     }
     let path = variable("PATH").unwrap_or_default();
     let on_path = |name| env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());

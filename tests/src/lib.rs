@@ -1,21 +1,21 @@
 //! Shared parts of the tests.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "tests fail by a panic, and say on stderr what they skip"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by a panic")]
 
 pub mod emulator;
-pub mod shared;
-pub mod zip;
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::sync::{Mutex, PoisonError};
+use std::{env, fs, io};
 
 /// The README's code blocks, as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// Set to run every long test whole. Without it, a long test does a part of its work and says what it leaves out.
+pub const LONG: &str = "KEYDERIVE_LONG_TESTS";
 
 /// The number in an environment variable, or `default` without it.
 ///
@@ -24,8 +24,61 @@ struct Readme;
 /// When the variable is not a number.
 #[must_use]
 pub fn variable(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
+    match env::var(name) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("`{name}` is `{text}`, and not a number")),
         Err(_) => default,
     }
+}
+
+/// How many of `what` a long test does: the number in the variable `name`; without it `whole` if [`LONG`] is set, and else
+/// `part`, which is said on stderr.
+///
+/// # Panics
+///
+/// When the variable is not a number.
+#[must_use]
+pub fn amount(name: &str, what: &str, part: u64, whole: u64) -> u64 {
+    if env::var_os(LONG).is_some() {
+        return variable(name, whole);
+    }
+    if env::var_os(name).is_none() {
+        left_out(&format!("{what}: {part} of {whole} (set `{LONG}=1`, or `{name}` to a number)"));
+    }
+    variable(name, part)
+}
+
+/// Whether tests run that have no short form; if not, says on stderr that `what` is left out.
+#[must_use]
+pub fn runs_long(what: &str) -> bool {
+    let runs = env::var_os(LONG).is_some();
+    if !runs {
+        left_out(&format!("{what} (set `{LONG}=1`)"));
+    }
+    runs
+}
+
+/// Says on stderr what this run of the tests leaves out, once in a process.
+pub fn left_out(what: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    // A test that panicked here left a whole set.
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.insert(what.to_owned()) {
+        // Not by `eprintln!`, whose text is shown for failed tests alone.
+        let _ = writeln!(io::stderr(), "left out: {what}");
+    }
+}
+
+/// The content of the file that the variable `name` names, a file that is not part of the repository. Without the variable,
+/// says that `what` is left out.
+///
+/// # Panics
+///
+/// When the variable names a file that cannot be read.
+#[must_use]
+pub fn file(name: &str, what: &str) -> Option<Vec<u8>> {
+    let Some(path) = env::var_os(name) else {
+        left_out(&format!("{what} (`{name}` names the file)"));
+        return None;
+    };
+    Some(fs::read(&path).unwrap_or_else(|error| panic!("`{name}` is `{}`: {error}", path.display())))
 }

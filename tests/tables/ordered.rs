@@ -6,6 +6,7 @@ use std::time::Duration;
 use keyderive::key::OwnedRowKey;
 use keyderive::plan::Plan;
 use keyderive::{Client, RowKey, Table};
+use keyderive_tests::amount;
 
 use crate::servers;
 
@@ -146,9 +147,16 @@ macro_rules! complete_in_order {
     )*};
 }
 
+/// Rows of a bucket that take more than the windows of its stream.
+fn long() -> u32 {
+    amount("KEYDERIVE_LONG_BUCKETS", "rows of each long bucket in an ordered scan", 15_000, 50_000)
+        .try_into()
+        .unwrap()
+}
+
 complete_in_order! {
     of_16_buckets_mixed: Of16, Shape::mixed(2_000);
     of_16_buckets_in_turn: Of16, Shape::in_turn(2_000);
-    of_4_long_buckets_mixed: Of4, Shape::mixed(50_000);
-    of_4_long_buckets_in_turn: Of4, Shape::in_turn(50_000);
+    of_4_long_buckets_mixed: Of4, Shape::mixed(long());
+    of_4_long_buckets_in_turn: Of4, Shape::in_turn(long());
 }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use keyderive::key::{Format, Layout, MAX_KEY_LEN, TimeUnit, fingerprint64};
+use keyderive_tests::amount;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
@@ -13,7 +14,9 @@ use crate::keys::logical;
 use crate::plans::asks_for;
 
 /// How many inputs a law is tested on for each case.
-const TRIES: u32 = 48;
+fn tries() -> u32 {
+    amount("KEYDERIVE_FORMAT_CASES", "inputs of each law for each format", 16, 48).try_into().unwrap()
+}
 
 /// Keys of a case, some of which its format rejects.
 fn keys(case: &Case) -> BoxedStrategy<Key> {
@@ -41,7 +44,7 @@ fn on_every_case<S: Strategy>(
     law: impl Fn(&Case, S::Value) -> Result<(), TestCaseError>,
 ) {
     for case in cases() {
-        let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(TRIES) };
+        let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(tries()) };
         let tried = TestRunner::new(config).run(&inputs(&case), |input| law(&case, input));
         if let Err(error) = tried {
             panic!("{}: {error}", case.name());

@@ -1,6 +1,6 @@
 //! Departures that processes copy to another key type, each killed in the middle and continued by the next one.
 //!
-//! A few thousand by default; all 336,776 with `KEYDERIVE_ALL_FLIGHTS`.
+//! A few thousand by default; all 336,776 if `KEYDERIVE_FLIGHTS` names a file of them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,9 +16,6 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::flights::data::{self, Flight, FlightKey};
-
-/// How many departures are copied by default.
-const PART: usize = 4_000;
 
 /// How many processes are killed.
 const KILLS: u64 = 3;
@@ -88,11 +85,7 @@ impl Drop for Folder {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_that_are_killed_and_resumed_end_with_every_cell() {
-    let mut rows = data::read();
-    let is_all = std::env::var_os(data::ALL).is_some();
-    if !is_all {
-        rows.truncate(PART);
-    }
+    let rows = data::read();
     let count = rows.len() as u64;
     let folder = Folder(std::env::temp_dir().join(format!("keyderive-copy-killed-{}", std::process::id())));
     std::fs::create_dir_all(&folder.0).unwrap();
@@ -171,8 +164,8 @@ async fn copies_until_it_is_killed() {
     let folder = PathBuf::from(folder);
     let client = Client::emulator(host).await.unwrap();
     let (old, new) = flights(&client);
-    let is_all = std::env::var_os(data::ALL).is_some();
-    let (rows, look_ahead, every) = if is_all { (2_000, 4_000_000, 5_000) } else { (50, 40_000, 50) };
+    let is_large = data::is_whole_year();
+    let (rows, look_ahead, every) = if is_large { (2_000, 4_000_000, 5_000) } else { (50, 40_000, 50) };
     let copy =
         old.copy_to(&new, |key, _| departure_key(key)).workers(4).batch_rows(rows).look_ahead(look_ahead);
     let report: CopyReport =

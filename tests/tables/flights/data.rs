@@ -1,16 +1,16 @@
-//! The data: all departures from the three airports of New York in 2013.
+//! The data: departures from the three airports of New York in 2013.
 
 use keyderive::{Row, RowKey};
-use keyderive_tests::{shared, zip};
+use keyderive_tests::file;
 use serde::Deserialize;
 
 /// The departures of 1 January 2013, which are part of the repository.
 const EXTRACT: &[u8] = include_bytes!("../../../examples/data/flights.csv");
 
-/// How many of the 336,776 departures a test loads by default.
-const PART: usize = 20_000;
-/// Set to load all departures.
-pub(crate) const ALL: &str = "KEYDERIVE_ALL_FLIGHTS";
+/// On how many days the departures of the extract are repeated: enough for several batches of a load or a copy.
+const DAYS: u64 = 5;
+/// Names a file of all 336,776 departures of the year; `examples/data/README.md` says where it comes from.
+const ALL: &str = "KEYDERIVE_FLIGHTS";
 
 /// A flight's departures lie together, the newest first. A carrier's flights are spread over the buckets, because a
 /// few carriers have most of the flights.
@@ -94,20 +94,28 @@ fn recorded<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> Option<T>
     (!text.is_empty() && text != "NA").then(|| text.parse().unwrap())
 }
 
-/// The lines of the file, or those of the extract if the file is missing.
+/// All departures of the year, if there is a file of them; else those of the extract, which are repeated on the next days.
 pub(crate) fn read() -> Vec<(FlightKey, Flight)> {
-    let file = shared::read_bytes("data/flights.csv.zip").map(|archive| zip::first_file(&archive));
-    let text = file.as_deref().unwrap_or(EXTRACT);
-    let all = std::env::var_os(ALL).is_some();
+    let Some(year) = file(ALL, "the 336,776 departures of 2013") else {
+        let day = rows(EXTRACT);
+        let on = |(key, flight): &(FlightKey, Flight), day| {
+            (FlightKey { hour: key.hour + 100 * day, ..key.clone() }, flight.clone())
+        };
+        return (0..DAYS).flat_map(|later| day.iter().map(move |row| on(row, later))).collect();
+    };
+    let year = rows(&year);
+    assert_eq!(year.len(), 336_776);
+    year
+}
+
+/// Whether [`read`] returns all departures of the year.
+pub(crate) fn is_whole_year() -> bool {
+    std::env::var_os(ALL).is_some()
+}
+
+fn rows(text: &[u8]) -> Vec<(FlightKey, Flight)> {
     let mut lines = csv::Reader::from_reader(text);
     let header = lines.headers().unwrap().clone();
     let row = |line: csv::StringRecord| line.deserialize::<Line<'_>>(Some(&header)).unwrap().row();
-    let rows = lines.records().map(|line| row(line.unwrap()));
-    let rows: Vec<_> = if all { rows.collect() } else { rows.take(PART).collect() };
-    match file {
-        Some(_) if all => assert_eq!(rows.len(), 336_776),
-        Some(_) => eprintln!("skipped: all but the first {PART} departures; `{ALL}=1` loads all"),
-        None => eprintln!("the extract in `examples/data` stands in for it"),
-    }
-    rows
+    lines.records().map(|line| row(line.unwrap())).collect()
 }

@@ -1,7 +1,6 @@
 //! Loads whose process is killed, and some of whose rows fail in every load but the last.
 //!
-//! `KEYDERIVE_LOAD_KILLS` is how many are killed, 20 by default; `KEYDERIVE_LOAD_SEED` repeats the moments of the
-//! kills, as far as possible.
+//! `KEYDERIVE_LOAD_KILLS` is how many are killed; `KEYDERIVE_LOAD_SEED` repeats the moments of the kills, as far as possible.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -14,7 +13,7 @@ use keyderive::client::ReadRows;
 use keyderive::load::{Checkpoint, LoadReport};
 use keyderive::{Client, GcRule, RowKey as _};
 
-use keyderive_tests::variable;
+use keyderive_tests::{amount, variable};
 
 use super::{Reading, ReadingKey, Readings, reading, readings};
 
@@ -85,7 +84,8 @@ async fn load(
 
 #[test]
 fn loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input() {
-    let (kills, seed) = (variable("KEYDERIVE_LOAD_KILLS", 20), variable("KEYDERIVE_LOAD_SEED", 7));
+    let kills = amount("KEYDERIVE_LOAD_KILLS", "loads that are killed", 5, 20);
+    let seed = variable("KEYDERIVE_LOAD_SEED", 7);
     let folder = Folder::new();
     let mut rng = Rng::with_seed(seed);
     let mut marks = Vec::new();

@@ -1,10 +1,15 @@
-//! The data: a year of hourly observations at three airports.
+//! The data: hourly observations at three airports in 2013.
 
 use std::str::FromStr;
 
 use keyderive::Row;
-use keyderive_tests::shared;
+use keyderive_tests::file;
 use serde::Deserialize;
+
+/// The observations of the first week of July 2013, which are part of the repository.
+const EXTRACT: &[u8] = include_bytes!("../../../examples/data/weather.csv");
+/// Names a file of all 26,115 observations of the year; `examples/data/README.md` says where it comes from.
+const ALL: &str = "KEYDERIVE_WEATHER";
 
 /// A line of the file; `NA` where nothing was observed.
 #[derive(Deserialize)]
@@ -75,10 +80,10 @@ fn observed<T: FromStr<Err: std::fmt::Debug>>(text: &str) -> Option<T> {
     (text != "NA").then(|| text.parse().unwrap())
 }
 
-/// Applies `of` to each line; `None` without the file.
-pub(super) fn read<T>(of: impl Fn(&Line<'_>) -> T) -> Option<Vec<T>> {
-    let text = shared::read("data/weather.csv")?;
-    let mut lines = csv::Reader::from_reader(text.as_bytes());
+/// Applies `of` to each line of the year, if there is a file of it; else to those of the extract.
+pub(super) fn read<T>(of: impl Fn(&Line<'_>) -> T) -> Vec<T> {
+    let year = file(ALL, "the 26,115 observations of 2013");
+    let mut lines = csv::Reader::from_reader(year.as_deref().unwrap_or(EXTRACT));
     let header = lines.headers().unwrap().clone();
-    Some(lines.records().map(|line| of(&line.unwrap().deserialize(Some(&header)).unwrap())).collect())
+    lines.records().map(|line| of(&line.unwrap().deserialize(Some(&header)).unwrap())).collect()
 }

@@ -267,8 +267,8 @@ async fn main() {
         }
     }
     println!(
-        "# Copies\n\n`cargo run --release -p keyderive-bench --bin copies` prints this part, with `KEYDERIVE_ALL_FLIGHTS=1` for all \
-         336776 departures. Here {count} departures of up to ten columns are copied under other keys, from one table of an embedded \
+        "# Copies\n\n`cargo run --release -p keyderive-bench --bin copies` prints this part, of all 336776 \
+         departures if `KEYDERIVE_FLIGHTS` names a file of them. Here {count} departures of up to ten columns are copied under other keys, from one table of an embedded \
          Bigtable to another one, over loopback; the server's process shares the two cores with the client's. Each row counts once, and \
          `copy_to` includes its comparison. The fastest of {RUNS} runs in turn.\n"
     );
