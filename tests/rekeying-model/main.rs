@@ -183,21 +183,21 @@ mod moving_over {
 
     holds! {
         back_put_delete_read: check(back(), &[Put(1), Delete, Read]);
-        back_put_increment_read: check(back(), &[Put(1), Inc(1), Read]);
-        back_increment_increment_delete: check(back(), &[Inc(1), Inc(2), Delete]);
         back_put_claim_delete: check(back(), &[Put(1), Claim(2), Delete]);
         back_absent_claim_claim_delete: check(back(), &[Claim(1), Claim(2), Delete]).absent();
         back_absent_put_delete_read: check(back(), &[Put(1), Delete, Read]).absent();
         back_absent_increment_put_read: check(back(), &[Inc(1), Put(1), Read]).absent();
         back_put_scan: check(back(), &[Put(1), Scan]);
-        back_absent_put_delete_scan: check(back(), &[Put(1), Delete, Scan]).absent();
         two_keys_one_written_put_scan: two(check(there(), &[Put(1), Scan]), Row::of(6));
-        back_late_put_increment_delete: check(back(), &[Put(1), Inc(1), Delete]).late();
-        back_late_put_put_delete: check(back(), &TWO).late();
-        back_late_absent_put_increment_delete: check(back(), &[Put(1), Inc(1), Delete]).late().absent();
     }
 
     large! { holds:
+        back_put_increment_read: check(back(), &[Put(1), Inc(1), Read]);
+        back_increment_increment_delete: check(back(), &[Inc(1), Inc(2), Delete]);
+        back_absent_put_delete_scan: check(back(), &[Put(1), Delete, Scan]).absent();
+        back_late_put_increment_delete: check(back(), &[Put(1), Inc(1), Delete]).late();
+        back_late_put_put_delete: check(back(), &TWO).late();
+        back_late_absent_put_increment_delete: check(back(), &[Put(1), Inc(1), Delete]).late().absent();
         put_delete_read_read: check(there(), &[Put(1), Delete, Read, Read]);
         put_increment_delete_read: check(there(), &[Put(1), Inc(1), Delete, Read]);
         back_put_delete_read_read_two_crashes: check(back(), &[Put(1), Delete, Read, Read]).crashes(2);
@@ -260,10 +260,10 @@ mod handing_off {
         back_put_read: check(back(), &[Put(1), Read]);
         back_absent_put_read: check(back(), &[Put(1), Read]).absent();
         back_absent_put_scan: check(back(), &[Put(1), Scan]).absent();
-        back_put_scan: check(back(), &[Put(1), Scan]);
     }
 
     large! { holds:
+        back_put_scan: check(back(), &[Put(1), Scan]);
         put_delete_read: check(there(), &[Put(1), Delete, Read]);
         put_increment_read: check(there(), &[Put(1), Inc(1), Read]);
         back_put_delete: check(back(), &[Put(1), Delete]);
@@ -336,7 +336,7 @@ mod leases {
         Lease { lease: 2, wait: if bug == Some(NoMargin) { 2 } else { 5 }, ticks: 13, bug }
     }
 
-    holds! {
+    large! { holds:
         a_lease: lease(None);
     }
 
@@ -345,6 +345,9 @@ mod leases {
         bug_no_margin: lease(Some(NoMargin));
         bug_wait_from_send: lease(Some(WaitFromSend));
         bug_new_driver_goes_on: lease(Some(NewDriverGoesOn));
+    }
+
+    large! { found:
         bug_unconditional: lease(Some(Unconditional));
     }
 }

@@ -462,6 +462,8 @@ fn last_operations(operations: &[Operation], events: &[Event]) -> String {
 mod tests {
     use fastrand::Rng;
 
+    use keyderive_tests::amount;
+
     use super::*;
     use crate::lin::{Lin, Op as ModelOp, Row as ModelRow};
 
@@ -571,7 +573,9 @@ mod tests {
     fn it_agrees_with_the_checker_of_the_models() {
         let mut rng = Rng::with_seed(7);
         let (mut held, mut violated) = (0, 0);
-        for round in 0..20_000 {
+        let rounds =
+            amount("KEYDERIVE_CHECKED_HISTORIES", "histories that two checkers decide", 5_000, 20_000);
+        for round in 0..rounds {
             let count = rng.usize(2..9);
             let (first, mut operations) = history(&mut rng, count);
             if rng.bool() {
@@ -582,7 +586,10 @@ mod tests {
             assert_eq!(verdict == Verdict::Holds, holds, "round {round}: {verdict:?}\n{operations:#?}");
             *(if holds { &mut held } else { &mut violated }) += 1;
         }
-        assert!(held > 5_000 && violated > 2_000, "{held} of the histories hold, and {violated} do not");
+        assert!(
+            held > rounds / 4 && violated > rounds / 10,
+            "{held} of the histories hold, and {violated} do not"
+        );
     }
 
     /// A write that nobody has seen may be needed before one that was seen late.
