@@ -8,7 +8,7 @@ use keyderive_proto::admin::drop_row_range_request::Target;
 use keyderive_proto::admin::gc_rule::Rule;
 use keyderive_proto::admin::modify_column_families_request::Modification;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
-use keyderive_proto::admin::table::{TimestampGranularity, View};
+use keyderive_proto::admin::table::View;
 use keyderive_proto::admin::r#type::r#struct::Field;
 use keyderive_proto::admin::r#type::r#struct::encoding::{DelimitedBytes, Encoding};
 use keyderive_proto::admin::r#type::{self as types, Kind, Struct};
@@ -22,7 +22,7 @@ use keyderive_proto::values::{Any, Duration, Empty, FieldMask, Operation, Timest
 use prost::Message;
 use tonic::{Request, Response, Status};
 
-use crate::check::{self, routed};
+use crate::check::{self, Granularity, routed};
 use crate::gc;
 use crate::interval::Interval;
 use crate::mutate::{Aggregator, complete_value_type};
@@ -114,8 +114,11 @@ impl BigtableTableAdmin for Admin {
             )));
         }
         let redefine = move |store: &Store| {
+            let dropped = |modification: &Modification| modification.r#mod == Some(Mod::Drop(true));
+            let dropped = request.modifications.iter().filter(|modification| dropped(modification));
+            let dropped: Vec<String> = dropped.map(|modification| modification.id.clone()).collect();
             let mut modifications = request.modifications.into_iter();
-            let definition = store.redefine(&request.name, |definition| {
+            let definition = store.redefine(&request.name, &dropped, |definition| {
                 modifications.try_for_each(|modification| modify_family(definition, modification))
             })?;
             Ok(table_message(request.name, definition, View::Full))
@@ -166,6 +169,26 @@ impl BigtableTableAdmin for Admin {
 
 /// The definition of the table in a `CreateTableRequest`.
 fn parse_definition(table: Table, mut splits: Vec<Bytes>) -> Result<Definition, Status> {
+    if !table.name.is_empty() {
+        return Err(Status::invalid_argument(format!(
+            "the table in the request has the name `{}`, and must have none: `parent` and `table_id` name it",
+            table.name
+        )));
+    }
+    let missing = [
+        ("change_stream_config", table.change_stream_config.is_some()),
+        ("automated_backup_policy", table.automated_backup_policy.is_some()),
+        ("tiered_storage_config", table.tiered_storage_config.is_some()),
+    ];
+    if let Some((field, _)) = missing.into_iter().find(|(_, is_set)| *is_set) {
+        return Err(Status::unimplemented(format!("the embedded Bigtable has no `{field}` of a table")));
+    }
+    let Some(granularity) = Granularity::of_message(table.granularity) else {
+        return Err(Status::invalid_argument(format!(
+            "there is no timestamp granularity {}; use MILLIS or MICROS",
+            table.granularity
+        )));
+    };
     if splits.iter().any(Bytes::is_empty) {
         return Err(Status::invalid_argument(
             "a split is the empty key, which already begins the first tablet",
@@ -174,8 +197,12 @@ fn parse_definition(table: Table, mut splits: Vec<Bytes>) -> Result<Definition, 
     splits.iter().try_for_each(check::key)?;
     splits.sort_unstable();
     splits.dedup();
-    let mut definition =
-        Definition { splits, deletion_protection: table.deletion_protection, ..Definition::default() };
+    let mut definition = Definition {
+        splits,
+        deletion_protection: table.deletion_protection,
+        granularity,
+        ..Definition::default()
+    };
     for (name, family) in table.column_families {
         create_family(&mut definition, name, family)?;
     }
@@ -196,9 +223,10 @@ fn table_message(name: String, definition: Definition, view: View) -> Table {
     Table {
         name,
         column_families: families.map(|(name, family)| (name.as_ref().to_owned(), family)).collect(),
-        granularity: TimestampGranularity::Millis.into(),
+        granularity: definition.granularity.message().into(),
         deletion_protection: definition.deletion_protection,
         row_key_schema: definition.row_key_schema,
+        ..Table::default()
     }
 }
 
@@ -214,7 +242,7 @@ fn view(number: i32, default: View) -> Result<View, Status> {
 fn list_tables(store: &Store, request: &ListTablesRequest) -> Result<ListTablesResponse, Status> {
     let ListTablesRequest { parent, view: asked, page_size, page_token } = request;
     let view = view(*asked, View::NameOnly)?;
-    if matches!(view, View::SchemaView | View::Full) {
+    if !matches!(view, View::NameOnly | View::ReplicationView) {
         return Err(Status::invalid_argument(format!(
             "`ListTables` does not support the view {}; get each table by its name",
             view.as_str_name()
@@ -253,7 +281,7 @@ fn update_table(store: &Store, request: Request<UpdateTableRequest>) -> Result<O
     if paths.is_empty() {
         return Err(Status::invalid_argument(format!("the update mask for table `{}` is empty", table.name)));
     }
-    let definition = store.redefine(&table.name, |definition| {
+    let definition = store.redefine(&table.name, &[], |definition| {
         paths.iter().try_for_each(|path| update_field(definition, path, &table, request.ignore_warnings))
     })?;
     Ok(finished_operation(store, &table_message(table.name, definition, View::Full)))
@@ -274,7 +302,10 @@ fn update_field(
         "column_families" => Err(Status::unimplemented(
             "`UpdateTable` cannot change column families; use `ModifyColumnFamilies`",
         )),
-        "change_stream_config" | "change_stream_config.retention_period" | "automated_backup_policy" => {
+        "change_stream_config"
+        | "change_stream_config.retention_period"
+        | "automated_backup_policy"
+        | "tiered_storage_config" => {
             Err(Status::unimplemented(format!("the embedded Bigtable has no `{path}`")))
         }
         _ => Err(Status::invalid_argument(format!(

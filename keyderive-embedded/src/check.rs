@@ -1,6 +1,7 @@
 //! Checks of requests: sizes, numbers, names, times, and the routing header.
 
 use bytes::Bytes;
+use keyderive_proto::admin::table::TimestampGranularity;
 use percent_encoding::percent_decode_str;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
@@ -14,9 +15,6 @@ const MAX_VALUE_BYTES: usize = 100 << 20;
 
 const MAX_TABLE_ID: usize = 50;
 const MAX_FAMILY_NAME: usize = 64;
-
-/// Timestamps count microseconds, and must be whole milliseconds.
-pub(super) const GRANULARITY_MICROS: i64 = 1000;
 
 /// How many bytes of a key or qualifier an error shows.
 const SHOWN_BYTES: usize = 32;
@@ -57,14 +55,55 @@ fn truncate(bytes: &Bytes) -> Bytes {
     bytes.slice(..bytes.len().min(SHOWN_BYTES))
 }
 
-/// Checks a timestamp, or a bound of a range of timestamps.
-pub(super) fn timestamp(micros: i64) -> Result<i64, Status> {
-    if micros >= 0 && micros % GRANULARITY_MICROS == 0 {
-        return Ok(micros);
+/// The unit of a table's timestamps, which count microseconds. It is set when the table is created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Granularity {
+    #[default]
+    Millis,
+    Micros,
+}
+
+impl Granularity {
+    /// The granularity with this number in a message; unspecified, it is milliseconds.
+    pub(super) fn of_message(number: i32) -> Option<Self> {
+        match TimestampGranularity::try_from(number).ok()? {
+            TimestampGranularity::Unspecified | TimestampGranularity::Millis => Some(Self::Millis),
+            TimestampGranularity::Micros => Some(Self::Micros),
+        }
     }
-    Err(Status::invalid_argument(format!(
-        "the timestamp {micros} is invalid: it counts microseconds since the epoch, and must be a whole number of milliseconds and not negative"
-    )))
+
+    pub(super) fn message(self) -> TimestampGranularity {
+        match self {
+            Self::Millis => TimestampGranularity::Millis,
+            Self::Micros => TimestampGranularity::Micros,
+        }
+    }
+
+    fn unit(self) -> i64 {
+        match self {
+            Self::Millis => 1000,
+            Self::Micros => 1,
+        }
+    }
+
+    /// Rounds a time down to the unit.
+    pub(super) fn floor(self, micros: i64) -> i64 {
+        micros - micros.rem_euclid(self.unit())
+    }
+
+    /// Checks a timestamp, or a bound of the range of a deletion.
+    pub(super) fn timestamp(self, micros: i64) -> Result<i64, Status> {
+        if micros >= 0 && micros % self.unit() == 0 {
+            return Ok(micros);
+        }
+        let whole = match self {
+            Self::Millis => "a whole number of milliseconds and ",
+            Self::Micros => "",
+        };
+        Err(Status::invalid_argument(format!(
+            "the timestamp {micros} is invalid: it counts microseconds since the epoch, and must be {whole}not negative"
+        )))
+    }
 }
 
 pub(super) fn number_of_mutations(mutations: usize) -> Result<(), Status> {

@@ -17,8 +17,8 @@ use keyderive_proto::data::{
     CheckAndMutateRowRequest, CheckAndMutateRowResponse, ExecuteQueryRequest, ExecuteQueryResponse,
     FeatureFlags, MutateRowRequest, MutateRowResponse, MutateRowsRequest, MutateRowsResponse, Mutation,
     PingAndWarmRequest, PingAndWarmResponse, PrepareQueryRequest, PrepareQueryResponse,
-    ReadModifyWriteRowRequest, ReadModifyWriteRowResponse, ReadRowsRequest, RowFilter, SampleRowKeysRequest,
-    SampleRowKeysResponse, mutate_rows_request, mutation,
+    ReadModifyWriteRowRequest, ReadModifyWriteRowResponse, ReadRowsRequest, RowFilter, RowSet,
+    SampleRowKeysRequest, SampleRowKeysResponse, mutate_rows_request, mutation,
 };
 use keyderive_proto::values;
 use prost::Message as _;
@@ -97,7 +97,11 @@ impl Bigtable for Data {
     ) -> Result<Response<Self::SampleRowKeysStream>, Status> {
         let faults = StreamFault::of(&request);
         let request = routed(request, |message| &message.table_name)?;
-        let samples = self.worker.read(move |store| sample_row_keys(store, &request.table_name)).await?;
+        let SampleRowKeysRequest { table_name, row_range, .. } = request;
+        let ranges = RowSet { row_keys: Vec::new(), row_ranges: row_range.into_iter().collect() };
+        // One range, or the whole table.
+        let range = interval::from_row_set(Some(ranges))?.pop().unwrap_or_else(Interval::all);
+        let samples = self.worker.read(move |store| sample_row_keys(store, &table_name, &range)).await?;
         Ok(responses(samples, &faults))
     }
 
@@ -295,13 +299,20 @@ fn features(metadata: &MetadataMap) -> Result<FeatureFlags, Status> {
 
 const SAMPLE_PAGE_ROWS: usize = 256;
 
-/// The first key of each tablet but the first, and the end of the table, each with the size of the rows before it.
-fn sample_row_keys(store: &Store, table: &str) -> Result<Vec<SampleRowKeysResponse>, Status> {
+/// The first key in the range of each tablet but the first, and the end of the range, each with the size of the range's rows
+/// before it.
+fn sample_row_keys(
+    store: &Store,
+    table: &str,
+    range: &Interval,
+) -> Result<Vec<SampleRowKeysResponse>, Status> {
     let definition = store.table(table)?;
     let mut samples = Vec::with_capacity(definition.splits.len() + 1);
-    let mut splits = definition.splits.iter().peekable();
+    let is_inside =
+        |split: &&Bytes| **split > range.start && range.end.as_ref().is_none_or(|end| *split < end);
+    let mut splits = definition.splits.iter().filter(is_inside).peekable();
     let mut offset_bytes: i64 = 0;
-    let mut rest = Interval::all();
+    let mut rest = range.clone();
     loop {
         let page = store.page(table, &rest, false, SAMPLE_PAGE_ROWS)?;
         for (key, cells) in &page.rows {
@@ -315,7 +326,7 @@ fn sample_row_keys(store: &Store, table: &str) -> Result<Vec<SampleRowKeysRespon
             _ => break,
         }
     }
-    let rest = splits.cloned().chain([Bytes::new()]);
+    let rest = splits.cloned().chain([range.end.clone().unwrap_or_default()]);
     samples.extend(rest.map(|row_key| SampleRowKeysResponse { row_key, offset_bytes }));
     Ok(samples)
 }

@@ -15,7 +15,6 @@ use prost::Message as _;
 use tonic::Status;
 
 use self::pattern::{Pattern, PatternBudget};
-use crate::check::GRANULARITY_MICROS;
 use crate::mutate::in_table_order;
 use crate::storage::{Cell, CellRef};
 
@@ -43,6 +42,8 @@ pub(super) enum Filter {
     Timestamps(Timestamps),
     Value(Pattern),
     Values(Range),
+    /// The bits that a value of the same length must have.
+    ValueBits(Bytes),
     SkipCells(usize),
     CellsPerRow(usize),
     CellsPerColumn(usize),
@@ -178,6 +179,7 @@ impl Filter {
             Self::Timestamps(range) => cells.retain(|cell| range.contains(cell.timestamp_micros)),
             Self::Value(pattern) => cells.retain(|cell| pattern.matches(&cell.value)),
             Self::Values(range) => cells.retain(|cell| range.contains(&cell.value)),
+            Self::ValueBits(mask) => cells.retain(|cell| has_bits(&cell.value, mask)),
             Self::SkipCells(skipped) => {
                 cells.drain(..cells.len().min(*skipped));
             }
@@ -226,6 +228,10 @@ impl Sample {
     fn contains(&self, key: &[u8]) -> bool {
         (self.hasher.hash_one(key) as f64) < self.limit
     }
+}
+
+fn has_bits(value: &[u8], mask: &[u8]) -> bool {
+    value.len() == mask.len() && value.iter().zip(mask).all(|(byte, mask)| byte & mask == *mask)
 }
 
 /// Requires the table's order: cells of a column are adjacent, newest first.
@@ -326,6 +332,7 @@ impl Filter {
             Self::Timestamps(range) => range.contains(cell.timestamp_micros),
             Self::Value(pattern) => pattern.matches(cell.value),
             Self::Values(range) => range.contains(cell.value),
+            Self::ValueBits(mask) => has_bits(cell.value, mask),
             Self::SkipCells(skipped) => counts.count_in_row() > *skipped,
             Self::CellsPerRow(limit) => counts.count_in_row() <= *limit,
             Self::CellsPerColumn(limit) => counts.count_in_column() <= *limit,
@@ -473,6 +480,10 @@ fn parse(filter: data::RowFilter, context: Context<'_>) -> Result<Filter, Status
             Filter::Value(Pattern::new("value_regex_filter", &regex, context.patterns)?)
         }
         Message::ValueRangeFilter(range) => Filter::Values(parse_values(range)?),
+        Message::ValueBitmaskFilter(data::ValueBitmask { mask }) if mask.is_empty() => {
+            return Err(Status::invalid_argument("`value_bitmask_filter` has no mask"));
+        }
+        Message::ValueBitmaskFilter(data::ValueBitmask { mask }) => Filter::ValueBits(mask),
         Message::CellsPerRowOffsetFilter(skipped) => {
             Filter::SkipCells(parse_count("cells_per_row_offset_filter", skipped, 0)?)
         }
@@ -581,14 +592,9 @@ fn check_range(name: &str, start: Bound<bytes::Bytes>, end: Bound<bytes::Bytes>)
     Ok(Range { start, end })
 }
 
-/// An end of zero counts as absent.
+/// An end of zero counts as absent. The bounds may be finer than the timestamps of the table.
 fn parse_timestamps(range: data::TimestampRange) -> Result<Timestamps, Status> {
     let data::TimestampRange { start_timestamp_micros: start, end_timestamp_micros: end } = range;
-    if let Some(bound) = [start, end].into_iter().find(|bound| bound % GRANULARITY_MICROS != 0) {
-        return Err(Status::invalid_argument(format!(
-            "`timestamp_range_filter` has the bound {bound}, which is not a whole number of milliseconds; it counts microseconds"
-        )));
-    }
     let end = Some(end).filter(|end| *end != 0);
     match end.filter(|end| *end < start) {
         None => Ok(Timestamps { start, end }),

@@ -63,7 +63,7 @@ fn point(key: Bytes) -> Interval {
     Interval { end: Some(successor(&key)), start: key }
 }
 
-/// An empty bound counts as absent.
+/// An empty bound counts as absent. A range that holds no key is an error, also between a key and its successor.
 fn interval(place: usize, range: RowRange) -> Result<Interval, Status> {
     let (first, start) = match range.start_key {
         None => (Bytes::new(), Bytes::new()),
@@ -79,6 +79,11 @@ fn interval(place: usize, range: RowRange) -> Result<Interval, Status> {
         Some(last) if first > last => Err(Status::invalid_argument(format!(
             "row range {place} starts at {first:?}, after its end {last:?}"
         ))),
+        Some(last) if end.as_ref().is_some_and(|end| start >= *end) => {
+            Err(Status::invalid_argument(format!(
+                "row range {place} holds no key: it starts at {first:?} and ends at {last:?}; leave it out"
+            )))
+        }
         _ => Ok(Interval { start, end }),
     }
 }
@@ -161,11 +166,32 @@ mod tests {
     }
 
     #[test]
-    fn a_range_may_be_empty_but_not_backwards() {
-        assert_eq!(intervals(&[], &[closed_open("a", "a")]), []);
-        let backwards = RowSet { row_keys: Vec::new(), row_ranges: vec![closed_open("b", "a")] };
-        let status = from_row_set(Some(backwards)).unwrap_err();
-        assert_eq!(status.code(), tonic::Code::InvalidArgument);
-        assert_eq!(status.message(), "row range 0 starts at b\"b\", after its end b\"a\"");
+    fn a_range_holds_a_key() {
+        let closed = |key: &'static str| Some(StartKey::StartKeyClosed(key.into()));
+        let open = |key: &'static str| Some(StartKey::StartKeyOpen(key.into()));
+        let before = |key: &'static str| Some(EndKey::EndKeyOpen(key.into()));
+        let until = |key: &'static str| Some(EndKey::EndKeyClosed(key.into()));
+        let none = |first, last| {
+            format!(
+                "row range 0 holds no key: it starts at b\"{first}\" and ends at b\"{last}\"; leave it out"
+            )
+        };
+        for (start_key, end_key, text) in [
+            (closed("b"), before("a"), "row range 0 starts at b\"b\", after its end b\"a\"".to_owned()),
+            (closed("a"), before("a"), none("a", "a")),
+            (open("a"), before("a"), none("a", "a")),
+            (open("a"), until("a"), none("a", "a")),
+            (open("a"), before("a\0"), none("a", "a\\0")),
+        ] {
+            let range = RowRange { start_key, end_key };
+            let status =
+                from_row_set(Some(RowSet { row_keys: Vec::new(), row_ranges: vec![range] })).unwrap_err();
+            assert_eq!((status.code(), status.message()), (tonic::Code::InvalidArgument, &*text));
+        }
+        for (start_key, end_key) in
+            [(closed("a"), until("a")), (closed("a"), before("a\0")), (open("a"), until("a\0"))]
+        {
+            assert_eq!(intervals(&[], &[RowRange { start_key, end_key }]).len(), 1);
+        }
     }
 }

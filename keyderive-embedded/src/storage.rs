@@ -16,6 +16,7 @@ use tonic::Status;
 pub(super) use self::cells::{Cell, CellReader, CellRef};
 pub(super) use self::durable::FileStorage;
 pub use self::durable::OpenError;
+use crate::check::Granularity;
 use crate::interval::Interval;
 use crate::tokens::{Token, TokenChanges, Tokens};
 
@@ -29,6 +30,7 @@ pub(super) struct Definition {
     pub(super) splits: Vec<Bytes>,
     pub(super) row_key_schema: Option<Struct>,
     pub(super) deletion_protection: bool,
+    pub(super) granularity: Granularity,
 }
 
 pub(super) type Families = BTreeMap<Arc<str>, ColumnFamily>;

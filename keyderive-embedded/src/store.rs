@@ -12,7 +12,7 @@ use bytes::Bytes;
 use keyderive_proto::data::Idempotency;
 use tonic::Status;
 
-use crate::check::GRANULARITY_MICROS;
+use crate::check::Granularity;
 use crate::gc::{self, GarbageFilter};
 use crate::interval::Interval;
 use crate::storage::{
@@ -68,7 +68,8 @@ impl<T, F: Fn(&mut Context<'_>, &mut Cells) -> Result<T, Status>> ApplyChange<T>
 /// What the change of a row needs besides its cells.
 pub(super) struct Context<'a> {
     pub(super) families: &'a Families,
-    /// The server time.
+    pub(super) granularity: Granularity,
+    /// The server time, in the table's granularity.
     pub(super) now: i64,
     store: &'a Store,
     table: &'a str,
@@ -145,7 +146,7 @@ impl Store {
         self
     }
 
-    /// The time in whole milliseconds, as microseconds since the epoch. It never steps back.
+    /// The time in microseconds since the epoch. It never steps back.
     pub(super) fn now_micros(&self) -> i64 {
         self.clock.now_micros()
     }
@@ -169,10 +170,12 @@ impl Store {
         self.flush()
     }
 
-    /// Changes a table's definition, and removes the cells that become garbage.
+    /// Changes a table's definition, and removes the cells that become garbage: those of the families in `dropped` too,
+    /// which `change` may have created again.
     pub(super) fn redefine(
         &self,
         name: &str,
+        dropped: &[String],
         change: impl FnOnce(&mut Definition) -> Result<(), Status>,
     ) -> Result<Definition, Status> {
         let _writing = self.lock();
@@ -180,10 +183,12 @@ impl Store {
         let mut new = Definition::clone(&old);
         change(&mut new)?;
         // Sweep first, so that a family that is created again never shows the cells of the dropped one.
-        if new.families != old.families {
+        if new.families != old.families || !dropped.is_empty() {
             // A sweep sees only flushed rows.
             self.flush()?;
-            self.sweep(name, &new.families)?;
+            let mut kept = new.families.clone();
+            kept.retain(|family, _| !dropped.iter().any(|dropped| **dropped == **family));
+            self.sweep(name, &kept)?;
         }
         self.storage.put_table(name, new.clone())?;
         self.flush()?;
@@ -348,8 +353,16 @@ impl Store {
         if has_rules {
             gc::collect(&mut cells, families, now);
         }
-        let mut context =
-            Context { families, now, store: self, table, table_id: definition.id, noted: HashSet::new() };
+        let granularity = definition.granularity;
+        let mut context = Context {
+            families,
+            granularity,
+            now: granularity.floor(now),
+            store: self,
+            table,
+            table_id: definition.id,
+            noted: HashSet::new(),
+        };
         let outcome = apply(&mut context, &mut cells)?;
         let tokens = context.noted;
         if has_rules {
@@ -605,7 +618,7 @@ const MAX_LAG_MICROS: i64 = 60_000_000;
 
 /// A source of time. Tests use one that stands still.
 pub(super) trait Clock: Send + Sync {
-    /// The time in whole milliseconds, as microseconds since the epoch.
+    /// The time in microseconds since the epoch.
     fn now_micros(&self) -> i64;
 }
 
@@ -614,8 +627,8 @@ pub(super) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now_micros(&self) -> i64 {
-        let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        i64::try_from(millis).unwrap_or(i64::MAX).min(i64::MAX / GRANULARITY_MICROS) * GRANULARITY_MICROS
+        let micros = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+        i64::try_from(micros).unwrap_or(i64::MAX)
     }
 }
 

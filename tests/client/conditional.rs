@@ -64,7 +64,10 @@ async fn a_cell_may_be_empty() {
     let empty = vec![Mutation::set("", "", 0, ""); 2];
     assert!(table(&mock).check_and_mutate_row("k", None, empty, Vec::new()).await.unwrap());
     let request: data::CheckAndMutateRowRequest = mock.requests()[0].decode();
-    let expected = data::Mutation { mutation: Some(data::mutation::Mutation::SetCell(Default::default())) };
+    let expected = data::Mutation {
+        mutation: Some(data::mutation::Mutation::SetCell(Default::default())),
+        ..data::Mutation::default()
+    };
     assert_eq!(request.true_mutations, [expected.clone(), expected]);
 }
 

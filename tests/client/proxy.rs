@@ -74,7 +74,10 @@ fn set_cell() -> Vec<data::Mutation> {
         timestamp_micros: 1000,
         value: "v".into(),
     };
-    vec![data::Mutation { mutation: Some(data::mutation::Mutation::SetCell(set)) }]
+    vec![data::Mutation {
+        mutation: Some(data::mutation::Mutation::SetCell(set)),
+        ..data::Mutation::default()
+    }]
 }
 
 fn mutate_row() -> MutateRowRequest {
@@ -334,7 +337,9 @@ async fn mutations_and_filters_pass_through_unchanged() {
         Mutation::DeleteFromRow(DeleteFromRow {}),
         Mutation::AddToCell(add),
     ];
-    inner.mutations.extend(more.map(|mutation| data::Mutation { mutation: Some(mutation) }));
+    inner.mutations.extend(
+        more.map(|mutation| data::Mutation { mutation: Some(mutation), ..data::Mutation::default() }),
+    );
     let expected = inner.clone();
     has_code(proxy.mutate_row(request).await.unwrap().into_inner().status, Code::Ok);
     assert_eq!(mock.requests()[0].decode::<data::MutateRowRequest>(), expected);

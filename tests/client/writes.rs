@@ -1,14 +1,22 @@
 //! Writes of many rows: which entries are retried, the result of each, and what is rejected before sending.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
-use keyderive::Error;
+use keyderive::client::{Aggregate, Family, FamilyChange};
 use keyderive::row::Mutation;
-use keyderive_proto::data;
+use keyderive::{Error, GcRule, RowKey};
+use keyderive_proto::admin::gc_rule::Rule;
+use keyderive_proto::admin::modify_column_families_request::modification::Mod;
+use keyderive_proto::admin::table::TimestampGranularity;
 use keyderive_proto::data::mutation::Mutation as Message;
+use keyderive_proto::{admin, data};
 use keyderive_scripted::{Answer, Failure, Mock, Rpc};
 use tonic::Code;
 
-use crate::support::{MILLISECOND, SECOND, TABLE, entries, gaps, set, table, table_by_socket, written};
+use crate::support::{
+    MILLISECOND, SECOND, TABLE, client, entries, gaps, set, table, table_by_socket, written,
+};
 
 const OK: Code = Code::Ok;
 
@@ -84,9 +92,26 @@ async fn a_write_of_a_row_is_sent_as_it_was_given() {
     );
 }
 
-/// Bigtable rejects bounds that are not whole milliseconds, and takes an end of 0 for no bound.
+/// A table whose timestamps have this granularity.
+fn table_of(granularity: TimestampGranularity) -> Answer {
+    Answer::new().send(&admin::Table { granularity: granularity.into(), ..admin::Table::default() })
+}
+
+/// The ranges of the deletions in a request.
+fn deleted(mutations: &[data::Mutation]) -> Vec<(i64, i64)> {
+    let range = |mutation: &data::Mutation| match &mutation.mutation {
+        Some(Message::DeleteFromColumn(delete)) => {
+            let range = delete.time_range.unwrap();
+            (range.start_timestamp_micros, range.end_timestamp_micros)
+        }
+        other => panic!("{other:?}"),
+    };
+    mutations.iter().map(range).collect()
+}
+
+/// Bigtable rejects bounds that are finer than the table's granularity, and takes an end of 0 for no bound.
 #[tokio::test(start_paused = true)]
-async fn deletions_of_versions_end_at_whole_milliseconds() {
+async fn deletions_of_versions_have_bounds_of_the_tables_granularity() {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     // The last whole millisecond.
     const LAST: i64 = i64::MAX / 1000 * 1000;
@@ -115,16 +140,127 @@ async fn deletions_of_versions_end_at_whole_milliseconds() {
         ((Included(LAST + 1), Unbounded), NONE),
         ((Included(6000), Included(5000)), NONE),
     ];
-    for (range, expected) in ranges {
-        let mock = Mock::new().on(Rpc::MutateRow, Answer::written());
+    let sent = async |granularity, range| {
+        let mock = Mock::new().by(|_| Answer::written()).admin_by(move |_| table_of(granularity));
         table(&mock).mutate_row(&b"a"[..], [Mutation::delete_versions("f", "q", range)]).await.unwrap();
         let request: data::MutateRowRequest = mock.requests()[0].decode();
-        let Some(Message::DeleteFromColumn(delete)) = &request.mutations[0].mutation else {
-            panic!("{request:?}");
-        };
-        let sent = delete.time_range.unwrap();
-        assert_eq!((sent.start_timestamp_micros, sent.end_timestamp_micros), expected, "{range:?}");
+        (deleted(&request.mutations)[0], mock.requests_of(Rpc::GetTable).len())
+    };
+    for (range, expected) in ranges {
+        for granularity in [TimestampGranularity::Millis, TimestampGranularity::Unspecified] {
+            assert_eq!(sent(granularity, range).await.0, expected, "{range:?}");
+        }
     }
+    for (range, expected) in [
+        ((Unbounded, Included(5000)), (0, 5001)),
+        ((Excluded(5000), Excluded(6000)), (5001, 6000)),
+        ((Included(5001), Included(5999)), (5001, 6000)),
+        ((Included(-1500), Excluded(1)), (0, 1)),
+        ((Included(LAST), Excluded(i64::MAX)), (LAST, i64::MAX)),
+        ((Included(i64::MAX), Unbounded), (i64::MAX, 0)),
+    ] {
+        assert_eq!(sent(TimestampGranularity::Micros, range).await, (expected, 1), "{range:?}");
+    }
+    // Bounds that tables of both kinds take.
+    for (range, expected) in [
+        ((Included(5000), Excluded(6000)), (5000, 6000)),
+        ((Included(5000), Unbounded), (5000, 0)),
+        ((Included(6000), Included(5000)), NONE),
+    ] {
+        for granularity in [TimestampGranularity::Millis, TimestampGranularity::Micros] {
+            assert_eq!(sent(granularity, range).await, (expected, 0), "{range:?}");
+        }
+    }
+}
+
+/// One `GetTable` serves all writes of a client, and a write that needs it is not sent without it.
+#[tokio::test(start_paused = true)]
+async fn the_granularity_is_read_once_and_never_guessed() {
+    let fine = || vec![Mutation::delete_versions("f", "q", ..=5000)];
+    let mock = Mock::new()
+        .on(Rpc::MutateRow, Answer::written())
+        .on(Rpc::MutateRows, Answer::outcomes([(0, OK), (1, OK)]))
+        .on(Rpc::CheckAndMutateRow, Answer::matched(true))
+        .on(Rpc::MutateRows, Answer::outcomes([(0, OK)]))
+        .admin_by(|_| table_of(TimestampGranularity::Micros));
+    let events = table(&mock);
+    events.mutate_row(&b"a"[..], fine()).await.unwrap();
+    let rows = vec![("a".into(), fine()), ("b".into(), fine())];
+    events.mutate_rows(rows).await.all_written().unwrap();
+    events.check_and_mutate_row("a", None, fine(), fine()).await.unwrap();
+    let writer = events.writer();
+    writer.write("a", fine()).await.unwrap();
+    assert_eq!(writer.close().await.unwrap(), 1);
+    assert_eq!(mock.requests_of(Rpc::GetTable).len(), 1);
+    let row: data::MutateRowRequest = mock.requests()[0].decode();
+    let rows: data::MutateRowsRequest = mock.requests()[1].decode();
+    let checked: data::CheckAndMutateRowRequest = mock.requests()[2].decode();
+    let written: data::MutateRowsRequest = mock.requests()[3].decode();
+    let lists = [&row.mutations, &rows.entries[0].mutations, &rows.entries[1].mutations];
+    let lists = lists.into_iter().chain([&checked.true_mutations, &checked.false_mutations]);
+    for list in lists.chain([&written.entries[0].mutations]) {
+        assert_eq!(deleted(list), [(0, 5001)]);
+    }
+
+    let mock = Mock::new().by(|_| Answer::written()).admin_by(|_| Answer::failure(Code::PermissionDenied));
+    let events = table(&mock);
+    assert!(events.mutate_row(&b"a"[..], fine()).await.unwrap_err().is_permission_denied());
+    let outcomes = events.mutate_rows(vec![("a".into(), fine()), ("b".into(), vec![])]).await;
+    assert_eq!(codes(&outcomes), [Code::PermissionDenied; 2]);
+    assert!(events.check_and_mutate_row("a", None, fine(), vec![]).await.unwrap_err().is_permission_denied());
+    assert!(events.writer().write("a", fine()).await.unwrap_err().is_permission_denied());
+    assert!(mock.requests().is_empty(), "{:?}", mock.requests());
+    events.mutate_row(&b"a"[..], [Mutation::delete_versions("f", "q", ..6000)]).await.unwrap();
+}
+
+/// Without a rule, the entry of a family of bytes has no value, and the service makes no family of it.
+#[tokio::test(start_paused = true)]
+async fn families_are_sent_with_a_rule_also_if_it_removes_nothing() {
+    #[derive(RowKey)]
+    struct Key {
+        id: u64,
+    }
+    let mock = Mock::new().by(|_| Answer::failure(Code::NotFound)).admin_by(|request| match request.rpc {
+        Rpc::CreateTable | Rpc::ModifyColumnFamilies => Answer::new().send(&admin::Table::default()),
+        _ => Answer::failure(Code::NotFound),
+    });
+    let (events, client) = (table(&mock), client(&mock));
+    let families =
+        || [Family::new("f", GcRule::never()), Family::aggregate("s", Aggregate::Sum, GcRule::never())];
+    events.create(families(), [""; 0]).await.unwrap();
+    let changes = families().map(FamilyChange::add).into_iter();
+    events.modify_families(changes.chain([FamilyChange::gc_rule("f", GcRule::never())])).await.unwrap();
+    let typed = client.table::<Key, BTreeMap<String, i64>>("typed");
+    // The marker's row is written next.
+    typed.create().family("g", GcRule::never()).with_marker().await.unwrap_err();
+    let empty = Some(admin::GcRule { rule: None });
+    let mut seen = 0;
+    for request in mock.admin_requests() {
+        let families: Vec<admin::ColumnFamily> = match request.rpc {
+            Rpc::CreateTable => {
+                let request: admin::CreateTableRequest = request.decode();
+                request.table.unwrap().column_families.into_values().collect()
+            }
+            Rpc::ModifyColumnFamilies => {
+                let request: admin::ModifyColumnFamiliesRequest = request.decode();
+                let families = request.modifications.into_iter().map(|change| match change.r#mod {
+                    Some(Mod::Create(family) | Mod::Update(family)) => family,
+                    other => panic!("{other:?}"),
+                });
+                families.collect()
+            }
+            _ => continue,
+        };
+        // The default family keeps one version.
+        let one = Some(admin::GcRule { rule: Some(Rule::MaxNumVersions(1)) });
+        assert!(
+            families.iter().all(|family| family.gc_rule == empty || family.gc_rule == one),
+            "{families:?}"
+        );
+        seen += families.iter().filter(|family| family.gc_rule == empty).count();
+    }
+    // Two, two and a change; then the family, the voucher and that of the marker.
+    assert_eq!(seen, 8);
 }
 
 #[tokio::test(start_paused = true)]

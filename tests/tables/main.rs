@@ -16,6 +16,7 @@ mod conditional;
 mod copy;
 mod epochs;
 mod flights;
+mod granularity;
 mod handles;
 mod layouts;
 mod load;

@@ -2,7 +2,7 @@
 
 use keyderive_proto::data;
 use keyderive_proto::data::row_filter::{self, Chain, Filter as Message, Interleave};
-use keyderive_proto::data::{ColumnRange, TimestampRange, ValueRange, value_range};
+use keyderive_proto::data::{ColumnRange, TimestampRange, ValueBitmask, ValueRange, value_range};
 use tonic::Code;
 
 use super::*;
@@ -100,6 +100,17 @@ fn cells_are_chosen_by_each_part_of_their_names() {
 }
 
 #[test]
+fn values_are_chosen_by_their_bits() {
+    // `1` to `4` are 0x31 to 0x34.
+    let bits = |mask: &'static [u8]| values(Message::ValueBitmaskFilter(ValueBitmask { mask: mask.into() }));
+    assert_eq!(bits(b"\x30"), "1234");
+    assert_eq!(bits(b"\x01"), "13");
+    assert_eq!(bits(b"\x33"), "3");
+    assert_eq!(bits(b"\x40"), "");
+    assert_eq!(bits(b"\x30\x00"), "");
+}
+
+#[test]
 fn a_chain_applies_each_filter_to_the_result_of_the_one_before() {
     let left = left(chain([
         Message::CellsPerColumnLimitFilter(1),
@@ -175,8 +186,9 @@ fn invalid_filters_are_rejected() {
     rejected(Message::ApplyLabelTransformer("A".to_owned()), "`apply_label_transformer` is \"A\"");
     let label = || Message::ApplyLabelTransformer("l".to_owned());
     rejected(chain([label(), interleave([label(), label()])]), "2 filters of a `chain`");
-    let times = TimestampRange { start_timestamp_micros: 1, end_timestamp_micros: 0 };
-    rejected(Message::TimestampRangeFilter(times), "has the bound 1, which is not a whole number");
+    let times = TimestampRange { start_timestamp_micros: 2, end_timestamp_micros: 1 };
+    rejected(Message::TimestampRangeFilter(times), "ends at 1, before its start 2");
+    rejected(Message::ValueBitmaskFilter(ValueBitmask::default()), "`value_bitmask_filter` has no mask");
     rejected(Message::ValueRegexFilter(vec![b'a'; 20_480].into()), "and the limit is 20480");
     let empty = Filter::new(Some(data::RowFilter { filter: None })).unwrap_err();
     assert_eq!(empty.code(), Code::InvalidArgument);

@@ -10,11 +10,12 @@ use keyderive_proto::admin::{
     GenerateConsistencyTokenRequest, GetTableRequest, ListTablesRequest, ListTablesResponse,
     UpdateTableMetadata, UpdateTableRequest, create_table_request,
 };
+use keyderive_proto::data::mutation::Mutation;
 use keyderive_proto::values::{FieldMask, Operation, operation};
 use prost::Message as _;
 use tonic::{Code, Request, Response, Status};
 
-use super::aggregates::big_endian;
+use super::aggregates::{add, big_endian, sum};
 use super::raw::{INSTANCE, NAME, START, Servers, code};
 use super::*;
 
@@ -39,6 +40,77 @@ async fn families_change_all_or_none() {
     assert_eq!(get(&servers, View::Unspecified).await, table);
     servers.modify_families([("f", create())]).await.unwrap();
     assert!(servers.timestamps().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_a_table_cannot_have_is_refused() {
+    let servers = Servers::without_tables();
+    for table in [
+        admin::Table { change_stream_config: Some(admin::ChangeStreamConfig {}), ..Default::default() },
+        admin::Table { automated_backup_policy: Some(admin::AutomatedBackupPolicy {}), ..Default::default() },
+        admin::Table { tiered_storage_config: Some(admin::TieredStorageConfig {}), ..Default::default() },
+    ] {
+        assert_eq!(code(servers.create(table).await), Code::Unimplemented);
+    }
+    assert!(
+        list(&servers, ListTablesRequest { parent: INSTANCE.to_owned(), ..Default::default() })
+            .await
+            .unwrap()
+            .tables
+            .is_empty()
+    );
+}
+
+/// More rows than a sweep visits at once.
+const ROWS: usize = 200;
+
+#[tokio::test]
+async fn modifications_apply_in_the_order_given() {
+    let create = || Mod::Create(ColumnFamily::default());
+    for (changes, cells) in [
+        (vec![("f", Mod::Drop(true)), ("f", create())], 0),
+        (vec![("f", Mod::Drop(true)), ("f", Mod::Create(sum()))], 0),
+        (vec![("f", Mod::Drop(true)), ("f", create()), ("f", Mod::Drop(true)), ("f", create())], 0),
+        (vec![("g", create()), ("g", Mod::Drop(true)), ("g", Mod::Create(sum()))], ROWS),
+        (vec![("g", create()), ("f", Mod::Drop(true))], 0),
+    ] {
+        let servers = Servers::new().await;
+        for row in 0..ROWS {
+            servers.set(&format!("{row:03}"), "f", "q", 0, "seven").await.unwrap();
+        }
+        servers.modify_each(changes.clone()).await.unwrap();
+        assert_eq!(servers.timestamps().await.len(), cells, "{changes:?}");
+        // What a re-created family holds is its own.
+        if changes.contains(&("f", Mod::Create(sum()))) {
+            servers.mutate("000", Mutation::AddToCell(add("f", 0, 7))).await.unwrap();
+            assert_eq!(servers.cells().await, ["f:q@0=7"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_order_that_cannot_be_applied_changes_nothing() {
+    let servers = Servers::new().await;
+    servers.set("a", "f", "q", 0, "v").await.unwrap();
+    let create = || Mod::Create(ColumnFamily::default());
+    let refused = servers.modify_families([("f", create()), ("f", Mod::Drop(true))]).await;
+    assert_eq!(code(refused), Code::AlreadyExists);
+    let refused = servers.modify_families([("f", Mod::Drop(true)), ("f", Mod::Drop(true))]).await;
+    assert_eq!(code(refused), Code::NotFound);
+    let update = Mod::Update(ColumnFamily::default());
+    let refused = servers.modify_families([("f", Mod::Drop(true)), ("f", update)]).await;
+    assert_eq!(code(refused), Code::NotFound);
+    assert_eq!(servers.cells().await, ["f:q@0=v"]);
+}
+
+#[tokio::test]
+async fn a_table_to_create_has_no_name() {
+    let servers = Servers::without_tables();
+    let named = admin::Table { name: NAME.to_owned(), ..admin::Table::default() };
+    let status = servers.create(named).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(status.message().contains("must have none: `parent` and `table_id` name it"), "{status}");
+    assert_eq!(servers.create(admin::Table::default()).await.unwrap().name, NAME);
 }
 
 #[tokio::test]
@@ -154,6 +226,7 @@ async fn tables_are_listed_by_instance_and_in_pages() {
         ListTablesRequest { page_size: -1, ..whole.clone() },
         ListTablesRequest { page_token: other, ..whole.clone() },
         ListTablesRequest { view: View::Full.into(), ..whole.clone() },
+        ListTablesRequest { view: View::EncryptionView.into(), ..whole.clone() },
         ListTablesRequest { parent: "projects/p".to_owned(), ..whole },
     ] {
         assert_eq!(code(list(&servers, wrong).await), Code::InvalidArgument);

@@ -37,7 +37,7 @@ fn sets(qualifiers: impl Iterator<Item = usize>) -> Vec<data::Mutation> {
 }
 
 fn mutation(mutation: mutation::Mutation) -> data::Mutation {
-    data::Mutation { mutation: Some(mutation) }
+    data::Mutation { mutation: Some(mutation), ..data::Mutation::default() }
 }
 
 fn row(key: &'static str, mutations: Vec<data::Mutation>) -> MutateRowRequest {

@@ -81,7 +81,7 @@ async fn the_write_that_is_applied_last_has_the_latest_time() {
                 let request = MutateRowRequest {
                     table_name: NAME.to_owned(),
                     row_key: "a".into(),
-                    mutations: vec![data::Mutation { mutation: Some(mutation) }],
+                    mutations: vec![data::Mutation { mutation: Some(mutation), ..data::Mutation::default() }],
                     ..MutateRowRequest::default()
                 };
                 let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

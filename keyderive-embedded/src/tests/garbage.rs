@@ -88,7 +88,10 @@ async fn filters_conditions_and_read_modify_writes_do_not_see_garbage() {
     let request = CheckAndMutateRowRequest {
         table_name: NAME.to_owned(),
         row_key: "a".into(),
-        true_mutations: vec![data::Mutation { mutation: Some(set_cell("f", "x", -1, "v")) }],
+        true_mutations: vec![data::Mutation {
+            mutation: Some(set_cell("f", "x", -1, "v")),
+            ..data::Mutation::default()
+        }],
         ..CheckAndMutateRowRequest::default()
     };
     let response = servers.data.check_and_mutate_row(tonic::Request::new(request)).await.unwrap();

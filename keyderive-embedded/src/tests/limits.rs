@@ -64,7 +64,13 @@ async fn a_request_has_100_000_mutations() {
     let servers = Servers::new().await;
     let entry = |key: &'static str, mutations: usize| Entry {
         row_key: key.into(),
-        mutations: vec![data::Mutation { mutation: Some(set_cell("f", "q", 0, "v")) }; mutations],
+        mutations: vec![
+            data::Mutation {
+                mutation: Some(set_cell("f", "q", 0, "v")),
+                ..data::Mutation::default()
+            };
+            mutations
+        ],
         idempotency: None,
     };
     let send = async |entries| {
@@ -146,7 +152,10 @@ async fn a_row_that_is_too_large_is_refused_alone() {
     let servers = Servers::with_max_row_bytes(1000).await;
     let entry = |key: &'static str, qualifier: &str, bytes: usize| Entry {
         row_key: key.into(),
-        mutations: vec![data::Mutation { mutation: Some(set_cell("f", qualifier, 0, vec![b'v'; bytes])) }],
+        mutations: vec![data::Mutation {
+            mutation: Some(set_cell("f", qualifier, 0, vec![b'v'; bytes])),
+            ..data::Mutation::default()
+        }],
         idempotency: None,
     };
     servers.set("large", "f", "q", 0, "known").await.unwrap();

@@ -3,10 +3,12 @@
 use futures_util::TryStreamExt as _;
 use keyderive_proto::data::bigtable_server::Bigtable as _;
 use keyderive_proto::data::row_filter::Filter;
+use keyderive_proto::data::row_range::{EndKey, StartKey};
 use keyderive_proto::data::{
-    PingAndWarmRequest, ReadRowsRequest, ReadRowsResponse, SampleRowKeysRequest, SampleRowKeysResponse,
+    PingAndWarmRequest, ReadRowsRequest, ReadRowsResponse, RowRange, RowSet, SampleRowKeysRequest,
+    SampleRowKeysResponse,
 };
-use tonic::{Code, Request};
+use tonic::{Code, Request, Status};
 
 use super::raw::{NAME, Servers, code, message};
 use super::*;
@@ -55,6 +57,29 @@ async fn a_request_that_names_no_rows_reads_all() {
 }
 
 #[tokio::test]
+async fn a_row_range_that_holds_no_key_is_refused() {
+    let servers = Servers::new().await;
+    servers.set("a", "f", "q", 1000, "v").await.unwrap();
+    let read = async |start_key, end_key| {
+        let ranges = vec![RowRange { start_key: Some(start_key), end_key: Some(end_key) }];
+        let rows = Some(RowSet { row_keys: vec!["a".into()], row_ranges: ranges });
+        servers.read(ReadRowsRequest { rows, ..ReadRowsRequest::default() }).await
+    };
+    for (start, end) in [
+        (StartKey::StartKeyClosed("b".into()), EndKey::EndKeyOpen("b".into())),
+        (StartKey::StartKeyOpen("b".into()), EndKey::EndKeyClosed("b".into())),
+        (StartKey::StartKeyOpen("b".into()), EndKey::EndKeyOpen("b\0".into())),
+        (StartKey::StartKeyClosed("c".into()), EndKey::EndKeyClosed("b".into())),
+    ] {
+        let status = read(start.clone(), end.clone()).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{start:?} {end:?}");
+        assert!(status.message().starts_with("row range 0 "), "{status}");
+    }
+    let rows = read(StartKey::StartKeyOpen("b".into()), EndKey::EndKeyOpen("".into())).await.unwrap();
+    assert_eq!(rows.iter().flat_map(|rows| &rows.chunks).count(), 1);
+}
+
+#[tokio::test]
 async fn samples_are_the_splits_and_the_end() {
     let servers = Servers::new().await;
     for key in ["a", "b", "c", "z"] {
@@ -65,6 +90,44 @@ async fn samples_are_the_splits_and_the_end() {
     let samples: Vec<SampleRowKeysResponse> = samples.try_collect().await.unwrap();
     let samples: Vec<_> = samples.into_iter().map(|sample| (sample.row_key, sample.offset_bytes)).collect();
     assert_eq!(samples, [("c".into(), 6), ("m".into(), 9), (Bytes::new(), 12)]);
+}
+
+#[tokio::test]
+async fn samples_of_a_range_end_with_it() {
+    let servers = Servers::new().await;
+    for key in ["a", "b", "c", "n", "z"] {
+        servers.set(key, "f", "q", 0, "v").await.unwrap();
+    }
+    let samples = async |start_key, end_key| {
+        let row_range = Some(RowRange { start_key, end_key });
+        let request = SampleRowKeysRequest {
+            table_name: NAME.to_owned(),
+            row_range,
+            ..SampleRowKeysRequest::default()
+        };
+        let samples = servers.data.sample_row_keys(Request::new(request)).await?.into_inner();
+        let samples: Vec<_> = samples.try_collect().await?;
+        Ok::<_, Status>(
+            samples.into_iter().map(|sample| (sample.row_key, sample.offset_bytes)).collect::<Vec<_>>(),
+        )
+    };
+    let start = |key: &'static str| Some(StartKey::StartKeyClosed(key.into()));
+    let end = |key: &'static str| Some(EndKey::EndKeyOpen(key.into()));
+    assert_eq!(
+        samples(start("b"), end("n")).await.unwrap(),
+        [("c".into(), 3), ("m".into(), 6), ("n".into(), 6)]
+    );
+    assert_eq!(samples(start("c"), end("m")).await.unwrap(), [("m".into(), 3)]);
+    assert_eq!(samples(start("n"), None).await.unwrap(), [(Bytes::new(), 6)]);
+    assert_eq!(samples(None, end("b")).await.unwrap(), [("b".into(), 3)]);
+    assert_eq!(code(samples(start("b"), end("b")).await), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn sql_is_not_served() {
+    let servers = Servers::new().await;
+    assert_eq!(code(servers.data.prepare_query(Request::default()).await), Code::Unimplemented);
+    assert_eq!(code(servers.data.execute_query(Request::default()).await), Code::Unimplemented);
 }
 
 #[tokio::test]

@@ -10,10 +10,11 @@ use keyderive_proto::admin::{
     self, ColumnFamily, CreateTableRequest, DeleteTableRequest, ModifyColumnFamiliesRequest,
 };
 use keyderive_proto::data::bigtable_server::Bigtable as _;
-use keyderive_proto::data::mutation::{self, DeleteFromRow, SetCell};
+use keyderive_proto::data::mutation::{self, DeleteFromColumn, DeleteFromRow, SetCell, TimestampOrigin};
 use keyderive_proto::data::row_filter::Filter;
 use keyderive_proto::data::{
-    self, MutateRowRequest, ReadModifyWriteRowRequest, ReadModifyWriteRule, ReadRowsRequest, ReadRowsResponse,
+    self, MutateRowRequest, ReadModifyWriteRowRequest, ReadModifyWriteRule, ReadRowsRequest,
+    ReadRowsResponse, TimestampRange,
 };
 use keyderive_proto::values::FieldMask;
 use tonic::{Code, Request, Response, Status};
@@ -76,16 +77,22 @@ impl Servers {
     }
 
     pub(super) async fn with_table<const N: usize>(self, families: [(&str, ColumnFamily); N]) -> Self {
-        let split = |key: &'static str| admin::create_table_request::Split { key: key.into() };
         let families = families.map(|(name, family)| (name.to_owned(), family));
+        let table = admin::Table { column_families: families.into(), ..admin::Table::default() };
+        self.create(table).await.unwrap();
+        self
+    }
+
+    /// Creates the table, with splits at `c` and `m`.
+    pub(super) async fn create(&self, table: admin::Table) -> Result<admin::Table, Status> {
+        let split = |key: &'static str| admin::create_table_request::Split { key: key.into() };
         let request = CreateTableRequest {
             parent: INSTANCE.to_owned(),
             table_id: "t".to_owned(),
-            table: Some(admin::Table { column_families: families.into(), ..admin::Table::default() }),
+            table: Some(table),
             initial_splits: vec![split("m"), split("c"), split("m")],
         };
-        self.admin.create_table(Request::new(request)).await.unwrap();
-        self
+        self.admin.create_table(Request::new(request)).await.map(Response::into_inner)
     }
 
     pub(super) fn without_tables() -> Self {
@@ -113,11 +120,27 @@ impl Servers {
         key: &str,
         mutations: [mutation::Mutation; N],
     ) -> Result<(), Status> {
-        let mutations = mutations.map(|mutation| data::Mutation { mutation: Some(mutation) });
+        let mutations = mutations
+            .map(|mutation| data::Mutation { mutation: Some(mutation), ..data::Mutation::default() });
         let request = MutateRowRequest {
             table_name: NAME.to_owned(),
             row_key: Bytes::copy_from_slice(key.as_bytes()),
             mutations: mutations.into(),
+            ..MutateRowRequest::default()
+        };
+        self.data.mutate_row(Request::new(request)).await.map(|_| ())
+    }
+
+    /// Mutates the row `a` by a mutation with a timestamp of this origin.
+    pub(super) async fn mutate_from(
+        &self,
+        origin: TimestampOrigin,
+        mutation: mutation::Mutation,
+    ) -> Result<(), Status> {
+        let request = MutateRowRequest {
+            table_name: NAME.to_owned(),
+            row_key: "a".into(),
+            mutations: vec![data::Mutation { mutation: Some(mutation), timestamp_origin: origin.into() }],
             ..MutateRowRequest::default()
         };
         self.data.mutate_row(Request::new(request)).await.map(|_| ())
@@ -184,12 +207,16 @@ impl Servers {
         &self,
         modifications: [(&str, Mod); N],
     ) -> Result<admin::Table, Status> {
-        let modifications = modifications.map(|(id, change)| Modification {
+        self.modify_each(modifications.into()).await
+    }
+
+    pub(super) async fn modify_each(&self, modifications: Vec<(&str, Mod)>) -> Result<admin::Table, Status> {
+        let modifications = modifications.into_iter().map(|(id, change)| Modification {
             id: id.to_owned(),
             r#mod: Some(change),
             update_mask: None,
         });
-        self.apply_modifications(modifications.into()).await
+        self.apply_modifications(modifications.collect()).await
     }
 
     /// Updates the fields of a family that `paths` name.
@@ -244,6 +271,15 @@ pub(super) fn set_cell(
         column_qualifier: Bytes::copy_from_slice(qualifier.as_bytes()),
         timestamp_micros,
         value: value.into(),
+    })
+}
+
+/// Deletes the versions of `f:q` in a range.
+pub(super) fn delete_versions(start: i64, end: i64) -> mutation::Mutation {
+    mutation::Mutation::DeleteFromColumn(DeleteFromColumn {
+        family_name: "f".to_owned(),
+        column_qualifier: "q".into(),
+        time_range: Some(TimestampRange { start_timestamp_micros: start, end_timestamp_micros: end }),
     })
 }
 

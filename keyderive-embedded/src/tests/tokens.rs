@@ -29,7 +29,10 @@ fn token_of(name: &'static str, micros: i64) -> Option<Idempotency> {
 }
 
 fn adds_one() -> Vec<data::Mutation> {
-    vec![data::Mutation { mutation: Some(Mutation::AddToCell(add("sum", 0, 1))) }]
+    vec![data::Mutation {
+        mutation: Some(Mutation::AddToCell(add("sum", 0, 1))),
+        ..data::Mutation::default()
+    }]
 }
 
 async fn add_one(
@@ -83,7 +86,10 @@ async fn entries_have_tokens_of_their_own() {
         idempotency: token(name),
     };
     let wrong = Entry {
-        mutations: vec![data::Mutation { mutation: Some(set_cell("sum", "q", 0, "v")) }],
+        mutations: vec![data::Mutation {
+            mutation: Some(set_cell("sum", "q", 0, "v")),
+            ..data::Mutation::default()
+        }],
         ..entry("a", "token wrong")
     };
     let entries = || {
@@ -161,7 +167,10 @@ async fn with_too_many_tokens_nothing_is_applied() {
 async fn a_slow_mutation_is_applied_once() {
     let servers = sums().await;
     let change = |input, idempotency: Option<Idempotency>| {
-        let mutations = vec![data::Mutation { mutation: Some(Mutation::AddToCell(add("sum", 0, input))) }];
+        let mutations = vec![data::Mutation {
+            mutation: Some(Mutation::AddToCell(add("sum", 0, input))),
+            ..data::Mutation::default()
+        }];
         let apply = move |context: &mut Context<'_>, cells: &mut Cells| {
             mutate_row(context, &Bytes::from("a"), cells, &mutations, idempotency.as_ref())
         };

@@ -9,10 +9,10 @@ use keyderive_proto::data::bigtable_server::Bigtable as _;
 use keyderive_proto::data::mutation::{self, DeleteFromColumn, DeleteFromFamily};
 use keyderive_proto::data::read_modify_write_rule::Rule;
 use keyderive_proto::data::row_filter::Filter;
-use keyderive_proto::data::{self, CheckAndMutateRowRequest, ReadModifyWriteRule, RowFilter, TimestampRange};
+use keyderive_proto::data::{self, CheckAndMutateRowRequest, ReadModifyWriteRule, RowFilter};
 use tonic::{Code, Request, Status};
 
-use super::raw::{NAME, START, Servers, code, delete_row, message, set_cell};
+use super::raw::{NAME, START, Servers, code, delete_row, delete_versions, message, set_cell};
 use super::*;
 
 #[tokio::test]
@@ -21,18 +21,12 @@ async fn versions_are_deleted_by_time() {
     for timestamp in [1000, 2000, 3000, 4000] {
         servers.set("a", "f", "q", timestamp, "v").await.unwrap();
     }
-    let delete = |start, end| {
-        mutation::Mutation::DeleteFromColumn(DeleteFromColumn {
-            family_name: "f".to_owned(),
-            column_qualifier: "q".into(),
-            time_range: Some(TimestampRange { start_timestamp_micros: start, end_timestamp_micros: end }),
-        })
-    };
+    let delete = delete_versions;
     servers.mutate("a", delete(2000, 3000)).await.unwrap();
     assert_eq!(servers.timestamps().await, [4000, 3000, 1000]);
     servers.mutate("a", delete(3000, 0)).await.unwrap();
     assert_eq!(servers.timestamps().await, [1000]);
-    for (start, end) in [(3000, 2000), (1, 0), (0, 1500), (-1000, 0)] {
+    for (start, end) in [(3000, 2000), (1000, 1000), (1, 0), (0, 1500), (-1000, 0), (0, -1000)] {
         assert_eq!(code(servers.mutate("a", delete(start, end)).await), Code::InvalidArgument);
     }
     assert_eq!(servers.timestamps().await, [1000]);
@@ -62,7 +56,7 @@ async fn an_empty_mutation_is_refused() {
     let request = data::MutateRowRequest {
         table_name: NAME.to_owned(),
         row_key: "a".into(),
-        mutations: vec![data::Mutation { mutation: None }],
+        mutations: vec![data::Mutation { mutation: None, ..data::Mutation::default() }],
         ..data::MutateRowRequest::default()
     };
     assert_eq!(code(servers.data.mutate_row(Request::new(request)).await), Code::InvalidArgument);
@@ -70,7 +64,9 @@ async fn an_empty_mutation_is_refused() {
 
 /// Writes `yes` if the filter finds a cell of the row `a`, else `no`.
 async fn check(servers: &Servers, predicate_filter: Option<RowFilter>) -> Result<bool, Status> {
-    let set = |qualifier| vec![data::Mutation { mutation: Some(set_cell("f", qualifier, 0, "v")) }];
+    let set = |qualifier| {
+        vec![data::Mutation { mutation: Some(set_cell("f", qualifier, 0, "v")), ..data::Mutation::default() }]
+    };
     let request = CheckAndMutateRowRequest {
         predicate_filter,
         true_mutations: set("yes"),
@@ -105,7 +101,7 @@ async fn a_condition_chooses_the_mutations() {
 async fn one_list_of_mutations_is_enough() {
     let servers = Servers::new().await;
     servers.set("a", "f", "q", 0, "v").await.unwrap();
-    let delete = || vec![data::Mutation { mutation: Some(delete_row()) }];
+    let delete = || vec![data::Mutation { mutation: Some(delete_row()), ..data::Mutation::default() }];
     let send = async |true_mutations, false_mutations| {
         let request = CheckAndMutateRowRequest { true_mutations, false_mutations, ..check_request() };
         servers.data.check_and_mutate_row(Request::new(request)).await.map(tonic::Response::into_inner)
@@ -128,8 +124,8 @@ async fn one_list_of_mutations_is_enough() {
 #[tokio::test]
 async fn a_conditional_write_is_refused_whole() {
     let servers = Servers::new().await;
-    let unknown = data::Mutation { mutation: Some(set_cell("g", "q", 0, "v")) };
-    let known = data::Mutation { mutation: Some(set_cell("f", "q", 0, "v")) };
+    let unknown = data::Mutation { mutation: Some(set_cell("g", "q", 0, "v")), ..data::Mutation::default() };
+    let known = data::Mutation { mutation: Some(set_cell("f", "q", 0, "v")), ..data::Mutation::default() };
     for (true_mutations, false_mutations) in
         [(vec![unknown.clone()], vec![known.clone()]), (Vec::new(), vec![known, unknown])]
     {

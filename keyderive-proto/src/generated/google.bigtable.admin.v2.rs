@@ -163,17 +163,24 @@ pub struct Table {
         ::prost::alloc::string::String,
         ColumnFamily,
     >,
+    /// Set when the table is created, and never changed.
     #[prost(enumeration = "table::TimestampGranularity", tag = "4")]
     pub granularity: i32,
     #[prost(bool, tag = "9")]
     pub deletion_protection: bool,
+    #[prost(message, optional, tag = "8")]
+    pub change_stream_config: ::core::option::Option<ChangeStreamConfig>,
+    #[prost(message, optional, tag = "13")]
+    pub automated_backup_policy: ::core::option::Option<AutomatedBackupPolicy>,
+    #[prost(message, optional, tag = "14")]
+    pub tiered_storage_config: ::core::option::Option<TieredStorageConfig>,
     /// How SQL reads the row keys; writes are not checked by it.
     #[prost(message, optional, tag = "15")]
     pub row_key_schema: ::core::option::Option<r#type::Struct>,
 }
 /// Nested message and enum types in `Table`.
 pub mod table {
-    /// The unit to which timestamps are kept.
+    /// The unit of the timestamps of cells.
     #[derive(
         Clone,
         Copy,
@@ -187,8 +194,10 @@ pub mod table {
     )]
     #[repr(i32)]
     pub enum TimestampGranularity {
+        /// In a request: milliseconds.
         Unspecified = 0,
         Millis = 1,
+        Micros = 2,
     }
     impl TimestampGranularity {
         /// String value of the enum field names used in the ProtoBuf definition.
@@ -199,6 +208,7 @@ pub mod table {
             match self {
                 Self::Unspecified => "TIMESTAMP_GRANULARITY_UNSPECIFIED",
                 Self::Millis => "MILLIS",
+                Self::Micros => "MICROS",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
@@ -206,6 +216,7 @@ pub mod table {
             match value {
                 "TIMESTAMP_GRANULARITY_UNSPECIFIED" => Some(Self::Unspecified),
                 "MILLIS" => Some(Self::Millis),
+                "MICROS" => Some(Self::Micros),
                 _ => None,
             }
         }
@@ -260,6 +271,15 @@ pub mod table {
         }
     }
 }
+/// Without its fields: keyderive makes no change streams.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ChangeStreamConfig {}
+/// Without its fields: keyderive makes no backups.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AutomatedBackupPolicy {}
+/// Without its fields: keyderive stores no rows in tiers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TieredStorageConfig {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ColumnFamily {
     #[prost(message, optional, tag = "1")]

@@ -23,9 +23,9 @@ use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::Failure;
 use super::grpc::Request;
 use super::operation::{Idempotency, Operation};
-use super::{Client, observe};
+use super::{Client, Route, observe};
 
-pub use schema::{Aggregate, Family, FamilyChange, GcRule, TableSchema};
+pub use schema::{Aggregate, Family, FamilyChange, GcRule, Granularity, TableSchema};
 
 /// How long the first request to a table waits for the admin service.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
@@ -34,7 +34,7 @@ const CHECK_RETRY_AFTER: Duration = Duration::from_secs(60);
 /// The most tables in the cache. A program that uses more tables reads some schemas again.
 const MAX_CACHED: usize = 4096;
 
-/// The schema of a table: its column families, and its row key schema if it has one.
+/// The schema of a table: its column families, the granularity of its timestamps, and its row key schema if it has one.
 ///
 /// ```
 /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
@@ -53,10 +53,12 @@ pub struct TableInfo {
     families: Vec<Family>,
     row_key_schema: Option<TableSchema>,
     deletion_protection: bool,
+    granularity: Granularity,
 }
 
 impl TableInfo {
     fn new(name: &str, message: admin::Table) -> Self {
+        let granularity = Granularity::from_message(&message);
         let families = message.column_families.into_iter();
         Self {
             name: name.to_owned(),
@@ -67,6 +69,7 @@ impl TableInfo {
                 .filter(|schema| !schema.fields.is_empty())
                 .map(TableSchema),
             deletion_protection: message.deletion_protection,
+            granularity,
         }
     }
 
@@ -102,6 +105,12 @@ impl TableInfo {
         self.deletion_protection
     }
 
+    /// The unit of the timestamps of its cells.
+    #[must_use]
+    pub fn granularity(&self) -> Granularity {
+        self.granularity
+    }
+
     /// The names of its families as a list for people, without those that keyderive adds.
     pub(crate) fn family_names(&self) -> String {
         let names = self.families.iter().map(Family::name).filter(|name| !name.starts_with("keyderive"));
@@ -135,6 +144,7 @@ pub(crate) struct NewTable {
     /// The keys at which all but the first tablet begin.
     pub(crate) splits: Vec<Bytes>,
     pub(crate) row_key_schema: Option<TableSchema>,
+    pub(crate) granularity: Granularity,
 }
 
 #[cfg(test)]
@@ -149,7 +159,7 @@ impl Client {
     /// Creates a table.
     pub(crate) async fn create_table(&self, table: &str, new: NewTable) -> Result<(), Error> {
         let _forgotten = self.inner.infos.forget_after(table);
-        let NewTable { families, splits, row_key_schema } = new;
+        let NewTable { families, splits, row_key_schema, granularity } = new;
         if let Some(fault) = families.iter().find_map(Family::fault) {
             return Err(Error::definition(table, fault));
         }
@@ -161,11 +171,23 @@ impl Client {
             table: Some(admin::Table {
                 column_families: families.into_iter().map(Family::into_message).collect(),
                 row_key_schema: row_key_schema.map(|schema| schema.0),
+                granularity: granularity.message().into(),
                 ..admin::Table::default()
             }),
             initial_splits: splits.into_iter().map(|key| Split { key }).collect(),
         };
         self.call(operation, Request::new(&message)).await.map(|answer: admin::Table| drop(answer))
+    }
+
+    /// The granularity of a table, from the cache of schemas, which reads the table once.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub(crate) async fn granularity(&self, table: &Route) -> Result<Granularity, Error> {
+        match self.cached_info(table.table()).await? {
+            Some((_, info)) => Ok(info.granularity()),
+            None => self.table_info(table).await.map(|info| info.granularity()),
+        }
     }
 
     /// The column families and the row key schema of the table `name`.

@@ -120,13 +120,16 @@ impl RawWriter {
     /// Buffers a write to one row; waits while too much is buffered or in flight, and yields once after a full batch.
     ///
     /// # Errors
-    /// When the write is above a limit of Bigtable, the client is closed, or no tokio runtime is running.
+    /// When the write is above a limit of Bigtable, a deletion has [finer bounds](Mutation::delete_versions) and the table cannot be
+    /// read, the client is closed, or no tokio runtime is running.
     /// [`flush`](Self::flush) and [`close`](Self::close) return the failures of the write itself.
     ///
     /// # Cancel safety
     /// If the future is dropped while it waits, nothing is buffered.
-    pub async fn write(&self, key: impl Into<Bytes>, mutations: Vec<Mutation>) -> Result<(), Error> {
+    pub async fn write(&self, key: impl Into<Bytes>, mut mutations: Vec<Mutation>) -> Result<(), Error> {
         let key = key.into();
+        let WriterInner { client, table, .. } = &*self.inner;
+        client.cut_bounds(table, &mut mutations).await?;
         self.write_with(|entry| {
             entry.key.extend_from_slice(&key);
             mutations.iter().for_each(|mutation| entry.mutations.push(mutation));

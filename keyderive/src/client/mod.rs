@@ -95,7 +95,7 @@ use tokio::time::Instant;
 
 use admin::InfoCache;
 pub(crate) use admin::NewTable;
-pub use admin::{Aggregate, Family, FamilyChange, GcRule, TableInfo, TableSchema};
+pub use admin::{Aggregate, Family, FamilyChange, GcRule, Granularity, TableInfo, TableSchema};
 use budget::{HedgeBudget, P95, RetryBudget};
 #[doc(hidden)]
 pub use builder::connected_by;
@@ -438,6 +438,7 @@ impl Client {
         let message = data::SampleRowKeysRequest {
             table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
+            row_range: None,
         };
         let attempts = self.attempts(operation).await?;
         retry::call(attempts, Request::new(&message), |mut answer| async move {

@@ -7,8 +7,8 @@ use std::vec;
 use bytes::Bytes;
 
 use super::{
-    Client, Error, Family, FamilyChange, NewTable, RawWriter, ReadRows, Route, RowStream, Settings,
-    TableInfo, WriterSettings,
+    Client, Error, Family, FamilyChange, Granularity, NewTable, RawWriter, ReadRows, Route, RowStream,
+    Settings, TableInfo, WriterSettings,
 };
 use crate::key::MAX_KEY_LEN;
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowFilter};
@@ -104,7 +104,44 @@ impl RawTable {
     ) -> Result<(), Error> {
         let families = families.into_iter().collect();
         let splits = splits.into_iter().map(Into::into).collect();
-        self.client.create_table(&self.name, NewTable { families, splits, row_key_schema: None }).await
+        self.client.create_table(&self.name, NewTable { families, splits, ..NewTable::default() }).await
+    }
+
+    /// [`create`](Self::create), for a table whose timestamps have this unit.
+    ///
+    /// ```
+    /// # #[cfg(feature = "embedded")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// use keyderive::client::{Family, Granularity};
+    /// use keyderive::row::Mutation;
+    /// use keyderive::{Client, GcRule};
+    ///
+    /// let trades = Client::embedded().raw_table("trades");
+    /// let families = [Family::new("cf", GcRule::never())];
+    /// trades.create_with_granularity(Granularity::Micros, families, [""; 0]).await?;
+    /// trades.mutate_row("k", [Mutation::set("cf", "price", 1_700_000_000_123_456, "7")]).await?;
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "embedded"))]
+    /// # fn main() {}
+    /// ```
+    ///
+    /// # Errors
+    /// As `create`.
+    ///
+    /// # Cancel safety
+    /// As `create`.
+    pub async fn create_with_granularity<S: Into<Bytes>>(
+        &self,
+        granularity: Granularity,
+        families: impl IntoIterator<Item = Family>,
+        splits: impl IntoIterator<Item = S>,
+    ) -> Result<(), Error> {
+        let families = families.into_iter().collect();
+        let splits = splits.into_iter().map(Into::into).collect();
+        let new = NewTable { families, splits, granularity, ..NewTable::default() };
+        self.client.create_table(&self.name, new).await
     }
 
     /// The table's schema, as [`Client::table_info`].
@@ -221,7 +258,8 @@ impl RawTable {
     /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
     ///
     /// # Errors
-    /// When the write is above a limit of Bigtable, before sending; when it fails.
+    /// When the write is above a limit of Bigtable, or a deletion has [finer bounds](Mutation::delete_versions) and the table
+    /// cannot be read, before sending; when it fails.
     ///
     /// # Cancel safety
     /// If the future is dropped, all mutations are applied or none, perhaps later.
@@ -230,7 +268,8 @@ impl RawTable {
         key: impl Into<Bytes>,
         mutations: impl IntoIterator<Item = Mutation>,
     ) -> Result<(), Error> {
-        let mutations: Vec<_> = mutations.into_iter().collect();
+        let mut mutations: Vec<_> = mutations.into_iter().collect();
+        self.client.cut_bounds(&self.name, &mut mutations).await?;
         self.client.mutate_row(&self.name, key.into(), mutations).await
     }
 
@@ -252,13 +291,20 @@ impl RawTable {
     /// Rows that failed are retried, each as in [`mutate_row`](Self::mutate_row).
     ///
     /// # Errors
-    /// Each outcome is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
+    /// When a deletion has [finer bounds](Mutation::delete_versions) and the table cannot be read, every row fails, and nothing is
+    /// sent. Otherwise each outcome is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
     /// server rejects it; if the answer leaves the row out, or has two different statuses for it; or if the request fails. The
     /// errors name the rows.
     ///
     /// # Cancel safety
     /// If the future is dropped, some of the rows are changed, each whole or not at all, perhaps later.
-    pub async fn mutate_rows(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> RowOutcomes {
+    pub async fn mutate_rows(&self, mut entries: Vec<(Bytes, Vec<Mutation>)>) -> RowOutcomes {
+        for (_, mutations) in &mut entries {
+            if let Err(error) = self.client.cut_bounds(&self.name, mutations).await {
+                let failed = entries.iter().map(|(key, _)| Err(Error::entry(key, error.clone())));
+                return RowOutcomes(failed.collect());
+            }
+        }
         RowOutcomes(self.client.mutate_rows(&self.name, entries).await)
     }
 
@@ -304,9 +350,11 @@ impl RawTable {
         &self,
         key: impl Into<Bytes>,
         condition: Option<RowFilter>,
-        then: Vec<Mutation>,
-        otherwise: Vec<Mutation>,
+        mut then: Vec<Mutation>,
+        mut otherwise: Vec<Mutation>,
     ) -> Result<bool, Error> {
+        self.client.cut_bounds(&self.name, &mut then).await?;
+        self.client.cut_bounds(&self.name, &mut otherwise).await?;
         self.client.check_and_mutate_row(&self.name, key.into(), condition, then, otherwise).await
     }
 

@@ -19,7 +19,7 @@ pub(crate) use self::encode::{
 use super::error::Error;
 use super::grpc::Request;
 use super::operation::{Idempotency, RpcMethod};
-use super::{Client, Route, filter};
+use super::{Client, Granularity, Route, filter};
 use crate::key::{MAX_KEY_LEN, ShownKey};
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, Rule, TooLarge};
 
@@ -49,6 +49,22 @@ impl Client {
         }
         let written = self.call(operation, Request::with_tail(&head, body)).await;
         written.map(|data::MutateRowResponse {}| ()).map_err(|error| error.with_row_key(&key))
+    }
+
+    /// Cuts the bounds of deletions to the table's granularity, so that the server takes them and deletes exactly the versions
+    /// within. Reads the table at most once, and only if a bound is not a whole millisecond.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub(crate) async fn cut_bounds(&self, table: &Route, mutations: &mut [Mutation]) -> Result<(), Error> {
+        if !mutations.iter().any(Mutation::has_fine_bounds) {
+            return Ok(());
+        }
+        match Box::pin(self.granularity(table)).await? {
+            Granularity::Millis => mutations.iter_mut().for_each(Mutation::cut_to_millis),
+            Granularity::Micros => {}
+        }
+        Ok(())
     }
 
     /// Changes several rows, each atomically and independently of the others. The outcomes are in the order of `entries`.

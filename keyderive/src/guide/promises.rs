@@ -65,7 +65,8 @@
 //! # Without a key type
 //!
 //! A raw write changes the cells that it names, at the timestamps that the caller gives. It does not keep the columns
-//! of a row consistent; that is up to the programs.
+//! of a row consistent; that is up to the programs. [`delete_versions`](crate::row::Mutation::delete_versions) deletes exactly the
+//! versions in its range, whether the table stores milliseconds or microseconds.
 //!
 //! | call | concurrent | lost response | dropped | clock | killed | older program |
 //! |---|---|---|---|---|---|---|

@@ -36,7 +36,7 @@
 //! | to | write |
 //! |---|---|
 //! | create a table unless it exists, split by salt bucket | [`create_if_absent`](crate::Table::create_if_absent) |
-//! | declare families with garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`; `.await` it, or `.if_absent()` |
+//! | declare families with garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`, `.granularity(Granularity::Micros)`; `.await` it, or `.if_absent()` |
 //! | check at startup that a table is as declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: the error shows both sides |
 //! | add a voucher to a table that another program created | [`vouch`](crate::Table::vouch) |
 //! | vouch for a [salt from a date on](super::attributes#a-salt-from-a-date-on) that was added to the key type | [`advance_marker`](crate::Table::advance_marker) |

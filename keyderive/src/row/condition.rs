@@ -7,7 +7,6 @@ use bytes::Bytes;
 
 use super::cell::StoredOrder;
 use super::column::{Appendable, Place};
-use super::versions::is_timestamp;
 use super::{
     CellError, CellValue, CellWriter, Column, ColumnRef, ColumnType, ComparableCell, ComparedVersion, Entry,
     Family, MapFamily, Name, OrderedCell, RowError, RowFilter, RowSchema,
@@ -408,7 +407,7 @@ macro_rules! conditions {
             /// [`Timestamped`](super::Timestamped). So if several writers have read the same version, one of them gets true.
             ///
             /// The guarded write must set the column; otherwise it fails, since the version would stay valid for other
-            /// writers. The timestamp must be a whole millisecond, as all stored ones are.
+            /// writers. A negative timestamp, which no version has, is an error.
             ///
             /// The comparison is exact if all writers compare the version. Compare a value instead if
             ///
@@ -422,10 +421,10 @@ macro_rules! conditions {
                     Ok(place) => place,
                     Err(error) => return Condition::failed(error),
                 };
-                if !is_timestamp(timestamp_micros) {
+                if timestamp_micros < 0 {
                     let error = CellError::unsupported(format_args!(
-                        "is compared with the timestamp {timestamp_micros}, which no version has; Bigtable stores whole \
-                         milliseconds from 0 on, given in microseconds: compare with the timestamp that was read"
+                        "is compared with the timestamp {timestamp_micros}, which no version has: compare with the timestamp \
+                         that was read"
                     ));
                     return Condition::failed(RowError::cell(place.name(), error));
                 }

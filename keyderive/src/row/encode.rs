@@ -1,6 +1,5 @@
 //! From a row to the changes that make the stored row equal to it.
 
-use super::versions::is_timestamp;
 use super::{Cell, CellError, CellWriter, Name, RowError, SERVER_TIME, Sink, Timestamped};
 
 /// Takes the cells of a row as it is written: the argument of [`Row::encode`](super::Row::encode).
@@ -151,14 +150,13 @@ impl<'w> RowWriter<'w> {
     }
 }
 
-/// Rejects a time that no cell can have.
+/// Rejects a time that no cell can have, whatever the granularity of its table.
 pub(crate) fn check_timestamp(timestamp_micros: i64) -> Result<(), CellError> {
-    if is_timestamp(timestamp_micros) {
+    if timestamp_micros >= 0 {
         return Ok(());
     }
     Err(CellError::unsupported(format_args!(
-        "has the timestamp {timestamp_micros}; Bigtable stores whole milliseconds from 0 on, given in microseconds; \
-         round it, as by `micros / 1000 * 1000`"
+        "has the timestamp {timestamp_micros}; it counts microseconds since the epoch, and must not be negative"
     )))
 }
 

@@ -64,6 +64,16 @@ impl RowError {
         Self::cell(Name { family, qualifier }, error)
     }
 
+    /// A value whose own time is finer than the table's granularity.
+    #[cold]
+    pub(crate) fn too_fine(family: &str, qualifier: &[u8], timestamp_micros: i64) -> Self {
+        let error = CellError::unsupported(format_args!(
+            "has the timestamp {timestamp_micros}, in microseconds since the epoch, and the table stores whole milliseconds; \
+             round it, as by `micros / 1000 * 1000`, or create the table with `.granularity(Granularity::Micros)`"
+        ));
+        Self::cell(Name { family, qualifier }, error)
+    }
+
     fn new(column: Name<'_>, fault: Fault) -> Self {
         let Name { family, qualifier } = column;
         Self(Box::new(Inner {

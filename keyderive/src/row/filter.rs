@@ -283,8 +283,7 @@ impl RowFilter {
 
     /// The versions whose timestamp is in a range, in microseconds since the epoch.
     ///
-    /// Bigtable stores whole milliseconds and accepts no finer bounds. A bound between two milliseconds is sent as the
-    /// later one, which passes the same cells.
+    /// The bounds are sent as they are given, also to a table of milliseconds, whose timestamps are whole milliseconds.
     #[must_use]
     pub fn timestamps(micros: impl RangeBounds<i64>) -> Self {
         TimeRange::new(&micros).map_or_else(Self::block_all, |range| Kind::Timestamps(range).into())

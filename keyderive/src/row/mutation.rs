@@ -19,7 +19,8 @@ use super::TimeRange;
 /// ```
 ///
 /// Qualifiers have 16 KiB at most, values 100 MiB; one write has 100,000 changes at most. Timestamps are
-/// microseconds since the epoch, of which Bigtable stores whole milliseconds.
+/// microseconds since the epoch, of which a table stores whole milliseconds, unless it was
+/// [created](crate::client::Granularity) for microseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutation(pub(crate) Change);
 
@@ -29,7 +30,7 @@ pub(crate) const SERVER_TIME: i64 = -1;
 /// What is sent for a range that no timestamp is in: the last millisecond that there is, which no clock gives.
 ///
 /// Bigtable has no empty range: it refuses one that ends where it starts, and takes an end of 0 for none.
-const NO_VERSIONS: (i64, Option<i64>) = (i64::MAX / 1000 * 1000, None);
+const NO_VERSIONS: TimeRange = TimeRange { start: i64::MAX / 1000 * 1000, end: None };
 
 /// What a mutation does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub(crate) enum Change {
     /// Merges the state of an aggregate into a cell of an aggregate family.
     MergeToCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, state: Bytes },
     /// Deletes the versions of a column that are in a range, or all.
-    DeleteColumn { family: Arc<str>, qualifier: Bytes, versions: Option<(i64, Option<i64>)> },
+    DeleteColumn { family: Arc<str>, qualifier: Bytes, versions: Option<TimeRange> },
     /// Deletes every column of a family from the row.
     DeleteFamily { family: Arc<str> },
     /// Deletes the row.
@@ -124,14 +125,23 @@ impl Mutation {
     /// let old = Mutation::delete_versions("cf", "state", ..=1_700_000_000_000_000);
     /// ```
     ///
-    /// Bigtable stores whole milliseconds and takes no finer bounds: a bound between two milliseconds is sent as the later
-    /// one, which matches the same versions. An empty range, such as `..0`, deletes none.
+    /// Exactly the versions in the range are deleted. A table of milliseconds takes no finer bounds, so a bound between two
+    /// milliseconds is sent to it as the later one, which matches the same versions; a table of microseconds gets it as it is.
+    /// Which of them it is, the client learns by one `GetTable`, which it also reads for the layout check and remembers. **Bounds
+    /// of whole milliseconds, the start inclusive and the end exclusive, need no `GetTable`**, and no permission for it: an end
+    /// such as `..=5_000` is sent as 5,001 µs, and `..6_000` matches the same milliseconds. If the table cannot be read, a write
+    /// with finer bounds fails before it is sent.
+    ///
+    /// An empty range, such as `..0`, deletes none.
+    ///
+    /// If another program deletes the table and creates it with another [granularity](crate::client::Granularity), make a new
+    /// client: this one may cut finer bounds for the table that it has read.
     pub fn delete_versions(
         family: impl Into<Arc<str>>,
         qualifier: impl Into<Bytes>,
         micros: impl RangeBounds<i64>,
     ) -> Self {
-        let versions = TimeRange::new(&micros).map_or(NO_VERSIONS, |range| (range.start, range.end));
+        let versions = TimeRange::new(&micros).unwrap_or(NO_VERSIONS);
         let (family, qualifier) = (family.into(), qualifier.into());
         Self(Change::DeleteColumn { family, qualifier, versions: Some(versions) })
     }
@@ -145,6 +155,18 @@ impl Mutation {
     #[must_use]
     pub fn delete_row() -> Self {
         Self(Change::DeleteRow)
+    }
+
+    /// Whether what it deletes depends on the table's granularity.
+    pub(crate) fn has_fine_bounds(&self) -> bool {
+        matches!(self.0, Change::DeleteColumn { versions: Some(range), .. } if !range.is_in_millis())
+    }
+
+    /// Cuts the bounds of a deletion for a table of milliseconds.
+    pub(crate) fn cut_to_millis(&mut self) {
+        if let Change::DeleteColumn { versions: Some(range), .. } = &mut self.0 {
+            *range = range.in_millis().unwrap_or(NO_VERSIONS);
+        }
     }
 
     /// Whether it adds to what a cell holds, so that twice is not as once.

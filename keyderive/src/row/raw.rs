@@ -249,7 +249,7 @@ impl<'a> RawCell<'a> {
         self.spans.qualifier.of(&self.row.bytes)
     }
 
-    /// The version's timestamp in microseconds since the epoch. Bigtable stores whole milliseconds.
+    /// The version's timestamp in microseconds since the epoch.
     #[must_use]
     pub fn timestamp_micros(self) -> i64 {
         self.spans.timestamp_micros

@@ -392,8 +392,7 @@ pub enum DeclaredGc {
 /// The filter of cells that are younger than this.
 fn since(ttl: Duration, now_micros: i64) -> RowFilter {
     let ttl = i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX);
-    // Cells have whole milliseconds.
-    let oldest = now_micros.saturating_sub(ttl).max(0) / 1000 * 1000;
+    let oldest = now_micros.saturating_sub(ttl).max(0);
     RowFilter::timestamps(oldest..)
 }
 

@@ -30,8 +30,8 @@ use std::vec;
 /// # }
 /// ```
 ///
-/// Timestamps are microseconds since the epoch. Bigtable stores whole milliseconds from 0 on; a write rejects other
-/// timestamps. [`put`](crate::Table::put) and [`update`](crate::Table::update) delete the other versions of the column, since a
+/// Timestamps are microseconds since the epoch, from 0 on. A table stores whole milliseconds, unless it was
+/// [created](crate::client::Granularity) for microseconds; a write with a finer timestamp is rejected. [`put`](crate::Table::put) and [`update`](crate::Table::update) delete the other versions of the column, since a
 /// newer one would hide the written one; [`merge`](crate::Table::merge) and [`insert`](crate::Table::insert) keep them. A timestamp ahead
 /// of the server's time hides plain values that are written to the column until that time comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -198,12 +198,7 @@ impl<'a, T> IntoIterator for &'a Versions<T> {
     }
 }
 
-/// Whether a cell can have this timestamp, in microseconds: Bigtable stores whole milliseconds from 0 on.
-pub(super) fn is_timestamp(micros: i64) -> bool {
-    micros >= 0 && micros % 1000 == 0
-}
-
-/// The time in microseconds, in the whole milliseconds that Bigtable stores.
+/// The time in microseconds, in whole milliseconds, which every table stores.
 pub(crate) fn now_micros() -> i64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Behind this second there are no microseconds in 64 bits.

@@ -10,7 +10,8 @@ use bytes::Bytes;
 use super::verify::{self, Expected, Verify, VoucherStatus};
 use super::{DEFAULT_VERSIONS, Table, marker};
 use crate::client::{
-    Aggregate, Client, Error, Family, FamilyChange, GcRule, NewTable, Route, TableInfo, TableSchema,
+    Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Route, TableInfo,
+    TableSchema,
 };
 use crate::key::{Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
@@ -53,6 +54,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// | row key schema | that of the key type, if its layout has one |
     /// | voucher | an empty column family whose name has the fingerprint of the key type's layout |
     /// | marker row | none |
+    /// | granularity of timestamps | milliseconds |
     ///
     /// Awaiting the declaration, or [`if_absent`](CreateTable::if_absent), sends it.
     pub fn create(&self) -> CreateTable<K> {
@@ -66,6 +68,7 @@ impl<K: TableKey, R> Table<K, R> {
             splits: Vec::new(),
             has_schema: true,
             has_marker: false,
+            granularity: None,
             fault: None,
             key: PhantomData,
         }
@@ -337,6 +340,8 @@ pub struct CreateTable<K> {
     splits: Vec<Bytes>,
     has_schema: bool,
     has_marker: bool,
+    /// As declared.
+    granularity: Option<Granularity>,
     /// The first error in the declaration.
     fault: Option<Error>,
     key: PhantomData<fn() -> K>,
@@ -431,6 +436,27 @@ impl<K: TableKey> CreateTable<K> {
         Self { has_marker: true, ..self }
     }
 
+    /// Declares the unit of the timestamps of cells, which never changes: milliseconds, unless it is declared.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct TradeKey { symbol: String }
+    /// # type Trade = std::collections::BTreeMap<String, i64>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// use keyderive::client::Granularity;
+    ///
+    /// let trades = Client::embedded().table::<TradeKey, Trade>("trades");
+    /// assert!(trades.create().granularity(Granularity::Micros).if_absent().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// An existing table is compared with a declared granularity, and accepted with either if none is declared.
+    pub fn granularity(self, granularity: Granularity) -> Self {
+        Self { granularity: Some(granularity), ..self }
+    }
+
     /// Creates the table if it does not exist, and returns whether it was created.
     ///
     /// An existing table is compared as by [`verify`](Self::verify), except for rules that are not declared. The call
@@ -468,6 +494,7 @@ impl<K: TableKey> CreateTable<K> {
     /// - vouch for the layout of the key type,
     /// - have the declared families, each with its rule and its type of cells,
     /// - have the declared row key schema, if it has one,
+    /// - have the granularity of timestamps, if one is declared,
     /// - have the marker row of the key type, if one is declared.
     ///
     /// It may have other families and splits.
@@ -515,6 +542,7 @@ impl<K: TableKey> CreateTable<K> {
             at_zero: self.at_zero.clone(),
             schema: self.schema(),
             marker: self.has_marker,
+            granularity: self.granularity,
         }
     }
 
@@ -530,7 +558,8 @@ impl<K: TableKey> CreateTable<K> {
         splits.sort_unstable();
         splits.dedup();
         let row_key_schema = self.schema();
-        let new = NewTable { families, splits, row_key_schema };
+        let granularity = self.granularity.unwrap_or_default();
+        let new = NewTable { families, splits, row_key_schema, granularity };
         self.client.create_table(&self.name, new).await?;
         match self.has_marker {
             true => marker::write_in_family::<K>(&self.client, &self.name).await,
@@ -641,6 +670,7 @@ impl<K> Clone for CreateTable<K> {
             splits: self.splits.clone(),
             has_schema: self.has_schema,
             has_marker: self.has_marker,
+            granularity: self.granularity,
             fault: self.fault.clone(),
             key: PhantomData,
         }

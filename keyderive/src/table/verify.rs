@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::{Table, marker};
-use crate::client::{Client, Error, Family, FamilyChange, GcRule, Route, TableInfo, TableSchema};
+use crate::client::{
+    Client, Error, Family, FamilyChange, GcRule, Granularity, Route, TableInfo, TableSchema,
+};
 use crate::key::{Schema, TableKey};
 use crate::row::{RowFilter, now_micros};
 
@@ -74,6 +76,8 @@ pub(super) struct Expected {
     pub(super) schema: Option<TableSchema>,
     /// Whether the table must have a marker.
     pub(super) marker: bool,
+    /// As declared.
+    pub(super) granularity: Option<Granularity>,
 }
 
 impl<K: TableKey> Verify<K> {
@@ -190,6 +194,7 @@ impl<K: TableKey, R> Table<K, R> {
             at_zero: self.aggregates_at_zero(),
             schema: K::row_key_schema().ok().map(|schema| (&schema).into()),
             marker: false,
+            granularity: None,
         };
         Verify {
             client: self.client.clone(),
@@ -477,6 +482,7 @@ pub(super) async fn compare<K: TableKey>(
     check_cell_types(info, &expected.families)?;
     check_versions(info, &expected.versioned)?;
     check_aggregates(info, &expected.at_zero)?;
+    check_granularity(info, expected.granularity)?;
     let is_declared = |family: &&Family| expected.declared_rules.iter().any(|name| name == family.name());
     expected.families.iter().filter(is_declared).try_for_each(|family| check_rule(info, family))?;
     let row_key_schema = check_schema::<K>(info, expected.schema.as_ref())?;
@@ -554,6 +560,21 @@ pub(super) fn loses_versions(family: &str, found: &GcRule) -> String {
         "the row type has `Versions` in the column family `{family}`, whose garbage collection rule keeps one: found \
          `{found}`; give the family a rule that keeps them, `GcRule::never()` or a higher `GcRule::max_versions(…)`"
     )
+}
+
+/// Fails if the table's timestamps have another unit than the declared one.
+fn check_granularity(info: &TableInfo, declared: Option<Granularity>) -> Result<(), Error> {
+    let found = info.granularity();
+    match declared.filter(|declared| *declared != found) {
+        None => Ok(()),
+        Some(declared) => Err(Error::mismatch(
+            info.name(),
+            format!(
+                "the granularity of its timestamps is not the declared one: expected `{declared}`, found `{found}`; a table keeps \
+                 its granularity, so declare that one, or copy the rows to another table"
+            ),
+        )),
+    }
 }
 
 /// Fails for a family of aggregates at time 0 whose rule removes cells by their age.

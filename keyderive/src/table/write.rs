@@ -16,7 +16,7 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
 use super::rekey::TablePair;
 use super::{OnForeign, Table};
-use crate::client::{Batch, Entry, Error, ExplicitTimestamp, Family, Mutations, REQUEST_BYTES};
+use crate::client::{Batch, Entry, Error, ExplicitTimestamp, Family, Granularity, Mutations, REQUEST_BYTES};
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{
@@ -756,8 +756,8 @@ impl<K: TableKey, R> Table<K, R> {
         self.check_explicit_timestamps(&entry.key, &entry.mutations)
     }
 
-    /// Rejects a value with a timestamp of its own that is so old, by this machine's clock, that the family's GC rule would
-    /// remove it at once.
+    /// Rejects a value with a timestamp of its own that is finer than the table's granularity, or so old, by this machine's clock,
+    /// that the family's GC rule would remove it at once. Without the table's schema, the server rejects the first.
     #[inline]
     fn check_explicit_timestamps(&self, key: &[u8], mutations: &Mutations) -> Result<(), Error> {
         match mutations.explicit_timestamps() {
@@ -771,7 +771,12 @@ impl<K: TableKey, R> Table<K, R> {
         let known = known.as_deref().or(self.pair.as_deref().map(TablePair::info));
         let Some(info) = known else { return Ok(()) };
         let now = row::now_micros();
-        for ExplicitTimestamp { family, qualifier, timestamp_micros: at } in explicit_timestamps {
+        for ExplicitTimestamp { family, qualifier, timestamp_micros: at, fine } in explicit_timestamps {
+            if let Some(fine) = fine
+                && info.granularity() == Granularity::Millis
+            {
+                return Err(Error::row(&self.name, key, RowError::too_fine(family, qualifier, *fine)));
+            }
             let age = Duration::from_micros(now.saturating_sub(*at).max(0).cast_unsigned());
             if let Some(rule) = info.family(family).map(Family::gc_rule)
                 && rule.removes(age, 0)
@@ -918,7 +923,7 @@ impl<K: TableKey, R> Update<K, R> {
 
     /// Adds a version with a time of its own, in microseconds since the epoch, to a column that keeps its versions.
     ///
-    /// Bigtable stores whole milliseconds from 0 on. A version of the same time is replaced. A family with `max_versions` keeps the
+    /// A table stores whole milliseconds, unless it was [created](crate::client::Granularity) for microseconds. A version of the same time is replaced. A family with `max_versions` keeps the
     /// newest versions, so that an older one may be removed at once.
     pub fn add_version<C: ColumnRef<R>, V>(self, column: C, timestamp_micros: i64, value: V) -> Self
     where

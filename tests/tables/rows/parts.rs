@@ -246,8 +246,8 @@ async fn many_rows_are_merged(client: Client) {
     assert_eq!(pages.get_many(["a", "b", "c"].map(key)).await.unwrap(), expected);
 }
 
-/// A deletion takes exactly the versions in its range, although servers accept whole milliseconds only, and an end of
-/// 0 as no bound.
+/// A deletion takes exactly the versions in its range, although servers accept whole milliseconds only on such a table, and an end
+/// of 0 as no bound.
 async fn versions_in_a_range_are_deleted(client: Client) {
     pages(&client).await;
     let raw = client.raw_table("pages");

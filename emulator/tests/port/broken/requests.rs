@@ -40,7 +40,7 @@ fn mutations(rng: &mut Rng) -> Vec<Mutation> {
         0 => mutation::Mutation::DeleteFromRow(DeleteFromRow {}),
         _ => mutation::Mutation::SetCell(set),
     };
-    vec![Mutation { mutation: Some(mutation) }]
+    vec![Mutation { mutation: Some(mutation), ..Mutation::default() }]
 }
 
 fn read(rng: &mut Rng) -> ReadRowsRequest {

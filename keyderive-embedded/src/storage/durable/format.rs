@@ -22,6 +22,7 @@ use redb::{
 
 use super::FileError;
 use super::sealed::{ChecksummedFile, InvalidHeader, SharedFile};
+use crate::check::Granularity;
 use crate::storage::Definition;
 use crate::tokens::{Token, TokenChanges, Tokens};
 
@@ -375,7 +376,8 @@ fn split(record: &[u8]) -> Result<(u64, &[u8]), Damage> {
 }
 
 pub(super) fn encode_definition(definition: &Definition) -> Vec<u8> {
-    let Definition { id, families, splits, row_key_schema, deletion_protection } = definition.clone();
+    let Definition { id, families, splits, row_key_schema, deletion_protection, granularity } =
+        definition.clone();
     let families = families.into_iter().map(|(name, family)| (name.as_ref().to_owned(), family));
     let request = CreateTableRequest {
         table_id: id.map(|id| format!("{id:016x}")).unwrap_or_default(),
@@ -383,6 +385,7 @@ pub(super) fn encode_definition(definition: &Definition) -> Vec<u8> {
             column_families: families.collect(),
             row_key_schema,
             deletion_protection,
+            granularity: granularity.message().into(),
             ..Table::default()
         }),
         initial_splits: splits.into_iter().map(|key| Split { key }).collect(),
@@ -400,6 +403,7 @@ pub(super) fn decode_definition(body: &[u8]) -> Result<Definition, Damage> {
         splits: request.initial_splits.into_iter().map(|split| split.key).collect(),
         row_key_schema: table.row_key_schema,
         deletion_protection: table.deletion_protection,
+        granularity: Granularity::of_message(table.granularity).ok_or(Damage::Content)?,
     })
 }
 

@@ -14,6 +14,7 @@ use redb::backends::InMemoryBackend;
 use super::format::tests::downgrade;
 use super::sealed::ChecksummedFile;
 use super::*;
+use crate::check::Granularity;
 use crate::storage::Cell;
 use crate::storage::{Cells, PAGE_BYTES, RowPage, cells};
 
@@ -139,6 +140,7 @@ fn definition() -> Definition {
         families: [("f".into(), ColumnFamily::default())].into(),
         splits: vec!["m".into()],
         deletion_protection: true,
+        granularity: Granularity::Micros,
         ..Definition::default()
     }
 }

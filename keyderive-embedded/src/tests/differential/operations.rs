@@ -79,7 +79,7 @@ fn stamped_columns(mutations: &[Mutation]) -> Vec<(String, Bytes)> {
 fn delete_stamped((family_name, column_qualifier): (String, Bytes)) -> Mutation {
     let range = TimestampRange { start_timestamp_micros: PAST, end_timestamp_micros: FUTURE };
     let delete = DeleteFromColumn { family_name, column_qualifier, time_range: Some(range) };
-    Mutation { mutation: Some(Kind::DeleteFromColumn(delete)) }
+    Mutation { mutation: Some(Kind::DeleteFromColumn(delete)), ..Mutation::default() }
 }
 
 pub(in crate::tests) fn operation(rng: &mut Rng) -> Operation {
@@ -104,7 +104,10 @@ pub(in crate::tests) fn operation(rng: &mut Rng) -> Operation {
         75..90 => modify(rng),
         90..95 => {
             let set = SetCell { timestamp_micros: SERVER_TIME, ..set_cell(rng) };
-            mutate(one(rng, &KEYS), vec![Mutation { mutation: Some(Kind::SetCell(set)) }])
+            mutate(
+                one(rng, &KEYS),
+                vec![Mutation { mutation: Some(Kind::SetCell(set)), ..Mutation::default() }],
+            )
         }
         95..99 => rejected(rng),
         _ => Operation::Drop(DropRowRangeRequest {
@@ -114,7 +117,7 @@ pub(in crate::tests) fn operation(rng: &mut Rng) -> Operation {
     }
 }
 
-fn mutate(row_key: Bytes, mutations: Vec<Mutation>) -> Operation {
+pub(super) fn mutate(row_key: Bytes, mutations: Vec<Mutation>) -> Operation {
     Operation::Mutate(MutateRowRequest {
         table_name: TABLE.to_owned(),
         row_key,
@@ -127,7 +130,7 @@ fn mutate(row_key: Bytes, mutations: Vec<Mutation>) -> Operation {
 fn rejected(rng: &mut Rng) -> Operation {
     let set = set_cell(rng);
     let key = one(rng, &KEYS);
-    let one = |set| vec![Mutation { mutation: Some(Kind::SetCell(set)) }];
+    let one = |set| vec![Mutation { mutation: Some(Kind::SetCell(set)), ..Mutation::default() }];
     match rng.u8(..7) {
         0 => mutate(key, one(SetCell { family_name: "absent".to_owned(), ..set })),
         1 => mutate(key, one(SetCell { timestamp_micros: 1001, ..set })),
@@ -204,7 +207,9 @@ fn append(rng: &mut Rng) -> ReadModifyWriteRule {
 }
 
 fn mutations(rng: &mut Rng, number: std::ops::Range<usize>) -> Vec<Mutation> {
-    (0..rng.usize(number)).map(|_| Mutation { mutation: Some(mutation(rng)) }).collect()
+    (0..rng.usize(number))
+        .map(|_| Mutation { mutation: Some(mutation(rng)), ..Mutation::default() })
+        .collect()
 }
 
 fn mutation(rng: &mut Rng) -> Kind {

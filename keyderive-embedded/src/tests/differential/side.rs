@@ -8,6 +8,7 @@ use keyderive_proto::FEATURES_HEADER;
 use keyderive_proto::admin::bigtable_table_admin_client::BigtableTableAdminClient;
 use keyderive_proto::admin::modify_column_families_request::Modification;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
+use keyderive_proto::admin::table::TimestampGranularity;
 use keyderive_proto::admin::{ColumnFamily, CreateTableRequest, ModifyColumnFamiliesRequest, Table, Type};
 use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::request_stats::StatsView;
@@ -122,21 +123,27 @@ impl Side {
 
     /// Creates the table, and its families one by one.
     pub(in crate::tests) async fn create_table(&self) {
+        self.create_table_of(TimestampGranularity::Unspecified).await;
+    }
+
+    /// Creates the table with this granularity, and returns the one that it has.
+    pub(super) async fn create_table_of(&self, granularity: TimestampGranularity) -> TimestampGranularity {
         let mut admin = self.admin.clone();
         let (parent, table_id) = TABLE.split_once("/tables/").unwrap();
         let request = CreateTableRequest {
             parent: parent.to_owned(),
             table_id: table_id.to_owned(),
-            table: Some(Table::default()),
+            table: Some(Table { granularity: granularity.into(), ..Table::default() }),
             ..CreateTableRequest::default()
         };
-        admin.create_table(request).await.unwrap();
+        let created = admin.create_table(request).await.unwrap().into_inner();
         for id in FAMILIES {
             let family = if id == SUMS { sum() } else { ColumnFamily::default() };
             let create =
                 Modification { id: id.to_owned(), r#mod: Some(Mod::Create(family)), update_mask: None };
             self.modify_family(create).await.unwrap();
         }
+        created.granularity()
     }
 
     /// The new value type of the family, or the code and the text of the refusal.

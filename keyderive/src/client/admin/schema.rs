@@ -7,6 +7,7 @@ use keyderive_proto::admin;
 use keyderive_proto::admin::gc_rule::Rule;
 use keyderive_proto::admin::modify_column_families_request::Modification;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
+use keyderive_proto::admin::table::TimestampGranularity;
 use keyderive_proto::admin::r#type::aggregate::{self, Aggregator};
 use keyderive_proto::admin::r#type::r#struct::encoding::{self, Encoding as Joined};
 use keyderive_proto::admin::r#type::r#struct::{Encoding, Field};
@@ -148,7 +149,7 @@ impl Family {
             };
             admin::Type { kind: Some(Kind::AggregateType(Box::new(aggregate))) }
         });
-        (self.name, admin::ColumnFamily { gc_rule: self.gc_rule.message(), value_type })
+        (self.name, admin::ColumnFamily { gc_rule: Some(self.gc_rule.message()), value_type })
     }
 
     pub(super) fn from_message(name: String, message: &admin::ColumnFamily) -> Self {
@@ -171,6 +172,61 @@ impl Family {
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` of {}, garbage collected: {}", self.name, self.cells(), self.gc_rule)
+    }
+}
+
+/// The unit of the timestamps of a table's cells, which is set when the table is created.
+///
+/// ```
+/// # use keyderive::{Client, RowKey};
+/// # #[derive(RowKey)] struct TradeKey { symbol: String }
+/// # type Trade = std::collections::BTreeMap<String, i64>;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), keyderive::Error> {
+/// use keyderive::client::Granularity;
+///
+/// let trades = Client::embedded().table::<TradeKey, Trade>("trades");
+/// trades.create().granularity(Granularity::Micros).await?;
+/// assert_eq!(trades.info().await?.granularity(), Granularity::Micros);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Timestamps always count microseconds. A table of milliseconds stores those that are whole milliseconds, and Bigtable
+/// rejects a write with another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Granularity {
+    /// Whole milliseconds, as almost all tables have.
+    #[default]
+    Millis,
+    /// Whole microseconds. Google published it in August 2026; older emulators make a table of milliseconds instead.
+    Micros,
+}
+
+impl Granularity {
+    pub(super) fn from_message(message: &admin::Table) -> Self {
+        match TimestampGranularity::try_from(message.granularity) {
+            Ok(TimestampGranularity::Millis | TimestampGranularity::Unspecified) => Self::Millis,
+            // Of one that this release does not know, too: what is sent as it was given is exact, or rejected.
+            Ok(TimestampGranularity::Micros) | Err(_) => Self::Micros,
+        }
+    }
+
+    pub(super) fn message(self) -> TimestampGranularity {
+        match self {
+            Self::Millis => TimestampGranularity::Millis,
+            Self::Micros => TimestampGranularity::Micros,
+        }
+    }
+}
+
+impl fmt::Display for Granularity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Millis => "milliseconds",
+            Self::Micros => "microseconds",
+        })
     }
 }
 
@@ -239,7 +295,7 @@ impl FamilyChange {
             }
             Change::GcRule(name, rule) => {
                 let mask = FieldMask { paths: vec!["gc_rule".to_owned()] };
-                let family = admin::ColumnFamily { gc_rule: rule.message(), value_type: None };
+                let family = admin::ColumnFamily { gc_rule: Some(rule.message()), value_type: None };
                 (name, Mod::Update(family), Some(mask))
             }
             Change::Drop(name) => (name, Mod::Drop(true), None),
@@ -333,7 +389,7 @@ impl GcRule {
             rule => rule.inner_fault(),
         };
         own.or_else(|| {
-            let bytes = self.message().map_or(0, |message| message.encoded_len());
+            let bytes = self.message().encoded_len();
             (bytes > MAX_RULE_BYTES).then(|| {
                 format!("the rule has {bytes} bytes, and may have at most {MAX_RULE_BYTES}; make it simpler")
             })
@@ -429,11 +485,12 @@ impl GcRule {
         }
     }
 
-    /// None for a rule that removes nothing.
-    pub(super) fn message(&self) -> Option<admin::GcRule> {
-        let inner = |rules: &[Self]| rules.iter().filter_map(Self::message).collect();
+    /// An empty message for a rule that removes nothing: without one, the entry of a family of bytes in `CreateTable` has no value,
+    /// and the service makes no family of it.
+    pub(super) fn message(&self) -> admin::GcRule {
+        let inner = |rules: &[Self]| rules.iter().map(Self::message).collect();
         let rule = match self {
-            Self::Never => return None,
+            Self::Never => return admin::GcRule::default(),
             Self::MaxVersions(versions) => Rule::MaxNumVersions(i32::try_from(*versions).unwrap_or(i32::MAX)),
             Self::MaxAge(age) => Rule::MaxAge(values::Duration {
                 seconds: i64::try_from(age.as_secs()).unwrap_or(i64::MAX),
@@ -444,7 +501,7 @@ impl GcRule {
                 Rule::Intersection(admin::gc_rule::Intersection { rules: inner(rules) })
             }
         };
-        Some(admin::GcRule { rule: Some(rule) })
+        admin::GcRule { rule: Some(rule) }
     }
 
     pub(super) fn from_message(message: Option<&admin::GcRule>) -> Self {
@@ -720,7 +777,7 @@ mod tests {
             GcRule::intersection([GcRule::max_versions(2), GcRule::max_age(Duration::from_micros(1001))]);
         for rule in [GcRule::never(), GcRule::max_versions(1), GcRule::union([age(60), inner])] {
             assert_eq!(rule.fault(), None, "{rule}");
-            assert_eq!(GcRule::from_message(rule.message().as_ref()), rule);
+            assert_eq!(GcRule::from_message(Some(&rule.message())), rule);
         }
     }
 

@@ -19,7 +19,9 @@ use super::{Large, MAX_MUTATIONS, check, is_far_from_limits, is_within_advice, t
 use crate::client::Error;
 use crate::client::operation::Idempotency;
 use crate::client::protobuf::{LENGTH, Reader, begin, bytes, bytes_len, int, int_len};
-use crate::row::{CellError, Change, Mutation, MutationList, RowError, SERVER_TIME, Sink, is_same_name};
+use crate::row::{
+    CellError, Change, Mutation, MutationList, RowError, SERVER_TIME, Sink, TimeRange, is_same_name,
+};
 
 /// The most bytes of a request with several entries: well below what the service accepts.
 pub(super) const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -168,6 +170,8 @@ pub(crate) struct ExplicitTimestamp {
     pub(crate) family: String,
     pub(crate) qualifier: Vec<u8>,
     pub(crate) timestamp_micros: i64,
+    /// One of its timestamps that is not a whole millisecond.
+    pub(crate) fine: Option<i64>,
 }
 
 impl Mutations {
@@ -330,15 +334,24 @@ impl Mutations {
 
     #[cold]
     fn note_explicit_timestamp(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64) {
+        let fine = Some(timestamp_micros).filter(|micros| micros % 1000 != 0);
         match self
             .explicit_timestamps
             .last_mut()
             .filter(|last| last.family == family && last.qualifier == qualifier)
         {
-            Some(last) => last.timestamp_micros = last.timestamp_micros.max(timestamp_micros),
+            Some(last) => {
+                last.timestamp_micros = last.timestamp_micros.max(timestamp_micros);
+                last.fine = last.fine.or(fine);
+            }
             None => {
                 let (family, qualifier) = (family.to_owned(), qualifier.to_owned());
-                self.explicit_timestamps.push(ExplicitTimestamp { family, qualifier, timestamp_micros });
+                self.explicit_timestamps.push(ExplicitTimestamp {
+                    family,
+                    qualifier,
+                    timestamp_micros,
+                    fine,
+                });
             }
         }
     }
@@ -835,7 +848,7 @@ pub(super) fn message(change: &Change) -> data::Mutation {
         Change::DeleteColumn { family, qualifier, versions } => Message::DeleteFromColumn(DeleteFromColumn {
             family_name: family.to_string(),
             column_qualifier: qualifier,
-            time_range: versions.map(|(start, end)| TimestampRange {
+            time_range: versions.map(|TimeRange { start, end }| TimestampRange {
                 start_timestamp_micros: start,
                 end_timestamp_micros: end.unwrap_or(0),
             }),
@@ -845,5 +858,5 @@ pub(super) fn message(change: &Change) -> data::Mutation {
         }
         Change::DeleteRow => Message::DeleteFromRow(DeleteFromRow {}),
     };
-    data::Mutation { mutation: Some(mutation) }
+    data::Mutation { mutation: Some(mutation), ..data::Mutation::default() }
 }

@@ -13,7 +13,7 @@ use super::encode::{entry_bytes, message};
 use super::outcomes::{EntryStatus, read_statuses};
 use super::{Batch, Entry, Mutations};
 use crate::client::operation::Idempotency;
-use crate::row::{Change, Mutation, Row as _, RowWriter};
+use crate::row::{Change, Mutation, Row as _, RowWriter, TimeRange};
 
 const ROUNDS: usize = 5_000;
 
@@ -50,7 +50,7 @@ fn any_mutation(rng: &mut Rng) -> Mutation {
             Mutation(Change::DeleteColumn {
                 family: family.into(),
                 qualifier: qualifier.into(),
-                versions: Some((start, rng.bool().then_some(end))),
+                versions: Some(TimeRange { start, end: rng.bool().then_some(end) }),
             })
         }
         5 => Mutation::delete_family(family),

@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::key::Readable;
 
-/// The unit to which Bigtable keeps timestamps, in microseconds.
-const GRANULARITY: i64 = 1000;
+/// A millisecond in microseconds: the unit of timestamps of most tables.
+const MILLISECOND: i64 = 1000;
 
 /// Byte strings between two bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl fmt::Display for ByteRange {
     }
 }
 
-/// Timestamps from `start`, inclusive, to `end`, exclusive, both whole milliseconds in microseconds since the epoch.
+/// Timestamps from `start`, inclusive, to `end`, exclusive, in microseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeRange {
     pub(crate) start: i64,
@@ -77,24 +77,37 @@ impl TimeRange {
     /// The range, if a cell can have a timestamp in it: one that is not before the epoch.
     pub(in crate::row) fn new(range: &impl RangeBounds<i64>) -> Option<Self> {
         let start = match range.start_bound() {
-            Bound::Unbounded => Some(0),
-            Bound::Included(&start) => whole(start.max(0)),
-            Bound::Excluded(&start) => whole(start.checked_add(1)?.max(0)),
+            Bound::Unbounded => 0,
+            Bound::Included(&start) => start.max(0),
+            Bound::Excluded(&start) => start.checked_add(1)?.max(0),
         };
         let end = match range.end_bound() {
             Bound::Unbounded => None,
-            Bound::Included(&end) => end.checked_add(1).and_then(whole),
-            Bound::Excluded(&end) => whole(end),
+            Bound::Included(&end) => end.checked_add(1),
+            Bound::Excluded(&end) => Some(end),
         };
-        let start = start?;
-        Some(Self { start, end }).filter(|range| range.end.is_none_or(|end| start < end))
+        Self { start, end }.unless_empty()
+    }
+
+    /// Whether tables of milliseconds and of microseconds both take it, with the same meaning.
+    pub(crate) fn is_in_millis(self) -> bool {
+        [self.start, self.end.unwrap_or_default()].iter().all(|bound| bound % MILLISECOND == 0)
+    }
+
+    /// The range whose bounds are whole milliseconds and that holds the same whole milliseconds, if it holds one.
+    pub(crate) fn in_millis(self) -> Option<Self> {
+        Self { start: whole(self.start)?, end: self.end.and_then(whole) }.unless_empty()
+    }
+
+    fn unless_empty(self) -> Option<Self> {
+        Some(self).filter(|range| range.end.is_none_or(|end| range.start < end))
     }
 }
 
-/// The first whole millisecond at or after `micros`; none where an `i64` has none.
+/// The first whole millisecond at or after `micros`, which is not negative; none where an `i64` has none.
 fn whole(micros: i64) -> Option<i64> {
-    match micros.rem_euclid(GRANULARITY) {
+    match micros % MILLISECOND {
         0 => Some(micros),
-        rest => micros.checked_add(GRANULARITY - rest),
+        rest => micros.checked_add(MILLISECOND - rest),
     }
 }

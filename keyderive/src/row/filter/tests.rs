@@ -58,21 +58,22 @@ fn ranges_that_hold_nothing_leave_nothing() {
     assert_eq!(RowFilter::value_range::<&str>((Bound::Excluded("a"), Bound::Included("a"))), nothing);
     assert_eq!(RowFilter::timestamps(5..5), nothing);
     assert_eq!(RowFilter::timestamps(..0), nothing);
-    assert_eq!(RowFilter::timestamps(1..=999), nothing);
+    assert_eq!(RowFilter::timestamps(1000..1000), nothing);
     assert_eq!(RowFilter::timestamps((Bound::Excluded(i64::MAX), Bound::Unbounded)), nothing);
-    assert_eq!(RowFilter::timestamps(i64::MAX..), nothing);
     words(&RowFilter::value_range(..=""), "cells whose value is in [``, `\\x00`)");
 }
 
 #[test]
-fn timestamps_are_cut_at_whole_milliseconds() {
+fn timestamps_keep_their_bounds() {
     let range = |start, end| RowFilter::from(Kind::Timestamps(TimeRange { start, end }));
     assert_eq!(RowFilter::timestamps(..), range(0, None));
-    assert_eq!(RowFilter::timestamps(-5..1), range(0, Some(1000)));
-    assert_eq!(RowFilter::timestamps(1..=1000), range(1000, Some(2000)));
-    assert_eq!(RowFilter::timestamps(1000..1000 + 1), range(1000, Some(2000)));
-    assert_eq!(RowFilter::timestamps(0..i64::MAX), range(0, None));
+    assert_eq!(RowFilter::timestamps(-5..1), range(0, Some(1)));
+    assert_eq!(RowFilter::timestamps(1..=1000), range(1, Some(1001)));
+    assert_eq!(RowFilter::timestamps(1..=999), range(1, Some(1000)));
+    assert_eq!(RowFilter::timestamps((Bound::Excluded(999), Bound::Included(1000))), range(1000, Some(1001)));
+    assert_eq!(RowFilter::timestamps(0..i64::MAX), range(0, Some(i64::MAX)));
     assert_eq!(RowFilter::timestamps(..=i64::MAX), range(0, None));
+    assert_eq!(RowFilter::timestamps(i64::MAX..), range(i64::MAX, None));
     assert_eq!(RowFilter::timestamps(..i64::MIN), RowFilter::block_all());
 }
 

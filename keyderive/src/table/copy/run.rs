@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::checkpoint::{self, Checkpoint};
 use super::report::{CopyError, CopyReport, Progress, Reason};
 use super::{CopyTo, OnProgress, Settings};
-use crate::client::{Entries, Entry, Error, Family, MAX_MUTATIONS, TableInfo};
+use crate::client::{Entries, Entry, Error, Family, Granularity, MAX_MUTATIONS, TableInfo};
 use crate::key::{ShownKey, TableKey};
 use crate::plan::KeyRange;
 use crate::row::{Mutation, RawRow};
@@ -120,11 +120,18 @@ async fn begin<K: TableKey, R, N: TableKey, S>(
     Ok(Begun { starts, aggregates, checkpoint })
 }
 
-/// Fails unless the new table has each family of the old one, of the same kind and with the same rule. Returns the families of
+/// Fails unless the new table can keep each timestamp of the old one, and has each of its families, of the same kind and with the same rule. Returns the families of
 /// aggregates.
 fn check_families(old: &TableInfo, new: &TableInfo) -> Result<HashMap<String, Arc<str>>, Error> {
     let mismatch = |text: String| Err(Error::mismatch(new.name(), text));
     let families = || old.families().iter().filter(|family| !is_reserved(family.name()));
+    if (old.granularity(), new.granularity()) == (Granularity::Micros, Granularity::Millis) {
+        return mismatch(format!(
+            "its timestamps are whole milliseconds, and those of table `{}` whole microseconds, which it would reject; create it \
+             again with `.granularity(Granularity::Micros)`",
+            old.name(),
+        ));
+    }
     for family in families() {
         let name = family.name();
         let Some(other) = new.family(name) else {

@@ -496,7 +496,10 @@ where
         splits.extend(keys.take(MAX_SPLITS));
         splits.sort_unstable();
         splits.dedup();
-        match client.create_table(new, NewTable { families, splits, row_key_schema: None }).await {
+        // Of the same granularity: cells keep their timestamps.
+        let granularity = old.granularity();
+        let table = NewTable { families, splits, granularity, ..NewTable::default() };
+        match client.create_table(new, table).await {
             Err(error) if error.is_already_exists() => {}
             created => return created,
         }
@@ -505,6 +508,7 @@ where
         let has_families = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
         let is_ours = info.family(voucher.name()).is_some()
             && info.family(MARKS).is_some()
+            && info.granularity() == old.granularity()
             && has_families.clone().all(|family| info.family(family.name()).is_some());
         match is_ours {
             true => Ok(()),

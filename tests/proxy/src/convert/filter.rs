@@ -11,9 +11,6 @@ use tonic::Status;
 /// How deep the proxy converts a filter; the service stops at 20.
 const MAX_DEPTH: u8 = 32;
 
-/// Bigtable's timestamps are whole milliseconds, in microseconds.
-const MILLISECOND: i64 = 1000;
-
 pub(crate) fn optional_filter(message: Option<data::RowFilter>) -> Result<Option<RowFilter>, Status> {
     message.map(|message| at_depth(message, MAX_DEPTH)).transpose()
 }
@@ -44,6 +41,7 @@ fn at_depth(message: data::RowFilter, depth: u8) -> Result<RowFilter, Status> {
         Filter::CellsPerRowOffsetFilter(cells) => RowFilter::skip_cells(count(cells)?),
         Filter::CellsPerRowLimitFilter(cells) => RowFilter::cells_per_row(count(cells)?),
         Filter::CellsPerColumnLimitFilter(cells) => RowFilter::latest(count(cells)?),
+        Filter::ValueBitmaskFilter(_) => return Err(refused("keyderive has no filter of bits")),
         Filter::ApplyLabelTransformer(label) => RowFilter::label(label),
     })
 }
@@ -128,11 +126,10 @@ fn timestamps(range: data::TimestampRange) -> Result<RowFilter, Status> {
 /// The start and the end of a range of timestamps that is not empty; an end of 0 is no end.
 pub(super) fn micros(range: data::TimestampRange) -> Result<(i64, i64), Status> {
     let (start, end) = (range.start_timestamp_micros, range.end_timestamp_micros);
-    let is_whole = [start, end].iter().all(|micros| *micros >= 0 && micros % MILLISECOND == 0);
-    if is_whole && (end == 0 || start < end) {
+    if start >= 0 && (end == 0 || start < end) {
         return Ok((start, end));
     }
-    Err(refused("a range of timestamps must be of whole milliseconds, and not empty"))
+    Err(refused("a range of timestamps must not be negative, and not empty"))
 }
 
 fn count(cells: i32) -> Result<u32, Status> {
