@@ -2,22 +2,33 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
 use futures_core::Stream;
-use keyderive_proto::data::ReadRowsResponse;
+use http_body::{Body as _, Frame};
+use keyderive_proto::admin::drop_row_range_request::Target;
+use keyderive_proto::admin::{
+    CheckConsistencyRequest, CreateTableRequest, DeleteTableRequest, DropRowRangeRequest,
+    GenerateConsistencyTokenRequest, GetTableRequest, ModifyColumnFamiliesRequest, UpdateTableRequest,
+};
 use keyderive_proto::data::read_rows_response::CellChunk;
 use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
-use keyderive_proto::{RowsMessage, values};
+use keyderive_proto::data::{
+    CheckAndMutateRowRequest, MutateRowRequest, MutateRowsRequest, ReadModifyWriteRowRequest,
+    ReadRowsRequest, ReadRowsResponse, SampleRowKeysRequest,
+};
+use keyderive_proto::{MAX_MESSAGE_BYTES, RowsMessage, values};
 use prost::Message as _;
 use tonic::body::Body;
 use tonic::{Code, Request, Status};
 
+use crate::interval::{self, Interval};
 use crate::{Bigtable, BoxFuture};
 
 /// A method of Bigtable's gRPC services.
@@ -105,98 +116,241 @@ impl Method {
 /// # }
 /// ```
 ///
-/// Whether a fault hits a call depends only on the seed, the method, and the call's number among the calls of that method.
-/// So the same calls in the same order meet the same faults, and calls of one method do not affect another. Numbers
-/// count from 1, and each retry of the client has its own number.
+/// Each fault is a [`FaultRule`]; the other methods are short forms of rules. Whether a rule hits a call depends only on the seed,
+/// the rule, and the call's number among the calls that the rule matches. So the same calls in the same order meet the same faults,
+/// and calls that a rule does not match do not change which others it hits. Each retry of the client is a call of its own.
 ///
-/// A probability is from 0 to 1; NaN counts as 0.
+/// If several rules of one kind hit a call, the one added first applies; delays add up. A probability is from 0 to 1; NaN counts
+/// as 0.
 #[derive(Clone, Debug)]
 #[must_use = "faults do nothing until they are passed to `with_faults`"]
 pub struct Faults {
     seed: u64,
-    rules: Vec<Rule>,
-    streams: StreamProbabilities,
+    rules: Vec<FaultRule>,
 }
 
+impl Faults {
+    /// Starts without faults. `seed` decides which calls the faults added later hit.
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed, rules: Vec::new() }
+    }
+
+    /// Adds a rule.
+    pub fn rule(mut self, rule: FaultRule) -> Self {
+        self.rules.push(rule);
+        self
+    }
+
+    /// Makes calls fail with this probability.
+    pub fn fail(self, method: Method, chance: f64, fault: Fault) -> Self {
+        self.rule(FaultRule::fail(fault).methods([method]).chance(chance))
+    }
+
+    /// Makes the call with this number fail: 1 is the first.
+    pub fn fail_nth(self, method: Method, number: u64, fault: Fault) -> Self {
+        self.rule(FaultRule::fail(fault).methods([method]).nth(number))
+    }
+
+    /// Delays calls with this chance, before they run or fail.
+    ///
+    /// They wait by tokio's clock, which a test may pause.
+    pub fn delay(self, method: Method, chance: f64, delay: Duration) -> Self {
+        self.rule(FaultRule::delay(delay).methods([method]).chance(chance))
+    }
+
+    /// Delays the call with this number, as [`delay`](Self::delay) does: 1 is the first.
+    pub fn delay_nth(self, method: Method, number: u64, delay: Duration) -> Self {
+        self.rule(FaultRule::delay(delay).methods([method]).nth(number))
+    }
+
+    /// Breaks all streams, as [`FaultRule::cut_streams`] does.
+    pub fn cut_streams(self, chance: f64) -> Self {
+        self.rule(FaultRule::cut_streams(chance))
+    }
+
+    /// Splits the rows of all streams, as [`FaultRule::split_rows`] does.
+    pub fn split_rows(self, chance: f64) -> Self {
+        self.rule(FaultRule::split_rows(chance))
+    }
+}
+
+/// What happens to which calls: of which methods, on which tables, about which keys, from which one on, and how often.
+///
+/// Does a service survive if the writes of one user fail for a while?
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), keyderive::Error> {
+/// use keyderive::RowKey;
+/// use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
+///
+/// #[derive(RowKey)]
+/// struct VisitKey {
+///     user: String,
+///     number: u64,
+/// }
+///
+/// # type Visit = std::collections::BTreeMap<String, u64>;
+/// let bigtable = Bigtable::in_memory();
+/// # bigtable.client().table::<VisitKey, Visit>("visits").create_if_absent().await?;
+/// // The first write succeeds, and the next two fail.
+/// let rule = FaultRule::fail(Fault::permission_denied())
+///     .methods([Method::MutateRow, Method::MutateRows])
+///     .tables(["visits"])
+///     .key_prefix("ada#")
+///     .skip(1)
+///     .times(2);
+/// let visits = bigtable.with_faults(Faults::seeded(1).rule(rule)).client().table::<VisitKey, Visit>("visits");
+///
+/// let visit = Visit::from([("pages".to_owned(), 3)]);
+/// let mut failed = Vec::new();
+/// for number in 0..4 {
+///     for user in ["ada", "bea"] {
+///         let key = VisitKey { user: user.to_owned(), number };
+///         if visits.put(&key, &visit).await.is_err() {
+///             failed.push((user, number));
+///         }
+///     }
+/// }
+/// assert_eq!(failed, [("ada", 1), ("ada", 2)]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Without conditions it hits every call.
 #[derive(Clone, Debug)]
-struct Rule {
-    method: Method,
-    when: When,
+#[must_use = "a rule does nothing until it is added to `Faults`"]
+pub struct FaultRule {
     effect: Effect,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum When {
-    Nth(u64),
-    AtRandom(f64),
+    /// Empty for all methods.
+    methods: Vec<Method>,
+    /// Empty for all tables.
+    tables: Vec<String>,
+    key_prefix: Option<Bytes>,
+    skip: u64,
+    times: u64,
+    chance: f64,
 }
 
 #[derive(Clone, Debug)]
 enum Effect {
     Fail(Fault),
     Delay(Duration),
+    /// The probability that a stream breaks before a message.
+    CutStreams(f64),
+    /// The probability that a row is split into pieces.
+    SplitRows(f64),
 }
 
-/// The probabilities of stream faults.
-#[derive(Clone, Copy, Debug, Default)]
-struct StreamProbabilities {
-    /// That a stream breaks before a message.
-    cut: f64,
-    /// That a row is split into pieces.
-    split: f64,
-}
-
-impl Faults {
-    /// Starts without faults. `seed` decides which calls the faults added later hit.
-    pub fn seeded(seed: u64) -> Self {
-        Self { seed, rules: Vec::new(), streams: StreamProbabilities::default() }
+impl FaultRule {
+    fn of(effect: Effect) -> Self {
+        Self {
+            effect,
+            methods: Vec::new(),
+            tables: Vec::new(),
+            key_prefix: None,
+            skip: 0,
+            times: u64::MAX,
+            chance: 1.0,
+        }
     }
 
-    /// Makes calls fail with this probability.
-    ///
-    /// If several faults hit a call, the one added first applies.
-    pub fn fail(self, method: Method, chance: f64, fault: Fault) -> Self {
-        self.rule(method, When::AtRandom(chance), Effect::Fail(fault))
+    /// The call fails.
+    pub fn fail(fault: Fault) -> Self {
+        Self::of(Effect::Fail(fault))
     }
 
-    /// Makes the call with this number fail: 1 is the first.
-    pub fn fail_nth(self, method: Method, number: u64, fault: Fault) -> Self {
-        self.rule(method, When::Nth(number), Effect::Fail(fault))
+    /// The call waits before it runs or fails, by tokio's clock, which a test may pause.
+    pub fn delay(delay: Duration) -> Self {
+        Self::of(Effect::Delay(delay))
     }
 
-    /// Delays calls with this chance, before they run or fail.
-    ///
-    /// They wait by tokio's clock, which a test may pause. If several delays hit a call, it waits for their sum.
-    pub fn delay(self, method: Method, chance: f64, delay: Duration) -> Self {
-        self.rule(method, When::AtRandom(chance), Effect::Delay(delay))
-    }
-
-    /// Delays the call with this number, as [`delay`](Self::delay) does: 1 is the first.
-    pub fn delay_nth(self, method: Method, number: u64, delay: Duration) -> Self {
-        self.rule(method, When::Nth(number), Effect::Delay(delay))
-    }
-
-    /// Breaks streams with this chance before each message, and before their end, with `UNAVAILABLE`.
+    /// The call's stream breaks with this chance before each message, and before its end, with `UNAVAILABLE`.
     ///
     /// The streams are the responses to `ReadRows`, `MutateRows` and `SampleRowKeys`. A client that retries resumes after
     /// the last row it received. It gives up after too many attempts without progress, so a chance near 1 makes
     /// operations fail.
-    pub fn cut_streams(self, chance: f64) -> Self {
-        Self { streams: StreamProbabilities { cut: chance, ..self.streams }, ..self }
+    pub fn cut_streams(chance: f64) -> Self {
+        Self::of(Effect::CutStreams(chance))
     }
 
-    /// Splits rows into pieces with this chance, as the protocol allows: over several messages, with values in several
-    /// chunks, and sometimes reset in the middle and sent again.
+    /// The rows of the call's stream are split into pieces with this chance, as the protocol allows: over several messages, with
+    /// values in several chunks, and sometimes reset in the middle and sent again.
     ///
     /// A program that reads through a client sees no difference. Together with [`cut_streams`](Self::cut_streams),
     /// streams break in the middle of rows.
-    pub fn split_rows(self, chance: f64) -> Self {
-        Self { streams: StreamProbabilities { split: chance, ..self.streams }, ..self }
+    pub fn split_rows(chance: f64) -> Self {
+        Self::of(Effect::SplitRows(chance))
     }
 
-    fn rule(mut self, method: Method, when: When, effect: Effect) -> Self {
-        self.rules.push(Rule { method, when, effect });
-        self
+    /// Only calls of these methods. Without any, or without this call, those of all methods.
+    pub fn methods(self, methods: impl IntoIterator<Item = Method>) -> Self {
+        Self { methods: methods.into_iter().collect(), ..self }
+    }
+
+    /// Only calls on these tables, by their short names (`users`) or full ones (`projects/p/instances/i/tables/users`).
+    ///
+    /// A call on no table, such as `ListTables`, does not match.
+    pub fn tables(self, tables: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { tables: tables.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Only calls about row keys that begin with these bytes, which are those of encoded keys.
+    ///
+    /// A read matches if it names such a key, or a range in which there can be one; a bulk write if one of its rows has such a
+    /// key, and then all its rows fail. A call about no keys, such as `GetTable` or `SampleRowKeys`, does not match.
+    pub fn key_prefix(self, prefix: impl Into<Bytes>) -> Self {
+        Self { key_prefix: Some(prefix.into()), ..self }
+    }
+
+    /// Passes over the first calls that match.
+    pub fn skip(self, calls: u64) -> Self {
+        Self { skip: calls, ..self }
+    }
+
+    /// Hits so many calls, and no more.
+    pub fn times(self, calls: u64) -> Self {
+        Self { times: calls, ..self }
+    }
+
+    /// Hits each call only with this probability.
+    pub fn chance(self, chance: f64) -> Self {
+        Self { chance, ..self }
+    }
+
+    /// Hits the call with this number; none if it is 0.
+    fn nth(self, number: u64) -> Self {
+        self.skip(number.saturating_sub(1)).times(number.min(1))
+    }
+
+    fn is_of(&self, method: Method) -> bool {
+        let can_have = match self.effect {
+            Effect::Fail(_) | Effect::Delay(_) => true,
+            Effect::CutStreams(_) => {
+                matches!(method, Method::ReadRows | Method::MutateRows | Method::SampleRowKeys)
+            }
+            Effect::SplitRows(_) => method == Method::ReadRows,
+        };
+        can_have && (self.methods.is_empty() || self.methods.contains(&method))
+    }
+
+    /// Whether it must know what a call is about.
+    fn reads_messages(&self) -> bool {
+        !self.tables.is_empty() || self.key_prefix.is_some()
+    }
+
+    fn matches(&self, method: Method, subject: &Subject) -> bool {
+        let is_on = |table: &String| {
+            let name = &subject.table;
+            name == table || name.rsplit_once("/tables/").is_some_and(|(_, short)| short == table)
+        };
+        let is_about = |prefix: &Bytes| {
+            let wanted = Interval::prefix(prefix);
+            subject.keys.iter().any(|keys| keys.overlaps(&wanted))
+        };
+        self.is_of(method)
+            && (self.tables.is_empty() || self.tables.iter().any(is_on))
+            && self.key_prefix.as_ref().is_none_or(is_about)
     }
 }
 
@@ -331,7 +485,19 @@ type ResponseFuture = BoxFuture<Result<http::Response<Body>, Infallible>>;
 #[derive(Debug)]
 pub(super) struct Injector {
     faults: Faults,
-    calls: Mutex<HashMap<Method, u64>>,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    calls: HashMap<Method, u64>,
+    rules: Vec<RuleCounts>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct RuleCounts {
+    matched: u64,
+    hit: u64,
 }
 
 /// The faults of one call.
@@ -344,23 +510,84 @@ struct Injected {
 
 impl Injector {
     pub(super) fn new(faults: Faults) -> Self {
-        Self { faults, calls: Mutex::default() }
+        let rules = vec![RuleCounts::default(); faults.rules.len()];
+        Self { faults, counts: Mutex::new(Counts { calls: HashMap::new(), rules }) }
     }
 
     pub(super) fn calls(&self, method: Method) -> u64 {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.get(&method).copied().unwrap_or(0)
+        self.counts().calls.get(&method).copied().unwrap_or(0)
     }
 
     /// Calls `answer`, or fails, or does both.
     pub(super) fn call(
-        &self,
-        mut request: http::Request<Body>,
+        self: &Arc<Self>,
+        request: http::Request<Body>,
         answer: impl FnOnce(http::Request<Body>) -> ResponseFuture + Send + 'static,
     ) -> ResponseFuture {
         let name = request.uri().path().rsplit('/').next().unwrap_or_default();
         let Some(method) = Method::named(name) else { return answer(request) };
-        let Injected { delay, fault, stream_fault } = self.next(method);
+        let number = {
+            let mut counts = self.counts();
+            let count = counts.calls.entry(method).or_default();
+            *count += 1;
+            *count
+        };
+        if !self.faults.rules.iter().any(|rule| rule.is_of(method) && rule.reads_messages()) {
+            return self.next(method, number, &Subject::default()).answer(request, answer);
+        }
+        let injector = Arc::clone(self);
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let bytes = match read_message(body).await {
+                Ok(bytes) => bytes,
+                Err(status) => return Ok(status.into_http()),
+            };
+            let subject = Subject::of(method, &bytes);
+            let request = http::Request::from_parts(head, Body::new(OneFrame(Some(bytes))));
+            injector.next(method, number, &subject).answer(request, answer).await
+        })
+    }
+
+    fn next(&self, method: Method, number: u64, subject: &Subject) -> Injected {
+        let seed = self.faults.seed;
+        let (mut delay, mut fault, mut cut, mut split) = (Duration::ZERO, None, None, None);
+        let mut counts = self.counts();
+        for (place, (rule, counts)) in self.faults.rules.iter().zip(&mut counts.rules).enumerate() {
+            if !rule.matches(method, subject) {
+                continue;
+            }
+            counts.matched += 1;
+            let hits =
+                Rng::with_seed(call_seed(seed, RULES + place as u64, counts.matched)).f64() < rule.chance;
+            if !hits || counts.matched <= rule.skip || counts.hit >= rule.times {
+                continue;
+            }
+            counts.hit += 1;
+            match &rule.effect {
+                Effect::Fail(added) => fault = fault.or_else(|| Some(added.clone())),
+                Effect::Delay(added) => delay = delay.saturating_add(*added),
+                Effect::CutStreams(chance) => cut = cut.or(Some(*chance)),
+                Effect::SplitRows(chance) => split = split.or(Some(*chance)),
+            }
+        }
+        let stream_seed = call_seed(seed, method as u64, number);
+        let stream_fault = StreamFault::new(stream_seed, cut.unwrap_or(0.0), split.unwrap_or(0.0));
+        Injected { delay, fault, stream_fault }
+    }
+
+    /// Ignores poisoning: nothing panics while it holds the lock.
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Injected {
+    fn answer(
+        self,
+        mut request: http::Request<Body>,
+        answer: impl FnOnce(http::Request<Body>) -> ResponseFuture + Send + 'static,
+    ) -> ResponseFuture {
+        let Self { delay, fault, stream_fault } = self;
         request.extensions_mut().insert(stream_fault);
         Box::pin(async move {
             if !delay.is_zero() {
@@ -373,41 +600,120 @@ impl Injector {
             Ok(fault.status().into_http())
         })
     }
+}
 
-    fn next(&self, method: Method) -> Injected {
-        let number = self.count(method);
-        let mut rng = Rng::with_seed(call_seed(self.faults.seed, method, number));
-        let mut injected = Injected { delay: Duration::ZERO, fault: None, stream_fault: StreamFault::none() };
-        for Rule { when, effect, .. } in self.faults.rules.iter().filter(|rule| rule.method == method) {
-            let hit = match *when {
-                When::Nth(nth) => nth == number,
-                When::AtRandom(chance) => rng.f64() < chance,
-            };
-            match effect {
-                Effect::Delay(delay) if hit => injected.delay = injected.delay.saturating_add(*delay),
-                Effect::Fail(fault) if hit => {
-                    injected.fault.get_or_insert_with(|| fault.clone());
-                }
-                _ => {}
-            }
-        }
-        let StreamProbabilities { cut, split } = self.faults.streams;
-        injected.stream_fault = StreamFault::new(rng.u64(..), cut, split);
-        injected
+/// The number after those of the methods: the first of the rules' numbers.
+const RULES: u64 = Method::ALL.len() as u64;
+
+/// The seed of one call of a method, or of one that a rule matches, unrelated to those of neighbouring calls.
+fn call_seed(seed: u64, of: u64, number: u64) -> u64 {
+    let of_seed = Rng::with_seed(seed ^ of.rotate_right(8)).u64(..);
+    Rng::with_seed(of_seed ^ number).u64(..)
+}
+
+/// What a call is about.
+#[derive(Debug, Default)]
+struct Subject {
+    /// The full name of the table; empty if there is none.
+    table: String,
+    keys: Vec<Interval>,
+}
+
+impl Subject {
+    /// `bytes` are those of a request's body. A message that cannot be read is about nothing, and rejected later.
+    fn of(method: Method, bytes: &Bytes) -> Self {
+        Self::read(method, bytes).unwrap_or_default()
     }
 
-    fn count(&self, method: Method) -> u64 {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = calls.entry(method).or_default();
-        *count += 1;
-        *count
+    fn read(method: Method, bytes: &Bytes) -> Option<Self> {
+        let message =
+            bytes.get(PREFIX_BYTES..).filter(|_| bytes[0] == 0).map(|message| bytes.slice_ref(message))?;
+        let table = |table: String| Some(Self { table, keys: Vec::new() });
+        let row = |table: String, key: &Bytes| Some(Self { table, keys: vec![Interval::point(key)] });
+        match method {
+            Method::ReadRows => {
+                let ReadRowsRequest { table_name: table, rows, .. } = decode(message)?;
+                Some(Self { table, keys: interval::from_row_set(rows).ok()? })
+            }
+            Method::MutateRows => {
+                let MutateRowsRequest { table_name: table, entries, .. } = decode(message)?;
+                Some(Self {
+                    table,
+                    keys: entries.iter().map(|entry| Interval::point(&entry.row_key)).collect(),
+                })
+            }
+            Method::MutateRow => {
+                let request: MutateRowRequest = decode(message)?;
+                row(request.table_name, &request.row_key)
+            }
+            Method::CheckAndMutateRow => {
+                let request: CheckAndMutateRowRequest = decode(message)?;
+                row(request.table_name, &request.row_key)
+            }
+            Method::ReadModifyWriteRow => {
+                let request: ReadModifyWriteRowRequest = decode(message)?;
+                row(request.table_name, &request.row_key)
+            }
+            Method::DropRowRange => {
+                let DropRowRangeRequest { name: table, target } = decode(message)?;
+                let keys = match target {
+                    Some(Target::RowKeyPrefix(prefix)) => Interval::prefix(&prefix),
+                    _ => Interval::all(),
+                };
+                Some(Self { table, keys: vec![keys] })
+            }
+            Method::SampleRowKeys => table(decode::<SampleRowKeysRequest>(message)?.table_name),
+            Method::CreateTable => {
+                let CreateTableRequest { parent, table_id, .. } = decode(message)?;
+                table(format!("{parent}/tables/{table_id}"))
+            }
+            Method::GetTable => table(decode::<GetTableRequest>(message)?.name),
+            Method::DeleteTable => table(decode::<DeleteTableRequest>(message)?.name),
+            Method::UpdateTable => table(decode::<UpdateTableRequest>(message)?.table?.name),
+            Method::ModifyColumnFamilies => table(decode::<ModifyColumnFamiliesRequest>(message)?.name),
+            Method::GenerateConsistencyToken => {
+                table(decode::<GenerateConsistencyTokenRequest>(message)?.name)
+            }
+            Method::CheckConsistency => table(decode::<CheckConsistencyRequest>(message)?.name),
+            Method::PingAndWarm | Method::ListTables => None,
+        }
     }
 }
 
-/// The seed of one call, unrelated to those of neighbouring calls.
-fn call_seed(seed: u64, method: Method, number: u64) -> u64 {
-    let method_seed = Rng::with_seed(seed ^ (method as u64) << 56).u64(..);
-    Rng::with_seed(method_seed ^ number).u64(..)
+fn decode<M: prost::Message + Default>(message: Bytes) -> Option<M> {
+    M::decode(message).ok()
+}
+
+/// Before a message of gRPC: whether it is compressed, and its length.
+const PREFIX_BYTES: usize = 5;
+
+/// The bytes of a request's body, up to those of the largest message: the server rejects a larger one by its prefix.
+async fn read_message(mut body: Body) -> Result<Bytes, Status> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        if let Ok(data) = frame?.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+        if bytes.len() > PREFIX_BYTES + MAX_MESSAGE_BYTES {
+            break;
+        }
+    }
+    Ok(bytes.into())
+}
+
+/// A body that was read before.
+struct OneFrame(Option<Bytes>);
+
+impl http_body::Body for OneFrame {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+    }
 }
 
 /// The faults of the response stream of one call.

@@ -1,7 +1,9 @@
 //! Garbage collection. A cell is garbage if its family's GC rule matches it, or if its family was dropped.
 //!
 //! The service removes garbage at some time, and reads may return it until then. Here no read returns it, so that results
-//! do not depend on when a row was last compacted.
+//! do not depend on when a row was last compacted. While collection is paused, reads return what rules release.
+//!
+//! The time `now` is `None` while the rules release nothing.
 
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ pub(super) fn has_rules(families: &Families) -> bool {
 }
 
 /// Removes the garbage of a row at the time `now`.
-pub(super) fn collect(cells: &mut Cells, families: &Families, now: i64) {
+pub(super) fn collect(cells: &mut Cells, families: &Families, now: Option<i64>) {
     let mut filter = GarbageFilter::new(families, now);
     let mut last: Option<(Arc<str>, Bytes)> = None;
     cells.retain(|cell| {
@@ -46,7 +48,7 @@ pub(super) fn collect(cells: &mut Cells, families: &Families, now: i64) {
 /// Finds the garbage of rows at a time. It must see every cell, in the table's order.
 pub(super) struct GarbageFilter<'a> {
     families: &'a Families,
-    now: i64,
+    now: Option<i64>,
     /// The rule of the current family; `None` if there is no such family.
     rule: Option<Option<&'a Rule>>,
     /// How many cells of the current column are newer than the next one.
@@ -54,7 +56,7 @@ pub(super) struct GarbageFilter<'a> {
 }
 
 impl<'a> GarbageFilter<'a> {
-    pub(super) fn new(families: &'a Families, now: i64) -> Self {
+    pub(super) fn new(families: &'a Families, now: Option<i64>) -> Self {
         Self { families, now, rule: None, newer: 0 }
     }
 
@@ -65,9 +67,9 @@ impl<'a> GarbageFilter<'a> {
         }
         self.newer = if cell.new_column { 0 } else { self.newer + 1 };
         match self.rule {
-            Some(rule) => {
-                !rule.is_some_and(|rule| matches(rule, cell.timestamp_micros, self.newer, self.now))
-            }
+            Some(rule) => !rule
+                .zip(self.now)
+                .is_some_and(|(rule, now)| matches(rule, cell.timestamp_micros, self.newer, now)),
             None => false,
         }
     }

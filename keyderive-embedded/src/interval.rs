@@ -24,6 +24,17 @@ impl Interval {
         Self { start: prefix.clone(), end: prefix_end(prefix) }
     }
 
+    /// One row key.
+    pub(super) fn point(key: &Bytes) -> Self {
+        Self { start: key.clone(), end: Some(successor(key)) }
+    }
+
+    /// Whether a row key can be in both.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let begins_in = |one: &Self, other: &Self| other.end.as_ref().is_none_or(|end| one.start < *end);
+        begins_in(self, other) && begins_in(other, self)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.end.as_ref().is_some_and(|end| *end <= self.start)
     }
@@ -52,15 +63,11 @@ pub(super) fn from_row_set(rows: Option<RowSet>) -> Result<Vec<Interval>, Status
         return Ok(vec![Interval::all()]);
     }
     let mut intervals = Vec::with_capacity(rows.row_keys.len() + rows.row_ranges.len());
-    intervals.extend(rows.row_keys.into_iter().map(point));
+    intervals.extend(rows.row_keys.iter().map(Interval::point));
     for (place, range) in rows.row_ranges.into_iter().enumerate() {
         intervals.push(interval(place, range)?);
     }
     Ok(union(intervals))
-}
-
-fn point(key: Bytes) -> Interval {
-    Interval { end: Some(successor(&key)), start: key }
 }
 
 /// An empty bound counts as absent. A range that holds no key is an error, also between a key and its successor.

@@ -20,7 +20,8 @@
 //!
 //! It rejects what the service rejects, so that a program that works here works there. What differs:
 //!
-//! - A cell that is eligible for garbage collection is gone at once; the service may return it for days.
+//! - A cell that is eligible for garbage collection is gone at once; the service may return it for days, as a Bigtable does
+//!   whose [garbage collection is paused](Bigtable::pause_garbage_collection).
 //! - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
 //! - A mutation with an idempotency token is applied once, also after its file was opened again. Tokens are remembered for 15
 //!   minutes, and 8 million at most.
@@ -47,11 +48,13 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyderive_proto::MAX_MESSAGE_BYTES;
 use keyderive_proto::admin::bigtable_table_admin_server::{BigtableTableAdminServer, SERVICE_NAME as ADMIN};
 use keyderive_proto::data::bigtable_server::BigtableServer;
 use tokio::runtime::Handle;
+use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
@@ -60,16 +63,17 @@ use storage::FileStorage;
 use store::{Store, SystemClock};
 use worker::Worker;
 
-pub use self::faults::{Fault, Faults, Method};
+pub use self::faults::{Fault, FaultRule, Faults, Method};
 #[cfg(feature = "serve")]
 pub use self::serve::ServeSettings;
 pub use self::storage::OpenError;
 
 type BoxFuture<T> = futures_core::future::BoxFuture<'static, T>;
 
-/// A Bigtable inside this process. Clones share all tables.
+/// A Bigtable inside this process. Clones share all tables, and one clock.
 ///
-/// The time of the server never steps back, even if the clock of this machine does.
+/// The time of the server is that of this machine, unless a test [advances](Self::advance) or [sets](Self::set_time) it. It never
+/// steps back by itself, even if the clock of this machine does.
 #[derive(Clone)]
 pub struct Bigtable {
     worker: Arc<Worker>,
@@ -125,6 +129,59 @@ impl Bigtable {
     #[must_use]
     pub fn table_id(&self, table: &str) -> Option<u64> {
         self.worker.store().table(table).ok()?.id
+    }
+
+    /// The time of the server: cells written at the server's time get it, and garbage collection compares with it.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        // No later than the year 9999.
+        UNIX_EPOCH + Duration::from_micros(self.now_micros().max(0).unsigned_abs())
+    }
+
+    /// The time of the server in whole milliseconds, as microseconds since the epoch.
+    #[must_use]
+    pub fn now_micros(&self) -> i64 {
+        self.worker.store().now_micros()
+    }
+
+    /// Moves the time of the server ahead, for tests: cells expire, and idempotency tokens are forgotten, as if so much time had
+    /// passed. At most to the end of the year 9999.
+    ///
+    /// The clock goes on from there, or stands still if it was [set](Self::set_time). tokio's clock is another one, which this
+    /// does not move. A file keeps its latest time, so a Bigtable that is opened from it later begins at that time.
+    pub fn advance(&self, by: Duration) {
+        self.worker.store().clock().advance(by);
+    }
+
+    /// Stops the clock of the server at a time, for tests: from now on only [`advance`](Self::advance) and this move it.
+    ///
+    /// The time is rounded down to a millisecond, and is from 1970 to the end of the year 9999. It may be before the present
+    /// time; a write then is an older version than the writes before it. So set it before the first write. A file that is
+    /// opened again begins at the latest time of its writes.
+    pub fn set_time(&self, at: SystemTime) {
+        let since_epoch = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
+        self.worker.store().clock().set(micros);
+    }
+
+    /// Leaves cells that a garbage collection rule releases where they are, until [`collect_garbage`](Self::collect_garbage)
+    /// removes them. Until then reads and conditions see them, as on the service, which may show them for a week or longer.
+    ///
+    /// This holds for all clones, and as long as the Bigtable is open. Cells of a dropped column family are gone at once.
+    pub fn pause_garbage_collection(&self) {
+        self.worker.store().pause_garbage_collection();
+    }
+
+    /// Removes all cells that a garbage collection rule releases now. Only
+    /// [while garbage collection is paused](Self::pause_garbage_collection) there are any to see.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written. Some cells may be removed then.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the cells are removed or not, perhaps later. Call it again.
+    pub async fn collect_garbage(&self) -> Result<(), Status> {
+        self.worker.write_long(Store::collect_garbage).await
     }
 
     fn new(worker: Arc<Worker>) -> Self {

@@ -203,7 +203,7 @@ struct ScanReader {
     table: String,
     /// The definition when the scan began.
     definition: Arc<Definition>,
-    /// The time for garbage collection; `None` without GC rules.
+    /// The time for garbage collection; `None` without GC rules, and while it is paused.
     gc_time: Option<i64>,
     /// The intervals left to read: disjoint, in reverse order.
     intervals: Vec<Interval>,
@@ -264,7 +264,7 @@ impl ScanReader {
         Ok(Self {
             store: Arc::clone(store),
             table,
-            gc_time: gc::has_rules(&definition.families).then(|| store.now_micros()),
+            gc_time: store.collects(&definition.families).then(|| store.now_micros()),
             definition,
             intervals,
             is_cellwise: filter.is_cellwise(),
@@ -370,7 +370,7 @@ impl ScanReader {
         let Self {
             store, table, definition, gc_time, filter, counts, reversed, limit, scanned, stats, ..
         } = self;
-        let mut gc_filter = gc_time.map(|now| GarbageFilter::new(&definition.families, now));
+        let mut gc_filter = gc_time.map(|now| GarbageFilter::new(&definition.families, Some(now)));
         let mut stop = Stop::Full;
         let mut visit = |key: &[u8], mut cells: CellReader<'_>| {
             if *rows == 0 || *limit == 0 || *bytes == 0 || response.len() >= RESPONSE_BYTES {
@@ -455,8 +455,8 @@ impl ScanReader {
 
     fn without_garbage(&self, cells: Arc<Cells>) -> Cells {
         let mut cells = Arc::unwrap_or_clone(cells);
-        if let Some(now) = self.gc_time {
-            gc::collect(&mut cells, &self.definition.families, now);
+        if self.gc_time.is_some() {
+            gc::collect(&mut cells, &self.definition.families, self.gc_time);
         }
         cells
     }

@@ -49,6 +49,8 @@ pub(super) struct Store {
     /// Changed under the lock of writers.
     tokens: RwLock<Tokens>,
     max_row_bytes: usize,
+    /// Whether garbage stays until [`collect_garbage`](Self::collect_garbage) removes it.
+    keeps_garbage: AtomicBool,
 }
 
 /// A change of one row. `apply` may run more than once, but takes effect once.
@@ -126,6 +128,7 @@ impl Store {
             tokens: RwLock::new(storage.tokens()),
             storage: Box::new(storage),
             max_row_bytes: cells::MAX_BYTES,
+            keeps_garbage: AtomicBool::new(false),
         }
     }
 
@@ -149,6 +152,40 @@ impl Store {
     /// The time in microseconds since the epoch. It never steps back.
     pub(super) fn now_micros(&self) -> i64 {
         self.clock.now_micros()
+    }
+
+    /// The clock, for tests that set it.
+    pub(super) fn clock(&self) -> &SteadyClock {
+        &self.clock
+    }
+
+    /// Garbage stays from now on.
+    pub(super) fn pause_garbage_collection(&self) {
+        self.keeps_garbage.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether cells that the rules of these families release are removed, and not shown.
+    pub(super) fn collects(&self, families: &Families) -> bool {
+        gc::has_rules(families) && !self.keeps_garbage.load(Ordering::Relaxed)
+    }
+
+    /// Removes the garbage of all tables, even while garbage collection is paused.
+    pub(super) fn collect_garbage(&self) -> Result<(), Status> {
+        let mut after = String::new();
+        while let Some(name) = self.tables("", &after, 1)?.pop() {
+            let mut rest = Some(Interval::all());
+            while let Some(interval) = rest {
+                let _writing = self.lock();
+                // The table may have been deleted meanwhile.
+                let Some(definition) = self.storage.table(&name)? else { break };
+                // A sweep sees only flushed rows.
+                self.flush()?;
+                let now = Some(self.now_micros());
+                rest = self.sweep_rows(&name, &definition.families, now, interval, BATCH_ROWS)?;
+            }
+            after = name;
+        }
+        Ok(())
     }
 
     pub(super) fn table(&self, name: &str) -> Result<Arc<Definition>, Status> {
@@ -349,9 +386,9 @@ impl Store {
     ) -> Result<Applied<T>, Status> {
         let families = &definition.families;
         let mut cells = cells::decode(before, families).ok_or_else(|| unreadable(key))?;
-        let has_rules = gc::has_rules(families);
-        if has_rules {
-            gc::collect(&mut cells, families, now);
+        let gc_time = self.collects(families).then_some(now);
+        if gc_time.is_some() {
+            gc::collect(&mut cells, families, gc_time);
         }
         let granularity = definition.granularity;
         let mut context = Context {
@@ -365,8 +402,8 @@ impl Store {
         };
         let outcome = apply(&mut context, &mut cells)?;
         let tokens = context.noted;
-        if has_rules {
-            gc::collect(&mut cells, families, now);
+        if gc_time.is_some() {
+            gc::collect(&mut cells, families, gc_time);
         }
         let most = self.max_row_bytes;
         match cells::encode(&cells, most) {
@@ -398,11 +435,11 @@ impl Store {
                 self.storage.put_rows_and_tokens(table, rows, &changes)?;
             }
         }
-        if swept_rows == 0 || !gc::has_rules(&definition.families) {
+        if swept_rows == 0 || !self.collects(&definition.families) {
             return Ok(());
         }
         let interval = sweeps.remove(table).unwrap_or_else(Interval::all);
-        if let Some(rest) = self.sweep_rows(table, &definition.families, now, interval, swept_rows)? {
+        if let Some(rest) = self.sweep_rows(table, &definition.families, Some(now), interval, swept_rows)? {
             sweeps.insert(table.to_owned(), rest);
         }
         Ok(())
@@ -420,7 +457,7 @@ impl Store {
 
     /// Removes the garbage of a whole table.
     fn sweep(&self, table: &str, families: &Families) -> Result<(), Status> {
-        let now = self.now_micros();
+        let now = self.collects(families).then(|| self.now_micros());
         let mut rest = Some(Interval::all());
         while let Some(interval) = rest {
             rest = self.sweep_rows(table, families, now, interval, BATCH_ROWS)?;
@@ -433,7 +470,7 @@ impl Store {
         &self,
         table: &str,
         families: &Families,
-        now: i64,
+        now: Option<i64>,
         mut interval: Interval,
         count: usize,
     ) -> Result<Option<Interval>, Status> {
@@ -489,7 +526,7 @@ impl Store {
     }
 }
 
-fn has_garbage(mut cells: CellReader<'_>, families: &Families, now: i64) -> bool {
+fn has_garbage(mut cells: CellReader<'_>, families: &Families, now: Option<i64>) -> bool {
     let mut filter = GarbageFilter::new(families, now);
     // Readers report undecodable cells.
     while let Some(Some(cell)) = cells.next() {
@@ -632,26 +669,51 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that never steps back, even if the underlying clock does. Reads return the newest version, so a later write
-/// must not get an earlier time.
+/// The clock of a Bigtable. It never steps back, even if the underlying clock does: reads return the newest version, so a
+/// later write must not get an earlier time. Only a test that sets it can turn it back.
 pub(super) struct SteadyClock {
     clock: Box<dyn Clock>,
     latest: AtomicI64,
     warned: AtomicBool,
+    /// How far tests have moved it ahead of the underlying clock, in microseconds.
+    ahead: AtomicI64,
+    /// The time at which it stands still; `RUNS` if it does not.
+    stopped_at: AtomicI64,
+    /// Serializes those that set it.
+    setting: Mutex<()>,
 }
+
+const RUNS: i64 = i64::MIN;
+
+/// The last time that a clock shows, at the end of the year 9999: `SystemTime` can hold it on every system.
+const LAST_MICROS: i64 = 253_402_300_799_999_000;
 
 impl SteadyClock {
     /// A clock that is never before `latest`, the latest time that a file's cells may have.
     pub(super) fn new(clock: impl Clock + 'static, latest: i64) -> Self {
-        let clock =
-            Self { clock: Box::new(clock), latest: AtomicI64::new(latest), warned: AtomicBool::new(false) };
+        let clock = Self {
+            clock: Box::new(clock),
+            latest: AtomicI64::new(latest),
+            warned: AtomicBool::new(false),
+            ahead: AtomicI64::new(0),
+            stopped_at: AtomicI64::new(RUNS),
+            setting: Mutex::default(),
+        };
         // Logs the warning when the file is opened.
         clock.now_micros();
         clock
     }
 
     pub(super) fn now_micros(&self) -> i64 {
+        let stopped_at = self.stopped_at.load(Ordering::Relaxed);
+        if stopped_at != RUNS {
+            let now = whole_millis(stopped_at);
+            self.latest.fetch_max(now, Ordering::Relaxed);
+            return now;
+        }
+        let ahead = self.ahead.load(Ordering::Relaxed);
         let now = self.clock.now_micros();
+        let now = if ahead == 0 { now } else { whole_millis(now.saturating_add(ahead).min(LAST_MICROS)) };
         let latest = self.latest.fetch_max(now, Ordering::Relaxed);
         let lag = latest.saturating_sub(now);
         if lag > MAX_LAG_MICROS && !self.warned.swap(true, Ordering::Relaxed) {
@@ -664,8 +726,32 @@ impl SteadyClock {
         latest.max(now)
     }
 
+    /// Moves the clock ahead, by at most the time until the end of the year 9999.
+    pub(super) fn advance(&self, by: Duration) {
+        let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+        let moved = |micros: &AtomicI64| {
+            let to = micros.load(Ordering::Relaxed).saturating_add(by).min(LAST_MICROS);
+            micros.store(to, Ordering::Relaxed);
+        };
+        let _setting = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.stopped_at.load(Ordering::Relaxed) {
+            RUNS => moved(&self.ahead),
+            _ => moved(&self.stopped_at),
+        }
+    }
+
+    /// Stops the clock at a time, which may be before the times that it has shown.
+    pub(super) fn set(&self, micros: i64) {
+        let _setting = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stopped_at.store(micros.clamp(0, LAST_MICROS), Ordering::Relaxed);
+    }
+
     /// The latest time it returned.
     pub(super) fn latest_micros(&self) -> i64 {
         self.latest.load(Ordering::Relaxed)
     }
+}
+
+fn whole_millis(micros: i64) -> i64 {
+    micros / GRANULARITY_MICROS * GRANULARITY_MICROS
 }

@@ -167,6 +167,14 @@ pub(super) async fn run_blocking<T: Send + 'static>(
     }
 }
 
+/// Whether tokio's clock is paused, as tests can. It then moves to the next timer when the runtime is idle, for which tokio takes
+/// one that waits for the writer thread, though not one that waits for a blocking thread of its own.
+fn is_clock_paused() -> bool {
+    let before = Instant::now();
+    let shown = tokio::time::Instant::now().into_std();
+    !(before..=Instant::now()).contains(&shown)
+}
+
 impl Drop for Worker {
     /// Closes the file before it returns, so that another process can open it.
     fn drop(&mut self) {
@@ -205,7 +213,12 @@ impl Writer {
             })
         });
         self.jobs.send(job).map_err(|_| Status::internal("the writer thread has ended"))?;
-        receiver.await.map_err(|_| Status::internal("a write panicked"))?
+        let reply = if is_clock_paused() {
+            run_blocking(move || receiver.blocking_recv()).await?
+        } else {
+            receiver.await
+        };
+        reply.map_err(|_| Status::internal("a write panicked"))?
     }
 }
 

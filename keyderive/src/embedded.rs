@@ -7,10 +7,12 @@ use std::future::Future;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use keyderive_embedded::OpenError;
 #[cfg(feature = "serve")]
 use tokio::net::TcpListener;
+use tonic::Code;
 use tonic::body::Body;
 use tower_service::Service;
 
@@ -18,7 +20,7 @@ use crate::client::{BoxFuture, Client, ClientBuilder, Error, InProcess};
 
 #[cfg(feature = "serve")]
 pub use keyderive_embedded::ServeSettings;
-pub use keyderive_embedded::{Fault, Faults, Method};
+pub use keyderive_embedded::{Fault, FaultRule, Faults, Method};
 
 impl Client {
     /// A client of a new, empty Bigtable inside this process.
@@ -31,7 +33,8 @@ impl Client {
     ///
     /// It answers like the service, and rejects what the service rejects. What differs:
     ///
-    /// - A cell that its family's garbage collection rule releases is gone at once; the service may return it for days.
+    /// - A cell that its family's garbage collection rule releases is gone at once; the service may return it for days, as a
+    ///   [`Bigtable`] does whose [garbage collection is paused](Bigtable::pause_garbage_collection).
     /// - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
     /// - There are no `HyperLogLog++` aggregates, no SQL, no backups, views and change streams.
     ///
@@ -163,6 +166,130 @@ impl Bigtable {
         Client::builder().embedded_in(self)
     }
 
+    /// The time of the server, which its clients' [`now`](Client::now) returns too.
+    ///
+    /// It is that of this machine until [`advance`](Self::advance) or [`set_time`](Self::set_time) moves it.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        self.service.now()
+    }
+
+    /// Moves the time of the server ahead, for tests: what expires in an hour has expired, without a sleep.
+    ///
+    /// ```
+    /// # use keyderive::{Row, RowKey};
+    /// use std::time::Duration;
+    ///
+    /// use keyderive::embedded::Bigtable;
+    ///
+    /// # #[derive(RowKey)] struct SessionKey { id: u64 }
+    /// #[derive(Row)]
+    /// #[row(ttl = "1h")]
+    /// struct Session {
+    ///     user: String,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let bigtable = Bigtable::in_memory();
+    /// let sessions = bigtable.client().table::<SessionKey, Session>("sessions");
+    /// sessions.create_if_absent().await?;
+    /// sessions.put(&SessionKey { id: 7 }, &Session { user: "ada".to_owned() }).await?;
+    ///
+    /// bigtable.advance(Duration::from_secs(59 * 60));
+    /// assert!(sessions.get(&SessionKey { id: 7 }).await?.is_some());
+    /// bigtable.advance(Duration::from_secs(61));
+    /// assert!(sessions.get(&SessionKey { id: 7 }).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The clock moves timestamps that the server gives, garbage collection and the 15 minutes for which idempotency tokens are
+    /// remembered, and, in the clients of this Bigtable in this process, `ttl`, the checks of garbage collection rules and the
+    /// bounds of `#[salt(since)]`. It goes on from there, at most to the end of the year 9999, and is one for all clones.
+    ///
+    /// It is another clock than tokio's: timeouts, backoff and leases do not move with it, and neither clock moves the other.
+    /// Neither does it move [`SystemTime::now`] and [`Timestamped::now`](crate::row::Timestamped::now). A client of another process,
+    /// on a port, has the clock of its machine. A file keeps the latest time of its writes, and begins there when it is opened
+    /// again.
+    pub fn advance(&self, by: Duration) {
+        self.service.advance(by);
+    }
+
+    /// Stops the clock of the server at a time, for tests: from now on only [`advance`](Self::advance) and this move it.
+    ///
+    /// ```
+    /// use std::time::{Duration, UNIX_EPOCH};
+    ///
+    /// use keyderive::embedded::Bigtable;
+    ///
+    /// let bigtable = Bigtable::in_memory();
+    /// let noon = UNIX_EPOCH + Duration::from_secs(1_764_072_000);
+    /// bigtable.set_time(noon);
+    /// assert_eq!(bigtable.client().now(), noon);
+    /// ```
+    ///
+    /// The time is rounded down to a millisecond, and is from 1970 to the end of the year 9999. It may be before the present
+    /// time, but then writes are older versions than the writes before them: set it before the first write.
+    pub fn set_time(&self, at: SystemTime) {
+        self.service.set_time(at);
+    }
+
+    /// Leaves cells that a garbage collection rule releases where they are until
+    /// [`collect_garbage`](Self::collect_garbage), as the service may for a week or longer.
+    ///
+    /// ```
+    /// # use keyderive::{Row, RowKey};
+    /// use std::time::Duration;
+    ///
+    /// use keyderive::embedded::Bigtable;
+    ///
+    /// # #[derive(RowKey)] struct JobKey { id: u64 }
+    /// #[derive(Row)]
+    /// #[row(gc(max_age = "1d"))]
+    /// struct Job {
+    ///     state: String,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let bigtable = Bigtable::in_memory();
+    /// bigtable.pause_garbage_collection();
+    /// let jobs = bigtable.client().table::<JobKey, Job>("jobs");
+    /// jobs.create_if_absent().await?;
+    /// jobs.put(&JobKey { id: 7 }, &Job { state: "open".to_owned() }).await?;
+    ///
+    /// bigtable.advance(Duration::from_secs(2 * 86_400));
+    /// assert!(jobs.get(&JobKey { id: 7 }).await?.is_some(), "it is older than a day, and not collected yet");
+    /// bigtable.collect_garbage().await?;
+    /// assert!(jobs.get(&JobKey { id: 7 }).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Reads and conditions see such cells, and increments add to them; `ttl` hides them, as on the service. A new rule takes
+    /// nothing before the next collection; a dropped column family is gone at once. It is for all clones, as long as the
+    /// Bigtable is open.
+    pub fn pause_garbage_collection(&self) {
+        self.service.pause_garbage_collection();
+    }
+
+    /// Removes all cells that a garbage collection rule releases now. There are some only
+    /// [while garbage collection is paused](Self::pause_garbage_collection).
+    ///
+    /// # Errors
+    /// [`is_data_loss`](Error::is_data_loss) if its file is damaged, [`is_misconfiguration`](Error::is_misconfiguration) if it cannot
+    /// be read or written. Some cells may be removed then.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the cells are removed or not, perhaps later. Call it again.
+    pub async fn collect_garbage(&self) -> Result<(), Error> {
+        self.service.collect_garbage().await.map_err(|status| match status.code() {
+            Code::DataLoss => Error::damaged(status.message().to_owned()),
+            _ => Error::configuration(status.message()),
+        })
+    }
+
     /// A Bigtable with the same tables and these faults. `self` and its clients are not affected.
     ///
     /// The faults replace earlier ones, and [`calls`](Self::calls) counts from 0. See [`Faults`] for an example.
@@ -258,6 +385,10 @@ impl InProcess for keyderive_embedded::Bigtable {
             let Ok(answer) = answer.await;
             answer
         })
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.now_micros()
     }
 
     fn table_id(&self, table: &str) -> Option<u64> {

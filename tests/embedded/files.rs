@@ -50,6 +50,10 @@ async fn a_file_is_for_one_process() {
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let expected = format!("refused: the file `{}` is in use by another process", file.display());
     assert!(said.contains(&expected), "{said}");
+    // What to do instead.
+    for remedy in ["keyderive-emulator --file", "Bigtable::serve", "Client::emulator"] {
+        assert!(said.contains(remedy), "{said}");
+    }
 }
 
 /// Runs in a child.

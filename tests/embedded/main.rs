@@ -8,6 +8,7 @@
     reason = "these are tests"
 )]
 
+mod clock;
 mod crash;
 mod faults;
 mod files;

@@ -148,6 +148,26 @@ async fn a_new_rule_sweeps_at_once() {
 }
 
 #[tokio::test]
+async fn while_collection_is_paused_only_dropped_families_go() {
+    let families = [("f", family(versions(1))), ("g", family(age(10)))];
+    let servers = Servers::with(families).await;
+    servers.store.pause_garbage_collection();
+    for number in 0..100 {
+        let key = format!("{:02}", number % 20);
+        servers.set(&key, "f", "q", number * 1000, "v").await.unwrap();
+        servers.set(&key, "g", "q", number * 1000, "v").await.unwrap();
+    }
+    servers.clock.set(START + 11 * SECOND);
+    assert_eq!((kept(&servers), servers.timestamps().await.len()), (200, 200));
+    servers.modify_families([("f", Mod::Update(family(versions(2))))]).await.unwrap();
+    assert_eq!(kept(&servers), 200);
+    servers.modify_families([("g", Mod::Drop(true))]).await.unwrap();
+    assert_eq!((kept(&servers), servers.timestamps().await.len()), (100, 100));
+    servers.store.collect_garbage().unwrap();
+    assert_eq!((kept(&servers), servers.timestamps().await.len()), (40, 40));
+}
+
+#[tokio::test]
 async fn an_invalid_rule_is_refused() {
     let servers = Servers::new().await;
     let create = async |rule| servers.modify_families([("g", Mod::Create(family(rule)))]).await;

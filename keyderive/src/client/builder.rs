@@ -13,8 +13,8 @@ use tokio::time::{sleep, timeout};
 
 use super::budget::{HedgeBudget, P95, RetryBudget};
 use super::connections::{
-    Connector, Dial, Dialer, LazyPool, Pool, PoolSize, REFRESH_AFTER, Transport, Upkeep, check_emulator,
-    prime,
+    Clock, Connector, Dial, Dialer, LazyPool, Pool, PoolSize, REFRESH_AFTER, Transport, Upkeep,
+    check_emulator, prime,
 };
 use super::credentials::{Authorizer, Credentials};
 #[cfg(feature = "cloud")]
@@ -408,6 +408,7 @@ impl ClientBuilder {
             upkeep.into_iter().map(spawn).collect()
         };
         let inner = Arc::new_cyclic(|client| Inner {
+            clock: Clock::of(&data),
             pool: data,
             small_windows,
             admin,

@@ -103,6 +103,7 @@ pub struct RawWriter {
 
 impl RawWriter {
     pub(super) fn new(client: Client, table: Route, settings: WriterSettings) -> Self {
+        let batch = Batch::timed_by(client.clock());
         Self {
             inner: Arc::new(WriterInner {
                 client,
@@ -110,7 +111,7 @@ impl RawWriter {
                 entries: FlowControl::new(settings.entries_in_flight, 64),
                 bytes: FlowControl::new(settings.bytes_in_flight, 64 * 1024),
                 settings,
-                state: Mutex::default(),
+                state: Mutex::new(State { batch, ..State::default() }),
                 yield_requested: AtomicBool::new(false),
                 ended: Notify::new(),
             }),

@@ -29,6 +29,7 @@ pub(super) use runtime::check_timers;
 pub(super) use upkeep::{REFRESH_AFTER, Upkeep, UpkeepTask, prime};
 
 use super::grpc::{Answer, Request};
+use crate::row::now_micros;
 
 /// A connection is replaced after this many attempts in a row that timed out without an answer, even if its server still
 /// answers pings.
@@ -459,10 +460,50 @@ impl Transport {
 pub(crate) trait InProcess: Send + Sync {
     fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>>;
 
+    /// The time of the servers in microseconds, in whole milliseconds.
+    fn now_micros(&self) -> i64 {
+        now_micros()
+    }
+
     /// The globally unique id of the table with this full name. None if there is no such table, or the servers assign
     /// no ids.
     fn table_id(&self, _table: &str) -> Option<u64> {
         None
+    }
+}
+
+/// What tells the time that cells are compared with: the clock of the Bigtable in this process, which tests can move, or that of
+/// this machine.
+#[derive(Clone, Default)]
+pub(crate) struct Clock {
+    #[cfg(feature = "embedded")]
+    servers: Option<Arc<dyn InProcess>>,
+}
+
+impl Clock {
+    /// The clock for requests to these servers.
+    pub(super) fn of(pool: &Pool) -> Self {
+        let _ = pool;
+        Self {
+            #[cfg(feature = "embedded")]
+            servers: pool.in_process(),
+        }
+    }
+
+    /// The time in microseconds, in whole milliseconds.
+    #[inline]
+    pub(crate) fn now_micros(&self) -> i64 {
+        #[cfg(feature = "embedded")]
+        if let Some(servers) = &self.servers {
+            return servers.now_micros();
+        }
+        now_micros()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
     }
 }
 

@@ -85,6 +85,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -101,6 +102,7 @@ use budget::{HedgeBudget, P95, RetryBudget};
 pub use builder::connected_by;
 pub use builder::{ClientBuilder, ConnectionCount, Target};
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
+pub(crate) use connections::Clock;
 #[cfg(feature = "embedded")]
 pub(crate) use connections::{BoxFuture, InProcess};
 use connections::{LazyPool, Pool, PoolLoad, UpkeepTask};
@@ -179,6 +181,7 @@ struct Inner {
     /// Connections to the admin service.
     admin: Arc<Pool>,
     shutdown: Arc<Shutdown>,
+    clock: Clock,
     target: Target,
     /// `projects/…/instances/…`.
     instance: Arc<str>,
@@ -571,6 +574,41 @@ impl Client {
 
     fn instance_name(&self) -> &str {
         &self.inner.instance
+    }
+
+    /// The time that this client compares cells with: for `ttl`, for garbage collection rules, and for the bounds of salts.
+    ///
+    /// ```
+    /// # #[cfg(feature = "embedded")] {
+    /// use std::time::Duration;
+    ///
+    /// use keyderive::embedded::Bigtable;
+    ///
+    /// let bigtable = Bigtable::in_memory();
+    /// let client = bigtable.client();
+    /// let before = client.now();
+    /// bigtable.advance(Duration::from_secs(3600));
+    /// assert!(client.now() >= before + Duration::from_secs(3600));
+    /// # }
+    /// ```
+    ///
+    /// It is the time of this machine, in whole milliseconds; for a Bigtable in this process it is that server's, which tests
+    /// can move. A service that takes the times of its own rows and windows from here can be tested the same way.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        let since_epoch = Duration::from_micros(self.now_micros().max(0).unsigned_abs());
+        // Only a clock beyond the times of this system has none.
+        UNIX_EPOCH.checked_add(since_epoch).unwrap_or(UNIX_EPOCH)
+    }
+
+    /// The clock that cells are compared with.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.inner.clock
+    }
+
+    /// The time that cells are compared with, in microseconds.
+    pub(crate) fn now_micros(&self) -> i64 {
+        self.inner.clock.now_micros()
     }
 
     /// The full name of a table.

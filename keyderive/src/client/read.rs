@@ -16,7 +16,7 @@ use super::grpc::{Answer, Request};
 use super::operation::RpcMethod;
 use super::retry::Received;
 use super::row_merger::RowMerger;
-use super::{Client, Route, filter, retry};
+use super::{Client, Clock, Route, filter, retry};
 use crate::plan::{KeyRange, RequestSize};
 use crate::row::{FilterError, RawRow, RowFilter};
 
@@ -247,15 +247,18 @@ impl Client {
         };
         let read = async {
             let attempts = self.attempts(self.data_operation(RpcMethod::ReadRow, table)).await?;
-            retry::call(attempts, Request::new(&message), |answer| only_row(answer, &key)).await
+            retry::call(attempts, Request::new(&message), |answer| {
+                only_row(answer, &key, self.clock().clone())
+            })
+            .await
         };
         read.await.map_err(|error| error.with_row_key(&key))
     }
 }
 
 /// The only row of an answer, which has at most one.
-async fn only_row(mut answer: Answer, key: &Bytes) -> Result<Received<Option<RawRow>>, Status> {
-    let mut merger = RowMerger::new(RequestedRows::key(key.clone()), None);
+async fn only_row(mut answer: Answer, key: &Bytes, clock: Clock) -> Result<Received<Option<RawRow>>, Status> {
+    let mut merger = RowMerger::new(RequestedRows::key(key.clone()), None, clock);
     let mut received = Received::new(None);
     loop {
         match answer.message().await {

@@ -18,7 +18,8 @@ use prost::Message as _;
 use self::chunk::{Chunk, Part, Status};
 use self::fast_path::LastNumber;
 use super::read::{ReadCost, RequestedRows};
-use crate::row::{CellSpans, RawRow, RowBuilder, Shown, Span, TooLarge, now_micros};
+use crate::client::Clock;
+use crate::row::{CellSpans, RawRow, RowBuilder, Shown, Span, TooLarge};
 
 /// A minute in microseconds, the unit of cell timestamps. Clocks differ by less.
 const MINUTE: i64 = 60_000_000;
@@ -39,7 +40,8 @@ pub(super) struct RowMerger {
     message: Bytes,
     at: usize,
     last_number: LastNumber,
-    /// A cell with a later timestamp than this is from the future, by this machine's clock.
+    clock: Clock,
+    /// A cell with a later timestamp than this is from the future, by that clock.
     latest: i64,
     /// How many cells were from the future since the last [`take_future_cells`](Self::take_future_cells).
     future_cells: u64,
@@ -72,8 +74,9 @@ struct SplitCell {
 
 impl RowMerger {
     /// A merger for a read of these rows that resumes after `last_key`.
-    pub(super) fn new(requested: RequestedRows, last_key: Option<&[u8]>) -> Self {
+    pub(super) fn new(requested: RequestedRows, last_key: Option<&[u8]>, clock: Clock) -> Self {
         Self {
+            clock,
             requested,
             last: None,
             last_key: last_key.unwrap_or_default().to_vec(),
@@ -123,7 +126,7 @@ impl RowMerger {
             return Err("a message has more than 4 GiB".to_owned());
         }
         self.starts_between_rows = matches!(self.open, Open::None);
-        self.latest = now_micros().saturating_add(MINUTE);
+        self.latest = self.clock.now_micros().saturating_add(MINUTE);
         (self.message, self.at, self.scanned_key) = (message, 0, Span::default());
         Ok(())
     }

@@ -45,7 +45,7 @@ impl Client {
         };
         let mut body = mutations.into_field(MUTATIONS);
         if operation.idempotency() == Idempotency::ByToken {
-            body = [body, token::field(IDEMPOTENCY).into()].concat().into();
+            body = [body, token::field(IDEMPOTENCY, self.now_micros()).into()].concat().into();
         }
         let written = self.call(operation, Request::with_tail(&head, body)).await;
         written.map(|data::MutateRowResponse {}| ()).map_err(|error| error.with_row_key(&key))
@@ -74,7 +74,7 @@ impl Client {
         entries: Vec<(Bytes, Vec<Mutation>)>,
     ) -> Vec<Result<(), Error>> {
         let mut outcomes: Vec<Result<(), Error>> = entries.iter().map(|_| Ok(())).collect();
-        let (mut batch, mut indexes) = (Batch::default(), Vec::new());
+        let (mut batch, mut indexes) = (Batch::timed_by(self.clock()), Vec::new());
         for (index, (key, mutations)) in entries.iter().enumerate() {
             let mutations = Mutations::from(mutations.as_slice());
             if let Err(error) = check(table, key, &[&mutations]) {

@@ -30,9 +30,8 @@
 //! # On the embedded Bigtable
 //!
 //! [`Client::embedded`](crate::Client::embedded) keeps tables in memory,
-//! [`Client::embedded_at`](crate::Client::embedded_at) in a file. For tests,
-//! [`Bigtable::with_faults`](crate::embedded::Bigtable::with_faults) injects failures, delays and broken streams, from
-//! a seed or a script.
+//! [`Client::embedded_at`](crate::Client::embedded_at) in a file. Tests move its clock and inject failures, delays and broken
+//! streams: see the page on [tests of a service](super::testing).
 //!
 //! With the feature `serve`, or the program `keyderive-emulator` of the repository, the embedded Bigtable serves `cbt`
 //! and clients in other languages on a port. The server limits connections, idle time, unfinished requests and the time

@@ -70,7 +70,7 @@
 //! | [`is_unimplemented`](crate::Error::is_unimplemented) | the server does not offer the operation | use the service; the emulator and the embedded Bigtable lack some operations |
 //! | [`is_protocol_violation`](crate::Error::is_protocol_violation) | the response violates the protocol | report it: a bug in the server or in keyderive |
 //! | [`is_misconfiguration`](crate::Error::is_misconfiguration) | the arguments or the environment do not name a Bigtable | set the variable or enable the feature that the text names |
-//! | [`is_file_in_use`](crate::Error::is_file_in_use) | the file of an embedded Bigtable is already open | open it once, and clone the client |
+//! | [`is_file_in_use`](crate::Error::is_file_in_use) | the file of an embedded Bigtable is already open | open it once, and clone the client; for several processes, [serve the file on a port](super::testing#files-and-more-than-one-process) |
 //! | [`is_data_loss`](crate::Error::is_data_loss) | stored data is damaged | restore the file |
 //! | [`is_client_closed`](crate::Error::is_client_closed) | the client was closed before the operation began, or while its stream was not polled | make a new client; rows that a writer had accepted were sent, and its `flush` reports failures |
 //! | [`is_outcome_unknown`](crate::Error::is_outcome_unknown) | the write may or may not have been applied | depends on the call: [unknown outcomes](#unknown-outcomes) |

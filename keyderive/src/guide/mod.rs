@@ -14,6 +14,7 @@
 //! | [`errors`] | what each predicate means, what to do, and how retries work |
 //! | [`limits`] | what is rejected, and what is out of scope |
 //! | [`deployment`] | how to connect to an emulator and to the cloud, permissions, a checklist |
+//! | [`testing`] | how to test a service: time, garbage, faults, waits that take no time |
 //! | [`sql`] | how to run Bigtable's SQL |
 //! | [`serving`] | a service under load: timeouts, overload, slow servers, what to alert on |
 //!
@@ -35,3 +36,5 @@ pub mod scans;
 pub mod serving;
 pub mod sql;
 pub mod tables;
+#[cfg(feature = "embedded")]
+pub mod testing;

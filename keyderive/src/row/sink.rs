@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{CellError, Change, Mutation, Name, RowError, RowSchema, SERVER_TIME, now_micros};
+use super::{CellError, Change, Mutation, Name, RowError, RowSchema, SERVER_TIME};
 
 /// Takes the changes to one row.
 ///
@@ -96,9 +96,9 @@ impl MutationList {
     ///
     /// # Errors
     /// When the write leaves the version as it is, which would let the second writer in as well.
-    pub(crate) fn supersede(&mut self, compared: &ComparedVersion) -> Result<(), RowError> {
+    pub(crate) fn supersede(&mut self, compared: &ComparedVersion, now_micros: i64) -> Result<(), RowError> {
         let ComparedVersion { family, qualifier, timestamp_micros } = compared;
-        let newer = now_micros().max(timestamp_micros.saturating_add(MILLISECOND));
+        let newer = now_micros.max(timestamp_micros.saturating_add(MILLISECOND));
         let (mut has_newest, mut is_superseded) = (false, false);
         for Mutation(change) in &mut self.mutations {
             match change {

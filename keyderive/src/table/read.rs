@@ -12,7 +12,7 @@ use super::{DEFAULT_VERSIONS, Scan, Table};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, KeyRange, Plan};
-use crate::row::{ErasedSelection, OwnedRow, RawRow, Row, RowFilter, SelectedColumns, now_micros};
+use crate::row::{ErasedSelection, OwnedRow, RawRow, Row, RowFilter, SelectedColumns};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Reads the row with this key, if it exists: one point read.
@@ -201,7 +201,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// A dropped future cancels the read.
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
         self.ensure_checked().await?;
-        let live = self.schema.live_cells(now_micros());
+        let live = self.schema.live_cells(self.client.now_micros());
         let one = live.into_iter().chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
         let one = RowFilter::chain(one);
         Ok(self.fetch(self.encode(key)?, Some(one)).await?.is_some())
@@ -394,7 +394,7 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The filter for the columns to read, without expired cells; none if reads take all cells.
     pub(super) fn column_filter(&self) -> Option<RowFilter> {
-        let now = now_micros();
+        let now = self.client.now_micros();
         match &self.projection {
             Projection::Everything => self.schema.live_cells(now),
             Projection::RowType => Some(self.schema.own_cells(&self.family, now)),

@@ -20,7 +20,7 @@ use crate::client::{Client, Error, ReadStats};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
 use crate::row::{
-    Condition, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter, RowSchema, now_micros,
+    Condition, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter, RowSchema,
 };
 
 /// How many rows are visited before other tasks have a turn.
@@ -179,7 +179,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// A second `matching` has to hold too. A condition with an error, such as a comparison with NaN, is an error of the scan.
     pub fn matching(mut self, condition: Condition<R>) -> Self {
         let schema = self.table.schema;
-        match condition.into_filter(schema, now_micros()) {
+        match condition.into_filter(schema, self.table.client.now_micros()) {
             Ok((filter, is_negated)) => {
                 let holds = filter.unwrap_or_else(RowFilter::pass_all);
                 let (then, otherwise) = match is_negated {

@@ -328,7 +328,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// If the future is dropped, the layout is replaced or not, perhaps later. Call it again.
     pub async fn advance_marker(&self) -> Result<(), Error> {
-        self.advance_marker_at(i128::from(now_micros()) * 1000).await
+        self.advance_marker_at(i128::from(self.client.now_micros()) * 1000).await
     }
 
     /// As [`advance_marker`](Self::advance_marker), at a time in nanoseconds since 1970.
@@ -812,7 +812,7 @@ fn epochs_of<K: TableKey>(fingerprint: u64) -> Option<usize> {
 
 /// Warns now and then if a bound has passed that the table does not vouch for.
 fn warn_of_bounds<K: TableKey>(client: &Client, table: &str, epochs: usize) {
-    let now = i128::from(now_micros()) * 1000;
+    let now = i128::from(client.now_micros()) * 1000;
     let passed = K::SCHEMA.epochs().iter().skip(epochs - 1).find(|epoch| {
         let bound = epoch.since().unix_nanos();
         bound.is_some_and(|bound| bound <= now)

@@ -20,7 +20,7 @@ use crate::client::{Batch, Entry, Error, ExplicitTimestamp, Family, Granularity,
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{
-    self, Addable, AddableAt, Appendable, CellError, CellType, CellValue, CellWriter, Clearable, ColumnKind,
+    Addable, AddableAt, Appendable, CellError, CellType, CellValue, CellWriter, Clearable, ColumnKind,
     ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation, MutationList, Name, Place,
     RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema, RowWriter, SERVER_TIME, Settable,
     SettableAt, Sink, check_kind, check_timestamp,
@@ -642,7 +642,8 @@ impl<K: TableKey, R> Table<K, R> {
         let (filter, negated) = self.condition(&key, condition)?;
         for compared in compared {
             // A newer version must replace the compared one, or a second writer would meet the same condition.
-            mutations.supersede(&compared).map_err(|error| Error::row(&self.name, &key, error))?;
+            let superseded = mutations.supersede(&compared, self.client.now_micros());
+            superseded.map_err(|error| Error::row(&self.name, &key, error))?;
         }
         let mutations = Mutations::from(mutations);
         self.check_explicit_timestamps(&key, &mutations)?;
@@ -664,7 +665,7 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     fn condition(&self, key: &Bytes, condition: Condition<R>) -> Result<(Option<RowFilter>, bool), Error> {
-        let filter = condition.into_filter(self.schema, row::now_micros());
+        let filter = condition.into_filter(self.schema, self.client.now_micros());
         filter.map_err(|error| Error::row(&self.name, key, error))
     }
 }
@@ -689,7 +690,7 @@ impl<K: TableKey, R> Table<K, R> {
         mut next: impl FnMut(&mut Entry) -> Option<Result<(), Error>>,
     ) -> Result<(), Error> {
         self.ensure_checked().await?;
-        let (mut batch, mut entry) = (Batch::default(), Entry::default());
+        let (mut batch, mut entry) = (Batch::timed_by(self.client.clock()), Entry::default());
         let mut keys = BatchKeys::new();
         // An entry is filled within one call, so that no row is held across an await.
         while let Some(filled) = next(&mut entry) {
@@ -770,7 +771,7 @@ impl<K: TableKey, R> Table<K, R> {
         let known = self.client.known_info(&self.name);
         let known = known.as_deref().or(self.pair.as_deref().map(TablePair::info));
         let Some(info) = known else { return Ok(()) };
-        let now = row::now_micros();
+        let now = self.client.now_micros();
         for ExplicitTimestamp { family, qualifier, timestamp_micros: at, fine } in explicit_timestamps {
             if let Some(fine) = fine
                 && info.granularity() == Granularity::Millis

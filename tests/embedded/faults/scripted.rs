@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use keyderive::embedded::{Bigtable, Fault, Faults, Method};
+use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
 use tokio::time::Instant;
 
 use super::*;
@@ -117,4 +117,153 @@ async fn a_chance_that_is_not_a_number_never_hits() {
     let faults = Faults::seeded(0).fail(Method::ReadRows, f64::NAN, Fault::internal());
     let (_, events) = faulty(&bigtable, faults.cut_streams(f64::NAN).split_rows(f64::NAN));
     assert_eq!(events.scan(EventKey::scan()).collect().await.unwrap().len(), 10);
+}
+
+fn denied() -> FaultRule {
+    FaultRule::fail(Fault::permission_denied())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_hits_one_table_and_all_its_methods() {
+    let (bigtable, _) = with_events(1).await;
+    let client = bigtable.with_faults(Faults::seeded(0).rule(denied().tables([TABLE]))).client();
+    let (events, others) = (events(&client), client.table::<EventKey, Event>("others"));
+    others.create_if_absent().await.unwrap();
+    let (key, row) = event(0);
+    others.put(&key, &row).await.unwrap();
+    assert_eq!(others.scan(EventKey::scan()).collect().await.unwrap().len(), 1);
+    let refused = [
+        events.create().await.err(),
+        events.get(&key).await.err(),
+        events.put(&key, &row).await.err(),
+        events.put_all([(key.clone(), row.clone())]).await.err(),
+        events.put_if_absent(&key, &row).await.err(),
+        events.increment(&key, events.column("id"), 1).await.err(),
+        events.scan(EventKey::scan()).collect().await.err(),
+        events.delete_table().await.err(),
+    ];
+    for error in refused {
+        assert!(error.is_some_and(|error| error.is_permission_denied()));
+    }
+    others.delete_table().await.unwrap();
+    // By its full name, too.
+    let full = format!("projects/keyderive/instances/local/tables/{TABLE}");
+    for (name, fails) in [(full, true), ("event".to_owned(), false), ("tables/events".to_owned(), false)] {
+        let faulty = bigtable.with_faults(Faults::seeded(0).rule(denied().tables([name])));
+        assert_eq!(super::events(&faulty.client()).get(&key).await.is_err(), fails);
+    }
+}
+
+/// Reads of ranges match if the range can have such a key.
+#[tokio::test(start_paused = true)]
+async fn a_rule_hits_the_keys_of_a_prefix() {
+    let (bigtable, _) = with_events(20).await;
+    let encoded = EventKey { id: 7 }.encode().unwrap();
+    let rule = denied().key_prefix(encoded.clone());
+    let (faulty, events) = faulty(&bigtable, Faults::seeded(0).rule(rule));
+    for id in 0..20 {
+        let (key, row) = event(id);
+        let fails = id == 7;
+        assert_eq!(events.get(&key).await.is_err(), fails, "{id}");
+        assert_eq!(events.put(&key, &row).await.is_err(), fails, "{id}");
+        assert_eq!(events.put_all([event(19), event(id)]).await.is_err(), fails, "{id}");
+        assert_eq!(events.put_if_absent(&key, &row).await.is_err(), fails, "{id}");
+        assert_eq!(events.increment(&key, events.column("id"), 0).await.is_err(), fails, "{id}");
+        assert_eq!(events.scan(EventKey::scan().id(id)).collect().await.is_err(), fails, "{id}");
+    }
+    assert!(events.scan(EventKey::scan()).collect().await.unwrap_err().is_permission_denied());
+    // A prefix of every key, and one of none.
+    let client = faulty.with_faults(Faults::seeded(0).rule(denied().key_prefix(""))).client();
+    assert!(super::events(&client).get(&EventKey { id: 1 }).await.is_err());
+    let longer = [&encoded[..], b"!"].concat();
+    let client = faulty.with_faults(Faults::seeded(0).rule(denied().key_prefix(longer))).client();
+    assert!(super::events(&client).get(&EventKey { id: 7 }).await.is_ok());
+    // These are about no key.
+    super::events(&client).verify().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_begins_late_and_ends() {
+    let (bigtable, _) = with_events(4).await;
+    let rule = denied().methods([Method::ReadRows, Method::MutateRow]).skip(2).times(3);
+    let (server, events) = faulty(&bigtable, Faults::seeded(0).rule(rule));
+    let mut failed = Vec::new();
+    for call in 0..10 {
+        let (key, row) = event(0);
+        let outcome =
+            if call % 2 == 0 { events.get(&key).await.err() } else { events.put(&key, &row).await.err() };
+        failed.extend(outcome.map(|_| call));
+    }
+    assert_eq!((failed, server.calls(Method::ReadRows)), (vec![2, 3, 4], 5));
+    // Calls of other tables and keys are not counted.
+    let key = EventKey { id: 3 };
+    let rule = denied().tables([TABLE]).key_prefix(key.encode().unwrap()).skip(1).times(1);
+    let (_, events) = faulty(&bigtable, Faults::seeded(0).rule(rule));
+    for id in [0, 1, 2, 0, 1, 2] {
+        events.get(&EventKey { id }).await.unwrap();
+    }
+    let outcomes =
+        [events.get(&key).await.is_ok(), events.get(&key).await.is_ok(), events.get(&key).await.is_ok()];
+    assert_eq!(outcomes, [true, false, true]);
+    // None is the call with the number 0.
+    let (_, events) =
+        faulty(&bigtable, Faults::seeded(0).fail_nth(Method::ReadRows, 0, Fault::permission_denied()));
+    events.get(&key).await.unwrap();
+}
+
+/// Calls that a rule does not match do not change which others it hits.
+#[tokio::test(start_paused = true)]
+async fn chances_depend_on_the_calls_of_the_rule_alone() {
+    let (bigtable, _) = with_events(4).await;
+    let hits = async |others: u32| {
+        let key = EventKey { id: 3 };
+        let rule = denied().key_prefix(key.encode().unwrap()).chance(0.5).skip(2).times(20);
+        let (_, events) = faulty(&bigtable, Faults::seeded(5).rule(rule));
+        let mut hits = Vec::new();
+        for _ in 0..100 {
+            for id in 0..others {
+                events.get(&EventKey { id }).await.unwrap();
+            }
+            hits.push(events.get(&key).await.is_err());
+        }
+        hits
+    };
+    let (alone, among) = (hits(0).await, hits(3).await);
+    assert_eq!(alone, among);
+    assert_eq!(alone.iter().filter(|hit| **hit).count(), 20);
+    assert!(!alone[0] && !alone[1] && alone[..40].contains(&false));
+}
+
+/// Streams of one table break and are split, and those of another are not.
+#[tokio::test(start_paused = true)]
+async fn a_rule_breaks_the_streams_of_one_table() {
+    let (bigtable, _) = with_events(200).await;
+    let cut = FaultRule::cut_streams(1.0).tables([TABLE]).times(8);
+    let faults = Faults::seeded(3).rule(cut).rule(FaultRule::split_rows(1.0).tables([TABLE]));
+    let faulty =
+        bigtable.with_faults(faults.rule(FaultRule::delay(Duration::from_secs(1)).tables(["others"])));
+    let begun = Instant::now();
+    assert_eq!(events(&faulty.client()).scan(EventKey::scan()).collect().await.unwrap().len(), 200);
+    // The four buckets' streams, and those that broke.
+    assert_eq!(faulty.calls(Method::ReadRows), 12);
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    let others = faulty.client().table::<EventKey, Event>("others");
+    let begun = Instant::now();
+    others.create().await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+}
+
+/// A message above the limit of the server is rejected as without faults.
+#[tokio::test]
+async fn a_rule_leaves_large_and_invalid_requests_to_the_server() {
+    let (bigtable, _) = with_events(1).await;
+    let (faulty, _) = faulty(&bigtable, Faults::seeded(0).rule(denied().tables(["others"])));
+    let long = "x".repeat(9 << 20);
+    let row = |text: &str| [keyderive::row::Mutation::set_now("cf", "q", text.to_owned())];
+    for server in [&bigtable, &faulty] {
+        let raw = server.client().raw_table(TABLE);
+        raw.mutate_row("a", row(&long)).await.unwrap();
+        let read = raw.read_row("a", None).await.unwrap().unwrap();
+        assert_eq!(read.cells().map(|cell| cell.value().len()).max(), Some(long.len()));
+    }
 }

@@ -403,7 +403,11 @@ impl Opened {
                 read.attempts.keep_cookies(answer.headers());
                 read.attempts.answered(&attempt);
                 Ok(Phase::Reading(Box::new(Reading {
-                    merger: RowMerger::new(RequestedRows::new(&read.request), read.last_key.as_deref()),
+                    merger: RowMerger::new(
+                        RequestedRows::new(&read.request),
+                        read.last_key.as_deref(),
+                        read.attempts.client().clock().clone(),
+                    ),
                     idle: IdleTimer::new(read.attempts.idle_timeout(), attempt.deadline),
                     answer,
                     rows: 0,

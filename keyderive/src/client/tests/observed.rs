@@ -179,6 +179,22 @@ async fn cells_of_the_future_are_one_warning() {
     assert!(warning.get("message").contains("hide what is written to their columns"), "{warning:?}");
 }
 
+/// The clock of a Bigtable in this process is its clients' clock, too.
+#[tokio::test]
+async fn cells_of_a_server_whose_clock_was_moved_are_not_of_the_future() {
+    let bigtable = crate::embedded::Bigtable::in_memory();
+    bigtable.advance(Duration::from_secs(3600));
+    let (listener, _guard) = Listener::listen();
+    let client = bigtable.client();
+    client.create_table("t", NewTable::with_family("f")).await.unwrap();
+    let cell = vec![Mutation::set_now("f", "q", "v")];
+    client.mutate_row(&client.route("t"), "k".into(), cell).await.unwrap();
+    client.read_row(&client.route("t"), "k".into(), None).await.unwrap();
+    client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
+    let warnings: Vec<_> = listener.take().into_iter().filter(|record| record.level == Level::WARN).collect();
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_operation_is_a_span_with_its_outcome() {
     let (listener, _guard) = Listener::listen();

@@ -7,16 +7,21 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::encode::Mutations;
-use crate::row::{RawRow, RowBuilder, SERVER_TIME, now_micros};
+use crate::row::{RawRow, RowBuilder, SERVER_TIME};
 use keyderive_proto::data::{self, mutation::Mutation as Change};
 
 /// The versions of a column, the newest first.
 type Versions = BTreeMap<Reverse<i64>, Bytes>;
 
 impl Mutations {
-    /// The row with this key after these mutations, as the server makes it, but for what it adds to aggregates and what it collects
-    /// as garbage; none if no cell is left.
-    pub(crate) fn applied_to(&self, row: Option<&RawRow>, key: &[u8]) -> Result<Option<RawRow>, String> {
+    /// The row with this key after these mutations at the time `now`, as the server makes it, but for what it adds to aggregates
+    /// and what it collects as garbage; none if no cell is left.
+    pub(crate) fn applied_to(
+        &self,
+        row: Option<&RawRow>,
+        key: &[u8],
+        now: i64,
+    ) -> Result<Option<RawRow>, String> {
         let mut columns: BTreeMap<(String, Bytes), Versions> = BTreeMap::new();
         for cell in row.into_iter().flat_map(RawRow::cells) {
             let column = (cell.family().to_owned(), Bytes::copy_from_slice(cell.qualifier()));
@@ -28,8 +33,7 @@ impl Mutations {
         for change in entry.mutations.into_iter().filter_map(|mutation| mutation.mutation) {
             match change {
                 Change::SetCell(set) => {
-                    let time =
-                        if set.timestamp_micros == SERVER_TIME { now_micros() } else { set.timestamp_micros };
+                    let time = if set.timestamp_micros == SERVER_TIME { now } else { set.timestamp_micros };
                     let column = (set.family_name, set.column_qualifier);
                     columns.entry(column).or_default().insert(Reverse(time), set.value);
                 }

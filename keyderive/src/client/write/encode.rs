@@ -16,9 +16,9 @@ use keyderive_proto::data::{self, TimestampRange};
 use prost::Message as _;
 
 use super::{Large, MAX_MUTATIONS, check, is_far_from_limits, is_within_advice, token};
-use crate::client::Error;
 use crate::client::operation::Idempotency;
 use crate::client::protobuf::{LENGTH, Reader, begin, bytes, bytes_len, int, int_len};
+use crate::client::{Clock, Error};
 use crate::row::{
     CellError, Change, Mutation, MutationList, RowError, SERVER_TIME, Sink, TimeRange, is_same_name,
 };
@@ -473,6 +473,8 @@ pub(crate) struct Batch {
     free_buffers: Vec<(Vec<u8>, Vec<EntryOffset>)>,
     /// The capacities for a new pair of buffers, from the sizes of the previous batch.
     next_capacities: (usize, usize),
+    /// The clock of the times in tokens.
+    clock: Clock,
 }
 
 /// Where an entry begins, and whether it may be retried after it may have been applied.
@@ -483,6 +485,11 @@ struct EntryOffset {
 }
 
 impl Batch {
+    /// A batch for entries that may need tokens, which have the time of this clock.
+    pub(crate) fn timed_by(clock: &Clock) -> Self {
+        Self { clock: clock.clone(), ..Self::default() }
+    }
+
     pub(crate) fn with_capacity(bytes: usize, entries: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), offsets: Vec::with_capacity(entries), ..Self::default() }
     }
@@ -579,7 +586,7 @@ impl Batch {
         let ends = self.offsets.iter().skip(1).map(|next| next.start).chain([self.bytes.len()]);
         for (entry, end) in self.offsets.iter().zip(ends) {
             if entry.idempotency == Idempotency::ByToken {
-                token::fill(&mut self.bytes[..end]);
+                token::fill(&mut self.bytes[..end], self.clock.now_micros());
             }
         }
     }

@@ -373,7 +373,8 @@ async fn mutations_make_of_a_row_what_the_server_makes_of_it() {
             })
             .collect();
         let before = client.read_row(table, key(), None).await.unwrap();
-        let applied = Mutations::from(mutations.as_slice()).applied_to(before.as_ref(), &key()).unwrap();
+        let applied =
+            Mutations::from(mutations.as_slice()).applied_to(before.as_ref(), &key(), now_micros()).unwrap();
         client.mutate_row(table, key(), mutations.clone()).await.unwrap();
         let after = client.read_row(table, key(), None).await.unwrap();
         assert_eq!(cells(applied.as_ref()), cells(after.as_ref()), "round {round}: {mutations:?}");

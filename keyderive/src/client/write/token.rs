@@ -3,7 +3,7 @@
 //! Each request, or entry of a request, has its own token, which stays the same in all attempts. The protocol says that a
 //! server remembers it for 15 minutes.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use keyderive_proto::data::Idempotency;
 use keyderive_proto::values::Timestamp;
@@ -28,20 +28,19 @@ pub(super) const FIELD_BYTES: usize = 2 + MESSAGE_BYTES;
 /// The number of that field in an entry.
 const FIELD: u8 = 3;
 
-/// A new token, with this time as that of the first attempt.
-fn message() -> Idempotency {
+/// A new token, with this time, in microseconds, as that of the first attempt.
+fn message(now_micros: i64) -> Idempotency {
     let mut token = [0; TOKEN_BYTES];
     fastrand::fill(&mut token);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     // Other clocks are so wrong that no server takes the time for one of the last minutes.
-    let seconds = i64::try_from(now).unwrap_or(i64::MAX).clamp(1 << 28, (1 << 35) - 1);
+    let seconds = (now_micros / 1_000_000).clamp(1 << 28, (1 << 35) - 1);
     let token = token.to_vec().into();
     Idempotency { token, start_time: Some(Timestamp { seconds, nanos: 0 }) }
 }
 
 /// A token as field `number` of a message.
-pub(super) fn field(number: u8) -> Vec<u8> {
-    let message = message();
+pub(super) fn field(number: u8, now_micros: i64) -> Vec<u8> {
+    let message = message(now_micros);
     let mut field = vec![number << 3 | LENGTH];
     message.encode_length_delimited(&mut field).map_or_else(|_| Vec::new(), |()| field)
 }
@@ -52,9 +51,9 @@ pub(super) fn reserve(out: &mut Vec<u8>) {
 }
 
 /// Makes a token in the room at the end of an entry.
-pub(super) fn fill(entry: &mut [u8]) {
+pub(super) fn fill(entry: &mut [u8], now_micros: i64) {
     if let Some(room) = entry.last_chunk_mut::<FIELD_BYTES>()
-        && let Ok(field) = field(FIELD).try_into()
+        && let Ok(field) = field(FIELD, now_micros).try_into()
     {
         *room = field;
     }
@@ -68,11 +67,10 @@ mod tests {
     fn a_token_fills_its_room() {
         let mut entry = b"before".to_vec();
         reserve(&mut entry);
-        fill(&mut entry);
+        fill(&mut entry, 1_700_000_000_000_000);
         let (before, field) = entry.split_at(6);
         assert_eq!((before, &field[..2]), (&b"before"[..], &[FIELD << 3 | LENGTH, MESSAGE_BYTES as u8][..]));
         let Idempotency { token, start_time } = Idempotency::decode(&field[2..]).unwrap();
-        let age = UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed() - start_time.unwrap().seconds;
-        assert!(token.len() == TOKEN_BYTES && (0..=1).contains(&age), "{token:?} {age}");
+        assert_eq!((token.len(), start_time.unwrap().seconds), (TOKEN_BYTES, 1_700_000_000));
     }
 }

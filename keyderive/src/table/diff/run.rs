@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use super::report::{CellDifference, Counts, DifferentKey, RowDifference, TableDiff};
 use super::{OnProgress, Progress, Settings};
-use crate::client::{Error, Family, ReadRows, TableInfo};
+use crate::client::{Clock, Error, Family, ReadRows, TableInfo};
 use crate::key::{TableKey, fingerprint64};
-use crate::row::{Name, RawCell, RawRow, RowFilter, now_micros};
+use crate::row::{Name, RawCell, RawRow, RowFilter};
 use crate::table::Table;
 use crate::table::load::run::PROGRESS_EVERY;
 use crate::table::stored::{KeyMap, read_parts};
@@ -67,6 +67,7 @@ struct Tables<'a, K: TableKey, R, N: TableKey, S> {
 /// What is known of one of the tables.
 struct Side {
     info: TableInfo,
+    clock: Clock,
 }
 
 struct Comparison<'a> {
@@ -376,14 +377,14 @@ struct Ranked<'a> {
 impl Side {
     async fn of<K: TableKey, R>(table: &Table<K, R>) -> Result<Self, Error> {
         table.ensure_checked().await?;
-        Ok(Self { info: table.info().await? })
+        Ok(Self { info: table.info().await?, clock: table.client.clock().clone() })
     }
 
     /// The cells of a row in the order of their places.
     fn ranked<'a>(&self, row: &'a RawRow) -> impl Iterator<Item = Ranked<'a>> + use<'a, '_> {
         let mut cells: Vec<_> = own_cells(row).collect();
         cells.sort_unstable_by(|one, other| place(*one).cmp(&place(*other)));
-        let now = now_micros();
+        let now = self.clock.now_micros();
         let mut newer: Option<(&str, &[u8], usize)> = None;
         cells.into_iter().map(move |cell| {
             let (family, qualifier) = (cell.family(), cell.qualifier());

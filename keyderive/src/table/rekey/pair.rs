@@ -837,7 +837,7 @@ impl TablePair {
         rows: impl Iterator<Item = usize>,
         outcomes: &mut [Result<(), Error>],
     ) {
-        let (mut batch, mut indexes) = (Batch::default(), Vec::new());
+        let (mut batch, mut indexes) = (Batch::timed_by(client.clock()), Vec::new());
         let mut rows = rows.peekable();
         while let Some(index) = rows.next() {
             let mut mutations = mark.clone().unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::client::{Client, Error, Family, Idempotency, Mutations, ReadRows, Rek
 use crate::key::codec::read_hex;
 use crate::key::{Hex, ShownKey};
 use crate::plan::KeyRange;
-use crate::row::{RawRow, RowFilter, now_micros};
+use crate::row::{RawRow, RowFilter};
 use crate::table::load::report::counted;
 use crate::table::stored::ranges_within;
 use crate::table::verify;
@@ -608,7 +608,9 @@ where
                 match Mark::of(copy.as_ref()) {
                     None => found.add(Difference::Missing { key: row.key().to_vec() }),
                     Some(Mark::Written) => found.written += 1,
-                    Some(Mark::Copied) => match copy.and_then(|copy| differing_cell(pair, row, &copy)) {
+                    Some(Mark::Copied) => match copy
+                        .and_then(|copy| differing_cell(pair, row, &copy, self.client().now_micros()))
+                    {
                         None => found.copied += 1,
                         Some(cell) => found.add(Difference::Unequal { key: row.key().to_vec(), cell }),
                     },
@@ -676,8 +678,7 @@ fn check_row(pair: &TablePair, row: &RawRow) -> Result<(), Error> {
 }
 
 /// The first cell in which a row and its copy differ, but for what garbage collection may have removed from one of them.
-fn differing_cell(pair: &TablePair, row: &RawRow, copy: &RawRow) -> Option<(String, Vec<u8>, i64)> {
-    let now = now_micros();
+fn differing_cell(pair: &TablePair, row: &RawRow, copy: &RawRow, now: i64) -> Option<(String, Vec<u8>, i64)> {
     let kept = |row: &RawRow| {
         let mut kept = Vec::new();
         let (mut column, mut newer) = (None, 0);

@@ -42,9 +42,15 @@ impl TablePair {
     }
 
     /// Fails if the row would have another key after a write, or none.
-    fn check_key(&self, keys: &RowKeys, row: Option<&RawRow>, changes: &Mutations) -> Result<(), Error> {
+    fn check_key(
+        &self,
+        client: &Client,
+        keys: &RowKeys,
+        row: Option<&RawRow>,
+        changes: &Mutations,
+    ) -> Result<(), Error> {
         let error = |message| Error::limit(self.route(Side::New), &keys.new, message);
-        let after = changes.applied_to(row, &keys.old);
+        let after = changes.applied_to(row, &keys.old, client.now_micros());
         let after = after.map_err(|fault| error(format!("the row cannot be written: {fault}")))?;
         let Some(after) = after else { return Ok(()) };
         match self.keys.new_of(&keys.old, &after) {
@@ -87,11 +93,11 @@ impl TablePair {
                 (Owner::Other(other), Change::Mutations(_)) => return Err(self.taken(keys, &other)),
                 (Owner::Own(row), change) => {
                     let changes = self.changed(change);
-                    self.check_key(keys, Some(&row), &changes)?;
+                    self.check_key(client, keys, Some(&row), &changes)?;
                     return Ok(sent.send(client.mutate_row(table, key(), changes)).await?);
                 }
                 (Owner::Nobody, Change::Mutations(changes)) => {
-                    self.check_key(keys, None, changes)?;
+                    self.check_key(client, keys, None, changes)?;
                     if self.write_if_absent(client, keys, changes, sent).await? {
                         return Ok(());
                     }
@@ -161,8 +167,8 @@ impl TablePair {
             match self.owner(client, view, keys).await? {
                 Owner::Other(other) => return Err(self.taken(keys, &other)),
                 Owner::Own(row) => {
-                    self.check_key(keys, Some(&row), then)?;
-                    self.check_key(keys, Some(&row), otherwise)?;
+                    self.check_key(client, keys, Some(&row), then)?;
+                    self.check_key(client, keys, Some(&row), otherwise)?;
                     let (table, key) = (self.route(Side::Old), keys.old.clone());
                     let (condition, then) = (Some(condition.clone()), then.clone());
                     let write = client.check_and_mutate_row(table, key, condition, then, otherwise.clone());
@@ -171,7 +177,7 @@ impl TablePair {
                 // No condition passes a cell of a row that is not there.
                 Owner::Nobody if otherwise.is_empty() => return Ok(false),
                 Owner::Nobody => {
-                    self.check_key(keys, None, otherwise)?;
+                    self.check_key(client, keys, None, otherwise)?;
                     if self.write_if_absent(client, keys, otherwise, sent).await? {
                         return Ok(false);
                     }

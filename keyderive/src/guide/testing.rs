@@ -1,0 +1,176 @@
+//! Tests of a service: an embedded Bigtable for each test, a clock that moves, faults, and waits that take no time.
+//!
+//! A service that takes a [`Client`](crate::Client) is tested with one of an embedded [`Bigtable`](crate::embedded::Bigtable), from the
+//! feature `embedded`. Each test makes its own: it is there at once, is empty, and is gone with its last client. It rejects what the
+//! service rejects.
+//!
+//! # Time
+//!
+//! | clock | what it moves | how a test moves it |
+//! |---|---|---|
+//! | the Bigtable's | times that the server gives to cells, garbage collection, the 15 minutes of idempotency tokens; in the clients of this Bigtable, `ttl`, the check that a value is not written with a time that is garbage, the bounds of `#[salt(since)]`, and [`Client::now`](crate::Client::now) | [`advance`](crate::embedded::Bigtable::advance), [`set_time`](crate::embedded::Bigtable::set_time) |
+//! | tokio's | timeouts, deadlines, backoff, hedging, the leases and pauses of a re-keying, the delays of faults | `tokio::time::pause` and `advance`, or `#[tokio::test(start_paused = true)]` |
+//! | the machine's | `SystemTime::now`, [`Timestamped::now`](crate::row::Timestamped::now) | it does not |
+//!
+//! No clock moves another one. A paused clock of tokio jumps to the next timer whenever the program is idle, be it a timer of the
+//! client that the test knows nothing of; if rows aged with it, they would expire by accident.
+//!
+//! ```
+//! use std::time::{Duration, UNIX_EPOCH};
+//!
+//! use keyderive::embedded::Bigtable;
+//! use keyderive::row::{Sum, Versions};
+//! use keyderive::{Client, Error, Row, RowKey};
+//!
+//! #[derive(RowKey)]
+//! struct UserKey {
+//!     user: String,
+//! }
+//!
+//! #[derive(Row)]
+//! #[row(ttl = "1h")]
+//! struct Session {
+//!     token: String,
+//! }
+//!
+//! #[derive(Row)]
+//! struct Visits {
+//!     #[row(family = "hourly", window = "1h", gc(max_age = "90d"))]
+//!     hourly: Versions<Sum>,
+//! }
+//!
+//! /// The service counts visits in the window of the client's time, so that a test can move it.
+//! async fn visit(client: &Client, key: &UserKey) -> Result<(), Error> {
+//!     let now = client.now().duration_since(UNIX_EPOCH).unwrap_or_default();
+//!     let micros = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+//!     client.table::<UserKey, Visits>("visits").update(key).add_at(Visits::HOURLY, micros, 1).await
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! // In a `#[tokio::test]`.
+//! let bigtable = Bigtable::in_memory();
+//! let client = bigtable.client();
+//! let sessions = client.table::<UserKey, Session>("sessions");
+//! sessions.create_if_absent().await?;
+//! let visits = client.table::<UserKey, Visits>("visits");
+//! visits.create_if_absent().await?;
+//!
+//! let key = UserKey { user: "ada".to_owned() };
+//! sessions.put(&key, &Session { token: "t".to_owned() }).await?;
+//! visit(&client, &key).await?;
+//! bigtable.advance(Duration::from_secs(3601));
+//! visit(&client, &key).await?;
+//!
+//! assert!(sessions.get(&key).await?.is_none(), "the session has expired");
+//! assert_eq!(visits.get(&key).await?.map(|visits| visits.hourly.len()), Some(2));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`set_time`](crate::embedded::Bigtable::set_time) stops the clock at a time, for tests that compare timestamps. Clients on a port have
+//! the clock of their own machine: `ttl` does not see that the server's was moved, and after 15 minutes the server rejects their
+//! additions to sums as too old.
+//!
+//! # Garbage
+//!
+//! The embedded Bigtable removes what a garbage collection rule releases at once. The service does so within a week or so, and until then
+//! shows it. A service that takes `max_age` for the end of a row has a bug that only this shows:
+//! [`pause_garbage_collection`](crate::embedded::Bigtable::pause_garbage_collection) leaves such cells until
+//! [`collect_garbage`](crate::embedded::Bigtable::collect_garbage). Test with both; the attribute `ttl` makes both the same for reads.
+//!
+//! # Faults
+//!
+//! [`with_faults`](crate::embedded::Bigtable::with_faults) returns the same tables behind a server that fails. A
+//! [`FaultRule`](crate::embedded::FaultRule) says what happens (an error, before or after the call took effect, a delay, a broken
+//! stream, rows in pieces) to which calls: of some methods, on some tables, about keys with a prefix, after the first ones, so many
+//! times, or by chance. The same calls in the same order meet the same faults.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
+//! # use keyderive::{Row, RowKey};
+//! # #[derive(RowKey)] struct UserKey { id: u64 }
+//! # #[derive(Row)] struct User { name: String }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! // With `#[tokio::test(start_paused = true)]`, the delays and the client's backoff take no time.
+//! # tokio::time::pause();
+//! let bigtable = Bigtable::in_memory();
+//! let users = bigtable.client().table::<UserKey, User>("users");
+//! users.create_if_absent().await?;
+//!
+//! // The first write is applied, and its answer is lost; all reads take 100 ms.
+//! let lost = FaultRule::fail(Fault::unavailable().after_the_call()).methods([Method::MutateRow]).times(1);
+//! let slow = FaultRule::delay(Duration::from_millis(100)).methods([Method::ReadRows]).tables(["users"]);
+//! let faulty = bigtable.with_faults(Faults::seeded(1).rule(lost).rule(slow));
+//! let users = faulty.client().table::<UserKey, User>("users");
+//! users.put(&UserKey { id: 7 }, &User { name: "Ada".to_owned() }).await?;
+//! assert!(users.get(&UserKey { id: 7 }).await?.is_some());
+//! assert_eq!(faulty.calls(Method::MutateRow), 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Waits that take no time
+//!
+//! With `#[tokio::test(start_paused = true)]`, from tokio's feature `test-util`, the clock of timeouts and pauses jumps as soon as all tasks
+//! wait for it. A test of a re-keying, which waits for leases of about 7 s several times, then ends within a second:
+//!
+//! ```
+//! # use std::time::{Duration, Instant};
+//! # use keyderive::embedded::Bigtable;
+//! # use keyderive::{Row, RowKey};
+//! # #[derive(RowKey)] struct OldKey { user: String, at: u64 }
+//! # #[derive(RowKey)] #[salt(range = 4, over = "user")] struct NewKey { user: String, at: u64 }
+//! # impl From<OldKey> for NewKey { fn from(OldKey { user, at }: OldKey) -> Self { Self { user, at } } }
+//! # impl From<&NewKey> for OldKey {
+//! #     fn from(NewKey { user, at }: &NewKey) -> Self { Self { user: user.clone(), at: *at } }
+//! # }
+//! # #[derive(Row, Debug, PartialEq)] struct Event { kind: String }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! # tokio::time::pause();
+//! let client = Bigtable::in_memory().client();
+//! let events = client.table::<OldKey, Event>("events");
+//! events.create().without_row_key_schema().await?;
+//! let key = |at| OldKey { user: "ada".to_owned(), at };
+//! events.put(&key(1), &Event { kind: "login".to_owned() }).await?;
+//!
+//! let waited = tokio::time::Instant::now();
+//! let rekeyed = client.rekeyed::<OldKey, NewKey, Event>("events", "events-2").await?;
+//! let migration = rekeyed.migration();
+//! let moves = async {
+//!     migration.run().await?;
+//!     assert!(migration.verify().await?.is_ok());
+//!     migration.finish().await
+//! };
+//! // The service goes on meanwhile.
+//! let writes = async {
+//!     for at in 2..50 {
+//!         rekeyed.put(&NewKey::from(key(at)), &Event { kind: "click".to_owned() }).await?;
+//!         tokio::time::sleep(Duration::from_millis(200)).await;
+//!     }
+//!     Ok(())
+//! };
+//! tokio::try_join!(moves, writes)?;
+//! assert!(waited.elapsed() > Duration::from_secs(7), "in virtual time");
+//! let moved = client.table::<NewKey, Event>("events-2");
+//! assert_eq!(moved.scan(NewKey::scan()).count().await?, 49);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This holds for tables in memory and in a file, but not for a client on a port: while it waits for its socket, tokio takes the program
+//! for idle, and its timeouts end at once.
+//!
+//! # Files, and more than one process
+//!
+//! One process at a time has a file open. If a test, a service and `cbt` need the same tables, one of them serves the file:
+//! `keyderive-emulator --file events.keyderive`, or `Bigtable::serve` with the feature `serve`. The others use
+//! [`Client::emulator`](crate::Client::emulator). The same helps where a file is large and each test would open it.
+//!
+//! Opening reads the whole file twice: redb verifies the checksum of each page, without which a damaged page would hide rows, and
+//! then finds the free pages. That OPENING_FIGURES
