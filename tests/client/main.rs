@@ -36,6 +36,7 @@ mod scans_at_close;
 mod streams;
 mod support;
 mod tokens;
+mod turns;
 mod unknown;
 mod waiting;
 mod whole_rows;

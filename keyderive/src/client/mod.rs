@@ -118,13 +118,13 @@ use operation::{Operation, RpcMethod};
 use query::Statements;
 pub use query::{Query, QueryRows};
 pub use raw::{RawTable, RowOutcomes};
-pub(crate) use read::RowCursor;
+pub(crate) use read::{ROWS_PER_TURN, RowCursor, RowTurns};
 pub use read::{ReadRows, ReadStats, RowStream};
 use retry::{Attempts, InFlight, Received};
 pub use settings::{Backoff, CallSettings, Hedging, Settings};
 pub(crate) use shutdown::StreamGuard;
 use shutdown::{InFlightGuard, Shutdown};
-pub(crate) use stream_budget::{StreamBudget, is_high_fan_out};
+pub(crate) use stream_budget::{PageShare, StreamBudget, is_high_fan_out};
 use throttle::Throttle;
 pub(crate) use write::{
     Batch, Entries, Entry, EntryMeta, ExplicitTimestamp, MAX_MUTATIONS, Mutations, REQUEST_BYTES,
@@ -656,6 +656,8 @@ mod tests {
     mod connections;
     #[cfg(all(feature = "cloud", feature = "embedded"))]
     mod fleet;
+    #[cfg(all(feature = "cloud", feature = "embedded"))]
+    mod flood;
     #[cfg(all(feature = "cloud", feature = "embedded"))]
     mod observed;
     #[cfg(feature = "embedded")]

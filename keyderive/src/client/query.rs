@@ -1,5 +1,7 @@
 //! Bigtable's SQL: a query, its plan, and the rows of its result.
 
+mod assembler;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,13 +23,15 @@ use prost::Message as _;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tonic::{Code, Status};
 
+use self::assembler::{Assembler, ValueDecoder};
 use super::error::{AttemptSummary, RetryLimit};
 use super::failure::Failure;
 use super::grpc::{Answer, Request};
 use super::operation::RpcMethod;
+use super::read::RowTurns;
 use super::retry::{Attempt, Attempts, NEVER};
 use super::{Client, Error, StreamGuard};
-use crate::query::{Assembler, FromQueryRow, QueryColumn, QueryColumns, QueryRow, SqlType, SqlValue, ToSql};
+use crate::query::{FromQueryRow, QueryColumn, QueryColumns, QueryRow, SqlType, SqlValue, ToSql};
 
 /// How many statements a client keeps prepared.
 const MAX_STATEMENTS: usize = 1_000;
@@ -75,6 +79,9 @@ struct Parameter {
 /// error that retries cannot mend. If the server renews the plan of the query between its rows, it ends with an error that
 /// [`is_retryable`](Error::is_retryable): the others would be of another plan.
 ///
+/// It keeps at most 256 MiB of rows, as the server has sent them, and decodes each row when it delivers it;
+/// [the guide](crate::guide::sql#what-the-client-promises) has the limits.
+///
 /// # Cancel safety
 /// Dropping the stream cancels its request.
 #[must_use = "it sends nothing until it is polled"]
@@ -85,6 +92,7 @@ pub struct QueryRows<T> {
     columns: Option<Arc<QueryColumns>>,
     /// Whether `T` has accepted the columns.
     is_checked: bool,
+    turns: RowTurns,
     rows: PhantomData<fn() -> T>,
 }
 
@@ -187,6 +195,7 @@ impl Query {
             text,
             columns: None,
             is_checked: false,
+            turns: RowTurns::default(),
             rows: PhantomData,
         }
     }
@@ -241,6 +250,7 @@ impl<T: FromQueryRow> QueryRows<T> {
     }
 
     fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<QueryRow, Error>>> {
+        ready!(self.turns.poll_row(cx));
         loop {
             match &mut self.phase {
                 Phase::Ended => return Poll::Ready(None),
@@ -473,8 +483,9 @@ struct Begun {
 impl Execution {
     /// The next row that has been received.
     fn next_row(&mut self) -> Option<Result<QueryRow, Error>> {
-        let values = self.assembler.next_row()?;
         let Begun { attempts, plan, .. } = self.begun.as_mut()?;
+        let columns = &plan.columns.columns;
+        let values = self.assembler.next_row(columns.len())?;
         if self.client.is_past_deadline() {
             attempts.watch.set_outcome(Code::DeadlineExceeded);
             let failure = Failure::from(Status::deadline_exceeded("not all rows were read in time"));
@@ -482,13 +493,12 @@ impl Execution {
         }
         attempts.watch.rows(1);
         self.has_delivered = true;
-        let decode = |(value, column): (data::Value, &QueryColumn)| {
-            SqlValue::of_message(value, &column.of).map_err(|how| {
-                let how = format!("metadata and value not matching in column `{}`: {how}", column.name);
-                attempts.violation(how)
-            })
+        let mut decoder = ValueDecoder::default();
+        let decode = |(value, column): (Bytes, &QueryColumn)| {
+            let value = decoder.decode(&value, &column.of);
+            value.map_err(|error| attempts.violation(error.of_column(&column.name)))
         };
-        let values = values.into_iter().zip(&plan.columns.columns).map(decode).collect::<Result<_, _>>();
+        let values = values.into_iter().zip(columns).map(decode).collect::<Result<_, _>>();
         Some(values.map(|values| QueryRow::new(Arc::clone(&plan.columns), values)))
     }
 
@@ -538,6 +548,12 @@ impl Execution {
                 }
             };
             taken.map_err(|how| begun.attempts.violation(how))?;
+            // Further messages may be there already, so that no timer runs.
+            if !self.assembler.has_rows() && attempt.is_past_deadline() {
+                let failure = attempt.timed_out();
+                self.failed(begun, attempt, failure).await?;
+                continue;
+            }
             begun.answer = Some((attempt, answer));
         }
         Ok(true)

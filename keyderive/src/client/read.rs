@@ -22,8 +22,8 @@ use crate::row::{FilterError, RawRow, RowFilter};
 
 pub(super) use stats::ReadCost;
 pub use stats::ReadStats;
-pub(crate) use stream::RowCursor;
 pub use stream::RowStream;
+pub(crate) use stream::{ROWS_PER_TURN, RowCursor, RowTurns};
 
 /// Which rows to read, and which of their cells.
 ///

@@ -681,8 +681,11 @@ impl Attempt {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                 return Poll::Ready(Some(answer.map_err(|status| self.failure(status))));
             }
-            if !is_set && self.may_move {
-                timer.as_mut().reset(next(Instant::now()));
+            match is_set {
+                // An answer whose messages are always there uses up tokio's budget, and then no timer fires.
+                true if Instant::now() >= end => return Poll::Ready(None),
+                false if self.may_move => timer.as_mut().reset(next(Instant::now())),
+                _ => {}
             }
             is_set = true;
             while timer.as_mut().poll(cx).is_ready() {
@@ -711,11 +714,16 @@ impl Attempt {
 
     /// The failure of an attempt whose deadline, or whose idle timeout, has passed.
     pub(super) fn late(&self, idle_timeout: Duration) -> Failure {
-        match Instant::now() >= self.deadline {
+        match self.is_past_deadline() {
             true => self.timed_out(),
             false if !self.is_sent() => Failure::not_sent(self.lease.is_open(), idle_timeout),
             false => Failure::silent(idle_timeout),
         }
+    }
+
+    /// Whether its time, or that of its operation, is over.
+    pub(super) fn is_past_deadline(&self) -> bool {
+        Instant::now() >= self.deadline
     }
 
     /// The failure of an attempt that timed out.

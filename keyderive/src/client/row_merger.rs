@@ -116,7 +116,7 @@ impl RowMerger {
     /// Takes the next message, once the one before has no further row.
     pub(super) fn take(&mut self, message: Bytes) -> Result<(), ProtocolViolation> {
         if let Open::Shared = self.open {
-            self.open = Open::Copied(Box::new(self.copied().map_err(too_large)?));
+            self.open = Open::Copied(Box::new(RowBuilder::copy_of(&self.row).map_err(too_large)?));
         }
         if let Some(key) = self.last.take() {
             self.last_key.clear();
@@ -400,7 +400,7 @@ impl RowMerger {
         }
         let mut row = match mem::replace(&mut self.open, Open::None) {
             Open::Copied(row) => row,
-            _ => Box::new(self.copied().map_err(too_large)?),
+            _ => Box::new(RowBuilder::copy_of(&self.row).map_err(too_large)?),
         };
         let labels = chunk.labels.of(&self.message);
         let labels = labels.into_iter().map(|label| label.of(&self.message).to_vec()).collect();
@@ -438,19 +438,6 @@ impl RowMerger {
         labels.iter().try_for_each(|label| row.label(label)).map_err(too_large)?;
         self.open = Open::Copied(row);
         Ok(())
-    }
-
-    /// A copy of the open row, which borrows from the message.
-    fn copied(&self) -> Result<RowBuilder, TooLarge> {
-        let mut row = RowBuilder::new(self.row.key())?;
-        for cell in self.row.cells() {
-            row.cell(Some(cell.family_bytes()), Some(cell.qualifier()), cell.timestamp_micros())?;
-            row.value(cell.value())?;
-            for label in cell.labels() {
-                row.label(label.as_bytes())?;
-            }
-        }
-        Ok(row)
     }
 }
 

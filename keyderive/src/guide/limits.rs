@@ -35,6 +35,9 @@
 //! | the keys and ranges of a request | 500 KiB | several requests, in sequence |
 //! | a table's name | 1 to 50 of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.` | an error |
 //! | a message | 256 MiB | an error |
+//! | the rows of a query that no resume token follows yet | 256 MiB | an error |
+//! | the values of a row of a query, with those in its arrays, structs and maps | 4,194,304 | an error |
+//! | the memory of answers that nobody has taken yet | [a sum](super::serving#memory) | the client holds the server back, and reads smaller pages |
 //! | concurrent requests on one connection | what the server allows when it opens: about 100 in the cloud, 100 on an embedded Bigtable on a port, any number on Google's emulator and in the process | the client adds [connections](crate::client::ClientBuilder::connections); at their largest number requests wait, up to [`max_waiting`](crate::client::Settings::max_waiting) |
 //!
 //! # Scans

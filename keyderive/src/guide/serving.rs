@@ -44,6 +44,10 @@
 //! `verify` asks the admin service, whose timeout is 10 min also with `serving`: a deadline lets a process that cannot
 //! reach it fail at its start.
 //!
+//! A stream, and a call that reads many rows, lets tokio's other tasks run about every thousand rows, and every 128 messages, also
+//! when all of them have been received. So `tokio::time::timeout` around it ends it, but for the time that the program itself
+//! spends on these rows.
+//!
 //! A call whose future is dropped is cancelled at the server, by `RST_STREAM`. A write that was dropped may have been applied.
 //!
 //! # Connections
@@ -92,6 +96,23 @@
 //! Calls that pause before a retry do not count as waiting, and no metric shows them. With the retry budget there are few.
 //! Without it, in an outage, all calls pause until their timeout or deadline: calls per second times that time is how many there
 //! can be. A thousand calls a second with a deadline of 300 ms are at most 300.
+//!
+//! # Memory
+//!
+//! What a client holds of the answers that nobody has taken yet is bounded, however many scans and queries are open:
+//!
+//! | what | at most |
+//! |---|---|
+//! | a stream of a scan with up to 8 buckets, and of any other read | a window of 1 MiB, and the message that is being read |
+//! | a stream of a scan with more buckets | a window of 64 KiB, and the message that is being read |
+//! | the streams that scans keep open | 70 of each kind on a connection, counting the fewest [`connections`](crate::client::ClientBuilder::connections) of the pool; any others wait or end soon |
+//! | the scans that find no streams free | they read each bucket in pages: 64 MiB for the pages of all scans of a client, and beside that for each scan 16 KiB for each bucket, at most 1 MiB; but always a row of each bucket, since a merge needs one |
+//! | a query | 256 MiB of rows that no [resume token](super::sql#what-the-client-promises) follows yet, and the values of one row |
+//!
+//! So with `c` connections to a server that allows 100 streams on each, and `s` scans in pages, each of `b` buckets, it is about
+//! `c × (100 × 1 MiB + 70 × 64 KiB) + 64 MiB + s × min(b × 16 KiB, 1 MiB)`, and the messages. For 300 merged scans of 4 buckets on
+//! one connection, none of which is read on: 187 MiB. Pages cost requests: a service that keeps more scans open than its
+//! connections have streams for should ask for more `connections`. `collect`, `fetch` and the like hold all their rows beside this.
 //!
 //! # The retry budget
 //!

@@ -23,14 +23,12 @@
 //! The columns of a result are checked against the Rust types once, before its first row, and also if it has no rows or only NULLs.
 //! Parameters are checked before anything is sent: a date must be of the calendar, and a time must not be in a leap second.
 
-mod assembler;
 mod calendar;
 mod convert;
 mod row;
 mod types;
 mod value;
 
-pub(crate) use assembler::Assembler;
 pub use convert::{FromSql, SqlMismatch, ToSql};
 #[doc(inline)]
 pub use keyderive_macros::FromQueryRow;

@@ -1,13 +1,11 @@
 //! The values of SQL.
 
-use std::collections::HashMap;
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use keyderive_proto::data::value::Kind;
 use keyderive_proto::data::{ArrayValue, Value};
 use keyderive_proto::values;
-use prost::Message as _;
 
 use super::SqlType;
 use crate::key::codec::UnixTime as _;
@@ -72,12 +70,11 @@ pub struct SqlDate {
 }
 
 impl SqlValue {
-    /// The value that a message states for a column of this type.
+    /// The value of this type that a message states: no array, struct or map.
     ///
     /// # Errors
     /// How the two differ.
-    pub(crate) fn of_message(message: Value, of: &SqlType) -> Result<Self, String> {
-        let Some(kind) = message.kind else { return Ok(Self::Null) };
+    pub(crate) fn of_kind(kind: Kind, of: &SqlType) -> Result<Self, String> {
         Ok(match (of, kind) {
             (SqlType::Bytes | SqlType::Proto { .. }, Kind::BytesValue(value)) => Self::Bytes(value),
             (SqlType::Text, Kind::StringValue(value)) => Self::Text(value),
@@ -96,48 +93,8 @@ impl SqlValue {
                 Self::Timestamp(SqlTimestamp::of_message(value)?)
             }
             (SqlType::Date, Kind::DateValue(value)) => Self::Date(SqlDate::of_message(value)?),
-            (SqlType::Array(of), Kind::ArrayValue(array)) => {
-                let elements = array.values.into_iter().map(|element| Self::of_message(element, of));
-                Self::Array(elements.collect::<Result<_, _>>()?)
-            }
-            (SqlType::Struct(fields), Kind::ArrayValue(array)) => {
-                let (found, expected) = (array.values.len(), fields.len());
-                if found != expected {
-                    return Err(format!(
-                        "a struct has {found} values, and its type {of} has {expected} fields"
-                    ));
-                }
-                let values = array.values.into_iter().zip(fields);
-                Self::Struct(
-                    values.map(|(value, (_, of))| Self::of_message(value, of)).collect::<Result<_, _>>()?,
-                )
-            }
-            (SqlType::Map(key, value), Kind::ArrayValue(array)) => Self::map(array, key, value)?,
             (of, kind) => return Err(format!("a value of the type {of} has the kind {}", name(&kind))),
         })
-    }
-
-    fn map(entries: ArrayValue, key_type: &SqlType, value_type: &SqlType) -> Result<Self, String> {
-        let mut places = HashMap::new();
-        let mut map: Vec<(Self, Self)> = Vec::new();
-        for entry in entries.values {
-            let Some(Kind::ArrayValue(entry)) = entry.kind else {
-                return Err("an entry of a map is no array".to_owned());
-            };
-            let Ok([key, value]) = <[Value; 2]>::try_from(entry.values) else {
-                return Err("an entry of a map is no pair of a key and a value".to_owned());
-            };
-            let bytes = key.encode_to_vec();
-            let entry = (Self::of_message(key, key_type)?, Self::of_message(value, value_type)?);
-            match places.get(&bytes).and_then(|place: &usize| map.get_mut(*place)) {
-                Some(earlier) => *earlier = entry,
-                None => {
-                    places.insert(bytes, map.len());
-                    map.push(entry);
-                }
-            }
-        }
-        Ok(Self::Map(map))
     }
 
     /// The message for this value, without its type.

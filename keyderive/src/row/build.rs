@@ -28,6 +28,19 @@ impl RowBuilder {
         Ok(builder)
     }
 
+    /// A copy of a row.
+    pub(crate) fn copy_of(row: &RawRow) -> Result<Self, TooLarge> {
+        let mut copy = Self::new(row.key())?;
+        for cell in row.cells() {
+            copy.cell(Some(cell.family_bytes()), Some(cell.qualifier()), cell.timestamp_micros())?;
+            copy.value(cell.value())?;
+            for label in cell.labels() {
+                copy.label(label.as_bytes())?;
+            }
+        }
+        Ok(copy)
+    }
+
     pub(crate) fn key(&self) -> &[u8] {
         self.key.of(&self.bytes)
     }

@@ -6,6 +6,7 @@ use std::ptr;
 
 use bytes::Bytes;
 
+use super::build::RowBuilder;
 use super::span::Span;
 
 /// A row as it is stored: its key and the cells that were read.
@@ -87,6 +88,13 @@ impl RawRow {
         let kept = self.cells.iter().enumerate().filter(|(cell, _)| !labelled.contains(cell));
         let cells = kept.map(|(_, cell)| *cell).collect();
         Some(Self { bytes: self.bytes.clone(), key: self.key, cells, labels: Vec::new() })
+    }
+
+    /// Copies the row out of its message, which it no longer keeps in memory.
+    pub(crate) fn detach(&mut self) {
+        if let Ok(copy) = RowBuilder::copy_of(self) {
+            *self = copy.build();
+        }
     }
 
     /// About how much memory it takes.

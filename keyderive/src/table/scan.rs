@@ -16,15 +16,12 @@ use futures_core::Stream;
 use self::execution::{KeyFilter, ScanExecution, ScanOptions, TableCheck, Visited};
 use super::read::{LastRead, LogSkipped, OnForeign, OnUnreadable, Projection, Skipped};
 use super::{DEFAULT_VERSIONS, Next, Table};
-use crate::client::{Client, Error, ReadStats};
+use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
 use crate::row::{
     Condition, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter, RowSchema,
 };
-
-/// How many rows are visited before other tasks have a turn.
-const ROWS_PER_TURN: u64 = 1024;
 
 /// A scan of a table: a plan and how to run it.
 ///

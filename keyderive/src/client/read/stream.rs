@@ -10,6 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
+use tokio::task::coop::poll_proceed;
+use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tonic::Code;
 
@@ -35,6 +37,31 @@ pub(crate) trait RowCursor {
     fn buffered(&mut self, max: u64, f: impl FnMut(&RawRow) -> bool);
 }
 
+/// How many rows that have been received a task handles before others have a turn.
+pub(crate) const ROWS_PER_TURN: u64 = 1024;
+
+/// Charges rows to tokio's budget of a task. tokio does not count what a stream finds buffered, so a task that reads only such
+/// rows would never let others run, or notice its timeout.
+#[derive(Default)]
+pub(crate) struct RowTurns {
+    rows: u8,
+}
+
+impl RowTurns {
+    /// How many rows cost as much of the budget as one operation of tokio's: the budget has 128.
+    const ROWS_PER_UNIT: u8 = 8;
+
+    /// Counts a row. Pending, with a wake-up, when it is the turn of other tasks.
+    #[inline]
+    pub(crate) fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.rows = (self.rows + 1) % Self::ROWS_PER_UNIT;
+        if self.rows == 0 {
+            ready!(poll_proceed(cx)).made_progress();
+        }
+        Poll::Ready(())
+    }
+}
+
 /// The stored rows of a table, one after the other.
 ///
 /// The first poll sends the request. While the stream is not polled, it holds back the server. It retries transient
@@ -48,6 +75,7 @@ pub struct RowStream {
     guard: StreamGuard,
     table: Arc<str>,
     ends_at_limit: bool,
+    turns: RowTurns,
 }
 
 enum Phase {
@@ -120,11 +148,13 @@ impl RowStream {
             client.data_operation(kind, table).in_bucket(request.bucket).high_fan_out(request.high_fan_out);
         let table = Arc::clone(operation.table());
         if request.is_empty() {
-            return Self { phase: Phase::Ended, guard: StreamGuard::default(), table, ends_at_limit: false };
+            let (phase, guard) = (Phase::Ended, StreamGuard::default());
+            return Self { phase, guard, table, ends_at_limit: false, turns: RowTurns::default() };
         }
         let (request, later) = request.split();
         let unsent = Unsent { operation, request, later, last_key: None };
-        Self { phase: Phase::Unsent(client, Box::new(unsent)), guard, table, ends_at_limit: false }
+        let phase = Phase::Unsent(client, Box::new(unsent));
+        Self { phase, guard, table, ends_at_limit: false, turns: RowTurns::default() }
     }
 
     /// Resumes after a [pause](Self::pause) or when the request's limit is used up, for at most `limit` further rows.
@@ -143,6 +173,14 @@ impl RowStream {
         let (client, operation) = (attempts.client().clone(), attempts.operation().clone());
         self.phase = Phase::Unsent(client, Box::new(Unsent { operation, request, later, last_key }));
         true
+    }
+
+    /// Asks for at most `rows` rows, if the request is not sent yet; [`resume`](Self::resume) reads on after them.
+    pub(crate) fn limit_next(&mut self, rows: u64) {
+        if let Phase::Unsent(_, unsent) = &mut self.phase {
+            let limit = unsent.request.limit.map_or(rows, |limit| limit.min(rows));
+            unsent.request.limit = Some(limit);
+        }
     }
 
     /// Cancels the open request, so that no stream stays open; [`resume`](Self::resume) reads on after the current row.
@@ -207,13 +245,19 @@ impl RowStream {
         mut self,
         mut each: impl FnMut(&RawRow) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let mut left = ROWS_PER_TURN;
         while poll_fn(|cx| self.poll_counted(cx)).await? {
             let mut outcome = Ok(());
-            self.buffered(u64::MAX, |row| {
+            self.buffered(left, |row| {
+                left -= 1;
                 outcome = each(row);
                 outcome.is_ok()
             });
             outcome?;
+            if left == 0 {
+                left = ROWS_PER_TURN;
+                yield_now().await;
+            }
         }
         Ok(())
     }
@@ -314,6 +358,7 @@ impl Stream for RowStream {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = self.get_mut();
+        ready!(stream.turns.poll_row(cx));
         if stream.ends_at_limit && stream.is_at_limit() {
             stream.end_at_limit(cx);
         }
@@ -431,6 +476,7 @@ impl Reading {
         if self.read.attempts.client().is_past_deadline() {
             return Poll::Ready(Err(Stop::Failed(self.attempt.timed_out())));
         }
+        let mut has_taken = false;
         loop {
             if self.merger.advance().map_err(Stop::ProtocolViolation)? {
                 self.rows += 1;
@@ -447,6 +493,10 @@ impl Reading {
                 self.read.attempts.future_cells(self.merger.take_future_cells());
                 return Poll::Ready(Ok(true));
             }
+            // Further messages may be there already, so that no timer runs.
+            if has_taken && self.attempt.is_past_deadline() {
+                return Poll::Ready(Err(Stop::Failed(self.attempt.timed_out())));
+            }
             match self.answer.poll_message(cx) {
                 Poll::Ready(Ok(Some(message))) => {
                     self.idle.stop();
@@ -455,6 +505,7 @@ impl Reading {
                         watch.count(0, message.len());
                     }
                     self.merger.take(message).map_err(Stop::ProtocolViolation)?;
+                    has_taken = true;
                 }
                 Poll::Ready(Err(status)) => {
                     return Poll::Ready(Err(Stop::Failed(self.attempt.failure(status))));

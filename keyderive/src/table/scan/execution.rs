@@ -16,8 +16,8 @@ use tokio::time::{Sleep, sleep};
 
 use super::merge::Merge;
 use crate::client::{
-    Client, Error, ReadRows, ReadStats, Route, RowCursor, RowStream, StreamBudget, StreamGuard,
-    is_high_fan_out,
+    Client, Error, PageShare, ReadRows, ReadStats, Route, RowCursor, RowStream, RowTurns, StreamBudget,
+    StreamGuard, is_high_fan_out,
 };
 use crate::key::{Bucket, TableKey};
 use crate::plan::{Request, RequestBatches};
@@ -28,8 +28,8 @@ use crate::table::read::Skipped;
 /// How many rows the pages of all buckets hold together, where the scan cannot keep a stream open for each.
 const PAGED_ROWS: u64 = 65_536;
 
-/// How many bytes they hold together, beside the last row of each.
-const PAGED_BYTES: usize = 64 * 1024 * 1024;
+/// How many rows a page asks for that has no more than the least share, while it is not known how large they are.
+const FIRST_ROWS: u64 = 16;
 
 /// How long a scan that has reached its limit waits for the costs of its requests.
 const COSTS_WITHIN: Duration = Duration::from_secs(1);
@@ -76,6 +76,7 @@ pub(super) struct ScanExecution<K: TableKey> {
     /// The permits for the streams that the buckets of the merge keep open.
     streams: Option<OwnedSemaphorePermit>,
     guard: StreamGuard,
+    turns: RowTurns,
     last: LastKey,
     /// Until when a scan that has reached its limit waits for the costs of its requests.
     costs_until: Option<Pin<Box<Sleep>>>,
@@ -122,6 +123,7 @@ impl<K: TableKey> ScanExecution<K> {
             merge: None,
             streams: None,
             guard,
+            turns: RowTurns::default(),
             last: LastKey::default(),
             costs_until: None,
             ended: false,
@@ -210,7 +212,7 @@ impl<K: TableKey> ScanExecution<K> {
             Err(budget) => {
                 let buckets = buckets.max(1);
                 let rows = (PAGED_ROWS / buckets as u64).clamp(16, 1024);
-                ReadMode::Pages { rows, bytes: PAGED_BYTES / buckets, budget }
+                ReadMode::Pages { rows, buckets, budget }
             }
         }
     }
@@ -224,6 +226,10 @@ impl<K: TableKey> ScanExecution<K> {
             if !self.guard.record_poll() {
                 let error = Error::closed_scan(self.options.table.table());
                 return Poll::Ready(Err(self.fail(error)));
+            }
+            if self.turns.poll_row(cx).is_pending() {
+                self.guard.register_waker(cx);
+                return Poll::Pending;
             }
             let polled = match &mut self.merge {
                 Some(merge) => match merge.poll_next_row(cx) {
@@ -293,8 +299,8 @@ enum ReadMode {
     /// In one stream that stays open until the bucket is read.
     Stream { high_fan_out: bool },
     /// In pages that are each read to their end, so that no stream stays open between them. A page ends after `rows`
-    /// rows, or with the row that exceeds `bytes`.
-    Pages { rows: u64, bytes: usize, budget: StreamBudget },
+    /// rows, or with the row that exceeds its share of the memory.
+    Pages { rows: u64, buckets: usize, budget: StreamBudget },
 }
 
 /// The rows of one bucket, in order.
@@ -304,18 +310,22 @@ pub(super) struct BucketScan<K: TableKey> {
     mode: ReadMode,
     /// How many rows the next request asks for.
     limit: Option<u64>,
+    /// How many bytes a row had on the last page.
+    row_bytes: Option<usize>,
     rows: BucketRows,
+    turns: RowTurns,
 }
 
 enum BucketRows {
     Stream(RowStream),
     /// A page that a task reads.
     Reading(PageTask),
-    /// A page that was read, and the stream to resume.
+    /// A page that was read, the stream to resume, and the memory that the page takes.
     Page {
         rows: vec::IntoIter<RawRow>,
         current: Option<RawRow>,
         stream: RowStream,
+        _share: PageShare,
     },
     Ended,
 }
@@ -326,7 +336,8 @@ impl<K: TableKey> BucketScan<K> {
         let (keys, ranges) = request.into_rows();
         // With `filter_key` the limit is not sent, since nobody knows how many rows that drops.
         let limit = limit.filter(|_| options.key_filter.is_none());
-        let mut scan = Self { options, bucket, mode, limit, rows: BucketRows::Ended };
+        let (row_bytes, rows, turns) = (None, BucketRows::Ended, RowTurns::default());
+        let mut scan = Self { options, bucket, mode, limit, row_bytes, rows, turns };
         let ScanOptions { client, table, filter, reversed, stats, .. } = &*scan.options;
         let request = ReadRows {
             keys: keys.into_iter().map(Bytes::from).collect(),
@@ -339,7 +350,7 @@ impl<K: TableKey> BucketScan<K> {
             stats: stats.clone(),
         };
         let stream = client.read_rows(table, request);
-        scan.rows = scan.mode.read(stream);
+        scan.rows = scan.mode.read(stream, scan.row_bytes);
         scan
     }
 
@@ -378,8 +389,9 @@ impl<K: TableKey> BucketScan<K> {
     fn poll_paged(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         let ended = match &mut self.rows {
             BucketRows::Reading(page) => {
-                let (rows, stream) = ready!(page.poll_rows(cx))?;
-                self.rows = BucketRows::Page { rows: rows.into_iter(), current: None, stream };
+                let Page { rows, stream, share } = ready!(page.poll_page(cx))?;
+                self.row_bytes = share.bytes().checked_div(rows.len()).or(self.row_bytes);
+                self.rows = BucketRows::Page { rows: rows.into_iter(), current: None, stream, _share: share };
                 return Poll::Ready(Ok(false));
             }
             BucketRows::Page { rows, current, .. } => {
@@ -395,7 +407,7 @@ impl<K: TableKey> BucketScan<K> {
             // A scan that still polls after its limit has skipped rows: ask for more at a time.
             self.limit = self.limit.map(|limit| limit.saturating_mul(2));
             if stream.resume(self.request_limit()) {
-                self.rows = self.mode.read(stream);
+                self.rows = self.mode.read(stream, self.row_bytes);
             }
         }
         Poll::Ready(Ok(false))
@@ -405,8 +417,12 @@ impl<K: TableKey> BucketScan<K> {
     pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.rows {
             // Every row was delivered, so no error is one of the scan.
-            BucketRows::Stream(stream) => while ready!(stream.poll_next_row(cx)).unwrap_or(false) {},
-            BucketRows::Reading(page) => drop(ready!(page.poll_rows(cx))),
+            BucketRows::Stream(stream) => {
+                while ready!(stream.poll_next_row(cx)).unwrap_or(false) {
+                    ready!(self.turns.poll_row(cx));
+                }
+            }
+            BucketRows::Reading(page) => drop(ready!(page.poll_page(cx))),
             BucketRows::Page { .. } | BucketRows::Ended => {}
         }
         self.rows = BucketRows::Ended;
@@ -446,7 +462,8 @@ impl<K: TableKey> RowCursor for BucketScan<K> {
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         loop {
             match ready!(self.poll_stored(cx)) {
-                Ok(true) if !self.keeps() => {}
+                // The row is skipped, whether others have a turn now or not.
+                Ok(true) if !self.keeps() => ready!(self.turns.poll_row(cx)),
                 Ok(has_row) => return Poll::Ready(Ok(has_row)),
                 Err(error) => return Poll::Ready(Err(self.fail(error))),
             }
@@ -476,31 +493,58 @@ impl<K: TableKey> RowCursor for BucketScan<K> {
 }
 
 impl ReadMode {
-    fn read(&self, mut stream: RowStream) -> BucketRows {
-        let (bytes, budget) = match self {
+    /// Reads on, in rows of about this many bytes if that is known.
+    fn read(&self, mut stream: RowStream, row_bytes: Option<usize>) -> BucketRows {
+        let (buckets, budget) = match self {
             Self::Stream { .. } => return BucketRows::Stream(stream),
-            Self::Pages { bytes, budget, .. } => (*bytes, budget),
+            Self::Pages { buckets, budget, .. } => (*buckets, budget),
         };
+        let pages = budget.pages().clone();
         BucketRows::Reading(PageTask(budget.spawn(async move {
+            let mut share = pages.take(buckets);
+            let rows = match row_bytes {
+                Some(bytes) => (share.bytes() / bytes.max(1)).max(1) as u64,
+                None if share.is_least() => FIRST_ROWS,
+                None => u64::MAX,
+            };
+            stream.limit_next(rows);
             let (mut rows, mut size) = (Vec::new(), 0);
             while let Some(row) = stream.try_next().await? {
                 size += row.size();
                 rows.push(row);
-                if size > bytes {
+                if size > share.bytes() {
                     stream.pause();
+                    detach(&mut rows);
                     break;
                 }
             }
-            Ok((rows, stream))
+            share.shrink_to(size);
+            Ok(Page { rows, stream, share })
         })))
     }
 }
 
+/// Copies the rows of the last message, of which the page has only the first rows, so that it does not keep the others in memory.
+fn detach(rows: &mut [RawRow]) {
+    let Some(message) = rows.last().map(|row| row.bytes.as_ptr()) else { return };
+    let of_message = rows.iter_mut().rev().take_while(|row| row.bytes.as_ptr() == message);
+    of_message.for_each(RawRow::detach);
+}
+
+/// A page that was read.
+struct Page {
+    rows: Vec<RawRow>,
+    /// The stream, which resumes after it.
+    stream: RowStream,
+    /// What the rows take.
+    share: PageShare,
+}
+
 /// A task that reads a page. Dropping it cancels the request.
-struct PageTask(JoinHandle<Result<(Vec<RawRow>, RowStream), Error>>);
+struct PageTask(JoinHandle<Result<Page, Error>>);
 
 impl PageTask {
-    fn poll_rows(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<RawRow>, RowStream), Error>> {
+    fn poll_page(&mut self, cx: &mut Context<'_>) -> Poll<Result<Page, Error>> {
         Poll::Ready(ready!(Pin::new(&mut self.0).poll(cx)).unwrap_or_else(|failed| match failed.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
             Err(_) => Err(Error::configuration(
