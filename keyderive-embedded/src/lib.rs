@@ -141,7 +141,8 @@ impl Bigtable {
     /// The time of the server in whole milliseconds, as microseconds since the epoch.
     #[must_use]
     pub fn now_micros(&self) -> i64 {
-        self.worker.store().now_micros()
+        let now = self.worker.store().now_micros();
+        now - now.rem_euclid(1000)
     }
 
     /// Moves the time of the server ahead, for tests: cells expire, and idempotency tokens are forgotten, as if so much time had
@@ -155,7 +156,7 @@ impl Bigtable {
 
     /// Stops the clock of the server at a time, for tests: from now on only [`advance`](Self::advance) and this move it.
     ///
-    /// The time is rounded down to a millisecond, and is from 1970 to the end of the year 9999. It may be before the present
+    /// The time is from 1970 to the end of the year 9999. It may be before the present
     /// time; a write then is an older version than the writes before it. So set it before the first write. A file that is
     /// opened again begins at the latest time of its writes.
     pub fn set_time(&self, at: SystemTime) {

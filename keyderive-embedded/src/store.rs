@@ -707,13 +707,12 @@ impl SteadyClock {
     pub(super) fn now_micros(&self) -> i64 {
         let stopped_at = self.stopped_at.load(Ordering::Relaxed);
         if stopped_at != RUNS {
-            let now = whole_millis(stopped_at);
-            self.latest.fetch_max(now, Ordering::Relaxed);
-            return now;
+            self.latest.fetch_max(stopped_at, Ordering::Relaxed);
+            return stopped_at;
         }
         let ahead = self.ahead.load(Ordering::Relaxed);
         let now = self.clock.now_micros();
-        let now = if ahead == 0 { now } else { whole_millis(now.saturating_add(ahead).min(LAST_MICROS)) };
+        let now = if ahead == 0 { now } else { now.saturating_add(ahead).min(LAST_MICROS) };
         let latest = self.latest.fetch_max(now, Ordering::Relaxed);
         let lag = latest.saturating_sub(now);
         if lag > MAX_LAG_MICROS && !self.warned.swap(true, Ordering::Relaxed) {
@@ -750,8 +749,4 @@ impl SteadyClock {
     pub(super) fn latest_micros(&self) -> i64 {
         self.latest.load(Ordering::Relaxed)
     }
-}
-
-fn whole_millis(micros: i64) -> i64 {
-    micros / GRANULARITY_MICROS * GRANULARITY_MICROS
 }

@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use keyderive::client::{Family, FamilyChange};
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::key::TableKey;
+use keyderive::row::Mutation;
 use keyderive::{Client, Error, GcRule, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
@@ -264,6 +265,54 @@ async fn only_the_layout_of_the_first_epochs_advances(client: Client) {
     // A table that the newest release makes vouches for all epochs.
     client.table::<Third, Columns>("new").create_if_absent().await.unwrap();
     assert_mismatch(client.table::<Second, Columns>("new").verify().await);
+}
+
+/// A key type with salts from a date on has no row key schema, so `verify` rejects a table that has one. The emulator stores none.
+#[tokio::test]
+async fn a_table_with_a_row_key_schema_does_not_advance() {
+    let client = Client::embedded();
+    let (first, second) = (table::<First>(&client), table::<Second>(&client));
+    first.create().await.unwrap();
+    let before = first.info().await.unwrap();
+    for text in [assert_mismatch(second.verify().await), assert_mismatch(second.advance_marker().await)] {
+        assert!(text.contains("`remove_row_key_schema`"), "{text}");
+    }
+    assert_eq!(first.info().await.unwrap(), before);
+    assert!(first.verify().await.unwrap().voucher);
+    first.remove_row_key_schema().await.unwrap();
+    second.advance_marker().await.unwrap();
+    assert!(second.verify().await.unwrap().voucher);
+}
+
+/// Nor does one whose marker is of another layout.
+#[tokio::test]
+async fn a_table_with_the_marker_of_another_layout_does_not_advance() {
+    let bigtable = of_the_first_release().await;
+    let client = bigtable.client();
+    let (first, second) = (table::<First>(&client), table::<Second>(&client));
+    let marker = client.raw_table("events").read_row([0], None).await.unwrap().unwrap();
+    let cell = marker.cells().next().unwrap();
+    let other = [Mutation::set(cell.family(), cell.qualifier().to_vec(), 0, "{\"fingerprint\":\"0\"}")];
+    client.raw_table("events").mutate_row([0], other).await.unwrap();
+    let before = first.info().await.unwrap();
+    assert_mismatch(second.advance_marker().await);
+    assert_eq!(first.info().await.unwrap(), before);
+}
+
+/// Rows of another key type's schema: the voucher would contradict it.
+#[tokio::test]
+async fn a_table_with_the_row_key_schema_of_another_layout_is_not_vouched_for() {
+    let client = Client::embedded();
+    let first = table::<First>(&client);
+    first.create().await.unwrap();
+    let voucher = format!("keyderive.{}", First::fingerprint());
+    first.modify_families([FamilyChange::drop(voucher)]).await.unwrap();
+    let before = first.info().await.unwrap();
+    let text = assert_mismatch(table::<Second>(&client).vouch().await);
+    assert!(text.contains("`remove_row_key_schema`"), "{text}");
+    assert_eq!(first.info().await.unwrap(), before);
+    first.vouch().await.unwrap();
+    assert!(first.verify().await.unwrap().voucher);
 }
 
 /// A Bigtable with a table that vouches for the first release, with a marker.

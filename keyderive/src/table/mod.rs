@@ -3,6 +3,7 @@
 pub mod copy;
 mod create;
 pub mod diff;
+mod equality;
 mod export;
 pub mod load;
 mod marker;

@@ -260,8 +260,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// It does nothing if the table already vouches for the layout.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for another layout, or has a key that is not of
-    /// this key type; when a request fails.
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for another layout, has a row key schema or a marker
+    /// of another one, or has a key that is not of this key type; when a request fails.
     ///
     /// # Cancel safety
     /// A dropped future may have added the voucher. Call it again to be sure.
@@ -270,7 +270,7 @@ impl<K: TableKey, R> Table<K, R> {
         if let VoucherStatus::Vouched | VoucherStatus::Earlier { .. } = voucher_status::<K>(&info)? {
             return Ok(());
         }
-        marker::compare::<K>(&self.client, &info).await?;
+        check_stored_layout::<K>(&self.client, &info).await?;
         self.unchecked().check_sampled_keys().await?;
         add_voucher::<K>(&self.client, &self.name).await
     }
@@ -323,7 +323,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`is_invalid_argument`](Error::is_invalid_argument) in the hour before a bound that the table does not vouch for, by
     /// this machine's clock: call it earlier, or after the bound. A bound that is a plain number is not checked.
     /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for no layout, or for another one than those of
-    /// the first epochs; when a request fails, such as for a table with deletion protection.
+    /// the first epochs, and if [`verify`](Self::verify) would reject its row key schema or its marker: nothing is changed then, and
+    /// the error names the remedy, such as [`remove_row_key_schema`](Self::remove_row_key_schema). When a request fails, such
+    /// as for a table with deletion protection.
     ///
     /// # Cancel safety
     /// If the future is dropped, the layout is replaced or not, perhaps later. Call it again.
@@ -335,6 +337,7 @@ impl<K: TableKey, R> Table<K, R> {
     async fn advance_marker_at(&self, now: i128) -> Result<(), Error> {
         let mut info = self.client.table_info(&self.name).await?;
         for _ in 0..ADVANCE_ATTEMPTS {
+            check_stored_layout::<K>(&self.client, &info).await?;
             let changes = changes_to_advance::<K>(&info, now)?;
             if changes.is_empty() {
                 return marker::advance::<K>(&self.client, &info).await;
@@ -660,7 +663,8 @@ fn check_schema<K: TableKey>(info: &TableInfo, expected: Option<&TableSchema>) -
         (Some(expected), _) => match found.difference(expected) {
             None => return Ok(true),
             Some(difference) => format!(
-                "its row key schema is not that of `{key_type}`: {difference}; expected {expected}, found {found}"
+                "its row key schema is not that of `{key_type}`: {difference}; expected {expected}, found {found}; use the key \
+                 type that the table was created with, or take the schema away with `remove_row_key_schema`"
             ),
         },
         (None, Err(reason)) => format!(
@@ -675,6 +679,14 @@ fn check_schema<K: TableKey>(info: &TableInfo, expected: Option<&TableSchema>) -
         }
     };
     Err(Error::mismatch(info.name(), fault))
+}
+
+/// Fails for a table whose row key schema or marker is not that of the key type, so that `verify` would reject it with whatever
+/// voucher.
+async fn check_stored_layout<K: TableKey>(client: &Client, info: &TableInfo) -> Result<(), Error> {
+    let schema = K::row_key_schema().ok().map(|schema| (&schema).into());
+    check_schema::<K>(info, schema.as_ref())?;
+    marker::compare::<K>(client, info).await.map(drop)
 }
 
 /// The voucher family of a key type.

@@ -472,19 +472,6 @@ impl GcRule {
         }
     }
 
-    /// Whether it may remove a cell of this age that has so many newer versions.
-    pub(crate) fn may_remove(&self, newer: usize, age: Duration) -> bool {
-        match self {
-            Self::Never => false,
-            Self::MaxVersions(versions) => newer >= *versions as usize,
-            Self::MaxAge(max) => age > *max,
-            Self::Union(rules) => rules.iter().any(|rule| rule.may_remove(newer, age)),
-            Self::Intersection(rules) => {
-                !rules.is_empty() && rules.iter().all(|rule| rule.may_remove(newer, age))
-            }
-        }
-    }
-
     /// An empty message for a rule that removes nothing: without one, the entry of a family of bytes in `CreateTable` has no value,
     /// and the service makes no family of it.
     pub(super) fn message(&self) -> admin::GcRule {

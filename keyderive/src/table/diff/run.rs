@@ -1,10 +1,8 @@
 //! A comparison: the rows of the old table by batches, then the keys of the new one by sums.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -13,19 +11,16 @@ use tokio::time::Instant;
 
 use super::report::{CellDifference, Counts, DifferentKey, RowDifference, TableDiff};
 use super::{OnProgress, Progress, Settings};
-use crate::client::{Clock, Error, Family, ReadRows, TableInfo};
+use crate::client::{Clock, Error, ReadRows, TableInfo};
 use crate::key::{TableKey, fingerprint64};
 use crate::row::{Name, RawCell, RawRow, RowFilter};
 use crate::table::Table;
+use crate::table::equality::{self, StoredRow, own_cells, removable_cells};
 use crate::table::load::run::PROGRESS_EVERY;
 use crate::table::stored::{KeyMap, read_parts};
-use crate::table::verify::is_reserved;
 
 /// How many cells of a row are kept.
 const MAX_CELLS: usize = 10;
-
-/// How much earlier than this machine's clock says a server may remove a cell.
-const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// The most keys of rows that one table seems to have alone, which are held in memory.
 const MAX_EXAMINED: u64 = 1_000_000;
@@ -163,7 +158,7 @@ impl Comparison<'_> {
             let mut first = Vec::new();
             let (mut counts, max_first) = (Counts::default(), self.settings.first);
             let each = |row: &RawRow| {
-                match tables.new.expired(row) {
+                match removable_cells(tables.new.stored(row)) {
                     Some(cells) => counts.expired += cells,
                     None => {
                         counts.extra += 1;
@@ -274,7 +269,7 @@ impl<K: TableKey, R, N: TableKey, S> Tables<'_, K, R, N, S> {
 
     /// Notes a row that the new table lacks, unless all its cells may be removed.
     fn is_missing(&self, row: &RawRow, new_key: &Bytes, batch: &mut Batch) {
-        match self.old.expired(row) {
+        match removable_cells(self.old.stored(row)) {
             Some(cells) => batch.counts.expired += cells,
             None => {
                 batch.counts.missing += 1;
@@ -287,50 +282,24 @@ impl<K: TableKey, R, N: TableKey, S> Tables<'_, K, R, N, S> {
     }
 
     fn compare_cells(&self, old: &RawRow, new: &RawRow, batch: &mut Batch) {
-        let cells = |row| own_cells(row);
-        batch.counts.cells += cells(old).count() as u64;
-        if cells(old).eq(cells(new)) {
-            return;
-        }
-        let (mut old_cells, mut new_cells) =
-            (self.old.ranked(old).peekable(), self.new.ranked(new).peekable());
+        batch.counts.cells += own_cells(old).count() as u64;
         let (mut differences, mut count) = (Vec::new(), 0);
-        loop {
-            let (old, new) = match (old_cells.peek(), new_cells.peek()) {
-                (None, None) => break,
-                (Some(_), None) => (old_cells.next(), None),
-                (None, Some(_)) => (None, new_cells.next()),
-                (Some(old), Some(new)) => match place(old.cell).cmp(&place(new.cell)) {
-                    std::cmp::Ordering::Less => (old_cells.next(), None),
-                    std::cmp::Ordering::Greater => (None, new_cells.next()),
-                    std::cmp::Ordering::Equal => (old_cells.next(), new_cells.next()),
-                },
-            };
-            let at = match (&old, &new) {
-                (Some(old), Some(new)) if old.cell.value() == new.cell.value() => continue,
-                (Some(old), Some(_)) => old.cell,
-                (Some(one), None) | (None, Some(one)) if one.may_be_removed => {
-                    batch.counts.expired += 1;
-                    continue;
-                }
-                (Some(one), None) | (None, Some(one)) => one.cell,
-                (None, None) => break,
-            };
+        let differs = |old: Option<RawCell<'_>>, new: Option<RawCell<'_>>| {
+            let Some(at) = old.or(new) else { return };
             count += 1;
             if differences.len() < MAX_CELLS {
-                let value = |ranked: &Option<Ranked<'_>>| {
-                    ranked.as_ref().map(|ranked| Bytes::copy_from_slice(ranked.cell.value()))
-                };
+                let value = |cell: Option<RawCell<'_>>| cell.map(|cell| Bytes::copy_from_slice(cell.value()));
                 differences.push(CellDifference {
                     family: at.family().to_owned(),
                     qualifier: Bytes::copy_from_slice(at.qualifier()),
                     timestamp_micros: at.timestamp_micros(),
-                    old: value(&old),
-                    new: value(&new),
+                    old: value(old),
+                    new: value(new),
                     stored: self.stored_type(at),
                 });
             }
-        }
+        };
+        batch.counts.expired += equality::compare(self.old.stored(old), self.new.stored(new), differs);
         if count == 0 {
             return;
         }
@@ -358,56 +327,14 @@ impl<K: TableKey, R, N: TableKey, S> Tables<'_, K, R, N, S> {
     }
 }
 
-/// The cells of a row but those that are keyderive's own.
-fn own_cells(row: &RawRow) -> impl Iterator<Item = RawCell<'_>> {
-    row.cells().filter(|cell| !is_reserved(cell.family()))
-}
-
-/// A cell's place in a row. Servers may order families in different ways.
-fn place(cell: RawCell<'_>) -> (&str, &[u8], Reverse<i64>) {
-    (cell.family(), cell.qualifier(), Reverse(cell.timestamp_micros()))
-}
-
-/// A cell, and whether the rule of its family allows its removal.
-struct Ranked<'a> {
-    cell: RawCell<'a>,
-    may_be_removed: bool,
-}
-
 impl Side {
     async fn of<K: TableKey, R>(table: &Table<K, R>) -> Result<Self, Error> {
         table.ensure_checked().await?;
         Ok(Self { info: table.info().await?, clock: table.client.clock().clone() })
     }
 
-    /// The cells of a row in the order of their places.
-    fn ranked<'a>(&self, row: &'a RawRow) -> impl Iterator<Item = Ranked<'a>> + use<'a, '_> {
-        let mut cells: Vec<_> = own_cells(row).collect();
-        cells.sort_unstable_by(|one, other| place(*one).cmp(&place(*other)));
-        let now = self.clock.now_micros();
-        let mut newer: Option<(&str, &[u8], usize)> = None;
-        cells.into_iter().map(move |cell| {
-            let (family, qualifier) = (cell.family(), cell.qualifier());
-            let count = newer.filter(|(of, name, _)| (*of, *name) == (family, qualifier));
-            let count = count.map_or(0, |(.., count)| count + 1);
-            newer = Some((family, qualifier, count));
-            let age = u64::try_from(now.saturating_sub(cell.timestamp_micros())).unwrap_or(0);
-            let age = Duration::from_micros(age) + CLOCK_TOLERANCE;
-            let rule = self.info.family(family).map(Family::gc_rule);
-            Ranked { cell, may_be_removed: rule.is_some_and(|rule| rule.removes(age, count)) }
-        })
-    }
-
-    /// How many cells a row has if all of them may be removed.
-    fn expired(&self, row: &RawRow) -> Option<u64> {
-        let mut cells = 0;
-        for ranked in self.ranked(row) {
-            if !ranked.may_be_removed {
-                return None;
-            }
-            cells += 1;
-        }
-        Some(cells)
+    fn stored<'a>(&'a self, row: &'a RawRow) -> StoredRow<'a> {
+        StoredRow { row, info: &self.info, now_micros: self.clock.now_micros() }
     }
 }
 

@@ -24,6 +24,7 @@ use crate::client::{
     Route, TableInfo,
 };
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, TooLarge};
+use crate::table::equality::StoredRow;
 use crate::table::verify;
 
 /// The family of the marks.
@@ -227,6 +228,29 @@ impl TablePair {
     /// A filter that a row passes with its mark, and with one cell if it has data.
     pub(super) fn marks_and_existence(&self) -> RowFilter {
         self.with_marks(Some(RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()])))
+    }
+
+    /// A filter that each stored row passes: with its mark, and whole if its key needs that, else with what tells whether it
+    /// [expires](Self::expires_within).
+    pub(super) fn marks_and_newest(&self) -> RowFilter {
+        let expires = |family: &Family| family.gc_rule().removes(Duration::MAX, 0);
+        match self.keys.reads_rows() {
+            true => self.with_marks(None),
+            false if self.info.families().iter().any(expires) => {
+                self.with_marks(Some(RowFilter::chain([RowFilter::latest(1), RowFilter::strip_value()])))
+            }
+            false => self.marks_and_existence(),
+        }
+    }
+
+    /// Whether garbage collection may remove a stored row within this time from now on.
+    pub(super) fn expires_within(&self, row: &RawRow, now_micros: i64, time: Duration) -> bool {
+        self.stored(row, now_micros).removable_within(time).is_some()
+    }
+
+    /// A row of one of the tables, whose families have the same rules.
+    pub(super) fn stored<'a>(&'a self, row: &'a RawRow, now_micros: i64) -> StoredRow<'a> {
+        StoredRow { row, info: &self.info, now_micros }
     }
 
     /// Deletes a row and leaves its mark.
@@ -455,6 +479,13 @@ impl TablePair {
         counting.collect()
     }
 
+    /// Of each of these keys of the new table, whether the old table has its row.
+    pub(super) async fn are_in_old(&self, client: &Client, keys: Vec<Bytes>) -> Result<Vec<bool>, Error> {
+        let keys: Vec<_> = keys.into_iter().map(|key| self.keys_of(key)).collect::<Result<_, _>>()?;
+        let rows = self.get_all(client, Side::Old, &keys, Some(self.marks_and_existence())).await?;
+        Ok(rows.iter().map(|row| row.as_ref().is_some_and(has_data)).collect())
+    }
+
     /// The rows of one table with these keys, in their order.
     pub(super) async fn rows_by_key(
         &self,
@@ -470,7 +501,8 @@ impl TablePair {
             Ok(())
         };
         client.read_rows(self.route(side), request).for_each(each).await?;
-        Ok(keys.iter().map(|key| rows.remove(key)).collect())
+        // Several new keys can share a key of the old table.
+        Ok(keys.iter().map(|key| rows.get(key).cloned()).collect())
     }
 }
 

@@ -15,14 +15,14 @@ use super::control::{Control, Side, State, View};
 use super::keys::PairKey;
 use super::migration::{Activity, Meter, Migration};
 use super::pair::{MARKS, Mark, TablePair, has_data};
-use crate::client::{Client, Error, Family, Idempotency, Mutations, ReadRows, RekeyingEnd, RowStream};
+use crate::client::{Client, Error, Idempotency, Mutations, ReadRows, RekeyingEnd, RowStream};
 use crate::key::codec::read_hex;
 use crate::key::{Hex, ShownKey};
 use crate::plan::KeyRange;
 use crate::row::{RawRow, RowFilter};
+use crate::table::equality::{self, removable_cells};
 use crate::table::load::report::counted;
 use crate::table::stored::ranges_within;
-use crate::table::verify;
 
 /// How many rows of a partition are copied at a time.
 const COPIES_IN_FLIGHT: usize = 64;
@@ -44,8 +44,6 @@ const MAX_SHOWN: usize = 10;
 const MAX_CHANGES: usize = 100_000;
 /// The largest row that is copied in one request.
 const MAX_ROW_BYTES: usize = 64 * 1024 * 1024;
-/// Garbage collection removes cells at some time after their age allows it, by the server's clock.
-const AGE_SLACK: Duration = Duration::from_secs(600);
 
 /// How a pass ends.
 pub(super) enum Pass {
@@ -205,7 +203,7 @@ pub enum Difference {
         /// Its key in the new table.
         key: Vec<u8>,
     },
-    /// The row of the new table is the copy of a row that is not there.
+    /// The row of the new table is the copy of a row that is not there, and that garbage collection has not removed.
     Orphaned {
         /// Its key in the new table.
         key: Vec<u8>,
@@ -242,7 +240,7 @@ impl fmt::Display for Difference {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Verification {
-    /// How many rows were copied, and are equal to their originals.
+    /// How many rows were copied, and are equal to their originals, or have expired with them.
     pub copied: u64,
     /// How many rows were written through [`Rekeyed`](super::Rekeyed) since, so that they may differ.
     pub written: u64,
@@ -329,7 +327,10 @@ where
     /// Compares both tables, while the new one has marks: every row of the old table was copied, and is equal to its copy or was
     /// written since, and the new table has no other rows. `run` and `roll_back` do so before they end.
     ///
-    /// A program that wrote the old table after the re-keying began shows here.
+    /// A program that wrote the old table after the re-keying began shows here. Rows are compared as by
+    /// [`Table::diff`](crate::Table::diff): cells that both tables have by their values, however old they are. A cell that one of
+    /// them has alone is a difference unless its family's garbage collection rule allows its removal, by this machine's clock and up to
+    /// a minute early.
     ///
     /// # Errors
     /// In states in which there is nothing to compare; if the re-keying reaches such a state meanwhile, which
@@ -623,28 +624,39 @@ where
 
     /// Finds rows of the new table that are neither copies nor written by a program that knows of the re-keying.
     async fn find_orphaned(&self, meter: &Meter, found: &Mutex<Verification>) -> Result<(), Error> {
-        let pair = self.rekeyed.pair();
-        let all_marks = pair.marks_and_existence();
-        let marks = &all_marks;
+        let (pair, client) = (self.rekeyed.pair(), self.client());
         let each = |rows: Vec<RawRow>| async move {
-            let keys: Vec<Bytes> =
-                rows.iter().map(|row| pair.keys().old_of(row.key())).collect::<Result<_, _>>()?;
-            let olds = pair.rows_by_key(self.client(), Side::Old, keys, Some(marks.clone())).await?;
+            let keys: Vec<Bytes> = rows.iter().map(|row| Bytes::copy_from_slice(row.key())).collect();
+            let are_in_old = pair.are_in_old(client, keys.clone()).await?;
+            let mut without_original = Vec::new();
+            {
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                for ((row, key), is_in_old) in rows.iter().zip(keys).zip(are_in_old) {
+                    match Mark::of(Some(row)) {
+                        None => found.add(Difference::Unmarked { key: key.to_vec() }),
+                        Some(_) if is_in_old => {}
+                        // What was written, and is not in the old table, was not counted yet.
+                        Some(Mark::Written) => found.written += 1,
+                        Some(Mark::Copied) => without_original.push(key),
+                    }
+                }
+            }
+            let copies = pair.rows_by_key(client, Side::New, without_original, None).await?;
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            for (row, old) in rows.iter().zip(olds) {
-                let key = row.key().to_vec();
-                let has_old = old.as_ref().is_some_and(has_data);
-                match Mark::of(Some(row)) {
-                    None => found.add(Difference::Unmarked { key }),
-                    Some(Mark::Copied) if !has_old => found.add(Difference::Orphaned { key }),
-                    // What was written, and is not in the old table, was not counted yet.
-                    Some(Mark::Written) if !has_old => found.written += 1,
-                    Some(_) => {}
+            for copy in copies.into_iter().flatten() {
+                match Mark::of(Some(&copy)) {
+                    // It was written meanwhile.
+                    Some(Mark::Written) => found.written += 1,
+                    // The original has expired. The copy will, or has.
+                    _ if removable_cells(pair.stored(&copy, client.now_micros())).is_some() => {
+                        found.copied += 1
+                    }
+                    _ => found.add(Difference::Orphaned { key: copy.key().to_vec() }),
                 }
             }
             Ok(())
         };
-        self.each_batch::<New, _>(Side::New, Some(marks.clone()), meter, each).await
+        self.each_batch::<New, _>(Side::New, Some(pair.marks_and_existence()), meter, each).await
     }
 }
 
@@ -677,29 +689,12 @@ fn check_row(pair: &TablePair, row: &RawRow) -> Result<(), Error> {
     Err(Error::limit(pair.route(Side::Old), &Bytes::copy_from_slice(row.key()), message))
 }
 
-/// The first cell in which a row and its copy differ, but for what garbage collection may have removed from one of them.
+/// The first cell in which a row and its copy differ.
 fn differing_cell(pair: &TablePair, row: &RawRow, copy: &RawRow, now: i64) -> Option<(String, Vec<u8>, i64)> {
-    let kept = |row: &RawRow| {
-        let mut kept = Vec::new();
-        let (mut column, mut newer) = (None, 0);
-        for cell in row.cells().filter(|cell| !verify::is_reserved(cell.family())) {
-            let name = (cell.family().to_owned(), cell.qualifier().to_vec());
-            newer = if column.as_ref() == Some(&name) { newer + 1 } else { 0 };
-            column = Some(name.clone());
-            let age =
-                Duration::from_micros(now.saturating_sub(cell.timestamp_micros()).max(0).cast_unsigned());
-            let rule = pair.info().family(cell.family()).map(Family::gc_rule);
-            if rule.is_none_or(|rule| !rule.may_remove(newer, age + AGE_SLACK)) {
-                kept.push((name.0, name.1, cell.timestamp_micros(), cell.value().to_vec()));
-            }
-        }
-        // Each table has an order of families of its own.
-        kept.sort_by(|one, other| one.0.cmp(&other.0));
-        kept
-    };
-    let (row, copy) = (kept(row), kept(copy));
-    let differs = row.iter().zip(&copy).find(|(cell, copied)| cell != copied).map(|(cell, _)| cell);
-    let longer = if row.len() > copy.len() { row.get(copy.len()) } else { copy.get(row.len()) };
-    let (family, qualifier, timestamp, _) = differs.or(longer)?;
-    Some((family.clone(), qualifier.clone(), *timestamp))
+    let mut first = None;
+    equality::compare(pair.stored(row, now), pair.stored(copy, now), |cell, copied| {
+        first = first.or(cell).or(copied)
+    });
+    let cell = first?;
+    Some((cell.family().to_owned(), cell.qualifier().to_vec(), cell.timestamp_micros()))
 }

@@ -15,13 +15,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
+use futures_util::future::try_join;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::control::{Reads, Side, View, Writes};
 use super::keys::{PairKey, decode};
-use super::pair::{Mark, TablePair, has_data};
+use super::pair::{Mark, TablePair};
 use crate::client::{Client, Error, RekeyingEnd};
 use crate::key::{Field, Schema, ShownKey};
 use crate::plan::{KeyRange, Plan, PlanError};
@@ -31,6 +32,9 @@ use crate::table::{OnForeign, OnUnreadable, Rows, Scan, Skipped};
 
 /// How many rows of one table are looked up in the other at a time.
 const LOOKED_UP: usize = 256;
+
+/// A scan in no order remembers the rows that garbage collection may remove within this time, so that they come once.
+const EXPIRING: Duration = Duration::from_secs(3600);
 
 /// How many rows wait for the caller.
 const BUFFERED: usize = 256;
@@ -446,6 +450,8 @@ where
 
     /// Scans both tables in no order: the rows of `base`, which nobody writes, with those of the other table beside them; then
     /// the rows of the other table that are not in `base`.
+    ///
+    /// Whether a row is in `base` must not depend on the filter: the other table may have cells that it lets through.
     async fn both<B: PairKey, F: PairKey>(
         &self,
         pair: &TablePair,
@@ -455,9 +461,11 @@ where
         front_plan: Plan<F>,
         delivery: &mut Delivery<R::Item>,
     ) -> Result<(), End> {
-        let front = base.other();
+        let (front, client) = (base.other(), self.scan.client());
         let filter = pair.with_marks(Some(self.scan.read_filter()));
-        let mut stream = self.rows_of(pair, base, base_plan, filter.clone());
+        // The rows that may be gone from `base` when the other table is read.
+        let mut expiring = HashSet::new();
+        let mut stream = self.rows_of(pair, base, base_plan, pair.marks_and_newest());
         loop {
             let mut rows = next_rows(pair, view, &mut stream, LOOKED_UP).await?;
             if rows.is_empty() {
@@ -465,16 +473,27 @@ where
             }
             // What has no mark is not in the new table, to a re-keying that is rolled back.
             rows.retain(|row| base == Side::Old || Mark::of(Some(row)).is_some());
-            let rows = self.with_keys(pair, base, rows).await?;
-            let keys = rows.iter().map(|(key, _)| key_in(pair, front, key)).collect::<Result<Vec<_>, _>>()?;
-            let others = pair.rows_by_key(self.scan.client(), front, keys, Some(filter.clone())).await?;
-            for ((key, row), other) in rows.into_iter().zip(others) {
-                let (old, new) = match base {
-                    Side::Old => (Some(row), other),
-                    Side::New => (other, Some(row)),
-                };
+            let keys = rows.iter().map(|row| match base {
+                Side::Old => pair.keys().new_of(row.key(), row),
+                Side::New => Ok(Bytes::copy_from_slice(row.key())),
+            });
+            let keys: Vec<Bytes> = keys.collect::<Result<_, _>>()?;
+            if base == Side::Old {
+                let soon = rows
+                    .iter()
+                    .zip(&keys)
+                    .filter(|(row, _)| pair.expires_within(row, client.now_micros(), EXPIRING));
+                expiring.extend(soon.map(|(_, key)| key.clone()));
+            }
+            let olds = keys.iter().map(|key| pair.keys().old_of(key)).collect::<Result<_, _>>()?;
+            let (olds, news) = try_join(
+                pair.rows_by_key(client, Side::Old, olds, Some(filter.clone())),
+                pair.rows_by_key(client, Side::New, keys.clone(), Some(filter.clone())),
+            )
+            .await?;
+            for ((key, old), new) in keys.iter().zip(olds).zip(news) {
                 if let Some(row) = TablePair::counting(old, new) {
-                    self.deliver_row(pair, view, &key, &row, delivery).await?;
+                    self.deliver_row(pair, view, key, &row, delivery).await?;
                 }
             }
         }
@@ -485,27 +504,28 @@ where
                 return still(pair, view);
             }
             let rows = self.with_keys(pair, front, rows).await?;
-            let keys = rows.iter().map(|(key, _)| key_in(pair, base, key)).collect::<Result<Vec<_>, _>>()?;
-            let marks = pair.marks_and_existence();
-            let others = pair.rows_by_key(self.scan.client(), base, keys, Some(marks)).await?;
-            for ((key, row), other) in rows.into_iter().zip(others) {
-                let is_in_base = match base {
-                    Side::Old => other.as_ref().is_some_and(has_data),
-                    Side::New => Mark::of(other.as_ref()).is_some(),
+            let keys: Vec<Bytes> = rows.iter().map(|(key, _)| key.clone()).collect();
+            let are_in_base: Vec<bool> = match base {
+                Side::Old => pair.are_in_old(client, keys).await?,
+                Side::New => {
+                    let marks = Some(pair.marks_and_existence());
+                    let rows = pair.rows_by_key(client, base, keys, marks).await?;
+                    rows.iter().map(|row| Mark::of(row.as_ref()).is_some()).collect()
+                }
+            };
+            for ((key, row), is_in_base) in rows.into_iter().zip(are_in_base) {
+                if is_in_base || expiring.contains(&key) {
+                    continue;
+                }
+                let counting = match front {
+                    Side::Old => TablePair::counting(Some(row), None),
+                    Side::New => TablePair::counting(None, Some(row)),
                 };
-                if !is_in_base {
+                if let Some(row) = counting {
                     self.deliver_row(pair, view, &key, &row, delivery).await?;
                 }
             }
         }
-    }
-}
-
-/// The key in one of the tables of a row by its key in the new one.
-fn key_in(pair: &TablePair, side: Side, new: &Bytes) -> Result<Bytes, Error> {
-    match side {
-        Side::Old => pair.keys().old_of(new),
-        Side::New => Ok(new.clone()),
     }
 }
 

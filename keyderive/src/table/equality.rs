@@ -1,0 +1,111 @@
+//! Whether two stored rows are the same: the one rule for comparisons of tables, copies and re-keyings.
+//!
+//! A cell is named by its family, its qualifier and its timestamp. Of a cell that both rows have, the values are compared, however
+//! old it is. A cell that one row has alone is a difference, unless the garbage collection rule of its family lets a server remove it:
+//! servers remove such cells at some time, in each table for itself.
+
+use std::cmp::{Ordering, Reverse};
+use std::time::Duration;
+
+use super::verify::is_reserved;
+use crate::client::{Family, TableInfo};
+use crate::row::{RawCell, RawRow};
+
+/// How much earlier than this machine's clock says a server may remove a cell.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+
+/// A row, the schema of its table, and the time by the client's clock.
+#[derive(Clone, Copy)]
+pub(super) struct StoredRow<'a> {
+    pub(super) row: &'a RawRow,
+    pub(super) info: &'a TableInfo,
+    pub(super) now_micros: i64,
+}
+
+/// Passes each difference of two rows to `differs`, as the cell of the old row and that of the new one. Returns how many cells
+/// one of them has alone that are no differences.
+pub(super) fn compare<'a>(
+    old: StoredRow<'a>,
+    new: StoredRow<'a>,
+    mut differs: impl FnMut(Option<RawCell<'a>>, Option<RawCell<'a>>),
+) -> u64 {
+    if own_cells(old.row).eq(own_cells(new.row)) {
+        return 0;
+    }
+    let mut removable = 0;
+    let mut alone = |cell: &Ranked<'_>| {
+        removable += u64::from(cell.is_removable);
+        !cell.is_removable
+    };
+    let (mut old, mut new) = (old.ranked(Duration::ZERO).peekable(), new.ranked(Duration::ZERO).peekable());
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => return removable,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(old), Some(new)) => place(old.cell).cmp(&place(new.cell)),
+        };
+        let (old, new) = match order {
+            Ordering::Less => (old.next().filter(&mut alone), None),
+            Ordering::Greater => (None, new.next().filter(&mut alone)),
+            Ordering::Equal => (old.next(), new.next()),
+        };
+        let (old, new) = (old.map(|ranked| ranked.cell), new.map(|ranked| ranked.cell));
+        // Both are absent if the cell was removable.
+        if old.map(RawCell::value) != new.map(RawCell::value) {
+            differs(old, new);
+        }
+    }
+}
+
+/// How many cells a row has, if a server may remove all of them, so that it is not there.
+pub(super) fn removable_cells(stored: StoredRow<'_>) -> Option<u64> {
+    stored.removable_within(Duration::ZERO)
+}
+
+/// The cells of a row but those that are keyderive's own.
+pub(super) fn own_cells(row: &RawRow) -> impl Iterator<Item = RawCell<'_>> {
+    row.cells().filter(|cell| !is_reserved(cell.family()))
+}
+
+/// A cell's place in a row. Servers may order families in different ways.
+fn place(cell: RawCell<'_>) -> (&str, &[u8], Reverse<i64>) {
+    (cell.family(), cell.qualifier(), Reverse(cell.timestamp_micros()))
+}
+
+/// A cell, and whether the rule of its family lets a server remove it.
+struct Ranked<'a> {
+    cell: RawCell<'a>,
+    is_removable: bool,
+}
+
+impl<'a> StoredRow<'a> {
+    /// The cells in the order of their places, as they are after so much time.
+    fn ranked(self, after: Duration) -> impl Iterator<Item = Ranked<'a>> {
+        let mut cells: Vec<_> = own_cells(self.row).collect();
+        cells.sort_unstable_by(|one, other| place(*one).cmp(&place(*other)));
+        let mut newer: Option<(&str, &[u8], usize)> = None;
+        cells.into_iter().map(move |cell| {
+            let (family, qualifier) = (cell.family(), cell.qualifier());
+            let count = newer.filter(|(of, name, _)| (*of, *name) == (family, qualifier));
+            let count = count.map_or(0, |(.., count)| count + 1);
+            newer = Some((family, qualifier, count));
+            let age = u64::try_from(self.now_micros.saturating_sub(cell.timestamp_micros())).unwrap_or(0);
+            let age = Duration::from_micros(age).saturating_add(CLOCK_TOLERANCE).saturating_add(after);
+            let rule = self.info.family(family).map(Family::gc_rule);
+            Ranked { cell, is_removable: rule.is_some_and(|rule| rule.removes(age, count)) }
+        })
+    }
+
+    /// How many cells the row has, if a server may remove all of them within this time.
+    pub(super) fn removable_within(self, time: Duration) -> Option<u64> {
+        let mut cells = 0;
+        for ranked in self.ranked(time) {
+            if !ranked.is_removable {
+                return None;
+            }
+            cells += 1;
+        }
+        Some(cells)
+    }
+}

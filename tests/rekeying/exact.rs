@@ -1,0 +1,380 @@
+//! Which row counts beside another one: rows that a filter or a `ttl` hides in one table, rows whose keys share one of the old
+//! table, and rows whose cells expire.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use keyderive::client::RawTable;
+use keyderive::rekey::{Activity, Difference, PairKey, Rekeyed, State};
+use keyderive::row::{Mutation, RowFilter};
+use keyderive::{Client, GcRule, Row, RowKey};
+
+use crate::keys::{New, Old};
+
+/// Runs a driver until it reports this state and activity, and drops it there; or until it ends.
+pub(crate) async fn drive<O, N, R>(table: &Rekeyed<O, N, R>, back: bool, until: (State, Activity))
+where
+    O: PairKey + for<'a> From<&'a N>,
+    N: PairKey,
+    R: Row + Send + Sync + 'static,
+{
+    let reached = Arc::new(tokio::sync::Notify::new());
+    let notify = Arc::clone(&reached);
+    let migration = table.migration().on_progress(move |progress| {
+        if (progress.state, progress.activity) == until {
+            notify.notify_one();
+        }
+    });
+    let driven = async {
+        match back {
+            true => migration.roll_back().await,
+            false => migration.run().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = reached.notified() => {}
+        ended = driven => ended.unwrap(),
+    }
+    assert_eq!(migration.state().await.unwrap(), until.0);
+}
+
+/// The time of cells of so many seconds ago, in microseconds.
+pub(crate) fn seconds_ago(seconds: u64) -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    i64::try_from((now - Duration::from_secs(seconds)).as_millis()).unwrap() * 1000
+}
+
+/// Gives every cell of a row another time, as if it had been written then.
+pub(crate) async fn date_back(table: &RawTable, key: &[u8], micros: i64) {
+    let row = table.read_row(key.to_vec(), None).await.unwrap().unwrap();
+    let cells = row
+        .cells()
+        .map(|cell| Mutation::set(cell.family(), cell.qualifier().to_vec(), micros, cell.value().to_vec()));
+    let changes: Vec<_> = [Mutation::delete_row()].into_iter().chain(cells).collect();
+    table.mutate_row(key.to_vec(), changes).await.unwrap();
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+#[row(ttl = "1h")]
+struct Job {
+    state: String,
+}
+
+fn job(state: &str) -> Job {
+    Job { state: state.into() }
+}
+
+type Jobs = Rekeyed<Old, New, Job>;
+
+/// A table of jobs that are open.
+async fn jobs(client: &Client, rows: u64) -> Jobs {
+    let old = client.table::<Old, Job>("jobs");
+    // Cells that a `ttl` hides are still stored.
+    old.create().family("cf", GcRule::max_versions(1)).without_row_key_schema().await.unwrap();
+    for id in 0..rows {
+        old.put(&Old { id }, &job("open")).await.unwrap();
+    }
+    client.rekeyed("jobs", "jobs-4").await.unwrap()
+}
+
+const COPYING: (State, Activity) = (State::Copying, Activity::Copying);
+/// Once every row is copied.
+const COPIED: (State, Activity) = (State::Copying, Activity::Verifying);
+
+#[tokio::test(start_paused = true)]
+async fn a_filter_sees_the_row_that_counts() {
+    let client = Client::embedded();
+    let jobs = jobs(&client, 3).await;
+    drive(&jobs, false, COPYING).await;
+    jobs.put(&New { id: 0 }, &job("done")).await.unwrap();
+    let scan = || jobs.scan(New::scan(), Old::scan());
+    let done = || Job::STATE.equals("done");
+    let expected = vec![(New { id: 0 }, job("done"))];
+    assert_eq!(scan().matching(done()).collect().await.unwrap(), expected);
+    assert_eq!(scan().unordered().matching(done()).collect().await.unwrap(), expected);
+    assert_eq!(scan().unordered().matching(done()).count().await.unwrap(), 1);
+    let filter = RowFilter::value_is(&"done".to_owned());
+    assert_eq!(scan().unordered().filter(filter).count().await.unwrap(), 1);
+    let open = scan().unordered().matching(Job::STATE.equals("open"));
+    assert_eq!(open.count().await.unwrap(), 2);
+    assert_eq!(scan().unordered().count().await.unwrap(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_is_put_again_after_its_ttl_is_scanned() {
+    let client = Client::embedded();
+    let jobs = jobs(&client, 3).await;
+    date_back(&client.raw_table("jobs"), &Old { id: 0 }.encode().unwrap(), seconds_ago(7200)).await;
+    assert_eq!(jobs.get(&New { id: 0 }).await.unwrap(), None);
+    drive(&jobs, false, COPYING).await;
+    jobs.put(&New { id: 0 }, &job("again")).await.unwrap();
+    assert_eq!(jobs.get(&New { id: 0 }).await.unwrap(), Some(job("again")));
+    let scan = || jobs.scan(New::scan(), Old::scan());
+    assert_eq!(scan().count().await.unwrap(), 3);
+    assert_eq!(scan().unordered().count().await.unwrap(), 3);
+}
+
+/// Garbage collection may remove the original between the two reads of a scan in no order.
+#[tokio::test(start_paused = true)]
+async fn a_row_whose_original_goes_during_a_scan_comes_once() {
+    let client = Client::embedded();
+    let old = client.table::<Old, Job>("jobs");
+    let rule = GcRule::max_age(Duration::from_secs(3000));
+    old.create().family("cf", rule).without_row_key_schema().await.unwrap();
+    // More than a scan reads ahead of its caller.
+    let rows: Vec<_> = (0..2000).map(|id| (Old { id }, job("open"))).collect();
+    old.put_all(&rows).await.unwrap();
+    let raw = client.raw_table("jobs");
+    let first = Old { id: 0 }.encode().unwrap();
+    date_back(&raw, &first, seconds_ago(2950)).await;
+    let jobs = client.rekeyed::<Old, New, Job>("jobs", "jobs-4").await.unwrap();
+    drive(&jobs, false, COPIED).await;
+    jobs.put(&New { id: 0 }, &job("again")).await.unwrap();
+    let mut scan = jobs.scan(New::scan(), Old::scan()).unordered().keys_only().stream();
+    let mut times = u64::from(scan.next().await.unwrap().unwrap() == New { id: 0 });
+    raw.mutate_row(first, [Mutation::delete_row()]).await.unwrap();
+    let mut rows = 1;
+    while let Some(key) = scan.next().await {
+        times += u64::from(key.unwrap() == New { id: 0 });
+        rows += 1;
+    }
+    assert_eq!((times, rows), (1, 2000));
+}
+
+mod of_rows {
+    //! New keys that share one of the old table.
+
+    use super::*;
+
+    #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    struct OfShop {
+        shop: String,
+        id: u64,
+    }
+
+    impl From<&OfShop> for Old {
+        fn from(key: &OfShop) -> Self {
+            Self { id: key.id }
+        }
+    }
+
+    #[derive(Row, Clone, Debug, PartialEq)]
+    struct Sale {
+        shop: String,
+        total: i64,
+    }
+
+    fn sale(shop: &str, total: i64) -> (OfShop, Sale) {
+        (OfShop { shop: shop.into(), id: 1 }, Sale { shop: shop.into(), total })
+    }
+
+    /// The old table has the row of `b` alone.
+    async fn sales(client: &Client) -> Rekeyed<Old, OfShop, Sale> {
+        let old = client.table::<Old, Sale>("sales");
+        old.create().without_row_key_schema().await.unwrap();
+        old.put(&Old { id: 1 }, &sale("b", 2).1).await.unwrap();
+        let key_of = |old: &Old, sale: &Sale| OfShop { shop: sale.shop.clone(), id: old.id };
+        client.rekeyed_by_row("sales", "by-shop", key_of).await.unwrap()
+    }
+
+    async fn scanned(sales: &Rekeyed<Old, OfShop, Sale>) -> Vec<(OfShop, Sale)> {
+        let scan = sales.scan(OfShop::scan(), Old::scan()).unordered();
+        let mut rows = scan.collect().await.unwrap();
+        rows.sort_by(|one, other| one.0.cmp(&other.0));
+        rows
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_keys_with_one_old_key_are_read_as_each_alone() {
+        let client = Client::embedded();
+        let sales = sales(&client).await;
+        let ((a, _), (b, row)) = (sale("a", 1), sale("b", 2));
+        let both = || async { sales.get_many([&a, &b]).await.unwrap() };
+        assert_eq!(both().await, [None, Some(row.clone())]);
+        drive(&sales, false, COPYING).await;
+        assert_eq!(sales.get(&b).await.unwrap(), Some(row.clone()));
+        assert_eq!(both().await, [None, Some(row)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_of_two_keys_with_one_old_key_is_scanned_once() {
+        let client = Client::embedded();
+        let sales = sales(&client).await;
+        for until in [COPYING, COPIED] {
+            drive(&sales, false, until).await;
+            let rows = [sale("a", 1), sale("b", 2)];
+            sales.put(&rows[0].0, &rows[0].1).await.unwrap();
+            assert_eq!(scanned(&sales).await, rows, "{until:?}");
+            sales.put_all(&rows).await.unwrap();
+            assert_eq!(scanned(&sales).await, rows, "{until:?}");
+        }
+        assert_eq!(scanned(&sales).await.len(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deletion_of_a_key_without_a_row_hides_no_other_row() {
+        let client = Client::embedded();
+        let sales = sales(&client).await;
+        drive(&sales, false, COPYING).await;
+        sales.delete(&sale("a", 1).0).await.unwrap();
+        sales.migration().run().await.unwrap();
+        let verified = sales.migration().verify().await.unwrap();
+        assert_eq!((verified.copied, verified.written, verified.different), (1, 1, 0), "{verified}");
+        assert_eq!(scanned(&sales).await, [sale("b", 2)]);
+    }
+
+    /// A row that gives another key than that of a copy is not its original.
+    #[tokio::test(start_paused = true)]
+    async fn the_row_of_another_key_is_no_original() {
+        let client = Client::embedded();
+        let sales = sales(&client).await;
+        sales.migration().run().await.unwrap();
+        let forgotten = client.table::<Old, Sale>("sales").unchecked();
+        forgotten.put(&Old { id: 1 }, &sale("a", 1).1).await.unwrap();
+        let found = sales.migration().verify().await.unwrap();
+        let orphan = Difference::Orphaned { key: sale("b", 2).0.encode().unwrap() };
+        assert_eq!(found.different, 2, "{found}");
+        assert!(found.differences.contains(&orphan), "{found}");
+    }
+}
+
+mod equality {
+    //! What `verify` calls equal, and `diff` with it.
+
+    use keyderive::diff::TableDiff;
+
+    use super::*;
+
+    #[derive(Row, Clone, Debug, PartialEq)]
+    struct Note {
+        text: String,
+        #[row(family = "more")]
+        rank: i64,
+    }
+
+    type Notes = Rekeyed<Old, New, Note>;
+
+    fn note(id: u64) -> Note {
+        Note { text: format!("note {id}"), rank: 1 }
+    }
+
+    const ROWS: u64 = 6;
+
+    /// Notes of so many seconds ago, whose cells may be removed after `max_age`.
+    async fn notes(client: &Client, max_age: u64, age: u64) -> Notes {
+        let old = client.table::<Old, Note>("notes");
+        let rule = || GcRule::max_age(Duration::from_secs(max_age));
+        let create = old.create().family("cf", rule()).family("more", rule());
+        create.without_row_key_schema().await.unwrap();
+        for id in 0..ROWS {
+            old.put(&Old { id }, &note(id)).await.unwrap();
+            date_back(&client.raw_table("notes"), &old_key(id), seconds_ago(age)).await;
+        }
+        client.rekeyed("notes", "notes-4").await.unwrap()
+    }
+
+    fn old_key(id: u64) -> Vec<u8> {
+        Old { id }.encode().unwrap()
+    }
+
+    fn new_key(id: u64) -> Vec<u8> {
+        New { id }.encode().unwrap()
+    }
+
+    async fn diff(client: &Client) -> TableDiff {
+        let old = client.table::<Old, Note>("notes").unchecked();
+        old.diff(&client.table::<New, Note>("notes-4").unchecked(), |key, _| New::from(key)).await.unwrap()
+    }
+
+    /// The service removes cells that have expired in each table for itself. Those of this test expire within a minute, by which
+    /// its clock may be ahead.
+    #[tokio::test(start_paused = true)]
+    async fn a_table_whose_rows_expire_is_moved() {
+        let client = Client::embedded();
+        let notes = notes(&client, 7200, 7150).await;
+        let (old, new) = (client.raw_table("notes"), client.raw_table("notes-4"));
+        drive(&notes, false, COPIED).await;
+        old.mutate_row(old_key(1), [Mutation::delete_row()]).await.unwrap();
+        old.mutate_row(old_key(2), [Mutation::delete_family("cf")]).await.unwrap();
+        let both = ["cf", "more"].map(Mutation::delete_family);
+        new.mutate_row(new_key(3), both).await.unwrap();
+        new.mutate_row(new_key(4), [Mutation::delete_family("more")]).await.unwrap();
+        let migration = notes.migration();
+        migration.run().await.unwrap();
+        let verified = migration.verify().await.unwrap();
+        assert_eq!(verified.different, 0, "{verified}");
+        assert!(diff(&client).await.is_equal());
+        // A table whose originals are all gone.
+        for id in 0..ROWS {
+            old.mutate_row(old_key(id), [Mutation::delete_row()]).await.unwrap();
+        }
+        let verified = migration.verify().await.unwrap();
+        assert_eq!(verified.different, 0, "{verified}");
+        migration.finish().await.unwrap();
+    }
+
+    /// Copies that are not old enough to be removed are no copies of rows that have expired.
+    #[tokio::test(start_paused = true)]
+    async fn a_copy_that_cannot_have_expired_needs_its_original() {
+        let client = Client::embedded();
+        let notes = notes(&client, 7200, 3600).await;
+        notes.migration().run().await.unwrap();
+        client.raw_table("notes").mutate_row(old_key(1), [Mutation::delete_row()]).await.unwrap();
+        let more = [Mutation::delete_family("more")];
+        client.raw_table("notes").mutate_row(old_key(2), more).await.unwrap();
+        client.raw_table("notes-4").mutate_row(new_key(3), [Mutation::delete_family("cf")]).await.unwrap();
+        let found = notes.migration().verify().await.unwrap();
+        assert_eq!(found.different, 3, "{found}");
+        assert!(found.differences.contains(&Difference::Orphaned { key: new_key(1) }), "{found}");
+        let diff = diff(&client).await;
+        assert_eq!((diff.extra(), diff.differing()), (1, 2), "{diff}");
+    }
+
+    /// A cell that both tables have is compared, however old it is.
+    #[tokio::test(start_paused = true)]
+    async fn a_value_that_differs_is_a_difference_at_any_age() {
+        for (max_age, age) in [(300, 0), (7200, 7150), (7200, 7000), (1_000_000, 3600)] {
+            let client = Client::embedded();
+            let notes = notes(&client, max_age, age).await;
+            notes.migration().run().await.unwrap();
+            let old = client.raw_table("notes");
+            let row = old.read_row(old_key(1), None).await.unwrap().unwrap();
+            let at = row.newest("cf", "text").unwrap().timestamp_micros();
+            // A program that knows nothing of the re-keying writes.
+            old.mutate_row(old_key(1), [Mutation::set("cf", "text", at, "lost")]).await.unwrap();
+            let found = notes.migration().verify().await.unwrap();
+            let cell = ("cf".to_owned(), b"text".to_vec(), at);
+            let expected = [Difference::Unequal { key: old_key(1), cell }];
+            assert_eq!(found.differences, expected, "{max_age} {age}: {found}");
+            let diff = diff(&client).await;
+            assert_eq!((diff.differing(), diff.is_equal()), (1, false), "{max_age} {age}: {diff}");
+        }
+    }
+
+    /// A roll-back compares by the same rule.
+    #[tokio::test(start_paused = true)]
+    async fn a_table_whose_rows_expire_is_rolled_back() {
+        let client = Client::embedded();
+        let notes = notes(&client, 7200, 7150).await;
+        notes.migration().run().await.unwrap();
+        for id in 0..ROWS {
+            notes.put(&New { id }, &note(id)).await.unwrap();
+            date_back(&client.raw_table("notes-4"), &new_key(id), seconds_ago(7150)).await;
+        }
+        drive(&notes, true, (State::RollbackCopying, Activity::Verifying)).await;
+        let old = client.raw_table("notes");
+        let both = || ["cf", "more"].map(Mutation::delete_family);
+        old.mutate_row(old_key(1), both()).await.unwrap();
+        client.raw_table("notes-4").mutate_row(new_key(2), both()).await.unwrap();
+        let verified = notes.migration().verify().await.unwrap();
+        assert_eq!((verified.copied, verified.different), (ROWS, 0), "{verified}");
+        let row = old.read_row(old_key(3), None).await.unwrap().unwrap();
+        let at = row.newest("cf", "text").unwrap().timestamp_micros();
+        old.mutate_row(old_key(3), [Mutation::set("cf", "text", at, "lost")]).await.unwrap();
+        let found = notes.migration().verify().await.unwrap();
+        assert!(matches!(found.differences[..], [Difference::Unequal { .. }]), "{found}");
+        old.mutate_row(old_key(3), [Mutation::set("cf", "text", at, note(3).text)]).await.unwrap();
+        notes.migration().roll_back().await.unwrap();
+    }
+}

@@ -1,0 +1,165 @@
+//! The pairs of key types of the model.
+
+use std::fmt::Debug;
+
+use keyderive::plan::IntoPlan;
+use keyderive::rekey::{PairKey, Rekeyed, RekeyedScan};
+use keyderive::{Client, RowKey};
+
+use super::{Job, Key, SHOPS};
+
+/// A pair of key types, each of a shop and a number.
+pub(super) trait Layout {
+    type Old: PairKey + RowKey<Scan: IntoPlan<Self::Old>> + for<'a> From<&'a Self::New>;
+    type New: PairKey + RowKey<Scan: IntoPlan<Self::New>> + Debug;
+    /// Whether the keys of both types sort the same.
+    const IS_ORDERED: bool;
+    /// Whether the shop is in the row, and not in the old key.
+    const BY_ROW: bool;
+
+    fn new_key(key: Key) -> Self::New;
+    fn key(key: &Self::New) -> Key;
+    async fn open(client: &Client) -> Rekeyed<Self::Old, Self::New, Job>;
+    /// All rows, or those of a shop, if the keys sort the same.
+    fn scan(
+        table: &Rekeyed<Self::Old, Self::New, Job>,
+        shop: Option<&str>,
+    ) -> RekeyedScan<Self::Old, Self::New, Job>;
+}
+
+fn shop(name: &str) -> &'static str {
+    SHOPS.into_iter().find(|shop| *shop == name).unwrap()
+}
+
+#[derive(RowKey, Debug)]
+#[salt(range = 2, over = "shop")]
+pub(super) struct Keyed {
+    shop: String,
+    id: u64,
+}
+
+#[derive(RowKey, Debug)]
+#[salt(range = 5, over = "shop,id")]
+pub(super) struct Salted {
+    shop: String,
+    id: u64,
+}
+
+#[derive(RowKey, Debug)]
+pub(super) struct Turned {
+    id: u64,
+    shop: String,
+}
+
+#[derive(RowKey, Debug)]
+pub(super) struct Numbered {
+    id: u64,
+}
+
+macro_rules! converted {
+    ($one:ident, $other:ident) => {
+        impl From<$one> for $other {
+            fn from($one { shop, id }: $one) -> Self {
+                Self { shop, id }
+            }
+        }
+
+        impl From<&$other> for $one {
+            fn from($other { shop, id }: &$other) -> Self {
+                Self { shop: shop.clone(), id: *id }
+            }
+        }
+    };
+}
+
+converted!(Keyed, Salted);
+converted!(Keyed, Turned);
+
+impl From<&Salted> for Numbered {
+    fn from(key: &Salted) -> Self {
+        Self { id: key.id }
+    }
+}
+
+/// Another salt.
+pub(super) struct SameOrder;
+
+impl Layout for SameOrder {
+    type Old = Keyed;
+    type New = Salted;
+    const IS_ORDERED: bool = true;
+    const BY_ROW: bool = false;
+
+    fn new_key((shop, id): Key) -> Salted {
+        Salted { shop: shop.to_owned(), id }
+    }
+
+    fn key(key: &Salted) -> Key {
+        (shop(&key.shop), key.id)
+    }
+
+    async fn open(client: &Client) -> Rekeyed<Keyed, Salted, Job> {
+        client.rekeyed("jobs", "jobs-new").await.unwrap()
+    }
+
+    fn scan(table: &Rekeyed<Keyed, Salted, Job>, shop: Option<&str>) -> RekeyedScan<Keyed, Salted, Job> {
+        match shop {
+            None => table.scan(Salted::scan(), Keyed::scan()),
+            Some(shop) => table.scan(Salted::scan().shop(shop), Keyed::scan().shop(shop)),
+        }
+    }
+}
+
+/// The fields in another order.
+pub(super) struct OtherOrder;
+
+impl Layout for OtherOrder {
+    type Old = Keyed;
+    type New = Turned;
+    const IS_ORDERED: bool = false;
+    const BY_ROW: bool = false;
+
+    fn new_key((shop, id): Key) -> Turned {
+        Turned { id, shop: shop.to_owned() }
+    }
+
+    fn key(key: &Turned) -> Key {
+        (shop(&key.shop), key.id)
+    }
+
+    async fn open(client: &Client) -> Rekeyed<Keyed, Turned, Job> {
+        client.rekeyed("jobs", "jobs-new").await.unwrap()
+    }
+
+    fn scan(table: &Rekeyed<Keyed, Turned, Job>, _: Option<&str>) -> RekeyedScan<Keyed, Turned, Job> {
+        table.scan(Turned::scan(), Keyed::scan())
+    }
+}
+
+/// A field of the row becomes one of the key.
+pub(super) struct ByRow;
+
+impl Layout for ByRow {
+    type Old = Numbered;
+    type New = Salted;
+    const IS_ORDERED: bool = false;
+    const BY_ROW: bool = true;
+
+    fn new_key(key: Key) -> Salted {
+        SameOrder::new_key(key)
+    }
+
+    fn key(key: &Salted) -> Key {
+        SameOrder::key(key)
+    }
+
+    async fn open(client: &Client) -> Rekeyed<Numbered, Salted, Job> {
+        let key_of =
+            |old: &Numbered, job: &Job| Salted { shop: job.shop.clone().unwrap_or_default(), id: old.id };
+        client.rekeyed_by_row("jobs", "jobs-new", key_of).await.unwrap()
+    }
+
+    fn scan(table: &Rekeyed<Numbered, Salted, Job>, _: Option<&str>) -> RekeyedScan<Numbered, Salted, Job> {
+        table.scan(Salted::scan(), Numbered::scan())
+    }
+}
