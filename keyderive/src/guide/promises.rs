@@ -40,14 +40,15 @@
 //! # Tables that are re-keyed
 //!
 //! Calls of a [re-keyed](super::rekeying) table hold what the call of [`Table`](crate::Table) with their name holds, beside others through
-//! the same pair of tables, in every state; if new keys need the row, [some calls fail](crate::Client::rekeyed_by_row) while the old
+//! the same pair of tables, in every state. Every read, and every scan with whatever filter, gives the rows that are stored, each
+//! once. If new keys need the row, [some calls fail](crate::Client::rekeyed_by_row) while the old
 //! table is written, so that none reaches the row of another key. Clocks are those that run while a process acts by a state.
 //!
 //! | call | concurrent | lost response | dropped | clock | killed | older program |
 //! |---|---|---|---|---|---|---|
-//! | [`Rekeyed::put`](crate::rekey::Rekeyed::put), [`Rekeyed::merge`](crate::rekey::Rekeyed::merge), [`Rekeyed::put_all`](crate::rekey::Rekeyed::put_all), [`Rekeyed::delete`](crate::rekey::Rekeyed::delete) | the last applied wins, whole [^chaos]; of several keys with one place in the old table, the first [^by-row] | repeated, by the next state if it has changed [^lease] | whole or not, perhaps later [^chaos] | a clock that runs a tenth slower or faster does no harm [^leases] | whole or not [^chaos] | rejected, or found by `verify` [^stray] |
+//! | [`Rekeyed::put`](crate::rekey::Rekeyed::put), [`Rekeyed::merge`](crate::rekey::Rekeyed::merge), [`Rekeyed::put_all`](crate::rekey::Rekeyed::put_all), [`Rekeyed::delete`](crate::rekey::Rekeyed::delete) | the last applied wins, whole [^chaos], and every read and scan has it [^rekeyed-reads]; of several keys with one place in the old table, the first [^by-row] | repeated, by the next state if it has changed [^lease] | whole or not, perhaps later [^chaos] | a clock that runs a tenth slower or faster does no harm [^leases] | whole or not [^chaos] | rejected, or found by `verify` [^stray] |
 //! | [`Rekeyed::increment`](crate::rekey::Rekeyed::increment), [`Rekeyed::append`](crate::rekey::Rekeyed::append), [`Rekeyed::put_if`](crate::rekey::Rekeyed::put_if), [`Rekeyed::put_if_absent`](crate::rekey::Rekeyed::put_if_absent), [`Rekeyed::delete_if`](crate::rekey::Rekeyed::delete_if) | all count; one of them wins [^chaos] | not repeated; unknown, also when the lease ends first [^late] | applied or not, perhaps later [^chaos] | as `Rekeyed::put` [^leases] | applied or not [^chaos] | rejected, or found by `verify` [^stray] |
-//! | [`Migration::run`](crate::rekey::Migration::run), [`Migration::finish`](crate::rekey::Migration::finish), [`Migration::roll_back`](crate::rekey::Migration::roll_back) | several come to one end [^drivers] | the state is read again [^state-lost] | call it again: it goes on [^driver-killed] | as `Rekeyed::put` [^leases] | call it again, anywhere [^driver-killed] | rejected from `paused` on [^stray] |
+//! | [`Migration::run`](crate::rekey::Migration::run), [`Migration::finish`](crate::rekey::Migration::finish), [`Migration::roll_back`](crate::rekey::Migration::roll_back) | several come to one end [^drivers] | the state is read again [^state-lost] | call it again: it goes on [^driver-killed] | as `Rekeyed::put` [^leases]; what has expired by it, or will within a minute, need not be in both tables [^rekeyed-expiry] | call it again, anywhere [^driver-killed] | rejected from `paused` on [^stray] |
 //!
 //! # Tables
 //!
@@ -59,7 +60,7 @@
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not retried; a second call fails, since it is gone [^tables-once] | deleted or unchanged [^dropped-table] | no effect [^no-time] | deleted or unchanged [^killed-table] | deletes all columns [^older-table] |
 //! | [`remove_row_key_schema`](crate::Table::remove_row_key_schema), [`RawTable::remove_row_key_schema`](crate::client::RawTable::remove_row_key_schema) | all succeed [^unschemed] | retried; it can remove a schema that was added meanwhile [^unschemed-again] | removed or not: call it again [^unschemed-dropped] | no effect [^no-time] | removed or not: call it again [^unschemed-dropped] [^unschemed-again] | the row type has no effect [^unschemed-types] |
 //! | [`vouch`](crate::Table::vouch) | all succeed [^vouches] | not retried; a second call finds the voucher [^vouches-again] | voucher added or not: call it again [^vouches-dropped] | no effect [^no-time] | voucher added or not: call it again [^vouches-dropped] [^vouches-again] | adds the same voucher [^vouches-older] |
-//! | [`advance_marker`](crate::Table::advance_marker) | all succeed [^advances] | not retried; a second call finds what is done, or ends it [^advances-again] | replaced or not: call it again [^advances-dropped] | refused in the hour before a bound by this clock [^advances-hour] | replaced or not: call it again [^advances-dropped] [^advances-again] | fails, since the table vouches for more [^advances-older] |
+//! | [`advance_marker`](crate::Table::advance_marker) | all succeed [^advances]; on a table that `verify` would still reject, all fail and change nothing [^advances-refused] | not retried; a second call finds what is done, or ends it [^advances-again] | replaced or not: call it again [^advances-dropped] | refused in the hour before a bound by this clock [^advances-hour] | replaced or not: call it again [^advances-dropped] [^advances-again] | fails, since the table vouches for more [^advances-older] |
 //! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | a second call finds it written, or removed [^marker-again] | written or not: call it again [^marker-dropped] | no effect [^marker] | written or not: call it again [^marker-dropped] [^marker-again] | the row type has no effect [^marker] |
 //!
 //! # Without a key type
@@ -142,6 +143,8 @@
 //! [^late]: `a_late_answer_to_an_increment_has_an_unknown_outcome`, `no_request_outlives_a_lease`
 //! [^stray]: `other_programs_are_rejected_while_a_table_is_re_keyed`, `what_a_forgotten_program_writes_is_found_before_the_table_counts_as_moved`, `what_a_forgotten_program_wrote_is_copied_by_the_next_run`
 //! [^by-row]: `a_key_does_not_reach_the_row_of_another_key`, `one_of_several_keys_gets_a_place`, `lost_answers_do_no_harm`
+//! [^rekeyed-reads]: `every_read_of_every_state_is_that_of_the_model`, `a_filter_sees_the_row_that_counts`, `a_row_that_is_put_again_after_its_ttl_is_scanned`, `each_of_two_keys_with_one_old_key_is_scanned_once`, `many_keys_with_one_old_key_are_read_as_each_alone`, `a_row_whose_original_goes_during_a_scan_comes_once`
+//! [^rekeyed-expiry]: `a_table_whose_rows_expire_is_moved`, `a_table_whose_rows_expire_is_rolled_back`, `a_value_that_differs_is_a_difference_at_any_age`
 //! [^drivers]: `two_drivers_come_to_one_end`, `a_driver_that_was_stopped_gives_way`
 //! [^state-lost]: `a_change_of_the_state_whose_answer_is_lost_is_looked_up`
 //! [^driver-killed]: `a_pass_goes_on_where_a_dead_driver_was`, `another_driver_rolls_back_for_a_dead_one`
@@ -164,6 +167,7 @@
 //! [^advances-again]: `an_advance_is_found_after_a_lost_answer`
 //! [^advances-dropped]: `a_dropped_advance_leaves_one_layout_or_the_other`
 //! [^advances-hour]: `a_table_does_not_advance_in_the_hour_before_a_bound`
+//! [^advances-refused]: `a_table_with_a_row_key_schema_does_not_advance`, `a_table_with_the_marker_of_another_layout_does_not_advance`
 //! [^advances-older]: `an_older_program_fails_once_the_table_has_advanced`
 //! [^marker]: `concurrent_calls_write_and_remove_one_marker`
 //! [^marker-again]: `a_marker_is_compared_after_a_lost_answer`

@@ -165,7 +165,12 @@
 //! | `Missing` | nothing to do |
 //! | `Unequal` | read the row of each table, by `client.table(…).unchecked()`, and put what is right, by `rekeyed` |
 //! | `Unmarked` | read the row of the new table, by `client.table(…).unchecked()`: if it is right put it, else delete it, by `rekeyed` |
-//! | `Orphaned` | its original was deleted by itself: delete it, by `rekeyed` |
+//! | `Orphaned` | a program has deleted its original by itself; by rows, it may have put a row there that gives another key. Read the row, by `rekeyed`: callers get it. If it is right put it, and only if it should be gone delete it, by `rekeyed` |
+//!
+//! Cells that both tables have must have the same values, however old they are. A cell that one table has alone is a difference, unless
+//! the garbage collection rule of its family allows its removal, by the clock of the driver and up to a minute early: tables whose rows
+//! expire can be re-keyed, and what garbage collection has removed from one of them is not listed. [`Table::diff`](crate::Table::diff)
+//! compares by the same rule.
 //!
 //! # What it cannot do
 //!

@@ -73,7 +73,7 @@
 //! Calls on one row are linearizable, whichever table they go to, but for writes whose outcome is unknown: as with one table, a write
 //! that timed out can be applied later. If it is applied after the state has changed twice, one read can see it, and a later one not.
 //! No write and no delete that was acknowledged is lost or undone, whatever process dies at whatever moment, and however late its
-//! requests arrive. A scan gives each row once. Rows move with every cell: all versions with their timestamps, in all families, named by
+//! requests arrive. A scan gives each row once, and by the filter that the caller asks for. Rows move with every cell: all versions with their timestamps, in all families, named by
 //! the row type or not. Writes wait once in each direction, for about 7 s with a lease of 4 s.
 //!
 //! This relies on
@@ -90,7 +90,7 @@
 //! |---|---|
 //! | `old` | as for one table; [by rows](Client::rekeyed_by_row) a read or a write of one row 2, and a write of several rows 2 for each |
 //! | `paused`, `rollback_paused` | a read 2; writes wait, and so do scans in no order |
-//! | `copying`, `rollback_copying` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables |
+//! | `copying`, `rollback_copying` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables, those in no order the one that is copied twice |
 //! | `moved`, `new`, `rolled_back` | as for one table, but an increment, an append or a conditional write 2 |
 //!
 //! In every state but `new` each process reads the control row once in a quarter of a lease, by default each second.

@@ -145,7 +145,12 @@ where
 
     /// Runs the scan. Each row comes once, with its key in the new table.
     ///
-    /// Each row is one that the table had at some time between the call and its delivery. The stream ends with the first error.
+    /// Each row is one that the table had at some time between the call and its delivery. A filter, a condition and a `ttl` see the row
+    /// that counts, whatever the other table has. The stream ends with the first error.
+    ///
+    /// While rows are copied, an [`unordered`](Self::unordered) scan reads the table that nobody writes twice, and keeps the keys of
+    /// its rows in memory that garbage collection may remove within an hour. If it runs for longer, a row that is removed from
+    /// that table meanwhile can come twice.
     ///
     /// # Errors
     /// Those of [`Scan::stream`]; that the scan must be [`unordered`](Self::unordered); for an unordered scan, that the state has
