@@ -60,8 +60,8 @@ fn part(values: &Bytes, token: &'static str) -> data::ExecuteQueryResponse {
 /// A value of two bytes is the smallest, so this is the answer that has the most values.
 #[tokio::test]
 async fn a_query_holds_a_few_times_what_the_server_has_sent() {
+    const BYTES: usize = 4 * MIB;
     let _turn = TURN.lock().await;
-    const BYTES: usize = 16 * MIB;
     let one_message = Bytes::from(b"\x12\0".repeat(BYTES / 2));
     let one = Answer::new().send(&part(&one_message, "t"));
     let piece = Bytes::from(b"\x12\0".repeat(64 * KIB / 2));
@@ -91,15 +91,15 @@ struct ReadingKey {
 }
 
 /// How many ids the table has, and what its rows have in their one cell.
-const IDS: u32 = 8_000;
+const IDS: u32 = 6_000;
 const CELL: usize = KIB;
 
 /// The scans share their budget: most of them hold a row and a few more of each bucket.
 #[tokio::test]
 async fn many_merged_scans_hold_what_the_guide_says() {
-    let _turn = TURN.lock().await;
     const SCANS: usize = 300;
     const BUCKETS: usize = 4;
+    let _turn = TURN.lock().await;
     let keys = (0..IDS).map(|id| Bytes::from(ReadingKey { id }.encode().unwrap())).collect();
     let cell = (Bytes::from("a"), Bytes::from(vec![7; CELL]));
     let server = keyderive_scripted::Table::new(keys, vec![cell], 16).serve();

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use futures_util::{FutureExt as _, StreamExt as _};
+use futures_util::FutureExt as _;
 use http_body::Frame;
 use keyderive_proto::admin::Type;
 use keyderive_proto::admin::r#type::{self as types, Kind as TypeKind};

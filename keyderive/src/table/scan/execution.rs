@@ -502,12 +502,12 @@ impl ReadMode {
         let pages = budget.pages().clone();
         BucketRows::Reading(PageTask(budget.spawn(async move {
             let mut share = pages.take(buckets);
-            let rows = match row_bytes {
+            let asked = match row_bytes {
                 Some(bytes) => (share.bytes() / bytes.max(1)).max(1) as u64,
                 None if share.is_least() => FIRST_ROWS,
                 None => u64::MAX,
             };
-            stream.limit_next(rows);
+            stream.limit_next(asked);
             let (mut rows, mut size) = (Vec::new(), 0);
             while let Some(row) = stream.try_next().await? {
                 size += row.size();
