@@ -394,7 +394,7 @@ async fn what_the_public_api_cannot_say_is_refused() {
     use data::row_filter::{Chain, Filter};
     let mock = Mock::new();
     let mut proxy = proxy(&mock).await;
-    let range = data::TimestampRange { start_timestamp_micros: 1001, end_timestamp_micros: 0 };
+    let range = data::TimestampRange { start_timestamp_micros: 2000, end_timestamp_micros: 1000 };
     for filter in [
         None,
         Some(Filter::PassAllFilter(false)),

@@ -160,7 +160,7 @@ async fn times_of_its_own_are_kept_to_the_microsecond(client: Client) {
 
     // Loads and writers write as `put` does.
     let loaded = TradeKey { id: 8 };
-    micros.load_iter([(loaded.clone(), trade(AT))]).await.unwrap();
+    micros.load_iter([(loaded.clone(), trade(AT))]).await.unwrap().all_written().unwrap();
     assert_eq!(micros.get(&loaded).await.unwrap().unwrap(), trade(AT));
     let writer = micros.writer();
     writer.put(&TradeKey { id: 9 }, &trade(AT)).await.unwrap();

@@ -5,8 +5,8 @@ use keyderive_proto::data::bigtable_server::Bigtable as _;
 use keyderive_proto::data::row_filter::Filter;
 use keyderive_proto::data::row_range::{EndKey, StartKey};
 use keyderive_proto::data::{
-    PingAndWarmRequest, ReadRowsRequest, ReadRowsResponse, RowRange, RowSet, SampleRowKeysRequest,
-    SampleRowKeysResponse,
+    ExecuteQueryRequest, PingAndWarmRequest, PrepareQueryRequest, ReadRowsRequest, ReadRowsResponse, RowRange,
+    RowSet, SampleRowKeysRequest, SampleRowKeysResponse,
 };
 use tonic::{Code, Request, Status};
 
@@ -126,8 +126,9 @@ async fn samples_of_a_range_end_with_it() {
 #[tokio::test]
 async fn sql_is_not_served() {
     let servers = Servers::new().await;
-    assert_eq!(code(servers.data.prepare_query(Request::default()).await), Code::Unimplemented);
-    assert_eq!(code(servers.data.execute_query(Request::default()).await), Code::Unimplemented);
+    let (prepare, execute) = (PrepareQueryRequest::default(), ExecuteQueryRequest::default());
+    assert_eq!(code(servers.data.prepare_query(Request::new(prepare)).await), Code::Unimplemented);
+    assert_eq!(code(servers.data.execute_query(Request::new(execute)).await), Code::Unimplemented);
 }
 
 #[tokio::test]

@@ -671,7 +671,7 @@ async fn an_aggregate_in_windows_has_one_for_each() {
     let page = pages.get(&KEY).await.unwrap().unwrap();
     assert_eq!((page.views.len(), page.total.get(), page.title.as_deref()), (3, 16, Some("Home")));
     let negative = pages.update(&KEY).add_at(Page::VIEWS, -1, 1).await.unwrap_err().to_string();
-    assert!(negative.contains("has the timestamp -3600000000; Bigtable stores"), "{negative}");
+    assert!(negative.contains("has the timestamp -3600000000; it counts microseconds"), "{negative}");
     // An aggregate of another time is not the one of all time.
     let raw = pages.client.raw_table("pages");
     raw.mutate_row(KEY.encode().unwrap(), [Mutation::add_to_cell("sums", "total", HOUR, 1)]).await.unwrap();
