@@ -13,6 +13,7 @@
 mod administration;
 mod basics;
 mod conditional;
+mod conditions;
 mod copy;
 mod epochs;
 mod flights;

@@ -11,7 +11,7 @@ use crate::expand::{Runtime, in_scope, on_span_of};
 pub(super) fn cell(cell: &CellInput<'_>, shape: &Shape<'_>) -> TokenStream {
     let Runtime { private, import } = Runtime::new(cell.krate.as_ref(), &cell.input.ident);
     let ident = &cell.input.ident;
-    let Parts { bound, ty, encode, decode } = match shape {
+    let Parts { bound, ty, encode, decode, encode_bound } = match shape {
         Shape::Newtype(inner) => newtype(inner, &private),
         Shape::Unit => unit(&private),
         Shape::Names(variants) => names(variants, &private),
@@ -21,7 +21,13 @@ pub(super) fn cell(cell: &CellInput<'_>, shape: &Shape<'_>) -> TokenStream {
     let order = order(shape, ident, &private);
     let qualifier = qualifier(shape, ident, &private);
     let order = quote!(#order #qualifier);
-    implementation(ident, import.as_ref(), &private, bound.as_ref(), [&ty, &encode, &decode, &order])
+    implementation(
+        ident,
+        import.as_ref(),
+        &private,
+        bound.as_ref(),
+        [&ty, &encode, &decode, &encode_bound, &order],
+    )
 }
 
 /// What the impl of one shape has.
@@ -30,6 +36,8 @@ struct Parts {
     ty: TokenStream,
     encode: TokenStream,
     decode: TokenStream,
+    /// The method of bounds, if it is not the default one.
+    encode_bound: TokenStream,
 }
 
 fn implementation(
@@ -37,7 +45,7 @@ fn implementation(
     import: Option<&TokenStream>,
     private: &TokenStream,
     bound: Option<&TokenStream>,
-    [ty, encode, decode, order]: [&TokenStream; 4],
+    [ty, encode, decode, encode_bound, order]: [&TokenStream; 5],
 ) -> TokenStream {
     // With the type's own span, a deprecated type is not reported in our impl.
     let name = quote_spanned!(ident.span()=> #ident);
@@ -62,6 +70,8 @@ fn implementation(
                 ) -> #private::core::result::Result<Self, #private::CellError> {
                     #decode
                 }
+
+                #encode_bound
             }
 
             #order
@@ -78,6 +88,14 @@ fn newtype(inner: &Type, private: &TokenStream) -> Parts {
         ty: quote!(#inner_as::TYPE),
         encode: quote!(#inner_as::encode(&self.0, __out)),
         decode: quote!(#private::core::result::Result::map(#inner_as::decode(__value), Self)),
+        encode_bound: quote! {
+            fn encode_bound(
+                &self,
+                __out: &mut #private::CellWriter<'_>,
+            ) -> #private::core::result::Result<#private::core::cmp::Ordering, #private::CellError> {
+                #inner_as::encode_bound(&self.0, __out)
+            }
+        },
     }
 }
 
@@ -161,6 +179,7 @@ fn unit(private: &TokenStream) -> Parts {
         decode: quote! {
             #private::core::result::Result::map(<() as #private::Cell>::decode(__value), |()| Self)
         },
+        encode_bound: TokenStream::new(),
     }
 }
 
@@ -184,6 +203,7 @@ fn names(variants: &[(String, &Ident)], private: &TokenStream) -> Parts {
                 ),
             }
         },
+        encode_bound: TokenStream::new(),
     }
 }
 
@@ -205,6 +225,7 @@ fn enum_codes(codes: &[(u64, &Ident)], private: &TokenStream) -> Parts {
                 __code => #private::core::result::Result::Err(#private::CellError::unknown_code(__code, &[#(#numbers),*])),
             }
         },
+        encode_bound: TokenStream::new(),
     }
 }
 
@@ -222,5 +243,11 @@ pub(super) fn stub(cell: &CellInput<'_>) -> TokenStream {
         impl #private::ComparableCell for #ident {}
         impl #private::OrderedCell for #ident {}
     };
-    implementation(ident, import.as_ref(), &private, None, [&ty, &unreachable, &unreachable, &order])
+    implementation(
+        ident,
+        import.as_ref(),
+        &private,
+        None,
+        [&ty, &unreachable, &unreachable, &TokenStream::new(), &order],
+    )
 }

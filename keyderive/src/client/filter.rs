@@ -7,7 +7,7 @@ use keyderive_proto::data;
 use keyderive_proto::data::row_filter::{Chain, Condition, Filter, Interleave};
 use prost::Message as _;
 
-use crate::row::{ByteRange, FilterError, FilterFault, FilterKind, RowFilter, TimeRange};
+use crate::row::{ByteRange, FilterError, FilterFault, FilterKind, LargestPart, RowFilter, TimeRange};
 
 /// The service rejects larger filters.
 const MAX_BYTES: usize = 20_480;
@@ -17,13 +17,89 @@ pub(super) fn message(filter: &RowFilter) -> Result<data::RowFilter, FilterError
     let message = data::RowFilter { filter: Some(kind(filter)?) };
     match message.encoded_len() {
         ..=MAX_BYTES => Ok(message),
-        bytes => Err(FilterFault::Size { bytes, limit: MAX_BYTES }.into()),
+        bytes => {
+            Err(FilterFault::Size { bytes, limit: MAX_BYTES, largest: Sizes::of(filter).largest() }.into())
+        }
     }
 }
 
 /// Fails for a filter that the service would reject.
 pub(crate) fn check(filter: &RowFilter) -> Result<(), FilterError> {
     message(filter).map(drop)
+}
+
+/// What takes the bytes of a filter.
+#[derive(Default)]
+struct Sizes {
+    parts: usize,
+    values: usize,
+    value_bytes: usize,
+    longest_value: usize,
+    longest_regex: usize,
+    /// The columns of the filter that has the most bytes of names, and these.
+    columns: usize,
+    column_bytes: usize,
+}
+
+impl Sizes {
+    fn of(filter: &RowFilter) -> Self {
+        let mut sizes = Self::default();
+        sizes.add(filter);
+        sizes
+    }
+
+    fn add(&mut self, filter: &RowFilter) {
+        let regex = match filter.kind() {
+            FilterKind::Chain(filters) | FilterKind::Interleave(filters) => {
+                return filters.iter().for_each(|filter| self.add(filter));
+            }
+            FilterKind::Condition(condition) => {
+                return [&condition.predicate, &condition.then, &condition.otherwise]
+                    .into_iter()
+                    .for_each(|filter| self.add(filter));
+            }
+            FilterKind::AnyColumn { qualifiers, .. } => {
+                self.parts += 1;
+                let bytes = qualifiers.iter().map(Bytes::len).sum();
+                if bytes >= self.column_bytes {
+                    (self.columns, self.column_bytes) = (qualifiers.len(), bytes);
+                }
+                return;
+            }
+            FilterKind::Values(range) => {
+                self.values += 1;
+                for bound in [&range.start, &range.end] {
+                    let (Bound::Included(value) | Bound::Excluded(value)) = bound else { continue };
+                    self.value_bytes += value.len();
+                    self.longest_value = self.longest_value.max(value.len());
+                }
+                return;
+            }
+            FilterKind::RowKeyRegex(regex)
+            | FilterKind::QualifierRegex(regex)
+            | FilterKind::ValueRegex(regex) => regex.len(),
+            FilterKind::FamilyRegex(regex) => regex.len(),
+            _ => 0,
+        };
+        self.parts += 1;
+        self.longest_regex = self.longest_regex.max(regex);
+    }
+
+    /// One part that takes a third of the room or more is the cause; otherwise it is how many there are.
+    fn largest(&self) -> LargestPart {
+        let is_large = |bytes: usize| bytes > MAX_BYTES / 3;
+        if is_large(self.longest_value) {
+            LargestPart::Value(self.longest_value)
+        } else if is_large(self.longest_regex) {
+            LargestPart::Regex(self.longest_regex)
+        } else if is_large(self.column_bytes) {
+            LargestPart::Columns { columns: self.columns, bytes: self.column_bytes }
+        } else if is_large(self.value_bytes) && self.values > self.parts {
+            LargestPart::Values(self.values)
+        } else {
+            LargestPart::Parts(self.parts + self.values)
+        }
+    }
 }
 
 fn kind(filter: &RowFilter) -> Result<Filter, FilterError> {

@@ -33,6 +33,8 @@
 //! | an integer in a row | the range of `i64` | an error |
 //! | a value stored as JSON | 127 nested arrays and objects, finite numbers | an error |
 //! | the keys and ranges of a request | 500 KiB | several requests, in sequence |
+//! | a filter or a condition | 20,480 bytes and 20 levels; of 200 comparisons of short columns joined by `and` or `or`, with [`Condition`](crate::row::Condition), all fit | an error that says what takes the room |
+//! | a compared value | about 10,000 bytes, since equality sends it twice | the same |
 //! | a table's name | 1 to 50 of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.` | an error |
 //! | a message | 256 MiB | an error |
 //! | the rows of a query that no resume token follows yet | 256 MiB | an error |

@@ -15,11 +15,12 @@ mod page;
 mod tests;
 mod text;
 
+use std::cmp::Ordering;
 use std::error::Error;
 use std::fmt::{self, Display};
 use std::io;
 
-pub(crate) use self::order::StoredOrder;
+pub(crate) use self::order::{Bounded, StoredOrder};
 pub use self::order::{ComparableCell, OrderedCell};
 use super::error::{Excerpt, Hex, Names};
 use crate::key::TimeUnit;
@@ -86,6 +87,13 @@ pub trait Cell {
     /// # Errors
     /// When no value of this type has these bytes.
     fn decode(value: &[u8]) -> Result<Self::Decoded<'_>, CellError>;
+
+    /// Appends the stored bytes of this value or, if it has none, of the storable value next to it; returns how this value
+    /// compares with that one. A comparison is exact for a bound that no cell can hold.
+    #[doc(hidden)]
+    fn encode_bound(&self, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+        self.encode(out).map(|()| Ordering::Equal)
+    }
 
     /// The stored bytes.
     ///

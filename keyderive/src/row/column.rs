@@ -1,6 +1,7 @@
 //! Columns as values: constants of a row type, entries of its maps, and what may be done with each.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -272,11 +273,21 @@ pub trait CellValue<C> {
     /// Appends the stored bytes, for a column whose cells are stored as this.
     #[doc(hidden)]
     fn encode_value(&self, stored: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError>;
+
+    /// As [`Cell::encode_bound`].
+    #[doc(hidden)]
+    fn encode_bound(&self, stored: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+        self.encode_value(stored, out).map(|()| Ordering::Equal)
+    }
 }
 
 impl<C: OwnedCell> CellValue<C> for C {
     fn encode_value(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
         self.encode(out)
+    }
+
+    fn encode_bound(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+        Cell::encode_bound(self, out)
     }
 }
 
@@ -284,17 +295,29 @@ impl<C: OwnedCell> CellValue<C> for &C {
     fn encode_value(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
         (*self).encode(out)
     }
+
+    fn encode_bound(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+        Cell::encode_bound(*self, out)
+    }
 }
 
 impl<T, F: Form<T>> CellValue<As<T, F>> for T {
     fn encode_value(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
         F::encode(self, out)
     }
+
+    fn encode_bound(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+        F::encode_bound(self, out)
+    }
 }
 
 impl<T, F: Form<T>> CellValue<As<T, F>> for &T {
     fn encode_value(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
         F::encode(self, out)
+    }
+
+    fn encode_bound(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+        F::encode_bound(self, out)
     }
 }
 

@@ -5,10 +5,11 @@ use std::ops::Bound;
 
 use bytes::Bytes;
 
-use super::cell::StoredOrder;
+use super::cell::{Bounded, StoredOrder};
 use super::column::{Appendable, Place};
+use super::filter::MAX_DEPTH;
 use super::{
-    CellError, CellValue, CellWriter, Column, ColumnRef, ColumnType, ComparableCell, ComparedVersion, Entry,
+    CellError, CellType, CellValue, Column, ColumnRef, ColumnType, ComparableCell, ComparedVersion, Entry,
     Family, MapFamily, Name, OrderedCell, RowError, RowFilter, RowSchema,
 };
 use crate::plan::prefix_end;
@@ -36,6 +37,18 @@ use crate::plan::prefix_end;
 /// A condition compares the newest stored version of a column. Every comparison with an absent column is false, and its
 /// [`not`](Self::not) is true. Defaults, and the 0 of an absent counter, exist only in reads: use `absent()` for them.
 ///
+/// Values are compared as reads return them, and need not be storable. A time between two stored ones of `#[row(ts(unit = "secs"))]`
+/// is an exact bound and equals neither; above a `u64` of `i64::MAX`, and outside the years of a date, there is no cell. NaN, which is
+/// in no order, is an error. In a family with a `ttl`, cells that [reads hide](crate::guide::promises#rows-that-a-ttl-hides) are
+/// absent.
+///
+/// # Limits
+///
+/// Bigtable takes a condition of 20,480 bytes and 20 levels. The parts of `a.and(b).and(c)` are a balanced tree, and those of
+/// `a.or(b).or(c)` one level, so that the bytes are the limit: 200 comparisons of short columns fit. Each change from `and` to `or` is a
+/// level of its own. A value is sent twice to be found equal, so it may have about 10,000 bytes. A condition above a limit is an
+/// error that says what takes the room, before anything is sent.
+///
 /// [`and`](Self::and), and a `not` inside another condition, are sent as Bigtable's condition filters, which are slow. Bigtable
 /// documents that the parts of such a filter may see different states of a row that changes meanwhile. A condition
 /// without them is one test of one state, and the right guard for a [`put_if`](crate::Table::put_if) among competing writers.
@@ -45,6 +58,8 @@ pub struct Condition<R> {
     test: Test,
     /// The first error of its parts.
     fault: Option<RowError>,
+    /// The levels of its test.
+    depth: u8,
     of: PhantomData<fn() -> R>,
 }
 
@@ -65,12 +80,14 @@ enum Test {
         timestamp_micros: i64,
     },
     Not(Box<Test>),
-    And(Box<Test>, Box<Test>),
-    Or(Box<Test>, Box<Test>),
+    /// At least two, none of which is an `And`.
+    And(Vec<Test>),
+    /// At least two, none of which is an `Or`.
+    Or(Vec<Test>),
 }
 
 impl<R> Condition<R> {
-    /// The row has a cell in any family.
+    /// The row has a cell in any family, other than those that a `ttl` hides.
     pub fn row_exists() -> Self {
         Test::Row.into()
     }
@@ -86,30 +103,38 @@ impl<R> Condition<R> {
         reason = "a condition reads better with it after: `exists().not()`"
     )]
     pub fn not(self) -> Self {
-        let test = match self.test {
-            Test::Not(test) => *test,
-            test => Test::Not(Box::new(test)),
-        };
-        Self { test, ..self }
+        match self.test {
+            Test::Not(test) => Self { test: *test, depth: self.depth - 1, ..self },
+            test => Self { test: Test::Not(Box::new(test)), ..self }.around(self.depth),
+        }
     }
 
     /// Both hold.
     pub fn and(self, other: Self) -> Self {
-        self.with(other, Test::And)
+        let depth = level(&self, Test::is_and).max(level(&other, Test::is_and));
+        let fault = self.fault.or(other.fault);
+        Self { test: self.test.and(other.test), fault, ..self }.around(depth)
     }
 
     /// One of them holds, or both.
     pub fn or(self, other: Self) -> Self {
-        self.with(other, Test::Or)
+        let depth = level(&self, Test::is_or).max(level(&other, Test::is_or));
+        let fault = self.fault.or(other.fault);
+        Self { test: self.test.or(other.test), fault, ..self }.around(depth)
     }
 
-    fn with(self, other: Self, join: fn(Box<Test>, Box<Test>) -> Test) -> Self {
-        let fault = self.fault.or(other.fault);
-        Self { test: join(Box::new(self.test), Box::new(other.test)), fault, of: PhantomData }
+    /// The condition, whose test has parts of at most `depth` levels. One that the service would reject for its levels ends here, so
+    /// that every walk over a test may recurse.
+    fn around(self, depth: u8) -> Self {
+        match depth {
+            // Sent as its negation, a test loses one level.
+            ..=MAX_DEPTH => Self { depth: depth + 1, ..self },
+            _ => Self { test: Test::Filter(RowFilter::too_deep()), depth: 1, ..self },
+        }
     }
 
     fn failed(error: RowError) -> Self {
-        Self { test: Test::Row, fault: Some(error), of: PhantomData }
+        Self { test: Test::Row, fault: Some(error), depth: 1, of: PhantomData }
     }
 
     /// The versions that it compares: those that a guarded write has to replace.
@@ -135,11 +160,46 @@ impl<R> Condition<R> {
 
 impl<R> From<Test> for Condition<R> {
     fn from(test: Test) -> Self {
-        Self { test, fault: None, of: PhantomData }
+        Self { depth: test.depth(), test, fault: None, of: PhantomData }
     }
 }
 
 impl Test {
+    fn is_and(&self) -> bool {
+        matches!(self, Self::And(_))
+    }
+
+    fn is_or(&self) -> bool {
+        matches!(self, Self::Or(_))
+    }
+
+    /// How many levels it has.
+    fn depth(&self) -> u8 {
+        match self {
+            Self::Not(test) => test.depth().saturating_add(1),
+            Self::And(tests) | Self::Or(tests) => {
+                tests.iter().map(Self::depth).max().unwrap_or(0).saturating_add(1)
+            }
+            _ => 1,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let parts = |test| match test {
+            Self::And(tests) => tests,
+            test => vec![test],
+        };
+        Self::And(joined(parts(self), parts(other)))
+    }
+
+    fn or(self, other: Self) -> Self {
+        let parts = |test| match test {
+            Self::Or(tests) => tests,
+            test => vec![test],
+        };
+        Self::Or(joined(parts(self), parts(other)))
+    }
+
     /// A filter passes nothing of a row that does not exist. So a test that holds for such a row is sent as its negation,
     /// with the branches swapped.
     fn into_branch(self, schema: &RowSchema, now_micros: i64) -> (Option<RowFilter>, bool) {
@@ -154,8 +214,8 @@ impl Test {
     fn holds_for_no_row(&self) -> bool {
         match self {
             Self::Not(test) => !test.holds_for_no_row(),
-            Self::And(one, other) => one.holds_for_no_row() && other.holds_for_no_row(),
-            Self::Or(one, other) => one.holds_for_no_row() || other.holds_for_no_row(),
+            Self::And(tests) => tests.iter().all(Self::holds_for_no_row),
+            Self::Or(tests) => tests.iter().any(Self::holds_for_no_row),
             _ => false,
         }
     }
@@ -163,8 +223,8 @@ impl Test {
     fn negated(self) -> Self {
         match self {
             Self::Not(test) => *test,
-            Self::And(one, other) => Self::Or(Box::new(one.negated()), Box::new(other.negated())),
-            Self::Or(one, other) => Self::And(Box::new(one.negated()), Box::new(other.negated())),
+            Self::And(tests) => tests.into_iter().map(Self::negated).reduce(Self::or).unwrap_or(Self::Row),
+            Self::Or(tests) => tests.into_iter().map(Self::negated).reduce(Self::and).unwrap_or(Self::Row),
             test => Self::Not(Box::new(test)),
         }
     }
@@ -191,13 +251,11 @@ impl Test {
                 RowFilter::block_all(),
                 RowFilter::cells_per_row(1),
             ),
-            Self::And(one, other) => RowFilter::condition(
-                one.filter(schema, now_micros),
-                other.filter(schema, now_micros),
-                RowFilter::block_all(),
-            ),
-            Self::Or(one, other) => {
-                RowFilter::interleave([one.filter(schema, now_micros), other.filter(schema, now_micros)])
+            Self::And(tests) => {
+                all_of(tests.into_iter().map(|test| test.filter(schema, now_micros)).collect())
+            }
+            Self::Or(tests) => {
+                RowFilter::interleave(tests.into_iter().map(|test| test.filter(schema, now_micros)))
             }
         }
     }
@@ -212,27 +270,70 @@ impl Test {
                 });
             }
             Self::Not(test) => test.compared_versions(!is_positive, out),
-            Self::And(one, other) | Self::Or(one, other) => {
-                one.compared_versions(is_positive, out);
-                other.compared_versions(is_positive, out);
+            Self::And(tests) | Self::Or(tests) => {
+                tests.iter().for_each(|test| test.compared_versions(is_positive, out));
             }
             _ => {}
         }
     }
 }
 
-/// A value of a column with a type, in its stored form.
-fn stored<V: CellValue<C>, C>(place: &Place, value: &V) -> Result<Vec<u8>, RowError> {
-    let mut bytes = Vec::new();
-    let encoded = value.encode_value(place.stored, &mut CellWriter::new(&mut bytes));
-    let encoded = encoded.and_then(|()| match StoredOrder::of(place.stored).is_nan(&bytes) {
+/// How deep the parts of a condition are if it becomes one of a larger one: of the same kind, its parts become those of the larger one.
+fn level<R>(condition: &Condition<R>, is_same: fn(&Test) -> bool) -> u8 {
+    if is_same(&condition.test) { condition.depth - 1 } else { condition.depth }
+}
+
+/// Both lists; the order of parts has no meaning.
+fn joined(mut one: Vec<Test>, mut other: Vec<Test>) -> Vec<Test> {
+    if one.len() < other.len() {
+        std::mem::swap(&mut one, &mut other);
+    }
+    one.append(&mut other);
+    one
+}
+
+/// The filter that passes a cell of a row of which each filter does: a balanced tree, since nesting is limited.
+fn all_of(mut filters: Vec<RowFilter>) -> RowFilter {
+    match filters.len() {
+        0 => RowFilter::pass_all(),
+        1 => filters.remove(0),
+        parts => {
+            let others = filters.split_off(parts / 2);
+            RowFilter::condition(all_of(filters), all_of(others), RowFilter::block_all())
+        }
+    }
+}
+
+/// A compared value of a column with a type.
+fn bounded<V: CellValue<C>, C>(place: &Place, value: &V) -> Result<Bounded, RowError> {
+    check_comparable(place)?;
+    let bounded = Bounded::new(|out| value.encode_bound(place.stored, out));
+    let bounded = bounded.and_then(|value| match StoredOrder::of(place.stored).is_nan(value.stored()) {
         true => Err(CellError::unsupported(
             "is compared with NaN, which equals nothing and is in no range; compare with a number, or write `.exists()`",
         )),
-        false => Ok(()),
+        false => Ok(value),
     });
-    encoded.map_err(|error| RowError::cell(place.name(), error))?;
-    Ok(bytes)
+    bounded.map_err(|error| RowError::cell(place.name(), error))
+}
+
+/// Rejects a comparison that the server cannot make. The compiler does so for a column with a type; one that was named by text is
+/// known by its place alone.
+fn check_comparable(place: &Place) -> Result<(), RowError> {
+    let fault = match place.stored {
+        _ if place.kind.is_aggregate() => {
+            "is an aggregate, which is compared by the program that has read it"
+        }
+        CellType::Time => {
+            "is a time in RFC 3339, and a time has several texts; store it with `#[row(ts(unit = \"…\"))]` to compare it at the \
+             server"
+        }
+        CellType::Json | CellType::Proto => {
+            "has several stored forms for one value; compare it in the program that has read it"
+        }
+        _ => return Ok(()),
+    };
+    Err(RowError::cell(place.name(), CellError::unsupported(fault)))
 }
 
 /// The test of a column's newest value, or whether there is one if there is no filter. A column without a value has that of a
@@ -240,16 +341,16 @@ fn stored<V: CellValue<C>, C>(place: &Place, value: &V) -> Result<Vec<u8>, RowEr
 fn on_column<R>(place: &Place, value: Option<&RowFilter>) -> Condition<R> {
     let test = |Name { family, qualifier }: Name<'_>, value: Option<&RowFilter>| {
         let (family, qualifier) = (family.to_owned(), Bytes::copy_from_slice(qualifier));
-        Box::new(Test::Column { family, qualifier, value: value.cloned() })
+        Test::Column { family, qualifier, value: value.cloned() }
     };
     let mut names: Vec<_> = [place.name()].into_iter().chain(place.former()).collect();
     let Some(last) = names.pop() else { return Test::Row.into() };
     let all = names.into_iter().rev().fold(test(last, value), |former, name| {
-        let absent = Box::new(Test::Not(test(name, None)));
-        let former = if value.is_some() { Box::new(Test::And(absent, former)) } else { former };
-        Box::new(Test::Or(test(name, value), former))
+        let absent = Test::Not(Box::new(test(name, None)));
+        let former = if value.is_some() { absent.and(former) } else { former };
+        test(name, value).or(former)
     });
-    (*all).into()
+    all.into()
 }
 
 fn compared<R, C: ColumnRef<R>>(
@@ -272,13 +373,13 @@ fn within<R, C: ColumnRef<R>, V: CellValue<T>, T>(
     upper: Bound<V>,
 ) -> Condition<R> {
     compared(column, |place, order| {
-        let stored = |bound: Bound<V>| match bound {
-            Bound::Included(value) => stored(place, &value).map(Bound::Included),
-            Bound::Excluded(value) => stored(place, &value).map(Bound::Excluded),
+        let bounded = |bound: Bound<V>| match bound {
+            Bound::Included(value) => bounded(place, &value).map(Bound::Included),
+            Bound::Excluded(value) => bounded(place, &value).map(Bound::Excluded),
             Bound::Unbounded => Ok(Bound::Unbounded),
         };
-        let (lower, upper) = (stored(lower)?, stored(upper)?);
-        Ok(order.filter(lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)))
+        let (lower, upper) = (bounded(lower)?, bounded(upper)?);
+        Ok(order.within(lower.as_ref(), upper.as_ref()))
     })
 }
 
@@ -299,7 +400,8 @@ macro_rules! conditions {
                 self.exists().not()
             }
 
-            /// The column holds this value. Both zeros of floats are equal.
+            /// The column holds this value. Both zeros of floats are equal. A value that the column cannot hold, such as half a
+            /// second in whole seconds, equals nothing.
             pub fn equals<V: CellValue<T::Cell>>(self, value: V) -> Condition<R>
             where
                 T::Cell: ComparableCell,
@@ -313,11 +415,9 @@ macro_rules! conditions {
                 T::Cell: ComparableCell,
             {
                 compared(self, |place, order| {
-                    let equal = |value: V| {
-                        let value = stored(place, &value)?;
-                        Ok(order.filter(Bound::Included(&value), Bound::Included(&value)))
-                    };
-                    values.into_iter().map(equal).collect::<Result<Vec<_>, _>>().map(RowFilter::interleave)
+                    let equal = |value: V| Ok(order.equal(&bounded(place, &value)?));
+                    let filters = values.into_iter().map(equal).collect::<Result<Vec<_>, _>>()?;
+                    Ok(RowFilter::interleave(filters.into_iter().filter(|filter| !filter.is_block_all())))
                 })
             }
 
@@ -366,7 +466,11 @@ macro_rules! conditions {
             where
                 T: Appendable,
             {
-                compared(self, |_, order| {
+                compared(self, |place, order| {
+                    if order != StoredOrder::Bytes {
+                        let error = CellError::unsupported("is a number, and text and bytes begin with a prefix; compare it by its value");
+                        return Err(RowError::cell(place.name(), error));
+                    }
                     let prefix = prefix.as_ref();
                     let end = prefix_end(prefix);
                     let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);

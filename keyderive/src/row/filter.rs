@@ -10,15 +10,15 @@ use std::ops::{Bound, RangeBounds};
 
 use bytes::Bytes;
 
-use super::cell::StoredOrder;
+use super::cell::{Bounded, StoredOrder};
 use super::{Cell, ComparableCell, OrderedCell, RowError};
 
-pub(crate) use self::error::Fault;
 pub use self::error::FilterError;
+pub(crate) use self::error::{Fault, Largest};
 pub(crate) use self::range::{ByteRange, TimeRange};
 
 /// How deep filters may be nested, by the protocol's own rule.
-const MAX_DEPTH: u8 = 20;
+pub(super) const MAX_DEPTH: u8 = 20;
 
 const MAX_LABEL_BYTES: usize = 15;
 
@@ -317,17 +317,18 @@ impl RowFilter {
     /// ```
     ///
     /// The range is exact for cells that hold a value of this type, negative numbers and floats too. NaN is in no range, and
-    /// both zeros are equal. A value that cannot be stored, such as a `u64` above `i64::MAX`, makes the filter an error.
+    /// both zeros are equal. Bounds need not be storable: above a `u64` of `i64::MAX` there is no cell. Where a
+    /// [`Cell`](super::Cell) of your own rejects a bound, the filter is an error.
     #[must_use]
     pub fn value_in<V: Cell + OrderedCell>(range: impl RangeBounds<V>) -> Self {
+        let bounded = |value: &V| Bounded::new(|out| value.encode_bound(out));
         let stored = |bound: Bound<&V>| match bound {
-            Bound::Included(value) => value.to_stored().map(Bound::Included),
-            Bound::Excluded(value) => value.to_stored().map(Bound::Excluded),
+            Bound::Included(value) => bounded(value).map(Bound::Included),
+            Bound::Excluded(value) => bounded(value).map(Bound::Excluded),
             Bound::Unbounded => Ok(Bound::Unbounded),
         };
         match (stored(range.start_bound()), stored(range.end_bound())) {
-            (Ok(start), Ok(end)) => StoredOrder::of(V::TYPE)
-                .filter(start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice)),
+            (Ok(start), Ok(end)) => StoredOrder::of(V::TYPE).within(start.as_ref(), end.as_ref()),
             (Err(error), _) | (_, Err(error)) => refused(Fault::Value(error.to_string())),
         }
     }
@@ -339,11 +340,11 @@ impl RowFilter {
     /// let alice = RowFilter::chain([RowFilter::exact_column("cf", "owner"), RowFilter::value_is(&"alice")]);
     /// ```
     ///
-    /// NaN is equal to nothing, and both zeros are equal. A value that cannot be stored makes the filter an error.
+    /// NaN is equal to nothing, nor is a value that no cell can hold; both zeros are equal.
     #[must_use]
     pub fn value_is<V: Cell + ComparableCell>(value: &V) -> Self {
-        match value.to_stored() {
-            Ok(value) => StoredOrder::of(V::TYPE).filter(Bound::Included(&value), Bound::Included(&value)),
+        match Bounded::new(|out| value.encode_bound(out)) {
+            Ok(value) => StoredOrder::of(V::TYPE).equal(&value),
             Err(error) => refused(Fault::Value(error.to_string())),
         }
     }
@@ -371,6 +372,15 @@ impl RowFilter {
 impl RowFilter {
     pub(crate) fn kind(&self) -> &Kind {
         &self.kind
+    }
+
+    pub(crate) fn is_block_all(&self) -> bool {
+        matches!(self.kind, Kind::BlockAll)
+    }
+
+    /// A filter that fails before it is sent: it would be nested too deep.
+    pub(super) fn too_deep() -> Self {
+        refused(Fault::Depth)
     }
 
     /// A filter that fails before it is sent: one of the columns to keep is not a column.

@@ -1,5 +1,6 @@
 //! Stored forms that an attribute chooses for a field in place of that of its type.
 
+use std::cmp::Ordering;
 use std::marker::PhantomData;
 
 use serde::Serialize;
@@ -21,6 +22,12 @@ pub trait Form<T> {
 
     #[doc(hidden)]
     fn encode(value: &T, out: &mut CellWriter<'_>) -> Result<(), CellError>;
+
+    /// As [`Cell::encode_bound`].
+    #[doc(hidden)]
+    fn encode_bound(value: &T, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+        Self::encode(value, out).map(|()| Ordering::Equal)
+    }
 
     #[doc(hidden)]
     fn decode(value: &[u8]) -> Result<T, CellError>;
@@ -119,6 +126,13 @@ impl<U: Unit, T: UnixTime> Form<T> for Ts<U> {
             ))
         })?;
         stored.encode(out)
+    }
+
+    fn encode_bound(value: &T, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+        let nanos = value.unix_nanos();
+        let count = nanos.div_euclid(U::UNIT.nanos());
+        let stored = i64::try_from(count).unwrap_or(if count < 0 { i64::MIN } else { i64::MAX });
+        stored.encode(out).map(|()| nanos.cmp(&(i128::from(stored) * U::UNIT.nanos())))
     }
 
     fn decode(value: &[u8]) -> Result<T, CellError> {

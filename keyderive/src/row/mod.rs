@@ -159,7 +159,9 @@ pub use encode::RowWriter;
 pub(crate) use encode::check_timestamp;
 pub use error::RowError;
 pub use family::{FamilyField, MapRow};
-pub(crate) use filter::{ByteRange, Fault as FilterFault, Kind as FilterKind, TimeRange};
+pub(crate) use filter::{
+    ByteRange, Fault as FilterFault, Kind as FilterKind, Largest as LargestPart, TimeRange,
+};
 pub use filter::{FilterError, RowFilter};
 #[cfg(feature = "proto")]
 pub use form::Proto;

@@ -1,6 +1,7 @@
 //! Columns that are named by text at run time, and their values.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -48,6 +49,10 @@ macro_rules! values {
         impl CellValue<Any> for $type {
             fn encode_value(&self, stored: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
                 CellValue::<Any>::encode_value(&Value::from(self.clone()), stored, out)
+            }
+
+            fn encode_bound(&self, stored: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+                CellValue::<Any>::encode_bound(&Value::from(self.clone()), stored, out)
             }
         }
     )*};
@@ -128,6 +133,18 @@ impl CellValue<Any> for Value {
             Self::Text(value) => value.encode(out),
             Self::Bytes(value) => value.encode(out),
         }
+    }
+
+    fn encode_bound(&self, stored: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+        match (self, stored) {
+            // All of them are stored in 64 bits, so that every integer is comparable with them.
+            (
+                Self::Integer(value),
+                CellType::Integer { .. } | CellType::NonZero { .. } | CellType::UnixTime(_),
+            ) => value.encode(out)?,
+            _ => CellValue::<Any>::encode_value(self, stored, out)?,
+        }
+        Ok(Ordering::Equal)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bytes, the value without bytes, and pointers.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -77,6 +78,10 @@ macro_rules! pointers {
 
             fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {
                 C::encode(self, out)
+            }
+
+            fn encode_bound(&self, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+                C::encode_bound(self, out)
             }
 
             fn decode(value: &[u8]) -> Result<Self, CellError> {

@@ -1,5 +1,6 @@
 //! Times and dates of chrono, jiff and time: RFC 3339 in UTC, as each crate writes it, and `2015-03-16`.
 
+use std::cmp::Ordering;
 use std::fmt::{Display, Write as _};
 
 use super::text::read_text;
@@ -21,6 +22,16 @@ impl CalendarDate {
             )));
         }
         write!(out, "{year:04}-{month:02}-{day:02}").map_err(CellError::unsupported)
+    }
+
+    /// Writes the date, or the first or last one that a column holds if it is before or after all of them.
+    fn write_bound(&self, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+        let (date, ordering) = match self.year {
+            ..0 => (&Self { year: 0, month: 1, day: 1 }, Ordering::Less),
+            0..=9999 => (self, Ordering::Equal),
+            _ => (&Self { year: 9999, month: 12, day: 31 }, Ordering::Greater),
+        };
+        date.write(out).map(|()| ordering)
     }
 
     /// Reads a date of which the type has a value, by `make`.
@@ -89,6 +100,11 @@ macro_rules! dates {
             fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {
                 let (year, month, day) = $fields(*self);
                 CalendarDate { year, month, day }.write(out)
+            }
+
+            fn encode_bound(&self, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+                let (year, month, day) = $fields(*self);
+                CalendarDate { year, month, day }.write_bound(out)
             }
 
             fn decode(value: &[u8]) -> Result<Self, CellError> {

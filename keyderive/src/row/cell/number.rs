@@ -1,5 +1,6 @@
 //! Integers, `bool` and floats.
 
+use std::cmp::Ordering;
 use std::num::{
     NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64,
 };
@@ -23,6 +24,14 @@ macro_rules! integers {
                 Ok(())
             }
 
+            fn encode_bound(&self, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+                match self.encode(out) {
+                    Ok(()) => Ok(Ordering::Equal),
+                    // Only a `u64` can be too large, and none is too small.
+                    Err(_) => i64::MAX.encode(out).map(|()| Ordering::Greater),
+                }
+            }
+
             #[inline]
             fn decode(value: &[u8]) -> Result<Self, CellError> {
                 let number = read_i64(value, stringify!($type))?;
@@ -40,6 +49,10 @@ macro_rules! integers {
             #[inline]
             fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {
                 self.get().encode(out)
+            }
+
+            fn encode_bound(&self, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+                self.get().encode_bound(out)
             }
 
             #[inline]

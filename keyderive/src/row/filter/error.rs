@@ -29,11 +29,58 @@ pub(crate) enum Fault {
     Size {
         bytes: usize,
         limit: usize,
+        largest: Largest,
     },
 }
 
+/// What takes the most bytes of a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Largest {
+    /// One value of this many bytes.
+    Value(usize),
+    /// This many values.
+    Values(usize),
+    /// A regular expression of this many bytes.
+    Regex(usize),
+    /// The names of some columns of one family.
+    Columns { columns: usize, bytes: usize },
+    /// This many single filters.
+    Parts(usize),
+}
+
+/// What takes the room, and what to do.
+impl fmt::Display for Largest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(bytes) => write!(
+                f,
+                "a compared value has {bytes} bytes, and equality sends it twice; compare a column that holds a hash of the value, or \
+                 the column's `version`, or compare in the program that has read the row"
+            ),
+            Self::Values(values) => write!(
+                f,
+                "{values} values are compared; compare fewer of them in one call, or a range of them, or compare in the program that \
+                 has read the row"
+            ),
+            Self::Regex(bytes) => {
+                write!(f, "a regular expression has {bytes} bytes; shorten it, or match a prefix by a range")
+            }
+            Self::Columns { columns, bytes } => write!(
+                f,
+                "the names of columns have {bytes} bytes, of which it names {columns} in one family; name fewer, or a range of them \
+                 with `RowFilter::columns`"
+            ),
+            Self::Parts(parts) => write!(
+                f,
+                "it is made of {parts} single filters; join fewer with `and`, `or` and `interleave`, compare one column with several values by \
+                 `one_of`, or check some parts in the program that has read the row"
+            ),
+        }
+    }
+}
+
 impl FilterError {
-    /// Whether the service would accept the filter if it had fewer columns or less nesting.
+    /// Whether the service would accept the filter if it had fewer bytes or less nesting.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         matches!(self.0, Fault::Size { .. } | Fault::Depth)
@@ -79,13 +126,12 @@ impl fmt::Display for FilterError {
             Fault::Depth => write!(
                 f,
                 "filters are nested more than {MAX_DEPTH} deep, which the service does not take; put the filters of \
-                 nested chains into one chain"
+                 nested chains into one chain, and the parts of a condition side by side: `a.and(b).and(c)` nests \
+                 less than `a.and(b.or(c.and(d)))`"
             ),
-            Fault::Size { bytes, limit } => write!(
-                f,
-                "the filter has {bytes} bytes, and the service takes {limit}; name fewer columns, or a range of \
-                 them with `RowFilter::columns`"
-            ),
+            Fault::Size { bytes, limit, largest } => {
+                write!(f, "the condition or filter has {bytes} bytes, and the service takes {limit}: {largest}")
+            }
         }
     }
 }
