@@ -306,8 +306,10 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 ///   in one `gc`, a cell is removed if either applies; with `#[row(gc(all(max_age = "30d", max_versions = 3)))]`, if both
 ///   do; with `#[row(gc(never))]`, none is. The default is one version, and `never` where a field is `Versions` or an aggregate.
 /// - `#[row(ttl = "7d")]` hides older cells from reads, counts and conditions on columns by this row type, but not from
-///   `get_raw`, `Condition::filter` and other row types. `increment` and `append` are rejected, since the server would change a
-///   hidden value. It hides cells of its family alone. In a row type with several families, give them all the same `ttl`, or a row
+///   `get_raw`, `Scan::raw`, `Condition::filter`, SQL and other row types. A row of which every cell is hidden is absent to
+///   `put_if_absent`, and `delete_rows` deletes it. A write that would be hidden at once is an error. `increment` and `append` are
+///   rejected, since the server would change a hidden value. The clock of the client's machine decides;
+///   `keyderive::guide::promises` says what each call does. It hides cells of its family alone. In a row type with several families, give them all the same `ttl`, or a row
 ///   whose required columns are hidden while an aggregate remains still exists: reads of it fail with `is_invalid_row`, and
 ///   `put_if_absent` returns false. The same holds for rules by age, and for an `update` that renews some columns only. Without a
 ///   `ttl`, reads return a cell until Bigtable removes it, which may take a week after its rule allows

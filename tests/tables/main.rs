@@ -16,6 +16,7 @@ mod conditional;
 mod conditions;
 mod copy;
 mod epochs;
+mod expired;
 mod flights;
 mod granularity;
 mod handles;

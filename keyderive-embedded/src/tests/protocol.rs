@@ -5,8 +5,8 @@ use keyderive_proto::data::bigtable_server::Bigtable as _;
 use keyderive_proto::data::row_filter::Filter;
 use keyderive_proto::data::row_range::{EndKey, StartKey};
 use keyderive_proto::data::{
-    ExecuteQueryRequest, PingAndWarmRequest, PrepareQueryRequest, ReadRowsRequest, ReadRowsResponse, RowRange,
-    RowSet, SampleRowKeysRequest, SampleRowKeysResponse,
+    ExecuteQueryRequest, PingAndWarmRequest, PrepareQueryRequest, ReadRowsRequest, ReadRowsResponse,
+    RowRange, RowSet, SampleRowKeysRequest, SampleRowKeysResponse,
 };
 use tonic::{Code, Request, Status};
 

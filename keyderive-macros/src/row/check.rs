@@ -366,6 +366,7 @@ fn rules(cx: &Ctxt, row: &Row<'_>) {
                 );
             }
             check_rule(cx, field, family, rule, max_age.or(rule.ttl.get().copied()));
+            check_window(cx, field, rule, max_age);
         }
     }
 }
@@ -394,6 +395,26 @@ fn check_rule(cx: &Ctxt, field: &Field<'_>, family: &str, rule: &RuleAttrs, max_
         cx.error(
             ty,
             "an aggregate is at time 0, and expires at once; use `Versions<…>` with `window`, or remove `max_age` and `ttl`",
+        );
+    }
+}
+
+/// A window has the time of its start, and an addition at its end must not be too old for the family.
+fn check_window(cx: &Ctxt, field: &Field<'_>, rule: &RuleAttrs, max_age: Option<Duration>) {
+    let (Some(window), Some(tokens)) = (field.attrs.window.get(), field.attrs.window.tokens()) else {
+        return;
+    };
+    if rule.ttl.get().is_some_and(|ttl| ttl < window) {
+        cx.error(
+            tokens,
+            "the window is longer than the `ttl` of its family, which hides it from its start on: additions at its end would never be \
+             read; shorten the window, or raise the `ttl`",
+        );
+    } else if max_age.is_some_and(|max_age| max_age < *window) {
+        cx.error(
+            tokens,
+            "the window is longer than the `max_age` of its family, which is counted from its start: additions at its end would be \
+             removed at once; shorten the window, or raise the `max_age`",
         );
     }
 }

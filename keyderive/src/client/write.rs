@@ -119,7 +119,7 @@ impl Client {
         self.check_and_mutate(table, key, condition, then, otherwise, Idempotency::NotIdempotent).await
     }
 
-    /// Writes an entry if its row has no cell; returns whether it had none.
+    /// Writes an entry if its row has no cell that `there` passes, or without a filter no cell; returns whether it had none.
     ///
     /// Retried after every transient failure: a retry finds the row that an earlier attempt wrote, and applies nothing.
     pub(crate) async fn write_if_absent(
@@ -127,10 +127,11 @@ impl Client {
         table: &Route,
         entries: &Entries,
         index: usize,
+        there: Option<RowFilter>,
     ) -> Result<bool, Error> {
         let (key, mutations) = entries.decode(index);
         let exists = self
-            .check_and_mutate(table, key, None, Mutations::default(), mutations, Idempotency::Idempotent)
+            .check_and_mutate(table, key, there, Mutations::default(), mutations, Idempotency::Idempotent)
             .await?;
         Ok(!exists)
     }

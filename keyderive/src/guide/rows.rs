@@ -88,6 +88,13 @@
 //! Before anything is sent: that a value can be stored and read back. NaN inside JSON, a `u64` above
 //! `i64::MAX`, a map's key that is empty, and two versions of one timestamp are errors that name the column.
 //!
+//! # Rows that expire
+//!
+//! `#[row(ttl = "1h")]` hides older cells of a family at once, where a garbage collection rule removes them within about a week. A row
+//! of which every cell is hidden is not there, for every read and every condition, and `put_if_absent` replaces it; `delete_rows` deletes
+//! it. A write that would be hidden at once is an error. The clock of the client's machine decides: [what each call does with a hidden
+//! row](super::promises#rows-that-a-ttl-hides), and where clocks are wrong.
+//!
 //! # Counters and sums
 //!
 //! | | a counter, `#[row(counter)] n: i64` | a sum, `n: Sum` in a family of sums |

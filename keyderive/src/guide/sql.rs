@@ -23,7 +23,7 @@
 //! # }
 //! ```
 //!
-//! `_key` is the row key, `cf['kind']` the newest value of a column: both are `BYTES`. Rows become
+//! `_key` is the row key, `cf['kind']` the newest value of a column, also if a `ttl` hides it from reads: both are `BYTES`. Rows become
 //! [tuples](crate::query::FromQueryRow), structs with [`#[derive(FromQueryRow)]`](derive@crate::query::FromQueryRow), or a
 //! [`QueryRow`](crate::query::QueryRow) whose columns have names. A wrong type is an error that names the query, the column and its
 //! type. [`query`](crate::query) lists the types.

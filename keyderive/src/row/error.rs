@@ -74,6 +74,22 @@ impl RowError {
         Self::cell(Name { family, qualifier }, error)
     }
 
+    /// A value whose own time is so long ago that no read returns it.
+    #[cold]
+    pub(crate) fn hidden_at_once(
+        family: &str,
+        qualifier: &[u8],
+        timestamp_micros: i64,
+        ttl: &impl Display,
+    ) -> Self {
+        let error = CellError::unsupported(format_args!(
+            "has the timestamp {timestamp_micros}, in microseconds since the epoch, and would be hidden at once: by this \
+             machine's clock, it is past the `ttl` of its family, which hides cells {ttl}; leave it out, give it a later \
+             timestamp, or raise the `ttl`"
+        ));
+        Self::cell(Name { family, qualifier }, error)
+    }
+
     fn new(column: Name<'_>, fault: Fault) -> Self {
         let Name { family, qualifier } = column;
         Self(Box::new(Inner {

@@ -153,6 +153,17 @@ impl RowSchema {
         }
     }
 
+    /// The `ttl` of a family that hides cells of this time.
+    pub(crate) fn hiding_ttl(
+        &self,
+        family: &str,
+        timestamp_micros: i64,
+        now_micros: i64,
+    ) -> Option<Duration> {
+        let ttl = self.rule(family)?.ttl?;
+        (timestamp_micros < oldest_live(ttl, now_micros)).then_some(ttl)
+    }
+
     /// The filter of all cells but those that have expired at this time; none if none expire.
     pub(crate) fn live_cells(&self, now_micros: i64) -> Option<RowFilter> {
         let expiring: Vec<_> = self.rules.iter().filter_map(|rule| Some((rule.family, rule.ttl?))).collect();
@@ -391,9 +402,13 @@ pub enum DeclaredGc {
 
 /// The filter of cells that are younger than this.
 fn since(ttl: Duration, now_micros: i64) -> RowFilter {
+    RowFilter::timestamps(oldest_live(ttl, now_micros)..)
+}
+
+/// The time of the oldest cells that are not hidden.
+fn oldest_live(ttl: Duration, now_micros: i64) -> i64 {
     let ttl = i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX);
-    let oldest = now_micros.saturating_sub(ttl).max(0);
-    RowFilter::timestamps(oldest..)
+    now_micros.saturating_sub(ttl).max(0)
 }
 
 /// A regular expression of all names but these. RE2 has no negation, so each place where a name can differ is an alternative.

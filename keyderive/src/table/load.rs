@@ -281,8 +281,9 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     /// ```
     ///
     /// Existing rows are counted as [`kept`](Progress::kept), and so are rows that this load itself wrote by a request whose
-    /// answer was lost. A row with any cell exists, also with that of an `increment` alone. If an existing row is
-    /// deleted before its turn, the loaded one is written. Of two rows with one key the first stays.
+    /// answer was lost. A row exists as for `put_if_absent`: with any cell, also with that of an `increment` alone, but not if a `ttl`
+    /// hides them all. If an existing row is deleted before its turn, the loaded one is written. Of two rows with one key the first
+    /// stays.
     ///
     /// Each row is a request of its own, with 64 in flight for each of the [`workers`](Self::workers), so it takes 4 to 5
     /// times as long. It needs an app profile that allows single-row transactions: one that routes to a single cluster.

@@ -179,7 +179,7 @@ impl<K: TableKey, R> Table<K, R> {
         Ok(sorted)
     }
 
-    /// Whether a row with this key exists. The server sends only the key.
+    /// Whether a row with this key exists: whether [`get`](Self::get) finds one. The server sends only the key.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -201,13 +201,12 @@ impl<K: TableKey, R> Table<K, R> {
     /// A dropped future cancels the read.
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
         self.ensure_checked().await?;
-        let live = self.schema.live_cells(self.client.now_micros());
-        let one = live.into_iter().chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
-        let one = RowFilter::chain(one);
+        let columns = self.column_filter().into_iter();
+        let one = RowFilter::chain(columns.chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]));
         Ok(self.fetch(self.encode(key)?, Some(one)).await?.is_some())
     }
 
-    /// Reads the row with this key as it is stored: every version of every column of every family.
+    /// Reads the row with this key as it is stored: every version of every column of every family, hidden by a `ttl` or not.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -397,6 +396,7 @@ impl<K: TableKey, R> Table<K, R> {
         let now = self.client.now_micros();
         match &self.projection {
             Projection::Everything => self.schema.live_cells(now),
+            Projection::Stored => None,
             Projection::RowType => Some(self.schema.own_cells(&self.family, now)),
             Projection::Selected(selection) => {
                 let mut columns = SelectedColumns::default();
@@ -411,7 +411,10 @@ impl<K: TableKey, R> Table<K, R> {
 /// Which columns reads ask for.
 #[derive(Clone, Debug)]
 pub(super) enum Projection {
+    /// All, but for those that a `ttl` hides.
     Everything,
+    /// All that are stored.
+    Stored,
     /// Those of the row type.
     RowType,
     Selected(Arc<dyn ErasedSelection>),

@@ -201,7 +201,7 @@ impl<K: TableKey, R> Scan<K, R> {
         Scan { keys_only: true, ..self.with_rows() }
     }
 
-    /// Reads the rows as they are stored: every version of every column of every family, unless
+    /// Reads the rows as they are stored: every version of every column of every family, hidden by a `ttl` or not, unless
     /// [`latest`](Self::latest) or a filter says otherwise.
     ///
     /// ```
@@ -218,7 +218,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// ```
     pub fn raw(self) -> Scan<K, RawRow> {
         let mut raw = Scan { every_version: true, keys_only: false, ..self.with_rows() };
-        raw.table.projection = Projection::Everything;
+        raw.table.projection = Projection::Stored;
         raw
     }
 

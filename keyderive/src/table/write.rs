@@ -16,7 +16,9 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
 use super::rekey::TablePair;
 use super::{OnForeign, Table};
-use crate::client::{Batch, Entry, Error, ExplicitTimestamp, Family, Granularity, Mutations, REQUEST_BYTES};
+use crate::client::{
+    Batch, Entry, Error, ExplicitTimestamp, Family, GcRule, Granularity, Mutations, REQUEST_BYTES, TableInfo,
+};
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{
@@ -25,6 +27,15 @@ use crate::row::{
     RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema, RowWriter, SERVER_TIME, Settable,
     SettableAt, Sink, check_kind, check_timestamp,
 };
+
+/// Which versions of a column must be young enough to be read.
+#[derive(Clone, Copy, Debug)]
+enum Versions {
+    /// The newest, of a whole row: the others may have expired since they were read.
+    Newest,
+    /// Each, of changes: every one was asked for by itself.
+    Each,
+}
 
 /// How many rows a request deletes.
 const DELETED_ROWS: usize = 5_000;
@@ -246,7 +257,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// It reads keys without values, and deletes rows in batches. Foreign rows, whose keys are not of this key type, stay.
+    /// It reads keys without values, and deletes rows in batches. Every stored row of the plan goes, also one whose cells a `ttl`
+    /// hides, or that has no column of the row type. Foreign rows, whose keys are not of this key type, stay.
     /// After an error, call it again: it does not find deleted rows a second time. Rows written meanwhile may be deleted or not.
     ///
     /// # Errors
@@ -255,7 +267,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// If the future is dropped, some of the rows are deleted, and others may be deleted later. Call it again.
     pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
-        let mut rows = self.scan(plan).keys_only().unordered().on_foreign(OnForeign::Skip).stream();
+        // Stored rows, so that none stays whose cells a `ttl` hides, or of which the row type has no column.
+        let rows = self.scan(plan).raw().keys_only();
+        let mut rows = rows.unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
         let (mut batch, deletion) = (Batch::default(), Mutations::delete_row());
         while rows.next().await.transpose()?.is_some() {
@@ -586,7 +600,7 @@ impl<K: TableKey, R> Table<K, R> {
             None => deletion.push(Mutation::delete_row()),
             Some(pair) => pair.deletions().for_each(|family| deletion.push(family)),
         }
-        self.mutate_if(self.encode(key)?, deletion, condition).await
+        self.mutate_if(self.encode(key)?, deletion, Versions::Newest, condition).await
     }
 
     /// [`put`](Self::put), if no row has this key; returns whether none had.
@@ -606,8 +620,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// A row with any cell exists, even if the cell is in a family that the row type does not have. The result and
-    /// unknown outcomes are those of [`put_if`](Self::put_if).
+    /// A row with any cell exists, even if the cell is in a family that the row type does not have. A row of which a `ttl` hides
+    /// [every cell](crate::guide::promises#rows-that-a-ttl-hides), by this machine's clock, does not exist, and is replaced whole. The
+    /// result and unknown outcomes are those of [`put_if`](Self::put_if).
     ///
     /// # Errors
     /// Those of [`put_if`](Self::put_if).
@@ -618,7 +633,12 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Row,
     {
-        self.write_if(key, row, true, Condition::row_exists().not()).await
+        self.write_if(key, row, self.keeps_no_hidden_row(), Condition::row_exists().not()).await
+    }
+
+    /// Whether a row that is written where none exists needs no deletions: no hidden row can be there.
+    pub(super) fn keeps_no_hidden_row(&self) -> bool {
+        self.schema.has_no_ttl()
     }
 
     async fn write_if(&self, key: &K, row: &R, merges: bool, condition: Condition<R>) -> Result<bool, Error>
@@ -629,13 +649,14 @@ impl<K: TableKey, R> Table<K, R> {
         let (key, mut mutations) = (self.encode(key)?, MutationList::default());
         let written = mutations.write(|sink| row.encode(&mut RowWriter::new(sink, &self.family, merges)));
         written.map_err(|error| Error::row(&self.name, &key, error))?;
-        self.mutate_if(key, mutations, condition).await
+        self.mutate_if(key, mutations, Versions::Newest, condition).await
     }
 
     async fn mutate_if(
         &self,
         key: Bytes,
         mut mutations: MutationList,
+        versions: Versions,
         condition: Condition<R>,
     ) -> Result<bool, Error> {
         let compared = condition.compared_versions();
@@ -646,7 +667,7 @@ impl<K: TableKey, R> Table<K, R> {
             superseded.map_err(|error| Error::row(&self.name, &key, error))?;
         }
         let mutations = Mutations::from(mutations);
-        self.check_explicit_timestamps(&key, &mutations)?;
+        self.check_explicit_timestamps(&key, &mutations, versions)?;
         let (then, otherwise) =
             if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
         let matched = match &self.pair {
@@ -754,40 +775,57 @@ impl<K: TableKey, R> Table<K, R> {
         let written =
             entry.mutations.write(|sink| row.encode(&mut RowWriter::new(sink, &self.family, merges)));
         written.map_err(|error| Error::row(&self.name, &Bytes::copy_from_slice(&entry.key), error))?;
-        self.check_explicit_timestamps(&entry.key, &entry.mutations)
+        self.check_explicit_timestamps(&entry.key, &entry.mutations, Versions::Newest)
     }
 
     /// Rejects a value with a timestamp of its own that is finer than the table's granularity, or so old, by this machine's clock,
-    /// that the family's GC rule would remove it at once. Without the table's schema, the server rejects the first.
+    /// that the family's `ttl` would hide it, or its GC rule remove it, at once. Without the table's schema, the server rejects
+    /// the first.
     #[inline]
-    fn check_explicit_timestamps(&self, key: &[u8], mutations: &Mutations) -> Result<(), Error> {
+    fn check_explicit_timestamps(
+        &self,
+        key: &[u8],
+        mutations: &Mutations,
+        versions: Versions,
+    ) -> Result<(), Error> {
         match mutations.explicit_timestamps() {
             [] => Ok(()),
-            explicit_timestamps => self.check_gc_rules(key, explicit_timestamps),
+            explicit_timestamps => self.check_ages(key, explicit_timestamps, versions),
         }
     }
 
-    fn check_gc_rules(&self, key: &[u8], explicit_timestamps: &[ExplicitTimestamp]) -> Result<(), Error> {
+    fn check_ages(
+        &self,
+        key: &[u8],
+        explicit_timestamps: &[ExplicitTimestamp],
+        versions: Versions,
+    ) -> Result<(), Error> {
         let known = self.client.known_info(&self.name);
-        let known = known.as_deref().or(self.pair.as_deref().map(TablePair::info));
-        let Some(info) = known else { return Ok(()) };
+        let info = known.as_deref().or(self.pair.as_deref().map(TablePair::info));
         let now = self.client.now_micros();
-        for ExplicitTimestamp { family, qualifier, timestamp_micros: at, fine } in explicit_timestamps {
-            if let Some(fine) = fine
-                && info.granularity() == Granularity::Millis
-            {
+        let granularity = info.map(TableInfo::granularity);
+        for ExplicitTimestamp { family, qualifier, latest_micros, earliest_micros, fine } in
+            explicit_timestamps
+        {
+            if let (Some(fine), Some(Granularity::Millis)) = (fine, granularity) {
                 return Err(Error::row(&self.name, key, RowError::too_fine(family, qualifier, *fine)));
             }
-            let age = Duration::from_micros(now.saturating_sub(*at).max(0).cast_unsigned());
-            if let Some(rule) = info.family(family).map(Family::gc_rule)
+            let at = match versions {
+                Versions::Newest => *latest_micros,
+                Versions::Each => *earliest_micros,
+            };
+            let age = Duration::from_micros(now.saturating_sub(at).max(0).cast_unsigned());
+            let rule = info.and_then(|info| info.family(family)).map(Family::gc_rule);
+            let error = if let Some(ttl) = self.schema.hiding_ttl(family, at, now) {
+                RowError::hidden_at_once(family, qualifier, at, &GcRule::max_age(ttl))
+            } else if let Some(rule) = rule
                 && rule.removes(age, 0)
             {
-                return Err(Error::row(
-                    &self.name,
-                    key,
-                    RowError::removed_at_once(family, qualifier, *at, rule),
-                ));
-            }
+                RowError::removed_at_once(family, qualifier, at, rule)
+            } else {
+                continue;
+            };
+            return Err(Error::row(&self.name, key, error));
         }
         Ok(())
     }
@@ -866,7 +904,8 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     /// Sets a column of [`Timestamped`](crate::row::Timestamped) values to a value with a time of its own, in microseconds since
-    /// the epoch. The other versions are deleted.
+    /// the epoch. The other versions are deleted. A time that the `ttl` or the rule of the family makes too old, by this machine's
+    /// clock, is an error before anything is sent; so it is in every write of a row with times of its own.
     pub fn set_at<C: ColumnRef<R>, V>(self, column: C, timestamp_micros: i64, value: V) -> Self
     where
         C::Type: SettableAt,
@@ -1007,8 +1046,8 @@ impl<K: TableKey, R> Update<K, R> {
     /// ```
     ///
     /// The time is in microseconds since the epoch, and is rounded down to the start of its window, in UTC. If the family's rule
-    /// would remove the window at once, the update fails before it is sent. This also finds times in another unit, if the family has
-    /// a `max_age`.
+    /// would remove the window at once, or its `ttl` hide it, the update fails before it is sent. This also finds times in another unit,
+    /// if the family has a `max_age` or a `ttl`.
     pub fn add_at<C: ColumnRef<R>>(self, column: C, timestamp_micros: i64, amount: i64) -> Self
     where
         C::Type: AddableAt,
@@ -1081,7 +1120,7 @@ impl<K: TableKey, R> Update<K, R> {
         if mutations.is_empty() {
             return table.meets(key, condition).await;
         }
-        table.mutate_if(key, mutations, condition).await
+        table.mutate_if(key, mutations, Versions::Each, condition).await
     }
 
     async fn send(self) -> Result<(), Error> {
@@ -1091,7 +1130,7 @@ impl<K: TableKey, R> Update<K, R> {
             return Ok(());
         }
         let mutations = Mutations::from(mutations);
-        table.check_explicit_timestamps(&key, &mutations)?;
+        table.check_explicit_timestamps(&key, &mutations, Versions::Each)?;
         table.mutate_row(key, mutations).await
     }
 
@@ -1108,7 +1147,7 @@ impl<K: TableKey, R> Update<K, R> {
         }
         entry.key.extend_from_slice(&key);
         mutations.as_slice().iter().for_each(|mutation| entry.mutations.push_change(mutation));
-        into.check_explicit_timestamps(&key, &entry.mutations)
+        into.check_explicit_timestamps(&key, &entry.mutations, Versions::Each)
     }
 
     /// Whether there is nothing to send, and no error to report.

@@ -80,8 +80,35 @@ const OF_ANOTHER_ROW: [(&str, &str); 10] = [
     ("Update", "Table::update"),
 ];
 
-/// The columns of the page after that of the call.
-const SITUATIONS: usize = 6;
+/// The columns of the tables of writes, with that of the call.
+const OF_WRITES: usize = 7;
+
+/// The columns of the table of hidden rows.
+const OF_HIDDEN_ROWS: usize = 4;
+
+/// Calls of typed rows that no `ttl` is about.
+const OF_NO_ROW: [&str; 19] = [
+    "Table::advance_marker",
+    "Table::create_if_absent",
+    "Table::delete_table",
+    "Table::info",
+    "Table::modify_families",
+    "Table::partitions",
+    "Table::partitions_of",
+    "Table::remove_marker",
+    "Table::remove_row_key_schema",
+    "Table::vouch",
+    "Table::wait_for_consistency",
+    "Table::write_marker",
+    // As the calls of `Table` with their names.
+    "Rekeyed::append",
+    "Rekeyed::get_raw",
+    "Rekeyed::increment",
+    "Rekeyed::merge",
+    "Rekeyed::put",
+    "Rekeyed::put_all",
+    "Rekeyed::put_if",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -169,10 +196,11 @@ fn calls() -> BTreeSet<String> {
     calls
 }
 
-/// A row of the page: the calls that its links name, and its cells.
+/// A row of the page: the calls that its links name, its cells, and how many its table has.
 struct Row {
     calls: Vec<String>,
     cells: Vec<String>,
+    columns: usize,
 }
 
 struct Page {
@@ -189,6 +217,7 @@ fn between<'a>(text: &'a str, begin: &'a str, end: &'a str) -> impl Iterator<Ite
 fn page() -> Page {
     let text = fs::read_to_string(root().join("keyderive/src/guide/promises.rs")).unwrap();
     let mut page = Page { rows: Vec::new(), notes: BTreeMap::new() };
+    let mut columns = 0;
     for line in text.lines().filter_map(|line| line.strip_prefix("//! ")) {
         if let Some((label, tests)) = line.strip_prefix("[^").and_then(|rest| rest.split_once("]: ")) {
             let tests: Vec<_> = tests.split('`').skip(1).step_by(2).map(str::to_owned).collect();
@@ -197,6 +226,8 @@ fn page() -> Page {
                 page.notes.insert(label.to_owned(), tests).is_none(),
                 "the note `{label}` is there twice"
             );
+        } else if let Some(header) = line.strip_prefix("| call |") {
+            columns = header.split('|').count();
         } else if let Some(cells) = line.strip_prefix("| [`") {
             let cells: Vec<String> = cells.trim_end_matches('|').split('|').map(str::to_owned).collect();
             let calls = between(&cells[0], "](crate::", ")").map(|path| {
@@ -204,7 +235,7 @@ fn page() -> Page {
                 let has_type = parts.len() == 2 && parts[1].starts_with(char::is_uppercase);
                 if has_type { format!("{}::{}", parts[1], parts[0]) } else { parts[0].to_owned() }
             });
-            page.rows.push(Row { calls: calls.collect(), cells });
+            page.rows.push(Row { calls: calls.collect(), cells, columns });
         }
     }
     page
@@ -214,7 +245,7 @@ fn page() -> Page {
 fn every_call_that_writes_has_a_row() {
     let (calls, page) = (calls(), page());
     assert!(calls.len() > 60, "only {} calls are found in the source: {calls:?}", calls.len());
-    let named: BTreeSet<&str> = page.rows.iter().flat_map(|row| &row.calls).map(String::as_str).collect();
+    let named = named(&page, OF_WRITES);
     let has_row = |call: &&String| {
         let row = OF_ANOTHER_ROW.iter().find(|(of, _)| of == call).map_or(call.as_str(), |(_, row)| row);
         named.contains(row) || WITHOUT_A_ROW.contains(&call.as_str())
@@ -229,13 +260,39 @@ fn every_call_that_writes_has_a_row() {
     assert!(gone.is_empty(), "there are no calls {gone:?}");
 }
 
+/// The calls of the tables with so many columns.
+fn named(page: &Page, columns: usize) -> BTreeSet<&str> {
+    let rows = page.rows.iter().filter(|row| row.columns == columns);
+    rows.flat_map(|row| &row.calls).map(String::as_str).collect()
+}
+
+#[test]
+fn every_call_of_rows_says_what_it_makes_of_a_hidden_one() {
+    let (calls, page) = (calls(), page());
+    let named = named(&page, OF_HIDDEN_ROWS);
+    let of_rows = |call: &&String| {
+        let of = call.split("::").next().unwrap();
+        ["Table", "Scan", "Select", "Rows", "Exported", "Rekeyed", "RekeyedScan"].contains(&of)
+            || *call == "put_both"
+    };
+    let without: Vec<_> = calls
+        .iter()
+        .filter(of_rows)
+        .filter(|call| !named.contains(call.as_str()) && !OF_NO_ROW.contains(&call.as_str()))
+        .collect();
+    assert!(without.is_empty(), "{without:?} have no row in the table of hidden rows");
+    let gone: Vec<_> = OF_NO_ROW.iter().filter(|call| !calls.contains(**call)).collect();
+    assert!(gone.is_empty(), "there are no calls {gone:?}");
+}
+
 #[test]
 fn every_cell_names_a_test() {
     let page = page();
     let sources = sources_of(&["keyderive/src", "keyderive-embedded/src", "tests", "emulator/tests"]);
     let mut used = BTreeSet::new();
-    for Row { calls, cells } in &page.rows {
-        assert_eq!(cells.len(), SITUATIONS + 1, "the cells of {calls:?}");
+    for Row { calls, cells, columns } in &page.rows {
+        assert!([OF_WRITES, OF_HIDDEN_ROWS].contains(columns), "the table of {calls:?}");
+        assert_eq!(cells.len(), *columns, "the cells of {calls:?}");
         for cell in &cells[1..] {
             let labels: Vec<_> = between(cell, "[^", "]").collect();
             assert!(!labels.is_empty(), "`{}` of {calls:?} names no test", cell.trim());

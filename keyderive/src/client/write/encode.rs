@@ -164,12 +164,14 @@ pub(crate) struct Mutations {
     explicit_timestamps: Vec<ExplicitTimestamp>,
 }
 
-/// The newest timestamp of a column whose cells have timestamps of their own, not the server's.
+/// A column whose cells have timestamps of their own, not the server's.
 #[derive(Clone, Debug)]
 pub(crate) struct ExplicitTimestamp {
     pub(crate) family: String,
     pub(crate) qualifier: Vec<u8>,
-    pub(crate) timestamp_micros: i64,
+    /// The timestamps of its newest cell and of its oldest one.
+    pub(crate) latest_micros: i64,
+    pub(crate) earliest_micros: i64,
     /// One of its timestamps that is not a whole millisecond.
     pub(crate) fine: Option<i64>,
 }
@@ -341,15 +343,18 @@ impl Mutations {
             .filter(|last| last.family == family && last.qualifier == qualifier)
         {
             Some(last) => {
-                last.timestamp_micros = last.timestamp_micros.max(timestamp_micros);
+                last.latest_micros = last.latest_micros.max(timestamp_micros);
+                last.earliest_micros = last.earliest_micros.min(timestamp_micros);
                 last.fine = last.fine.or(fine);
             }
             None => {
                 let (family, qualifier) = (family.to_owned(), qualifier.to_owned());
+                let (latest_micros, earliest_micros) = (timestamp_micros, timestamp_micros);
                 self.explicit_timestamps.push(ExplicitTimestamp {
                     family,
                     qualifier,
-                    timestamp_micros,
+                    latest_micros,
+                    earliest_micros,
                     fine,
                 });
             }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use crate::row::Row;
+use crate::row::{Row, RowFilter};
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt as _;
@@ -217,8 +217,9 @@ impl<K: TableKey, R: Row> Loader<'_, K, R> {
             let (client, table) = (self.table.client.clone(), self.table.name.clone());
             if self.settings.mode == WriteMode::IfAbsent {
                 self.tracker.sent(entries.len());
+                let there = self.table.schema.live_cells(self.table.client.now_micros());
                 self.requests.spawn(async move {
-                    let (outcomes, kept) = write_if_absent(&client, &table, &entries).await;
+                    let (outcomes, kept) = write_if_absent(&client, &table, &entries, there.as_ref()).await;
                     Finished { request, entries, indexes, outcomes, kept }
                 });
                 continue;
@@ -304,7 +305,11 @@ impl<K: TableKey, R: Row> Loader<'_, K, R> {
     /// Encodes a row into `scratch`.
     fn encode(&mut self, key: &K, row: &R) -> EncodeResult<()> {
         let Self { table, settings, scratch, .. } = self;
-        let merges = settings.mode != WriteMode::Put;
+        let merges = match settings.mode {
+            WriteMode::Put => false,
+            WriteMode::Insert => true,
+            WriteMode::IfAbsent => table.keeps_no_hidden_row(),
+        };
         table.encode_row(scratch, key, row, merges).and_then(|()| scratch.check(&table.name)).map_err(
             |error| {
                 let key = Bytes::copy_from_slice(&scratch.key);
@@ -354,13 +359,15 @@ impl<K: TableKey, R: Row> Loader<'_, K, R> {
 /// How many rows of a batch are in flight at a time if each is a request of its own.
 const ROWS_IN_FLIGHT: usize = 64;
 
-/// Writes the rows of a batch that do not exist; returns the outcomes, and the positions of rows that existed.
+/// Writes the rows of a batch that do not exist: those without a cell that `there` passes, as for `put_if_absent`. Returns the
+/// outcomes, and the positions of rows that existed.
 ///
 /// After a failure that every row would share, no further row is tried.
 async fn write_if_absent(
     client: &Client,
     table: &Route,
     entries: &Entries,
+    there: Option<&RowFilter>,
 ) -> (Vec<Result<(), Error>>, Vec<usize>) {
     let shared_error = OnceLock::new();
     let written = iter(0..entries.len()).map(|position| {
@@ -369,7 +376,7 @@ async fn write_if_absent(
             if let Some(error) = shared_error.get().cloned() {
                 return Err(error);
             }
-            let written = client.write_if_absent(table, entries, position).await;
+            let written = client.write_if_absent(table, entries, position, there.cloned()).await;
             written.map_err(Error::with_if_absent_hint).inspect_err(|error| {
                 if fails_every_row(error) {
                     let _ = shared_error.set(error.clone());

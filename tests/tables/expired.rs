@@ -1,0 +1,516 @@
+//! Rows that a `ttl` hides: what each call makes of them, and of a client whose clock is wrong.
+//!
+//! A client an hour ahead of the server sees each cell an hour older than the server does. So a cell of which the stored time is an
+//! hour earlier stands for the same cell and a client that is an hour ahead.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use keyderive::client::RawTable;
+use keyderive::row::{Condition, Mutation, Sum, Timestamped, Versions};
+use keyderive::{Client, Error, GcRule, Row, RowKey, Table, put_both};
+
+use crate::servers::on_every_bigtable;
+
+on_every_bigtable! {
+    reads_agree_that_a_hidden_row_is_not_there
+    stored_reads_show_hidden_rows
+    erasures_take_hidden_rows
+    conditions_take_a_hidden_row_for_absent
+    if_absent_replaces_a_hidden_row_whole
+    a_put_replaces_a_hidden_row_whole
+    changes_of_a_hidden_row_leave_the_hidden_columns
+    a_write_that_would_be_hidden_at_once_fails
+    a_write_that_would_be_hidden_at_once_fails_in_bulk
+    a_window_that_is_hidden_takes_no_addition
+    hidden_values_are_not_changed_at_the_server
+    copies_and_comparisons_take_hidden_cells
+    a_client_that_is_ahead_takes_a_lock_early
+    a_client_that_is_behind_takes_a_lock_late
+    a_row_that_is_hidden_in_part_is_there
+}
+
+#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[salt(range = 2)]
+struct LockKey {
+    id: u64,
+}
+
+/// A lock, which is free after an hour.
+#[derive(Row, Clone, Debug, Default, PartialEq)]
+#[row(ttl = "1h")]
+struct Lock {
+    owner: Option<String>,
+    note: Option<String>,
+    seen: Option<Timestamped<i64>>,
+    #[row(family = "history", ttl = "1h")]
+    steps: Versions<String>,
+    #[row(family = "hourly", ttl = "1h", window = "1m")]
+    views: Versions<Sum>,
+}
+
+/// A part of a lock.
+#[derive(Row, Clone, Debug, PartialEq)]
+#[row(ttl = "1h")]
+struct Note {
+    note: Option<String>,
+}
+
+type Locks = Table<LockKey, Lock>;
+
+const KEY: LockKey = LockKey { id: 7 };
+const LIVE: LockKey = LockKey { id: 8 };
+const HOUR: i64 = 3_600_000_000;
+const MINUTE: i64 = 60_000_000;
+
+/// Microseconds since the epoch, in whole milliseconds.
+fn now() -> i64 {
+    let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+    i64::try_from(millis).unwrap() * 1000
+}
+
+/// A table whose server removes nothing by itself.
+async fn locks(client: &Client) -> Locks {
+    let locks = client.table("locks");
+    created(&locks).await;
+    locks
+}
+
+async fn created(locks: &Locks) {
+    let sums = keyderive::client::Aggregate::Sum;
+    locks
+        .create()
+        .family("cf", GcRule::never())
+        .family("history", GcRule::never())
+        .aggregate_family("hourly", sums, GcRule::never())
+        .await
+        .unwrap();
+}
+
+fn raw(locks: &Locks, client: &Client) -> RawTable {
+    client.raw_table(locks.name())
+}
+
+/// Stores a lock whose cells are so old by the server's clock.
+async fn store(client: &Client, key: &LockKey, age: i64) {
+    let at = now() - age;
+    let cells = ["owner", "note"].map(|column| Mutation::set("cf", column, at, "alice"));
+    client.raw_table("locks").mutate_row(key.encode().unwrap(), cells).await.unwrap();
+}
+
+/// One row that is hidden, and one that is there.
+async fn hidden_and_live(client: &Client) -> Locks {
+    let locks = locks(client).await;
+    store(client, &KEY, 2 * HOUR).await;
+    store(client, &LIVE, MINUTE).await;
+    locks
+}
+
+fn lock(owner: &str) -> Lock {
+    Lock { owner: Some(owner.into()), ..Lock::default() }
+}
+
+fn alice() -> Lock {
+    Lock { note: Some("alice".into()), ..lock("alice") }
+}
+
+/// The stored columns of a row.
+async fn stored(locks: &Locks, key: &LockKey) -> BTreeSet<String> {
+    let row = locks.get_raw(key).await.unwrap();
+    let cells = row.iter().flat_map(|row| row.cells());
+    cells.map(|cell| format!("{}:{}", cell.family(), cell.qualifier().escape_ascii())).collect()
+}
+
+async fn reads_agree_that_a_hidden_row_is_not_there(client: Client) {
+    let locks = hidden_and_live(&client).await;
+    let all = || locks.scan(LockKey::scan());
+    assert_eq!(locks.get(&KEY).await.unwrap(), None);
+    assert_eq!(locks.get_many([KEY, LIVE]).await.unwrap(), [None, Some(alice())]);
+    assert!(!locks.exists(&KEY).await.unwrap() && locks.exists(&LIVE).await.unwrap());
+    assert_eq!(all().collect().await.unwrap(), [(LIVE, alice())]);
+    assert_eq!(all().unordered().collect().await.unwrap(), [(LIVE, alice())]);
+    assert_eq!(all().keys_only().collect().await.unwrap(), [LIVE]);
+    assert_eq!(locks.count(LockKey::scan()).await.unwrap(), 1);
+    assert_eq!(all().matching(Condition::row_exists()).count().await.unwrap(), 1);
+    assert_eq!(all().matching(Lock::OWNER.equals("alice")).count().await.unwrap(), 1);
+    assert_eq!(all().matching(Lock::OWNER.absent()).count().await.unwrap(), 0);
+    assert_eq!(all().explain_analyze().await.unwrap().rows, 1);
+    let page = all().page(10).await.unwrap();
+    assert_eq!((page.rows, page.next), (vec![(LIVE, alice())], None));
+    let mut visited = 0;
+    let visit = all().visit::<LockKey, Error>(|_, row| {
+        visited += usize::from(row.read::<Lock>()? == alice());
+        Ok(())
+    });
+    assert_eq!((visit.await.unwrap(), visited), (1, 1));
+    let owner = locks.select(Lock::OWNER);
+    assert_eq!(owner.get(&KEY).await.unwrap(), None);
+    assert_eq!(owner.get_many([KEY, LIVE]).await.unwrap(), [None, Some(Some("alice".into()))]);
+    assert_eq!(owner.scan(LockKey::scan()).collect().await.unwrap(), [(LIVE, Some("alice".into()))]);
+    assert_eq!(all().select(Lock::OWNER).collect().await.unwrap(), [(LIVE, Some("alice".into()))]);
+    let mut exported = locks.export(LockKey::scan()).stream();
+    assert_eq!(exported.next().await.unwrap().unwrap(), (LIVE, alice()));
+    assert!(exported.next().await.is_none());
+    assert_eq!(locks.verify_rows().await.unwrap(), 1);
+    // A part of the row: a row without any of its columns is not there, whatever else it has.
+    let notes = locks.rows_as::<Note>();
+    let other = LockKey { id: 9 };
+    locks.put(&other, &lock("bob")).await.unwrap();
+    for key in [&KEY, &other] {
+        assert_eq!(notes.get(key).await.unwrap(), None);
+        assert!(!notes.exists(key).await.unwrap(), "{key:?}");
+    }
+    assert!(notes.exists(&LIVE).await.unwrap());
+    assert_eq!(notes.count(LockKey::scan()).await.unwrap(), 1);
+}
+
+async fn stored_reads_show_hidden_rows(client: Client) {
+    let locks = hidden_and_live(&client).await;
+    assert_eq!(locks.get_raw(&KEY).await.unwrap().unwrap().cells().len(), 2);
+    let raw_rows = locks.scan(LockKey::scan()).raw().collect().await.unwrap();
+    assert_eq!(raw_rows.len(), 2);
+    assert_eq!(locks.scan(LockKey::scan()).raw().keys_only().count().await.unwrap(), 2);
+    assert!(raw(&locks, &client).read_row(KEY.encode().unwrap(), None).await.unwrap().is_some());
+    let owner = keyderive::row::RowFilter::exact_column("cf", "owner");
+    assert!(locks.update(&KEY).only_if(Condition::filter(owner)).await.unwrap());
+}
+
+async fn erasures_take_hidden_rows(client: Client) {
+    let locks = locks(&client).await;
+    let store_all = async || {
+        for id in 0..4 {
+            store(&client, &LockKey { id }, 2 * HOUR).await;
+        }
+    };
+    let left = async || raw(&locks, &client).read_rows(keyderive::client::ReadRows::all());
+    let is_empty = async || {
+        use futures_util::TryStreamExt as _;
+        left().await.try_collect::<Vec<_>>().await.unwrap().is_empty()
+    };
+    store_all().await;
+    assert_eq!(locks.delete_rows(LockKey::scan()).await.unwrap(), 4);
+    assert!(is_empty().await);
+    // By a type that has none of the columns, too.
+    store_all().await;
+    assert_eq!(
+        client.table::<LockKey, Lock>("locks").rows_as::<Steps>().delete_rows(LockKey::scan()).await.unwrap(),
+        4
+    );
+    assert!(is_empty().await);
+    store_all().await;
+    locks.drop_rows(LockKey::scan()).await.unwrap();
+    assert!(is_empty().await);
+    store(&client, &KEY, 2 * HOUR).await;
+    locks.delete(&KEY).await.unwrap();
+    assert!(is_empty().await);
+    store(&client, &KEY, 2 * HOUR).await;
+    let writer = locks.writer();
+    writer.delete(&KEY).await.unwrap();
+    writer.close().await.unwrap();
+    assert!(is_empty().await);
+}
+
+/// A part of a lock in another family.
+#[derive(Row)]
+#[row(family = "history", ttl = "1h")]
+struct Steps {
+    steps: Versions<String>,
+}
+
+async fn conditions_take_a_hidden_row_for_absent(client: Client) {
+    let locks = hidden_and_live(&client).await;
+    let holds = async |condition| locks.update(&KEY).only_if(condition).await.unwrap();
+    assert!(!holds(Condition::row_exists()).await && holds(Condition::row_exists().not()).await);
+    assert!(!holds(Lock::OWNER.equals("alice")).await && holds(Lock::OWNER.absent()).await);
+    assert!(!locks.put_if(&KEY, &lock("bob"), Condition::row_exists()).await.unwrap());
+    assert!(!locks.put_if(&KEY, &lock("bob"), Lock::OWNER.equals("alice")).await.unwrap());
+    assert!(!locks.update(&KEY).set(Lock::OWNER, "bob").only_if(Lock::OWNER.exists()).await.unwrap());
+    assert!(!locks.delete_if(&KEY, Lock::OWNER.equals("alice")).await.unwrap());
+    assert_eq!(stored(&locks, &KEY).await.len(), 2, "nothing is written");
+    // The condition that holds for no row holds for a hidden one, which goes.
+    assert!(locks.delete_if(&KEY, Condition::row_exists().not()).await.unwrap());
+    assert_eq!(locks.get_raw(&KEY).await.unwrap(), None);
+    store(&client, &KEY, 2 * HOUR).await;
+    assert!(locks.put_if(&KEY, &lock("bob"), Lock::OWNER.absent()).await.unwrap());
+    assert_eq!(locks.get(&KEY).await.unwrap(), Some(lock("bob")));
+}
+
+async fn if_absent_replaces_a_hidden_row_whole(client: Client) {
+    let locks = hidden_and_live(&client).await;
+    assert!(locks.put_if_absent(&KEY, &lock("bob")).await.unwrap());
+    assert!(!locks.put_if_absent(&KEY, &lock("carol")).await.unwrap());
+    assert!(!locks.put_if_absent(&LIVE, &lock("carol")).await.unwrap());
+    assert_eq!(locks.get(&KEY).await.unwrap(), Some(lock("bob")));
+    // No column of the hidden row is left, which a reader without the `ttl` would take for one of the new row.
+    assert_eq!(stored(&locks, &KEY).await, BTreeSet::from(["cf:owner".to_owned()]));
+    locks.delete(&KEY).await.unwrap();
+    store(&client, &KEY, 2 * HOUR).await;
+    let rows = [(KEY, lock("bob")), (LIVE, lock("bob"))];
+    let report = locks.load_iter(&rows).if_absent().await.unwrap().all_written().unwrap();
+    assert_eq!((report.written, report.kept), (1, 1));
+    assert_eq!(locks.get_many([KEY, LIVE]).await.unwrap(), [Some(lock("bob")), Some(alice())]);
+    assert_eq!(stored(&locks, &KEY).await, BTreeSet::from(["cf:owner".to_owned()]));
+}
+
+async fn a_put_replaces_a_hidden_row_whole(client: Client) {
+    let locks = locks(&client).await;
+    for way in 0..6 {
+        let (key, row) = (LockKey { id: way }, lock("bob"));
+        store(&client, &key, 2 * HOUR).await;
+        let rows = [(key.clone(), row.clone())];
+        match way {
+            0 => locks.put(&key, &row).await.unwrap(),
+            1 => locks.put_all(&rows).await.unwrap(),
+            2 => drop(locks.load_iter(&rows).await.unwrap().all_written().unwrap()),
+            3 => put_both((&locks, &key, &row), (&locks, &LIVE, &row)).await.unwrap(),
+            4 => assert!(locks.put_if(&key, &row, Lock::OWNER.absent()).await.unwrap()),
+            _ => {
+                let writer = locks.writer();
+                writer.put(&key, &row).await.unwrap();
+                writer.close().await.unwrap();
+            }
+        }
+        assert_eq!(locks.get(&key).await.unwrap(), Some(row), "way {way}");
+        assert_eq!(stored(&locks, &key).await, BTreeSet::from(["cf:owner".to_owned()]), "way {way}");
+    }
+}
+
+async fn changes_of_a_hidden_row_leave_the_hidden_columns(client: Client) {
+    let locks = locks(&client).await;
+    for way in 0..8 {
+        let (key, row) = (LockKey { id: way }, lock("bob"));
+        store(&client, &key, 2 * HOUR).await;
+        let rows = [(key.clone(), row.clone())];
+        let update = locks.update(&key).set(Lock::OWNER, "bob");
+        match way {
+            0 => locks.insert(&key, &row).await.unwrap(),
+            1 => locks.merge(&key, &row).await.unwrap(),
+            2 => locks.merge_all(&rows).await.unwrap(),
+            3 => update.await.unwrap(),
+            4 => locks.update_all([update]).await.unwrap(),
+            5 => assert!(update.only_if(Condition::row_exists().not()).await.unwrap()),
+            6 => drop(locks.load_iter(&rows).new_rows().await.unwrap().all_written().unwrap()),
+            _ => {
+                let writer = locks.writer();
+                writer.update(update).await.unwrap();
+                writer.close().await.unwrap();
+            }
+        }
+        assert_eq!(locks.get(&key).await.unwrap(), Some(row), "way {way}");
+        assert_eq!(stored(&locks, &key).await.len(), 2, "way {way}: the note is stored, and hidden");
+    }
+}
+
+#[track_caller]
+fn is_hidden_at_once(error: &impl std::error::Error, column: &str) {
+    let text = error.to_string();
+    let named = format!("column `{column}` has the timestamp ");
+    assert!(text.contains(&named), "{text}");
+    assert!(
+        text.contains("would be hidden at once: by this machine's clock, it is past the `ttl` of its family"),
+        "{text}"
+    );
+    assert!(text.contains("1 hour") && text.contains("raise the `ttl`"), "{text}");
+}
+
+async fn a_write_that_would_be_hidden_at_once_fails(client: Client) {
+    let locks = locks(&client).await;
+    let old = now() - 2 * HOUR;
+    let seen = |at| Lock { seen: Some(Timestamped::new(at, 1)), ..lock("bob") };
+    let steps = |at: &[i64]| {
+        let versions = at.iter().map(|at| Timestamped::new(*at, "step".to_owned()));
+        Lock { steps: versions.collect(), ..lock("bob") }
+    };
+    let update = || locks.update(&KEY).set(Lock::OWNER, "bob");
+    for (row, column) in [(seen(old), "cf:seen"), (steps(&[old]), "history:steps")] {
+        is_hidden_at_once(&locks.put(&KEY, &row).await.unwrap_err(), column);
+        is_hidden_at_once(&locks.insert(&KEY, &row).await.unwrap_err(), column);
+        is_hidden_at_once(&locks.merge(&KEY, &row).await.unwrap_err(), column);
+        is_hidden_at_once(&locks.put_if_absent(&KEY, &row).await.unwrap_err(), column);
+        is_hidden_at_once(&locks.put_if(&KEY, &row, Lock::OWNER.absent()).await.unwrap_err(), column);
+    }
+    is_hidden_at_once(&update().set_at(Lock::SEEN, old, 1).await.unwrap_err(), "cf:seen");
+    let twice = update().add_version(Lock::STEPS, old, "old").add_version(Lock::STEPS, now(), "new");
+    is_hidden_at_once(&twice.await.unwrap_err(), "history:steps");
+    let only_if = update().add_version(Lock::STEPS, old, "step").only_if(Lock::OWNER.absent());
+    is_hidden_at_once(&only_if.await.unwrap_err(), "history:steps");
+    assert_eq!(locks.get_raw(&KEY).await.unwrap(), None, "nothing is written");
+    // Of the versions of a whole row, those that have expired since it was read are stored, and hidden.
+    let read = steps(&[old, now()]);
+    locks.put(&KEY, &read).await.unwrap();
+    assert_eq!(locks.get(&KEY).await.unwrap().unwrap().steps.len(), 1);
+    // What is younger than the `ttl`, or in the future, is written.
+    locks.put(&KEY, &seen(now() - HOUR + MINUTE)).await.unwrap();
+    update().set_at(Lock::SEEN, now() + 2 * HOUR, 1).await.unwrap();
+    assert!(locks.get(&KEY).await.unwrap().unwrap().seen.is_some());
+}
+
+async fn a_write_that_would_be_hidden_at_once_fails_in_bulk(client: Client) {
+    let locks = locks(&client).await;
+    let row = Lock { seen: Some(Timestamped::new(now() - 2 * HOUR, 1)), ..lock("bob") };
+    let rows = [(KEY, row.clone())];
+    let update = || locks.update(&KEY).set_at(Lock::SEEN, now() - 2 * HOUR, 1);
+    is_hidden_at_once(&locks.put_all(&rows).await.unwrap_err(), "cf:seen");
+    is_hidden_at_once(&locks.merge_all(&rows).await.unwrap_err(), "cf:seen");
+    is_hidden_at_once(&locks.update_all([update()]).await.unwrap_err(), "cf:seen");
+    let both = put_both((&locks, &KEY, &row), (&locks, &LIVE, &lock("bob"))).await.unwrap_err();
+    is_hidden_at_once(both.first().error().unwrap(), "cf:seen");
+    let writer = locks.writer();
+    is_hidden_at_once(&writer.put(&KEY, &row).await.unwrap_err(), "cf:seen");
+    is_hidden_at_once(&writer.update(update()).await.unwrap_err(), "cf:seen");
+    writer.close().await.unwrap();
+    for way in 0..3 {
+        let load = locks.load_iter(&rows);
+        let load = match way {
+            0 => load,
+            1 => load.new_rows(),
+            _ => load.if_absent(),
+        };
+        let report = load.await.unwrap();
+        assert_eq!((report.written(), report.failed().len()), (0, 1));
+        is_hidden_at_once(report.failed()[0].error(), "cf:seen");
+    }
+    assert_eq!(locks.get_raw(&KEY).await.unwrap(), None, "nothing is written");
+}
+
+async fn a_window_that_is_hidden_takes_no_addition(client: Client) {
+    let locks = locks(&client).await;
+    let add = |at| locks.update(&KEY).add_at(Lock::VIEWS, at, 1);
+    is_hidden_at_once(&add(now() - 2 * HOUR).await.unwrap_err(), "hourly:views");
+    // The first of two windows would be.
+    let both = add(now() - 2 * HOUR).add_at(Lock::VIEWS, now(), 1);
+    is_hidden_at_once(&both.await.unwrap_err(), "hourly:views");
+    add(now()).await.unwrap();
+    assert_eq!(locks.get(&KEY).await.unwrap().unwrap().views.newest().unwrap().get(), 1);
+}
+
+async fn hidden_values_are_not_changed_at_the_server(client: Client) {
+    let locks = hidden_and_live(&client).await;
+    let text = "is in a family with `ttl`, and the server would change an expired value";
+    for error in [
+        locks.append(&KEY, Lock::OWNER, "x").await.unwrap_err(),
+        locks.modify(&KEY).append(Lock::OWNER, "x").await.unwrap_err(),
+    ] {
+        assert!(error.to_string().contains(text), "{error}");
+    }
+    #[derive(Row)]
+    #[row(family = "unused")]
+    struct Counts {
+        #[row(family, name = "cf", ttl = "1h")]
+        counts: BTreeMap<String, i64>,
+    }
+    let counts = client.table::<LockKey, Counts>("locks").unchecked();
+    let error = counts.increment(&KEY, Counts::COUNTS.at("n"), 1).await.unwrap_err();
+    assert!(error.to_string().contains(text), "{error}");
+}
+
+async fn copies_and_comparisons_take_hidden_cells(client: Client) {
+    let locks = hidden_and_live(&client).await;
+    let copy: Locks = client.table("copy");
+    created(&copy).await;
+    let copied = locks.copy_to(&copy, |key, _| key).without_verifying().await.unwrap();
+    assert_eq!(copied.copied(), 2);
+    assert_eq!(copy.get(&KEY).await.unwrap(), None);
+    assert_eq!(stored(&copy, &KEY).await, stored(&locks, &KEY).await);
+    let diff = locks.diff(&copy, |key, _| key);
+    assert!(diff.await.unwrap().is_equal());
+    copy.delete(&KEY).await.unwrap();
+    let diff = locks.diff(&copy, |key, _| key);
+    assert!(!diff.await.unwrap().is_equal());
+}
+
+/// By the server's clock, the lock was taken a second ago.
+async fn a_client_that_is_ahead_takes_a_lock_early(client: Client) {
+    let locks = locks(&client).await;
+    let ahead = HOUR;
+    for way in 0..5 {
+        let key = LockKey { id: way };
+        store(&client, &key, ahead + 1_000_000).await;
+        let (row, rows) = (lock("bob"), [(key.clone(), lock("bob"))]);
+        assert_eq!(locks.get(&key).await.unwrap(), None, "its reads agree with its writes");
+        let is_taken = match way {
+            0 => locks.put_if_absent(&key, &row).await.unwrap(),
+            1 => locks.put_if(&key, &row, Lock::OWNER.absent()).await.unwrap(),
+            2 => locks.update(&key).set(Lock::OWNER, "bob").only_if(Lock::OWNER.absent()).await.unwrap(),
+            3 => locks.load_iter(&rows).if_absent().await.unwrap().written() == 1,
+            _ => locks.delete_if(&key, Lock::OWNER.absent()).await.unwrap(),
+        };
+        assert!(is_taken, "way {way}");
+        // The first owner finds out by the server, whatever its clock says.
+        let mine = Lock::OWNER.equals("alice");
+        assert!(!locks.update(&key).set(Lock::NOTE, "done").only_if(mine).await.unwrap(), "way {way}");
+    }
+    // A time of one's own that the client takes for expired is rejected.
+    let update = locks.update(&KEY).set_at(Lock::SEEN, now() - ahead - 1_000_000, 1);
+    is_hidden_at_once(&update.await.unwrap_err(), "cf:seen");
+}
+
+/// By the server's clock, the lock was taken an hour and a half ago.
+async fn a_client_that_is_behind_takes_a_lock_late(client: Client) {
+    let locks = locks(&client).await;
+    let behind = HOUR;
+    store(&client, &KEY, HOUR + HOUR / 2 - behind).await;
+    assert_eq!(locks.get(&KEY).await.unwrap(), Some(alice()), "its reads agree with its writes");
+    let row = lock("bob");
+    assert!(!locks.put_if_absent(&KEY, &row).await.unwrap());
+    assert!(!locks.put_if(&KEY, &row, Lock::OWNER.absent()).await.unwrap());
+    assert!(!locks.update(&KEY).set(Lock::OWNER, "bob").only_if(Lock::OWNER.absent()).await.unwrap());
+    assert_eq!(locks.load_iter(&[(KEY, row)]).if_absent().await.unwrap().kept(), 1);
+    assert!(locks.delete_if(&KEY, Lock::OWNER.equals("alice")).await.unwrap());
+}
+
+async fn a_row_that_is_hidden_in_part_is_there(client: Client) {
+    let locks = locks(&client).await;
+    store(&client, &KEY, 2 * HOUR).await;
+    locks.update(&KEY).set(Lock::OWNER, "bob").await.unwrap();
+    assert_eq!(locks.get(&KEY).await.unwrap(), Some(lock("bob")));
+    assert!(locks.exists(&KEY).await.unwrap());
+    assert!(!locks.put_if_absent(&KEY, &lock("carol")).await.unwrap());
+    let report = locks.load_iter(&[(KEY, lock("carol"))]).if_absent().await.unwrap();
+    assert_eq!((report.written(), report.kept()), (0, 1));
+    assert_eq!(locks.delete_rows(LockKey::scan()).await.unwrap(), 1);
+    assert_eq!(locks.get_raw(&KEY).await.unwrap(), None);
+}
+
+/// The key after the re-keying.
+#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[salt(range = 4)]
+struct NextKey {
+    id: u64,
+}
+
+impl From<LockKey> for NextKey {
+    fn from(LockKey { id }: LockKey) -> Self {
+        Self { id }
+    }
+}
+
+impl From<&NextKey> for LockKey {
+    fn from(NextKey { id }: &NextKey) -> Self {
+        Self { id: *id }
+    }
+}
+
+#[tokio::test]
+async fn a_re_keyed_table_hides_rows_too() {
+    let client = Client::embedded();
+    let notes: Table<LockKey, Note> = client.table("locks");
+    notes.create().family("cf", GcRule::never()).without_row_key_schema().await.unwrap();
+    let rekeyed = client.rekeyed::<LockKey, NextKey, Note>("locks", "next").await.unwrap();
+    store(&client, &KEY, 2 * HOUR).await;
+    let (key, bob) = (NextKey { id: KEY.id }, Note { note: Some("bob".into()) });
+    assert_eq!(rekeyed.get(&key).await.unwrap(), None);
+    assert_eq!(rekeyed.get_many([&key]).await.unwrap(), [None]);
+    assert!(!rekeyed.exists(&key).await.unwrap());
+    let scan = || rekeyed.scan(NextKey::scan(), LockKey::scan());
+    assert_eq!(scan().collect().await.unwrap(), []);
+    assert_eq!(scan().count().await.unwrap(), 0);
+    assert!(!rekeyed.delete_if(&key, Condition::row_exists()).await.unwrap());
+    assert!(rekeyed.get_raw(&key).await.unwrap().is_some());
+    assert!(rekeyed.put_if_absent(&key, &bob).await.unwrap());
+    assert!(!rekeyed.put_if_absent(&key, &bob).await.unwrap());
+    assert_eq!(scan().collect().await.unwrap(), [(key.clone(), bob)]);
+    store(&client, &KEY, 2 * HOUR).await;
+    rekeyed.delete(&key).await.unwrap();
+    assert!(rekeyed.get_raw(&key).await.unwrap().is_none());
+}
