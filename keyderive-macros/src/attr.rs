@@ -26,6 +26,7 @@ pub(crate) struct StructAttrs {
     pub(crate) krate: Attr<Path>,
     pub(crate) allow: Allowed,
     pub(crate) display: Attr<()>,
+    pub(crate) trait_methods: Attr<()>,
     pub(crate) layout: Attr<Layout>,
     pub(crate) fingerprint: Attr<u64>,
     foreign: Foreign,
@@ -53,6 +54,7 @@ impl StructAttrs {
             fingerprint: Attr::none("fingerprint"),
             foreign: Foreign::default(),
             display: Attr::none("display"),
+            trait_methods: Attr::none("trait_methods"),
             faulty: false,
         };
         for attr in attrs.iter().filter(|attr| attr.path().is_ident("row_key")) {
@@ -138,6 +140,9 @@ impl StructAttrs {
         // #[row_key(display)]
         } else if meta.path.is_ident("display") {
             flag(cx, meta, &mut self.display)?;
+        // #[row_key(trait_methods)]
+        } else if meta.path.is_ident("trait_methods") {
+            flag(cx, meta, &mut self.trait_methods)?;
         } else if names::ON_FIELD.iter().any(|name| meta.path.is_ident(name)) {
             let name = meta.path.to_token_stream();
             cx.error(&meta.path, format_args!("`{name}` belongs on a field; move it to the field it is for"));

@@ -22,10 +22,14 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
     schema_names_differ(cx, key);
     pads_fit(cx, key);
     for field in &key.fields {
+        let errors = cx.error_count();
         one_format(cx, field);
         one_order(cx, field);
         format_is_of_the_layout(cx, key, field);
         datetime17_is_not_a_count(cx, field);
+        if cx.error_count() == errors {
+            format_takes_the_type(cx, field);
+        }
         if field.attrs.with.get().is_some() {
             with_owns_its_value(cx, key, field);
             continue;
@@ -225,6 +229,71 @@ fn one_format(cx: &Ctxt, field: &Field<'_>) {
                 ),
             );
         }
+    }
+}
+
+/// A format of an attribute takes the field's type, as far as its name says. The compiler rejects every other type through
+/// `KeyField`, but only in a run without other faults.
+fn format_takes_the_type(cx: &Ctxt, field: &Field<'_>) {
+    let Some(kind) = kind_of(field.ty) else { return };
+    let attrs = &field.attrs;
+    let (integer, text) = ("an integer", "text");
+    let formats: [(_, _, &[&str], _); 7] = [
+        ("reverse_ts", attrs.reverse_ts.tokens(), &[integer], "integers and times"),
+        ("pad", attrs.pad.tokens(), &[integer, text], "integers and strings"),
+        ("desc", attrs.desc.tokens(), &[integer, "`bool`"], "integers, times, dates and `bool`"),
+        ("bit_reverse", attrs.bit_reverse.tokens(), &[integer], "`u32` and `u64`"),
+        ("escape", attrs.escape.tokens(), &[text, "`char`"], "`char`, `String` and `Cow<str>`"),
+        ("ts", attrs.ts.tokens(), &[], "times, such as `SystemTime`"),
+        ("uuid", attrs.uuid.tokens(), &[], "UUIDs"),
+    ];
+    for (name, written, takes, all) in formats {
+        if written.is_some() && !takes.contains(&kind) {
+            cx.error(
+                field.ty,
+                format_args!("`{name}` takes {all}, and this is {kind}; change the type, or remove `{name}`"),
+            );
+        }
+    }
+}
+
+/// What a type of the standard library is, by its name.
+fn kind_of(ty: &Type) -> Option<&'static str> {
+    let is = |ty: &Type, name: &str| is_named(ty, &[name]);
+    let is_u8 = |ty: &Type| is(ty, "u8");
+    let unsized_kind = |ty: &Type| match ungrouped(ty) {
+        Type::Slice(slice) if is_u8(&slice.elem) => Some("bytes"),
+        ty if is(ty, "str") => Some("text"),
+        _ => None,
+    };
+    match ungrouped(ty) {
+        Type::Reference(reference) => unsized_kind(&reference.elem),
+        Type::Array(array) if is_u8(&array.elem) => Some("bytes"),
+        Type::Path(_) => {
+            let last = last_segment(ty)?;
+            let parameter = match &last.arguments {
+                PathArguments::None => None,
+                PathArguments::AngleBracketed(arguments) => {
+                    arguments.args.iter().find_map(|argument| match argument {
+                        GenericArgument::Type(ty) => Some(ty),
+                        _ => None,
+                    })
+                }
+                PathArguments::Parenthesized(_) => return None,
+            };
+            match (last.ident.to_string().as_str(), parameter) {
+                ("String", None) => Some("text"),
+                ("char", None) => Some("`char`"),
+                ("bool", None) => Some("`bool`"),
+                ("u8" | "u16" | "u32" | "u64" | "u128" | "i8" | "i16" | "i32" | "i64" | "i128", None) => {
+                    Some("an integer")
+                }
+                ("Vec", Some(item)) if is_u8(item) => Some("bytes"),
+                ("Cow", Some(of)) => unsized_kind(of),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

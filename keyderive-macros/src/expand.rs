@@ -4,10 +4,10 @@ mod scan;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Lifetime, Path, Type};
+use syn::{DeriveInput, Lifetime, Path, Type};
 
 use crate::attr::{Layout, SaltAttr, unraw};
-use crate::model::{Field, Key};
+use crate::model::{Field, Key, scan_ident, self_type};
 
 /// The code for a key type without faults.
 pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
@@ -24,6 +24,12 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
     let decode = decode(key, &private);
     let builder = scan::builder(key, &private);
     let stages = scan::stages(key, &private);
+    let at_stages = scan::at_stages(key, &private);
+    let shortest = match key.first_hashed() {
+        Some(_) => quote!(#private::RawKey),
+        None => self_type(key.input, &syn::parse_quote!('_)),
+    };
+    let methods = key.attrs.trait_methods.get().is_none().then(|| methods(key.input, &shortest, &private));
     let codecs = with_codecs(key, &private);
     let display = display(key, &private);
 
@@ -31,24 +37,18 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
 
     // With the struct's own span, a deprecated struct is not reported in our impl.
     let name = quote_spanned!(name.span()=> #name);
+    let lints = lints();
     quote! {
         #import
 
+        #methods
+
         #builder
 
+        #stages
+
         #[doc(hidden)]
-        #[allow(
-            clippy::all,
-            clippy::nursery,
-            clippy::pedantic,
-            clippy::restriction,
-            deprecated,
-            non_camel_case_types,
-            non_snake_case,
-            private_bounds,
-            private_interfaces,
-            unused_qualifications,
-        )]
+        #lints
         const _: () = {
             const __SCHEMA: &#private::Schema = &#schema;
 
@@ -76,8 +76,134 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
 
             #codecs
 
-            #stages
+            #at_stages
         };
+    }
+}
+
+/// The lints that generated code passes over.
+fn lints() -> TokenStream {
+    quote! {
+        #[allow(
+            clippy::all,
+            clippy::nursery,
+            clippy::pedantic,
+            clippy::restriction,
+            deprecated,
+            non_camel_case_types,
+            non_snake_case,
+            private_bounds,
+            private_interfaces,
+            unused_qualifications,
+        )]
+    }
+}
+
+/// The methods of the trait as methods of the type, so that a caller need not import the trait.
+///
+/// They are outside of the `const` with the impls, where the compiler and rustdoc show them as the user's own. `decoded` is the
+/// result of `decode`.
+pub(crate) fn methods(input: &DeriveInput, decoded: &TokenStream, private: &TokenStream) -> TokenStream {
+    let (name, vis, scan) = (&input.ident, &input.vis, scan_ident(input));
+    let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
+    let name = quote_spanned!(name.span()=> #name);
+    let this = quote!(<Self as #private::RowKey>);
+    let result = quote!(#private::core::result::Result);
+    let bytes = quote!([#private::core::primitive::u8]);
+    let str = quote!(#private::core::primitive::str);
+    let lints = lints();
+    quote! {
+        #[automatically_derived]
+        #lints
+        #[allow(dead_code)]
+        impl #impl_generics #name #type_generics #where_clause {
+            /// The layout of the key.
+            #vis const SCHEMA: &'static #private::Schema = #this::SCHEMA;
+
+            /// Encodes the row key.
+            ///
+            /// # Errors
+            /// When a field cannot hold its value, or the key is empty or over 4096 bytes.
+            #[inline]
+            #vis fn encode(&self) -> #result<#private::Vec<#private::core::primitive::u8>, #private::EncodeError> {
+                #this::encode(self)
+            }
+
+            /// Appends the row key to `out`; on an error `out` is unchanged.
+            ///
+            /// # Errors
+            /// Those of `encode`.
+            #[inline]
+            #vis fn encode_into(
+                &self,
+                out: &mut #private::Vec<#private::core::primitive::u8>,
+            ) -> #result<(), #private::EncodeError> {
+                #this::encode_into(self, out)
+            }
+
+            /// Decodes a row key. Accepts exactly the bytes that `encode` writes; borrowed fields do not allocate.
+            ///
+            /// # Errors
+            /// For every other key.
+            #[inline]
+            #vis fn decode(key: &#bytes) -> #result<#decoded, #private::DecodeError> {
+                #this::decode(key)
+            }
+
+            /// The row key as text: the stored bytes.
+            ///
+            /// # Errors
+            /// Those of `encode`, and when the stored bytes are not text, as in the ordered layout.
+            #vis fn to_text(&self) -> #result<#private::String, #private::EncodeError> {
+                #this::to_text(self)
+            }
+
+            /// Decodes a row key from its text, as `to_text` returns it.
+            ///
+            /// # Errors
+            /// Those of `decode`.
+            #vis fn from_text(text: &#str) -> #result<#decoded, #private::DecodeError> {
+                #this::from_text(text)
+            }
+
+            /// A scan of the whole table; constrain it field by field, from the left.
+            #[inline]
+            #vis fn scan() -> #scan {
+                #this::scan()
+            }
+
+            /// The salt bucket of the key; `None` if the key type has no salt.
+            ///
+            /// # Errors
+            /// Those of `encode`.
+            #vis fn salt_bucket(
+                &self,
+            ) -> #result<#private::core::option::Option<#private::core::primitive::i32>, #private::EncodeError> {
+                #this::salt_bucket(self)
+            }
+
+            /// The hash of the key's layout.
+            #[must_use]
+            #vis fn fingerprint() -> #private::Fingerprint {
+                #this::fingerprint()
+            }
+
+            /// The row key schema, which makes the key's parts columns in SQL.
+            ///
+            /// # Errors
+            /// For a part that a row key schema cannot hold; the text names it.
+            #vis fn row_key_schema() -> #result<#private::RowKeySchema, #private::SqlError> {
+                #this::row_key_schema()
+            }
+
+            /// The SQL expressions that compute the typed fields and the salt.
+            ///
+            /// # Errors
+            /// For a part that SQL cannot compute; the text names it.
+            #vis fn sql() -> #result<#private::Sql, #private::SqlError> {
+                #this::sql()
+            }
+        }
     }
 }
 

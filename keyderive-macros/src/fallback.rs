@@ -23,9 +23,15 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
     let fixed = self_type(input, &parse_quote!('static));
     let methods = key.map(methods).unwrap_or_default();
     let display = key.and_then(|key| crate::expand::display(key, &private));
+    let own_methods = key.is_none_or(|key| key.attrs.trait_methods.tokens().is_none()).then(|| {
+        let decoded = self_type(input, &parse_quote!('_));
+        crate::expand::methods(input, &decoded, &private)
+    });
     let owned = input.generics.params.is_empty().then(|| quote!(impl #private::OwnedRowKey for #name {}));
     quote! {
         #import
+
+        #own_methods
 
         #[doc(hidden)]
         #[allow(dead_code)]

@@ -64,6 +64,7 @@ use syn::DeriveInput;
 /// - `#[row_key(foreign(pad))]` ignores `#[pad]`, for a struct on which another derive owns that attribute;
 ///   `foreign(salt)` and `foreign(reverse_ts)` likewise. Write `#[row_key(pad(6))]`, `#[row_key(salt(range = 4))]` and
 ///   `#[row_key(reverse_ts)]` instead; these forms are always allowed.
+/// - `#[row_key(trait_methods)]` leaves out the methods of the type, for a type that has such methods of its own: see below.
 /// - `#[row_key(crate = "path")]` the path of `keyderive`, for a renamed or re-exported crate.
 ///
 /// # Attributes on a field
@@ -124,6 +125,12 @@ use syn::DeriveInput;
 /// HostKey::scan().address(&key.address).port_range(1..1024).into_plan()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Methods of the type
+/// The constant and the methods of the trait are those of the type too, as visible as the type: `SCHEMA`, `encode`, `encode_into`,
+/// `decode`, `to_text`, `from_text`, `scan`, `salt_bucket`, `fingerprint`, `row_key_schema` and `sql`. A caller need not import
+/// the trait, which generic code uses. A type with a method of such a name gets the error "duplicate definitions with name": write
+/// `#[row_key(trait_methods)]` on it, and import the trait where you call the others.
 ///
 /// # The scan builder
 /// The derive declares `<Name>Scan` beside the struct, with the same visibility. For a field `f` it has `.f(v)`,
@@ -240,7 +247,7 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     .into()
 }
 
-/// Derives [`Row`](https://docs.rs/keyderive/latest/keyderive/trait.Row.html) for a struct with named fields: how it is read
+/// Derives [`Row`](https://docs.rs/keyderive/latest/keyderive/trait.Row.html) for a struct with named fields, or none: how it is read
 /// from the cells of a row and written to them, its schema, and a constant for each column and family.
 ///
 /// ```

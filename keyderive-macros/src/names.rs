@@ -3,8 +3,18 @@
 /// The options that may also be bare attributes, outside `#[row_key(…)]`.
 pub(crate) const BARE: &[&str] = &["salt", "pad", "reverse_ts"];
 /// The options of `#[row_key(…)]` on the struct.
-pub(crate) const ON_STRUCT: &[&str] =
-    &["salt", "tag", "delimiter", "crate", "allow", "layout", "fingerprint", "display", "foreign"];
+pub(crate) const ON_STRUCT: &[&str] = &[
+    "salt",
+    "tag",
+    "delimiter",
+    "crate",
+    "allow",
+    "layout",
+    "fingerprint",
+    "display",
+    "foreign",
+    "trait_methods",
+];
 /// The options of `#[row_key(…)]` on a field.
 pub(crate) const ON_FIELD: &[&str] = &[
     "pad",
@@ -127,7 +137,8 @@ mod tests {
         assert_eq!(suggestion("rnage", IN_SALT.iter().copied()), "did you mean `range`?");
         assert_eq!(
             suggestion("frobnicate", ON_STRUCT.iter().copied()),
-            "expected `salt`, `tag`, `delimiter`, `crate`, `allow`, `layout`, `fingerprint`, `display` or `foreign`"
+            "expected `salt`, `tag`, `delimiter`, `crate`, `allow`, `layout`, `fingerprint`, `display`, `foreign` \
+             or `trait_methods`"
         );
     }
 }

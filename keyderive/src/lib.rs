@@ -1,6 +1,12 @@
 //! Typed row keys for Google Cloud Bigtable: annotate a struct, and the derive encodes its row key, decodes it and
 //! plans its scans.
 //!
+//! ```toml
+//! [dependencies]
+//! keyderive = { path = "../keyderive/keyderive", features = ["embedded"] } # a checkout, until it is published
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
+//! ```
+//!
 //! ```
 //! use keyderive::{Client, Row, RowKey};
 //!
@@ -79,6 +85,9 @@
 //! | rename a field, but keep the schema | `#[row_key(name = "…")]` |
 //! | see where each field is in the bytes | `println!("{}", EventKey::SCHEMA)`; it is also [`serde::Serialize`] |
 //! | print and parse keys | [`RowKey::to_text`], [`RowKey::from_text`], or `#[row_key(display)]` |
+//!
+//! The derive gives the type these methods too, so that `EventKey::scan()` and `key.encode()` need no import; generic code uses
+//! the trait [`RowKey`](trait@RowKey).
 //!
 //! [`RowKey::encode`] rejects what the key cannot hold; the error names the field, the value and the limit.
 //! [`RowKey::decode`] accepts exactly what `encode` writes. Borrowed fields (`&'a str`, `Cow<'a, str>`) decode without
@@ -225,6 +234,9 @@
 //! | `time` | no | `OffsetDateTime` and `UtcDateTime` as times, `Date` as a date |
 //! | `uuid` | no | `Uuid` as a key field |
 //!
+//! A call whose feature is off does not compile, and the message names the feature: [`Client::embedded`], [`Client::embedded_at`],
+//! [`Client::cloud`], and `serve` of the embedded Bigtable. Without its feature, the module `embedded` does not exist.
+//!
 //! Without `client`, keys and plans remain, without tokio and tonic: [`plan::Plan::requests`] is plain data for any
 //! client. [`std::time::SystemTime`] is a key field in every build. Convert a time with
 //! another zone or without a zone to UTC before you store it.
@@ -290,6 +302,7 @@ pub mod __private {
     #[cfg(feature = "client")]
     pub use bytes::Bytes;
     pub use std::borrow::Cow;
+    pub use std::string::String;
     pub use std::vec::Vec;
 
     pub use core;
@@ -299,10 +312,10 @@ pub mod __private {
         ReverseTs, Secs, Simple, Text, Ts, V4,
     };
     pub use crate::key::{
-        BoundValue, Cut, DecodeError, EncodeError, Epoch, Field, FieldError, FieldOrder, Format, KeyBuf,
-        KeyField, KeyReader, KeyWriter, Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey, Salt,
-        SaltHash, SaltPlace, Schema, Side, TableKey, Width, decode_fields, display_key, encode_fields,
-        read_custom, write_custom, written_len,
+        BoundValue, Cut, DecodeError, EncodeError, Epoch, Field, FieldError, FieldOrder, Fingerprint, Format,
+        KeyBuf, KeyField, KeyReader, KeyWriter, Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey,
+        RowKeySchema, Salt, SaltHash, SaltPlace, Schema, Side, Sql, SqlError, TableKey, Width, decode_fields,
+        display_key, encode_fields, read_custom, write_custom, written_len,
     };
     pub use crate::plan::{
         CanPlan, Draft, Ended, EndsAt, Explain, Fixed, IntoPlan, IsAfter, IsFirst, IsSecond, IsThird, Listed,

@@ -2,7 +2,6 @@
 #![deny(warnings, missing_docs, unused_qualifications)]
 #![allow(dead_code)]
 
-use keyderive::RowKey as _;
 
 struct Result;
 struct Option;

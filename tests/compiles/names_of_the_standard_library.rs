@@ -2,7 +2,6 @@
 #![deny(warnings)]
 #![allow(dead_code)]
 
-use keyderive::RowKey as _;
 
 struct Result;
 struct Option;

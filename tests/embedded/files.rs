@@ -1,6 +1,6 @@
 //! Opening, sharing and reopening files.
 
-use keyderive::{Client, RowKey as _};
+use keyderive::Client;
 
 use super::{Directory, FILE, ReadingKey, child, reading, readings};
 

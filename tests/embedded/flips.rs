@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use fastrand::Rng;
-use keyderive::{Client, Error, RowKey as _};
+use keyderive::{Client, Error};
 
 use keyderive_tests::variable;
 

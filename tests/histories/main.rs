@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use keyderive::client::{RawTable, Settings, WriteErrors};
 use keyderive::embedded::Bigtable;
-use keyderive::{Client, Error, RowKey as _, Table};
+use keyderive::{Client, Error, Table};
 use keyderive_tests::emulator::Emulator;
 use keyderive_tests::{amount, variable};
 use tokio::net::TcpListener;

@@ -39,6 +39,24 @@ fn lists_in_some_of_the_buckets() {
 }
 
 #[test]
+fn too_many_ranges() {
+    let users: Vec<_> = (0..30_000).map(|user| user.to_string()).collect();
+    let scan = Event::scan().user_id_any_of(&users);
+    let few = Event::scan().user_id_any_of(&users[..25_000]).explain().unwrap();
+    assert!(!few.to_string().contains("warning"), "{few}");
+    let many = scan.explain().unwrap();
+    let line = many.to_string().lines().find(|line| line.starts_with("  warning")).map(str::to_owned);
+    assert_eq!(
+        line.unwrap(),
+        "  warning      120000 keys and ranges, which is slow over 100000: the values of each `_any_of` multiply, and so do the \
+         buckets where a salted field is not fixed; list fewer values, or fix fewer fields and drop the other rows with \
+         `filter_key`"
+    );
+    assert_eq!(serde_json::to_value(&many).unwrap()["many_row_items"], 120_000);
+    assert!(serde_json::to_value(&few).unwrap().get("many_row_items").is_none());
+}
+
+#[test]
 fn lists_of_whole_keys() {
     let scan = OrderedNames::scan().first("a").second_any_of((0..10).map(|_| "b").chain(["c"])).third("");
     assert_says(

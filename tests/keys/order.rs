@@ -69,8 +69,6 @@ for_every_key!(bytes_are_in_the_declared_order);
 /// All pairs of one field's extremes, which random pairs seldom are.
 #[test]
 fn extremes_are_in_order() {
-    use keyderive::RowKey as _;
-
     let key = |i: i64, d: u64| Integers { a: 0, b: 0, c: 0, d, e: 0, f: 0, g: 0, h: 0, i, j: 0 };
     let signed = [i64::MIN, i64::MIN + 1, -10, -9, -1, 0, 1, 9, 10, i64::MAX - 1, i64::MAX];
     let unsigned = [0, 1, 9, 10, u64::MAX - 1, u64::MAX];

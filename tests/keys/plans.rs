@@ -2,7 +2,6 @@
 
 use std::ops::{Bound, RangeBounds as _};
 
-use keyderive::RowKey;
 use keyderive::key::Schema;
 use keyderive::plan::{KeyRange, Plan, PlanError, Request};
 use proptest::prelude::*;

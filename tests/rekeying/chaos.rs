@@ -30,7 +30,7 @@ use keyderive::client::{RawTable, ReadRows};
 use keyderive::embedded::Bigtable;
 use keyderive::rekey::State;
 use keyderive::row::Mutation;
-use keyderive::{Client, RowKey as _, Table};
+use keyderive::{Client, Table};
 use keyderive_tests::emulator::Emulator;
 use keyderive_tests::{amount, variable};
 use nix::sys::signal::{Signal, kill};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::rekey::{Activity, Rekeyed, State};
-use keyderive::{Client, Row, RowKey as _};
+use keyderive::{Client, Row};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 

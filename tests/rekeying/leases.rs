@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::rekey::{Rekeyed, State};
-use keyderive::{Client, Row, RowKey as _};
+use keyderive::{Client, Row};
 use tokio::time::{Instant, sleep};
 
 use crate::keys::{New, Old};

@@ -8,6 +8,7 @@ mod parts;
 mod reads;
 mod refused;
 mod unreadable;
+mod wide;
 
 use std::collections::BTreeMap;
 

@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Ident, Lifetime, parse_quote};
 
+use super::lints;
 use crate::check::methods_of;
 use crate::model::{Field, Key};
 
@@ -31,18 +32,28 @@ pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 /// The methods of all stages.
 pub(super) fn stages(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let plan = plan(key, private);
-    let ends_at = ends_at(key, private);
     let fields = (0..key.fields.len()).map(|at| field(key, at, private));
-    let names = names(key, private);
-    quote!(#names #ends_at #plan #(#fields)*)
+    let names = names(key);
+    quote!(#names #plan #(#fields)*)
 }
 
-/// The stages that can become a plan, if not all can: after a hash, only whole keys can be read.
-fn ends_at(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
-    let hashed = key.first_hashed()?;
-    let name = name(key, &key.fields[hashed]);
-    let stages = (0..=hashed).chain([key.fields.len()]);
-    Some(quote!(#(impl #private::EndsAt<#stages> for #name {})*))
+/// Where the fields are in a scan, and the stages that can become a plan, if not all can: after a hash, only whole keys can be
+/// read.
+pub(super) fn at_stages(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let next_at = key.fields.iter().enumerate().map(|(at, field)| {
+        let (name, codec) = (name(key, field), field.codec.tokens(private));
+        quote! {
+            impl #private::NextAt<#at> for #name {
+                type Codec = #codec;
+            }
+        }
+    });
+    let ends_at = key.first_hashed().map(|hashed| {
+        let name = name(key, &key.fields[hashed]);
+        let stages = (0..=hashed).chain([key.fields.len()]);
+        quote!(#(impl #private::EndsAt<#stages> for #name {})*)
+    });
+    quote!(#(#next_at)* #ends_at)
 }
 
 /// The methods of every stage. The bound is on the methods, so that its error is at the call.
@@ -53,8 +64,10 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         let name = name(key, &key.fields[hashed]);
         quote!(where __KeyderiveStage: #private::CanPlan<#this, #name>)
     });
+    let lints = lints();
     quote! {
         #[automatically_derived]
+        #lints
         #[allow(dead_code)]
         impl<__KeyderiveStage> #scan<__KeyderiveStage> {
             /// The plan: which rows to read, in which buckets.
@@ -79,6 +92,7 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         }
 
         #[automatically_derived]
+        #lints
         impl<__KeyderiveStage> #private::IntoPlan<#this> for #scan<__KeyderiveStage> #can_plan {
             fn into_plan(
                 self,
@@ -97,6 +111,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let next = at + 1;
     let value: Lifetime = parse_quote!('__keyderive_value);
     let is_next = is_next(key, at, private);
+    let lints = lints();
     let [fix, range, prefix, any_of] = &methods_of(field);
     let [fix_doc, range_doc, prefix_doc, any_of_doc] = docs(key, field, next);
     let arg = quote!(<#ty as #private::KeyField<__KeyderiveStage::Codec>>::Arg<#value>);
@@ -137,6 +152,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     });
     quote! {
         #[automatically_derived]
+        #lints
         #[allow(dead_code)]
         impl<__KeyderiveStage> #scan<__KeyderiveStage> {
             #[doc = #fix_doc]
@@ -176,25 +192,19 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
 /// A type for each field, whose name stands for the field in the compiler's error about a call out of order.
 ///
 /// They are in a module of their own, since a field may have the name of a crate or module that another field's type
-/// uses. If a name is not unique in the crate, the compiler prints the module's name before it.
-fn names(key: &Key<'_>, private: &TokenStream) -> TokenStream {
-    let module = names_ident(key);
+/// uses. The module is beside the key type and as visible: the compiler prints the name alone, also for a key of another crate,
+/// and the module's name before it only if the name is not unique.
+fn names(key: &Key<'_>) -> TokenStream {
+    let (module, vis) = (names_ident(key), key.vis());
     let declared = key.fields.iter().map(ident);
-    let next_at = key.fields.iter().enumerate().map(|(at, field)| {
-        let name = name(key, field);
-        let codec = field.codec.tokens(private);
-        quote! {
-            impl #private::NextAt<#at> for #name {
-                type Codec = #codec;
-            }
-        }
-    });
+    let lints = lints();
     quote! {
-        mod #module {
+        #[doc(hidden)]
+        #lints
+        #[allow(dead_code, unnameable_types, unreachable_pub)]
+        #vis mod #module {
             #(pub enum #declared {})*
         }
-
-        #(#next_at)*
     }
 }
 

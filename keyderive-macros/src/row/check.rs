@@ -23,9 +23,11 @@ pub(super) fn check(cx: &Ctxt, row: &Row<'_>) {
         family_name(cx, family, &family.value());
     }
     for field in &row.fields {
+        let errors = cx.error_count();
         names(cx, row, field);
         options(cx, field);
         types(cx, row, field);
+        field.is_faulty.set(field.is_faulty.get() || cx.error_count() > errors);
     }
     one_place_for_each(cx, row);
     one_constant_for_each(cx, row);

@@ -1,6 +1,6 @@
 //! Generates the code of a row type: its constants and the impls, in one scope.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
@@ -12,10 +12,13 @@ use super::check::docs;
 use super::model::{FamilyType, Field, Row, Values};
 use crate::attr::unraw;
 use crate::expand::{Runtime, first_span, on_span_of, respan, type_name};
-use crate::model::replace_lifetimes;
+use crate::model::{replace_lifetimes, self_type};
 
 /// Above this many columns in a family, the name after the last one found is tried first: cells come in the order of their names.
 const MAX_MATCHED: usize = 8;
+
+/// How many fields one closure reads, in a row of more than twice as many.
+const READ_TOGETHER: usize = 32;
 
 /// The code for a row type without faults.
 pub(super) fn row(row: &Row<'_>) -> TokenStream {
@@ -98,6 +101,9 @@ impl Code<'_, '_> {
     fn column_type(&self, field: &Field<'_>) -> TokenStream {
         let private = self.private;
         let generated = quote!(#private::generated);
+        if field.is_faulty.get() {
+            return quote!(#generated::Faulty);
+        }
         if field.attrs.counter.get().is_some() {
             return quote!(#generated::Counter);
         }
@@ -164,6 +170,9 @@ impl Code<'_, '_> {
     /// The marker type that stands for the module of a field.
     fn with_form(&self, field: &Field<'_>) -> Option<TokenStream> {
         let private = self.private;
+        if field.is_faulty.get() {
+            return None;
+        }
         let marker = field.with_marker()?;
         let with = field.attrs.with.get()?;
         let (written, module, ty) = (&with.written, &with.module, field.values().ty());
@@ -201,42 +210,47 @@ impl Code<'_, '_> {
         let fixed = self.row.type_at(&lifetime_of("'static"));
         let name = self.name();
         let (impl_generics, type_generics, where_clause) = self.generics.split_for_impl();
-        let constants = self.row.fields.iter().map(|field| {
-            let (vis, constant, docs) = (&field.field.vis, &field.constant, docs(field.field));
-            let (stored, column) = (&field.name, type_name(field.ty.to_token_stream()));
-            let Some(family) = field.family() else {
-                let text = format!("The family `{stored}`, of `{column}`.");
-                let (ty, value) = match field.family_type() {
-                    FamilyType::Struct(of) => {
-                        let item = |item| self.of_struct(field, of, "'static", item);
-                        (item("Const"), item("CONST"))
-                    }
-                    FamilyType::Map { key, .. } => {
-                        let column = self.column_type(field);
-                        (
-                            quote!(#private::generated::MapFamily<#fixed, #key, #column>),
-                            quote!(#private::generated::MapFamily::__new(#stored)),
-                        )
-                    }
+        // Two fields with one constant already have their error.
+        let mut declared = HashSet::new();
+        let fields = self.row.fields.iter().filter(|field| declared.insert(field.constant.to_string()));
+        let constants: Vec<_> = fields
+            .map(|field| {
+                let (vis, constant, docs) = (&field.field.vis, &field.constant, docs(field.field));
+                let (stored, column) = (&field.name, type_name(field.ty.to_token_stream()));
+                let Some(family) = field.family() else {
+                    let text = format!("The family `{stored}`, of `{column}`.");
+                    let (ty, value) = match field.family_type() {
+                        FamilyType::Struct(of) => {
+                            let item = |item| self.of_struct(field, of, "'static", item);
+                            (item("Const"), item("CONST"))
+                        }
+                        FamilyType::Map { key, .. } => {
+                            let column = self.column_type(field);
+                            (
+                                quote!(#private::generated::MapFamily<#fixed, #key, #column>),
+                                quote!(#private::generated::MapFamily::__new(#stored)),
+                            )
+                        }
+                    };
+                    return quote! {
+                        #(#[doc = #docs])*
+                        #[doc = ""]
+                        #[doc = #text]
+                        #vis const #constant: #ty = #value;
+                    };
                 };
-                return quote! {
+                let text = format!("The column `{family}:{stored}`, of `{column}`.");
+                let (ty, aliases) = (self.column_type(field), self.aliases(field));
+                let value = quote!(#private::generated::Column::__new(#family, #stored, #aliases));
+                let value = on_span_of_value(field, value);
+                quote! {
                     #(#[doc = #docs])*
                     #[doc = ""]
                     #[doc = #text]
-                    #vis const #constant: #ty = #value;
-                };
-            };
-            let text = format!("The column `{family}:{stored}`, of `{column}`.");
-            let (ty, aliases) = (self.column_type(field), self.aliases(field));
-            let value = quote!(#private::generated::Column::__new(#family, #stored, #aliases));
-            let value = on_span_of_value(field, value);
-            quote! {
-                #(#[doc = #docs])*
-                #[doc = ""]
-                #[doc = #text]
-                #vis const #constant: #private::generated::Column<#fixed, #ty> = #value;
-            }
-        });
+                    #vis const #constant: #private::generated::Column<#fixed, #ty> = #value;
+                }
+            })
+            .collect();
         quote!(impl #impl_generics #name #type_generics #where_clause { #(#constants)* })
     }
 
@@ -309,9 +323,9 @@ impl Code<'_, '_> {
     }
 
     /// Reads a field that is a column.
-    fn read(&self, field: &Field<'_>, cells: &TokenStream, family: &TokenStream) -> TokenStream {
+    fn read<'f>(&self, field: &'f Field<'_>, cells: &TokenStream, family: &TokenStream) -> Read<'f> {
         let private = self.private;
-        let (ident, text) = (field.ident, &field.name);
+        let text = &field.name;
         let name = bytes(&field.name).into_token_stream();
         let read = self.read_values(field, cells, family, &name);
         let is_needed = matches!(field.values(), Values::One(_) | Values::Timestamped(_));
@@ -320,15 +334,42 @@ impl Code<'_, '_> {
             (Some(None), _) | (None, Some(())) => Some(quote!(#private::core::default::Default::default)),
             (None, None) => None,
         };
-        match default {
+        let value = match default {
             // The path of a default has its own span.
-            Some(default) => quote!(#ident: #private::core::option::Option::unwrap_or_else(#read, #default),),
-            None if is_needed => on_span_of_value(
-                field,
-                quote!(#ident: #private::generated::required(#read, #family, #text)?,),
-            ),
-            None => on_span_of_value(field, quote!(#ident: #read,)),
+            Some(default) => quote!(#private::core::option::Option::unwrap_or_else(#read, #default)),
+            None if is_needed => {
+                on_span_of_value(field, quote!(#private::generated::required(#read, #family, #text)?))
+            }
+            None => read,
+        };
+        Read { field: field.ident, value }
+    }
+
+    /// The row of the values that are read.
+    ///
+    /// What has been read is dropped where a later column fails. For one function this takes the compiler a time that grows with
+    /// the square of the columns, so many of them are read by several closures.
+    fn row_of(&self, reads: &[Read<'_>]) -> TokenStream {
+        let private = self.private;
+        let ident = &self.row.input.ident;
+        let ok = quote!(#private::core::result::Result::Ok);
+        if reads.len() <= 2 * READ_TOGETHER {
+            let fields = reads.iter().map(|Read { field, value }| quote!(#field: #value,));
+            return quote!(#ok(#ident { #(#fields)* }));
         }
+        let (mut parts, mut fields) = (Vec::new(), Vec::new());
+        for (part, reads) in reads.chunks(READ_TOGETHER).enumerate() {
+            let part = format_ident!("__part{part}");
+            let values = reads.iter().map(|read| &read.value);
+            parts.push(quote! {
+                let #part = (|| #private::core::result::Result::<_, #private::generated::RowError>::Ok((#(#values,)*)))()?;
+            });
+            for (at, Read { field, .. }) in reads.iter().enumerate() {
+                let at = Literal::usize_unsuffixed(at);
+                fields.push(quote!(#field: #part.#at,));
+            }
+        }
+        quote!(#(#parts)* #ok(#ident { #(#fields)* }))
     }
 
     /// Writes the values of a column.
@@ -543,7 +584,7 @@ impl Code<'_, '_> {
         let before = self.deletes_of_exclusive_families();
         let has_values =
             |field: &Field<'_>| !matches!(field.values(), Values::Aggregate(_) | Values::Aggregates(_));
-        let end = match self.row.fields.iter().any(has_values) {
+        let end = match self.row.fields.is_empty() || self.row.fields.iter().any(has_values) {
             true => quote!(__out.end_row(#own);),
             false => quote!(__out.end_row_of_aggregates(#own)?;),
         };
@@ -595,7 +636,7 @@ impl Code<'_, '_> {
     /// The impls of a struct whose columns are in one family: it can be the family of another row, by any name.
     fn family_struct(&self) -> TokenStream {
         let private = self.private;
-        let (name, ident) = (self.name(), &self.row.input.ident);
+        let name = self.name();
         let decoded = self.row.type_at(&lifetime_of("'__keyderive"));
         let (impl_generics, type_generics, where_clause) = self.generics.split_for_impl();
         let fields = &self.row.fields;
@@ -620,6 +661,7 @@ impl Code<'_, '_> {
         let notes = self.notes(&quote!(__cells.qualifiers()), &columns);
         let writes = fields.iter().map(|field| self.write(field, &quote!(__family)));
         let constant = self.family_constant();
+        let row = self.row_of(&reads);
         quote! {
             #[automatically_derived]
             impl #impl_generics #private::generated::FamilyField for #name #type_generics #where_clause {
@@ -631,9 +673,10 @@ impl Code<'_, '_> {
                     __cells: #private::generated::CellSlice<'__keyderive>,
                     __family: &#private::core::primitive::str,
                 ) -> #private::core::result::Result<Self::Decoded<'__keyderive>, #private::generated::RowError> {
-                    let mut __slots: [#private::generated::Slot; #count] = #private::core::default::Default::default();
+                    let mut __slots: [#private::generated::Slot; #count] =
+                        [<#private::generated::Slot as #private::core::default::Default>::default(); #count];
                     #notes
-                    #private::core::result::Result::Ok(#ident { #(#reads)* })
+                    #row
                 }
 
                 #[inline]
@@ -676,11 +719,12 @@ impl Code<'_, '_> {
         generics.params.push(parse_quote!(__Row));
         generics.params.push(parse_quote!(__Name: #private::generated::FamilyName));
         let (impl_generics, _, _) = generics.split_for_impl();
-        let columns = self.row.fields.iter().map(|field| {
+        let fields = || self.row.fields.iter().filter(|field| !field.is_family());
+        let columns = fields().map(|field| {
             let (vis, ident, ty) = (&field.field.vis, field.ident, self.column_type(field));
             quote!(#vis #ident: #private::generated::Column<__Row, #ty>,)
         });
-        let values = self.row.fields.iter().map(|field| {
+        let values = fields().map(|field| {
             let (ident, stored, aliases) = (field.ident, &field.name, self.aliases(field));
             let value = quote! {
                 #private::generated::Column::__new(
@@ -710,7 +754,6 @@ impl Code<'_, '_> {
     /// A row with several families.
     fn row_of_families(&self) -> TokenStream {
         let private = self.private;
-        let ident = &self.row.input.ident;
         let (mut schemas, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
         let mut families: BTreeMap<String, FamilyNotes> = BTreeMap::new();
         let mut slots = 0_usize;
@@ -724,9 +767,8 @@ impl Code<'_, '_> {
             let Some(family) = field.family() else {
                 families.entry(field.name.clone()).or_default().whole.push(own);
                 let [schema, read, write] = self.family(field, &quote!(__all.of(#found)));
-                let field_ident = field.ident;
                 schemas.push(schema);
-                reads.push(on_span_of_family(field, quote!(#field_ident: #read,)));
+                reads.push(Read { field: field.ident, value: on_span_of_family(field, read) });
                 writes.push(write);
                 continue;
             };
@@ -751,6 +793,7 @@ impl Code<'_, '_> {
             let columns = (!columns.is_empty()).then(|| self.notes(&quote!(__run.qualifiers()), &columns));
             quote!(#family => { #(__slots[#whole] = __run.slot();)* #columns })
         });
+        let row = self.row_of(&reads);
         let decode = quote! {
             let __all = __cells.all();
             let mut __slots: [#private::generated::Slot; #slots] =
@@ -761,7 +804,7 @@ impl Code<'_, '_> {
                     _ => {}
                 }
             }
-            #private::core::result::Result::Ok(#ident { #(#reads)* })
+            #row
         };
         self.row_impl(&quote!(#(#schemas),*), &decode, &quote!(#(#writes)*))
     }
@@ -824,6 +867,12 @@ impl Code<'_, '_> {
         let call = respan(quote!(#private::generated::RowSchema::assert_fingerprint(#schema, #pinned)), span);
         Some(quote!(const _: () = #call;))
     }
+}
+
+/// How a field is read.
+struct Read<'f> {
+    field: &'f Ident,
+    value: TokenStream,
 }
 
 /// What of a family is noted: all its cells for some fields, and the cells of columns.
@@ -889,28 +938,46 @@ fn lifetime_of(name: &str) -> Lifetime {
     Lifetime::new(name, proc_macro2::Span::call_site())
 }
 
-/// A stub impl of a type with faults, so that its uses compile as far as they do not name columns.
+/// Stub impls of a type with faults, so that every use of it and of its constants compiles.
 pub(super) fn stub(input: &DeriveInput, row: Option<&Row<'_>>) -> TokenStream {
     // A stub for a type with parameters would need bounds that the user did not write.
-    if !input.generics.params.is_empty() {
+    if input.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_))) {
         return TokenStream::new();
     }
     let Runtime { private, import } = row.map_or_else(|| Runtime::new(None, &input.ident), Row::runtime);
     let name = &input.ident;
+    let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
+    let decoded = self_type(input, &lifetime_of("'__keyderive"));
     let unreachable = quote!(#private::core::unreachable!());
+    let is_owned = input.generics.lifetimes().next().is_none();
+    let owned = is_owned.then(|| quote!(impl #private::generated::OwnedRow for #name {}));
+    let columns = row.map(|row| {
+        let code = Code { row, private: &private, generics: row.generics(&private) };
+        code.stub_of_columns()
+    });
     quote! {
-        #[allow(dead_code, clippy::all, clippy::pedantic)]
+        #[doc(hidden)]
+        #[allow(
+            dead_code,
+            clippy::all,
+            clippy::pedantic,
+            deprecated,
+            non_camel_case_types,
+            non_upper_case_globals,
+            private_bounds,
+            private_interfaces,
+        )]
         const _: () = {
             #import
 
-            impl #private::generated::Row for #name {
-                type Decoded<'__keyderive> = Self;
+            impl #impl_generics #private::generated::Row for #name #type_generics #where_clause {
+                type Decoded<'__keyderive> = #decoded;
                 const SCHEMA: &'static #private::generated::RowSchema =
                     &#private::generated::RowSchema::__new("", "cf", &[], &[]);
 
                 fn decode(
                     _: #private::generated::RowCells<'_>,
-                ) -> #private::core::result::Result<Self, #private::generated::RowError> {
+                ) -> #private::core::result::Result<Self::Decoded<'_>, #private::generated::RowError> {
                     #unreachable
                 }
 
@@ -922,7 +989,54 @@ pub(super) fn stub(input: &DeriveInput, row: Option<&Row<'_>>) -> TokenStream {
                 }
             }
 
-            impl #private::generated::OwnedRow for #name {}
+            #owned
+
+            #columns
         };
+    }
+}
+
+impl Code<'_, '_> {
+    /// The constants of the columns and families, and the impls of a family.
+    fn stub_of_columns(&self) -> TokenStream {
+        let private = self.private;
+        let generated = quote!(#private::generated);
+        let decoded = self.row.type_at(&lifetime_of("'__keyderive"));
+        let (impl_generics, type_generics, where_clause) = self.generics.split_for_impl();
+        let (name, unreachable) = (self.name(), quote!(#private::core::unreachable!()));
+        let (markers, constants) = (self.markers(), self.constants());
+        // Without columns, the struct of a family would not name the row's type.
+        let has_columns = self.row.fields.iter().any(|field| !field.is_family());
+        let family = has_columns.then(|| {
+            let constant = self.family_constant();
+            quote! {
+                impl #impl_generics #generated::FamilyField for #name #type_generics #where_clause {
+                    type Decoded<'__keyderive> = #decoded;
+                    const COLUMNS: &'static [#generated::ColumnSchema] = &[];
+
+                    fn read<'__keyderive>(
+                        _: #generated::CellSlice<'__keyderive>,
+                        _: &#private::core::primitive::str,
+                    ) -> #private::core::result::Result<Self::Decoded<'__keyderive>, #generated::RowError> {
+                        #unreachable
+                    }
+
+                    fn write(
+                        &self,
+                        _: &#private::core::primitive::str,
+                        _: &mut #generated::RowWriter<'_>,
+                    ) -> #private::core::result::Result<(), #generated::RowError> {
+                        #unreachable
+                    }
+
+                    fn owns(_: &[#private::core::primitive::u8]) -> #private::core::primitive::bool {
+                        #unreachable
+                    }
+                }
+
+                #constant
+            }
+        });
+        quote!(#markers #constants #family)
     }
 }

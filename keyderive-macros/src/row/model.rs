@@ -1,5 +1,7 @@
 //! The model of a row type, built from its tokens.
 
+use std::cell::Cell;
+
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::{
@@ -33,6 +35,8 @@ pub(super) struct Field<'a> {
     /// The name of its constant.
     pub(super) constant: Ident,
     pub(super) place: Place,
+    /// Whether it has an error, so that its type or its attributes cannot be relied on.
+    pub(super) is_faulty: Cell<bool>,
 }
 
 /// What a field is.
@@ -60,11 +64,8 @@ impl<'a> Row<'a> {
         let family = attrs.family.get().map_or_else(|| DEFAULT_FAMILY.to_owned(), LitStr::value);
         let named = match &input.data {
             Data::Struct(data) => match &data.fields {
-                Fields::Named(fields) if !fields.named.is_empty() => &fields.named,
-                Fields::Named(_) | Fields::Unit => {
-                    cx.error(&input.ident, format_args!("a row needs at least one column; {EXAMPLE}"));
-                    return None;
-                }
+                Fields::Named(fields) => Some(&fields.named),
+                Fields::Unit => None,
                 Fields::Unnamed(fields) => {
                     let message = format_args!(
                         "a row is a struct with named fields, whose names are its columns; {EXAMPLE}"
@@ -82,7 +83,8 @@ impl<'a> Row<'a> {
                 return None;
             }
         };
-        let fields = named.iter().filter_map(|field| Field::from_field(cx, field, &family)).collect();
+        let fields = named.into_iter().flatten();
+        let fields = fields.filter_map(|field| Field::from_field(cx, field, &family)).collect();
         Some(Self { input, attrs, family, fields })
     }
 
@@ -124,7 +126,9 @@ impl<'a> Row<'a> {
 impl<'a> Field<'a> {
     fn from_field(cx: &Ctxt, field: &'a syn::Field, own_family: &str) -> Option<Self> {
         let ident = field.ident.as_ref()?;
+        let errors = cx.error_count();
         let attrs = FieldAttrs::read(cx, &field.attrs);
+        let is_faulty = Cell::new(cx.error_count() > errors);
         let plain = unraw(ident);
         let name = attrs.name.get().map_or_else(|| plain.clone(), LitStr::value);
         let constant = match attrs.constant.get() {
@@ -136,7 +140,7 @@ impl<'a> Field<'a> {
             Some(FamilyAttr::ColumnOf(family)) => Place::Column(family.value()),
             Some(FamilyAttr::IsFamily) => Place::Family,
         };
-        Some(Self { field, ident, ty: &field.ty, attrs, name, constant, place })
+        Some(Self { field, ident, ty: &field.ty, attrs, name, constant, place, is_faulty })
     }
 
     /// The family of a column; none for a field that is a family.

@@ -65,6 +65,8 @@ mod connections;
 mod credentials;
 mod error;
 mod failure;
+#[cfg(not(all(feature = "cloud", feature = "embedded", feature = "serve")))]
+mod features;
 mod filter;
 mod grpc;
 mod observe;

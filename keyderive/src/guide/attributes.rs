@@ -449,9 +449,38 @@
 //! about fields after a hashed one, and `allow(few_buckets)` the one about a salt over fewer values than buckets. An
 //! `allow` without effect is itself a warning.
 //!
-//! # `foreign` and `crate`
+//! # `foreign`
 //!
 //! `#[row_key(foreign(pad))]` on the struct says that the attribute `#[pad]` belongs to another derive. `salt`, `pad`
 //! and `reverse_ts` can also be options of `row_key`, as in `#[row_key(pad(6))]`.
+//!
+//! # `trait_methods`
+//!
+//! The derive gives a key type the methods of the trait [`RowKey`](trait@crate::RowKey), so that callers need not import it. If the type
+//! has a method or constant of one of these names, such as an `encode` of its own, the compiler reports duplicate definitions.
+//! `#[row_key(trait_methods)]` leaves the derive's methods out; those of the trait remain:
+//!
+//! ```
+//! use keyderive::RowKey;
+//!
+//! #[derive(RowKey)]
+//! #[row_key(trait_methods)]
+//! struct UserKey {
+//!     id: u32,
+//! }
+//!
+//! impl UserKey {
+//!     fn encode(&self) -> String {
+//!         format!("user {}", self.id)
+//!     }
+//! }
+//!
+//! let key = UserKey { id: 7 };
+//! assert_eq!(key.encode(), "user 7");
+//! assert_eq!(RowKey::encode(&key)?, b"0000000007");
+//! # Ok::<(), keyderive::key::EncodeError>(())
+//! ```
+//!
+//! # The path of the crate
 //!
 //! `#[row_key(crate = "path")]` on the struct is the path of `keyderive`, for a crate that renames or re-exports it.

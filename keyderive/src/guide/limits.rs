@@ -35,6 +35,9 @@
 //! | the keys and ranges of a request | 500 KiB | several requests, in sequence |
 //! | a filter or a condition | 20,480 bytes and 20 levels; of 200 comparisons of short columns joined by `and` or `or`, with [`Condition`](crate::row::Condition), all fit | an error that says what takes the room |
 //! | a compared value | about 10,000 bytes, since equality sends it twice | the same |
+//! | the keys and ranges of a scan, over all requests | 100,000 are fast | a `tracing` warning, once for each run, and a line of `explain`; [what to do](crate::plan::Plan#many-ranges) |
+//! | columns of a row type | tested to 1,000, in about two seconds of the compiler's time | |
+//! | columns that one `select` takes | 16 in a tuple; a tuple can hold tuples | a compile error |
 //! | a table's name | 1 to 50 of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.` | an error |
 //! | a message | 256 MiB | an error |
 //! | the rows of a query that no resume token follows yet | 256 MiB | an error |

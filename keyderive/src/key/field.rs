@@ -101,8 +101,8 @@ use super::show::Readable;
     label = "no row key format for this type with these attributes",
     note = "without an attribute: every integer but `usize` and `isize`, `bool`, `char`, `String`, `&str`, `Cow<str>`, `Vec<u8>`, `Cow<[u8]>`, `[u8; N]`",
     note = "`#[pad(n)]` takes integers and strings; `escape` takes `char`, `String` and `Cow<str>`; `#[reverse_ts]` takes integers and times; `desc` takes integers, times, dates and `bool`; `bit_reverse` takes `u32` and `u64`; the ordered layout has no 128-bit integers",
-    note = "`row_key(ts(…))` takes times: `SystemTime`, and with the feature named after their crate `chrono::DateTime<Utc>`, `jiff::Timestamp`, `time::OffsetDateTime` and `time::UtcDateTime`",
-    note = "dates and UUIDs need the feature named after their crate: `chrono::NaiveDate`, `jiff::civil::Date`, `time::Date`, and `uuid::Uuid`, which `row_key(uuid(…))` takes",
+    note = "`row_key(ts(…))` takes times: `SystemTime`, and with the feature of keyderive named after their crate `chrono::DateTime<Utc>`, `jiff::Timestamp`, `time::OffsetDateTime` and `time::UtcDateTime`",
+    note = "dates and UUIDs need the feature of keyderive named after their crate: `chrono::NaiveDate`, `jiff::civil::Date`, `time::Date`, and `uuid::Uuid`, which `row_key(uuid(…))` takes",
     note = "for a newtype or an enum of your own, write `#[derive(KeyField)]` on it; any other type implements `KeyField` by hand"
 )]
 pub trait KeyField<C> {

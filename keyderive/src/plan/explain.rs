@@ -22,6 +22,22 @@ const MAX_NAMED_BUCKETS: usize = 8;
 /// How many batches of requests are counted: the values of `any_of` may make millions of batches, of megabytes each.
 const MAX_COUNTED_BATCHES: usize = 4;
 
+/// A plan with more keys and ranges than this is slow, and warns.
+pub(crate) const MANY_ROW_ITEMS: u64 = 100_000;
+
+/// Says that there are too many keys and ranges, and what to do.
+pub(crate) fn many_row_items(count: u64, has_more: bool) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        let or_more = if has_more { " or more" } else { "" };
+        write!(
+            f,
+            "{count}{or_more} keys and ranges, which is slow over {MANY_ROW_ITEMS}: the values of each `_any_of` multiply, and so \
+             do the buckets where a salted field is not fixed; list fewer values, or fix fewer fields and drop the other rows with \
+             `filter_key`"
+        )
+    })
+}
+
 /// A plan in words: what it reads, from which buckets and why, in which order.
 ///
 /// `explain()` on a scan builder, a [`Plan`](super::Plan) or a table's scan makes it without I/O; print it with `{}`. The
@@ -54,6 +70,9 @@ pub struct Explain {
     request_count: usize,
     /// Whether there are more requests than are counted.
     has_more_requests: bool,
+    /// How many keys and ranges the requests have, if that is too many to be fast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    many_row_items: Option<u64>,
     /// The first requests.
     #[serde(serialize_with = "requests_with_text")]
     requests: Vec<Request>,
@@ -137,8 +156,9 @@ enum ReadKind {
 impl Explain {
     pub(super) fn of(selection: &Selection, options: ExplainOptions) -> Self {
         let words = Describer { selection, schema: selection.schema };
-        let CountedRequests { requests, request_count, buckets, has_more } =
+        let CountedRequests { requests, request_count, row_items, buckets, has_more } =
             CountedRequests::of(selection, options.reversed);
+        let row_items = selection.row_items().unwrap_or(row_items);
         let reads = match (request_count, selection.is_fully_fixed(), selection.encodings.choices()) {
             (0, ..) => ReadKind::Nothing,
             (_, true, 1) => ReadKind::Point,
@@ -175,6 +195,7 @@ impl Explain {
             options,
             request_count,
             has_more_requests: has_more,
+            many_row_items: Some(row_items).filter(|count| *count > MANY_ROW_ITEMS),
             requests,
             labels,
         }
@@ -186,6 +207,8 @@ struct CountedRequests {
     /// The requests to show.
     requests: Vec<Request>,
     request_count: usize,
+    /// How many keys and ranges they have.
+    row_items: u64,
     /// The buckets; one is `None` if keys without a salt are read beside others.
     buckets: BTreeSet<Option<Bucket>>,
     has_more: bool,
@@ -194,10 +217,16 @@ struct CountedRequests {
 impl CountedRequests {
     fn of(selection: &Selection, reversed: bool) -> Self {
         let mut batches = selection.batches(reversed);
-        let mut counted =
-            Self { requests: Vec::new(), request_count: 0, buckets: BTreeSet::new(), has_more: false };
+        let mut counted = Self {
+            requests: Vec::new(),
+            request_count: 0,
+            row_items: 0,
+            buckets: BTreeSet::new(),
+            has_more: false,
+        };
         for request in batches.by_ref().take(MAX_COUNTED_BATCHES).flatten() {
             counted.request_count += 1;
+            counted.row_items += request.row_items();
             let bucket = request.stored_bucket();
             if bucket.is_some() || selection.schema.has_epochs() {
                 counted.buckets.insert(bucket);
@@ -441,6 +470,9 @@ impl Explain {
         }
         for filter in filters {
             line(f, "filter", filter)?;
+        }
+        if let Some(count) = self.many_row_items {
+            line(f, "warning", &many_row_items(count, self.window.is_some() && self.has_more_requests))?;
         }
         let or_more = if self.has_more_requests { ", and more that are not counted here" } else { "" };
         // With epochs, each request has a line with its bucket, and the last line counts those that are not shown.

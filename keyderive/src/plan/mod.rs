@@ -24,7 +24,7 @@ pub use request::{KeyRange, Request, prefix_end};
 
 pub(crate) use explain::ExplainOptions;
 #[cfg(feature = "client")]
-pub(crate) use explain::{Limit, VersionsRead};
+pub(crate) use explain::{Limit, MANY_ROW_ITEMS, VersionsRead, many_row_items};
 use position::Position;
 #[cfg(feature = "client")]
 pub(crate) use request::RequestSize;
@@ -66,6 +66,12 @@ use crate::key::{EncodeError, Field};
 /// - The requests cover every row of the key type that satisfies the constraints, and no other.
 /// - A fully fixed key is one row key, never a range.
 /// - An empty or inverted range or an empty list makes no request.
+///
+/// # Many ranges
+/// The values of each `_any_of` multiply, and so do the buckets where a salted field is not fixed: 500 users on 300 sites are
+/// 150,000 ranges, all of which are sent. A scan that reads over 100,000 keys and ranges works, but is slow; it logs a warning
+/// once, and [`explain`](Self::explain) has the count in a line of its own. List fewer values, or fix fewer fields and drop the
+/// other rows with `filter_key`.
 ///
 /// # As data
 /// A plan is `Serialize` and `Deserialize`, so that another process can run it. Deserializing fails if the key type there

@@ -21,6 +21,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// How many keys and ranges it has.
+    pub(crate) fn row_items(&self) -> u64 {
+        (self.keys.len() + self.ranges.len()) as u64
+    }
+
     pub(super) fn new(bucket: Option<Bucket>) -> Self {
         let bucket_digits = bucket.map_or(0, Bucket::width);
         Self { bucket: bucket.map(Bucket::number), bucket_digits, keys: Vec::new(), ranges: Vec::new() }

@@ -147,6 +147,12 @@ impl<'s> RequestBatches<'s> {
         });
     }
 
+    /// How many keys and ranges a whole plan has at most; see [`Selection::row_items`].
+    #[cfg(feature = "client")]
+    pub(crate) fn row_items(&self) -> Option<u64> {
+        self.selection.row_items()
+    }
+
     /// Whether there is no request.
     pub(super) fn has_no_request(mut self) -> bool {
         let mut batch = RequestBatch::default();

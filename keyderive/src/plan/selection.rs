@@ -129,6 +129,19 @@ impl Selection {
         Some(fixed.buckets(self.cuts.as_ref()))
     }
 
+    /// How many keys and ranges the requests of a whole plan have at most; `None` for a part of another plan, which has fewer.
+    pub(super) fn row_items(&self) -> Option<u64> {
+        let choices = self.encodings.choices();
+        if self.window.is_some() || !self.after.is_empty() || choices <= 1 {
+            return None;
+        }
+        let mut fixed = FixedFields::new(self.schema);
+        fixed.assemble(&self.encodings, &Choice::first(&self.encodings, false)?);
+        let mut buckets = Vec::new();
+        fixed.list_buckets(fixed.buckets(self.cuts.as_ref()), &mut buckets);
+        Some(choices.saturating_mul(buckets.len() as u64))
+    }
+
     /// The epochs that can have rows.
     pub(super) fn epochs(&self) -> BTreeSet<usize> {
         let time = self.schema.epoch_field();

@@ -28,7 +28,8 @@ use super::{SqlDate, SqlTimestamp, SqlType, SqlValue};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no parameter of a query",
-    note = "the documentation of `keyderive::query` lists the types; implement `ToSql` for one of your own"
+    note = "the documentation of `keyderive::query` lists the types; implement `ToSql` for one of your own",
+    note = "times and dates of chrono, jiff and time need the feature of keyderive that has the crate's name"
 )]
 pub trait ToSql {
     /// The SQL type.
@@ -58,7 +59,8 @@ pub trait ToSql {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no value of a query's result",
-    note = "the documentation of `keyderive::query` lists the types; implement `FromSql` for one of your own"
+    note = "the documentation of `keyderive::query` lists the types; implement `FromSql` for one of your own",
+    note = "times and dates of chrono, jiff and time need the feature of keyderive that has the crate's name"
 )]
 pub trait FromSql: Sized {
     /// Checks that values of an SQL type can become this type. A query checks each column once, also one that is NULL in every

@@ -64,6 +64,8 @@ use crate::key::TimeUnit;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no stored form, so it cannot be the value of a column",
     label = "not the value of a column",
+    note = "times, dates and UUIDs of chrono, jiff, time and uuid are values with the feature of keyderive that has the crate's name, \
+            such as `features = [\"jiff\"]`",
     note = "an enum or a newtype is a value by `#[derive(Cell)]`; any type of serde is one as JSON: `#[row(json)]`",
     note = "a struct or a map is a family of columns: `#[row(family)]`; write `Option<…>`, `Versions<…>` and aggregates in the field \
             itself, not by an alias"

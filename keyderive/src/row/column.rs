@@ -12,8 +12,8 @@ use super::aggregate::{Aggregate, read};
 use super::raw::{CellSlice, RawCell};
 use super::schema::Alias;
 use super::{
-    As, Cell, CellError, CellType, CellWriter, ColumnKind, Form, Max, Min, OwnedCell, Qualifier, RowError,
-    Sum, Timestamped, Versions,
+    As, Cell, CellError, CellType, CellWriter, ColumnKind, ComparableCell, Form, Max, Min, OrderedCell,
+    OwnedCell, Qualifier, RowError, Sum, Timestamped, Versions,
 };
 
 /// What one cell of a column holds.
@@ -67,6 +67,38 @@ impl StoredCell for Any {
         Ok(Bytes::copy_from_slice(value))
     }
 }
+
+/// The type of a column whose field has a fault that the derive reports. It takes every value, so that the fault is one error.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Faulty {}
+
+impl StoredCell for Faulty {
+    type Value = Self;
+    const STORED: CellType = CellType::Bytes;
+
+    fn read(_: &[u8]) -> Result<Self, CellError> {
+        Err(CellError::unsupported("is of a row type with faults"))
+    }
+}
+
+#[doc(hidden)]
+#[diagnostic::do_not_recommend]
+impl<V> CellValue<Faulty> for V {
+    fn encode_value(&self, _: CellType, _: &mut CellWriter<'_>) -> Result<(), CellError> {
+        Ok(())
+    }
+}
+
+impl SettableAt for Faulty {}
+impl Clearable for Faulty {}
+impl Countable for Faulty {}
+impl Addable for Faulty {}
+impl AddableAt for Faulty {}
+impl History for Faulty {}
+impl Appendable for Faulty {}
+impl ComparableCell for Faulty {}
+impl OrderedCell for Faulty {}
 
 /// What a cell of an aggregate holds, which no condition compares.
 #[doc(hidden)]

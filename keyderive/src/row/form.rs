@@ -14,7 +14,8 @@ use crate::key::codec::{Ts, Unit, UnixTime};
     message = "`{T}` cannot be stored in this form",
     label = "not a value that this form stores",
     note = "`json` needs `serde::Serialize` and `serde::Deserialize`, `ts` a time, `proto` a `prost::Message`, and `with` the type of \
-            its module"
+            its module",
+    note = "times of chrono, jiff and time need the feature of keyderive that has the crate's name, such as `features = [\"jiff\"]`"
 )]
 pub trait Form<T> {
     #[doc(hidden)]

@@ -189,7 +189,7 @@ pub use versions::{Timestamped, Versions};
 pub mod generated {
     pub use super::RowError;
     pub use super::aggregate::Aggregate;
-    pub use super::column::{Column, Counter, Family, MapFamily, Name};
+    pub use super::column::{Column, Counter, Family, Faulty, MapFamily, Name};
     pub use super::decode::{FamilyRun, RowCells, Slot};
     pub use super::encode::RowWriter;
     pub use super::family::{FamilyConst, FamilyField, FamilyName};

@@ -14,7 +14,9 @@ use super::{Cell, CellError, CellType};
     message = "`{Self}` cannot name a column, so it cannot be the key of a family",
     label = "not the name of a column",
     note = "names are text, bytes, UUIDs, dates, and enums by `#[derive(Cell)]`; write a number as text of a fixed width, which \
-            keeps the order"
+            keeps the order",
+    note = "dates and UUIDs of chrono, jiff, time and uuid need the feature of keyderive that has the crate's name, such as \
+            `features = [\"jiff\"]`"
 )]
 pub trait Qualifier: Ord + Sized {
     /// What [`MapFamily::at`](super::MapFamily::at) takes.

@@ -14,11 +14,11 @@ use super::{
     Versions,
 };
 
-/// Columns of the row type `R` that a read takes alone: a column, a family, or a tuple of these.
+/// Columns of the row type `R` that a read takes alone: a column, a family, or a tuple of up to 16 of these.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not select columns of `{R}`",
     label = "not a selection",
-    note = "select a column such as `Event::KIND`, a family such as `Event::PLACE`, or a tuple of them"
+    note = "select a column such as `Event::KIND`, a family such as `Event::PLACE`, or a tuple of up to 16 of them; a tuple can hold tuples"
 )]
 pub trait Selection<R> {
     /// What is read of a row.
@@ -330,4 +330,12 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, L 10)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, L 10, M 11)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, L 10, M 11, N 12)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, L 10, M 11, N 12, O 13)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, L 10, M 11, N 12, O 13, P 14)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, L 10, M 11, N 12, O 13, P 14, Q 15)
 }

@@ -43,7 +43,7 @@ impl<K: TableKey, R: Row> Table<K, R> {
     /// | a column | its type: `T`, `Option<T>`, `Versions<T>`, `Sum`; `i64` for a counter, `Option<T>` for a column with a default |
     /// | a family that is a struct | an `Option` of the struct |
     /// | a family that is a map | a `BTreeMap` |
-    /// | a tuple of up to 8 | a tuple |
+    /// | a tuple of up to 16 | a tuple |
     ///
     /// The server sends only these columns. If a selected column is required, rows with none of the selected columns are not
     /// returned. Otherwise every row is, and absent columns are `None` or empty. For [`rows_as`](Self::rows_as), a row with

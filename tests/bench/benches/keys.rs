@@ -17,7 +17,6 @@ use std::hint::black_box;
 
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher};
-use keyderive::RowKey;
 use keyderive_bench::peers::{LentStoreKey, LentTupleKey, StoreKey, tuple_key};
 use keyderive_bench::{EventKey, LentKey, hand, keys, naive};
 

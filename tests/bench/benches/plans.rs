@@ -12,7 +12,6 @@
 use std::hint::black_box;
 
 use divan::AllocProfiler;
-use keyderive::RowKey as _;
 use keyderive::plan::Plan;
 use keyderive_bench::EventKey;
 

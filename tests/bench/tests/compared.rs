@@ -11,7 +11,6 @@
 )]
 
 use allocation_counter::measure;
-use keyderive::RowKey;
 use keyderive_bench::peers::{LentStoreKey, LentTupleKey, StoreKey, tuple_key};
 use keyderive_bench::{EventKey, LentKey, hand, keys, naive};
 

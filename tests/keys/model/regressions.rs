@@ -1,6 +1,6 @@
 //! Counterexamples that the model has found, shrunk.
 
-use keyderive::{Client, RowKey as _};
+use keyderive::Client;
 
 use super::case::{Case, Content, Execution, Read};
 use super::constraints::Constraint::{Fix, Open};

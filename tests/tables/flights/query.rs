@@ -1,6 +1,5 @@
 //! A query: as a plan, and as a filter.
 
-use keyderive::RowKey as _;
 use keyderive::plan::Plan;
 
 use super::data::{Flight, FlightKey};

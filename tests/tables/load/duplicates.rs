@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fastrand::Rng;
-use keyderive::RowKey as _;
 use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::load::Checkpoint;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::plan::Plan;
 use keyderive::row::Mutation;
-use keyderive::{Client, OnForeign, RowKey};
+use keyderive::{Client, OnForeign};
 use keyderive_scripted::{Answer, Mock, Rpc};
 
 use super::{ReadingKey, Readings, client_of, reading, readings};

@@ -11,7 +11,7 @@ use fastrand::Rng;
 use futures_util::TryStreamExt as _;
 use keyderive::client::ReadRows;
 use keyderive::load::{Checkpoint, LoadReport};
-use keyderive::{Client, GcRule, RowKey as _};
+use keyderive::{Client, GcRule};
 
 use keyderive_tests::{amount, variable};
 

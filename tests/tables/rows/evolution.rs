@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use keyderive::client::{Aggregate, Family};
 use keyderive::row::{OwnedRow, Sum, Versions};
-use keyderive::{Cell, Client, GcRule, Row, RowKey as _, Table};
+use keyderive::{Cell, Client, GcRule, Row, Table};
 
 use super::{PageKey, key};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use keyderive::Client;
 use keyderive::row::{ReadModifyWrite, Timestamped, Versions};
-use keyderive::{Client, RowKey as _};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;

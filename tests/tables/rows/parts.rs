@@ -3,8 +3,8 @@
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::RangeBounds as _;
 
+use keyderive::Client;
 use keyderive::row::{Mutation, RawCell, Timestamped, Versions};
-use keyderive::{Client, RowKey as _};
 
 use super::{Page, Stats, key, map, pages};
 use crate::servers::on_every_bigtable;

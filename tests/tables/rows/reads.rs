@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use keyderive::row::{Condition, Mutation, RawRow, Timestamped, Versions};
-use keyderive::{Client, GcRule, Row, RowKey as _, Table};
+use keyderive::{Client, GcRule, Row, Table};
 
 use super::{Deep, Page, PageKey, Pages, Stats, key, map, pages};
 use crate::servers::on_every_bigtable;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use keyderive::client::FamilyChange;
 use keyderive::row::{Condition, Versions};
-use keyderive::{Client, Error, GcRule, Row, RowKey as _};
+use keyderive::{Client, Error, GcRule, Row};
 
 use super::{Page, PageKey, key, pages};
 use crate::servers::on_every_bigtable;

@@ -115,6 +115,46 @@ fn all() -> ReadRows {
     ReadRows { ranges: vec![KeyRange::new("", None)], ..ReadRows::default() }
 }
 
+/// The values of two lists multiply: 400 users on 251 sites are 100,400 ranges, and 400 on 250 are not too many.
+#[tokio::test]
+async fn a_scan_of_too_many_ranges_is_warned_of_once_in_each_run() {
+    #[derive(crate::RowKey)]
+    struct EventKey {
+        user: u16,
+        site: u8,
+        at: u64,
+    }
+
+    let client = Client::embedded();
+    let events = client.table::<EventKey, ()>("events");
+    events.create_if_absent().await.unwrap();
+    let (listener, _guard) = Listener::listen();
+    let scan = |sites| EventKey::scan().user_any_of(0..400).site_any_of(0..sites);
+    let warnings = || {
+        let records = listener.take().into_iter().filter(|record| record.level == Level::WARN);
+        records
+            .map(|record| (record.get("ranges").to_owned(), record.get("message").to_owned()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(events.count(scan(250)).await.unwrap(), 0);
+    assert_eq!(warnings(), []);
+    for _ in 0..2 {
+        assert_eq!(events.count(scan(251)).await.unwrap(), 0);
+        let [(ranges, message)] = &warnings()[..] else { panic!("not one warning") };
+        assert_eq!(ranges, "100400");
+        assert!(message.starts_with("a scan reads 100400 keys and ranges"), "{message}");
+        assert!(message.contains("list fewer values"), "{message}");
+    }
+    // Of a part, the ranges are counted as they are requested: 400 on 125 sites are few, and all but one of the sites are many.
+    let whole = scan(251).into_plan().unwrap();
+    let upper = whole.within(&KeyRange::new("00200", None));
+    assert_eq!(events.count(upper).await.unwrap(), 0);
+    assert_eq!(warnings(), []);
+    let most = whole.within(&KeyRange::new("00000#001", None));
+    assert_eq!(events.count(most).await.unwrap(), 0);
+    assert_eq!(warnings().len(), 1);
+}
+
 /// A second request needs a second connection.
 #[tokio::test(start_paused = true)]
 async fn hedging_over_one_connection_is_warned_of_once() {

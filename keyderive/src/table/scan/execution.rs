@@ -20,7 +20,7 @@ use crate::client::{
     StreamGuard, is_high_fan_out,
 };
 use crate::key::{Bucket, TableKey};
-use crate::plan::{Request, RequestBatches};
+use crate::plan::{MANY_ROW_ITEMS, Request, RequestBatches, many_row_items};
 use crate::row::{RawRow, RowFilter, Span};
 use crate::table::marker;
 use crate::table::read::Skipped;
@@ -69,6 +69,8 @@ pub(super) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Se
 pub(super) struct ScanExecution<K: TableKey> {
     options: Arc<ScanOptions<K>>,
     batches: RequestBatches<'static>,
+    /// How many keys and ranges have been requested, until too many have been warned of.
+    row_items: Option<u64>,
     check: Option<TableCheck>,
     /// How many rows may still be delivered.
     remaining: u64,
@@ -118,6 +120,7 @@ impl<K: TableKey> ScanExecution<K> {
         Self {
             options: Arc::new(options),
             batches,
+            row_items: Some(0),
             check,
             remaining: limit.unwrap_or(u64::MAX),
             merge: None,
@@ -188,6 +191,7 @@ impl<K: TableKey> ScanExecution<K> {
             self.ended = true;
             return Poll::Ready(Ok(false));
         };
+        self.warn_of_many_row_items(&requests);
         let mode = self.read_mode(requests.len());
         let limit = Some(self.remaining).filter(|rows| *rows < u64::MAX);
         let bucket_scan =
@@ -199,6 +203,25 @@ impl<K: TableKey> ScanExecution<K> {
             false => Merge::ordered(bucket_scans, reversed),
         });
         Poll::Ready(Ok(false))
+    }
+
+    /// Warns once of a plan with too many keys and ranges. Those of a part of a plan are known only as they are requested.
+    fn warn_of_many_row_items(&mut self, requests: &[Request]) {
+        let Some(requested) = &mut self.row_items else { return };
+        *requested += requests.iter().map(Request::row_items).sum::<u64>();
+        let whole = self.batches.row_items();
+        let count = whole.unwrap_or(*requested);
+        if count > MANY_ROW_ITEMS {
+            self.row_items = None;
+            let (table, key_type) = (&*self.options.table, K::SCHEMA.key_type());
+            tracing::warn!(
+                table,
+                key_type,
+                ranges = count,
+                "a scan reads {}",
+                many_row_items(count, whole.is_none())
+            );
+        }
     }
 
     /// Streams, where the connections can keep one open for each bucket; otherwise pages, which keep none open.

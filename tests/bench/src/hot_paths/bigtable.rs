@@ -13,7 +13,7 @@ use bigtable_rs::google::bigtable::v2::{
     MutateRowRequest, MutateRowsRequest, Mutation, ReadRowsRequest, RowRange, RowSet,
 };
 use futures_util::{Stream, StreamExt as _};
-use keyderive::key::{OwnedRowKey, RowKey as _};
+use keyderive::key::OwnedRowKey;
 
 use super::Failure;
 use super::data::{FAMILY, Outcome, Reading, Salted, Seen};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use keyderive::{Client, RowKey as _, Table as Rows};
+use keyderive::{Client, Table as Rows};
 use tonic::transport::Channel;
 
 use super::data::{FAMILY, Outcome, Reading, cell_written, varied};

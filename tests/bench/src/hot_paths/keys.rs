@@ -3,8 +3,6 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use keyderive::RowKey as _;
-
 use super::report::{Comparison, Line, Table, Targets};
 use super::turns::Cost;
 use super::{Failure, Size};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;
-use keyderive::{Client, RowKey as _};
+use keyderive::Client;
 use keyderive_proto::data::mutation::{Mutation as Change, SetCell};
 use keyderive_proto::data::{MutateRowRequest, Mutation, ReadRowsRequest, RowSet};
 use keyderive_scripted::{Answer, Request, Rpc};

@@ -1,7 +1,7 @@
 //! One stream of rows.
 
 use bytes::Bytes;
-use keyderive::{Client, Error, RowKey as _};
+use keyderive::{Client, Error};
 use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
 use tonic::transport::Channel;

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use h2::server::{Connection, SendResponse};
 use h2::{RecvStream, server};
 use http::{HeaderMap, HeaderValue, Request, Response};
-use keyderive::{Client, RowKey as _};
+use keyderive::Client;
 use keyderive_scripted::encode_rows;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;

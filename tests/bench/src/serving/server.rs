@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use keyderive::RowKey as _;
 use keyderive_proto::data::{MutateRowResponse, ReadRowsResponse};
 use keyderive_scripted::{Answer, Mock, Request, Rpc, encode_rows};
 use prost::Message as _;

@@ -1,0 +1,5 @@
+use keyderive::embedded::Bigtable;
+
+fn main() {
+    let _ = Bigtable::in_memory();
+}
