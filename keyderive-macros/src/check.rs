@@ -27,7 +27,7 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
         one_order(cx, field);
         format_is_of_the_layout(cx, key, field);
         datetime17_is_not_a_count(cx, field);
-        if cx.error_count() == errors {
+        if cx.error_count() == errors && !field.attrs.faulty {
             format_takes_the_type(cx, field);
         }
         if field.attrs.with.get().is_some() {

@@ -17,7 +17,6 @@ mod keys {
     }
 
     #[derive(RowKey)]
-    #[row_key(allow(point_reads))]
     pub(crate) struct HashedKey {
         #[row_key(hash(md5))]
         pub(crate) id: u64,

@@ -5,6 +5,7 @@ use quote::{format_ident, quote};
 use syn::{Ident, Lifetime, parse_quote};
 
 use super::lints;
+use crate::attr::unraw;
 use crate::check::methods_of;
 use crate::model::{Field, Key};
 
@@ -193,17 +194,24 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
 ///
 /// They are in a module of their own, since a field may have the name of a crate or module that another field's type
 /// uses. The module is beside the key type and as visible: the compiler prints the name alone, also for a key of another crate,
-/// and the module's name before it only if the name is not unique.
+/// and the path of the module before it only if the name is not unique. Only rustdoc hides the module, since the compiler prints a
+/// hidden item of another crate by its path.
 fn names(key: &Key<'_>) -> TokenStream {
     let (module, vis) = (names_ident(key), key.vis());
     let declared = key.fields.iter().map(ident);
+    let docs = declared.clone().map(|field| format!("The field `{}`.", unraw(&field)));
+    let doc = format!("The fields of [`{}`], for the messages of the compiler.", key.input.ident);
     let lints = lints();
     quote! {
-        #[doc(hidden)]
+        #[doc = #doc]
+        #[cfg_attr(doc, doc(hidden))]
         #lints
         #[allow(dead_code, unnameable_types, unreachable_pub)]
         #vis mod #module {
-            #(pub enum #declared {})*
+            #(
+                #[doc = #docs]
+                pub enum #declared {}
+            )*
         }
     }
 }

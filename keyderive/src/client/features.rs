@@ -1,6 +1,9 @@
 //! What the compiler says of a call whose feature is off: each is here as a method that never compiles.
 //!
-//! The bounds have a parameter. A bound without one, which is never met, would be an error of this crate and not of the call.
+//! Each is one error: an `async fn` would have one more for its future, and another where that is awaited. The bounds have a
+//! parameter. A bound without one, which is never met, would be an error of this crate and not of the call.
+
+use std::future::Ready;
 
 use super::{Client, ClientBuilder, Error};
 
@@ -50,7 +53,7 @@ impl Client {
         Self::never()
     }
 
-    pub async fn embedded_at<P>(_path: P) -> Result<Self, Error>
+    pub fn embedded_at<P>(_path: P) -> Ready<Result<Self, Error>>
     where
         Self: NeedsEmbedded<P>,
     {
@@ -69,7 +72,7 @@ impl ClientBuilder {
         Self::never()
     }
 
-    pub async fn embedded_at<P>(self, _path: P) -> Result<Client, Error>
+    pub fn embedded_at<P>(self, _path: P) -> Ready<Result<Client, Error>>
     where
         Self: NeedsEmbedded<P>,
     {
@@ -80,7 +83,7 @@ impl ClientBuilder {
 #[cfg(not(feature = "cloud"))]
 #[doc(hidden)]
 impl Client {
-    pub async fn cloud<P, I>(_project: P, _instance: I) -> Result<Self, Error>
+    pub fn cloud<P, I>(_project: P, _instance: I) -> Ready<Result<Self, Error>>
     where
         Self: NeedsCloud<P>,
     {
@@ -91,7 +94,7 @@ impl Client {
 #[cfg(not(feature = "cloud"))]
 #[doc(hidden)]
 impl ClientBuilder {
-    pub async fn cloud<P, I>(self, _project: P, _instance: I) -> Result<Client, Error>
+    pub fn cloud<P, I>(self, _project: P, _instance: I) -> Ready<Result<Client, Error>>
     where
         Self: NeedsCloud<P>,
     {
@@ -102,14 +105,14 @@ impl ClientBuilder {
 #[cfg(all(feature = "embedded", not(feature = "serve")))]
 #[doc(hidden)]
 impl crate::embedded::Bigtable {
-    pub async fn serve<L, S>(&self, _listener: L, _shutdown: S) -> std::io::Result<()>
+    pub fn serve<L, S>(&self, _listener: L, _shutdown: S) -> Ready<std::io::Result<()>>
     where
         Self: NeedsServe<L>,
     {
         Self::never()
     }
 
-    pub async fn serve_with<L, S, C>(&self, _listener: L, _shutdown: S, _change: C) -> std::io::Result<()>
+    pub fn serve_with<L, S, C>(&self, _listener: L, _shutdown: S, _change: C) -> Ready<std::io::Result<()>>
     where
         Self: NeedsServe<L>,
     {

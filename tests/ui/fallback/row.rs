@@ -42,7 +42,7 @@ async fn use_each(events: Table<Key, Event>) -> Result<(), keyderive::Error> {
     let key = Key { id: 7 };
     let is_login: Condition<Event> = Event::KIND.equals(Kind::Login);
     events.update(&key).set(Event::KIND, Kind::Logout).clear(Event::NOTE).only_if(is_login).await?;
-    events.update(&key).set(Event::TAGS, vec![None]).set(Event::PLACE.city, "Paris").set(Event::PLACE.floor, 1).await?;
+    events.update(&key).set(Event::TAGS, vec![Some(1)]).set(Event::PLACE.city, "Paris").set(Event::PLACE.floor, 1).await?;
     events.increment(&key, Event::VIEWS, 1).await?;
     let _ = events.select((Event::NOTE, Event::TAGS)).get(&key).await?;
     assert_eq!(Borrowed::NAME.name(), "name");

@@ -1,26 +1,38 @@
 use std::collections::BTreeMap;
 
+use chrono::NaiveDate;
+use jiff::Timestamp;
 use keyderive::query::FromQueryRow;
 use keyderive::{Row, RowKey};
+use uuid::Uuid;
 
 #[derive(RowKey)]
 struct EventKey {
-    id: uuid::Uuid,
+    user_id: String,
+    id: Uuid,
 }
 
 #[derive(Row)]
 struct Event {
-    at: jiff::Timestamp,
-    day: Option<chrono::NaiveDate>,
+    at: Timestamp,
+    day: Option<NaiveDate>,
+}
+
+#[derive(Row)]
+struct Span {
     #[row(ts(unit = "millis"))]
-    ends: jiff::Timestamp,
+    ends: Timestamp,
+}
+
+#[derive(Row)]
+struct Meter {
     #[row(family)]
-    daily: BTreeMap<chrono::NaiveDate, u64>,
+    daily: BTreeMap<NaiveDate, u64>,
 }
 
 #[derive(FromQueryRow)]
 struct Found {
-    at: jiff::Timestamp,
+    at: Timestamp,
 }
 
 fn main() {}

@@ -1,3 +1,5 @@
+extern crate keyderive as _;
+
 use other_keys::events::{EventKey, ReadingKey};
 
 fn main() {

@@ -1,5 +1,3 @@
-use keyderive::RowKey;
-
 mod events {
     #[derive(keyderive::RowKey)]
     pub struct EventKey {
