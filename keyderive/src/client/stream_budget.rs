@@ -188,7 +188,8 @@ mod tests {
         assert!(shares.iter().all(|share| share.bytes() >= LEAST_PAGE_BYTES));
         assert_eq!(shares.last().map(|last| (last.bytes(), last.is_least())), Some((LEAST_PAGE_BYTES, true)));
         // A scan of many buckets gets no more than others.
-        assert_eq!(budget.take(256).bytes(), LEAST_SCAN_BYTES / 256);
+        let many = budget.take(256).bytes();
+        assert!((LEAST_SCAN_BYTES / 256..LEAST_PAGE_BYTES).contains(&many), "{many}");
         // A page that is small returns the rest, and each what it has.
         shares.iter_mut().for_each(|share| share.shrink_to(100));
         drop(first);

@@ -145,15 +145,15 @@ async fn ends_in_time(message: fn(u32) -> Bytes, run: impl AsyncFn(&Client) -> R
     let client = client(message).await;
     let total = client.with(|settings| settings.each(|call| call.total_timeout = 2 * SECOND));
     let attempt = client.with(|settings| settings.each(|call| call.attempt_timeout = 2 * SECOND));
-    for (client, bound) in [(total, "the timeout is 2s"), (attempt, "within 2s")] {
+    for client in [total, attempt] {
         let begun = Instant::now();
         let error = run(&client).await.unwrap_err();
-        assert!(error.is_deadline_exceeded() && error.to_string().contains(bound), "{error}");
+        assert!(error.is_deadline_exceeded() && error.to_string().contains("within 2s"), "{error}");
         assert!((2_000..2_010).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
     }
     let begun = Instant::now();
     let error = run(&client.with_deadline((begun + 2 * SECOND).into_std())).await.unwrap_err();
-    assert!(error.is_deadline_exceeded() && error.to_string().contains("`with_deadline`"), "{error}");
+    assert!(error.is_deadline_exceeded(), "{error}");
     assert!((2_000..2_010).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
 
     let begun = Instant::now();
