@@ -65,7 +65,8 @@
 //! | [`Rekeyed::get`](crate::rekey::Rekeyed::get), [`Rekeyed::get_many`](crate::rekey::Rekeyed::get_many), [`Rekeyed::exists`](crate::rekey::Rekeyed::exists), [`RekeyedScan::collect`](crate::rekey::RekeyedScan::collect), [`RekeyedScan::count`](crate::rekey::RekeyedScan::count), [`Rekeyed::put_if_absent`](crate::rekey::Rekeyed::put_if_absent), [`Rekeyed::delete_if`](crate::rekey::Rekeyed::delete_if), [`Rekeyed::delete`](crate::rekey::Rekeyed::delete) | as the call of `Table` [^hidden-rekeyed] | as the call of `Table` [^hidden-rekeyed] | as the call of `Table` [^behind] |
 //!
 //! Of a whole row with [`Versions`](crate::row::Versions), the newest version decides whether it is an error: older ones may have expired
-//! since the row was read, and are stored and hidden. Of an update, each version decides. Queries in [SQL](super::sql), raw tables,
+//! since the row was read, and are stored and hidden. Of an update, each version decides. A write on a compared `version` has this
+//! machine's time, which may be hidden from others if the machine is behind by the `ttl`. Queries in [SQL](super::sql), raw tables,
 //! `Condition::filter` and row types without the `ttl` see hidden cells. Where cells of a row expire one after the other, a row can be
 //! there without a column that its type requires: reads of it fail with [`is_invalid_row`](crate::Error::is_invalid_row).
 //!
