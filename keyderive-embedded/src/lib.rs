@@ -18,7 +18,9 @@
 //! Any gRPC client can use it: in the process or, with the feature `serve`, through a port. The client of the
 //! `keyderive` crate uses it with that crate's feature `embedded`.
 //!
-//! It rejects what the service rejects, so that a program that works here works there. What differs:
+//! It rejects what the service rejects, so that a program that works here works there. `src/tests/rules.md` lists the rules of the
+//! protocol, field by field, each with its source and its test, and says where Google's emulator differs from them. A table stores
+//! whole milliseconds or, if it was created so, whole microseconds. What differs from the service:
 //!
 //! - A cell that is eligible for garbage collection is gone at once; the service may return it for days, as a Bigtable does
 //!   whose [garbage collection is paused](Bigtable::pause_garbage_collection).
