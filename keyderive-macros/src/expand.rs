@@ -358,12 +358,14 @@ fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         let rust_type = type_name(field.ty.to_token_stream());
         let format = key_field(field, "FORMAT", private);
         let width = key_field(field, "WIDTH", private);
+        let [order, values] = ["ORDER", "VALUES"].map(|item| key_field(field, item, private));
+        let written =
+            quote!(#private::Field::new(#name, #rust_type, #format, #width, #order).with_values(#values));
         if field.is_hashed() {
             let layout = layout(key, private);
-            return quote!({ let _ = #width; #private::Field::hashed(#name, #rust_type, #layout) });
+            return quote!(#private::Field::hashed(&const { #written }, #layout));
         }
-        let order = key_field(field, "ORDER", private);
-        quote!(#private::Field::new(#name, #rust_type, #format, #width, #order))
+        written
     });
     let layout = layout(key, private);
     let epochs = epochs(key, &layout, private);

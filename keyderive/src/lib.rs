@@ -312,10 +312,10 @@ pub mod __private {
         ReverseTs, Secs, Simple, Text, Ts, V4,
     };
     pub use crate::key::{
-        BoundValue, Cut, DecodeError, EncodeError, Epoch, Field, FieldError, FieldOrder, Fingerprint, Format,
-        KeyBuf, KeyField, KeyReader, KeyWriter, Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey,
-        RowKeySchema, Salt, SaltHash, SaltPlace, Schema, Side, Sql, SqlError, TableKey, Width, decode_fields,
-        display_key, encode_fields, read_custom, write_custom, written_len,
+        BoundValue, Cut, DecodeError, EncodeError, Epoch, Field, FieldError, FieldOrder, FieldValues,
+        Fingerprint, Format, KeyBuf, KeyField, KeyReader, KeyWriter, Layout, OwnedRowKey, PrefixField,
+        RangeField, RawKey, RowKey, RowKeySchema, Salt, SaltHash, SaltPlace, Schema, Side, Sql, SqlError,
+        TableKey, Width, decode_fields, display_key, encode_fields, read_custom, write_custom, written_len,
     };
     pub use crate::plan::{
         CanPlan, Draft, Ended, EndsAt, Explain, Fixed, IntoPlan, IsAfter, IsFirst, IsSecond, IsThird, Listed,

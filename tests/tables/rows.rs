@@ -1,6 +1,7 @@
 //! Rows: families, versions, and work on parts of a row.
 
 mod attacked;
+mod compatible;
 mod evolution;
 mod kinds;
 mod laws;

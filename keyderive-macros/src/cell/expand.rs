@@ -5,6 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::{Ident, Type};
 
 use super::{CellInput, Shape};
+use crate::attr::unraw;
 use crate::expand::{Runtime, in_scope, on_span_of};
 
 /// The code for a type without faults.
@@ -211,10 +212,11 @@ fn names(variants: &[(String, &Ident)], private: &TokenStream) -> Parts {
 fn enum_codes(codes: &[(u64, &Ident)], private: &TokenStream) -> Parts {
     let numbers: Vec<_> = codes.iter().map(|(code, _)| Literal::u64_unsuffixed(*code)).collect();
     let idents: Vec<_> = codes.iter().map(|(_, ident)| ident).collect();
+    let names = idents.iter().map(|ident| unraw(ident));
     let i64 = quote!(#private::core::primitive::i64);
     Parts {
         bound: None,
-        ty: quote!(#private::CellType::Code(&[#(#numbers),*])),
+        ty: quote!(#private::CellType::Code(&[#((#numbers, #names)),*])),
         encode: quote! {
             let __code: #i64 = match self { #(Self::#idents => #numbers),* };
             #private::Cell::encode(&__code, __out)

@@ -47,6 +47,7 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
             const FORMAT: #private::Format = #inner_as::FORMAT;
             const WIDTH: #private::Width = #inner_as::WIDTH;
             const ORDER: #private::FieldOrder = #inner_as::ORDER;
+            const VALUES: #private::FieldValues = #inner_as::VALUES;
 
             #[inline]
             fn arg(&self) -> #arg<'_> {
@@ -127,6 +128,10 @@ fn enum_codes(
         let variant_name = unraw(variant);
         quote!((#code, #variant_name, #name::#variant))
     });
+    let named = codes.iter().map(|(code, variant)| {
+        let variant_name = unraw(variant);
+        quote!((#code, #variant_name))
+    });
     let arms = codes.iter().map(|(code, variant)| quote!(#name::#variant => #code));
     let codecs = [quote!(#private::Text), quote!(#private::Ordered)];
     let fields = codecs.iter().map(|codec| codes_in(codec, ident, name, private));
@@ -135,6 +140,7 @@ fn enum_codes(
         impl #private::Code for #name {
             const NAME: &'static #private::core::primitive::str = #type_name;
             const VARIANTS: &'static [(#private::core::primitive::u64, &'static #private::core::primitive::str, Self)] = &[#(#variants),*];
+            const CODES: &'static [(#private::core::primitive::u64, &'static #private::core::primitive::str)] = &[#(#named),*];
 
             #[inline]
             fn code(&self) -> #private::core::primitive::u64 {
@@ -162,6 +168,7 @@ fn codes_in(codec: &TokenStream, ident: &Ident, name: &TokenStream, private: &To
             type Decoded<'__keyderive> = Self;
             const FORMAT: #private::Format = <#codec as #private::CodeCodec<#name>>::FORMAT;
             const WIDTH: #private::Width = <#codec as #private::CodeCodec<#name>>::WIDTH;
+            const VALUES: #private::FieldValues = #private::FieldValues::Codes(<Self as #private::Code>::CODES);
 
             #[inline]
             fn arg(&self) -> Self {

@@ -277,7 +277,10 @@ impl Code<'_, '_> {
             && field.attrs.counter.get().is_none()
             && matches!(field.values(), Values::One(_) | Values::Timestamped(_));
         let windows = window_micros(field).map(|micros| quote!(.__in_windows(#micros)));
-        quote!(#private::generated::ColumnSchema::__new(#name, #aliases, #stored, #kind, #is_required) #windows)
+        let default = field.attrs.default.get().map(|_| quote!(.__with_default()));
+        quote! {
+            #private::generated::ColumnSchema::__new(#name, #aliases, #stored, #kind, #is_required) #windows #default
+        }
     }
 
     /// An item of a struct that is a family.
@@ -459,6 +462,7 @@ impl Code<'_, '_> {
                         key: <#fixed as #private::Qualifier>::#key_type,
                         stored: #stored,
                         kind: #kind,
+                        is_optional: #is_optional,
                     }
                 };
                 let value = self.read_values(field, &quote!(__column), &quote!(__family), &quote!(__name));

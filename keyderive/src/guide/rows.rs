@@ -130,8 +130,8 @@
 //!
 //! # When a row type changes
 //!
-//! Programs with older and newer row types can share a table, if every change of the type is one that both can live with. Keep
-//! the schema in a file, and compare the type with it in a test:
+//! Programs with older and newer row types can share a table, if each reads what both write. Keep the schema in a file, and compare
+//! the type with it in a test:
 //!
 //! ```
 //! # use keyderive::Row;
@@ -143,18 +143,72 @@
 //! # Ok::<(), keyderive::row::SchemaError>(())
 //! ```
 //!
+//! [`are_compatible`](crate::row::SchemaChanges::are_compatible) is two answers in one: this type
+//! [reads older rows](crate::row::SchemaChanges::reads_older_rows), and programs with the older type
+//! [do not break](crate::row::SchemaChanges::breaks_older_programs) while some of them still run. Each change says which program fails
+//! on what, and the remedy. Where no older program runs while the newer one writes, the first answer is enough.
+//!
 //! | to | do |
 //! |---|---|
 //! | add a column | an `Option`, or `#[row(default)]`; `modify_families` first if it is in a new family |
-//! | make it required later | write it in every program, fill the old rows, check with [`verify_rows`](crate::Table::verify_rows), then drop the `Option` |
+//! | make it required later | write it in every program, fill the old rows, check with [`verify_rows`](crate::Table::verify_rows), then drop the `Option` and keep the new schema |
 //! | rename a field | keep the stored name by `#[row(name = "…")]`: nothing else changes |
-//! | rename a stored column | `name` and `alias`: reads find both, and writes move the value; older programs do not find new values |
+//! | rename a stored column | two releases, as below |
 //! | widen an integer, add variants to an enum | update the programs that read first, then those that write |
 //! | change the type otherwise | add a column with the new type, write both, fill the old rows, then drop the first |
 //! | remove a column | make it an `Option` in every program first, then drop the field; stored cells stay until the row is deleted |
 //!
 //! [`changes_from`](crate::row::RowSchema::changes_from) has the whole table. `#[row(fingerprint = "…")]` on the struct makes any
 //! change of the layout fail the build, so that none happens by accident.
+//!
+//! A type that writes a column under a new name is not compatible with one that knows only the former: the older program fails on
+//! the first such row if the column is required, and misses its value otherwise. So the first release reads both names and writes
+//! the former one, and the second writes the new one when every program has the first:
+//!
+//! ```
+//! use keyderive::Row;
+//! # use keyderive::{Client, RowKey};
+//! # #[derive(RowKey)] struct UserKey { id: u64 }
+//!
+//! #[derive(Row)]
+//! struct User {
+//!     mail: String,
+//! }
+//!
+//! /// Release 1 finds values under both names.
+//! #[derive(Row)]
+//! struct User1 {
+//!     #[row(alias = "email")]
+//!     mail: String,
+//! }
+//!
+//! /// Release 2 stores values under the new name.
+//! #[derive(Row)]
+//! struct User2 {
+//!     #[row(alias = "mail")]
+//!     email: String,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! assert!(User1::SCHEMA.changes_from(&User::SCHEMA.to_json())?.are_compatible());
+//! assert!(User2::SCHEMA.changes_from(&User1::SCHEMA.to_json())?.are_compatible());
+//! let at_once = User2::SCHEMA.changes_from(&User::SCHEMA.to_json())?;
+//! assert!(at_once.reads_older_rows() && at_once.breaks_older_programs(), "{at_once}");
+//!
+//! # let client = Client::embedded();
+//! # client.table::<UserKey, User>("users").create_if_absent().await?;
+//! let (older, newer) = (client.table::<UserKey, User1>("users"), client.table::<UserKey, User2>("users"));
+//! newer.put(&UserKey { id: 7 }, &User2 { email: "a@example.com".into() }).await?;
+//! assert_eq!(older.get(&UserKey { id: 7 }).await?.unwrap().mail, "a@example.com");
+//! older.put(&UserKey { id: 7 }, &User1 { mail: "b@example.com".into() }).await?; // it deletes the other name's value
+//! assert_eq!(newer.get(&UserKey { id: 7 }).await?.unwrap().email, "b@example.com");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The alias stays until every row has been written again. To drop it then is a change that `changes_from` reports, since it cannot
+//! know: keep the schema of the new type.
 //!
 //! # Atomicity
 //!

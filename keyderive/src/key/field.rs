@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::error::FieldError;
 use super::fast::{KeyBuf, holds_forbidden};
-use super::format::{FieldOrder, Format, Width};
+use super::format::{FieldOrder, FieldValues, Format, Width};
 use super::show::Readable;
 
 /// A type that can be stored as a field of a row key, in the format that the codec `C` names.
@@ -122,6 +122,9 @@ pub trait KeyField<C> {
 
     /// How the order of the bytes follows from the order of the values.
     const ORDER: FieldOrder = FieldOrder::Ascending;
+
+    /// Which values the field takes, for readers of the schema.
+    const VALUES: FieldValues = FieldValues::Custom;
 
     /// The value in the form that [`write`](Self::write) takes.
     fn arg(&self) -> Self::Arg<'_>;

@@ -18,6 +18,8 @@ pub struct Field {
     format: Format,
     width: Width,
     order: FieldOrder,
+    values: FieldValues,
+    hash_of: Option<&'static Field>,
 }
 
 impl Field {
@@ -30,17 +32,25 @@ impl Field {
         width: Width,
         order: FieldOrder,
     ) -> Self {
-        Self { name, rust_type, format, width, order }
+        Self { name, rust_type, format, width, order, values: FieldValues::Custom, hash_of: None }
     }
 
     #[doc(hidden)]
     #[must_use]
-    pub const fn hashed(name: &'static str, rust_type: &'static str, layout: Layout) -> Self {
+    pub const fn with_values(self, values: FieldValues) -> Self {
+        Self { values, ..self }
+    }
+
+    /// The hash of what `of` writes.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn hashed(of: &'static Self, layout: Layout) -> Self {
         let width = match layout {
             Layout::Delimited => 32,
             Layout::OrderedCode => 16,
         };
-        Self::new(name, rust_type, Format::Md5, Width::Fixed(width), FieldOrder::Hashed)
+        let (format, order) = (Format::Md5, FieldOrder::Hashed);
+        Self { format, width: Width::Fixed(width), order, hash_of: Some(of), ..*of }
     }
 
     /// The field's name in the struct, or the one that `#[row_key(name = "…")]` gives it.
@@ -71,6 +81,31 @@ impl Field {
     #[must_use]
     pub const fn order(&self) -> FieldOrder {
         self.order
+    }
+
+    /// Which values the field takes, beside the limits of its format, width and order.
+    ///
+    /// ```
+    /// use keyderive::RowKey;
+    /// use keyderive::key::FieldValues;
+    ///
+    /// #[derive(RowKey)]
+    /// struct EventKey {
+    ///     #[pad(4)]
+    ///     user: u16,
+    /// }
+    ///
+    /// assert_eq!(EventKey::SCHEMA.fields()[0].values(), FieldValues::Integer { min: 0, max: 65_535 });
+    /// ```
+    #[must_use]
+    pub const fn values(&self) -> FieldValues {
+        self.values
+    }
+
+    /// The field as it would be stored without `hash`, whose bytes are hashed; `None` if the field is not hashed.
+    #[must_use]
+    pub const fn hash_of(&self) -> Option<&'static Self> {
+        self.hash_of
     }
 
     /// The format in words, and how the order changes the value `v`.
@@ -261,6 +296,60 @@ impl TimeUnit {
     }
 }
 
+/// Which values a field takes, beside the limits of its format, width and order. The [`Fingerprint`](super::Fingerprint) does not
+/// depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FieldValues {
+    /// Integers of a type with these limits.
+    Integer {
+        /// The least value.
+        #[serde(serialize_with = "as_text")]
+        min: i128,
+        /// The greatest value.
+        #[serde(serialize_with = "as_text")]
+        max: u128,
+    },
+    /// `true` and `false`.
+    Bool,
+    /// Text.
+    Text,
+    /// Single characters.
+    Char,
+    /// Bytes, as many as the width says.
+    Bytes,
+    /// The variants of an enum, by ascending code: each code with the variant's name.
+    #[serde(serialize_with = "as_codes")]
+    Codes(&'static [(u64, &'static str)]),
+    /// Times.
+    Time {
+        /// Whether a time that is finer than the format's unit is an error; it is rounded down otherwise.
+        exact: bool,
+    },
+    /// Dates.
+    Date,
+    /// UUIDs.
+    Uuid {
+        /// The only version that is taken; `None` for UUIDs of every kind.
+        version: Option<u8>,
+    },
+    /// What the module, or the type that implements [`KeyField`](crate::KeyField) by hand, takes.
+    Custom,
+}
+
+/// Each code as text, with the name of its variant.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn as_codes<S: Serializer>(codes: &&[(u64, &str)], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Variant<'a> {
+        #[serde(serialize_with = "as_text")]
+        code: u64,
+        name: &'a str,
+    }
+    serializer.collect_seq(codes.iter().map(|(code, name)| Variant { code: *code, name }))
+}
+
 /// How the order of a field's bytes follows from the order of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -285,7 +374,7 @@ pub enum FieldOrder {
 }
 
 /// A number as text, since many readers of JSON hold numbers as floats, which round `i64::MAX`.
-fn as_text<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_text<N: fmt::Display, S: Serializer>(number: &N, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(number)
 }
 

@@ -25,7 +25,7 @@ pub use epochs::{BoundValue, Epoch};
 pub use error::{DecodeError, EncodeError, FieldError};
 pub use fast::KeyBuf;
 pub use field::{Cut, KeyField, PrefixField, RangeField, Side, read_custom, write_custom};
-pub use format::{Field, FieldOrder, Format, TimeUnit, Width};
+pub use format::{Field, FieldOrder, FieldValues, Format, TimeUnit, Width};
 pub use keyderive_farmhash::fingerprint64;
 pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey};
 pub use salt::{Salt, SaltHash, SaltPlace};

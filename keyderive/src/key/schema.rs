@@ -50,6 +50,7 @@ use super::{MAX_KEY_LEN, ordered};
 ///
 /// | name | value |
 /// |---|---|
+/// | `version` | [`Schema::JSON_VERSION`]: the version of this list of names |
 /// | `key_type` | the name of the struct |
 /// | `format_version` | [`Schema::FORMAT_VERSION`] |
 /// | `layout` | `"delimited"` or `"ordered_code"` |
@@ -66,18 +67,21 @@ use super::{MAX_KEY_LEN, ordered};
 /// | `epochs.since` | the bound, as text: RFC 3339, a date or a number |
 /// | `epochs.stored` | the bytes that keys store for the bound, in hexadecimal |
 /// | `epochs.salt` | an object as that of `salt` |
-/// | `fields` | for each field from left to right, an object of the six below |
+/// | `fields` | for each field from left to right, an object of the eight below |
 /// | `name`, `type` | the field's name, and its Rust type |
 /// | `format` | a [`Format`] in snake case: `"decimal"`, `{"unix_time": "millis"}`, `{"custom": "…"}` |
 /// | `order` | a [`FieldOrder`](super::FieldOrder): `"ascending"`, `{"reversed_from": {"max": "9223372036854775807"}}`, whose number is text |
 /// | `width` | a [`Width`]: `{"fixed": 6}`, `"delimited"`, `{"between": [1, 10]}` |
+/// | `values` | a [`FieldValues`](super::FieldValues): `"text"`, `{"integer": {"min": "0", "max": "65535"}}`, `{"codes": [{"code": "1", "name": "Created"}]}`, whose numbers are text |
+/// | `hash_of` | for a hashed field, an object of the `format`, `order` and `width` whose bytes are hashed; or `null` |
 /// | `offset` | the byte that the field begins at, or `null` if it differs from key to key |
 /// | `fingerprint` | the [`Fingerprint`](super::Fingerprint), 16 hexadecimal digits |
 /// | `min_len`, `max_len` | the least and the greatest length of a key, in bytes |
 /// | `template` | the text of [`Schema::template`] |
 ///
-/// All names are always present. New releases may add names; a name that changes its meaning changes the
-/// `format_version`.
+/// All names are always present. Whatever a release adds or changes raises the `version`, since a reader that does not know it
+/// could read or write other keys; so a reader should refuse a later version, and names that it does not know. The
+/// `format_version` is that of the rules by which a schema becomes bytes.
 ///
 /// # Equality
 /// Two schemas are equal if all of this is equal, the names of Rust types too. To see whether two key types store the
@@ -120,6 +124,9 @@ impl Schema {
     /// The version of the key format: the rules by which a schema becomes bytes, those of `FORMAT.md` in the
     /// repository. Another version has other fingerprints.
     pub const FORMAT_VERSION: u32 = 1;
+
+    /// The version of the JSON of a schema: of its names, and of what their values mean.
+    pub const JSON_VERSION: u32 = 1;
 
     #[doc(hidden)]
     #[must_use]

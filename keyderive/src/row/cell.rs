@@ -187,8 +187,8 @@ pub enum CellType {
     },
     /// The integer 0 or 1.
     Bool,
-    /// The integer code of a variant.
-    Code(&'static [i64]),
+    /// The integer code of a variant; each code with the variant's name.
+    Code(&'static [(i64, &'static str)]),
     /// 4 bytes, IEEE 754, big-endian.
     F32,
     /// 8 bytes, IEEE 754, big-endian.

@@ -101,6 +101,7 @@ macro_rules! maps {
                     key: Q::KEY,
                     stored: V::TYPE,
                     kind: ColumnKind::Value,
+                    is_optional: false,
                 }],
                 &[],
             );

@@ -2,6 +2,7 @@
 
 mod changes;
 mod fingerprint;
+mod layout;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -9,7 +10,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub use self::changes::{SchemaChange, SchemaChanges, SchemaError};
+pub use self::changes::{SchemaChange, SchemaChanges};
+pub use self::layout::SchemaError;
 
 use super::{CellType, Name, RowFilter};
 
@@ -222,7 +224,7 @@ pub enum FieldSchema {
     /// A family with the columns of a struct.
     Struct { family: &'static str, columns: &'static [ColumnSchema], is_optional: bool },
     /// A family with any column of one type.
-    Map { family: &'static str, key: CellType, stored: CellType, kind: ColumnKind },
+    Map { family: &'static str, key: CellType, stored: CellType, kind: ColumnKind, is_optional: bool },
 }
 
 impl FieldSchema {
@@ -264,6 +266,8 @@ pub struct ColumnSchema {
     stored: CellType,
     kind: ColumnKind,
     is_required: bool,
+    /// Whether an absent column is the type's default, or what a function returns.
+    has_default: bool,
     /// The width of the windows of an aggregate; 0 without windows.
     window_micros: i64,
 }
@@ -278,7 +282,14 @@ impl ColumnSchema {
         kind: ColumnKind,
         is_required: bool,
     ) -> Self {
-        Self { name, aliases, stored, kind, is_required, window_micros: 0 }
+        Self { name, aliases, stored, kind, is_required, has_default: false, window_micros: 0 }
+    }
+
+    /// A column that reads as a default where it is absent.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn __with_default(self) -> Self {
+        Self { has_default: true, ..self }
     }
 
     /// A column of aggregates, each of a window of this many microseconds.

@@ -91,7 +91,7 @@ impl Value {
             (Self::Integer(value), CellType::NonZero { min, max }) => {
                 *value != 0 && (min..=max).contains(value)
             }
-            (Self::Integer(value), CellType::Code(codes)) => codes.contains(value),
+            (Self::Integer(value), CellType::Code(codes)) => codes.iter().any(|(code, _)| code == value),
             (Self::Integer(value), CellType::UnixTime(unit)) => {
                 // From the year 0000 to 9999, which all crates of times have.
                 let seconds = (i128::from(*value) * unit.nanos()).div_euclid(1_000_000_000);
@@ -153,7 +153,7 @@ fn is_address<A: Cell>(text: &str) -> bool {
 }
 
 /// Whether the text is a UUID as it is stored: hyphenated, in lower case.
-fn is_uuid(text: &[u8]) -> bool {
+pub(super) fn is_uuid(text: &[u8]) -> bool {
     let is_at = |(at, byte): (usize, &u8)| match at {
         8 | 13 | 18 | 23 => *byte == b'-',
         _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(byte),
@@ -167,7 +167,7 @@ fn number(digits: &[u8]) -> Option<u32> {
 }
 
 /// Whether the text is a date of the calendar, as `2015-03-16`.
-fn is_date(text: &[u8]) -> bool {
+pub(super) fn is_date(text: &[u8]) -> bool {
     let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *text else { return false };
     let (Some(year), Some(month), Some(day)) =
         (number(&[y0, y1, y2, y3]), number(&[m0, m1]), number(&[d0, d1]))

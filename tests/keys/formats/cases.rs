@@ -114,7 +114,9 @@ macro_rules! case {
             fn declared<$a>(_: &$a ()) -> Field {
                 let format = <$type as KeyField<$codec>>::FORMAT;
                 let width = <$type as KeyField<$codec>>::WIDTH;
-                Field::new("value", stringify!($type), format, width, <$type as KeyField<$codec>>::ORDER)
+                let order = <$type as KeyField<$codec>>::ORDER;
+                Field::new("value", stringify!($type), format, width, order)
+                    .with_values(<$type as KeyField<$codec>>::VALUES)
             }
 
             fn values<$a>(_: &$a ()) -> Values {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
-use super::super::format::{Format, Width};
+use super::super::format::{FieldValues, Format, Width};
 use super::super::show::Readable;
 use super::{Ordered, Text};
 
@@ -96,6 +96,7 @@ macro_rules! bytes_type {
             type Decoded<'a> = $decoded;
             const FORMAT: Format = C::FORMAT;
             const WIDTH: Width = $width;
+            const VALUES: FieldValues = FieldValues::Bytes;
 
             fn arg(&self) -> Self::Arg<'_> {
                 self

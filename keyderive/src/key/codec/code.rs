@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::super::decimal;
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, RangeField, Side};
-use super::super::format::{FieldOrder, Format, Width};
+use super::super::format::{FieldOrder, FieldValues, Format, Width};
 use super::super::ordered::{read_int, write_int};
 use super::super::show::Readable;
 use super::{Desc, Ordered, Text};
@@ -100,7 +100,7 @@ impl BoolCodec for Desc<Ordered> {
 
 #[diagnostic::do_not_recommend]
 impl<C: BoolCodec> KeyField<C> for bool {
-    by_value!();
+    by_value!(FieldValues::Bool);
     const FORMAT: Format = C::FORMAT;
     const WIDTH: Width = C::WIDTH;
     const ORDER: FieldOrder = C::ORDER;
@@ -146,6 +146,9 @@ pub trait Code: Sized + 'static {
 
     /// Every variant with its code and its name, by ascending code.
     const VARIANTS: &'static [(u64, &'static str, Self)];
+
+    /// The codes with the names of their variants, by ascending code.
+    const CODES: &'static [(u64, &'static str)];
 
     /// The code of this variant.
     fn code(&self) -> u64;

@@ -7,10 +7,17 @@ use super::super::decimal;
 use super::super::error::FieldError;
 use super::super::fast::{KeyBuf, append_to};
 use super::super::field::{Cut, KeyField, RangeField, Side};
-use super::super::format::{FieldOrder, Format, Width};
+use super::super::format::{FieldOrder, FieldValues, Format, Width};
 use super::super::ordered::{read_int, write_int};
 use super::super::show::{Hex, Readable};
 use super::{BitReverse, Desc, Ordered, Pad, ReverseTs, Text};
+
+/// The values of an integer type.
+macro_rules! limits_of {
+    ($type:ident) => {
+        FieldValues::Integer { min: $type::MIN as i128, max: $type::MAX as u128 }
+    };
+}
 
 /// The first integer after the cut on `$side` of `$bound`, if the type has one.
 ///
@@ -42,7 +49,7 @@ macro_rules! integer {
     ($type:ident, $wide:ident, $fill:ident, $parse:ident) => {
         #[diagnostic::do_not_recommend]
         impl<const N: usize> KeyField<Pad<N>> for $type {
-            by_value!();
+            by_value!(limits_of!($type));
             const FORMAT: Format = Format::Decimal;
             const WIDTH: Width = Width::Fixed(N);
 
@@ -86,7 +93,7 @@ macro_rules! integer {
 
         #[diagnostic::do_not_recommend]
         impl<const MAX: u64> KeyField<ReverseTs<MAX>> for $type {
-            by_value!();
+            by_value!(limits_of!($type));
             const FORMAT: Format = Format::Decimal;
             const ORDER: FieldOrder = FieldOrder::ReversedFrom { max: MAX as u128 };
             const WIDTH: Width = Width::Fixed(decimal::width(MAX as u128));
@@ -142,7 +149,7 @@ macro_rules! integer {
 
         #[diagnostic::do_not_recommend]
         impl KeyField<Desc<Text>> for $type {
-            by_value!();
+            by_value!(limits_of!($type));
             const FORMAT: Format = <$type as KeyField<Text>>::FORMAT;
             const WIDTH: Width = <$type as KeyField<Text>>::WIDTH;
             // For an unsigned number, `!v` is `MAX - v`.
@@ -174,7 +181,7 @@ macro_rules! integer {
 
         #[diagnostic::do_not_recommend]
         impl<const N: usize> KeyField<Desc<Pad<N>>> for $type {
-            by_value!();
+            by_value!(limits_of!($type));
             const FORMAT: Format = Format::Decimal;
             const WIDTH: Width = Width::Fixed(N);
             const ORDER: FieldOrder = match 10_u128.checked_pow(N as u32) {
@@ -223,7 +230,7 @@ macro_rules! unsigned {
 
         #[diagnostic::do_not_recommend]
         impl KeyField<Text> for $type {
-            by_value!();
+            by_value!(limits_of!($type));
             const FORMAT: Format = Format::Decimal;
             const WIDTH: Width = Width::Fixed(decimal::width($type::MAX as u128));
 
@@ -256,7 +263,7 @@ macro_rules! signed {
 
         #[diagnostic::do_not_recommend]
         impl KeyField<Text> for $type {
-            by_value!();
+            by_value!(limits_of!($type));
             const FORMAT: Format = Format::SignedDecimal;
             const WIDTH: Width = Width::Fixed(1 + decimal::width($type::MAX as u128));
 
@@ -318,7 +325,7 @@ macro_rules! bit_reversed {
     ($($type:ident)*) => {$(
         #[diagnostic::do_not_recommend]
         impl KeyField<BitReverse<Text>> for $type {
-            by_value!();
+            by_value!(limits_of!($type));
             const FORMAT: Format = Format::Decimal;
             const WIDTH: Width = <$type as KeyField<Text>>::WIDTH;
             const ORDER: FieldOrder = FieldOrder::BitReversed;
@@ -343,7 +350,7 @@ macro_rules! ordered_integers {
     ($($type:ident)*) => {$(
         #[diagnostic::do_not_recommend]
         impl KeyField<Ordered> for $type {
-            by_value!();
+            by_value!(limits_of!($type));
             const FORMAT: Format = Format::Int64;
             const WIDTH: Width = INT;
 
@@ -369,7 +376,7 @@ macro_rules! ordered_integers {
 
         #[diagnostic::do_not_recommend]
         impl KeyField<Desc<Ordered>> for $type {
-            by_value!();
+            by_value!(limits_of!($type));
             const FORMAT: Format = Format::Int64;
             const WIDTH: Width = INT;
             const ORDER: FieldOrder = FieldOrder::Descending;
@@ -396,7 +403,7 @@ macro_rules! ordered_integers {
 
         #[diagnostic::do_not_recommend]
         impl<const MAX: u64> KeyField<ReverseTs<MAX, Ordered>> for $type {
-            by_value!();
+            by_value!(limits_of!($type));
             const FORMAT: Format = Format::Int64;
             const WIDTH: Width = INT;
             const ORDER: FieldOrder = FieldOrder::ReversedFrom { max: MAX as u128 };

@@ -7,9 +7,10 @@
 
 /// The items of [`KeyField`](crate::KeyField) for a `Copy` type that is its own argument and has no lifetime.
 macro_rules! by_value {
-    () => {
+    ($values:expr) => {
         type Arg<'a> = Self;
         type Decoded<'a> = Self;
+        const VALUES: FieldValues = $values;
 
         #[inline]
         fn arg(&self) -> Self {

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use super::super::error::FieldError;
 use super::super::fast::{self, KeyBuf, holds_forbidden};
 use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
-use super::super::format::{Format, Width};
+use super::super::format::{FieldValues, Format, Width};
 use super::super::show::{Byte, Readable};
 use super::{Escape, Ordered, Pad, Text};
 
@@ -374,6 +374,7 @@ macro_rules! string_type {
             type Decoded<'a> = $decoded;
             const FORMAT: Format = C::FORMAT;
             const WIDTH: Width = C::WIDTH;
+            const VALUES: FieldValues = FieldValues::Text;
 
             #[inline(always)]
             fn arg(&self) -> &str {
@@ -447,7 +448,7 @@ macro_rules! char_codec {
     ($($codec:ident)*) => {$(
         #[diagnostic::do_not_recommend]
         impl KeyField<$codec> for char {
-            by_value!();
+            by_value!(FieldValues::Char);
             const FORMAT: Format = <$codec as StrCodec>::FORMAT;
             const WIDTH: Width = <$codec as StrCodec>::WIDTH;
 

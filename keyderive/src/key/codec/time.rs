@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::super::decimal;
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, RangeField, Side};
-use super::super::format::{FieldOrder, Format, TimeUnit, Width};
+use super::super::format::{FieldOrder, FieldValues, Format, TimeUnit, Width};
 use super::super::ordered::{read_int, write_int};
 use super::super::show::{Hex, Readable};
 use super::{DateTime17, Desc, Exact, Micros, Millis, Nanos, Ordered, ReverseTs, Secs, Text, Ts};
@@ -170,7 +170,7 @@ macro_rules! time_field {
     ($type:ty, $codec:ident) => {
         #[diagnostic::do_not_recommend]
         impl<C: $codec> KeyField<C> for $type {
-            by_value!();
+            by_value!(C::SCALE.values());
             const FORMAT: Format = C::SCALE.format;
             const WIDTH: Width = C::SCALE.width();
             const ORDER: FieldOrder = C::SCALE.order;
@@ -383,6 +383,13 @@ enum OutOfRange {
 }
 
 impl Scale {
+    const fn values(self) -> FieldValues {
+        match self.format {
+            Format::Date => FieldValues::Date,
+            _ => FieldValues::Time { exact: self.exact },
+        }
+    }
+
     /// Steps of a unit, counted from the epoch.
     const fn unix(unit: TimeUnit, exact: bool) -> Self {
         let step = SECOND / 10_i128.pow(unit.fraction_digits());

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, RangeField, Side};
-use super::super::format::{Format, Width};
+use super::super::format::{FieldValues, Format, Width};
 use super::super::show::Readable;
 use super::{Ordered, Simple, Text, V4};
 
@@ -100,7 +100,7 @@ impl std::fmt::Display for Version<'_> {
 
 #[diagnostic::do_not_recommend]
 impl<C: UuidCodec> KeyField<C> for Uuid {
-    by_value!();
+    by_value!(FieldValues::Uuid { version: if C::V4 { Some(4) } else { None } });
     const FORMAT: Format = C::FORMAT;
     const WIDTH: Width = Width::Fixed(C::WIDTH);
 

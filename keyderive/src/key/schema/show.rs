@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::super::epochs::{BoundValue, Epoch};
-use super::super::format::{Field, FieldOrder, Format, Width};
+use super::super::format::{Field, FieldOrder, FieldValues, Format, Width};
 use super::super::salt::{Salt, SaltHash, SaltPlace};
 use super::super::show::{Byte, Hex, Readable};
 use super::{Fingerprint, Layout, LenBounds, Part, Schema};
@@ -219,9 +219,12 @@ impl Serialize for Schema {
             format: field.format(),
             order: field.order(),
             width: field.width(),
+            values: field.values(),
+            hash_of: field.hash_of().map(HashedData::of),
             offset: self.offset(at),
         });
         SchemaData {
+            version: Self::JSON_VERSION,
             key_type: self.key_type,
             format_version: Self::FORMAT_VERSION,
             layout: self.layout,
@@ -269,6 +272,7 @@ impl Schema {
 /// The documentation of [`Schema`] lists these names.
 #[derive(Serialize)]
 struct SchemaData {
+    version: u32,
     key_type: &'static str,
     format_version: u32,
     layout: Layout,
@@ -315,5 +319,21 @@ struct FieldData {
     format: Format,
     order: FieldOrder,
     width: Width,
+    values: FieldValues,
+    hash_of: Option<HashedData>,
     offset: Option<usize>,
+}
+
+/// What is hashed.
+#[derive(Serialize)]
+struct HashedData {
+    format: Format,
+    order: FieldOrder,
+    width: Width,
+}
+
+impl HashedData {
+    fn of(field: &Field) -> Self {
+        Self { format: field.format(), order: field.order(), width: field.width() }
+    }
 }

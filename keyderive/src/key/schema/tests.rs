@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::RowKey;
-use crate::key::TimeUnit;
 use crate::key::ordered::{escaped, write_int};
+use crate::key::{FieldValues, TimeUnit};
 
 /// Fields of most formats, after a tag and around the salt.
 #[derive(RowKey)]
@@ -147,19 +147,31 @@ fn a_salt_without_a_width_as_a_table() {
 
 #[test]
 fn text_keys_as_json() {
-    let field = |name: &str, ty: &str, format: Value, order: &str, width: Value, offset: Option<usize>| {
+    let field = |name: &str,
+                 ty: &str,
+                 format: Value,
+                 order: &str,
+                 width: Value,
+                 offset: Option<usize>,
+                 values: Value| {
         // Digits are the `max` of `reversed_from`.
         let order = match order.starts_with('9') {
             true => json!({ "reversed_from": { "max": order } }),
             false => json!(order),
         };
         json!({
-            "name": name, "type": ty, "format": format, "order": order, "width": width, "offset": offset,
+            "name": name, "type": ty, "format": format, "order": order, "width": width, "offset": offset, "values": values,
+            "hash_of": null,
         })
     };
+    let integer = |min: &str, max: &str| json!({ "integer": { "min": min, "max": max } });
+    let text = || json!("text");
+    let mut owner = field("owner", "String", json!("md5"), "hashed", json!({ "fixed": 32 }), None, text());
+    owner["hash_of"] = json!({ "format": "utf8", "order": "ascending", "width": "delimited" });
     let fixed = |width: usize| json!({ "fixed": width });
     let delimited = || json!("delimited");
     let expected = json!({
+        "version": 1,
         "key_type": "TradeKey",
         "format_version": 1,
         "layout": "delimited",
@@ -174,18 +186,18 @@ fn text_keys_as_json() {
         },
         "epochs": [],
         "fields": [
-            field("exchange", "u16", json!("decimal"), "ascending", fixed(4), Some(6)),
-            field("symbol", "std::borrow::Cow<'a, str>", json!("escaped_utf8"), "ascending", delimited(), Some(14)),
-            field("change", "i32", json!("signed_decimal"), "ascending", fixed(11), None),
-            field("at", "SystemTime", json!({ "unix_time": "millis" }), "descending", fixed(13), None),
-            field("level", "i16", json!("signed_decimal"), "descending", fixed(6), None),
-            field("open", "bool", json!("bool"), "descending", fixed(1), None),
-            field("id", "u32", json!("decimal"), "bit_reversed", fixed(10), None),
-            field("count", "u128", json!("decimal"), "999999999999999999999999", fixed(24), None),
-            field("owner", "String", json!("md5"), "hashed", fixed(32), None),
-            field("blob", "[u8; 2]", json!("hex"), "ascending", fixed(4), None),
-            field("grade", "u8", json!({ "custom": "letter" }), "ascending", fixed(1), None),
-            field("note", "&'a str", json!("utf8"), "ascending", delimited(), None),
+            field("exchange", "u16", json!("decimal"), "ascending", fixed(4), Some(6), integer("0", "65535")),
+            field("symbol", "std::borrow::Cow<'a, str>", json!("escaped_utf8"), "ascending", delimited(), Some(14), text()),
+            field("change", "i32", json!("signed_decimal"), "ascending", fixed(11), None, integer("-2147483648", "2147483647")),
+            field("at", "SystemTime", json!({ "unix_time": "millis" }), "descending", fixed(13), None, json!({ "time": { "exact": false } })),
+            field("level", "i16", json!("signed_decimal"), "descending", fixed(6), None, integer("-32768", "32767")),
+            field("open", "bool", json!("bool"), "descending", fixed(1), None, json!("bool")),
+            field("id", "u32", json!("decimal"), "bit_reversed", fixed(10), None, integer("0", "4294967295")),
+            field("count", "u128", json!("decimal"), "999999999999999999999999", fixed(24), None, integer("0", "340282366920938463463374607431768211455")),
+            owner,
+            field("blob", "[u8; 2]", json!("hex"), "ascending", fixed(4), None, json!("bytes")),
+            field("grade", "u8", json!({ "custom": "letter" }), "ascending", fixed(1), None, json!("custom")),
+            field("note", "&'a str", json!("utf8"), "ascending", delimited(), None, text()),
         ],
         "fingerprint": "d4be30e8cca3b33e",
         "min_len": 126,
@@ -199,16 +211,16 @@ fn text_keys_as_json() {
 #[test]
 fn ordered_keys_as_json() {
     let expected = concat!(
-        r#"{"key_type":"OrderedKey","format_version":1,"layout":"ordered_code","delimiter":null,"tag":"E","#,
+        r#"{"version":1,"key_type":"OrderedKey","format_version":1,"layout":"ordered_code","delimiter":null,"tag":"E","#,
         r#""salt":{"range":300,"hash":"farm","place":"before_fields","sep":null,"over":["open","user"]},"epochs":[],"fields":["#,
-        r#"{"name":"open","type":"bool","format":"bool_int64","order":"ascending","width":{"fixed":1},"offset":null},"#,
-        r#"{"name":"pair","type":"[u8; 2]","format":"bytes","order":"ascending","width":{"fixed":2},"offset":null},"#,
-        r#"{"name":"user","type":"String","format":"utf8","order":"ascending","width":"delimited","offset":null},"#,
+        r#"{"name":"open","type":"bool","format":"bool_int64","order":"ascending","width":{"fixed":1},"values":"bool","hash_of":null,"offset":null},"#,
+        r#"{"name":"pair","type":"[u8; 2]","format":"bytes","order":"ascending","width":{"fixed":2},"values":"bytes","hash_of":null,"offset":null},"#,
+        r#"{"name":"user","type":"String","format":"utf8","order":"ascending","width":"delimited","values":"text","hash_of":null,"offset":null},"#,
         r#"{"name":"at","type":"u64","format":"int64","order":{"reversed_from":{"max":"9223372036854775807"}},"#,
-        r#""width":{"between":[1,10]},"offset":null},"#,
+        r#""width":{"between":[1,10]},"values":{"integer":{"min":"0","max":"18446744073709551615"}},"hash_of":null,"offset":null},"#,
         r#"{"name":"rank","type":"i32","format":"int64","order":"descending","width":{"between":[1,10]},"#,
-        r#""offset":null},"#,
-        r#"{"name":"blob","type":"Vec<u8>","format":"bytes","order":"ascending","width":"delimited","offset":null}],"#,
+        r#""values":{"integer":{"min":"-2147483648","max":"2147483647"}},"hash_of":null,"offset":null},"#,
+        r#"{"name":"blob","type":"Vec<u8>","format":"bytes","order":"ascending","width":"delimited","values":"bytes","hash_of":null,"offset":null}],"#,
         r#""fingerprint":"35522272d1ab8c52","min_len":20,"max_len":4096,"#,
         r#""template":"E | <salt 0 to 299> | <open> | <pair> | <user> | <at> | <rank> | <blob>"}"#,
     );
@@ -245,6 +257,83 @@ fn names_in_json() {
         units.join(" "),
         r#"{"unix_time":"secs"} {"unix_time":"millis"} {"unix_time":"micros"} {"unix_time":"nanos"}"#
     );
+}
+
+#[derive(crate::KeyField, Clone, Copy, Debug)]
+enum Kind {
+    Created = 1,
+    Deleted = 20,
+}
+
+#[derive(crate::KeyField, Clone, Debug)]
+struct UserId(u16);
+
+/// What formats, widths and orders do not say.
+#[test]
+fn values_of_fields() {
+    #[derive(RowKey)]
+    struct ManyKey {
+        kind: Kind,
+        user: UserId,
+        #[pad(4)]
+        short: i64,
+        letter: char,
+        #[row_key(ts(unit = "secs", exact))]
+        at: SystemTime,
+        #[row_key(ts(unit = "secs"))]
+        about: SystemTime,
+        #[row_key(uuid(v4))]
+        random: uuid::Uuid,
+        any: uuid::Uuid,
+        day: chrono::NaiveDate,
+        #[row_key(hash(md5))]
+        hashed: UserId,
+    }
+
+    let values: Vec<_> = ManyKey::SCHEMA.fields().iter().map(Field::values).collect();
+    let user = FieldValues::Integer { min: 0, max: 65_535 };
+    let expected = [
+        FieldValues::Codes(&[(1, "Created"), (20, "Deleted")]),
+        user,
+        FieldValues::Integer { min: i64::MIN.into(), max: i64::MAX as u128 },
+        FieldValues::Char,
+        FieldValues::Time { exact: true },
+        FieldValues::Time { exact: false },
+        FieldValues::Uuid { version: Some(4) },
+        FieldValues::Uuid { version: None },
+        FieldValues::Date,
+        user,
+    ];
+    assert_eq!(values, expected);
+    let json = serde_json::to_value(ManyKey::SCHEMA).unwrap();
+    let of = |at: usize| &json["fields"][at]["values"];
+    let codes = json!({ "codes": [{ "code": "1", "name": "Created" }, { "code": "20", "name": "Deleted" }] });
+    assert_eq!(*of(0), codes);
+    assert_eq!((of(3), of(6)), (&json!("char"), &json!({ "uuid": { "version": 4 } })));
+    let hashed = ManyKey::SCHEMA.fields()[9].hash_of().unwrap();
+    assert_eq!((hashed.format(), hashed.width()), (Format::Decimal, Width::Fixed(5)));
+
+    /// The same bytes, other values.
+    #[derive(RowKey)]
+    struct OtherKey {
+        #[row_key(name = "kind")]
+        #[pad(2)]
+        kind: u8,
+        user: u16,
+        #[pad(4)]
+        short: u64,
+        letter: String,
+        #[row_key(ts(unit = "secs"))]
+        at: SystemTime,
+        #[row_key(ts(unit = "secs"))]
+        about: SystemTime,
+        random: uuid::Uuid,
+        any: uuid::Uuid,
+        day: chrono::NaiveDate,
+        #[row_key(hash(md5))]
+        hashed: String,
+    }
+    assert_eq!(ManyKey::SCHEMA.fingerprint(), OtherKey::SCHEMA.fingerprint());
 }
 
 /// The names of Rust types are shown, but are no part of the fingerprint.

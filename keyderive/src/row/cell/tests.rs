@@ -221,7 +221,7 @@ fn types_derive_their_stored_form() {
     stored(UserId("alice".into()), "alice");
     stored(Seen, "");
     assert_eq!(Kind::TYPE, CellType::Enum(&["Login", "lo", "Type"]));
-    assert_eq!(Level::TYPE, CellType::Code(&[1, 20]));
+    assert_eq!(Level::TYPE, CellType::Code(&[(1, "Low"), (20, "High")]));
     assert_eq!((UserId::TYPE, Seen::TYPE), (CellType::Text, CellType::Unit));
     malformed::<Kind>("Logout", "holds `Logout`; the variants are `Login`, `lo`, `Type`");
     malformed::<Level>(2_i64.to_be_bytes(), "holds the integer 2; the codes of the variants are 1, 20");

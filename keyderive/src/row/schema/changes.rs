@@ -1,23 +1,17 @@
-//! How a row type has changed since its schema was kept, and what that means for stored rows and older programs.
+//! How a row type has changed since its schema was kept, and what that means for stored rows and for programs with the older type.
+//!
+//! A type reads rows by a small set of rules: a column at its place or else at a former one, an optional family where one of its
+//! cells is there, every cell of a map. [`Reading::faults`] applies them to what another type writes, once in each direction.
 
-use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
+use super::RowSchema;
+use super::layout::{Absent, ColumnLayout, FieldLayout, KindLayout, RowLayout, RuleLayout, SchemaError};
 use super::stored::StoredType;
-use super::{ColumnKind, FieldSchema, RowSchema};
 
 impl RowSchema {
-    /// The schema as JSON, to be kept beside the tests and compared by [`changes_from`](Self::changes_from).
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        // Names and numbers always have a form in JSON.
-        serde_json::to_string_pretty(&KeptSchema::of(self)).unwrap_or_default()
-    }
-
-    /// How this row type differs from one whose schema was kept as JSON.
+    /// How this row type differs from one whose schema was kept as JSON, and whether programs of both can share a table.
     ///
     /// ```
     /// use keyderive::Row;
@@ -34,7 +28,7 @@ impl RowSchema {
     ///     #[derive(keyderive::Row)]
     ///     pub struct Event {
     ///         kind: String,
-    ///         amount: i64,
+    ///         amount: i32,
     ///         note: Option<String>,
     ///         user: String,
     ///     }
@@ -43,27 +37,39 @@ impl RowSchema {
     /// let changes = later::Event::SCHEMA.changes_from(&kept)?;
     /// assert!(!changes.are_compatible());
     /// let faults: Vec<_> = changes.iter().filter(|change| !change.is_compatible()).map(ToString::to_string).collect();
-    /// assert_eq!(faults, ["`cf:user` is required, and older rows lack it; make the field an `Option` or give it `#[row(default)]`"]);
+    /// assert_eq!(
+    ///     faults,
+    ///     ["`cf:user` is new and required: this type cannot read older rows, which lack it; make the field an `Option` or give it \
+    ///       `#[row(default)]`"]
+    /// );
     /// # Ok::<(), keyderive::row::SchemaError>(())
     /// ```
     ///
     /// | change | stored rows | programs with the older row type |
     /// |---|---|---|
-    /// | a new column that is optional, has a default, or is a counter, `Versions` or an aggregate; a new family | can be read | read and write as before |
-    /// | a new required column; a column becomes required | cannot be read | read and write as before |
-    /// | an optional column is dropped | can be read | read and write as before |
-    /// | a required column is dropped, or becomes optional | can be read | cannot read rows without it |
-    /// | a new name, with the former as `alias` | can be read | do not find new values; cannot read new rows if it was required |
-    /// | a type that reads all former values: a wider integer, more variants, text for an enum, bytes for text | can be read | cannot read all new values |
-    /// | any other type or encoding | cannot be read | cannot read new rows |
+    /// | a new column that is optional, has a default, or is a counter, `Versions` or an aggregate; a new family | are read | read and write as before |
+    /// | a new required column; a column becomes required, in an optional family too | cannot be read | read and write as before |
+    /// | an optional column is dropped | are read | read and write as before |
+    /// | a required column is dropped, or becomes optional | are read | cannot read rows without it |
+    /// | a new name, with the former as `alias` | are read | do not find new values, and their writes do not reach this type |
+    /// | a new `alias` that no older type writes | are read | read and write as before |
+    /// | an `alias` that is a column of the older type, is dropped, or becomes a column | are read wrong | lose or misread values |
+    /// | a type that reads all former values: a wider integer, more variants, text for an enum, bytes for text | are read | cannot read all new values |
+    /// | any other type or encoding, from or to JSON too | cannot be read | cannot read new rows |
+    /// | `Timestamped`, or a value of a map, in place of `Versions`, or the reverse | are read | one of the two deletes versions of the other |
+    /// | an aggregate, or another one, in a family of values, or the reverse | cannot be read | cannot read new rows |
+    /// | a shorter `ttl`; a longer one | are hidden; are read | read as before; hide new cells |
+    /// | `exclusive`, or a map, where the other type has more columns in the family | are read | one of the two deletes columns of the other |
     ///
-    /// It compares neither what is inside JSON and messages, nor encodings by `with`.
+    /// A table names the family of a row type that is a map: it is compared as the own family of the other type. What is inside of
+    /// JSON and messages, encodings by `with`, and the limits of types of times are not compared.
     ///
     /// # Errors
-    /// If the text is not a schema that [`to_json`](Self::to_json) has made.
+    /// If the text is not a schema that [`to_json`](Self::to_json) of this release has made: another version of it, or a name that
+    /// the form does not have.
     pub fn changes_from(&self, kept: &str) -> Result<SchemaChanges, SchemaError> {
-        let old: KeptSchema = serde_json::from_str(kept).map_err(SchemaError)?;
-        Ok(SchemaChanges(KeptSchema::of(self).changes_from(&old)))
+        let (new, old) = (RowLayout::of(self), RowLayout::from_json(kept)?);
+        Ok(SchemaChanges(compare(&new, &old)))
     }
 
     /// Where another row type stores a column in a way that this one's values do not fit; `own` is the family of a map.
@@ -71,19 +77,16 @@ impl RowSchema {
         if std::ptr::eq(self, other) {
             return None;
         }
-        let (ours, theirs) = (KeptSchema::of(self), KeptSchema::of(other));
-        theirs.columns.iter().find_map(|column| {
-            let family = if column.family.is_empty() { own } else { &*column.family };
-            let stored = ours.columns.iter().find(|known| {
-                let of = if known.family.is_empty() { own } else { &*known.family };
-                of == family && (known.name == column.name || known.name.is_none() || column.name.is_none())
-            })?;
-            if column.reads(stored) {
-                return None;
-            }
+        let (ours, theirs) = (RowLayout::of(self), RowLayout::of(other));
+        let (writer, reader) = (Columns::of(&ours, own), Columns::of(&theirs, own));
+        let faults = Reading { reader: &reader, writer: &writer, is_new: true }.faults();
+        faults.into_iter().find_map(|fault| {
+            let Fault::Type { reader: ours, writer: theirs } = fault else { return None };
+            let (column, stored) = (reader.at(ours)?, writer.at(theirs)?);
             Some(format!(
-                "the column `{family}:{}` is stored as {} by `{}`, and as {} by `{}`; give both fields the same type",
-                column.name.as_deref().or(stored.name.as_deref()).unwrap_or("…"),
+                "the column `{}:{}` is stored as {} by `{}`, and as {} by `{}`; give both fields the same type",
+                column.family,
+                column.name.or(stored.name).unwrap_or("…"),
                 stored.shown(),
                 self.name,
                 column.shown(),
@@ -98,15 +101,30 @@ impl RowSchema {
 pub struct SchemaChanges(Vec<SchemaChange>);
 
 impl SchemaChanges {
-    /// The changes, one for each column that differs.
+    /// The changes.
     pub fn iter(&self) -> impl Iterator<Item = &SchemaChange> {
         self.0.iter()
     }
 
-    /// Whether this row type can read all rows that the former type wrote. It says nothing about older programs.
+    /// Whether programs of both row types can share a table: each reads what both write.
+    ///
+    /// It is [`reads_older_rows`](Self::reads_older_rows) without [`breaks_older_programs`](Self::breaks_older_programs).
     #[must_use]
     pub fn are_compatible(&self) -> bool {
         self.iter().all(SchemaChange::is_compatible)
+    }
+
+    /// Whether this row type reads all rows that are stored, as the former type does: enough where no program of the former type
+    /// runs any more.
+    #[must_use]
+    pub fn reads_older_rows(&self) -> bool {
+        self.iter().all(SchemaChange::reads_older_rows)
+    }
+
+    /// Whether programs of the former type cannot run beside programs of this one.
+    #[must_use]
+    pub fn breaks_older_programs(&self) -> bool {
+        self.iter().any(SchemaChange::breaks_older_programs)
     }
 }
 
@@ -121,308 +139,866 @@ impl fmt::Display for SchemaChanges {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaChange {
     text: String,
-    is_compatible: bool,
+    reads_older_rows: bool,
     breaks_older_programs: bool,
 }
 
 impl SchemaChange {
-    /// Whether rows of the former type are read.
-    #[must_use]
-    pub fn is_compatible(&self) -> bool {
-        self.is_compatible
+    fn harmless(text: String) -> Self {
+        Self { text, reads_older_rows: true, breaks_older_programs: false }
     }
 
-    /// Whether programs with the former type cannot read rows of this one, or not see their values.
+    /// Whether each program still reads what both write: this type reads older rows, and older programs do not break.
+    #[must_use]
+    pub fn is_compatible(&self) -> bool {
+        self.reads_older_rows && !self.breaks_older_programs
+    }
+
+    /// Whether this row type reads rows that programs of the former type have written, with their values.
+    #[must_use]
+    pub fn reads_older_rows(&self) -> bool {
+        self.reads_older_rows
+    }
+
+    /// Whether programs of the former type cannot run beside this one's: they cannot read its rows, do not see its values, or
+    /// one of the two deletes or hides what the other writes.
     #[must_use]
     pub fn breaks_older_programs(&self) -> bool {
         self.breaks_older_programs
     }
 }
 
-/// The change, and the remedy if there is one.
+/// The change, which program fails on what, and the remedy.
 impl fmt::Display for SchemaChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-/// The error of a text that is not a kept schema.
-#[derive(Debug)]
-pub struct SchemaError(serde_json::Error);
+/// A family and the name of a column in it.
+type Place<'l> = (&'l str, &'l str);
 
-impl fmt::Display for SchemaError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this is not the JSON of a row's schema, as `SCHEMA.to_json()` makes it: {}", self.0)
-    }
-}
-
-impl Error for SchemaError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
-    }
-}
-
-/// A schema that owns its names.
-#[derive(Debug, Serialize, Deserialize)]
-struct KeptSchema {
-    row: String,
-    columns: Vec<KeptColumn>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct KeptColumn {
-    family: String,
-    /// None for any column of a map.
-    name: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    aliases: Vec<String>,
+/// A column of a layout, or all columns of a map.
+struct LayoutColumn<'l> {
+    family: &'l str,
+    /// None for a map.
+    name: Option<&'l str>,
+    aliases: Vec<Place<'l>>,
     /// The names of the columns of a map.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    key: Option<StoredType>,
-    stored: StoredType,
-    kind: KeptKind,
-    /// Whether a row without it is not read.
-    required: bool,
-    /// The width of the windows of an aggregate.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    window_micros: i64,
+    key: Option<&'l StoredType>,
+    stored: &'l StoredType,
+    kind: KindLayout,
+    is_required: bool,
+    /// The number of the field if it is optional: an optional struct that has the column, or an optional map.
+    optional: Option<usize>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &i64) -> bool {
-    *number == 0
-}
-
-/// Who writes a column's cells. A value with its timestamp, one of several versions, and a counter are stored alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum KeptKind {
-    Value,
-    Versions,
-    Counter,
-    Sum,
-    Min,
-    Max,
-}
-
-impl From<ColumnKind> for KeptKind {
-    fn from(kind: ColumnKind) -> Self {
-        match kind {
-            ColumnKind::Value | ColumnKind::Timestamped => Self::Value,
-            ColumnKind::Versions => Self::Versions,
-            ColumnKind::Counter => Self::Counter,
-            ColumnKind::Sum | ColumnKind::SumVersions => Self::Sum,
-            ColumnKind::Min | ColumnKind::MinVersions => Self::Min,
-            ColumnKind::Max | ColumnKind::MaxVersions => Self::Max,
+impl<'l> LayoutColumn<'l> {
+    fn named(family: &'l str, column: &'l ColumnLayout, optional: Option<usize>) -> Self {
+        Self {
+            family,
+            name: Some(&column.name),
+            aliases: column.aliases.iter().map(|alias| (&*alias.family, &*alias.name)).collect(),
+            key: None,
+            stored: &column.stored,
+            kind: column.kind,
+            is_required: column.absent == Absent::Error,
+            optional,
         }
     }
-}
 
-impl KeptKind {
-    /// The aggregate that the server keeps; none if programs set the values.
-    fn aggregate(self) -> Option<Self> {
-        matches!(self, Self::Sum | Self::Min | Self::Max).then_some(self)
-    }
-}
-
-impl KeptSchema {
-    fn of(schema: &RowSchema) -> Self {
-        let columns = schema.fields.iter().flat_map(|field| {
-            let is_optional = matches!(field, FieldSchema::Struct { is_optional: true, .. });
-            let columns = field.columns().iter().map(move |column| KeptColumn {
-                family: field.family().to_owned(),
-                name: Some(column.name.to_owned()),
-                aliases: aliases(field, column),
-                key: None,
-                stored: column.stored.into(),
-                kind: column.kind.into(),
-                required: column.is_required && !is_optional,
-                window_micros: column.window_micros,
-            });
-            let map = match field {
-                FieldSchema::Map { family, key, stored, kind } => Some(KeptColumn {
-                    family: (*family).to_owned(),
-                    name: None,
-                    aliases: Vec::new(),
-                    key: Some((*key).into()),
-                    stored: (*stored).into(),
-                    kind: (*kind).into(),
-                    required: false,
-                    window_micros: 0,
-                }),
-                FieldSchema::Column { .. } | FieldSchema::Struct { .. } => None,
-            };
-            columns.chain(map)
-        });
-        Self { row: schema.name.to_owned(), columns: columns.collect() }
+    /// The place of a column that is no map.
+    fn place(&self) -> Option<Place<'l>> {
+        Some((self.family, self.name?))
     }
 
-    fn changes_from(&self, old: &Self) -> Vec<SchemaChange> {
-        let mut changes = Vec::new();
-        let mut dropped: Vec<&KeptColumn> = old.columns.iter().collect();
-        let mut added: Vec<&KeptColumn> = Vec::new();
-        for new in &self.columns {
-            let place = dropped.iter().position(|old| old.place() == new.place());
-            let former = || dropped.iter().position(|old| new.aliases.contains(&old.place()));
-            match place.or_else(former) {
-                Some(at) => changes.extend(new.change_from(dropped.remove(at))),
-                None => added.push(new),
+    /// The places that a column is read at, in order.
+    fn places(&self) -> impl Iterator<Item = Place<'l>> {
+        self.place().into_iter().chain(self.aliases.iter().copied())
+    }
+
+    fn is_read_at(&self, place: Place<'_>) -> bool {
+        self.places().any(|own| own == place)
+    }
+
+    /// Whether it is a map that has a column there.
+    fn is_map_with(&self, (family, name): Place<'_>) -> bool {
+        self.family == family && self.key.is_some_and(|key| key.may_be_named(name))
+    }
+
+    /// Whether every row that is put has the column.
+    fn is_in_every_row(&self) -> bool {
+        self.is_required && self.optional.is_none()
+    }
+
+    /// Whether cells of the other column are cells of this one, with the same values.
+    fn reads_cells_of(&self, other: &Self) -> bool {
+        match (self.kind.aggregate(), other.kind.aggregate()) {
+            (None, None) => self.stored.reads(other.stored),
+            (Some((of, window)), Some((other, other_window))) => {
+                // A map has aggregates in windows of any width.
+                of == other && (window == other_window || (window == Some(0) && other_window.is_some()))
             }
+            _ => false,
         }
-        for new in added {
-            let of_other_shape = old.columns.iter().filter(|old| old.is_in_map_of(new));
-            if let Some(change) = of_other_shape
-                .filter_map(|old| new.change_of_shape(old))
-                .min_by_key(|change| change.is_compatible)
-            {
-                dropped.retain(|old| !old.is_in_map_of(new));
-                changes.push(change);
-                continue;
-            }
-            let is_renamed = |old: &&KeptColumn| old.stored == new.stored && old.kind == new.kind;
-            let renamed = dropped.iter().position(is_renamed).filter(|_| dropped.len() == 1);
-            let renamed = renamed.map(|at| dropped.remove(at));
-            changes.push(new.addition(renamed));
-        }
-        changes.extend(dropped.into_iter().map(KeptColumn::removal));
-        changes
-    }
-}
-
-/// The former places of a column.
-fn aliases(field: &FieldSchema, column: &super::ColumnSchema) -> Vec<String> {
-    let place = |alias: &super::Alias| format!("{}:{}", alias.family.unwrap_or(field.family()), alias.name);
-    column.aliases().map(place).collect()
-}
-
-impl KeptColumn {
-    /// `family:name`, and `family:` for any column of a map.
-    fn place(&self) -> String {
-        format!("{}:{}", self.family, self.name.as_deref().unwrap_or_default())
     }
 
-    fn reads(&self, other: &Self) -> bool {
-        self.kind.aggregate() == other.kind.aggregate()
-            && self.window_micros == other.window_micros
-            && self.stored.reads(&other.stored)
-            && self.reads_names_of(other)
-    }
-
-    /// Whether a map reads the names of another one, or of a column that the other type names.
+    /// Whether names of the other one's columns are names of this one's.
     fn reads_names_of(&self, other: &Self) -> bool {
-        match (&self.key, &other.key) {
-            (Some(key), Some(other)) => key.reads(other),
-            (Some(StoredType::Text | StoredType::Bytes), None) => true,
-            (Some(StoredType::Enum(names)), None) => {
-                other.name.as_ref().is_some_and(|name| names.contains(name))
-            }
-            (Some(_), None) => false,
-            (None, _) => true,
+        match (self.key, other.key, other.name) {
+            (Some(key), Some(other), _) => key.reads(other),
+            (Some(key), None, Some(name)) => key.is_name(name),
+            _ => true,
         }
     }
 
-    /// Whether one of the two is a map with the family of the other, so that both have a column in common.
-    fn is_in_map_of(&self, other: &Self) -> bool {
-        self.family == other.family && self.name.is_none() != other.name.is_none()
+    /// How a text names it.
+    fn written(&self) -> String {
+        format!("`{}:{}`", self.family, self.name.unwrap_or("…"))
     }
 
     /// What the column holds, for a text that compares two.
     fn shown(&self) -> String {
         let value = match self.kind.aggregate() {
-            Some(kind) if self.window_micros == 0 => format!("{kind:?}").to_lowercase(),
-            Some(kind) => {
-                let window = Duration::from_micros(self.window_micros.unsigned_abs());
-                format!("{kind:?} in windows of {window:?}").to_lowercase()
-            }
             None => self.stored.to_string(),
+            Some((of, None)) => format!("a {of}"),
+            Some((of, Some(0))) => format!("a {of} in windows of any width"),
+            Some((of, Some(micros))) => {
+                format!("a {of} in windows of {:?}", Duration::from_micros(micros.unsigned_abs()))
+            }
         };
-        match &self.key {
-            Some(key) if *key != StoredType::Text => format!("{value}, named by {key},"),
+        match self.key {
+            Some(key) if *key != StoredType::Text => format!("{value}, named by {key}"),
             _ => value,
         }
     }
+}
 
-    /// The change if a map became columns, or the reverse, and one does not read all values of the other.
-    fn change_of_shape(&self, old: &Self) -> Option<SchemaChange> {
-        let (place, former) = (self.place(), old.place());
-        let is_compatible = self.reads(old);
-        if is_compatible && old.reads(self) {
-            return None;
-        }
-        let effect = match is_compatible {
-            true => "older programs cannot read all new values",
-            false => "older values are not read so; give the map another family, and copy the values",
-        };
-        let (was, is) = (old.shown(), self.shown());
-        let text = format!("`{former}` was {was} and `{place}` is {is}; {effect}");
-        Some(SchemaChange { text, is_compatible, breaks_older_programs: true })
-    }
+/// The columns of a layout.
+struct Columns<'l> {
+    layout: &'l RowLayout,
+    /// The family that has the marker of an empty row.
+    own: &'l str,
+    all: Vec<LayoutColumn<'l>>,
+}
 
-    fn change_from(&self, old: &Self) -> Option<SchemaChange> {
-        let (place, former) = (self.place(), old.place());
-        let (is_compatible, breaks_older_programs, text) = if !self.reads(old) {
-            let text = format!(
-                "`{place}` was {} and is {}, and older values are not read so; add a column of another name, and copy the values",
-                old.shown(),
-                self.shown()
-            );
-            (false, true, text)
-        } else if self.required && !old.required {
-            let text = format!(
-                "`{place}` is required, and older rows can lack it; make the field an `Option` or give it `#[row(default)]`"
-            );
-            (false, false, text)
-        } else if place != former {
-            let text = format!("`{place}` was `{former}`; older programs do not see what is written to it");
-            (true, true, text)
-        } else if !old.reads(self) {
-            let text = format!(
-                "`{place}` was {} and is {}; older programs cannot read all new values",
-                old.shown(),
-                self.shown()
-            );
-            (true, true, text)
-        } else if old.required && !self.required {
-            (true, true, format!("`{place}` can be absent; older programs cannot read rows without it"))
-        } else if self.kind != old.kind && old.kind == KeptKind::Versions {
-            (true, true, format!("`{place}` keeps one version; `put` of new programs deletes the others"))
-        } else {
-            return None;
-        };
-        Some(SchemaChange { text, is_compatible, breaks_older_programs })
-    }
-
-    fn addition(&self, renamed: Option<&Self>) -> SchemaChange {
-        let place = self.place();
-        let (is_compatible, text) = match (renamed, self.required) {
-            (Some(old), _) => {
-                let former = old.place();
-                let alias = if old.family == self.family { old.name.as_deref() } else { Some(&*former) };
-                let alias = alias.unwrap_or(&old.family);
-                let text = format!(
-                    "`{former}` is dropped and `{place}` added, of the same type; if this is a new name, write `#[row(alias = \
-                     \"{alias}\")]`, so that older values are read"
-                );
-                (!self.required, text)
+impl<'l> Columns<'l> {
+    /// `own` is the family of a map that does not name it.
+    fn of(layout: &'l RowLayout, own: &'l str) -> Self {
+        let own = layout.family.as_deref().unwrap_or(own);
+        let mut all = Vec::new();
+        for (at, field) in layout.fields.iter().enumerate() {
+            match field {
+                FieldLayout::Column { family, column } => {
+                    all.push(LayoutColumn::named(family, column, None));
+                }
+                FieldLayout::Struct { family, optional, columns } => {
+                    let optional = optional.then_some(at);
+                    all.extend(columns.iter().map(|column| LayoutColumn::named(family, column, optional)));
+                }
+                FieldLayout::Map { family, optional, key, stored, kind } => all.push(LayoutColumn {
+                    family: family.as_deref().unwrap_or(own),
+                    name: None,
+                    aliases: Vec::new(),
+                    key: Some(key),
+                    stored,
+                    kind: *kind,
+                    is_required: false,
+                    optional: optional.then_some(at),
+                }),
             }
-            (None, true) => (
-                false,
-                format!(
-                    "`{place}` is required, and older rows lack it; make the field an `Option` or give it `#[row(default)]`"
-                ),
-            ),
-            (None, false) => (true, format!("`{place}` is new")),
-        };
-        let breaks_older_programs = renamed.is_some_and(|old| old.required);
-        SchemaChange { text, is_compatible, breaks_older_programs }
+        }
+        Self { layout, own, all }
     }
 
-    fn removal(&self) -> SchemaChange {
-        let place = self.place();
-        let text = match self.required {
-            true => format!("`{place}` is dropped; older programs cannot read rows without it"),
-            false => format!("`{place}` is dropped"),
+    fn at(&self, at: usize) -> Option<&LayoutColumn<'l>> {
+        self.all.get(at)
+    }
+
+    /// The column, or else the map, whose writes are at this place.
+    fn written_at(&self, place: Place<'_>) -> Option<usize> {
+        let named = self.all.iter().position(|column| column.place() == Some(place));
+        named.or_else(|| self.all.iter().position(|column| column.is_map_with(place)))
+    }
+
+    /// Whether a row can be put that has no cell but the marker.
+    fn can_be_empty(&self) -> bool {
+        !self.all.iter().any(LayoutColumn::is_in_every_row)
+    }
+
+    fn rule(&self, family: &str) -> Option<&'l RuleLayout> {
+        self.layout.rules.iter().find(|rule| rule.family == family)
+    }
+
+    /// The families that both have, each once.
+    fn families_with<'o>(&'o self, other: &'o Self) -> Vec<&'o str> {
+        let of = |columns: &'o Self| columns.all.iter().map(|column| column.family);
+        let mut both: Vec<_> = of(self).filter(|family| of(other).any(|name| name == *family)).collect();
+        both.sort_unstable();
+        both.dedup();
+        both
+    }
+}
+
+/// Why one type does not read what the other writes. The numbers are those of columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault<'l> {
+    /// Values, or names, of the writer's column are not those of the reader's that reads them.
+    Type { reader: usize, writer: usize },
+    /// The reader needs a column that rows of the writer can lack.
+    Missing { reader: usize, writer: Option<usize> },
+    /// The reader needs a column in an optional family that rows of the writer can have without it.
+    Incomplete { reader: usize },
+    /// The writer stores the values of the reader's column at another place, and deletes them at the reader's.
+    Moved { reader: usize, writer: usize },
+    /// The reader prefers its own former value, which the writer does not delete.
+    Stale { reader: usize, writer: usize },
+    /// A former name of the reader's column is another column of the writer.
+    AliasOfOther { reader: usize, writer: usize },
+    /// A former name of the writer's column is another column of the reader.
+    FormerOfOther { reader: usize, writer: usize },
+    /// The reader does not read a former name that the writer reads.
+    AliasDropped { reader: usize, alias: Place<'l> },
+    /// The writer's `put` deletes the other versions of the reader's column.
+    OneVersion { reader: usize },
+    /// The writer's `put` empties a family in which the reader has another column.
+    Emptied { reader: usize },
+    /// A family has aggregates for one of the two, and values or other aggregates for the other.
+    Family { family: &'l str },
+    /// The reader hides cells that the writer still reads.
+    Hidden { family: &'l str },
+}
+
+/// A type that reads what another writes.
+struct Reading<'r, 'l> {
+    reader: &'r Columns<'l>,
+    writer: &'r Columns<'l>,
+    /// Whether the reader is the newer type, which also reads what was stored long ago.
+    is_new: bool,
+}
+
+impl<'l> Reading<'_, 'l> {
+    fn faults(&self) -> Vec<Fault<'l>> {
+        let mut faults = Vec::new();
+        for (reader, column) in self.reader.all.iter().enumerate() {
+            match column.key {
+                None => self.named(reader, column, &mut faults),
+                Some(_) => self.map(reader, column, &mut faults),
+            }
+            self.removed(reader, column, &mut faults);
+        }
+        self.families(&mut faults);
+        faults
+    }
+
+    /// A column that the reader names.
+    fn named(&self, reader: usize, column: &LayoutColumn<'l>, faults: &mut Vec<Fault<'l>>) {
+        let mut source = None;
+        let mut is_in_every_row = false;
+        for (at, place) in column.places().enumerate() {
+            // At the column's own place, `removed` says it.
+            let former = self.writer.all.iter().position(|other| {
+                other.aliases.contains(&place) && !other.place().is_some_and(|own| column.is_read_at(own))
+            });
+            if let Some(writer) = former.filter(|_| at > 0) {
+                faults.push(Fault::FormerOfOther { reader, writer });
+            }
+            let Some(writer) = self.writer.written_at(place) else { continue };
+            let other = &self.writer.all[writer];
+            if source.is_some() {
+                faults.push(Fault::AliasOfOther { reader, writer });
+                continue;
+            }
+            source = Some(writer);
+            is_in_every_row = other.is_in_every_row();
+            if !column.reads_cells_of(other) {
+                faults.push(Fault::Type { reader, writer });
+            }
+            let is_deleted = |before: Place<'_>| other.aliases.contains(&before);
+            if !column.places().take(at).all(is_deleted) {
+                faults.push(Fault::Stale { reader, writer });
+            }
+            if self.is_new {
+                let dropped = other.aliases.iter().filter(|alias| !column.is_read_at(**alias));
+                faults.extend(dropped.map(|alias| Fault::AliasDropped { reader, alias: *alias }));
+            }
+        }
+        match column.optional {
+            _ if !column.is_required || is_in_every_row => {}
+            None => faults.push(Fault::Missing { reader, writer: source }),
+            Some(field) => {
+                if self.is_present_without(column, field) {
+                    faults.push(Fault::Incomplete { reader });
+                }
+            }
+        }
+    }
+
+    /// Whether the writer can store a cell that makes an optional family present, and not the column that the family needs.
+    fn is_present_without(&self, column: &LayoutColumn<'l>, field: usize) -> bool {
+        let family = column.family;
+        let of_field = || self.reader.all.iter().filter(|other| other.optional == Some(field));
+        let owns =
+            |place: Place<'_>| of_field().any(|other| other.is_read_at(place)) && !column.is_read_at(place);
+        let mut in_family = self.writer.all.iter().filter(|other| other.family == family);
+        let is_present = in_family.any(|other| match (other.place(), other.optional) {
+            // Where the writer's optional struct is present, so is what it needs.
+            (Some(place), Some(group)) => {
+                let of_group = || self.writer.all.iter().filter(|other| other.optional == Some(group));
+                let needs = of_group().filter(|other| other.is_required);
+                let has_marker = needs.clone().next().is_none();
+                let mut needed = needs.filter_map(LayoutColumn::place);
+                !needed.any(|place| column.is_read_at(place)) && (has_marker || owns(place))
+            }
+            (Some(place), None) => owns(place),
+            (None, optional) => {
+                let names = of_field().flat_map(LayoutColumn::places);
+                optional.is_some() || names.filter(|place| owns(*place)).any(|place| other.is_map_with(place))
+            }
+        });
+        is_present || (self.writer.own == family && self.writer.can_be_empty())
+    }
+
+    /// A map of the reader, which reads every column of its family.
+    fn map(&self, reader: usize, map: &LayoutColumn<'l>, faults: &mut Vec<Fault<'l>>) {
+        for (writer, other) in self.writer.all.iter().enumerate() {
+            if other.family == map.family && !(map.reads_cells_of(other) && map.reads_names_of(other)) {
+                faults.push(Fault::Type { reader, writer });
+            }
+            if other.aliases.iter().any(|(family, _)| *family == map.family) {
+                faults.push(Fault::FormerOfOther { reader, writer });
+            }
+        }
+    }
+
+    /// What the writer deletes of the reader's column.
+    fn removed(&self, reader: usize, column: &LayoutColumn<'l>, faults: &mut Vec<Fault<'l>>) {
+        for (writer, other) in self.writer.all.iter().enumerate() {
+            let deletes = column.place().is_some_and(|place| other.aliases.contains(&place));
+            if let (true, Some(place)) = (deletes, other.place())
+                && !column.is_read_at(place)
+            {
+                let is_elsewhere = self.reader.all.iter().any(|column| column.is_read_at(place));
+                faults.push(match is_elsewhere {
+                    true => Fault::FormerOfOther { reader, writer },
+                    false => Fault::Moved { reader, writer },
+                });
+            }
+            let is_same = match (column.place(), other.place()) {
+                (Some(place), Some(other)) => place == other,
+                (Some(place), None) => other.is_map_with(place),
+                (None, _) => column.family == other.family,
+            };
+            // A plain value is one more version.
+            let deletes_versions = other.kind == KindLayout::Timestamped || other.key.is_some();
+            let is_history = |kind| kind == KindLayout::Versions;
+            if is_same && deletes_versions && is_history(column.kind) && !is_history(other.kind) {
+                faults.push(Fault::OneVersion { reader });
+            }
+        }
+        let is_map = |other: &LayoutColumn<'_>| {
+            other.family == column.family && other.key.is_some() && other.kind.aggregate().is_none()
         };
-        SchemaChange { text, is_compatible: true, breaks_older_programs: self.required }
+        let is_emptied = self.writer.rule(column.family).is_some_and(|rule| rule.exclusive)
+            || self.writer.all.iter().any(is_map);
+        let is_known = match column.place() {
+            Some(place) => self.writer.written_at(place).is_some(),
+            None => self.writer.all.iter().any(|other| other.family == column.family && other.key.is_some()),
+        };
+        if is_emptied && !is_known {
+            faults.push(Fault::Emptied { reader });
+        }
+    }
+
+    fn families(&self, faults: &mut Vec<Fault<'l>>) {
+        let kinds = |columns: &Columns<'l>, family: &str| {
+            let of_family = columns.all.iter().find(|column| column.family == family);
+            of_family.map(|column| column.kind.aggregate().map(|(of, _)| of))
+        };
+        for column in &self.reader.all {
+            let family = column.family;
+            let is_first = !faults.iter().any(|fault| *fault == Fault::Family { family });
+            let (ours, theirs) = (kinds(self.reader, family), kinds(self.writer, family));
+            if is_first && theirs.is_some() && ours != theirs {
+                faults.push(Fault::Family { family });
+            }
+            let ttl = |columns: &Columns<'l>| columns.rule(family).and_then(|rule| rule.ttl_secs);
+            let is_shorter = match (ttl(self.reader), ttl(self.writer)) {
+                (Some(ours), Some(theirs)) => ours < theirs,
+                (ours, None) => ours.is_some(),
+                (None, Some(_)) => false,
+            };
+            let is_first = !faults.iter().any(|fault| *fault == Fault::Hidden { family });
+            if is_first && theirs.is_some() && is_shorter {
+                faults.push(Fault::Hidden { family });
+            }
+        }
+    }
+}
+
+/// What has changed. The numbers are those of the columns of the new and of the old type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Topic<'l> {
+    Type {
+        new: usize,
+        old: usize,
+    },
+    /// The new type stores the values of an old column at another place.
+    Moved {
+        new: usize,
+        old: usize,
+    },
+    /// The old type stores the values of a new column at another place.
+    MovedBack {
+        new: usize,
+        old: usize,
+    },
+    /// The new type needs a column.
+    Needed {
+        new: usize,
+        old: Option<usize>,
+    },
+    NeededInFamily {
+        new: usize,
+    },
+    /// The old type needs a column.
+    Lacking {
+        old: usize,
+        new: Option<usize>,
+    },
+    LackingInFamily {
+        old: usize,
+    },
+    /// A column of the old type is a former name of another one of the new type.
+    AliasTaken {
+        new: usize,
+        old: usize,
+    },
+    /// A column of the new type is a former name of another one of the old type.
+    FormerTaken {
+        new: usize,
+        old: usize,
+    },
+    AliasDropped {
+        new: usize,
+        alias: Place<'l>,
+    },
+    /// Older programs delete other versions.
+    OldKeepsOne {
+        new: usize,
+    },
+    /// The new type deletes other versions.
+    NewKeepsOne {
+        old: usize,
+    },
+    OldEmpties {
+        new: usize,
+    },
+    NewEmpties {
+        old: usize,
+    },
+    Family {
+        family: &'l str,
+    },
+    NewHides {
+        family: &'l str,
+    },
+    OldHides {
+        family: &'l str,
+    },
+}
+
+/// A topic, and which programs it concerns.
+struct Found<'l> {
+    topic: Topic<'l>,
+    breaks_reading: bool,
+    breaks_older_programs: bool,
+}
+
+pub(super) fn compare(new: &RowLayout, old: &RowLayout) -> Vec<SchemaChange> {
+    let own = |one: &RowLayout, other: &RowLayout| {
+        one.family.clone().or_else(|| other.family.clone()).unwrap_or_default()
+    };
+    let (own_of_new, own_of_old) = (own(new, old), own(old, new));
+    let comparison = Comparison { new: &Columns::of(new, &own_of_new), old: &Columns::of(old, &own_of_old) };
+    comparison.changes()
+}
+
+struct Comparison<'c, 'l> {
+    new: &'c Columns<'l>,
+    old: &'c Columns<'l>,
+}
+
+impl<'l> Comparison<'_, 'l> {
+    /// Each topic once, with the programs of both directions.
+    fn found(&self) -> Vec<Found<'l>> {
+        let mut found: Vec<Found<'l>> = Vec::new();
+        let mut add = |topic, breaks_reading, breaks_older_programs| match found
+            .iter_mut()
+            .find(|found| found.topic == topic)
+        {
+            Some(found) => {
+                found.breaks_reading |= breaks_reading;
+                found.breaks_older_programs |= breaks_older_programs;
+            }
+            None => found.push(Found { topic, breaks_reading, breaks_older_programs }),
+        };
+        for fault in (Reading { reader: self.new, writer: self.old, is_new: true }).faults() {
+            match fault {
+                Fault::Type { reader: new, writer: old } => add(Topic::Type { new, old }, true, false),
+                Fault::Missing { reader: new, writer: old } => add(Topic::Needed { new, old }, true, false),
+                Fault::Incomplete { reader: new } => add(Topic::NeededInFamily { new }, true, false),
+                Fault::Moved { reader: new, writer: old } => add(Topic::MovedBack { new, old }, true, true),
+                Fault::Stale { reader: new, writer: old } => add(Topic::Moved { new, old }, false, true),
+                Fault::AliasOfOther { reader: new, writer: old } => {
+                    add(Topic::AliasTaken { new, old }, true, false);
+                }
+                Fault::FormerOfOther { reader: new, writer: old } => {
+                    add(Topic::FormerTaken { new, old }, true, true);
+                }
+                Fault::AliasDropped { reader: new, alias } => {
+                    add(Topic::AliasDropped { new, alias }, true, false);
+                }
+                Fault::OneVersion { reader: new } => add(Topic::OldKeepsOne { new }, false, true),
+                Fault::Emptied { reader: new } => add(Topic::OldEmpties { new }, false, true),
+                Fault::Family { family } => add(Topic::Family { family }, true, true),
+                Fault::Hidden { family } => add(Topic::NewHides { family }, true, false),
+            }
+        }
+        for fault in (Reading { reader: self.old, writer: self.new, is_new: false }).faults() {
+            let topic = match fault {
+                Fault::Type { reader: old, writer: new } => Topic::Type { new, old },
+                Fault::Missing { reader: old, writer: new } => Topic::Lacking { old, new },
+                Fault::Incomplete { reader: old } => Topic::LackingInFamily { old },
+                Fault::Moved { reader: old, writer: new } => Topic::Moved { new, old },
+                Fault::Stale { reader: old, writer: new } => Topic::MovedBack { new, old },
+                Fault::AliasOfOther { reader: old, writer: new } => Topic::FormerTaken { new, old },
+                Fault::FormerOfOther { reader: old, writer: new } => Topic::AliasTaken { new, old },
+                // Only the new type reads what older ones have left.
+                Fault::AliasDropped { .. } => continue,
+                Fault::OneVersion { reader: old } => Topic::NewKeepsOne { old },
+                Fault::Emptied { reader: old } => Topic::NewEmpties { old },
+                Fault::Family { family } => Topic::Family { family },
+                Fault::Hidden { family } => Topic::OldHides { family },
+            };
+            add(topic, false, true);
+        }
+        let has = |is_one: &dyn Fn(Topic<'l>) -> bool| found.iter().any(|found| is_one(found.topic));
+        // One topic says it all.
+        let is_said = |topic: Topic<'l>| match topic {
+            Topic::Needed { new: at, .. } => {
+                has(&|topic| matches!(topic, Topic::MovedBack { new, .. } if new == at))
+            }
+            Topic::Lacking { old: at, .. } => {
+                has(&|topic| matches!(topic, Topic::Moved { old, .. } if old == at))
+            }
+            Topic::Family { family: at } => has(&|topic| match topic {
+                Topic::Type { new, .. } => self.new.all[new].family == at,
+                _ => false,
+            }),
+            _ => false,
+        };
+        let said: Vec<_> = found.iter().map(|found| is_said(found.topic)).collect();
+        let mut said = said.into_iter();
+        found.retain(|_| !said.next().unwrap_or_default());
+        found
+    }
+
+    fn changes(&self) -> Vec<SchemaChange> {
+        let mut found = self.found();
+        let (added, mut dropped) = (self.unrelated(self.new, self.old), self.unrelated(self.old, self.new));
+        let mut changes = Vec::new();
+        let of_new = |topic: Topic<'l>| match topic {
+            Topic::Type { new, .. }
+            | Topic::Moved { new, .. }
+            | Topic::MovedBack { new, .. }
+            | Topic::Needed { new, .. }
+            | Topic::NeededInFamily { new }
+            | Topic::Lacking { new: Some(new), .. }
+            | Topic::AliasTaken { new, .. }
+            | Topic::FormerTaken { new, .. }
+            | Topic::AliasDropped { new, .. }
+            | Topic::OldKeepsOne { new }
+            | Topic::OldEmpties { new } => Some(new),
+            _ => None,
+        };
+        for (new, column) in self.new.all.iter().enumerate() {
+            let is_added = added.contains(&new);
+            let is_same = |old: usize| {
+                let old = &self.old.all[old];
+                old.name.is_some() && old.stored == column.stored && old.kind == column.kind
+            };
+            if let (true, [old]) = (is_added && column.name.is_some(), &dropped[..])
+                && is_same(*old)
+            {
+                let old = *old;
+                dropped.clear();
+                changes.push(self.renamed(new, old));
+                let is_said = |topic: Topic<'l>| match topic {
+                    Topic::Needed { new: at, .. } => at == new,
+                    Topic::Lacking { old: at, .. } => at == old,
+                    _ => false,
+                };
+                found.retain(|found| !is_said(found.topic));
+            } else if is_added && !found.iter().any(|found| of_new(found.topic) == Some(new)) {
+                changes.push(SchemaChange::harmless(format!("{} is new", column.written())));
+            } else if let Some(alias) = self.new_alias(column)
+                && !found.iter().any(|found| of_new(found.topic) == Some(new))
+            {
+                let text = format!("{} is also read where it is stored as {alias}", column.written());
+                changes.push(SchemaChange::harmless(text));
+            }
+            for found in found.extract_if(.., |found| of_new(found.topic) == Some(new)) {
+                changes.push(self.change(&found));
+            }
+        }
+        for (old, column) in self.old.all.iter().enumerate() {
+            let of_old = |topic: Topic<'l>| match topic {
+                Topic::Lacking { old, .. }
+                | Topic::LackingInFamily { old }
+                | Topic::NewKeepsOne { old }
+                | Topic::NewEmpties { old } => Some(old),
+                _ => None,
+            };
+            let before = changes.len();
+            for found in found.extract_if(.., |found| of_old(found.topic) == Some(old)) {
+                changes.push(self.change(&found));
+            }
+            if changes.len() == before && dropped.contains(&old) {
+                changes.push(SchemaChange::harmless(format!("{} is dropped", column.written())));
+            }
+        }
+        changes.extend(found.iter().map(|found| self.change(found)));
+        changes.extend(self.rules());
+        changes
+    }
+
+    /// The columns of one type that the other has nothing of.
+    fn unrelated(&self, of: &Columns<'l>, other: &Columns<'l>) -> Vec<usize> {
+        let is_related = |column: &LayoutColumn<'l>| {
+            let mut places = column.places();
+            let is_written = places.any(|place| other.written_at(place).is_some());
+            let is_read =
+                column.place().is_some_and(|place| other.all.iter().any(|other| other.is_read_at(place)));
+            let is_in_family = other.all.iter().any(|other| other.family == column.family);
+            is_written || is_read || (column.key.is_some() && is_in_family)
+        };
+        (0..of.all.len()).filter(|at| !is_related(&of.all[*at])).collect()
+    }
+
+    /// A former name that the old type does not have.
+    fn new_alias(&self, column: &LayoutColumn<'l>) -> Option<String> {
+        let old = self.old.all.iter().find(|old| old.place() == column.place())?;
+        let alias = column.aliases.iter().find(|alias| !old.is_read_at(**alias));
+        alias.filter(|_| column.key.is_none()).map(|(family, name)| format!("`{family}:{name}`"))
+    }
+
+    fn renamed(&self, new: usize, old: usize) -> SchemaChange {
+        let (new, old) = (&self.new.all[new], &self.old.all[old]);
+        let alias = match (old.family == new.family, old.name) {
+            (true, Some(name)) => name.to_owned(),
+            (_, name) => format!("{}:{}", old.family, name.unwrap_or_default()),
+        };
+        let fails = match (new.is_in_every_row(), old.is_in_every_row()) {
+            (true, true) => ": neither of the two programs can read rows of the other",
+            (true, false) => ": this type cannot read older rows",
+            (false, true) => ": older programs cannot read new rows",
+            (false, false) => "",
+        };
+        let text = format!(
+            "{} is dropped and {} added, of the same type{fails}; if this is a new name, write `#[row(alias = \"{alias}\")]`, so that \
+             older values are read",
+            old.written(),
+            new.written(),
+        );
+        SchemaChange {
+            text,
+            reads_older_rows: !new.is_in_every_row(),
+            breaks_older_programs: old.is_in_every_row(),
+        }
+    }
+
+    /// What is declared of families, which decides about no value.
+    fn rules(&self) -> Vec<SchemaChange> {
+        let change = |family: &str| {
+            let of = |columns: &Columns<'l>| columns.rule(family).and_then(|rule| rule.gc);
+            let (old, new) = (of(self.old), of(self.new));
+            if old == new {
+                return None;
+            }
+            let shown = |gc: Option<_>| {
+                gc.map_or_else(|| "by default".to_owned(), |gc: super::layout::GcLayout| gc.to_string())
+            };
+            Some(SchemaChange::harmless(format!(
+                "cells of the family `{family}` were deleted {} and are deleted {}; a table that exists keeps its rule until \
+                 `modify_families` sets another",
+                shown(old),
+                shown(new),
+            )))
+        };
+        self.new.families_with(self.old).into_iter().filter_map(change).collect()
+    }
+
+    fn change(&self, found: &Found<'l>) -> SchemaChange {
+        SchemaChange {
+            text: self.text(found),
+            reads_older_rows: !found.breaks_reading,
+            breaks_older_programs: found.breaks_older_programs,
+        }
+    }
+
+    /// What has changed, which program fails on what, and the remedy.
+    fn text(&self, found: &Found<'l>) -> String {
+        let new_at = |at: usize| &self.new.all[at];
+        let old_at = |at: usize| &self.old.all[at];
+        match found.topic {
+            Topic::Type { new, old } => {
+                let (new, old) = (new_at(new), old_at(old));
+                let (place, former) = (new.written(), old.written());
+                let changed = match place == former {
+                    true => format!("{place} was {} and is {}", old.shown(), new.shown()),
+                    false => format!("{former} was {} and {place} is {}", old.shown(), new.shown()),
+                };
+                let copy = match new.key.or(old.key) {
+                    Some(_) => "give the map another family, and copy the values",
+                    None => "add a column of another name, write both, and copy the older values",
+                };
+                match (found.breaks_reading, found.breaks_older_programs) {
+                    (true, true) => format!(
+                        "{changed}: this type cannot read older values, and older programs cannot read new ones; {copy}"
+                    ),
+                    (true, false) => format!("{changed}: this type cannot read all older values; {copy}"),
+                    _ => format!(
+                        "{changed}: older programs cannot read all new values; update the programs that read before one writes such \
+                         a value"
+                    ),
+                }
+            }
+            Topic::Moved { new, old } => {
+                let (new, old) = (new_at(new), old_at(old));
+                let alias = self.alias(new, old);
+                format!(
+                    "{} was {}: older programs do not find what is written to it, and this type does not find what they write to such \
+                     rows; release before it, to every program, the older type with `#[row(alias = \"{alias}\")]`, which reads both",
+                    new.written(),
+                    old.written(),
+                )
+            }
+            Topic::MovedBack { new, old } => {
+                let (new, old) = (new_at(new), old_at(old));
+                let alias = self.alias(old, new);
+                format!(
+                    "older programs write {} as {}: this type does not find it there; write `#[row(alias = \"{alias}\")]`",
+                    new.written(),
+                    old.written(),
+                )
+            }
+            Topic::Needed { new, old } => {
+                let place = new_at(new).written();
+                let remedy = "make the field an `Option` or give it `#[row(default)]`";
+                match old {
+                    None => format!(
+                        "{place} is new and required: this type cannot read older rows, which lack it; {remedy}"
+                    ),
+                    Some(_) => format!(
+                        "{place} is required: this type cannot read older rows, which can lack it; {remedy}"
+                    ),
+                }
+            }
+            Topic::NeededInFamily { new } => {
+                let column = new_at(new);
+                format!(
+                    "{} is required in the optional family `{}`: this type cannot read older rows, which can have cells of the family \
+                     without it; make the field an `Option` or give it `#[row(default)]`",
+                    column.written(),
+                    column.family,
+                )
+            }
+            Topic::Lacking { old, new: None } => format!(
+                "{} is dropped: older programs cannot read rows without it; make it an `Option` in every program first, then drop it",
+                old_at(old).written(),
+            ),
+            Topic::Lacking { old, new: Some(_) } => format!(
+                "{} can be absent: older programs cannot read rows without it; update the programs that read before one writes such a \
+                 row",
+                old_at(old).written(),
+            ),
+            Topic::LackingInFamily { old } => {
+                let column = old_at(old);
+                format!(
+                    "older programs need {} in the optional family `{}`, and cannot read rows that have cells of the family without it; \
+                     make it an `Option` in every program first",
+                    column.written(),
+                    column.family,
+                )
+            }
+            Topic::AliasTaken { new, old } => {
+                let (new, old) = (new_at(new).written(), old_at(old).written());
+                format!(
+                    "{new} has the alias {old}, which is another column of older programs: writes of {new} delete it, and where {new} is \
+                     absent, this type reads it in its place; remove the alias, or drop the column in every program first"
+                )
+            }
+            Topic::FormerTaken { new, old } => {
+                let (new, old) = (new_at(new).written(), old_at(old).written());
+                format!(
+                    "{new} is a former name of {old}: this type can find former values of {old} there, and older programs delete it when \
+                     they write {old}; give the column another name"
+                )
+            }
+            Topic::AliasDropped { new, alias: (family, name) } => {
+                let new = new_at(new).written();
+                format!(
+                    "{new} has lost the alias `{family}:{name}`: this type does not find values that are still stored there; write such \
+                     rows again first, and then keep the schema of this type"
+                )
+            }
+            Topic::OldKeepsOne { new } => format!(
+                "{} keeps versions: `put` of older programs deletes all but the one that it writes; update every program before one writes several",
+                new_at(new).written(),
+            ),
+            Topic::NewKeepsOne { old } => format!(
+                "{} keeps one version: `put` of this type deletes the others, which older programs read; keep `Versions`, or update every \
+                 program that reads first",
+                old_at(old).written(),
+            ),
+            Topic::OldEmpties { new } => {
+                let column = new_at(new);
+                format!(
+                    "`put` of older programs empties the family `{}`, and deletes {}, which they do not have; give the column another \
+                     family, or update every program first",
+                    column.family,
+                    column.written(),
+                )
+            }
+            Topic::NewEmpties { old } => {
+                let column = old_at(old);
+                format!(
+                    "`put` of this type empties the family `{}`, and deletes {} of older programs; give one of the two another family",
+                    column.family,
+                    column.written(),
+                )
+            }
+            Topic::Family { family } => format!(
+                "the family `{family}` has other contents, values or aggregates: a table's family has one kind, so one of the two \
+                 programs cannot write to it; give the fields another family"
+            ),
+            Topic::NewHides { family } => format!(
+                "this type hides cells of the family `{family}` that are older than its `ttl`, and older programs read them; if that is \
+                 meant, keep the schema of this type"
+            ),
+            Topic::OldHides { family } => format!(
+                "older programs hide cells of the family `{family}` that are older than their `ttl`, and this type reads them; update \
+                 the programs that read first"
+            ),
+        }
+    }
+
+    /// The alias that lets the column `of` find values of `other`.
+    fn alias(&self, of: &LayoutColumn<'l>, other: &LayoutColumn<'l>) -> String {
+        match (of.family == other.family, of.name) {
+            (true, Some(name)) => name.to_owned(),
+            (_, name) => format!("{}:{}", of.family, name.unwrap_or_default()),
+        }
     }
 }

@@ -66,7 +66,7 @@ const fn field(hash: Fnv, field: &FieldSchema) -> Fnv {
             }
             hash
         }
-        FieldSchema::Map { family, key, stored: of, kind: is } => {
+        FieldSchema::Map { family, key, stored: of, kind: is, is_optional: _ } => {
             let hash = hash.text("map").text(family);
             let hash = match key {
                 CellType::Text => hash,
@@ -136,7 +136,7 @@ const fn stored(hash: Fnv, stored: &CellType) -> Fnv {
         CellType::Code(codes) => {
             let (mut hash, mut at) = (hash.text("code"), 0);
             while at < codes.len() {
-                hash = hash.number(codes[at].cast_unsigned());
+                hash = hash.number(codes[at].0.cast_unsigned());
                 at += 1;
             }
             hash.number(codes.len() as u64)

@@ -1,0 +1,333 @@
+//! A row type as data that owns its names: what `to_json` writes and is read back, and all that reading and writing rows needs.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::stored::StoredType;
+use super::{Alias, ColumnKind, ColumnSchema, DeclaredGc, FamilyRule, FieldSchema, RowSchema};
+
+impl RowSchema {
+    /// The version of the JSON that [`to_json`](Self::to_json) writes.
+    pub const JSON_VERSION: u32 = 1;
+
+    /// The schema as JSON: all that a program needs to read and write the rows. Keep it beside the tests, and compare later types with
+    /// it by [`changes_from`](Self::changes_from).
+    ///
+    /// ```
+    /// use keyderive::Row;
+    ///
+    /// #[derive(Row)]
+    /// struct Event {
+    ///     kind: String,
+    /// }
+    ///
+    /// assert!(Event::SCHEMA.to_json().contains(r#""name": "kind""#));
+    /// ```
+    ///
+    /// | name | value |
+    /// |---|---|
+    /// | `version` | [`JSON_VERSION`](Self::JSON_VERSION) |
+    /// | `row` | the name of the type |
+    /// | `fingerprint` | the [`fingerprint`](Self::fingerprint) |
+    /// | `family` | the family of the row's own columns, which has the marker of an empty row; `null` for a map, whose family its table names |
+    /// | `fields` | for each field, one of the three below |
+    /// | `column` | `family`, and `column`, an object as those of `columns` |
+    /// | `struct` | `family`; `optional`, whether it is absent where the family has none of its columns, former names and the marker; `columns` |
+    /// | `map` | `family`; `optional`; `key`, how the names of its columns are stored; `stored` and `kind` of each column |
+    /// | `columns` | for each column an object of the five below |
+    /// | `name` | the qualifier |
+    /// | `aliases` | the former places that are read where the column is absent, in order, each with `family` and `name` |
+    /// | `stored` | a [`CellType`](crate::row::CellType) in snake case: `"text"`, `{"integer": {"min": "0", "max": "255"}}`, whose numbers are text |
+    /// | `kind` | a [`ColumnKind`](crate::row::ColumnKind) in snake case; aggregates in windows have `window_micros`, 0 for windows of any width |
+    /// | `absent` | what an absent column is: `"error"`, `"none"`, which is no version for `Versions`, or `"default"`, which is 0 for counters and sums |
+    /// | `rules` | for each family with a rule an object of the four below |
+    /// | `family`, `exclusive` | the family, and whether `put` empties it first |
+    /// | `gc` | the declared garbage collection: `null`, `"never"`, or `{"any": …}` or `{"all": …}` of `max_age_secs` and `max_versions` |
+    /// | `ttl_secs` | older cells are not read; `null` if all are |
+    ///
+    /// All names are always present. Whatever a release adds or changes raises the version, since a reader that does not know it
+    /// could read stored values wrong; so a reader refuses names that it does not know.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Names and numbers always have a form in JSON.
+        serde_json::to_string_pretty(&RowLayout::of(self)).unwrap_or_default()
+    }
+}
+
+/// A row type that owns its names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RowLayout {
+    version: u32,
+    pub(super) row: String,
+    fingerprint: String,
+    pub(super) family: Option<String>,
+    pub(super) fields: Vec<FieldLayout>,
+    pub(super) rules: Vec<RuleLayout>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum FieldLayout {
+    Column {
+        family: String,
+        column: ColumnLayout,
+    },
+    Struct {
+        family: String,
+        optional: bool,
+        columns: Vec<ColumnLayout>,
+    },
+    /// A map whose family its table names has none.
+    Map {
+        family: Option<String>,
+        optional: bool,
+        key: StoredType,
+        stored: StoredType,
+        kind: KindLayout,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ColumnLayout {
+    pub(super) name: String,
+    pub(super) aliases: Vec<PlaceLayout>,
+    pub(super) stored: StoredType,
+    pub(super) kind: KindLayout,
+    pub(super) absent: Absent,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PlaceLayout {
+    pub(super) family: String,
+    pub(super) name: String,
+}
+
+/// A [`ColumnKind`] with the width of its windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum KindLayout {
+    Value,
+    Timestamped,
+    Versions,
+    Counter,
+    Sum,
+    Min,
+    Max,
+    SumVersions { window_micros: i64 },
+    MinVersions { window_micros: i64 },
+    MaxVersions { window_micros: i64 },
+}
+
+/// What an absent column is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Absent {
+    Error,
+    None,
+    Default,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RuleLayout {
+    pub(super) family: String,
+    pub(super) gc: Option<GcLayout>,
+    pub(super) ttl_secs: Option<u64>,
+    pub(super) exclusive: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum GcLayout {
+    Never,
+    Any { max_age_secs: Option<u64>, max_versions: Option<u32> },
+    All { max_age_secs: u64, max_versions: u32 },
+}
+
+impl RowLayout {
+    pub(super) fn of(schema: &RowSchema) -> Self {
+        Self {
+            version: RowSchema::JSON_VERSION,
+            row: schema.name.to_owned(),
+            fingerprint: schema.fingerprint().to_string(),
+            family: schema.own_family().map(str::to_owned),
+            fields: schema.fields.iter().map(FieldLayout::of).collect(),
+            rules: schema.rules.iter().map(RuleLayout::of).collect(),
+        }
+    }
+
+    pub(super) fn from_json(json: &str) -> Result<Self, SchemaError> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: Option<u32>,
+        }
+        let malformed = |error| SchemaError(Fault::Malformed(error));
+        match serde_json::from_str::<Versioned>(json).map_err(malformed)?.version {
+            Some(RowSchema::JSON_VERSION) => serde_json::from_str(json).map_err(malformed),
+            version => Err(SchemaError(Fault::Version(version))),
+        }
+    }
+}
+
+impl FieldLayout {
+    fn of(field: &FieldSchema) -> Self {
+        let family = field.family().to_owned();
+        let column = |column: &ColumnSchema| ColumnLayout::of(&family, column);
+        match field {
+            FieldSchema::Column { column: [one], .. } => Self::Column { column: column(one), family },
+            FieldSchema::Struct { columns, is_optional, .. } => {
+                Self::Struct { optional: *is_optional, columns: columns.iter().map(column).collect(), family }
+            }
+            FieldSchema::Map { key, stored, kind, is_optional, .. } => Self::Map {
+                family: Some(family).filter(|family| !family.is_empty()),
+                optional: *is_optional,
+                key: (*key).into(),
+                stored: (*stored).into(),
+                kind: KindLayout::of(*kind, 0),
+            },
+        }
+    }
+}
+
+impl ColumnLayout {
+    fn of(family: &str, column: &ColumnSchema) -> Self {
+        let place = |alias: &Alias| PlaceLayout {
+            family: alias.family.unwrap_or(family).to_owned(),
+            name: alias.name.to_owned(),
+        };
+        let absent = match column.kind {
+            _ if column.is_required => Absent::Error,
+            ColumnKind::Counter | ColumnKind::Sum => Absent::Default,
+            _ if column.has_default => Absent::Default,
+            _ => Absent::None,
+        };
+        Self {
+            name: column.name.to_owned(),
+            aliases: column.aliases().map(place).collect(),
+            stored: column.stored.into(),
+            kind: KindLayout::of(column.kind, column.window_micros),
+            absent,
+        }
+    }
+}
+
+impl KindLayout {
+    fn of(kind: ColumnKind, window_micros: i64) -> Self {
+        match kind {
+            ColumnKind::Value => Self::Value,
+            ColumnKind::Timestamped => Self::Timestamped,
+            ColumnKind::Versions => Self::Versions,
+            ColumnKind::Counter => Self::Counter,
+            ColumnKind::Sum => Self::Sum,
+            ColumnKind::Min => Self::Min,
+            ColumnKind::Max => Self::Max,
+            ColumnKind::SumVersions => Self::SumVersions { window_micros },
+            ColumnKind::MinVersions => Self::MinVersions { window_micros },
+            ColumnKind::MaxVersions => Self::MaxVersions { window_micros },
+        }
+    }
+
+    /// The aggregate that the server keeps, with the width of its windows if it has some; none if programs set the values.
+    pub(super) fn aggregate(self) -> Option<(&'static str, Option<i64>)> {
+        match self {
+            Self::Value | Self::Timestamped | Self::Versions | Self::Counter => None,
+            Self::Sum => Some(("sum", None)),
+            Self::Min => Some(("minimum", None)),
+            Self::Max => Some(("maximum", None)),
+            Self::SumVersions { window_micros } => Some(("sum", Some(window_micros))),
+            Self::MinVersions { window_micros } => Some(("minimum", Some(window_micros))),
+            Self::MaxVersions { window_micros } => Some(("maximum", Some(window_micros))),
+        }
+    }
+}
+
+impl RuleLayout {
+    fn of(rule: &FamilyRule) -> Self {
+        let secs = |duration: Duration| duration.as_secs();
+        let gc = rule.gc.map(|gc| match gc {
+            DeclaredGc::Never => GcLayout::Never,
+            DeclaredGc::Any { max_age, max_versions } => {
+                GcLayout::Any { max_age_secs: max_age.map(secs), max_versions }
+            }
+            DeclaredGc::All { max_age, max_versions } => {
+                GcLayout::All { max_age_secs: secs(max_age), max_versions }
+            }
+        });
+        Self {
+            family: rule.family.to_owned(),
+            gc,
+            ttl_secs: rule.ttl.map(secs),
+            exclusive: rule.is_exclusive,
+        }
+    }
+}
+
+/// In words, for the text of a change.
+impl fmt::Display for GcLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Never | Self::Any { max_age_secs: None, max_versions: None } => f.write_str("never"),
+            Self::Any { max_age_secs: Some(age), max_versions: None } => write!(f, "after {age}s"),
+            Self::Any { max_age_secs: None, max_versions: Some(most) } => write!(f, "beyond {most} versions"),
+            Self::Any { max_age_secs: Some(age), max_versions: Some(most) } => {
+                write!(f, "after {age}s or beyond {most} versions")
+            }
+            Self::All { max_age_secs, max_versions } => {
+                write!(f, "after {max_age_secs}s and beyond {max_versions} versions")
+            }
+        }
+    }
+}
+
+/// The error of a text that is not a kept schema.
+#[derive(Debug)]
+pub struct SchemaError(Fault);
+
+#[derive(Debug)]
+enum Fault {
+    Malformed(serde_json::Error),
+    /// Another version of the JSON, or none.
+    Version(Option<u32>),
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ours = RowSchema::JSON_VERSION;
+        match &self.0 {
+            Fault::Malformed(error) => {
+                write!(f, "this is not the JSON of a row's schema, as `SCHEMA.to_json()` makes it: {error}")
+            }
+            Fault::Version(None) => {
+                write!(
+                    f,
+                    "the JSON of a row's schema has a `version`, and this has none; make it again by `SCHEMA.to_json()` of the type \
+                     that it was made of"
+                )
+            }
+            Fault::Version(Some(version)) if *version > ours => write!(
+                f,
+                "this schema is of version {version}, and this release of keyderive reads version {ours}; update keyderive to the \
+                 release that wrote it"
+            ),
+            Fault::Version(Some(version)) => write!(
+                f,
+                "this schema is of version {version}, which no release of keyderive wrote; this one reads version {ours}"
+            ),
+        }
+    }
+}
+
+impl Error for SchemaError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            Fault::Malformed(error) => Some(error),
+            Fault::Version(_) => None,
+        }
+    }
+}
