@@ -1,4 +1,4 @@
-extern crate keyderive as _;
+extern crate keyderive;
 
 use other_keys::events::{EventKey, ReadingKey};
 
