@@ -129,7 +129,7 @@ async fn a_scan_of_too_many_ranges_is_warned_of_once_in_each_run() {
     let events = client.table::<EventKey, ()>("events");
     events.create_if_absent().await.unwrap();
     let (listener, _guard) = Listener::listen();
-    let scan = |sites| EventKey::scan().user_any_of(0..400).site_any_of(0..sites);
+    let scan = |sites: u8| EventKey::scan().user_any_of(0..400_u16).site_any_of(0..sites);
     let warnings = || {
         let records = listener.take().into_iter().filter(|record| record.level == Level::WARN);
         records
@@ -145,7 +145,7 @@ async fn a_scan_of_too_many_ranges_is_warned_of_once_in_each_run() {
         assert!(message.starts_with("a scan reads 100400 keys and ranges"), "{message}");
         assert!(message.contains("list fewer values"), "{message}");
     }
-    // Of a part, the ranges are counted as they are requested: 400 on 125 sites are few, and all but one of the sites are many.
+    // Of a part, the ranges are counted as they are requested: those of 200 users are few, all but one are many.
     let whole = scan(251).into_plan().unwrap();
     let upper = whole.within(&KeyRange::new("00200", None));
     assert_eq!(events.count(upper).await.unwrap(), 0);
