@@ -612,6 +612,10 @@ impl<L: Layout> Run<L> {
             assert_eq!(found.different, 0, "{state} {found}");
             copies.retain(|(other, _)| *other != key);
         }
+        // A cell that expires is compared like the others.
+        if self.rng.bool() && copies.iter().any(|(_, cell)| cell.2 == self.expiring) {
+            copies.retain(|(_, cell)| cell.2 == self.expiring);
+        }
         let Some((key, (family, column, at, value))) = self.rng.choice(copies) else { return };
         let stored = Self::stored_key(Side::Old, key);
         let set = |value: Vec<u8>| [Mutation::set(&*family, column.clone(), at, value)];
