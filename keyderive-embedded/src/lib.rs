@@ -97,7 +97,9 @@ impl Bigtable {
     /// it acknowledges. Each write syncs the file twice, which takes some milliseconds; concurrent writes share the
     /// syncs, and so do the rows of a bulk write.
     ///
-    /// Opening reads the whole file and verifies its checksums, so a larger file takes longer. Reads detect later damage.
+    /// Opening reads the whole file and verifies its checksums: 257 MB take about 0.5 s of processor time, and ten times as much if the
+    /// crate redb is compiled without optimization, as in a debug build without `[profile.dev.package.redb] opt-level = 3`. Reads
+    /// detect later damage.
     /// A cache takes some 130 MB of memory. A row has at most 1 GiB; if one row of a bulk write would become larger,
     /// only that row fails.
     ///

@@ -173,4 +173,11 @@
 //! [`Client::emulator`](crate::Client::emulator). The same helps where a file is large and each test would open it.
 //!
 //! Opening reads the whole file twice: redb verifies the checksum of each page, without which a damaged page would hide rows, and
-//! then finds the free pages. That OPENING_FIGURES
+//! then finds the free pages. An optimized program needs about 0.5 s of processor time for 257 MB. Without optimization redb needs
+//! ten times as much, 5 s, mostly for zero-filled buffers and checksums. Optimize redb alone in the `Cargo.toml` of your workspace, and
+//! a debug build opens a file as fast:
+//!
+//! ```toml
+//! [profile.dev.package.redb]
+//! opt-level = 3
+//! ```
