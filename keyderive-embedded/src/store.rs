@@ -171,6 +171,8 @@ impl Store {
 
     /// Removes the garbage of all tables, even while garbage collection is paused.
     pub(super) fn collect_garbage(&self) -> Result<(), Status> {
+        // A sweep sees only flushed rows.
+        self.flush()?;
         let mut after = String::new();
         while let Some(name) = self.tables("", &after, 1)?.pop() {
             let mut rest = Some(Interval::all());
@@ -178,14 +180,12 @@ impl Store {
                 let _writing = self.lock();
                 // The table may have been deleted meanwhile.
                 let Some(definition) = self.storage.table(&name)? else { break };
-                // A sweep sees only flushed rows.
-                self.flush()?;
                 let now = Some(self.now_micros());
                 rest = self.sweep_rows(&name, &definition.families, now, interval, BATCH_ROWS)?;
             }
             after = name;
         }
-        Ok(())
+        self.flush()
     }
 
     pub(super) fn table(&self, name: &str) -> Result<Arc<Definition>, Status> {
