@@ -339,7 +339,6 @@ pub enum FieldValues {
 }
 
 /// Each code as text, with the name of its variant.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn as_codes<S: Serializer>(codes: &&[(u64, &str)], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Variant<'a> {
