@@ -48,7 +48,7 @@ fn merge_messages(
     reversed: bool,
     messages: impl IntoIterator<Item = ReadRowsResponse>,
 ) -> Result<Vec<RawRow>, String> {
-    let mut merger = RowMerger::new(RequestedRows::all(reversed), None);
+    let mut merger = RowMerger::new(RequestedRows::all(reversed), None, Clock::default());
     let mut rows = Vec::new();
     for message in messages {
         merger.take(RowsMessage::from(&message).0)?;
@@ -250,7 +250,7 @@ fn a_scanned_key_takes_its_place_among_the_chunks() {
 #[test]
 fn a_row_in_one_message_shares_its_bytes() {
     let message = RowsMessage::from(&response(vec![commit(cell("a", "1"))], "")).0;
-    let mut merger = RowMerger::new(RequestedRows::all(false), None);
+    let mut merger = RowMerger::new(RequestedRows::all(false), None, Clock::default());
     merger.take(message.clone()).unwrap();
     assert!(merger.advance().unwrap());
     assert!(message.as_ptr_range().contains(&merger.row().key().as_ptr()));

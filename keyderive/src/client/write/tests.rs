@@ -343,7 +343,7 @@ async fn entries_that_fail_alike_share_their_error() {
 #[cfg(feature = "embedded")]
 async fn mutations_make_of_a_row_what_the_server_makes_of_it() {
     use crate::client::{Client, Family, GcRule, NewTable};
-    use crate::row::RawRow;
+    use crate::row::{RawRow, now_micros};
     let client = Client::embedded();
     let families = ["f", "g"].map(|name| Family::new(name, GcRule::never())).to_vec();
     client.create_table("t", NewTable { families, ..NewTable::default() }).await.unwrap();
