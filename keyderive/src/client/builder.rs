@@ -379,7 +379,9 @@ impl ClientBuilder {
         };
         let transports = data.transports();
         let streams = StreamBudget::of(&transports);
-        let connections = Connections { data, small_windows: Some(small_windows), admin, streams, upkeep };
+        let small_windows = Some(small_windows);
+        let connections =
+            Connections { data, small_windows, admin, streams, upkeep, clock: Clock::default() };
         let client = self.client(connections, place, credentials);
         (client, if prime { transports } else { Vec::new() })
     }
@@ -387,16 +389,17 @@ impl ClientBuilder {
     /// A client of servers in this process, which keep their tables in `file` if there is one.
     #[cfg(feature = "embedded")]
     pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>, file: Option<Arc<str>>) -> Client {
-        let pool = Arc::new(Pool::new([Transport::InProcess(servers)]));
-        let admin = Arc::clone(&pool);
+        let clock = Clock::of(Arc::clone(&servers));
+        let data = Arc::new(Pool::new([Transport::InProcess(servers)]));
+        let admin = Arc::clone(&data);
         let connections =
-            Connections { data: pool, small_windows: None, admin, streams: None, upkeep: Vec::new() };
+            Connections { data, small_windows: None, admin, streams: None, upkeep: Vec::new(), clock };
         self.client(connections, Place::Embedded(file), None)
     }
 
     fn client(self, connections: Connections, place: Place, credentials: Option<Authorizer>) -> Client {
         let Self { instance, app_profile, settings, throttle, .. } = self;
-        let Connections { data, small_windows, admin, streams, upkeep } = connections;
+        let Connections { data, small_windows, admin, streams, upkeep, clock } = connections;
         let default = || (DEFAULT_PROJECT.to_owned(), DEFAULT_INSTANCE.to_owned());
         let (project, instance) = instance.unwrap_or_else(default);
         let settings = Arc::new(settings);
@@ -408,12 +411,12 @@ impl ClientBuilder {
             upkeep.into_iter().map(spawn).collect()
         };
         let inner = Arc::new_cyclic(|client| Inner {
-            clock: Clock::of(&data),
             pool: data,
             small_windows,
             admin,
             shutdown: Arc::new(Shutdown::default()),
             honours_tokens: AtomicBool::new(place.honours_tokens()),
+            clock,
             target: Target(place),
             instance: format!("projects/{project}/instances/{instance}").into(),
             app_profile,
@@ -511,6 +514,7 @@ struct Connections {
     admin: Arc<Pool>,
     streams: Option<StreamBudget>,
     upkeep: Vec<(Upkeep, Handle)>,
+    clock: Clock,
 }
 
 /// Where the tables of a [`Client`] are. Its `Display` text is for people, not for programs.

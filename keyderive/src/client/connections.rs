@@ -481,13 +481,10 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// The clock for requests to these servers.
-    pub(super) fn of(pool: &Pool) -> Self {
-        let _ = pool;
-        Self {
-            #[cfg(feature = "embedded")]
-            servers: pool.in_process(),
-        }
+    /// The clock of these servers.
+    #[cfg(feature = "embedded")]
+    pub(super) fn of(servers: Arc<dyn InProcess>) -> Self {
+        Self { servers: Some(servers) }
     }
 
     /// The time in microseconds, in whole milliseconds.
