@@ -22,7 +22,6 @@ use keyderive_proto::data::result_set_metadata::Schema;
 use keyderive_proto::data::{self, ColumnMetadata};
 use keyderive_scripted::{Answer, Mock, Rpc};
 use peak_alloc::PeakAlloc;
-use prost::Message as _;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 

@@ -290,10 +290,10 @@ async fn a_table_with_the_marker_of_another_layout_does_not_advance() {
     let bigtable = of_the_first_release().await;
     let client = bigtable.client();
     let (first, second) = (table::<First>(&client), table::<Second>(&client));
-    let marker = client.raw_table("events").read_row([0], None).await.unwrap().unwrap();
+    let marker = client.raw_table("events").read_row(&[0][..], None).await.unwrap().unwrap();
     let cell = marker.cells().next().unwrap();
     let other = [Mutation::set(cell.family(), cell.qualifier().to_vec(), 0, "{\"fingerprint\":\"0\"}")];
-    client.raw_table("events").mutate_row([0], other).await.unwrap();
+    client.raw_table("events").mutate_row(&[0][..], other).await.unwrap();
     let before = first.info().await.unwrap();
     assert_mismatch(second.advance_marker().await);
     assert_eq!(first.info().await.unwrap(), before);

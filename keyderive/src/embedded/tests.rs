@@ -52,7 +52,7 @@ async fn create(client: &Client, families: &[&str], splits: &[&'static str]) {
     let new = NewTable {
         families: families.iter().map(|name| Family::new(*name, GcRule::never())).collect(),
         splits: splits.iter().map(|split| Bytes::from(*split)).collect(),
-        row_key_schema: None,
+        ..NewTable::default()
     };
     client.create_table(TABLE, new).await.unwrap();
 }

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use keyderive::GcRule;
 use keyderive::client::Aggregate;
 use keyderive::copy::CopyReport;
-use keyderive::embedded::{Bigtable, Faults, Method};
+use keyderive::embedded::{Bigtable, FaultRule, Faults, Method};
 use keyderive::key::fingerprint64;
 use keyderive::row::Mutation;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use super::*;
 use crate::flights::data::{self, Flight, FlightKey};
@@ -23,6 +24,36 @@ const KILLS: u64 = 3;
 /// Passes the Bigtable's address and a folder to the child; without them, the child's test does nothing.
 const HOST: &str = "KEYDERIVE_COPY_CHILD_HOST";
 const FOLDER: &str = "KEYDERIVE_COPY_CHILD_FOLDER";
+
+/// How many rows one request of a child writes, at most.
+fn batch_rows() -> u64 {
+    if data::is_whole_year() { 2_000 } else { 50 }
+}
+
+/// A Bigtable on a port until it is dropped.
+struct Served {
+    bigtable: Bigtable,
+    host: String,
+    serving: JoinHandle<()>,
+}
+
+impl Served {
+    async fn start(bigtable: Bigtable) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let served = bigtable.clone();
+        let serving = tokio::spawn(async move {
+            let _ = served.serve(listener, std::future::pending()).await;
+        });
+        Self { bigtable, host, serving }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
 
 #[derive(RowKey, Debug)]
 #[salt(range = 8, over = "origin,hour")]
@@ -116,33 +147,33 @@ async fn copies_that_are_killed_and_resumed_end_with_every_cell() {
     raw.close().await.unwrap();
     drop(rows);
 
-    // Slow enough to be killed in the middle.
-    let slow =
-        bigtable.with_faults(Faults::seeded(0).delay(Method::MutateRows, 1.0, Duration::from_millis(10)));
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let host = listener.local_addr().unwrap().to_string();
-    let server = tokio::spawn(async move { slow.serve(listener, std::future::pending()).await });
-    let mut marks = Vec::new();
-    for kill in 1..=KILLS {
-        let mut child = child(&host, &folder.0);
-        let begun = Instant::now();
-        while copied(&folder.0) < kill * count / (KILLS + 1) {
+    let mut marks = vec![0];
+    for _ in 0..KILLS {
+        // The child writes its part of the rows, and waits for the next response until it is killed: on any machine it is killed
+        // in the middle.
+        let writes = count / (KILLS + 1) / batch_rows();
+        let stops = FaultRule::delay(Duration::from_secs(3600)).methods([Method::MutateRows]).skip(writes);
+        let server = Served::start(bigtable.with_faults(Faults::seeded(0).rule(stops))).await;
+        let mut child = child(&server.host, &folder.0);
+        let (begun, last) = (Instant::now(), marks[marks.len() - 1]);
+        while server.bigtable.calls(Method::MutateRows) <= writes || copied(&folder.0) <= last {
             assert!(begun.elapsed() < Duration::from_secs(300), "the child does nothing");
-            assert!(child.try_wait().unwrap().is_none(), "copy {kill} ended by itself");
+            assert!(child.try_wait().unwrap().is_none(), "the copy ended by itself");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         child.kill().unwrap();
-        assert!(!child.wait().unwrap().success(), "copy {kill} ended by itself");
+        assert!(!child.wait().unwrap().success(), "the copy ended by itself");
         marks.push(copied(&folder.0));
     }
     assert!(marks.is_sorted() && marks.last() < Some(&count), "{marks:?}");
     // Another process ends it, and compares both tables.
+    let server = Served::start(bigtable.clone()).await;
     let last = tokio::task::spawn_blocking({
-        let (host, folder) = (host.clone(), folder.0.clone());
+        let (host, folder) = (server.host.clone(), folder.0.clone());
         move || child(&host, &folder).wait().unwrap()
     });
     assert!(last.await.unwrap().success());
-    server.abort();
+    drop(server);
     let ended = std::fs::read_to_string(folder.0.join("report")).unwrap();
 
     let new_key = |key: &[u8]| departure_key(FlightKey::decode(key).unwrap()).encode().unwrap();
@@ -164,10 +195,12 @@ async fn copies_until_it_is_killed() {
     let folder = PathBuf::from(folder);
     let client = Client::emulator(host).await.unwrap();
     let (old, new) = flights(&client);
-    let is_large = data::is_whole_year();
-    let (rows, look_ahead, every) = if is_large { (2_000, 4_000_000, 5_000) } else { (50, 40_000, 50) };
-    let copy =
-        old.copy_to(&new, |key, _| departure_key(key)).workers(4).batch_rows(rows).look_ahead(look_ahead);
+    let (look_ahead, every) = if data::is_whole_year() { (4_000_000, 5_000) } else { (40_000, 50) };
+    let copy = old
+        .copy_to(&new, |key, _| departure_key(key))
+        .workers(4)
+        .batch_rows(usize::try_from(batch_rows()).unwrap())
+        .look_ahead(look_ahead);
     let report: CopyReport =
         copy.checkpoint(folder.join("checkpoint")).checkpoint_every(every).await.unwrap();
     // The rows before the checkpoint were not copied again.

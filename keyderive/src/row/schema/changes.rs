@@ -517,7 +517,7 @@ impl<'l> Reading<'_, 'l> {
         };
         for column in &self.reader.all {
             let family = column.family;
-            let is_first = !faults.iter().any(|fault| *fault == Fault::Family { family });
+            let is_first = !faults.contains(&Fault::Family { family });
             let (ours, theirs) = (kinds(self.reader, family), kinds(self.writer, family));
             if is_first && theirs.is_some() && ours != theirs {
                 faults.push(Fault::Family { family });
@@ -528,7 +528,7 @@ impl<'l> Reading<'_, 'l> {
                 (ours, None) => ours.is_some(),
                 (None, Some(_)) => false,
             };
-            let is_first = !faults.iter().any(|fault| *fault == Fault::Hidden { family });
+            let is_first = !faults.contains(&Fault::Hidden { family });
             if is_first && theirs.is_some() && is_shorter {
                 faults.push(Fault::Hidden { family });
             }

@@ -649,7 +649,7 @@ where
                     Some(Mark::Written) => found.written += 1,
                     // The original has expired. The copy will, or has.
                     _ if removable_cells(pair.stored(&copy, client.now_micros())).is_some() => {
-                        found.copied += 1
+                        found.copied += 1;
                     }
                     _ => found.add(Difference::Orphaned { key: copy.key().to_vec() }),
                 }
@@ -693,7 +693,7 @@ fn check_row(pair: &TablePair, row: &RawRow) -> Result<(), Error> {
 fn differing_cell(pair: &TablePair, row: &RawRow, copy: &RawRow, now: i64) -> Option<(String, Vec<u8>, i64)> {
     let mut first = None;
     equality::compare(pair.stored(row, now), pair.stored(copy, now), |cell, copied| {
-        first = first.or(cell).or(copied)
+        first = first.or(cell).or(copied);
     });
     let cell = first?;
     Some((cell.family().to_owned(), cell.qualifier().to_vec(), cell.timestamp_micros()))

@@ -164,7 +164,7 @@ async fn a_list_of_tables_without_end_is_an_error() {
 async fn a_table_is_created_as_it_is_declared() {
     let mock = succeeding();
     let families = vec![cf(), Family::aggregate("sums", Aggregate::Sum, GcRule::never())];
-    let new = NewTable { families, splits: vec!["a".into(), "b".into()], row_key_schema: None };
+    let new = NewTable { families, splits: vec!["a".into(), "b".into()], ..NewTable::default() };
     client(&mock).create_table("t", new).await.unwrap();
     let created = mock.admin_requests()[0].decode::<CreateTableRequest>();
     assert_eq!(
@@ -173,9 +173,10 @@ async fn a_table_is_created_as_it_is_declared() {
     );
     assert!(created.initial_splits.iter().map(|split| &split.key[..]).eq([b"a", b"b"]));
     let families = created.table.unwrap().column_families;
-    assert_eq!(families["cf"].gc_rule, GcRule::max_versions(1).message());
+    assert_eq!(families["cf"].gc_rule, Some(GcRule::max_versions(1).message()));
     assert!(families["cf"].value_type.is_none() && families["sums"].value_type.is_some());
-    assert!(families["sums"].gc_rule.is_none());
+    // The service makes no family of an entry without a rule.
+    assert_eq!(families["sums"].gc_rule, Some(GcRule::never().message()));
 }
 
 #[tokio::test]
