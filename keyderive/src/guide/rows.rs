@@ -151,6 +151,7 @@
 //! | to | do |
 //! |---|---|
 //! | add a column | an `Option`, or `#[row(default)]`; `modify_families` first if it is in a new family |
+//! | add a column to an `Option` of a struct | as above, and write it when every program has it: where an older one puts no struct, it leaves the column that it does not know |
 //! | make it required later | write it in every program, fill the old rows, check with [`verify_rows`](crate::Table::verify_rows), then drop the `Option` and keep the new schema |
 //! | rename a field | keep the stored name by `#[row(name = "…")]`: nothing else changes |
 //! | rename a stored column | two releases, as below |

@@ -760,10 +760,11 @@ impl Pairs {
         Self { client, programs: programs(), rows }
     }
 
-    /// Maps have few columns that others have.
+    /// Rows differ most in structs and maps.
     fn rows_of(&self, program: &dyn Program) -> u64 {
-        let has_map = program.at().leaves().into_iter().any(|leaf| matches!(leaf, At::Map { .. }));
-        if has_map { self.rows * 5 } else { self.rows }
+        let At::Columns(fields) = program.at() else { panic!("{} is not a struct", program.name()) };
+        let has_family = fields.iter().any(|field| !matches!(field, At::Column { .. }));
+        if has_family { self.rows * 5 } else { self.rows }
     }
 
     /// What a program reads of rows that another wrote: new ones, and such as it reads under former names.
@@ -840,7 +841,7 @@ impl Pairs {
 
     /// What a program reads of a row that it wrote, and then another.
     async fn beside(&self, reader: &dyn Program, writer: &dyn Program) -> Option<String> {
-        for number in 0..self.rows_of(reader).min(self.rows_of(writer)).div_ceil(4) {
+        for number in 0..self.rows_of(reader).min(self.rows_of(writer)).div_ceil(3) {
             let key = key(&format!("{}/{}/{number}", reader.name(), writer.name()));
             let before = reader.write(&self.client, &key, number * 7 + 1).await.unwrap();
             let written = match writer.write(&self.client, &key, number * 5 + 2).await {

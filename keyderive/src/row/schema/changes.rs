@@ -48,6 +48,7 @@ impl RowSchema {
     /// | change | stored rows | programs with the older row type |
     /// |---|---|---|
     /// | a new column that is optional, has a default, or is a counter, `Versions` or an aggregate; a new family | are read | read and write as before |
+    /// | a column is added to, or dropped from, an optional struct that needs another one | are read | one of the two leaves it where it deletes the rest of the struct, and the other cannot read the row |
     /// | a new required column; a column becomes required, in an optional family too | cannot be read | read and write as before |
     /// | an optional column is dropped | are read | read and write as before |
     /// | a required column is dropped, or becomes optional | are read | cannot read rows without it |
@@ -349,6 +350,8 @@ enum Fault<'l> {
     Missing { reader: usize, writer: Option<usize> },
     /// The reader needs a column in an optional family that rows of the writer can have without it.
     Incomplete { reader: usize },
+    /// The writer can delete a column that the reader needs in an optional family, and leave another that it does not have.
+    LeftOver { reader: usize },
     /// The writer stores the values of the reader's column at another place, and deletes them at the reader's.
     Moved { reader: usize, writer: usize },
     /// The reader prefers its own former value, which the writer does not delete.
@@ -386,6 +389,12 @@ impl<'l> Reading<'_, 'l> {
                 Some(_) => self.map(reader, column, &mut faults),
             }
             self.removed(reader, column, &mut faults);
+            if let Some(field) = column.optional
+                && column.is_required
+                && self.leaves_others_than(column, field)
+            {
+                faults.push(Fault::LeftOver { reader });
+            }
         }
         self.families(&mut faults);
         faults
@@ -459,6 +468,27 @@ impl<'l> Reading<'_, 'l> {
         is_present || (self.writer.own == family && self.writer.can_be_empty())
     }
 
+    /// Whether the writer can delete a column that an optional family needs, and leave others of the family, which the reader has
+    /// written: then the family is present without it.
+    fn leaves_others_than(&self, column: &LayoutColumn<'l>, field: usize) -> bool {
+        let knows = |place: Place<'_>| self.writer.all.iter().any(|other| other.is_read_at(place));
+        let is_deleted =
+            self.writer.all.iter().any(|other| {
+                !other.is_in_every_row() && other.places().any(|place| column.is_read_at(place))
+            });
+        let of_field = self.reader.all.iter().filter(|other| other.optional == Some(field));
+        let mut others = of_field.flat_map(LayoutColumn::places).filter(|place| !column.is_read_at(*place));
+        is_deleted && !self.empties(column.family) && others.any(|place| !knows(place))
+    }
+
+    /// Whether `put` of the writer empties a family.
+    fn empties(&self, family: &str) -> bool {
+        let is_map = |other: &LayoutColumn<'_>| {
+            other.family == family && other.key.is_some() && other.kind.aggregate().is_none()
+        };
+        self.writer.rule(family).is_some_and(|rule| rule.exclusive) || self.writer.all.iter().any(is_map)
+    }
+
     /// A map of the reader, which reads every column of its family.
     fn map(&self, reader: usize, map: &LayoutColumn<'l>, faults: &mut Vec<Fault<'l>>) {
         for (writer, other) in self.writer.all.iter().enumerate() {
@@ -496,16 +526,11 @@ impl<'l> Reading<'_, 'l> {
                 faults.push(Fault::OneVersion { reader });
             }
         }
-        let is_map = |other: &LayoutColumn<'_>| {
-            other.family == column.family && other.key.is_some() && other.kind.aggregate().is_none()
-        };
-        let is_emptied = self.writer.rule(column.family).is_some_and(|rule| rule.exclusive)
-            || self.writer.all.iter().any(is_map);
         let is_known = match column.place() {
             Some(place) => self.writer.written_at(place).is_some(),
             None => self.writer.all.iter().any(|other| other.family == column.family && other.key.is_some()),
         };
-        if is_emptied && !is_known {
+        if self.empties(column.family) && !is_known {
             faults.push(Fault::Emptied { reader });
         }
     }
@@ -591,6 +616,13 @@ enum Topic<'l> {
     NewKeepsOne {
         old: usize,
     },
+    /// Older programs delete a column that the new type needs in an optional family, and leave others of it.
+    OldLeaves {
+        new: usize,
+    },
+    NewLeaves {
+        old: usize,
+    },
     OldEmpties {
         new: usize,
     },
@@ -660,6 +692,7 @@ impl<'l> Comparison<'_, 'l> {
                     add(Topic::AliasDropped { new, alias }, true, false);
                 }
                 Fault::OneVersion { reader: new } => add(Topic::OldKeepsOne { new }, false, true),
+                Fault::LeftOver { reader: new } => add(Topic::OldLeaves { new }, false, true),
                 Fault::Emptied { reader: new } => add(Topic::OldEmpties { new }, false, true),
                 Fault::Family { family } => add(Topic::Family { family }, true, true),
                 Fault::Hidden { family } => add(Topic::NewHides { family }, true, false),
@@ -677,6 +710,7 @@ impl<'l> Comparison<'_, 'l> {
                 // Only the new type reads what older ones have left.
                 Fault::AliasDropped { .. } => continue,
                 Fault::OneVersion { reader: old } => Topic::NewKeepsOne { old },
+                Fault::LeftOver { reader: old } => Topic::NewLeaves { old },
                 Fault::Emptied { reader: old } => Topic::NewEmpties { old },
                 Fault::Family { family } => Topic::Family { family },
                 Fault::Hidden { family } => Topic::OldHides { family },
@@ -719,6 +753,7 @@ impl<'l> Comparison<'_, 'l> {
             | Topic::FormerTaken { new, .. }
             | Topic::AliasDropped { new, .. }
             | Topic::OldKeepsOne { new }
+            | Topic::OldLeaves { new }
             | Topic::OldEmpties { new } => Some(new),
             _ => None,
         };
@@ -757,6 +792,7 @@ impl<'l> Comparison<'_, 'l> {
                 Topic::Lacking { old, .. }
                 | Topic::LackingInFamily { old }
                 | Topic::NewKeepsOne { old }
+                | Topic::NewLeaves { old }
                 | Topic::NewEmpties { old } => Some(old),
                 _ => None,
             };
@@ -962,6 +998,25 @@ impl<'l> Comparison<'_, 'l> {
                  program that reads first",
                 old_at(old).written(),
             ),
+            Topic::OldLeaves { new } => {
+                let column = new_at(new);
+                format!(
+                    "older programs that write no family `{}` delete {} and leave columns of it that they do not have: this type \
+                     cannot read the row then; make {} an `Option`, or update every program before one writes the new columns",
+                    column.family,
+                    column.written(),
+                    column.written(),
+                )
+            }
+            Topic::NewLeaves { old } => {
+                let column = old_at(old);
+                format!(
+                    "this type, where it writes no family `{}`, deletes {} and leaves columns of it that older programs have and it \
+                     has not: they cannot read the row then; keep the columns, or update every program first",
+                    column.family,
+                    column.written(),
+                )
+            }
             Topic::OldEmpties { new } => {
                 let column = new_at(new);
                 format!(
