@@ -498,22 +498,24 @@ impl<R: OwnedRow + Made + 'static> Program for Typed<R> {
         Box::pin(async move {
             let table = client.table::<PageKey, R>("events");
             let mut random = fastrand::Rng::with_seed(number);
+            let mut read = Told::new();
             // A program with a `ttl` writes no cells that have expired.
             for _ in 0..20 {
                 let row = R::made(&mut random);
                 table.put(key, &row).await.map_err(|error| error.to_string())?;
                 let mut made = Told::new();
                 row.tell(&self.at, &mut made);
-                let read = self.read(client, key).await?;
+                read = self.read(client, key).await?;
                 if made.keys().all(|place| read.contains_key(place)) {
                     break;
                 }
             }
             let additions = self.at.additions(&mut random);
-            if !additions.is_empty() {
-                let stored = key.encode().unwrap();
-                client.raw_table("events").mutate_row(stored, additions).await.unwrap();
+            if additions.is_empty() {
+                return Ok(read);
             }
+            let stored = key.encode().unwrap();
+            client.raw_table("events").mutate_row(stored, additions).await.unwrap();
             self.read(client, key).await
         })
     }
@@ -841,7 +843,7 @@ impl Pairs {
 
     /// What a program reads of a row that it wrote, and then another.
     async fn beside(&self, reader: &dyn Program, writer: &dyn Program) -> Option<String> {
-        for number in 0..self.rows_of(reader).min(self.rows_of(writer)).div_ceil(3) {
+        for number in 0..self.rows_of(reader).min(self.rows_of(writer)) / 3 {
             let key = key(&format!("{}/{}/{number}", reader.name(), writer.name()));
             let before = reader.write(&self.client, &key, number * 7 + 1).await.unwrap();
             let written = match writer.write(&self.client, &key, number * 5 + 2).await {
