@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use keyderive::client::ReadRows;
-use keyderive::{Client, Row, RowKey, Table};
+use keyderive::{Client, Row, RowKey, Scan, Table};
 use keyderive_scripted::{Answer, Mock, Rpc, cell};
 use tokio::time::{Instant, advance, timeout};
 
@@ -80,7 +80,7 @@ async fn a_timeout_ends_streams_of_received_rows() {
     })
     .await;
     ends_in_time("an export", async {
-        let mut rows = table.export(EventKey::scan()).with(|scan| scan.keys_only()).stream();
+        let mut rows = table.export(EventKey::scan()).with(Scan::keys_only).stream();
         while rows.next().await.transpose().unwrap().is_some() {
             tick();
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyderive::client::{Aggregate, Family};
 use keyderive::row::{Max, Mutation, OwnedRow, Qualifier, SchemaChange, Sum, Timestamped, Versions};
-use keyderive::{Cell, Client, GcRule, Row, RowKey as _};
+use keyderive::{Cell, Client, GcRule, Row};
 
 use super::{PageKey, key};
 
@@ -38,7 +38,10 @@ struct Column {
 }
 
 /// What a program has read of a row, by family and name. What is absent, 0 or empty is left out: a default reads so.
-type Told = BTreeMap<(String, Vec<u8>), Column>;
+type Expected = BTreeMap<ColumnName, Column>;
+
+/// A family and a qualifier.
+type ColumnName = (String, Vec<u8>);
 
 /// Where a field is: its schema, but for what a test does not need.
 #[derive(Clone, Debug)]
@@ -51,7 +54,7 @@ enum At {
 /// A field's type: a test makes values of it, and says what they mean.
 trait Made: Sized {
     fn made(random: &mut fastrand::Rng) -> Self;
-    fn tell(&self, at: &At, told: &mut Told);
+    fn tell(&self, at: &At, told: &mut Expected);
 }
 
 /// A single value.
@@ -60,7 +63,7 @@ trait Single {
     fn meaning(&self) -> Meaning;
 }
 
-fn put(told: &mut Told, at: &At, column: Column) {
+fn put(told: &mut Expected, at: &At, column: Column) {
     let At::Column { family, name, .. } = at else { panic!("{at:?} is not a column") };
     if !column.newest_first.is_empty() && !column.newest_first.iter().all(is_default) {
         told.insert((family.clone(), name.clone().into_bytes()), column);
@@ -91,7 +94,7 @@ macro_rules! singles {
                 Self::single(random)
             }
 
-            fn tell(&self, at: &At, told: &mut Told) {
+            fn tell(&self, at: &At, told: &mut Expected) {
                 put(told, at, Column { newest_first: vec![(None, self.meaning())], is_history: false });
             }
         }
@@ -172,7 +175,7 @@ impl<T: Made> Made for Option<T> {
         random.bool().then(|| T::made(random))
     }
 
-    fn tell(&self, at: &At, told: &mut Told) {
+    fn tell(&self, at: &At, told: &mut Expected) {
         if let Some(value) = self {
             value.tell(at, told);
         }
@@ -187,7 +190,7 @@ impl<T: Single> Made for Timestamped<T> {
         Self::new(at, T::single(random))
     }
 
-    fn tell(&self, at: &At, told: &mut Told) {
+    fn tell(&self, at: &At, told: &mut Expected) {
         let newest_first = vec![(Some(self.timestamp_micros), self.value.meaning())];
         put(told, at, Column { newest_first, is_history: false });
     }
@@ -199,7 +202,7 @@ impl<T: Single> Made for Versions<T> {
         times.into_iter().map(|at| Timestamped::new(at, T::single(random))).collect()
     }
 
-    fn tell(&self, at: &At, told: &mut Told) {
+    fn tell(&self, at: &At, told: &mut Expected) {
         let versions = self.iter().map(|version| (Some(version.timestamp_micros), version.value.meaning()));
         put(told, at, Column { newest_first: versions.collect(), is_history: true });
     }
@@ -223,7 +226,7 @@ macro_rules! aggregates {
                 Self::single(random)
             }
 
-            fn tell(&self, at: &At, told: &mut Told) {
+            fn tell(&self, at: &At, told: &mut Expected) {
                 put(told, at, Column { newest_first: vec![(None, self.meaning())], is_history: false });
             }
         }
@@ -240,10 +243,10 @@ impl<Q: Qualifier + Single, V: Made> Made for BTreeMap<Q, V> {
         (0..random.usize(..7)).map(|_| (Q::single(random), V::made(random))).collect()
     }
 
-    fn tell(&self, at: &At, told: &mut Told) {
+    fn tell(&self, at: &At, told: &mut Expected) {
         let At::Map { family, kind } = at else { panic!("{at:?} is not a map") };
         for (key, value) in self {
-            let (mut of_entry, placeholder) = (Told::new(), String::new());
+            let (mut of_entry, placeholder) = (Expected::new(), String::new());
             let (family, kind) = (family.clone(), kind.clone());
             let at = At::Column {
                 family: family.clone(),
@@ -306,7 +309,7 @@ macro_rules! rows {
                     Self { $($field: <$type as Made>::made(random),)* }
                 }
 
-                fn tell(&self, at: &At, told: &mut Told) {
+                fn tell(&self, at: &At, told: &mut Expected) {
                     let At::Columns(fields) = at else { panic!("{at:?} is not a struct") };
                     let mut fields = fields.iter();
                     $(self.$field.tell(fields.next().unwrap(), told);)*
@@ -456,8 +459,8 @@ trait Program {
         client: &'a Client,
         key: &'a PageKey,
         number: u64,
-    ) -> Answer<'a, Result<Told, String>>;
-    fn read<'a>(&'a self, client: &'a Client, key: &'a PageKey) -> Answer<'a, Result<Told, String>>;
+    ) -> Answer<'a, Result<Expected, String>>;
+    fn read<'a>(&'a self, client: &'a Client, key: &'a PageKey) -> Answer<'a, Result<Expected, String>>;
 }
 
 struct Typed<R> {
@@ -494,16 +497,16 @@ impl<R: OwnedRow + Made + 'static> Program for Typed<R> {
         client: &'a Client,
         key: &'a PageKey,
         number: u64,
-    ) -> Answer<'a, Result<Told, String>> {
+    ) -> Answer<'a, Result<Expected, String>> {
         Box::pin(async move {
             let table = client.table::<PageKey, R>("events");
             let mut random = fastrand::Rng::with_seed(number);
-            let mut read = Told::new();
+            let mut read = Expected::new();
             // A program with a `ttl` writes no cells that have expired.
             for _ in 0..20 {
                 let row = R::made(&mut random);
                 table.put(key, &row).await.map_err(|error| error.to_string())?;
-                let mut made = Told::new();
+                let mut made = Expected::new();
                 row.tell(&self.at, &mut made);
                 read = self.read(client, key).await?;
                 if made.keys().all(|place| read.contains_key(place)) {
@@ -520,11 +523,11 @@ impl<R: OwnedRow + Made + 'static> Program for Typed<R> {
         })
     }
 
-    fn read<'a>(&'a self, client: &'a Client, key: &'a PageKey) -> Answer<'a, Result<Told, String>> {
+    fn read<'a>(&'a self, client: &'a Client, key: &'a PageKey) -> Answer<'a, Result<Expected, String>> {
         Box::pin(async move {
             let row =
                 client.table::<PageKey, R>("events").get(key).await.map_err(|error| error.to_string())?;
-            let (mut told, row) = (Told::new(), row.ok_or("there is no row")?);
+            let (mut told, row) = (Expected::new(), row.ok_or("there is no row")?);
             row.tell(&self.at, &mut told);
             Ok(told)
         })
@@ -615,7 +618,7 @@ impl At {
         }
     }
 
-    fn aliases(&self) -> Vec<((String, Vec<u8>), Vec<(String, Vec<u8>)>)> {
+    fn aliases(&self) -> Vec<(ColumnName, Vec<ColumnName>)> {
         let column = |leaf: &Self| match leaf {
             Self::Column { family, name, aliases, .. } => {
                 let bytes = |(family, name): &(String, String)| (family.clone(), name.clone().into_bytes());
@@ -651,16 +654,22 @@ fn kind_of(kind: &serde_json::Value) -> String {
 
 /// Fails unless `read`, by `reader`, has the values that `writer` has written, and all of what was there before and that the writer
 /// does not have.
-fn compare(writer: &At, written: &Told, reader: &At, before: &Told, read: &Told) -> Result<(), String> {
+fn compare(
+    writer: &At,
+    written: &Expected,
+    reader: &At,
+    before: &Expected,
+    read: &Expected,
+) -> Result<(), String> {
     let aliases: BTreeMap<_, _> = writer.aliases().into_iter().collect();
-    let mut expected = Told::new();
+    let mut expected = Expected::new();
     let mut is_written = BTreeSet::new();
     for (place, column) in written {
         let former = aliases.get(place).map_or(&[][..], |aliases| aliases);
-        if let Some(at) = reader.place_of(place, former) {
-            if let Some(other) = expected.insert(at.clone(), column.clone()) {
-                return Err(format!("{at:?} has two values: {other:?} and {column:?}"));
-            }
+        if let Some(at) = reader.place_of(place, former)
+            && let Some(other) = expected.insert(at.clone(), column.clone())
+        {
+            return Err(format!("{at:?} has two values: {other:?} and {column:?}"));
         }
     }
     // What the writer has of the reader's columns, whether the row has it or not.
@@ -703,7 +712,7 @@ fn compare(writer: &At, written: &Told, reader: &At, before: &Told, read: &Told)
         let is_sum =
             column.newest_first.iter().any(|(_, is)| matches!(is, Meaning::Sum(_) | Meaning::Max(_)));
         let is_absent = column.newest_first.first().is_some_and(is_default);
-        !expected.contains_key(*place) && !is_absent && !(is_sum && before.contains_key(*place))
+        !(expected.contains_key(*place) || is_absent || is_sum && before.contains_key(*place))
     });
     match unexpected {
         Some((place, column)) => Err(format!("{place:?} is not written, and is read as {column:?}")),
@@ -777,8 +786,9 @@ impl Pairs {
             for (reader, fault) in self.programs.iter().zip(&mut *faults) {
                 if fault.is_none() {
                     let read = reader.read(&self.client, &key).await;
-                    let compared = read
-                        .and_then(|read| compare(writer.at(), &written, reader.at(), &Told::new(), &read));
+                    let compared = read.and_then(|read| {
+                        compare(writer.at(), &written, reader.at(), &Expected::new(), &read)
+                    });
                     *fault = compared.err().map(|error| format!("row {number} {written:?}: {error}"));
                 }
             }
@@ -808,8 +818,9 @@ impl Pairs {
             for (reader, fault) in self.programs.iter().zip(&mut *faults) {
                 if fault.is_none() {
                     let read = reader.read(&self.client, &key).await;
-                    let compared = read
-                        .and_then(|read| compare(writer.at(), &written, reader.at(), &Told::new(), &read));
+                    let compared = read.and_then(|read| {
+                        compare(writer.at(), &written, reader.at(), &Expected::new(), &read)
+                    });
                     *fault = compared
                         .err()
                         .map(|error| format!("row {number} under former names {written:?}: {error}"));
@@ -877,9 +888,8 @@ async fn what_is_called_compatible_is() {
     for (old, older) in pairs.programs.iter().enumerate() {
         for (new, newer) in pairs.programs.iter().enumerate() {
             let changes = newer.changes_from(&older.json());
-            let mut met = Met::default();
-            met.older_rows = fresh[old][new].clone().or_else(|| former[old][new].clone());
-            met.beside = fresh[new][old].clone();
+            let older_rows = fresh[old][new].clone().or_else(|| former[old][new].clone());
+            let mut met = Met { older_rows, beside: fresh[new][old].clone() };
             // A newer program that cannot read a row of the older one fails on it, whatever it writes.
             if old != new && met.beside.is_none() && met.older_rows.is_none() {
                 met.beside = match pairs.beside(&**older, &**newer).await {

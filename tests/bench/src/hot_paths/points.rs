@@ -285,6 +285,7 @@ fn write_request(key: &Bytes, row: &Reading) -> Bytes {
             timestamp_micros: -1,
             value,
         })),
+        ..Mutation::default()
     };
     let request = MutateRowRequest {
         table_name: raw::TABLE.to_owned(),
