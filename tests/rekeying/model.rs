@@ -25,11 +25,11 @@ use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::rekey::{Activity, Difference, Rekeyed, RekeyedScan, State};
 use keyderive::row::{Mutation, RawRow, RowFilter};
 use keyderive::{Error, GcRule, Row, RowKey as _};
+use keyderive_tests::amount;
 
 use crate::exact::{drive, seconds_ago};
 use layouts::{ByRow, Layout, OtherOrder, SameOrder};
 
-const RUNS: (&str, u64) = ("KEYDERIVE_REKEYING_MODEL_RUNS", 6);
 const SEED: &str = "KEYDERIVE_REKEYING_MODEL_SEED";
 
 /// Older cells are removed.
@@ -730,12 +730,10 @@ fn run(seed: u64) {
 
 #[test]
 fn every_read_of_every_state_is_that_of_the_model() {
-    let variable = |name| std::env::var(name).ok().map(|text: String| text.parse::<u64>().unwrap());
-    if let Some(seed) = variable(SEED) {
-        return run(seed);
+    if let Ok(seed) = std::env::var(SEED) {
+        return run(seed.parse().unwrap());
     }
-    let (name, default) = RUNS;
-    let runs = variable(name).unwrap_or(default);
+    let runs = amount("KEYDERIVE_REKEYING_MODEL_RUNS", "runs of re-keying beside a model", 6, 200);
     let (mut failed, mut slow) = (Vec::new(), 0);
     for seed in 0..runs {
         let begun = Instant::now();
@@ -755,9 +753,6 @@ fn every_read_of_every_state_is_that_of_the_model() {
         "{runs} runs of the model, {} of them failed; {slow} left out, since they took too long",
         failed.len()
     );
-    if runs < 200 {
-        println!("200 runs were left out: set {name}=200 to make them");
-    }
     assert!(failed.is_empty(), "{} of {runs} runs failed; {SEED} repeats one: {failed:?}", failed.len());
     assert!(slow < runs.div_ceil(2), "{slow} of {runs} runs took too long to count");
 }

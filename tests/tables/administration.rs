@@ -429,7 +429,8 @@ async fn a_row_key_schema_is_kept_and_compared() {
     assert_eq!(
         error.to_string(),
         "table `events`: its row key schema is not that of `Ordered`: column 2, `at`, should be INT64 and is STRING; \
-         expected `user` STRING, `at` INT64, in ordered code, found `user` STRING, `at` STRING, delimited by `#`"
+         expected `user` STRING, `at` INT64, in ordered code, found `user` STRING, `at` STRING, delimited by `#`; use the key type \
+         that the table was created with, or take the schema away with `remove_row_key_schema`"
     );
     let error = events.create().without_row_key_schema().verify().await.unwrap_err();
     assert!(

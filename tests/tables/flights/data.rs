@@ -10,7 +10,7 @@ const EXTRACT: &[u8] = include_bytes!("../../../examples/data/flights.csv");
 /// On how many days the departures of the extract are repeated: enough for several batches of a load or a copy.
 const DAYS: u64 = 5;
 /// Names a file of all 336,776 departures of the year; `examples/data/README.md` says where it comes from.
-const ALL: &str = "KEYDERIVE_FLIGHTS";
+pub(crate) const ALL: &str = "KEYDERIVE_FLIGHTS";
 
 /// A flight's departures lie together, the newest first. A carrier's flights are spread over the buckets, because a
 /// few carriers have most of the flights.
@@ -106,11 +106,6 @@ pub(crate) fn read() -> Vec<(FlightKey, Flight)> {
     let year = rows(&year);
     assert_eq!(year.len(), 336_776);
     year
-}
-
-/// Whether [`read`] returns all departures of the year.
-pub(crate) fn is_whole_year() -> bool {
-    std::env::var_os(ALL).is_some()
 }
 
 fn rows(text: &[u8]) -> Vec<(FlightKey, Flight)> {

@@ -1,7 +1,7 @@
 //! Pairs of row types: each program writes rows, and each reads those of the other. What `changes_from` calls compatible is, and what
 //! it calls incompatible has a row that shows it, or is explained.
 //!
-//! `KEYDERIVE_ROW_PAIRS=all` writes more rows.
+//! `KEYDERIVE_ROW_PAIRS` is how many rows each writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use keyderive::client::{Aggregate, Family};
 use keyderive::row::{Max, Mutation, OwnedRow, Qualifier, SchemaChange, Sum, Timestamped, Versions};
 use keyderive::{Cell, Client, GcRule, Row};
+use keyderive_tests::amount;
 
 use super::{PageKey, key};
 
@@ -505,7 +506,10 @@ impl<R: OwnedRow + Made + 'static> Program for Typed<R> {
             // A program with a `ttl` writes no cells that have expired.
             for _ in 0..20 {
                 let row = R::made(&mut random);
-                table.put(key, &row).await.map_err(|error| error.to_string())?;
+                match table.put(key, &row).await.map_err(|error| error.to_string()) {
+                    Err(refused) if refused.contains("would be hidden at once") => continue,
+                    written => written?,
+                }
                 let mut made = Expected::new();
                 row.tell(&self.at, &mut made);
                 read = self.read(client, key).await?;
@@ -767,7 +771,7 @@ impl Pairs {
         let maxes = Family::aggregate("maxes", Aggregate::Max, GcRule::never());
         let families = [all("cf"), all("place"), all("h"), sums, maxes];
         client.raw_table("events").create(families, [""; 0]).await.unwrap();
-        let rows = if std::env::var("KEYDERIVE_ROW_PAIRS").as_deref() == Ok("all") { 60 } else { 8 };
+        let rows = amount("KEYDERIVE_ROW_PAIRS", "rows that each of a pair of row types writes", 8, 60);
         Self { client, programs: programs(), rows }
     }
 
