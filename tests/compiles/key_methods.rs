@@ -55,7 +55,7 @@ fn main() {
     assert!(key.salt_bucket().unwrap().is_some());
     assert_eq!(EventKey::fingerprint(), EventKey::SCHEMA.fingerprint());
     assert!(EventKey::row_key_schema().is_ok());
-    assert!(EventKey::sql().is_err());
+    assert!(EventKey::sql().is_ok());
     let plan = EventKey::scan().user_id("alice").at_range(1..9).into_plan().unwrap();
     assert_eq!(plan.requests().len(), 4);
     // Through another function, as an iterator would be made.

@@ -5,6 +5,7 @@
 
 use std::future::Ready;
 
+#[cfg(not(all(feature = "cloud", feature = "embedded")))]
 use super::{Client, ClientBuilder, Error};
 
 macro_rules! needs {
