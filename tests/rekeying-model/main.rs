@@ -4,8 +4,8 @@
 //! A protocol either holds in every state, or has a counterexample: a bug that was put in on purpose, which proves that the model
 //! would find it, or a limit that Bigtable or the protocol has. So a change of a protocol shows as a test that fails.
 //!
-//! Tests whose states take more than a few seconds run with `KEYDERIVE_LONG_TESTS=1`. `KEYDERIVE_MODELS_PATHS=1` with `--nocapture`
-//! prints each counterexample.
+//! Tests whose states take more than a few seconds run with `KEYDERIVE_LONG_TESTS=1`, those that take minutes with
+//! `KEYDERIVE_MODELS=all`. `KEYDERIVE_MODELS_PATHS=1` with `--nocapture` prints each counterexample.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ use std::time::Instant;
 use dual::Dual;
 use epochs::{KeyType, Part, Salt};
 use handoff::Handoff;
-use keyderive_tests::runs_long;
+use keyderive_tests::{left_out, runs_long};
 use lease::Lease;
 use lin::Op::{self, Claim, Delete, Inc, Put, Read, Scan};
 use lin::Row;
@@ -106,13 +106,31 @@ macro_rules! found {
 }
 
 /// As `holds` and `found`, with more states.
+macro_rules! long {
+    ($($tests:tt)+) => { more! { runs_long("models of re-keying with many states"); $($tests)+ } };
+}
+
+/// As `long`, with states for minutes.
 macro_rules! large {
-    ($verb:ident: $($test:ident: $model:expr;)+) => {$(
+    ($($tests:tt)+) => { more! { runs_all(); $($tests)+ } };
+}
+
+/// Whether models run that take minutes.
+fn runs_all() -> bool {
+    let runs = env::var_os("KEYDERIVE_MODELS").is_some();
+    if !runs {
+        left_out("models of re-keying that take minutes (set `KEYDERIVE_MODELS=all`)");
+    }
+    runs
+}
+
+macro_rules! more {
+    ($runs:expr; $verb:ident: $($test:ident: $model:expr;)+) => {$(
         #[test]
         fn $test() {
-            if !runs_long("models of re-keying with many states") { return; }
+            if !$runs { return; }
             let (names, text) = broken($model);
-            assert!(large!(@ $verb names), "{names:?}\n{text}");
+            assert!(more!(@ $verb names), "{names:?}\n{text}");
         }
     )+};
     (@ holds $names:ident) => { $names.is_empty() };
@@ -191,13 +209,16 @@ mod moving_over {
         two_keys_one_written_put_scan: two(check(there(), &[Put(1), Scan]), Row::of(6));
     }
 
-    large! { holds:
+    long! { holds:
         back_put_increment_read: check(back(), &[Put(1), Inc(1), Read]);
         back_increment_increment_delete: check(back(), &[Inc(1), Inc(2), Delete]);
         back_absent_put_delete_scan: check(back(), &[Put(1), Delete, Scan]).absent();
         back_late_put_increment_delete: check(back(), &[Put(1), Inc(1), Delete]).late();
         back_late_put_put_delete: check(back(), &TWO).late();
         back_late_absent_put_increment_delete: check(back(), &[Put(1), Inc(1), Delete]).late().absent();
+    }
+
+    large! { holds:
         put_delete_read_read: check(there(), &[Put(1), Delete, Read, Read]);
         put_increment_delete_read: check(there(), &[Put(1), Inc(1), Delete, Read]);
         back_put_delete_read_read_two_crashes: check(back(), &[Put(1), Delete, Read, Read]).crashes(2);
@@ -262,8 +283,11 @@ mod handing_off {
         back_absent_put_scan: check(back(), &[Put(1), Scan]).absent();
     }
 
-    large! { holds:
+    long! { holds:
         back_put_scan: check(back(), &[Put(1), Scan]);
+    }
+
+    large! { holds:
         put_delete_read: check(there(), &[Put(1), Delete, Read]);
         put_increment_read: check(there(), &[Put(1), Inc(1), Read]);
         back_put_delete: check(back(), &[Put(1), Delete]);
@@ -336,7 +360,7 @@ mod leases {
         Lease { lease: 2, wait: if bug == Some(NoMargin) { 2 } else { 5 }, ticks: 13, bug }
     }
 
-    large! { holds:
+    long! { holds:
         a_lease: lease(None);
     }
 
@@ -347,7 +371,7 @@ mod leases {
         bug_new_driver_goes_on: lease(Some(NewDriverGoesOn));
     }
 
-    large! { found:
+    long! { found:
         bug_unconditional: lease(Some(Unconditional));
     }
 }

@@ -733,7 +733,7 @@ fn every_read_of_every_state_is_that_of_the_model() {
     if let Ok(seed) = std::env::var(SEED) {
         return run(seed.parse().unwrap());
     }
-    let runs = amount("KEYDERIVE_REKEYING_MODEL_RUNS", "runs of re-keying beside a model", 6, 200);
+    let runs = amount("KEYDERIVE_REKEYING_MODEL_RUNS", "runs of re-keying beside a model", 6, 24);
     let (mut failed, mut slow) = (Vec::new(), 0);
     for seed in 0..runs {
         let begun = Instant::now();
