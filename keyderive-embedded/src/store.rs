@@ -728,14 +728,15 @@ impl SteadyClock {
     /// Moves the clock ahead, by at most the time until the end of the year 9999.
     pub(super) fn advance(&self, by: Duration) {
         let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
-        let moved = |micros: &AtomicI64| {
-            let to = micros.load(Ordering::Relaxed).saturating_add(by).min(LAST_MICROS);
-            micros.store(to, Ordering::Relaxed);
-        };
+        let after = |micros: i64| micros.saturating_add(by).min(LAST_MICROS);
         let _setting = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
         match self.stopped_at.load(Ordering::Relaxed) {
-            RUNS => moved(&self.ahead),
-            _ => moved(&self.stopped_at),
+            // From the time that it shows: that of a file may be far ahead of this machine's.
+            RUNS => {
+                let ahead = after(self.now_micros()).saturating_sub(self.clock.now_micros());
+                self.ahead.store(ahead, Ordering::Relaxed);
+            }
+            stopped_at => self.stopped_at.store(after(stopped_at), Ordering::Relaxed),
         }
     }
 
