@@ -8,7 +8,7 @@
 //! | [`tables`] | how to create a table, compare it with its key type, and change it |
 //! | [`rows`] | how to write, change and read rows |
 //! | [`from_serde`] | what other mappers write, side by side with rows here |
-//! | [`promises`] | what each write guarantees: under concurrent writes, after failures, next to older programs |
+//! | [`promises`] | what each write guarantees, under concurrent writes, after failures and next to older programs; what each call makes of rows that a `ttl` hides |
 //! | [`loading`] | how to load and export many rows |
 //! | [`rekeying`] | when a key must change: which way, what it costs, and a check list |
 //! | [`errors`] | what each predicate means, what to do, and how retries work |

@@ -1,12 +1,15 @@
-//! Guarantees of each call that writes: under concurrent calls, after failures, and next to older programs.
+//! Guarantees: of each call that writes, under concurrent calls, after failures and next to older programs; and of each call that
+//! reads or writes rows that a `ttl` hides.
 //!
-//! A call on one row is one request, and is applied completely or not at all. The tables below say what holds in six
-//! situations; the footnotes name the tests of most of it.
+//! A call on one row is one request, and is applied completely or not at all. Most tables below say what holds in six
+//! situations. The table of [rows that a `ttl` hides](#rows-that-a-ttl-hides) has other columns, and covers reads too. The
+//! footnotes name the tests.
 //!
 //! - **Concurrent**: another program makes the same call for the same row at the same time.
 //! - **Lost response**: the server has applied the request, but the client gets no response.
 //! - **Dropped**: the future is dropped before it completes.
-//! - **Clock**: the clock of the client's machine is wrong.
+//! - **Clock**: the client's clock is wrong. It is the clock of the client's machine; for an embedded Bigtable in the process it is
+//!   the Bigtable's, which a test can move. [`Client::now`](crate::Client::now) shows it.
 //! - **Killed**: the process is killed, which drops the future and loses the response.
 //! - **Older program**: the caller's row type has fewer columns than the stored rows.
 //!
@@ -22,10 +25,10 @@
 //! | [`merge`](crate::Table::merge), [`update`](crate::Table::update) | in each column, the last applied wins [^columns] | retried [^again] | all changes or none, perhaps later [^dropped] | no effect [^server-time] | all changes or none [^killed] | other columns stay [^older] |
 //! | [`put_if`](crate::Table::put_if) | at most one returns true, if it changes what the condition compares [^one-wins] [^histories] | not retried; unknown: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing [^once] | applied or not, perhaps later; the condition still guards it [^guarded] | affects a compared `version` [^version], and conditions in a family with `ttl`, which [expires early or late](#rows-that-a-ttl-hides) [^ahead] [^behind] | applied or not [^killed] | writes its columns whole, others stay [^older] |
 //! | [`Update::only_if`](crate::Update::only_if) | at most one returns true, if it changes what the condition compares [^one-wins] | not retried; unknown: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing [^once] | applied or not, perhaps later; the condition still guards it [^guarded] | affects a compared `version` [^version], and conditions in a family with `ttl`, which [expires early or late](#rows-that-a-ttl-hides) [^ahead] [^behind] | applied or not [^killed] | other columns stay [^older] |
-//! | [`put_if_absent`](crate::Table::put_if_absent) | at most one returns true [^one-wins] | not retried; unknown: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing [^once] | applied or not, perhaps later; an existing row stays [^guarded] | no effect [^server-time], but for a row type with `ttl`, of which rows [expire early or late](#rows-that-a-ttl-hides) [^ahead] [^behind] | applied or not [^killed] | a row with any cell stays [^kept] |
+//! | [`put_if_absent`](crate::Table::put_if_absent) | at most one returns true [^one-wins] | not retried; unknown: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing [^once] | applied or not, perhaps later; an existing row stays [^guarded] | no effect [^server-time], but for a row type with `ttl`, of which rows [expire early or late](#rows-that-a-ttl-hides) [^ahead] [^behind] | applied or not [^killed] | a row with any cell that no `ttl` hides stays [^kept] |
 //! | [`delete_if`](crate::Table::delete_if) | at most one returns true [^one-wins] | not retried; unknown: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing [^once] | applied or not, perhaps later; the condition still guards it [^guarded] | no effect on what is deleted [^any-time]; affects conditions in a family with `ttl`, which [expires early or late](#rows-that-a-ttl-hides) [^ahead] [^behind] | applied or not [^killed] | deletes all columns [^older] |
 //! | [`increment`](crate::Table::increment), [`append`](crate::Table::append), [`modify`](crate::Table::modify) | all count [^counts] | not retried; unknown: a second call may count twice [^once] | counted once or not at all, perhaps later [^dropped] | no effect [^rule-time] | counted once or not at all [^killed] | other columns stay [^older] |
-//! | [`Update::add`](crate::Update::add), [`Update::add_at`](crate::Update::add_at), to a [`Sum`](crate::row::Sum) | all count [^sums] | retried with a token, counts once [^sums-once]; where the server ignores tokens, not retried: a second call may count twice [^sums-ignored] | counted once or not at all, perhaps later [^sums-dropped] | if it is minutes slow, the server rejects a late retry [^sums-clock] | counted once or not at all [^sums-dropped] | `put` leaves it as it is [^sums-older] |
+//! | [`Update::add`](crate::Update::add), [`Update::add_at`](crate::Update::add_at), to a [`Sum`](crate::row::Sum) | all count [^sums] | retried with a token, counts once [^sums-once]; where the server ignores tokens, not retried: a second call may count twice [^sums-ignored] | counted once or not at all, perhaps later [^sums-dropped] | if it is 15 minutes slow or more, a server that honours tokens rejects every addition; if less, it rejects retries that much earlier [^sums-clock] | counted once or not at all [^sums-dropped] | `put` leaves it as it is [^sums-older] |
 //! | [`delete`](crate::Table::delete) | the last applied wins [^delete] | retried [^again]; it can delete a newer row | deleted or not, perhaps later [^dropped] | no effect [^any-time] | deleted or not [^killed] | deletes all columns [^older] |
 //! | [`delete_rows`](crate::Table::delete_rows) | all found rows are deleted [^deletes] | retried [^again] | some rows are deleted; call it again [^dropped] | no effect [^any-time] | some rows are deleted [^killed] | deletes all columns [^older] |
 //! | [`drop_rows`](crate::Table::drop_rows) | all rows are deleted [^deletes] | not retried; some rows are dropped: call it again [^tables-once] | each bucket is dropped or unchanged [^dropped-buckets] | no effect [^any-time] | each bucket is dropped or unchanged [^killed-table] | deletes all columns, and foreign rows [^deletes] |
@@ -35,18 +38,18 @@
 //! | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) | the last applied wins, whole [^histories] | the failed rows are retried [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it from the last checkpoint [^resumed] [^killed] | as `put` [^older] |
 //! | [`Load::new_rows`](crate::load::Load::new_rows) | columns mix [^mix] | retried: one more version of the same value [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | other columns stay [^older] |
 //! | [`copy_to`](crate::Table::copy_to) | several copies of one table write the same cells [^copies]; stop other writers: a write during the copy can be missing from the new table, which the comparison reports unless it came later | retried: the same cells, and each sum once [^copied-again] | some rows, each whole: resume it from the checkpoint [^copy-dropped] | no effect: cells keep their times [^copied] | some rows: resume it from the checkpoint [^copy-killed] | columns that the type lacks are copied too [^copied] |
-//! | [`Load::if_absent`](crate::load::Load::if_absent) | the first applied wins: a row that another program wrote during the load stays [^one-wins] [^live-row] | retried: the row counts as kept [^again] | some rows, each whole: resume it [^dropped] | as `put_if_absent` [^server-time] [^ahead] [^behind] | some rows: resume it [^killed] | a row with any cell stays [^kept] |
+//! | [`Load::if_absent`](crate::load::Load::if_absent) | the first applied wins: a row that another program wrote during the load stays [^one-wins] [^live-row] | retried: the row counts as kept [^again] | some rows, each whole: resume it [^dropped] | as `put_if_absent` [^server-time] [^ahead] [^behind] | some rows: resume it [^killed] | a row with any cell that no `ttl` hides stays [^kept] |
 //!
 //! # Rows that a `ttl` hides
 //!
-//! [`#[row(ttl = "1h")]`](macro@crate::Row) hides the cells of a family that are older than that when a call begins, by the clock of the
-//! client's machine. A row of which every cell is hidden is not there, by one rule: reads, counts, conditions and every call that
-//! writes a row if it is absent follow it. The cells stay stored until the server removes them by the family's rule, which may take a
-//! week longer. What erases a row erases the stored one.
+//! [`#[row(ttl = "1h")]`](macro@crate::Row) hides the cells of a family that are older than the `ttl` when a call begins, by the
+//! [client's clock](crate::Client::now). A row whose cells are all hidden does not exist for reads, counts, conditions and every call
+//! that writes a row if it is absent. The cells stay stored until the server removes them by the family's rule: for up to a week,
+//! sometimes longer. Deletes also remove hidden rows.
 //!
 //! The server gives cells its own time, and Bigtable has no condition on its clock: the client sends the oldest time that counts. So
-//! where the clock of a client is wrong by `d`, rows expire `d` early or `d` late for it, in reads and writes alike. **A client that is an
-//! hour ahead takes a lock of an hour that was taken a second ago.** Nothing in Bigtable prevents that. Let the `ttl` exceed the longest
+//! where the clock of a client is wrong by `d`, rows expire `d` early or `d` late for it, in reads and writes alike. **A client whose
+//! clock is an hour ahead can take a one-hour lock one second after another client took it.** Nothing in Bigtable prevents that. Let the `ttl` exceed the longest
 //! use of a lock by the largest difference of clocks that you allow, and let an owner make its last write on the condition that the
 //! lock is its own: the server compares the owner's name, so that this fails if another has taken the lock.
 //!
@@ -54,28 +57,29 @@
 //! |---|---|---|---|
 //! | [`get`](crate::Table::get), [`get_many`](crate::Table::get_many), [`exists`](crate::Table::exists), [`count`](crate::Table::count), [`verify_rows`](crate::Table::verify_rows), [`Select::get`](crate::Select::get), [`Select::get_many`](crate::Select::get_many), [`Scan::collect`](crate::Scan::collect), [`Scan::count`](crate::Scan::count), [`Scan::page`](crate::Scan::page), [`Scan::visit`](crate::Scan::visit), [`Scan::explain_analyze`](crate::Scan::explain_analyze), [`Rows::next`](crate::Rows::next), [`Exported::next`](crate::Exported::next) | is not there [^hidden-reads] | it is hidden early [^ahead] | it is hidden late [^behind] |
 //! | [`get_raw`](crate::Table::get_raw), [`Scan::raw`](crate::Scan::raw) | is there, with its cells [^hidden-stored] | no effect [^hidden-stored] | no effect [^hidden-stored] |
-//! | [`put`](crate::Table::put), [`put_all`](crate::Table::put_all), [`Writer::put`](crate::Writer::put), [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter), [`put_both`](crate::put_both) | is replaced whole [^hidden-put] | no effect [^server-time]; a time of its own that has expired is an error, early [^hidden-write] [^ahead] | no effect [^server-time]; a time of its own is an error late, and others do not see it [^hidden-write] |
+//! | [`put`](crate::Table::put), [`put_all`](crate::Table::put_all), [`Writer::put`](crate::Writer::put), [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter), [`put_both`](crate::put_both) | is replaced whole [^hidden-put] | no effect on values at the server's time [^server-time]; a value with its own timestamp is rejected up to `d` too early [^hidden-write] [^ahead] | no effect on values at the server's time [^server-time]; a value with its own timestamp is accepted up to `d` too late, and other clients do not see it [^hidden-write] |
 //! | [`insert`](crate::Table::insert), [`merge`](crate::Table::merge), [`merge_all`](crate::Table::merge_all), [`update`](crate::Table::update), [`update_all`](crate::Table::update_all), [`Writer::update`](crate::Writer::update), [`Load::new_rows`](crate::load::Load::new_rows) | the written columns are there, the others stay hidden, as if the row were new [^hidden-change] | as `put` [^server-time] [^hidden-write] [^ahead] | as `put` [^server-time] [^hidden-write] |
 //! | [`put_if`](crate::Table::put_if), [`Update::only_if`](crate::Update::only_if), [`delete_if`](crate::Table::delete_if) | conditions take it for absent; if one holds, it is replaced, changed or deleted as by the call without a condition [^hidden-conditions] | cells expire early [^ahead] | cells expire late [^behind] |
 //! | [`put_if_absent`](crate::Table::put_if_absent), [`Load::if_absent`](crate::load::Load::if_absent) | is replaced whole; one with a cell that is not hidden stays [^hidden-absent] [^hidden-part] | it is replaced early [^ahead] | it is replaced late [^behind] |
 //! | [`increment`](crate::Table::increment), [`append`](crate::Table::append), [`modify`](crate::Table::modify) | an error before anything is sent, for any column of a family with `ttl`: the server would change the hidden value [^hidden-modify] | no effect [^hidden-modify] | no effect [^hidden-modify] |
-//! | [`Update::add_at`](crate::Update::add_at) | an addition to a window that is hidden is an error before anything is sent [^hidden-window] | it is an error early [^hidden-window] [^ahead] | it is an error late, and others do not see it [^hidden-window] |
+//! | [`Update::add_at`](crate::Update::add_at) | an addition to a window that is hidden is an error before anything is sent [^hidden-window] | it is rejected up to `d` too early [^hidden-window] [^ahead] | it is accepted up to `d` too late, and other clients do not see it [^hidden-window] |
 //! | [`delete`](crate::Table::delete), [`Writer::delete`](crate::Writer::delete), [`delete_rows`](crate::Table::delete_rows), [`drop_rows`](crate::Table::drop_rows) | is deleted [^hidden-deletes] | no effect [^hidden-deletes] | no effect [^any-time] |
 //! | [`copy_to`](crate::Table::copy_to), [`Table::diff`](crate::Table::diff) | is copied and compared as it is stored [^hidden-copies] | no effect [^hidden-copies] | no effect [^hidden-copies] |
 //! | [`Rekeyed::get`](crate::rekey::Rekeyed::get), [`Rekeyed::get_many`](crate::rekey::Rekeyed::get_many), [`Rekeyed::exists`](crate::rekey::Rekeyed::exists), [`RekeyedScan::collect`](crate::rekey::RekeyedScan::collect), [`RekeyedScan::count`](crate::rekey::RekeyedScan::count), [`Rekeyed::put_if_absent`](crate::rekey::Rekeyed::put_if_absent), [`Rekeyed::delete_if`](crate::rekey::Rekeyed::delete_if), [`Rekeyed::delete`](crate::rekey::Rekeyed::delete) | as the call of `Table` [^hidden-rekeyed] | as the call of `Table` [^hidden-rekeyed] | as the call of `Table` [^behind] |
 //!
-//! Of a whole row with [`Versions`](crate::row::Versions), the newest version decides whether it is an error: older ones may have expired
-//! since the row was read, and are stored and hidden. Of an update, each version decides. A write on a compared `version` has this
-//! machine's time, which may be hidden from others if the machine is behind by the `ttl`. Queries in [SQL](super::sql), raw tables,
+//! A whole row is rejected if the newest of its [`Versions`](crate::row::Versions) of a column would be hidden: older ones may have
+//! expired since the row was read, and are stored and hidden. An update is rejected if *any* of its versions would be. A write on a
+//! compared `version` is at the client's time, so other clients do not see it if its clock is behind by the `ttl`. Queries in [SQL](super::sql), raw tables,
 //! `Condition::filter` and row types without the `ttl` see hidden cells. Where cells of a row expire one after the other, a row can be
 //! there without a column that its type requires: reads of it fail with [`is_invalid_row`](crate::Error::is_invalid_row).
 //!
 //! # Tables that are re-keyed
 //!
-//! Calls of a [re-keyed](super::rekeying) table hold what the call of [`Table`](crate::Table) with their name holds, beside others through
-//! the same pair of tables, in every state. Every read, and every scan with whatever filter, gives the rows that are stored, each
-//! once. If new keys need the row, [some calls fail](crate::Client::rekeyed_by_row) while the old
-//! table is written, so that none reaches the row of another key. Clocks are those that run while a process acts by a state.
+//! Calls of a [re-keyed](super::rekeying) table give the guarantees of the [`Table`](crate::Table) call of the same name, in every
+//! state, among programs that open the same pair of tables. Every read, and every scan with any filter, returns each stored row once.
+//! With [`rekeyed_by_row`](crate::Client::rekeyed_by_row), some calls fail while the old table is written, because they could reach the
+//! row of another key. The clock column is about how fast clocks run, not whether they are set right; only expiry depends on the
+//! client's time.
 //!
 //! | call | concurrent | lost response | dropped | clock | killed | older program |
 //! |---|---|---|---|---|---|---|
