@@ -90,10 +90,11 @@
 //!
 //! # Rows that expire
 //!
-//! `#[row(ttl = "1h")]` hides older cells of a family at once, where a garbage collection rule removes them within about a week. A row
-//! of which every cell is hidden is not there, for every read and every condition, and `put_if_absent` replaces it; `delete_rows` deletes
-//! it. A write that would be hidden at once is an error. The clock of the client's machine decides: [what each call does with a hidden
-//! row](super::promises#rows-that-a-ttl-hides), and where clocks are wrong.
+//! `#[row(ttl = "1h")]` hides older cells of a family at once; a garbage collection rule alone leaves them readable for up to a week,
+//! sometimes longer. A row whose cells are all hidden does not exist for reads and conditions, and `put_if_absent` replaces it;
+//! `delete_rows` deletes it. A write that would be hidden at once is an error. Expiry uses the
+//! [client's clock](crate::Client::now): [what each call does with a hidden row](super::promises#rows-that-a-ttl-hides), also when
+//! clocks are wrong.
 //!
 //! # Counters and sums
 //!
@@ -115,11 +116,11 @@
 //! An update that adds to a sum carries an idempotency token: 16 random bytes and the time of the first attempt, the same in each
 //! retry. A server that has applied an update with this token does not apply it again. Servers remember a token for 15
 //! minutes, so the client retries for at most 10, or until the operation's timeout if that is earlier. The server rejects a request
-//! that arrives later. After an error with [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the token is gone, and a second
+//! that arrives later. It compares the time of the first attempt, by the client's clock, with its own: if the client's clock is 15
+//! minutes slow or more, every addition is rejected; if less, retries are rejected that much earlier. After an error with [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the token is gone, and a second
 //! call may count twice.
 //!
-//! - **The cloud** honours tokens according to its protocol; this library has not been tested against it. It rejects tokens of
-//!   clients whose clocks are minutes slow.
+//! - **The cloud** honours tokens according to its protocol; this library has not been tested against it.
 //! - **The embedded Bigtable** honours them, also after its file was reopened. It remembers at most 8 million, and rejects
 //!   further ones with `RESOURCE_EXHAUSTED`. On a port, a header in each response tells clients that it honours tokens.
 //! - **Google's emulator** ignores them. There an addition is not retried when it may have been applied, and the error says why.
@@ -130,41 +131,45 @@
 //!
 //! # When a row type changes
 //!
-//! Programs with older and newer row types can share a table, if each reads what both write. Keep the schema in a file, and compare
+//! Programs with older and newer row types can share a table, if each reads what both write. Save the schema in a file, and compare
 //! the type with it in a test:
 //!
 //! ```
 //! # use keyderive::Row;
 //! # #[derive(Row)] struct Sensor { name: String }
-//! # let kept = Sensor::SCHEMA.to_json();
-//! // let kept = include_str!("sensor.json"); // what `Sensor::SCHEMA.to_json()` was before the change
-//! let changes = Sensor::SCHEMA.changes_from(&kept)?;
+//! # let saved = Sensor::SCHEMA.to_json();
+//! // let saved = include_str!("sensor.json"); // what `Sensor::SCHEMA.to_json()` was before the change
+//! let changes = Sensor::SCHEMA.changes_from(&saved)?;
 //! assert!(changes.are_compatible(), "{changes}");
 //! # Ok::<(), keyderive::row::SchemaError>(())
 //! ```
 //!
 //! [`are_compatible`](crate::row::SchemaChanges::are_compatible) is two answers in one: this type
 //! [reads older rows](crate::row::SchemaChanges::reads_older_rows), and programs with the older type
-//! [do not break](crate::row::SchemaChanges::breaks_older_programs) while some of them still run. Each change says which program fails
-//! on what, and the remedy. Where no older program runs while the newer one writes, the first answer is enough.
+//! [can run at the same time](crate::row::SchemaChanges::breaks_older_programs): each reads what the other writes, and neither
+//! overwrites or hides it. Each change says which program fails on what, and the remedy. Where no older program runs while the newer
+//! one writes, the first answer is enough.
 //!
 //! | to | do |
 //! |---|---|
 //! | add a column | an `Option`, or `#[row(default)]`; `modify_families` first if it is in a new family |
-//! | add a column to an `Option` of a struct | as above, and write it when every program has it: where an older one puts no struct, it leaves the column that it does not know |
-//! | make it required later | write it in every program, fill the old rows, check with [`verify_rows`](crate::Table::verify_rows), then drop the `Option` and keep the new schema |
+//! | add a column to an `Option` of a struct | as above. Write it only once every program knows it: an older program that stores `None` deletes the columns it knows and leaves the new one, and then newer programs cannot read the row if the struct requires another column |
+//! | make it required later | write it in every program, fill the old rows, check with [`verify_rows`](crate::Table::verify_rows), then drop the `Option` and save the new schema over the file |
 //! | rename a field | keep the stored name by `#[row(name = "…")]`: nothing else changes |
 //! | rename a stored column | two releases, as below |
-//! | widen an integer, add variants to an enum | update the programs that read first, then those that write |
+//! | widen an integer, add variants to an enum | deploy the new type to every reader before any program writes such a value |
 //! | change the type otherwise | add a column with the new type, write both, fill the old rows, then drop the first |
 //! | remove a column | make it an `Option` in every program first, then drop the field; stored cells stay until the row is deleted |
 //!
 //! [`changes_from`](crate::row::RowSchema::changes_from) has the whole table. `#[row(fingerprint = "…")]` on the struct makes any
 //! change of the layout fail the build, so that none happens by accident.
 //!
-//! A type that writes a column under a new name is not compatible with one that knows only the former: the older program fails on
+//! A release of keyderive that raises [`RowSchema::JSON_VERSION`](crate::row::RowSchema::JSON_VERSION) refuses the saved file. Then
+//! check out the type as it was when the file was saved, run `to_json` of it under the new release, and save that.
+//!
+//! A type that writes a column under a new name is not compatible with one that knows only the former name: the older program fails on
 //! the first such row if the column is required, and misses its value otherwise. So the first release reads both names and writes
-//! the former one, and the second writes the new one when every program has the first:
+//! the former one. When every program has it, the second release writes the new one:
 //!
 //! ```
 //! use keyderive::Row;
@@ -208,8 +213,8 @@
 //! # }
 //! ```
 //!
-//! The alias stays until every row has been written again. To drop it then is a change that `changes_from` reports, since it cannot
-//! know: keep the schema of the new type.
+//! The alias stays until every row has been written again. Then drop it: `changes_from` reports the dropped alias, since it cannot
+//! see that all rows were rewritten, so save the new schema over the file.
 //!
 //! # Atomicity
 //!

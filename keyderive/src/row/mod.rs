@@ -116,7 +116,7 @@
 //! # When row types change
 //!
 //! Programs with older and newer row types share tables. [`RowSchema::changes_from`] compares a row type with a schema that was
-//! kept as JSON, and says whether each of the two programs reads what both write. `#[row(fingerprint = "…")]` pins a layout in the
+//! saved as JSON, and says whether each of the two programs reads what both write. `#[row(fingerprint = "…")]` pins a layout in the
 //! source.
 
 mod aggregate;

@@ -1,4 +1,4 @@
-//! How a row type has changed since its schema was kept, and what that means for stored rows and for programs with the older type.
+//! How a row type has changed since its schema was saved, and what that means for stored rows and for programs with the older type.
 //!
 //! A type reads rows by a small set of rules: a column at its place or else at a former one, an optional family where one of its
 //! cells is there, every cell of a map. [`Reading::faults`] applies them to what another type writes, once in each direction.
@@ -11,7 +11,7 @@ use super::layout::{Absent, ColumnLayout, FieldLayout, KindLayout, RowLayout, Ru
 use super::stored::StoredType;
 
 impl RowSchema {
-    /// How this row type differs from one whose schema was kept as JSON, and whether programs of both can share a table.
+    /// How this row type differs from an older type, whose schema was saved as JSON, and whether programs of both can share a table.
     ///
     /// ```
     /// use keyderive::Row;
@@ -22,7 +22,7 @@ impl RowSchema {
     ///     amount: i32,
     /// }
     ///
-    /// let kept = Event::SCHEMA.to_json(); // write it to a file, which later versions `include_str!`
+    /// let saved = Event::SCHEMA.to_json(); // write it to a file, which later versions `include_str!`
     ///
     /// mod later {
     ///     #[derive(keyderive::Row)]
@@ -34,7 +34,7 @@ impl RowSchema {
     ///     }
     /// }
     ///
-    /// let changes = later::Event::SCHEMA.changes_from(&kept)?;
+    /// let changes = later::Event::SCHEMA.changes_from(&saved)?;
     /// assert!(!changes.are_compatible());
     /// let faults: Vec<_> = changes.iter().filter(|change| !change.is_compatible()).map(ToString::to_string).collect();
     /// assert_eq!(
@@ -48,18 +48,23 @@ impl RowSchema {
     /// | change | stored rows | programs with the older row type |
     /// |---|---|---|
     /// | a new column that is optional, has a default, or is a counter, `Versions` or an aggregate; a new family | are read | read and write as before |
-    /// | a column is added to, or dropped from, an optional struct that needs another one | are read | one of the two leaves it where it deletes the rest of the struct, and the other cannot read the row |
+    /// | a column is added to, or dropped from, an optional struct that needs another one | are read | the program that does not know the column leaves it when it stores `None`; the other program then cannot read the row |
     /// | a new required column; a column becomes required, in an optional family too | cannot be read | read and write as before |
     /// | an optional column is dropped | are read | read and write as before |
     /// | a required column is dropped, or becomes optional | are read | cannot read rows without it |
-    /// | a new name, with the former as `alias` | are read | do not find new values, and their writes do not reach this type |
+    /// | a new name, with the former name as `alias` | are read | do not find new values; in a row that has the new name, this type does not see their later writes |
     /// | a new `alias` that no older type writes | are read | read and write as before |
-    /// | an `alias` that is a column of the older type, is dropped, or becomes a column | are read wrong | lose or misread values |
+    /// | an `alias` that is another column of the older type | are read wrong: that column's values are read in place of an absent one | lose that column when this type writes the row |
+    /// | an `alias` is dropped | are read, without the values under it | read and write as before |
+    /// | an `alias` becomes a column of its own | are read wrong: it can have former values of the other column | delete it when they write the other column |
     /// | a type that reads all former values: a wider integer, more variants, text for an enum, bytes for text | are read | cannot read all new values |
     /// | any other type or encoding, from or to JSON too | cannot be read | cannot read new rows |
+    /// | `Versions<T>` in place of a plain `Option<T>`, or the reverse | are read | read and write as before |
+    /// | `Versions<T>` in place of a plain `T`, which is required; the reverse | are read; cannot be read without a version | cannot read rows without a version; read and write as before |
     /// | `Timestamped`, or a value of a map, in place of `Versions`, or the reverse | are read | one of the two deletes versions of the other |
     /// | an aggregate, or another one, in a family of values, or the reverse | cannot be read | cannot read new rows |
-    /// | a shorter `ttl`; a longer one | are hidden; are read | read as before; hide new cells |
+    /// | a shorter `ttl`, or a first one | cells older than it are hidden | read as before |
+    /// | a longer `ttl`, or none any more | are read | hide cells that this type still reads |
     /// | `exclusive`, or a map, where the other type has more columns in the family | are read | one of the two deletes columns of the other |
     ///
     /// A table names the family of a row type that is a map: it is compared as the own family of the other type. What is inside of
@@ -67,7 +72,8 @@ impl RowSchema {
     ///
     /// # Errors
     /// If the text is not a schema that [`to_json`](Self::to_json) of this release has made: another version of it, or a name that
-    /// the form does not have.
+    /// the form does not have. After an upgrade to a release that raises [`JSON_VERSION`](Self::JSON_VERSION), check out the older type,
+    /// run `to_json` of it under the new release, and save that.
     pub fn changes_from(&self, kept: &str) -> Result<SchemaChanges, SchemaError> {
         let (new, old) = (RowLayout::of(self), RowLayout::from_json(kept)?);
         Ok(SchemaChanges(compare(&new, &old)))
@@ -97,7 +103,7 @@ impl RowSchema {
     }
 }
 
-/// The differences between a row type and a former one, from [`RowSchema::changes_from`].
+/// The differences between a row type and an older one, from [`RowSchema::changes_from`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaChanges(Vec<SchemaChange>);
 
@@ -115,14 +121,15 @@ impl SchemaChanges {
         self.iter().all(SchemaChange::is_compatible)
     }
 
-    /// Whether this row type reads all rows that are stored, as the former type does: enough where no program of the former type
+    /// Whether this row type reads all rows that are stored, as the older type does: enough where no program of the older type
     /// runs any more.
     #[must_use]
     pub fn reads_older_rows(&self) -> bool {
         self.iter().all(SchemaChange::reads_older_rows)
     }
 
-    /// Whether programs of the former type cannot run beside programs of this one.
+    /// Whether programs of the older type and of this one must not run at the same time: one cannot read, overwrites or hides what
+    /// the other writes.
     #[must_use]
     pub fn breaks_older_programs(&self) -> bool {
         self.iter().any(SchemaChange::breaks_older_programs)
@@ -136,7 +143,7 @@ impl fmt::Display for SchemaChanges {
     }
 }
 
-/// One difference between a row type and a former one.
+/// One difference between a row type and an older one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaChange {
     text: String,
@@ -155,14 +162,14 @@ impl SchemaChange {
         self.reads_older_rows && !self.breaks_older_programs
     }
 
-    /// Whether this row type reads rows that programs of the former type have written, with their values.
+    /// Whether this row type reads rows that programs of the older type have written, with their values.
     #[must_use]
     pub fn reads_older_rows(&self) -> bool {
         self.reads_older_rows
     }
 
-    /// Whether programs of the former type cannot run beside this one's: they cannot read its rows, do not see its values, or
-    /// one of the two deletes or hides what the other writes.
+    /// Whether, by this change, programs of the older type and of this one must not run at the same time: one cannot read, overwrites
+    /// or hides what the other writes.
     #[must_use]
     pub fn breaks_older_programs(&self) -> bool {
         self.breaks_older_programs
@@ -863,10 +870,10 @@ impl<'l> Comparison<'_, 'l> {
                 return None;
             }
             let shown = |gc: Option<_>| {
-                gc.map_or_else(|| "by default".to_owned(), |gc: super::layout::GcLayout| gc.to_string())
+                gc.map_or_else(|| "the default".to_owned(), |gc: super::layout::GcLayout| format!("`{gc}`"))
             };
             Some(SchemaChange::harmless(format!(
-                "cells of the family `{family}` were deleted {} and are deleted {}; a table that exists keeps its rule until \
+                "the garbage collection of the family `{family}` was {} and is now {}; a table that exists keeps its rule until \
                  `modify_families` sets another",
                 shown(old),
                 shown(new),
@@ -905,8 +912,8 @@ impl<'l> Comparison<'_, 'l> {
                     ),
                     (true, false) => format!("{changed}: this type cannot read all older values; {copy}"),
                     _ => format!(
-                        "{changed}: older programs cannot read all new values; update the programs that read before one writes such \
-                         a value"
+                        "{changed}: older programs cannot read all new values; deploy this type to every reader before any program \
+                         writes such a value"
                     ),
                 }
             }
@@ -915,7 +922,7 @@ impl<'l> Comparison<'_, 'l> {
                 let alias = self.alias(new, old);
                 format!(
                     "{} was {}: older programs do not find what is written to it, and this type does not find what they write to such \
-                     rows; release before it, to every program, the older type with `#[row(alias = \"{alias}\")]`, which reads both",
+                     rows; first release the older type with `#[row(alias = \"{alias}\")]` to every program: it reads both names",
                     new.written(),
                     old.written(),
                 )
@@ -955,8 +962,8 @@ impl<'l> Comparison<'_, 'l> {
                 old_at(old).written(),
             ),
             Topic::Lacking { old, new: Some(_) } => format!(
-                "{} can be absent: older programs cannot read rows without it; update the programs that read before one writes such a \
-                 row",
+                "{} can be absent: older programs cannot read rows without it; deploy this type to every reader before any program \
+                 writes such a row",
                 old_at(old).written(),
             ),
             Topic::LackingInFamily { old } => {
@@ -986,7 +993,7 @@ impl<'l> Comparison<'_, 'l> {
                 let new = new_at(new).written();
                 format!(
                     "{new} has lost the alias `{family}:{name}`: this type does not find values that are still stored there; write such \
-                     rows again first, and then keep the schema of this type"
+                     rows again first, and then save the schema of this type over the file"
                 )
             }
             Topic::OldKeepsOne { new } => format!(
@@ -994,27 +1001,27 @@ impl<'l> Comparison<'_, 'l> {
                 new_at(new).written(),
             ),
             Topic::NewKeepsOne { old } => format!(
-                "{} keeps one version: `put` of this type deletes the others, which older programs read; keep `Versions`, or update every \
-                 program that reads first",
+                "{} keeps one version: `put` of this type deletes the others, which older programs read; keep `Versions`, or deploy this \
+                 type to every reader first",
                 old_at(old).written(),
             ),
             Topic::OldLeaves { new } => {
                 let column = new_at(new);
                 format!(
-                    "older programs that write no family `{}` delete {} and leave columns of it that they do not have: this type \
-                     cannot read the row then; make {} an `Option`, or update every program before one writes the new columns",
-                    column.family,
+                    "when older programs store no {}, they delete it and leave columns of the family `{}` that they do not know: this \
+                     type cannot read the row then; make {} an `Option`, or update every program before one writes the new columns",
                     column.written(),
+                    column.family,
                     column.written(),
                 )
             }
             Topic::NewLeaves { old } => {
                 let column = old_at(old);
                 format!(
-                    "this type, where it writes no family `{}`, deletes {} and leaves columns of it that older programs have and it \
-                     has not: they cannot read the row then; keep the columns, or update every program first",
-                    column.family,
+                    "when this type stores no {}, it deletes it and leaves columns of the family `{}` that it does not know: older \
+                     programs cannot read the row then; keep the columns, or update every program first",
                     column.written(),
+                    column.family,
                 )
             }
             Topic::OldEmpties { new } => {
@@ -1040,11 +1047,11 @@ impl<'l> Comparison<'_, 'l> {
             ),
             Topic::NewHides { family } => format!(
                 "this type hides cells of the family `{family}` that are older than its `ttl`, and older programs read them; if that is \
-                 meant, keep the schema of this type"
+                 meant, save the schema of this type over the file"
             ),
             Topic::OldHides { family } => format!(
-                "older programs hide cells of the family `{family}` that are older than their `ttl`, and this type reads them; update \
-                 the programs that read first"
+                "older programs hide cells of the family `{family}` that are older than their `ttl`, and this type reads them; deploy \
+                 this type to every reader first"
             ),
         }
     }

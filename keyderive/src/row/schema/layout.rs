@@ -13,7 +13,7 @@ impl RowSchema {
     /// The version of the JSON that [`to_json`](Self::to_json) writes.
     pub const JSON_VERSION: u32 = 1;
 
-    /// The schema as JSON: all that a program needs to read and write the rows. Keep it beside the tests, and compare later types with
+    /// The schema as JSON: all that a program needs to read and write the rows. Save it beside the tests, and compare later types with
     /// it by [`changes_from`](Self::changes_from).
     ///
     /// ```
@@ -27,23 +27,59 @@ impl RowSchema {
     /// assert!(Event::SCHEMA.to_json().contains(r#""name": "kind""#));
     /// ```
     ///
+    /// The schema of that type is
+    ///
+    /// ```json
+    /// {
+    ///   "version": 1,
+    ///   "row": "Event",
+    ///   "fingerprint": "…",
+    ///   "family": "cf",
+    ///   "fields": [
+    ///     {
+    ///       "column": {
+    ///         "family": "cf",
+    ///         "column": { "name": "kind", "aliases": [], "stored": "text", "kind": "value", "absent": "error" }
+    ///       }
+    ///     }
+    ///   ],
+    ///   "rules": []
+    /// }
+    /// ```
+    ///
+    /// The whole:
+    ///
     /// | name | value |
     /// |---|---|
     /// | `version` | [`JSON_VERSION`](Self::JSON_VERSION) |
     /// | `row` | the name of the type |
     /// | `fingerprint` | the [`fingerprint`](Self::fingerprint) |
     /// | `family` | the family of the row's own columns, which has the marker of an empty row; `null` for a map, whose family its table names |
-    /// | `fields` | for each field, one of the three below |
-    /// | `column` | `family`, and `column`, an object as those of `columns` |
-    /// | `struct` | `family`; `optional`, whether it is absent where the family has none of its columns, former names and the marker; `columns` |
+    /// | `fields` | for each field an object with one name: `column`, `struct` or `map` |
+    /// | `rules` | for each family with a rule, an object as in the last table |
+    ///
+    /// Each of `fields`:
+    ///
+    /// | name | value |
+    /// |---|---|
+    /// | `column` | `family`, and `column`, an object as in the next table |
+    /// | `struct` | `family`; `optional`, whether it is absent where the family has none of its columns, former names and the marker; `columns`, an object each as in the next table |
     /// | `map` | `family`; `optional`; `key`, how the names of its columns are stored; `stored` and `kind` of each column |
-    /// | `columns` | for each column an object of the five below |
+    ///
+    /// Each column:
+    ///
+    /// | name | value |
+    /// |---|---|
     /// | `name` | the qualifier |
     /// | `aliases` | the former places that are read where the column is absent, in order, each with `family` and `name` |
     /// | `stored` | a [`CellType`](crate::row::CellType) in snake case: `"text"`, `{"integer": {"min": "0", "max": "255"}}`, whose numbers are text |
     /// | `kind` | a [`ColumnKind`](crate::row::ColumnKind) in snake case; aggregates in windows have `window_micros`, 0 for windows of any width |
     /// | `absent` | what an absent column is: `"error"`, `"none"`, which is no version for `Versions`, or `"default"`, which is 0 for counters and sums |
-    /// | `rules` | for each family with a rule an object of the four below |
+    ///
+    /// Each of `rules`:
+    ///
+    /// | name | value |
+    /// |---|---|
     /// | `family`, `exclusive` | the family, and whether `put` empties it first |
     /// | `gc` | the declared garbage collection: `null`, `"never"`, or `{"any": …}` or `{"all": …}` of `max_age_secs` and `max_versions` |
     /// | `ttl_secs` | older cells are not read; `null` if all are |
@@ -285,7 +321,7 @@ impl fmt::Display for GcLayout {
     }
 }
 
-/// The error of a text that is not a kept schema.
+/// The error of a text that is not a saved schema.
 #[derive(Debug)]
 pub struct SchemaError(Fault);
 

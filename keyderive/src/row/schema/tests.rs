@@ -117,8 +117,8 @@ fn removals_break_older_programs_if_the_column_was_required() {
     ];
     assert_eq!(found, expected);
     let found = event! { kind: old::Kind, amount: i32, text: Option<String>, note: Option<String>, ratio: f32, mail: String, };
-    let text = "`cf:text` can be absent: older programs cannot read rows without it; update the programs that read before one \
-                writes such a row";
+    let text = "`cf:text` can be absent: older programs cannot read rows without it; deploy this type to every reader before \
+                any program writes such a row";
     assert_eq!(found, [(text.to_owned(), true, true)]);
 }
 
@@ -129,8 +129,8 @@ fn new_names_need_an_alias() {
         #[row(alias = "mail")] email: String,
     };
     let text = "`cf:email` was `cf:mail`: older programs do not find what is written to it, and this type does not find what they \
-                write to such rows; release before it, to every program, the older type with `#[row(alias = \"email\")]`, which reads \
-                both";
+                write to such rows; first release the older type with `#[row(alias = \"email\")]` to every program: it reads both \
+                names";
     assert_eq!(found, [(text.to_owned(), true, true)]);
     let found = event! {
         kind: old::Kind, amount: i32, text: String, note: Option<String>, ratio: f32, email: String,
@@ -156,7 +156,8 @@ fn types_may_widen() {
         "`cf:amount` was an integer of -2147483648 to 2147483647 and is an integer of -9223372036854775808 to 9223372036854775807",
         "`cf:text` was text and is bytes",
     ];
-    let who = ": older programs cannot read all new values; update the programs that read before one writes such a value";
+    let who = ": older programs cannot read all new values; deploy this type to every reader before any program writes such a \
+               value";
     assert_eq!(found, expected.map(|text| (format!("{text}{who}"), true, true)));
     let found =
         event! { kind: String, amount: i32, text: String, note: Option<String>, ratio: f32, mail: String, };
