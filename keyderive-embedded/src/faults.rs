@@ -117,8 +117,9 @@ impl Method {
 /// ```
 ///
 /// Each fault is a [`FaultRule`]; the other methods are short forms of rules. Whether a rule hits a call depends only on the seed,
-/// the rule, and the call's number among the calls that the rule matches. So the same calls in the same order meet the same faults,
-/// and calls that a rule does not match do not change which others it hits. Each retry of the client is a call of its own.
+/// the rule, and the call's number among the calls that the rule matches; where a stream breaks or a row is split also depends on the
+/// call's number among all calls of its method. So the same calls in the same order meet the same faults, and calls that a rule does
+/// not match do not change which others it hits. Each retry of the client is a call of its own.
 ///
 /// If several rules of one kind hit a call, the one added first applies; delays add up. A probability is from 0 to 1; NaN counts
 /// as 0.
@@ -151,7 +152,7 @@ impl Faults {
         self.rule(FaultRule::fail(fault).methods([method]).nth(number))
     }
 
-    /// Delays calls with this chance, before they run or fail.
+    /// Delays calls with this probability, before they run or fail.
     ///
     /// They wait by tokio's clock, which a test may pause.
     pub fn delay(self, method: Method, chance: f64, delay: Duration) -> Self {
@@ -174,7 +175,7 @@ impl Faults {
     }
 }
 
-/// What happens to which calls: of which methods, on which tables, about which keys, from which one on, and how often.
+/// One fault, and the calls that it hits: by method, table and key prefix; after the first ones, a number of times, or by chance.
 ///
 /// Does a service survive if the writes of one user fail for a while?
 ///
@@ -217,7 +218,10 @@ impl Faults {
 /// # }
 /// ```
 ///
-/// Without conditions it hits every call.
+/// Without conditions it hits every call. With several, a call must match [`methods`](Self::methods), [`tables`](Self::tables) and
+/// [`key_prefix`](Self::key_prefix). Of the calls that match, [`skip`](Self::skip) passes over the first;
+/// [`chance`](Self::chance) decides for each further one whether the rule hits it; and [`times`](Self::times) counts hits, so that a
+/// call that `chance` spares does not use one up.
 #[derive(Clone, Debug)]
 #[must_use = "a rule does nothing until it is added to `Faults`"]
 pub struct FaultRule {
@@ -265,17 +269,19 @@ impl FaultRule {
         Self::of(Effect::Delay(delay))
     }
 
-    /// The call's stream breaks with this chance before each message, and before its end, with `UNAVAILABLE`.
+    /// The call's stream breaks with this probability before each message, and before its end, with `UNAVAILABLE`. That is beside
+    /// [`chance`](Self::chance), which decides whether the rule hits the call at all.
     ///
     /// The streams are the responses to `ReadRows`, `MutateRows` and `SampleRowKeys`. A client that retries resumes after
-    /// the last row it received. It gives up after too many attempts without progress, so a chance near 1 makes
-    /// operations fail.
+    /// the last row it received. It gives up after too many attempts without progress, so a probability near 1
+    /// makes operations fail.
     pub fn cut_streams(chance: f64) -> Self {
         Self::of(Effect::CutStreams(chance))
     }
 
-    /// The rows of the call's stream are split into pieces with this chance, as the protocol allows: over several messages, with
-    /// values in several chunks, and sometimes reset in the middle and sent again.
+    /// Each row of the call's stream is split into pieces with this probability, as the protocol allows: over several messages, with
+    /// values in several chunks, and sometimes reset in the middle and sent again. That is beside [`chance`](Self::chance), which
+    /// decides whether the rule hits the call at all.
     ///
     /// A program that reads through a client sees no difference. Together with [`cut_streams`](Self::cut_streams),
     /// streams break in the middle of rows.
@@ -297,23 +303,26 @@ impl FaultRule {
 
     /// Only calls about row keys that begin with these bytes, which are those of encoded keys.
     ///
+    /// A salted key begins with its bucket: `"ada#"` matches no write of a key type whose keys are `2#ada#…`. Take the prefix
+    /// from an encoded key, or leave out the condition.
+    ///
     /// A read matches if it names such a key, or a range in which there can be one; a bulk write if one of its rows has such a
     /// key, and then all its rows fail. A call about no keys, such as `GetTable` or `SampleRowKeys`, does not match.
     pub fn key_prefix(self, prefix: impl Into<Bytes>) -> Self {
         Self { key_prefix: Some(prefix.into()), ..self }
     }
 
-    /// Passes over the first calls that match.
+    /// Passes over this many of the calls that match, the first ones, whatever [`chance`](Self::chance) says of them.
     pub fn skip(self, calls: u64) -> Self {
         Self { skip: calls, ..self }
     }
 
-    /// Hits so many calls, and no more.
+    /// Hits this many calls, and no more. Only hits count.
     pub fn times(self, calls: u64) -> Self {
         Self { times: calls, ..self }
     }
 
-    /// Hits each call only with this probability.
+    /// Hits each call that matches, after those of [`skip`](Self::skip), only with this probability.
     pub fn chance(self, chance: f64) -> Self {
         Self { chance, ..self }
     }
@@ -355,7 +364,8 @@ impl FaultRule {
 }
 
 impl Bigtable {
-    /// A Bigtable with the same tables and these faults. `self` and its clients are not affected.
+    /// A Bigtable with the same tables and these faults. `self` and its clients are not affected. Both share the clock, and whether
+    /// garbage collection is paused.
     ///
     /// The faults replace earlier ones, and [`calls`](Self::calls) counts from 0. See [`Faults`] for an example.
     #[must_use]

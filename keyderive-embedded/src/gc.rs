@@ -1,9 +1,9 @@
 //! Garbage collection. A cell is garbage if its family's GC rule matches it, or if its family was dropped.
 //!
 //! The service removes garbage at some time, and reads may return it until then. Here no read returns it, so that results
-//! do not depend on when a row was last compacted. While collection is paused, reads return what rules release.
+//! do not depend on when a row was last compacted. While collection is paused, reads return garbage too.
 //!
-//! The time `now` is `None` while the rules release nothing.
+//! The time `now` is `None` while no cell is eligible.
 
 use std::sync::Arc;
 

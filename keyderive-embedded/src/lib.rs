@@ -22,8 +22,8 @@
 //! protocol, field by field, each with its source and its test, and says where Google's emulator differs from them. A table stores
 //! whole milliseconds or, if it was created so, whole microseconds. What differs from the service:
 //!
-//! - A cell that is eligible for garbage collection is gone at once; the service may return it for days, as a Bigtable does
-//!   whose [garbage collection is paused](Bigtable::pause_garbage_collection).
+//! - A cell that is eligible for garbage collection is gone at once; the service may return it for up to a week, sometimes longer, as
+//!   a Bigtable does whose [garbage collection is paused](Bigtable::pause_garbage_collection).
 //! - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
 //! - A mutation with an idempotency token is applied once, also after its file was opened again. Tokens are remembered for 15
 //!   minutes, and 8 million at most.
@@ -152,16 +152,17 @@ impl Bigtable {
     /// Moves the time of the server ahead, for tests: cells expire, and idempotency tokens are forgotten, as if so much time had
     /// passed. At most to the end of the year 9999.
     ///
-    /// The clock goes on from there, or stands still if it was [set](Self::set_time). tokio's clock is another one, which this
-    /// does not move. A file keeps its latest time, so a Bigtable that is opened from it later begins at that time.
+    /// It counts from the time that [`now`](Self::now) shows. The clock then runs on, or stays stopped after
+    /// [`set_time`](Self::set_time); a stopped clock cannot be started again. tokio's clock is another one, which this does not move. A
+    /// file keeps its latest time, so a Bigtable that is opened from it later begins at that time.
     pub fn advance(&self, by: Duration) {
         self.worker.store().clock().advance(by);
     }
 
     /// Stops the clock of the server at a time, for tests: from now on only [`advance`](Self::advance) and this move it.
     ///
-    /// The time is from 1970 to the end of the year 9999. It may be before the present
-    /// time; a write then is an older version than the writes before it. So set it before the first write. A file that is
+    /// The time is from 1970 to the end of the year 9999; [`now`](Self::now) returns whole milliseconds of it, and a table of
+    /// microseconds gets its microseconds. It may be before the present time; a write then is an older version than the writes before it. So set it before the first write. A file that is
     /// opened again begins at the latest time of its writes.
     pub fn set_time(&self, at: SystemTime) {
         let since_epoch = at.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -169,16 +170,17 @@ impl Bigtable {
         self.worker.store().clock().set(micros);
     }
 
-    /// Leaves cells that a garbage collection rule releases where they are, until [`collect_garbage`](Self::collect_garbage)
-    /// removes them. Until then reads and conditions see them, as on the service, which may show them for a week or longer.
+    /// Pauses garbage collection: cells that are eligible for it stay, and reads and conditions see them, as on the service for up to
+    /// a week, sometimes longer. Cells of a dropped column family are gone at once.
     ///
-    /// This holds for all clones, and as long as the Bigtable is open. Cells of a dropped column family are gone at once.
+    /// Collection stays paused for this Bigtable and its clones, as long as it is open; nothing resumes it.
+    /// [`collect_garbage`](Self::collect_garbage) collects once.
     pub fn pause_garbage_collection(&self) {
         self.worker.store().pause_garbage_collection();
     }
 
-    /// Removes all cells that a garbage collection rule releases now. Only
-    /// [while garbage collection is paused](Self::pause_garbage_collection) there are any to see.
+    /// Removes, once, all cells that are eligible for garbage collection now. There are some only
+    /// [while garbage collection is paused](Self::pause_garbage_collection).
     ///
     /// # Errors
     /// If the file cannot be read or written. Some cells may be removed then.

@@ -33,12 +33,12 @@ impl Client {
     ///
     /// It answers like the service, and rejects what the service rejects. What differs:
     ///
-    /// - A cell that its family's garbage collection rule releases is gone at once; the service may return it for days, as a
-    ///   [`Bigtable`] does whose [garbage collection is paused](Bigtable::pause_garbage_collection).
+    /// - A cell that is eligible for garbage collection is gone at once; the service may return it for up to a week, sometimes longer,
+    ///   as a [`Bigtable`] does whose [garbage collection is paused](Bigtable::pause_garbage_collection).
     /// - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
     /// - There are no `HyperLogLog++` aggregates, no SQL, no backups, views and change streams.
     ///
-    /// The time of the server never steps back, even if the clock of this machine does.
+    /// The time of the server never steps back, even if the clock of this machine does, unless a test [sets](Bigtable::set_time) it.
     #[must_use]
     pub fn embedded() -> Self {
         Self::builder().embedded()
@@ -206,14 +206,15 @@ impl Bigtable {
     /// # }
     /// ```
     ///
-    /// The clock moves timestamps that the server gives, garbage collection and the 15 minutes for which idempotency tokens are
-    /// remembered, and, in the clients of this Bigtable in this process, `ttl`, the checks of garbage collection rules and the
-    /// bounds of `#[salt(since)]`. It goes on from there, at most to the end of the year 9999, and is one for all clones.
+    /// It counts from the time that [`now`](Self::now) shows, and ends at the end of the year 9999. The clock then runs on, or stays
+    /// stopped after [`set_time`](Self::set_time); a stopped clock cannot be started again. All clones share it.
     ///
-    /// It is another clock than tokio's: timeouts, backoff and leases do not move with it, and neither clock moves the other.
-    /// Neither does it move [`SystemTime::now`] and [`Timestamped::now`](crate::row::Timestamped::now). A client of another process,
-    /// on a port, has the clock of its machine. A file keeps the latest time of its writes, and begins there when it is opened
-    /// again.
+    /// Advancing it affects: the timestamps that the server gives, garbage collection, and the 15 minutes for which idempotency tokens
+    /// are remembered; and, in the clients of this Bigtable in this process, all that uses [`Client::now`], such as `ttl`.
+    ///
+    /// It does not affect tokio's clock, by which timeouts, backoff and leases run, nor [`SystemTime::now`] and
+    /// [`Timestamped::now`](crate::row::Timestamped::now), nor clients on a port, which have the clock of their machine. A file keeps
+    /// the latest time of its writes, and begins there when it is opened again.
     pub fn advance(&self, by: Duration) {
         self.service.advance(by);
     }
@@ -231,14 +232,14 @@ impl Bigtable {
     /// assert_eq!(bigtable.client().now(), noon);
     /// ```
     ///
-    /// The time is rounded down to a millisecond, and is from 1970 to the end of the year 9999. It may be before the present
-    /// time, but then writes are older versions than the writes before them: set it before the first write.
+    /// The time is from 1970 to the end of the year 9999; [`now`](Self::now) returns whole milliseconds of it, and a table of
+    /// microseconds gets its microseconds. It may be before the present time, but then writes are older versions than the writes before them: set it before the first write. Nothing starts the
+    /// clock again.
     pub fn set_time(&self, at: SystemTime) {
         self.service.set_time(at);
     }
 
-    /// Leaves cells that a garbage collection rule releases where they are until
-    /// [`collect_garbage`](Self::collect_garbage), as the service may for a week or longer.
+    /// Pauses garbage collection, for tests: cells that are eligible for it stay, as on the service for up to a week, sometimes longer.
     ///
     /// ```
     /// # use keyderive::{Row, RowKey};
@@ -269,14 +270,16 @@ impl Bigtable {
     /// # }
     /// ```
     ///
-    /// Reads and conditions see such cells, and increments add to them; `ttl` hides them, as on the service. A new rule takes
-    /// nothing before the next collection; a dropped column family is gone at once. It is for all clones, as long as the
-    /// Bigtable is open.
+    /// Reads and conditions see such cells, and increments add to them; `ttl` hides them, as on the service. A new rule removes
+    /// nothing before the next collection; a dropped column family is gone at once.
+    ///
+    /// Collection stays paused for this Bigtable and its clones, as long as it is open; nothing resumes it.
+    /// [`collect_garbage`](Self::collect_garbage) collects once.
     pub fn pause_garbage_collection(&self) {
         self.service.pause_garbage_collection();
     }
 
-    /// Removes all cells that a garbage collection rule releases now. There are some only
+    /// Removes, once, all cells that are eligible for garbage collection now. There are some only
     /// [while garbage collection is paused](Self::pause_garbage_collection).
     ///
     /// # Errors
@@ -292,7 +295,8 @@ impl Bigtable {
         })
     }
 
-    /// A Bigtable with the same tables and these faults. `self` and its clients are not affected.
+    /// A Bigtable with the same tables and these faults. `self` and its clients are not affected. Both share the clock, and whether
+    /// garbage collection is paused.
     ///
     /// The faults replace earlier ones, and [`calls`](Self::calls) counts from 0. See [`Faults`] for an example.
     #[must_use]
