@@ -292,7 +292,8 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// - `#[row(name = "n")]` the stored name of the column or family; the default is the field's name.
 /// - `#[row(alias = "notes")]` a former name of a column, or `"family:name"`, under which reads and conditions find the value
 ///   where the column itself has none. A write of the column deletes what is under the alias. `increment` and `append` are
-///   rejected, since the server looks only at the column. While programs of both names run, write both, as two fields.
+///   rejected, since the server looks only at the column. To rename while older programs run, take two releases: `keyderive::guide::rows`
+///   shows them.
 /// - `#[row(family)]` the field is a family: a struct, an `Option` of one, or a map.
 /// - `#[row(family = "h")]` the field is a column of the family `h`.
 /// - `#[row(default)]`, `#[row(default = "path")]` the value where the column is absent. `put` writes the column.
@@ -315,12 +316,12 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// - `#[row(ttl = "7d")]` hides older cells from reads, counts and conditions on columns by this row type, but not from
 ///   `get_raw`, `Scan::raw`, `Condition::filter`, SQL and other row types. A row of which every cell is hidden is absent to
 ///   `put_if_absent`, and `delete_rows` deletes it. A write that would be hidden at once is an error. `increment` and `append` are
-///   rejected, since the server would change a hidden value. The clock of the client's machine decides;
+///   rejected, since the server would change a hidden value. The client's clock decides (`Client::now`);
 ///   `keyderive::guide::promises` says what each call does. It hides cells of its family alone. In a row type with several families, give them all the same `ttl`, or a row
 ///   whose required columns are hidden while an aggregate remains still exists: reads of it fail with `is_invalid_row`, and
 ///   `put_if_absent` returns false. The same holds for rules by age, and for an `update` that renews some columns only. Without a
-///   `ttl`, reads return a cell until Bigtable removes it, which may take a week after its rule allows
-///   it. Without a `gc`, a `ttl` of 7 days is `gc(max_age = "7d")` too.
+///   `ttl`, reads return a cell until Bigtable removes it: for up to a week after it is eligible, sometimes longer.
+///   Without a `gc`, a `ttl` of 7 days is `gc(max_age = "7d")` too.
 /// - `#[row(exclusive)]`: `put` empties the family before it writes, also of columns that the type does not name.
 ///
 /// # Encodings of your own

@@ -307,7 +307,7 @@ fn is_hidden_at_once(error: &impl std::error::Error, column: &str) {
     let named = format!("column `{column}` has the timestamp ");
     assert!(text.contains(&named), "{text}");
     assert!(
-        text.contains("would be hidden at once: by this machine's clock, it is past the `ttl` of its family"),
+        text.contains("would be hidden at once: by the client's clock, it is past the `ttl` of its family"),
         "{text}"
     );
     assert!(text.contains("1 hour") && text.contains("raise the `ttl`"), "{text}");

@@ -578,7 +578,7 @@ impl Client {
         &self.inner.instance
     }
 
-    /// The time that this client compares cells with: for `ttl`, for garbage collection rules, and for the bounds of salts.
+    /// The time of the client's clock.
     ///
     /// ```
     /// # #[cfg(feature = "embedded")] {
@@ -595,7 +595,12 @@ impl Client {
     /// ```
     ///
     /// It is the time of this machine, in whole milliseconds; for a Bigtable in this process it is that server's, which tests
-    /// can move. A service that takes the times of its own rows and windows from here can be tested the same way.
+    /// can move. The client takes it for everything that compares or writes the times of cells: `ttl`, the check that a value is
+    /// not written with a time that is garbage, the timestamp of a write on a compared
+    /// [`version`](crate::row::Column::version), the start times of idempotency tokens, the comparisons of
+    /// [`Table::diff`](crate::Table::diff) and [`Migration::verify`](crate::rekey::Migration::verify), the warning about cells in the
+    /// future, and the bounds of `#[salt(since)]`. Only [`Timestamped::now`](crate::row::Timestamped::now) takes this machine's time.
+    /// A service that takes the times of its own rows and windows from here can be tested the same way.
     #[must_use]
     pub fn now(&self) -> SystemTime {
         let since_epoch = Duration::from_micros(self.now_micros().max(0).unsigned_abs());

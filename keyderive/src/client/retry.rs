@@ -499,7 +499,7 @@ impl Attempts {
                 parent: self.watch.span(),
                 table = &**self.operation.table(),
                 cells,
-                "cells are more than a minute in the future, by this machine's clock, and hide what is written to their \
+                "cells are more than a minute in the future, by the client's clock, and hide what is written to their \
                  columns until then; find the program that sets their times, and delete these versions"
             );
         }

@@ -506,8 +506,8 @@ macro_rules! conditions {
             /// # }
             /// ```
             ///
-            /// The guarded write gives the column a later timestamp than the compared one: this machine's time, or one
-            /// millisecond after the compared timestamp if that is later. This overrides an earlier time in a
+            /// The guarded write gives the column a later timestamp than the compared one: the
+            /// [client's time](crate::Client::now), or one millisecond after the compared timestamp if that is later. This overrides an earlier time in a
             /// [`Timestamped`](super::Timestamped). So if several writers have read the same version, one of them gets true.
             ///
             /// The guarded write must set the column; otherwise it fails, since the version would stay valid for other
@@ -518,7 +518,7 @@ macro_rules! conditions {
             /// - a plain [`put`](crate::Table::put) may write the column in the same millisecond, which keeps the timestamp;
             /// - the column may be deleted and set again, which can restore the timestamp.
             ///
-            /// If this machine's clock is ahead, the cell gets a future timestamp, which hides a plain `put`: write such a
+            /// If the client's clock is ahead, the cell gets a future timestamp, which hides a plain `put`: write such a
             /// column with conditions only.
             pub fn version(self, timestamp_micros: i64) -> Condition<R> {
                 let place = match self.place() {

@@ -57,8 +57,8 @@ impl RowError {
         rule: &impl Display,
     ) -> Self {
         let error = CellError::unsupported(format_args!(
-            "has the timestamp {timestamp_micros}, in microseconds since the epoch, and would be gone at once: by this \
-             machine's clock, the garbage collection rule of its family removes it, as it is `{rule}`; leave it out, give \
+            "has the timestamp {timestamp_micros}, in microseconds since the epoch, and would be gone at once: by the \
+             client's clock, the garbage collection rule of its family removes it, as it is `{rule}`; leave it out, give \
              it a later timestamp, or keep the family's cells for longer"
         ));
         Self::cell(Name { family, qualifier }, error)
@@ -83,8 +83,8 @@ impl RowError {
         ttl: &impl Display,
     ) -> Self {
         let error = CellError::unsupported(format_args!(
-            "has the timestamp {timestamp_micros}, in microseconds since the epoch, and would be hidden at once: by this \
-             machine's clock, it is past the `ttl` of its family, which hides cells {ttl}; leave it out, give it a later \
+            "has the timestamp {timestamp_micros}, in microseconds since the epoch, and would be hidden at once: by the \
+             client's clock, it is past the `ttl` of its family, which hides cells {ttl}; leave it out, give it a later \
              timestamp, or raise the `ttl`"
         ));
         Self::cell(Name { family, qualifier }, error)

@@ -48,8 +48,8 @@ impl<T> Timestamped<T> {
         Self { timestamp_micros, value }
     }
 
-    /// A value with this machine's current time, in whole milliseconds, which an embedded Bigtable whose clock a test moves does
-    /// not have: [`Client::now`](crate::Client::now) is the time of the client.
+    /// A value with this machine's current time, in whole milliseconds. It ignores a test's
+    /// `Bigtable::advance`: use [`Timestamped::new`] with [`Client::now`](crate::Client::now) there.
     pub fn now(value: T) -> Self {
         Self::new(now_micros(), value)
     }

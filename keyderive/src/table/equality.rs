@@ -11,7 +11,7 @@ use super::verify::is_reserved;
 use crate::client::{Family, TableInfo};
 use crate::row::{RawCell, RawRow};
 
-/// How much earlier than this machine's clock says a server may remove a cell.
+/// How much earlier than the client's clock says a server may remove a cell.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// A row, the schema of its table, and the time by the client's clock.

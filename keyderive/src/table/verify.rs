@@ -321,7 +321,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// [`is_invalid_argument`](Error::is_invalid_argument) in the hour before a bound that the table does not vouch for, by
-    /// this machine's clock: call it earlier, or after the bound. A bound that is a plain number is not checked.
+    /// the client's clock: call it earlier, or after the bound. A bound that is a plain number is not checked.
     /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for no layout, or for another one than those of
     /// the first epochs, and if [`verify`](Self::verify) would reject its row key schema or its marker: nothing is changed then, and
     /// the error names the remedy, such as [`remove_row_key_schema`](Self::remove_row_key_schema). When a request fails, such

@@ -621,7 +621,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     ///
     /// A row with any cell exists, even if the cell is in a family that the row type does not have. A row of which a `ttl` hides
-    /// [every cell](crate::guide::promises#rows-that-a-ttl-hides), by this machine's clock, does not exist, and is replaced whole. The
+    /// [every cell](crate::guide::promises#rows-that-a-ttl-hides), by the client's clock, does not exist, and is replaced whole. The
     /// result and unknown outcomes are those of [`put_if`](Self::put_if).
     ///
     /// # Errors
@@ -778,7 +778,7 @@ impl<K: TableKey, R> Table<K, R> {
         self.check_explicit_timestamps(&entry.key, &entry.mutations, Versions::Newest)
     }
 
-    /// Rejects a value with a timestamp of its own that is finer than the table's granularity, or so old, by this machine's clock,
+    /// Rejects a value with a timestamp of its own that is finer than the table's granularity, or so old, by the client's clock,
     /// that the family's `ttl` would hide it, or its GC rule remove it, at once. Without the table's schema, the server rejects
     /// the first.
     #[inline]
@@ -904,7 +904,7 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     /// Sets a column of [`Timestamped`](crate::row::Timestamped) values to a value with a time of its own, in microseconds since
-    /// the epoch. The other versions are deleted. A time that the `ttl` or the rule of the family makes too old, by this machine's
+    /// the epoch. The other versions are deleted. A time that the `ttl` or the rule of the family makes too old, by the client's
     /// clock, is an error before anything is sent; so it is in every write of a row with times of its own.
     pub fn set_at<C: ColumnRef<R>, V>(self, column: C, timestamp_micros: i64, value: V) -> Self
     where

@@ -330,8 +330,8 @@ fn name_fault(name: &str) -> Option<String> {
 /// assert_eq!(rule.to_string(), "older than 7 days and all but the newest version");
 /// ```
 ///
-/// The text of a rule says which cells Bigtable removes. It does so in the background, which can take a week; until then,
-/// reads return the cells, unless they filter them out.
+/// The text of a rule says which cells are eligible for garbage collection. Bigtable removes them in the background. Until then reads
+/// return them, for up to a week, sometimes longer, unless they filter them out.
 ///
 /// # Limits
 /// At least 1 version; at least 1 ms, in whole microseconds; at most 500 bytes for a rule with all its parts. A rule beyond

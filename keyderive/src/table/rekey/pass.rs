@@ -329,7 +329,7 @@ where
     ///
     /// A program that wrote the old table after the re-keying began shows here. Rows are compared as by
     /// [`Table::diff`](crate::Table::diff): cells that both tables have by their values, however old they are. A cell that one of
-    /// them has alone is a difference unless its family's garbage collection rule allows its removal, by this machine's clock and up to
+    /// them has alone is a difference unless its family's garbage collection rule allows its removal, by the client's clock and up to
     /// a minute early.
     ///
     /// # Errors
