@@ -2,13 +2,21 @@
 //!
 //! A service that takes a [`Client`](crate::Client) is tested with one of an embedded [`Bigtable`](crate::embedded::Bigtable), from the
 //! feature `embedded`. Each test makes its own: it is there at once, is empty, and is gone with its last client. It rejects what the
-//! service rejects.
+//! service rejects. [SQL](super::sql) runs on Google's service only, so it cannot be tested here.
+//!
+//! ```toml
+//! [dev-dependencies]
+//! keyderive = { version = "0.1", features = ["embedded"] }
+//! tokio = { version = "1", features = ["macros", "rt", "test-util"] }
+//! ```
+//!
+//! `test-util` lets a test pause tokio's clock.
 //!
 //! # Time
 //!
 //! | clock | what it moves | how a test moves it |
 //! |---|---|---|
-//! | the Bigtable's | times that the server gives to cells, garbage collection, the 15 minutes of idempotency tokens; in the clients of this Bigtable, `ttl`, the check that a value is not written with a time that is garbage, the bounds of `#[salt(since)]`, and [`Client::now`](crate::Client::now) | [`advance`](crate::embedded::Bigtable::advance), [`set_time`](crate::embedded::Bigtable::set_time) |
+//! | the Bigtable's | times that the server gives to cells, garbage collection, the 15 minutes of idempotency tokens; in the clients of this Bigtable, [`Client::now`](crate::Client::now), and with it everything that compares or writes the times of cells: `ttl`, the check that a value is not written with a timestamp that the garbage collection rule would remove at once, the timestamp of a write on a compared `version`, the start times of idempotency tokens, the comparisons of `diff` and `Migration::verify`, the warning about cells in the future, and the bounds of `#[salt(since)]` | [`advance`](crate::embedded::Bigtable::advance), [`set_time`](crate::embedded::Bigtable::set_time) |
 //! | tokio's | timeouts, deadlines, backoff, hedging, the leases and pauses of a re-keying, the delays of faults | `tokio::time::pause` and `advance`, or `#[tokio::test(start_paused = true)]` |
 //! | the machine's | `SystemTime::now`, [`Timestamped::now`](crate::row::Timestamped::now) | it does not |
 //!
@@ -46,45 +54,54 @@
 //!     client.table::<UserKey, Visits>("visits").update(key).add_at(Visits::HOURLY, micros, 1).await
 //! }
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Error> {
-//! // In a `#[tokio::test]`.
-//! let bigtable = Bigtable::in_memory();
-//! let client = bigtable.client();
-//! let sessions = client.table::<UserKey, Session>("sessions");
-//! sessions.create_if_absent().await?;
-//! let visits = client.table::<UserKey, Visits>("visits");
-//! visits.create_if_absent().await?;
+//! # // A doc test leaves out functions with `#[tokio::test]`, so a macro makes this one a function that `main` calls.
+//! # macro_rules! called_by_main {
+//! #     (#[tokio::test] $($test:tt)*) => { #[tokio::main(flavor = "current_thread")] $($test)* };
+//! # }
+//! # called_by_main! {
+//! #[tokio::test]
+//! async fn sessions_expire_after_an_hour() -> Result<(), Error> {
+//!     let bigtable = Bigtable::in_memory();
+//!     let client = bigtable.client();
+//!     let sessions = client.table::<UserKey, Session>("sessions");
+//!     sessions.create_if_absent().await?;
+//!     let visits = client.table::<UserKey, Visits>("visits");
+//!     visits.create_if_absent().await?;
 //!
-//! let key = UserKey { user: "ada".to_owned() };
-//! sessions.put(&key, &Session { token: "t".to_owned() }).await?;
-//! visit(&client, &key).await?;
-//! bigtable.advance(Duration::from_secs(3601));
-//! visit(&client, &key).await?;
+//!     let key = UserKey { user: "ada".to_owned() };
+//!     sessions.put(&key, &Session { token: "t".to_owned() }).await?;
+//!     visit(&client, &key).await?;
+//!     bigtable.advance(Duration::from_secs(3601));
+//!     visit(&client, &key).await?;
 //!
-//! assert!(sessions.get(&key).await?.is_none(), "the session has expired");
-//! assert_eq!(visits.get(&key).await?.map(|visits| visits.hourly.len()), Some(2));
-//! # Ok(())
+//!     assert!(sessions.get(&key).await?.is_none(), "the session has expired");
+//!     assert_eq!(visits.get(&key).await?.map(|visits| visits.hourly.len()), Some(2));
+//!     Ok(())
+//! }
+//! # }
+//! # fn main() -> Result<(), Error> {
+//! #     sessions_expire_after_an_hour()
 //! # }
 //! ```
 //!
-//! [`set_time`](crate::embedded::Bigtable::set_time) stops the clock at a time, for tests that compare timestamps. Clients on a port have
-//! the clock of their own machine: `ttl` does not see that the server's was moved, and after 15 minutes the server rejects their
-//! additions to sums as too old.
+//! [`set_time`](crate::embedded::Bigtable::set_time) stops the clock at a time, for tests that compare timestamps; nothing starts it
+//! again. Clients on a port have the clock of their own machine: `ttl` does not see that the server's was moved, and once the server's
+//! clock is 15 minutes ahead of theirs, it rejects their additions to sums as too old.
 //!
 //! # Garbage
 //!
-//! The embedded Bigtable removes what a garbage collection rule releases at once. The service does so within a week or so, and until then
-//! shows it. A service that takes `max_age` for the end of a row has a bug that only this shows:
-//! [`pause_garbage_collection`](crate::embedded::Bigtable::pause_garbage_collection) leaves such cells until
-//! [`collect_garbage`](crate::embedded::Bigtable::collect_garbage). Test with both; the attribute `ttl` makes both the same for reads.
+//! The embedded Bigtable removes cells at once when they are eligible for garbage collection. The service returns them for up to a week,
+//! sometimes longer. A service that takes `max_age` for the end of a row has a bug that only this shows: after
+//! [`pause_garbage_collection`](crate::embedded::Bigtable::pause_garbage_collection), eligible cells stay. Collection stays paused for
+//! the Bigtable and its clones; nothing resumes it. [`collect_garbage`](crate::embedded::Bigtable::collect_garbage) collects once. Test
+//! before it and after it; the attribute `ttl` makes both the same for reads.
 //!
 //! # Faults
 //!
-//! [`with_faults`](crate::embedded::Bigtable::with_faults) returns the same tables behind a server that fails. A
-//! [`FaultRule`](crate::embedded::FaultRule) says what happens (an error, before or after the call took effect, a delay, a broken
-//! stream, rows in pieces) to which calls: of some methods, on some tables, about keys with a prefix, after the first ones, so many
-//! times, or by chance. The same calls in the same order meet the same faults.
+//! [`with_faults`](crate::embedded::Bigtable::with_faults) returns the same tables behind a server that fails; it shares the clock, and
+//! whether garbage collection is paused. A [`FaultRule`](crate::embedded::FaultRule) is one fault: an error, before or after the call
+//! took effect, a delay, a broken stream, or rows in pieces. It selects calls by method, table and key prefix, and can skip the first
+//! n, stop after n, or hit by chance. The same calls in the same order meet the same faults.
 //!
 //! ```
 //! use std::time::Duration;
@@ -117,7 +134,7 @@
 //! # Waits that take no time
 //!
 //! With `#[tokio::test(start_paused = true)]`, from tokio's feature `test-util`, the clock of timeouts and pauses jumps as soon as all tasks
-//! wait for it. A test of a re-keying, which waits for leases of about 7 s several times, then ends within a second:
+//! wait for it. A test of a re-keying, which waits about 7 s several times, for leases to end, then ends within a second:
 //!
 //! ```
 //! # use std::time::{Duration, Instant};
