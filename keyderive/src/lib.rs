@@ -229,10 +229,11 @@
 //! | `embedded` | no | a Bigtable in the process, for tests and first steps |
 //! | `serve` | no | the embedded Bigtable on a port, for other processes and languages |
 //! | `metrics` | no | the metrics that [`client`] lists, through the crate `metrics` |
-//! | `chrono` | no | `DateTime<Utc>` as a time, `NaiveDate` as a date |
-//! | `jiff` | no | `Timestamp` as a time, `civil::Date` as a date |
-//! | `time` | no | `OffsetDateTime` and `UtcDateTime` as times, `Date` as a date |
-//! | `uuid` | no | `Uuid` as a key field |
+//! | `chrono` | no | as key fields and columns: `DateTime<Utc>` as a time, `NaiveDate` as a date |
+//! | `jiff` | no | as key fields and columns: `Timestamp` as a time, `civil::Date` as a date |
+//! | `time` | no | as key fields and columns: `OffsetDateTime` and `UtcDateTime` as times, `Date` as a date |
+//! | `uuid` | no | as key fields and columns: `Uuid` |
+//! | `proto` | no | messages of `prost` as columns |
 //!
 //! A call whose feature is off does not compile, and the message names the feature: [`Client::embedded`], [`Client::embedded_at`],
 //! [`Client::cloud`], and `serve` of the embedded Bigtable. Without its feature, the module `embedded` does not exist.

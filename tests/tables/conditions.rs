@@ -405,7 +405,7 @@ async fn a_column_named_by_text_is_compared_by_its_type(client: Client) {
         // `1970-01-01T00:00:01.500Z` is less than `1970-01-01T00:00:01Z`, as text.
         (column("cf:at").less_than("1970-01-01T00:00:01Z"), "a time has several texts"),
         (column("cf:at").equals("1970-01-01T00:00:01.500Z"), "a time has several texts"),
-        (column("cf:level").starts_with("7"), "is a number, and text and bytes begin with a prefix"),
+        (column("cf:level").starts_with("7"), "is a number, and `starts_with` compares text and bytes only"),
     ] {
         let error = matching(&tasks, condition).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

@@ -123,7 +123,7 @@
 //! | `bigtable.instances.executeQuery` | SQL: `PrepareQuery` and `ExecuteQuery`; with `readRows` on the table |
 //! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions`, `copy_to`, `diff`, `vouch`, `verify_rows`; `check`, `run`, `verify` and `roll_back` of a [re-keying](crate::rekey) |
 //! | `bigtable.instances.ping` | [priming](crate::client::ClientBuilder::prime) connections; without it, a warning |
-//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`, `rekeyed`; the [layout check](super::tables#layout) before the first request; without the permission, a warning. [`delete_versions`](crate::row::Mutation::delete_versions) with bounds that are no whole milliseconds |
+//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`, `rekeyed`; the [layout check](super::tables#layout) before the first request: without the permission, the client logs a warning and goes on. [`delete_versions`](crate::row::Mutation::delete_versions) with bounds that are no whole milliseconds: without the permission, the write fails |
 //! | `bigtable.tables.list` | `list_tables` |
 //! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `vouch`, `advance_marker`, `create_if_absent` on a table of other key types, `write_marker` if its family does not exist, `remove_row_key_schema`; `delete_table`. A re-keying: `create` and `update` for `run`, `update` for `finish` and `roll_back` |
 //! | `bigtable.tables.generateConsistencyToken`, `checkConsistency` | `wait_for_consistency` |

@@ -29,20 +29,20 @@
 //! | a qualifier | 16 KiB | an error |
 //! | the mutations of one row | 100,000 | an error |
 //! | the mutations of a request of many rows | 100,000 | several requests |
-//! | one write to one row | | above 100 MB, a warning: Bigtable advises against rows of that size |
+//! | one write to one row | no limit of its own | above 100 MB, a `tracing` warning: Bigtable advises against rows of that size |
 //! | an integer in a row | the range of `i64` | an error |
 //! | a value stored as JSON | 127 nested arrays and objects, finite numbers | an error |
 //! | the keys and ranges of a request | 500 KiB | several requests, in sequence |
-//! | a filter or a condition | 20,480 bytes and 20 levels; of 200 comparisons of short columns joined by `and` or `or`, with [`Condition`](crate::row::Condition), all fit | an error that says what takes the room |
+//! | a filter or a condition | 20,480 bytes and 20 levels: room for about 200 comparisons of short columns joined by `and` or `or`, with [`Condition`](crate::row::Condition) | an error that says what takes the room |
 //! | a compared value | about 10,000 bytes, since equality sends it twice | the same |
-//! | the keys and ranges of a scan, over all requests | 100,000 are fast | a `tracing` warning, once for each run, and a line of `explain`; [what to do](crate::plan::Plan#many-ranges) |
+//! | the keys and ranges of a scan, over all requests | 100,000 are fast | a `tracing` warning, once for each scan, and a line of `explain`; [what to do](crate::plan::Plan#many-ranges) |
 //! | columns of a row type | tested to 1,000, in about two seconds of the compiler's time | |
 //! | columns that one `select` takes | 16 in a tuple; a tuple can hold tuples | a compile error |
 //! | a table's name | 1 to 50 of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.` | an error |
 //! | a message | 256 MiB | an error |
-//! | the rows of a query that no resume token follows yet | 256 MiB | an error |
+//! | the rows of a query that no resume token follows yet | 256 MiB, as received | an error |
 //! | the values of a row of a query, with those in its arrays, structs and maps | 4,194,304 | an error |
-//! | the memory of answers that nobody has taken yet | [a sum](super::serving#memory) | the client holds the server back, and reads smaller pages |
+//! | the memory of responses that the program has not read yet | [see Memory](super::serving#memory) | the client holds the server back, and reads smaller pages |
 //! | concurrent requests on one connection | what the server allows when it opens: about 100 in the cloud, 100 on an embedded Bigtable on a port, any number on Google's emulator and in the process | the client adds [connections](crate::client::ClientBuilder::connections); at their largest number requests wait, up to [`max_waiting`](crate::client::Settings::max_waiting) |
 //!
 //! # Scans
@@ -65,7 +65,7 @@
 //!   `keyderive.future_cells`.
 //! - **Transactions over several rows.** Bigtable has none; the error of [`put_both`](crate::put_both) says which row
 //!   was written.
-//! - **A new salt range for an existing table.** It changes the row keys: export into a new table.
+//! - **Changing stored keys in place.** Move the rows: see [when a key must change](super::rekeying).
 //! - **Spreading one hot row.** A salt spreads rows, but a single row is on one server.
 //! - **SQL without the service.** [Queries](super::sql) run on Google's service only, not on an emulator or the embedded Bigtable.
 //! - **Authorized views, backups, change streams and instances.** Use Google's tools.

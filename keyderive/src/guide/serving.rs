@@ -44,9 +44,8 @@
 //! `verify` asks the admin service, whose timeout is 10 min also with `serving`: a deadline lets a process that cannot
 //! reach it fail at its start.
 //!
-//! A stream, and a call that reads many rows, lets tokio's other tasks run about every thousand rows, and every 128 messages, also
-//! when all of them have been received. So `tokio::time::timeout` around it ends it, but for the time that the program itself
-//! spends on these rows.
+//! Reads yield to tokio about every 1,000 rows, and every 128 messages, even if the data is already received. So a
+//! `tokio::time::timeout` around one works, unless your own code blocks.
 //!
 //! A call whose future is dropped is cancelled at the server, by `RST_STREAM`. A write that was dropped may have been applied.
 //!
@@ -99,19 +98,19 @@
 //!
 //! # Memory
 //!
-//! What a client holds of the answers that nobody has taken yet is bounded, however many scans and queries are open:
+//! The memory of responses that the program has not read yet is bounded, however many scans and queries are open:
 //!
 //! | what | at most |
 //! |---|---|
 //! | a stream of a scan with up to 8 buckets, and of any other read | a window of 1 MiB, and the message that is being read |
 //! | a stream of a scan with more buckets | a window of 64 KiB, and the message that is being read |
-//! | the streams that scans keep open | 70 of each kind on a connection, counting the fewest [`connections`](crate::client::ClientBuilder::connections) of the pool; any others wait or end soon |
+//! | the streams that scans keep open | 70 of each of the two kinds above, per connection, by the pool's *minimum* number of [`connections`](crate::client::ClientBuilder::connections) |
 //! | the scans that find no streams free | they read each bucket in pages: 64 MiB for the pages of all scans of a client, and beside that for each scan 16 KiB for each bucket, at most 1 MiB; but always a row of each bucket, since a merge needs one |
-//! | a query | 256 MiB of rows that no [resume token](super::sql#what-the-client-promises) follows yet, and the values of one row |
+//! | a query | about 512 MiB: 256 MiB of rows, as received, that no [resume token](super::sql#what-the-client-promises) follows yet, in a buffer that can be twice as large; and the values of one row |
 //!
 //! So with `c` connections to a server that allows 100 streams on each, and `s` scans in pages, each of `b` buckets, it is about
-//! `c × (100 × 1 MiB + 70 × 64 KiB) + 64 MiB + s × min(b × 16 KiB, 1 MiB)`, and the messages. For 300 merged scans of 4 buckets on
-//! one connection, none of which is read on: 187 MiB. Pages cost requests: a service that keeps more scans open than its
+//! `c × (100 × 1 MiB + 70 × 64 KiB) + 64 MiB + s × min(b × 16 KiB, 1 MiB)`, and the messages. For 300 open scans of 4 buckets each on
+//! one connection, which nobody reads from: 187 MiB. Pages cost requests: a service that keeps more scans open than its
 //! connections have streams for should ask for more `connections`. `collect`, `fetch` and the like hold all their rows beside this.
 //!
 //! # The retry budget

@@ -116,8 +116,8 @@
 //! # }
 //! ```
 //!
-//! The second compares columns as they are stored, from the left, salt first: only so can a server find the rows by their keys.
-//! A condition on an expression, such as `{at} >= @since`, holds for the same rows, but has to be computed for every row.
+//! The second compares columns as they are stored, from the left, salt first: only such conditions let the server seek; others scan
+//! the table. A condition on an expression, such as `{at} >= @since`, holds for the same rows, but has to be computed for every row.
 //!
 //! # What the client promises
 //!
@@ -126,14 +126,15 @@
 //! token. The client verifies each checksum, delivers only rows that a resume token follows, and resumes after the last resume
 //! token. So no row is lost, and none comes twice.
 //!
-//! The client keeps the rows as the server has sent them and decodes each when it is delivered: about two bytes of memory for a byte
-//! of the answer, and the values of one row. It keeps at most 256 MiB of rows that no resume token follows yet, and decodes at most
+//! The client keeps rows as received and decodes each when it is delivered. It keeps at most 256 MiB of rows that no resume token
+//! follows yet, counted as received; the buffer for them can be twice as large, 512 MiB of memory. It decodes at most
 //! 4,194,304 values of a row, those in its arrays, structs and maps among them, for which it takes 40 bytes each beside the bytes of texts.
 //! Beyond that the query fails, with an error that names the limit. [`fetch`](crate::client::Query::fetch) holds all rows in the
 //! program's own type.
 //!
 //! The timeouts of `execute_query` hold while the server sends batches without a resume token, whether they come slowly or all at
-//! once. As with scans, time in which the program does not ask for the next row counts only when it asks again.
+//! once. `idle_timeout` counts only time spent waiting for the server. `attempt_timeout` and `total_timeout` run from the beginning,
+//! also while the program does not ask for rows: the client still delivers rows that it has, and notices the end when it needs more.
 //!
 //! A prepared query expires at a time that the server sets. The client prepares it again before that time. If the server says that
 //! it has expired, the client prepares it again too, unless rows have come already, since a resume token belongs to the prepared

@@ -36,12 +36,12 @@
 //! | to | write |
 //! |---|---|
 //! | create a table unless it exists, split by salt bucket | [`create_if_absent`](crate::Table::create_if_absent) |
-//! | declare families with garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`, `.granularity(Granularity::Micros)`; `.await` it, or `.if_absent()` |
+//! | declare families with garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`, [`.granularity(Granularity::Micros)`](#timestamps); `.await` it, or `.if_absent()` |
 //! | check at startup that a table is as declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: the error shows both sides |
 //! | add a voucher to a table that another program created | [`vouch`](crate::Table::vouch) |
 //! | vouch for a [salt from a date on](super::attributes#a-salt-from-a-date-on) that was added to the key type | [`advance_marker`](crate::Table::advance_marker) |
 //! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
-//! | remove the row key schema, before key types with tags share the table | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
+//! | remove the row key schema, before key types with tags share the table, before a [re-keying](super::rekeying), and before a [salt from a date on](super::attributes#a-salt-from-a-date-on) | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
 //! | list tables, show one | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
 //! | wait until all clusters have earlier writes | [`wait_for_consistency`](crate::Table::wait_for_consistency) |
 //! | delete a table | [`delete_table`](crate::Table::delete_table) |
@@ -57,6 +57,13 @@
 //! - [`.split_at(&key)`](crate::CreateTable::split_at) adds one at a whole key.
 //!
 //! Without a salt, split the expected rows into parts of about the same size.
+//!
+//! # Timestamps
+//!
+//! Timestamps count microseconds. A table stores whole milliseconds, unless it is created with
+//! [`.granularity(Granularity::Micros)`](crate::CreateTable::granularity): then it stores every microsecond. This is fixed when the
+//! table is created; [`Granularity`](crate::client::Granularity) describes it. Google published it in August 2026. Google's emulators
+//! of before September 2026 take such a table, but make one of milliseconds, and reject finer timestamps.
 //!
 //! # Layout
 //!

@@ -38,8 +38,8 @@ use crate::plan::prefix_end;
 /// [`not`](Self::not) is true. Defaults, and the 0 of an absent counter, exist only in reads: use `absent()` for them.
 ///
 /// Values are compared as reads return them, and need not be storable. A time between two stored ones of `#[row(ts(unit = "secs"))]`
-/// is an exact bound and equals neither; above a `u64` of `i64::MAX`, and outside the years of a date, there is no cell. NaN, which is
-/// in no order, is an error. In a family with a `ttl`, cells that [reads hide](crate::guide::promises#rows-that-a-ttl-hides) are
+/// is an exact bound and equals neither. A value that no cell can hold, such as a `u64` above `i64::MAX` or the year 10000, equals
+/// nothing, and is still an exact bound. NaN, which is in no order, is an error. In a family with a `ttl`, cells that [reads hide](crate::guide::promises#rows-that-a-ttl-hides) are
 /// absent.
 ///
 /// # Limits
@@ -468,7 +468,7 @@ macro_rules! conditions {
             {
                 compared(self, |place, order| {
                     if order != StoredOrder::Bytes {
-                        let error = CellError::unsupported("is a number, and text and bytes begin with a prefix; compare it by its value");
+                        let error = CellError::unsupported("is a number, and `starts_with` compares text and bytes only; compare it by its value");
                         return Err(RowError::cell(place.name(), error));
                     }
                     let prefix = prefix.as_ref();

@@ -436,7 +436,7 @@ impl<K: TableKey> CreateTable<K> {
         Self { has_marker: true, ..self }
     }
 
-    /// Declares the unit of the timestamps of cells, which never changes: milliseconds, unless it is declared.
+    /// Sets the unit of the table's timestamps, which is fixed when the table is created. Default: milliseconds.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};

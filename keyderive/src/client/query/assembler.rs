@@ -10,7 +10,7 @@ use prost::Message as _;
 use crate::client::protobuf::{LENGTH, Reader, WireError, WireErrorKind};
 use crate::query::{SqlType, SqlValue};
 
-/// The most bytes of rows that the client keeps: those since the last resume token, and those before it that are not delivered.
+/// The most bytes of rows since the last resume token, as received. The rows before the token are delivered by then.
 const MAX_BYTES: usize = 256 << 20;
 
 /// The most values of a row, with those in its arrays, structs and maps.
