@@ -10,7 +10,7 @@
 //! | programs that write | go on | go on, and wait once for about 7 s | must be stopped, or their writes are lost |
 //! | programs that read | go on | go on; scans in no order wait too | go on, on the old table |
 //! | what programs change | attributes of the key type | one call, in two releases | one call |
-//! | the way back | remove the attribute, before the bound and before [`advance_marker`](crate::Table::advance_marker) | until [`finish`](crate::rekey::Migration::finish), with all that was written; [by rows](crate::Client::rekeyed_by_row) none from the state `copying` on | the old table, without what was written since |
+//! | the way back | remove the attribute, before the bound and before [`advance_marker`](crate::Table::advance_marker) | until [`finish`](crate::rekey::Migration::finish), with all that was written; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) none from the state `copying` on | the old table, without what was written since |
 //! | cost | scans read the buckets of each salt | a conditional write a row, about a tenth of the rate of a load; both tables stored and compared; [more requests for each call](crate::rekey#what-it-costs) meanwhile | a bulk write a row, both tables stored and compared |
 //!
 //! - **A salt from a date on** is for time series whose writes outgrow their buckets: rows of the past keep their keys, and the key's
@@ -97,7 +97,7 @@
 //! new        can be deleted            ████████████ is written   new table
 //! ```
 //!
-//! Each row is in one of the tables alone, as far as a call is concerned: the new table's rows have a mark, in a family of their own,
+//! For every row, exactly one table counts: the new table's rows have a mark, in a family of their own,
 //! once they are copied or written, and a row without a mark is that of the old table. `roll_back()` takes the same way with the tables
 //! exchanged.
 //!
@@ -120,22 +120,23 @@
 //!      with [`is_overloaded`](crate::Error::is_overloaded).
 //!    - Add no column families until the end.
 //! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one
-//!    small row a second; by rows, writes [read the row first](crate::Client::rekeyed_by_row), and some fail. Until the end, nothing may use
+//!    small row a second; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row), writes read the row first, and some fail. Until the end, nothing may use
 //!    [`load`](crate::Table::load), [`writer`](crate::Table::writer), [`export`](crate::Table::export), `delete_rows` or `drop_rows` of the
 //!    old table.
-//! 3. **Stop every other writer**, such as a job that runs at night with an older release: what it writes is lost. From `paused` on,
+//! 3. **Stop every other writer**, such as a job that runs at night with an older release: what it writes is not read until
+//!    `verify()` reports it and you repair it. From `paused` on,
 //!    a program that opens the old table by itself is rejected at its first request, with
 //!    [`is_table_mismatch`](crate::Error::is_table_mismatch). Not rejected are programs that run already, raw and `unchecked()` tables,
 //!    other clients such as `cbt`, and programs that [cannot read the table's definition](super::tables#layout). `verify()` finds
-//!    what they wrote, unless the same row was written through `rekeyed` as well.
+//!    what they wrote, unless the same row was written through `rekeyed` as well: that write hides theirs, which is lost.
 //! 4. **`check()`** reads every row. Mend what it finds: foreign rows, rows without a new key, rows that are too large. It keeps the first
 //!    100; a row that becomes too large afterwards stops `run()` with an error that names it.
 //! 5. **`run()`** goes to `moved`. Watch its progress, the metrics `keyderive.rekey.rows` and `keyderive.rekey.state`, the latency
 //!    of writes, and the load of the cluster. It slows down when the server rejects copies. To stop it in `copying`, end the program; to go
 //!    on, call `run()` again, anywhere.
-//! 6. **In `moved`**, reads and writes cost what they did before, but increments, appends and conditional writes, which cost a
-//!    request more. Stay there for as long as you may want to [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
-//!    written meanwhile; [by rows](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
+//! 6. **In `moved`**, reads and writes cost what they did before, except increments, appends and conditional writes, which cost
+//!    one more request. Stay there for as long as you may want to [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
+//!    written meanwhile; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
 //! 7. **`finish()`** changes the state to `new` first: from then on there is no way back, even if a later step fails. Then it drops the
 //!    marks, which takes longer the more rows there are, and lets the new table vouch for its key type. If it stops before its end, call it
 //!    again.
@@ -163,9 +164,9 @@
 //! | difference | |
 //! |---|---|
 //! | `Missing` | nothing to do |
-//! | `Unequal` | read the row of each table, by `client.table(…).unchecked()`, and put what is right, by `rekeyed` |
-//! | `Unmarked` | read the row of the new table, by `client.table(…).unchecked()`: if it is right put it, else delete it, by `rekeyed` |
-//! | `Orphaned` | a program has deleted its original by itself; by rows, it may have put a row there that gives another key. Read the row, by `rekeyed`: callers get it. If it is right put it, and only if it should be gone delete it, by `rekeyed` |
+//! | `Unequal` | read the row of each table, by `client.table(…).unchecked()`, and put what is right through `rekeyed` |
+//! | `Unmarked` | read the row of the new table, by `client.table(…).unchecked()`: if it is right, put it through `rekeyed`; else delete it through `rekeyed` |
+//! | `Orphaned` | the original was deleted by another program or, with `rekeyed_by_row`, now gives another key. Callers still read this copy. If it is right, put it through `rekeyed`; if the row should be gone, delete it through `rekeyed` |
 //!
 //! Cells that both tables have must have the same values, however old they are. A cell that one table has alone is a difference, unless
 //! the garbage collection rule of its family allows its removal, by the clock of the driver and up to a minute early: tables whose rows

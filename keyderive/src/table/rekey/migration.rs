@@ -284,8 +284,8 @@ where
     /// nothing.
     ///
     /// # Errors
-    /// After [`finish`](Self::finish), and for a re-keying by rows from `copying` on: there is no way back. Otherwise those of
-    /// [`run`](Self::run).
+    /// After [`finish`](Self::finish), and with [`rekeyed_by_row`](Client::rekeyed_by_row) from `copying` on: there is no way back.
+    /// Otherwise those of [`run`](Self::run).
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.

@@ -88,7 +88,7 @@
 //! # What it costs
 //! | state | requests |
 //! |---|---|
-//! | `old` | as for one table; [by rows](Client::rekeyed_by_row) a read or a write of one row 2, and a write of several rows 2 for each |
+//! | `old` | as for one table; with [`rekeyed_by_row`](Client::rekeyed_by_row) a read or a write of one row 2, and a write of several rows 2 for each |
 //! | `paused`, `rollback_paused` | a read 2; writes wait, and so do scans in no order |
 //! | `copying`, `rollback_copying` | a read 2, a put or an update 2, a delete 1, an increment, an append or a conditional write 3; scans read both tables, those in no order the one that is copied twice |
 //! | `moved`, `new`, `rolled_back` | as for one table, but an increment, an append or a conditional write 2 |
