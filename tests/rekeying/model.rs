@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A failure prints its seed, and `KEYDERIVE_REKEYING_MODEL_SEED` makes that run alone. The folder `faults` beside this file has
-//! faults that the model must find; its `run` puts each into the library and runs the model.
+//! faults that this test must find; its `run` puts each into the library and runs the test.
 
 mod layouts;
 

@@ -14,7 +14,8 @@ use std::{env, fs, io};
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
-/// Set to run every long test whole. Without it, a long test does a part of its work and says what it leaves out.
+/// Set to run more of every long test, as CI does. Without it, a long test does a part of its work and says what it leaves out. The
+/// largest tests need variables of their own.
 pub const LONG: &str = "KEYDERIVE_LONG_TESTS";
 
 /// The number in an environment variable, or `default` without it.
