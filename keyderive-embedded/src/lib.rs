@@ -162,8 +162,8 @@ impl Bigtable {
     /// Stops the clock of the server at a time, for tests: from now on only [`advance`](Self::advance) and this move it.
     ///
     /// The time is from 1970 to the end of the year 9999; [`now`](Self::now) returns whole milliseconds of it, and a table of
-    /// microseconds gets its microseconds. It may be before the present time; a write then is an older version than the writes before it. So set it before the first write. A file that is
-    /// opened again begins at the latest time of its writes.
+    /// microseconds gets its microseconds. It may be before the present time; a write then is an older version than the writes before
+    /// it. So set it before the first write. A file that is opened again begins at the latest time of its writes.
     pub fn set_time(&self, at: SystemTime) {
         let since_epoch = at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);

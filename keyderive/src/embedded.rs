@@ -233,8 +233,8 @@ impl Bigtable {
     /// ```
     ///
     /// The time is from 1970 to the end of the year 9999; [`now`](Self::now) returns whole milliseconds of it, and a table of
-    /// microseconds gets its microseconds. It may be before the present time, but then writes are older versions than the writes before them: set it before the first write. Nothing starts the
-    /// clock again.
+    /// microseconds gets its microseconds. It may be before the present time, but then writes are older versions than the writes before
+    /// them: set it before the first write. Nothing starts the clock again.
     pub fn set_time(&self, at: SystemTime) {
         self.service.set_time(at);
     }

@@ -49,9 +49,9 @@
 //!
 //! The server gives cells its own time, and Bigtable has no condition on its clock: the client sends the oldest time that counts. So
 //! where the clock of a client is wrong by `d`, rows expire `d` early or `d` late for it, in reads and writes alike. **A client whose
-//! clock is an hour ahead can take a one-hour lock one second after another client took it.** Nothing in Bigtable prevents that. Let the `ttl` exceed the longest
-//! use of a lock by the largest difference of clocks that you allow, and let an owner make its last write on the condition that the
-//! lock is its own: the server compares the owner's name, so that this fails if another has taken the lock.
+//! clock is an hour ahead can take a one-hour lock one second after another client took it.** Nothing in Bigtable prevents that. Let
+//! the `ttl` exceed the longest use of a lock by the largest difference of clocks that you allow, and let an owner make its last write
+//! on the condition that the lock is its own: the server compares the owner's name, so that this fails if another has taken the lock.
 //!
 //! | call | a row that is hidden | clock ahead | clock behind |
 //! |---|---|---|---|
@@ -69,9 +69,10 @@
 //!
 //! A whole row is rejected if the newest of its [`Versions`](crate::row::Versions) of a column would be hidden: older ones may have
 //! expired since the row was read, and are stored and hidden. An update is rejected if *any* of its versions would be. A write on a
-//! compared `version` is at the client's time, so other clients do not see it if its clock is behind by the `ttl`. Queries in [SQL](super::sql), raw tables,
-//! `Condition::filter` and row types without the `ttl` see hidden cells. Where cells of a row expire one after the other, a row can be
-//! there without a column that its type requires: reads of it fail with [`is_invalid_row`](crate::Error::is_invalid_row).
+//! compared `version` is at the client's time, so other clients do not see it if its clock is behind by the `ttl`. Queries in
+//! [SQL](super::sql), raw tables, `Condition::filter` and row types without the `ttl` see hidden cells. Where cells of a row expire one
+//! after the other, a row can be there without a column that its type requires: reads of it fail with
+//! [`is_invalid_row`](crate::Error::is_invalid_row).
 //!
 //! # Tables that are re-keyed
 //!

@@ -119,16 +119,15 @@
 //!    - Afterwards all writes that waited are sent at once: raise `max_waiting` to what a program writes in ten seconds, or some fail
 //!      with [`is_overloaded`](crate::Error::is_overloaded).
 //!    - Add no column families until the end.
-//! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one
-//!    small row a second; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row), writes read the row first, and some fail. Until the end, nothing may use
-//!    [`load`](crate::Table::load), [`writer`](crate::Table::writer), [`export`](crate::Table::export), `delete_rows` or `drop_rows` of the
-//!    old table.
-//! 3. **Stop every other writer**, such as a job that runs at night with an older release: what it writes is not read until
-//!    `verify()` reports it and you repair it. From `paused` on,
-//!    a program that opens the old table by itself is rejected at its first request, with
-//!    [`is_table_mismatch`](crate::Error::is_table_mismatch). Not rejected are programs that run already, raw and `unchecked()` tables,
-//!    other clients such as `cbt`, and programs that [cannot read the table's definition](super::tables#layout). `verify()` finds
-//!    what they wrote, unless the same row was written through `rekeyed` as well: that write hides theirs, which is lost.
+//! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one small row
+//!    a second; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row), writes read the row first, and some fail. Until the end,
+//!    nothing may use [`load`](crate::Table::load), [`writer`](crate::Table::writer), [`export`](crate::Table::export), `delete_rows`
+//!    or `drop_rows` of the old table.
+//! 3. **Stop every other writer**, such as a job that runs at night with an older release: what it writes is not read until `verify()`
+//!    reports it and you repair it. From `paused` on, a program that opens the old table by itself is rejected at its first request,
+//!    with [`is_table_mismatch`](crate::Error::is_table_mismatch). Not rejected are programs that run already, raw and `unchecked()`
+//!    tables, other clients such as `cbt`, and programs that [cannot read the table's definition](super::tables#layout). `verify()`
+//!    finds what they wrote, unless the same row was written through `rekeyed` as well: that write hides theirs, which is lost.
 //! 4. **`check()`** reads every row. Mend what it finds: foreign rows, rows without a new key, rows that are too large. It keeps the first
 //!    100; a row that becomes too large afterwards stops `run()` with an error that names it.
 //! 5. **`run()`** goes to `moved`. Watch its progress, the metrics `keyderive.rekey.rows` and `keyderive.rekey.state`, the latency

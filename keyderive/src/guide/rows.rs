@@ -114,11 +114,11 @@
 //! # Sums that count once
 //!
 //! An update that adds to a sum carries an idempotency token: 16 random bytes and the time of the first attempt, the same in each
-//! retry. A server that has applied an update with this token does not apply it again. Servers remember a token for 15
-//! minutes, so the client retries for at most 10, or until the operation's timeout if that is earlier. The server rejects a request
-//! that arrives later. It compares the time of the first attempt, by the client's clock, with its own: if the client's clock is 15
-//! minutes slow or more, every addition is rejected; if less, retries are rejected that much earlier. After an error with [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the token is gone, and a second
-//! call may count twice.
+//! retry. A server that has applied an update with this token does not apply it again. Servers remember a token for 15 minutes, so the
+//! client retries for at most 10, or until the operation's timeout if that is earlier. The server rejects a request that arrives later.
+//! It compares the time of the first attempt, by the client's clock, with its own: if the client's clock is 15 minutes slow or more,
+//! every addition is rejected; if less, retries are rejected that much earlier. After an error with
+//! [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the token is gone, and a second call may count twice.
 //!
 //! - **The cloud** honours tokens according to its protocol; this library has not been tested against it.
 //! - **The embedded Bigtable** honours them, also after its file was reopened. It remembers at most 8 million, and rejects

@@ -105,6 +105,7 @@
 //! | a stream of a scan with up to 8 buckets, and of any other read | a window of 1 MiB, and the message that is being read |
 //! | a stream of a scan with more buckets | a window of 64 KiB, and the message that is being read |
 //! | the streams that scans keep open | 70 of each of the two kinds above, per connection, by the pool's *minimum* number of [`connections`](crate::client::ClientBuilder::connections) |
+//! | other reads | as many streams as the server allows on a connection, about 100 with those of scans |
 //! | the scans that find no streams free | they read each bucket in pages: 64 MiB for the pages of all scans of a client, and beside that for each scan 16 KiB for each bucket, at most 1 MiB; but always a row of each bucket, since a merge needs one |
 //! | a query | about 512 MiB: 256 MiB of rows, as received, that no [resume token](super::sql#what-the-client-promises) follows yet, in a buffer that can be twice as large; and the values of one row |
 //!

@@ -126,11 +126,11 @@ impl Mutation {
     /// ```
     ///
     /// Exactly the versions in the range are deleted. A table of milliseconds takes no finer bounds, so a bound between two
-    /// milliseconds is sent to it as the later one, which matches the same versions; a table of microseconds gets it as it is.
-    /// The client learns the granularity from the table's definition, which it reads once, by the `GetTable` of the layout check. **Bounds
-    /// of whole milliseconds, the start inclusive and the end exclusive, need no `GetTable`**, and no permission for it: an end
-    /// such as `..=5_000` is sent as 5,001 µs, and `..6_000` matches the same milliseconds. If the table cannot be read, a write
-    /// with finer bounds fails before it is sent.
+    /// milliseconds is sent to it as the later one, which matches the same versions; a table of microseconds gets it as it is. The
+    /// client learns the granularity from the table's definition, which it reads once, by `GetTable`; the layout check takes it from
+    /// there too. **Bounds of whole milliseconds, the start inclusive and the end exclusive, need no `GetTable`**, and no permission
+    /// for it: an end such as `..=5_000` is sent as 5,001 µs, and `..6_000` matches the same milliseconds. If the table cannot be read,
+    /// a write with finer bounds fails before it is sent.
     ///
     /// An empty range, such as `..0`, deletes none.
     ///
