@@ -48,7 +48,7 @@ fn bigtable() -> Bigtable {
 /// Runs the tests of this module once more, in a process of their own.
 #[test]
 fn all_of_this_holds_over_a_file() {
-    if is_over_a_file() {
+    if is_over_a_file() || !keyderive_tests::runs_long("the tests of the embedded Bigtable over a file") {
         return;
     }
     let tests = std::env::current_exe().unwrap();

@@ -287,6 +287,21 @@ pub use table::{
     SkippedRow, Table, Update, Verified, Verify, WriteOutcome, Writer, copy, diff, load, put_both, rekey,
 };
 
+/// The examples of the derives. They need this crate, and `keyderive-macros` is one of its dependencies.
+#[cfg(all(doctest, feature = "client"))]
+mod derives {
+    #[doc = include_str!("../../keyderive-macros/src/docs/cell.md")]
+    pub struct Cell;
+    #[doc = include_str!("../../keyderive-macros/src/docs/from_query_row.md")]
+    pub struct FromQueryRow;
+    #[doc = include_str!("../../keyderive-macros/src/docs/key_field.md")]
+    pub struct KeyField;
+    #[doc = include_str!("../../keyderive-macros/src/docs/row.md")]
+    pub struct Row;
+    #[doc = include_str!("../../keyderive-macros/src/docs/row_key.md")]
+    pub struct RowKey;
+}
+
 /// Items that generated code calls. Do not use them: they change with every release.
 #[doc(hidden)]
 pub mod __private {

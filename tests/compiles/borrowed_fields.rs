@@ -24,7 +24,7 @@ where
     room: &'b str,
 }
 
-fn main() {
+pub(crate) fn main() {
     let key = EventKey { user_id: "alice", site: Cow::Borrowed("home"), kind: "click", at: 1 };
     assert_eq!(EventKey::decode(&key.encode().unwrap()).unwrap(), key);
 

@@ -34,7 +34,7 @@ struct Old(u64);
 
 use keyderive::Cell as _;
 
-fn main() {
+pub(crate) fn main() {
     assert_eq!(shadowed::Kind::Ok.to_stored().unwrap(), b"Ok");
     let _ = (shadowed::Level::Low.to_stored(), shadowed::Name::decode(b"a"));
 }

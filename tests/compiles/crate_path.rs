@@ -1,8 +1,6 @@
 //! The runtime is found through another name and through a re-export.
 #![deny(warnings)]
 
-extern crate keyderive as bigtable_keys;
-
 mod reexport {
     pub(crate) use bigtable_keys as keys;
 }
@@ -16,12 +14,12 @@ struct EventKey {
 }
 
 #[derive(RowKey)]
-#[row_key(crate = "crate::reexport::keys")]
+#[row_key(crate = "crate::crate_path::reexport::keys")]
 struct OrderKey {
     id: u64,
 }
 
-fn main() {
+pub(crate) fn main() {
     assert!(EventKey { user_id: "alice".into() }.encode().is_ok());
     assert!(OrderKey::scan().id(OrderKey { id: 7 }.id).into_plan().is_ok());
 }

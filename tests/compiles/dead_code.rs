@@ -16,7 +16,7 @@ mod private {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let event = EventKey { user_id: "alice".into(), at: 1 };
     let order = private::OrderKey { id: 7 };
     assert!(event.encode().is_ok() && order.encode().is_ok());

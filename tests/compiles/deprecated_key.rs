@@ -11,4 +11,4 @@ pub struct OldKey {
     pub shard: u32,
 }
 
-fn main() {}
+pub(crate) fn main() {}

@@ -25,7 +25,7 @@ mod format {
 struct EventKey {
     #[row_key(with = "format", name = "value!", method = "r#type")]
     value: String,
-    #[row_key(with = "crate::format", name = "at the same time")]
+    #[row_key(with = "crate::field_options::format", name = "at the same time")]
     out: String,
     #[row_key(method = "value")]
     r#type: u64,
@@ -44,7 +44,7 @@ mod elsewhere {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let scan = EventKey::scan().r#type(&"A".into()).out(&"B".into());
     assert!(scan.value_range(5..).into_plan().is_ok());
     let key: EventKey = "A#B#00000000000000000007".parse().unwrap();

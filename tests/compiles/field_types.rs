@@ -50,7 +50,7 @@ pub struct EventKey {
     old: deprecated::Old,
 }
 
-fn main() {
+pub(crate) fn main() {
     let scan = EventKey::scan().name("alice").codec(1).kind(r#type::r#struct);
     assert!(scan.old(7).into_plan().unwrap().is_point_read());
     assert!(EventKey::scan().name_range("a"..).into_plan().is_ok());

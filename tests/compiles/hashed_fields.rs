@@ -45,7 +45,7 @@ mod upper {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let at = SystemTime::UNIX_EPOCH + Duration::from_millis(1426535612156);
     let key = TextKey { at, until: at, seq: 7, user_id: "alice".into(), site: "home".into() };
     // The sums of `1426535612156`, `20150316195332156`, `000007` and `ALICE`.

@@ -17,6 +17,6 @@ struct OrderKey {
     id: u64,
 }
 
-fn main() {
+pub(crate) fn main() {
     assert!(LogKey { at: 1 }.encode().is_ok() && OrderKey { id: 1 }.encode().is_ok());
 }

@@ -1,7 +1,7 @@
 //! A key type is an item, and so may stand in a function body; two keys may have fields of one name.
 #![deny(warnings)]
 
-fn main() {
+pub(crate) fn main() {
     use keyderive::RowKey;
 
     #[derive(RowKey)]

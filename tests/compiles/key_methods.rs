@@ -45,7 +45,7 @@ mod keys {
 
 use keys::{EventKey, HashedKey, NameKey, OwnKey};
 
-fn main() {
+pub(crate) fn main() {
     let key = EventKey { user_id: "alice".into(), at: 7 };
     let mut bytes = Vec::new();
     key.encode_into(&mut bytes).unwrap();

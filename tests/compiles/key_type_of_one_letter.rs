@@ -24,6 +24,6 @@ macro_rules! keys {
 
 keys! { S K R T Stage Codec }
 
-fn main() {
+pub(crate) fn main() {
     S::plan().unwrap();
 }

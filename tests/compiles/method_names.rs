@@ -17,7 +17,7 @@ struct EventKey {
     scan: u64,
 }
 
-fn main() {
+pub(crate) fn main() {
     let scan = EventKey::scan().draft("a").stage(1).range(2).prefix("b").arg(3).clone(4).out(5);
     assert!(scan.key(6).encode(7).scan_range(1..=2).into_plan().is_ok());
     let key = EventKey {

@@ -24,6 +24,6 @@ pub mod orders {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let _ = (EventKey::scan(), orders::OrderKey::scan().id(7));
 }

@@ -47,7 +47,7 @@ struct HashedKey {
     user_id: UserId,
 }
 
-fn main() {
+pub(crate) fn main() {
     let key = EventKey { user_id: UserId("alice".into()), kind: Kind::Created, address: "home".into() };
     assert_eq!(key.encode().unwrap(), b"alice#1#home");
 }

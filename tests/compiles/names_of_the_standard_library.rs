@@ -28,7 +28,7 @@ struct EventKey {
     at: u64,
 }
 
-fn main() {
+pub(crate) fn main() {
     let key = EventKey { user_id: "alice".into(), at: 1 };
     let bytes = key.encode().unwrap();
     assert_eq!(EventKey::decode(&bytes).unwrap().at, 1);

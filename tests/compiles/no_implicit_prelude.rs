@@ -65,7 +65,7 @@ mod within {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let at = ::std::time::SystemTime::UNIX_EPOCH;
     let text = "EVENT#2#alice#20#HOME#9223372036854775807#000007";
     let key: EventKey = ::std::str::FromStr::from_str(text).unwrap();

@@ -62,7 +62,7 @@ pub struct BareKey {
     pub seq: u32,
 }
 
-fn main() {
+pub(crate) fn main() {
     let foreign = ForeignKey { id: 7, at: 1426535612156, seq: 3 }.encode().unwrap();
     assert_eq!(foreign, BareKey { id: 7, at: 1426535612156, seq: 3 }.encode().unwrap());
     let key = EventKey { user_id: UserId("alice".into()), at: 1426535612156, kind: Kind::Created };

@@ -9,7 +9,7 @@ struct Count {
     __row: i64,
 }
 
-fn main() {
+pub(crate) fn main() {
     fn check<T: ::keyderive::query::FromQueryRow>() {}
     check::<Count>();
     let _ = |count: Count| (count.r#type, count.__row);

@@ -18,7 +18,7 @@ struct r#enum {
     r#type: String,
 }
 
-fn main() {
+pub(crate) fn main() {
     let key = r#struct { r#type: "click".into(), r#match: 1, r#fn: 2 };
     let decoded = r#struct::decode(&key.encode().unwrap()).unwrap().r#type;
     assert_eq!(decoded, "click");

@@ -129,7 +129,7 @@ const _: Column<Old, String> = Old::KIND;
 const _: Column<Rules, Versions<As<Vec<String>, Json>>> = Rules::LABELS;
 const _: Column<Maybe, Option<i64>> = Maybe::VALUE;
 
-fn main() {
+pub(crate) fn main() {
     #[derive(Row)]
     struct Inner {
         value: i64,

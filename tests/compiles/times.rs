@@ -25,7 +25,7 @@ pub struct Calendar {
     pub at: SystemTime,
 }
 
-fn main() {
+pub(crate) fn main() {
     let key = Plain { user_id: "alice".into(), at: SystemTime::UNIX_EPOCH };
     assert_eq!(key.encode().unwrap(), b"alice#0000000000000000");
     let key = Newest { user_id: "alice".into(), at: SystemTime::UNIX_EPOCH };

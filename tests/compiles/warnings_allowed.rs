@@ -30,7 +30,7 @@ pub struct KindKey {
     pub user_id: String,
 }
 
-fn main() {
+pub(crate) fn main() {
     assert!(FlagKey { at: 7, active: true, user_id: "alice".into() }.encode().is_ok());
     assert!(ReadingKey { meter: 7, count: 7 }.encode().is_ok());
     assert!(KindKey { kind: 7, user_id: "alice".into() }.encode().is_ok());

@@ -1,5 +1,6 @@
 //! The key types that the laws are tested on, and values for them: ordinary, extreme and nasty.
 
+use std::fmt::Debug;
 use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -691,8 +692,16 @@ macro_rules! for_every_key {
 pub(crate) use for_every_key;
 
 /// Tests a property on some inputs.
-pub(crate) fn check<S: Strategy>(strategy: S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
+pub(crate) fn check<S: Strategy<Value: 'static> + 'static>(
+    strategy: S,
+    property: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
+    check_each(&strategy.boxed(), &property);
+}
+
+/// By references to traits: compiled once for each type of input, and not for each property.
+fn check_each<V: Debug>(strategy: &BoxedStrategy<V>, property: &dyn Fn(V) -> Result<(), TestCaseError>) {
     let cases = amount("KEYDERIVE_CASES", "inputs of each property of keys", 64, 256).try_into().unwrap();
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) };
-    proptest::test_runner::TestRunner::new(config).run(&strategy, property).unwrap();
+    proptest::test_runner::TestRunner::new(config).run(strategy, property).unwrap();
 }

@@ -328,13 +328,23 @@ mod writing_both {
     }
 
     holds! {
+        scan: check(dual(), &[Scan]);
+    }
+
+    long! { holds:
         put_put_delete: check(dual(), &[Put(1), Put(2), Delete]);
         absent_put_put_delete: check(dual(), &[Put(1), Put(2), Delete]).absent();
-        scan: check(dual(), &[Scan]);
     }
 
     found! {
         limit_read: check(dual(), &[Put(1), Read, Read]);
+        bug_increments: Check {
+            rows: vec![Row { val: 7, inc: 2 }],
+            ..check(Dual { bug: Some(Increments) }, &[Inc(1)])
+        };
+    }
+
+    long! { found:
         limit_late: check(dual(), &[Put(1), Put(2), Delete]).late();
         bug_copy_now: bug(CopyNow);
         bug_no_sentinel: bug(NoSentinel);
@@ -342,10 +352,6 @@ mod writing_both {
         bug_no_both: bug(NoBoth);
         bug_early_read_new: bug(EarlyReadNew);
         bug_pause: bug(Pause);
-        bug_increments: Check {
-            rows: vec![Row { val: 7, inc: 2 }],
-            ..check(Dual { bug: Some(Increments) }, &[Inc(1)])
-        };
     }
 }
 

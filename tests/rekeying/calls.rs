@@ -8,8 +8,6 @@ use keyderive::rekey::{Rekeyed, State};
 use keyderive::row::{Condition, Versions};
 use keyderive::{Client, Row, RowKey, Table};
 
-use crate::servers::on_every_bigtable;
-
 /// Short, so that the states follow each other soon, and longer than a busy machine keeps a process waiting.
 const LEASE: Duration = Duration::from_secs(1);
 
@@ -223,7 +221,25 @@ impl Expected {
     }
 }
 
-on_every_bigtable! {
+/// On the embedded Bigtable by a clock that jumps over the leases, on the emulator in their time.
+macro_rules! in_every_state {
+    ($($test:ident)*) => {
+        mod embedded {
+            $(#[tokio::test(start_paused = true)] async fn $test() {
+                super::$test(keyderive::Client::embedded()).await;
+            })*
+        }
+        mod emulator {
+            $(#[tokio::test] async fn $test() {
+                if !keyderive_tests::runs_long("calls in every state of a re-keying on the emulator") { return; }
+                let Some((_emulator, client)) = crate::servers::emulator().await else { return };
+                super::$test(client).await;
+            })*
+        }
+    };
+}
+
+in_every_state! {
     a_table_is_moved_while_it_is_written
     a_table_is_rolled_back_while_it_is_written
     a_table_is_rolled_back_before_it_was_written

@@ -22,4 +22,5 @@ mod lin;
 mod model;
 mod refusals;
 #[path = "../tables/servers.rs"]
+#[allow(unused_macros, unused_imports, reason = "the tests of tables use all of it")]
 mod servers;

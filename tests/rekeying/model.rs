@@ -32,6 +32,9 @@ use layouts::{ByRow, Layout, OtherOrder, SameOrder};
 
 const SEED: &str = "KEYDERIVE_REKEYING_MODEL_SEED";
 
+/// The time of the server, in seconds since the epoch.
+const NOW: u64 = 1_800_000_000;
+
 /// Older cells are removed.
 const MAX_AGE: u64 = 3 * 3600;
 /// How much younger the oldest cells are. The server removes them after that time, or earlier if its clock is ahead: up to a
@@ -247,8 +250,8 @@ impl<L: Layout> Run<L> {
     async fn new(seed: u64) -> Self {
         let bigtable = Bigtable::in_memory();
         // On a clock that stands still nothing expires while the run takes its time.
-        bigtable.set_time(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000));
-        let seconds_ago = |seconds: u64| bigtable.now_micros() - i64::try_from(seconds * 1_000_000).unwrap();
+        bigtable.set_time(SystemTime::UNIX_EPOCH + Duration::from_secs(NOW));
+        let seconds_ago = |seconds| i64::try_from((NOW - seconds) * 1_000_000).unwrap();
         let (hidden, expiring) = (seconds_ago(2 * 3600), seconds_ago(MAX_AGE - LEFT));
         let client = bigtable.client();
         let rule = || GcRule::union([GcRule::max_age(Duration::from_secs(MAX_AGE)), GcRule::max_versions(1)]);

@@ -771,7 +771,7 @@ impl Pairs {
         let maxes = Family::aggregate("maxes", Aggregate::Max, GcRule::never());
         let families = [all("cf"), all("place"), all("h"), sums, maxes];
         client.raw_table("events").create(families, [""; 0]).await.unwrap();
-        let rows = amount("KEYDERIVE_ROW_PAIRS", "rows that each of a pair of row types writes", 8, 16);
+        let rows = amount("KEYDERIVE_ROW_PAIRS", "rows that each of a pair of row types writes", 2, 16);
         Self { client, programs: programs(), rows }
     }
 

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use keyderive::row::{Condition, Timestamped, Versions};
 use keyderive::{Cell, Client, Row, Table};
+use keyderive_tests::amount;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tokio::runtime::Runtime;
@@ -436,14 +437,16 @@ fn rows_of_all_types_are_read_selected_and_compared() {
         runtime.block_on(holds(&kinds, seed, usize::MAX));
         Ok(())
     };
-    TestRunner::new(Config::with_cases(128)).run(&any::<u64>(), run).unwrap();
+    let rows = amount("KEYDERIVE_ROWS_OF_ALL_TYPES", "random rows of all types", 32, 128).try_into().unwrap();
+    TestRunner::new(Config::with_cases(rows)).run(&any::<u64>(), run).unwrap();
 }
 
 #[tokio::test]
 async fn rows_of_all_types_are_read_selected_and_compared_on_the_emulator() {
     let Some((_emulator, client)) = crate::servers::emulator().await else { return };
     let kinds = kinds(&client).await;
-    for seed in 0..24 {
+    let seeds = "KEYDERIVE_ROWS_OF_ALL_TYPES_ON_THE_EMULATOR";
+    for seed in 0..amount(seeds, "random rows of all types on the emulator", 6, 24) {
         holds(&kinds, seed, 60).await;
     }
 }
