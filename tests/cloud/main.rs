@@ -280,11 +280,12 @@ async fn a_server_of_tokens_that_hangs_or_refuses_is_named() {
 async fn a_server_without_a_valid_certificate_gets_no_request() {
     let authority = Authority::new();
     let stranger = Authority::named("stranger");
-    for (test, config, text) in [
+    let cases = [
         ("other-name", authority.server("other.test", 2099), "not valid for name"),
         ("stranger", stranger.server("127.0.0.1", 2099), "UnknownIssuer"),
         ("expired", authority.server("127.0.0.1", 2020), "certificate expired"),
-    ] {
+    ];
+    futures_util::future::join_all(cases.map(async |(test, config, text)| {
         let (files, mock, tokens) = (Files::new(test), rows(), TokenServer::start(numbered).await);
         let server = over_tls(&mock, config).await;
         let (roots, file) = (files.write("roots.pem", &authority.pem()), user_file(&files, &tokens));
@@ -304,5 +305,6 @@ async fn a_server_without_a_valid_certificate_gets_no_request() {
             assert!(outcome.contains(reason) && outcome.contains(text), "{test}: {outcome}");
         }
         assert!(mock.requests().is_empty() && outcomes.len() == READS, "{test}");
-    }
+    }))
+    .await;
 }

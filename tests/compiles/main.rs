@@ -40,7 +40,8 @@ programs! {
 fn no_file_is_left_out() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../compiles");
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    let mut names: Vec<_> = files.map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    let mut names: Vec<_> =
+        files.map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
     names.retain(|name| name != "main" && name != "lints");
     names.sort_unstable();
     assert_eq!(names, NAMES);

@@ -113,6 +113,9 @@ fn peers_that_say_nothing_are_cut_off() {
 /// Takes 20 s, the timeout of a ping.
 #[test]
 fn a_peer_that_answers_no_ping_is_cut_off() {
+    if !keyderive_tests::runs_long("a peer that answers no ping for 20 s") {
+        return;
+    }
     let server = Served::with(&["--keep-alive", "1"]);
     let idle = says(&server, &[PREFACE, SETTINGS].concat());
     idle.set_read_timeout(Some(2 * LONG)).unwrap();

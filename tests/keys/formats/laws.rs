@@ -15,7 +15,7 @@ use crate::plans::asks_for;
 
 /// How many inputs a law is tested on for each case.
 fn tries() -> u32 {
-    amount("KEYDERIVE_FORMAT_CASES", "inputs of each law for each format", 16, 48).try_into().unwrap()
+    amount("KEYDERIVE_FORMAT_CASES", "inputs of each law for each format", 8, 48).try_into().unwrap()
 }
 
 /// Keys of a case, some of which its format rejects.

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use keyderive::client::{Aggregate, Family};
 use keyderive::row::{Max, Mutation, OwnedRow, Qualifier, SchemaChange, Sum, Timestamped, Versions};
 use keyderive::{Cell, Client, GcRule, Row};
-use keyderive_tests::amount;
+use keyderive_tests::{amount, runs_long};
 
 use super::{PageKey, key};
 
@@ -761,6 +761,8 @@ struct Pairs {
     client: Client,
     programs: Vec<Box<dyn Program>>,
     rows: u64,
+    /// One of so many pairs is compared.
+    share: usize,
 }
 
 impl Pairs {
@@ -771,8 +773,14 @@ impl Pairs {
         let maxes = Family::aggregate("maxes", Aggregate::Max, GcRule::never());
         let families = [all("cf"), all("place"), all("h"), sums, maxes];
         client.raw_table("events").create(families, [""; 0]).await.unwrap();
-        let rows = amount("KEYDERIVE_ROW_PAIRS", "rows that each of a pair of row types writes", 2, 16);
-        Self { client, programs: programs(), rows }
+        let rows = amount("KEYDERIVE_ROW_PAIRS", "rows that each of a pair of row types writes", 8, 16);
+        let share =
+            if runs_long("three of four pairs of row types that read each other's rows") { 1 } else { 4 };
+        Self { client, programs: programs(), rows, share }
+    }
+
+    fn compares(&self, one: usize, other: usize) -> bool {
+        (one.min(other) * self.programs.len() + one.max(other)).is_multiple_of(self.share)
     }
 
     /// Rows differ most in structs and maps.
@@ -783,12 +791,13 @@ impl Pairs {
     }
 
     /// What a program reads of rows that another wrote: new ones, and such as it reads under former names.
-    async fn fresh(&self, writer: &dyn Program, faults: &mut [Option<String>]) {
+    async fn fresh(&self, of: usize, faults: &mut [Option<String>]) {
+        let writer = &*self.programs[of];
         for number in 0..self.rows_of(writer) {
             let key = key(&format!("{}/{number}", writer.name()));
             let written = writer.write(&self.client, &key, number).await.unwrap();
-            for (reader, fault) in self.programs.iter().zip(&mut *faults) {
-                if fault.is_none() {
+            for (by, (reader, fault)) in self.programs.iter().zip(&mut *faults).enumerate() {
+                if fault.is_none() && self.compares(of, by) {
                     let read = reader.read(&self.client, &key).await;
                     let compared = read.and_then(|read| {
                         compare(writer.at(), &written, reader.at(), &Expected::new(), &read)
@@ -883,14 +892,14 @@ async fn what_is_called_compatible_is() {
     let mut former = vec![vec![None; count]; count];
     let mut lacking = vec![vec![None; count]; count];
     for (writer, program) in pairs.programs.iter().enumerate() {
-        pairs.fresh(&**program, &mut fresh[writer]).await;
+        pairs.fresh(writer, &mut fresh[writer]).await;
         pairs.former(&**program, &mut former[writer]).await;
         pairs.lacking(&**program, &mut lacking[writer]).await;
     }
     let mut wrong = Vec::new();
     let (mut compatible, mut shown) = (0, 0);
     for (old, older) in pairs.programs.iter().enumerate() {
-        for (new, newer) in pairs.programs.iter().enumerate() {
+        for (new, newer) in pairs.programs.iter().enumerate().filter(|(new, _)| pairs.compares(old, *new)) {
             let changes = newer.changes_from(&older.json());
             let older_rows = fresh[old][new].clone().or_else(|| former[old][new].clone());
             let mut met = Met { older_rows, beside: fresh[new][old].clone() };
@@ -930,5 +939,6 @@ async fn what_is_called_compatible_is() {
     }
     assert!(wrong.is_empty(), "{} of {} pairs:\n{}", wrong.len(), count * count, wrong.join("\n"));
     // Both kinds are there.
-    assert!(compatible > count * 4 && shown > count * 4, "{compatible} compatible, {shown} not");
+    let some = count * 4 / pairs.share;
+    assert!(compatible > some && shown > some, "{compatible} compatible, {shown} not");
 }
