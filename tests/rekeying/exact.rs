@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use keyderive::client::RawTable;
+use keyderive::embedded::{Bigtable, FaultRule, Faults, Method};
 use keyderive::rekey::{Activity, Difference, PairKey, Rekeyed, State};
 use keyderive::row::{Mutation, RowFilter};
 use keyderive::{Client, GcRule, Row, RowKey};
@@ -236,6 +237,40 @@ mod of_rows {
         let orphan = Difference::Orphaned { key: sale("b", 2).0.encode().unwrap() };
         assert_eq!(found.different, 2, "{found}");
         assert!(found.differences.contains(&orphan), "{found}");
+    }
+
+    /// The row of one key is replaced by that of another while it is read.
+    #[tokio::test(start_paused = true)]
+    async fn a_row_that_is_replaced_comes_under_its_own_key() {
+        let bigtable = Bigtable::in_memory();
+        let client = bigtable.client();
+        drop(sales(&client).await);
+        let old = client.table::<Old, Sale>("sales");
+        let ((a, of_a), (_, of_b)) = (sale("a", 1), sale("b", 2));
+        for delayed in 0..3 {
+            let late =
+                FaultRule::delay(Duration::from_secs(1)).methods([Method::ReadRows]).skip(delayed).times(1);
+            let faults = Faults::seeded(0).rule(late);
+            let slow = bigtable.with_faults(faults).client();
+            let key_of = |old: &Old, sale: &Sale| OfShop { shop: sale.shop.clone(), id: old.id };
+            let sales = slow.rekeyed_by_row::<Old, OfShop, Sale>("sales", "by-shop", key_of).await.unwrap();
+            old.put(&Old { id: 1 }, &of_b).await.unwrap();
+            let replace = async {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                old.put(&Old { id: 1 }, &of_a).await.unwrap();
+            };
+            let scan = sales.scan(OfShop::scan(), Old::scan()).unordered().matching(Sale::TOTAL.exists());
+            let (rows, ()) = tokio::join!(scan.collect(), replace);
+            for (key, row) in rows.unwrap() {
+                assert_eq!(key.shop, row.shop, "{delayed}");
+            }
+            old.put(&Old { id: 1 }, &of_b).await.unwrap();
+            let (row, ()) = tokio::join!(sales.get(&a), async {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                old.put(&Old { id: 1 }, &of_a).await.unwrap();
+            });
+            assert!(row.unwrap().is_none_or(|row| row == of_a), "{delayed}");
+        }
     }
 }
 

@@ -9,12 +9,18 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use keyderive_tests::runs_long;
+
 #[rustversion::attr(
     not(stable(1.95)),
     ignore = "half of each message is the compiler's: the .stderr files are the words of Rust 1.95"
 )]
 #[test]
 fn misuse_does_not_compile() {
+    let is_overwritten = std::env::var_os("TRYBUILD").is_some();
+    if !is_overwritten && !runs_long("the compiler's messages, for which dependencies are built once more") {
+        return;
+    }
     trybuild::TestCases::new().compile_fail("*/*.rs");
 }
 

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
+use keyderive_tests::left_out;
+
 use crate::served::Served;
 
 /// The usual directories of the gcloud SDK.
 const SDKS: [&str; 3] = ["/usr/lib/google-cloud-sdk", "/usr/share/google-cloud-sdk", "/opt/google-cloud-sdk"];
 
-/// Finds `cbt` on the `PATH` or in the gcloud SDK. If it finds neither, prints that the test is skipped.
+/// Finds `cbt` on the `PATH` or in the gcloud SDK. If it finds neither, prints that its tests are left out.
 fn find() -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let named = env::var_os("CLOUDSDK_ROOT_DIR").map(PathBuf::from);
@@ -18,7 +20,7 @@ fn find() -> Option<PathBuf> {
     let found =
         env::split_paths(&path).chain(sdks).map(|folder| folder.join("cbt")).find(|file| file.is_file());
     if found.is_none() {
-        eprintln!("skipped: there is no `cbt`; install it with `gcloud components install cbt`");
+        left_out("tests with `cbt` (`gcloud components install cbt` installs it)");
     }
     found
 }

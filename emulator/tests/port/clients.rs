@@ -6,6 +6,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use keyderive_tests::left_out;
+
 use crate::served::Served;
 
 /// A script of the folder `python`.
@@ -30,11 +32,13 @@ pub(crate) fn java(class: &str) -> Option<Command> {
     Some(command)
 }
 
-/// The value of the variable, which `.ci/run` sets once it has built the client. Without one, prints that the test is skipped.
+/// The value of the variable, which `.ci/run` sets once it has built the client. Without one, prints that its tests are left out.
 fn build_of(language: &str, variable: &str) -> Option<OsString> {
     let build = env::var_os(variable).filter(|build| !build.is_empty());
     if build.is_none() {
-        eprintln!("skipped: `{variable}` names no build of Google's {language} client; `.ci/run` makes one");
+        left_out(&format!(
+            "Google's {language} client, of which `{variable}` names no build (`.ci/run` makes one)"
+        ));
     }
     build
 }

@@ -1,6 +1,6 @@
 //! The command `keyderive-emulator`, driven by Google's clients, if installed, and by requests that no client sends.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "these are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod broken;
 mod cbt;

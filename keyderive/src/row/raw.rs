@@ -79,15 +79,30 @@ impl RawRow {
 
     /// The row without the cells that have this label; none if no cell has it.
     pub(crate) fn without_label(&self, label: &str) -> Option<Self> {
-        let is_it = |(_, own): &(usize, Span)| own.of(&self.bytes) == label.as_bytes();
-        let labelled: Vec<_> =
-            self.labels.iter().filter(|label| is_it(label)).map(|(cell, _)| *cell).collect();
-        if labelled.is_empty() {
-            return None;
+        let [others, labelled] = self.split_by_label(label);
+        (!labelled.cells.is_empty()).then_some(others)
+    }
+
+    /// The row without the cells that have this label, and the row of these cells, without that label.
+    pub(crate) fn split_by_label(&self, label: &str) -> [Self; 2] {
+        let is_it = |own: &Span| own.of(&self.bytes) == label.as_bytes();
+        let mut is_labelled = vec![false; self.cells.len()];
+        for (cell, own) in &self.labels {
+            is_labelled[*cell] |= is_it(own);
         }
-        let kept = self.cells.iter().enumerate().filter(|(cell, _)| !labelled.contains(cell));
-        let cells = kept.map(|(_, cell)| *cell).collect();
-        Some(Self { bytes: self.bytes.clone(), key: self.key, cells, labels: Vec::new() })
+        [false, true].map(|of_label| {
+            let mut places = vec![0; self.cells.len()];
+            let mut cells = Vec::new();
+            for (number, cell) in self.cells.iter().enumerate().filter(|(at, _)| is_labelled[*at] == of_label)
+            {
+                places[number] = cells.len();
+                cells.push(*cell);
+            }
+            let labels =
+                self.labels.iter().filter(|(cell, own)| is_labelled[*cell] == of_label && !is_it(own));
+            let labels = labels.map(|(cell, own)| (places[*cell], *own)).collect();
+            Self { bytes: self.bytes.clone(), key: self.key, cells, labels }
+        })
     }
 
     /// Copies the row out of its message, which it no longer keeps in memory.

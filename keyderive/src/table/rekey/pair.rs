@@ -30,6 +30,8 @@ use crate::table::verify;
 /// The family of the marks.
 pub(super) const MARKS: &str = "keyderive-move";
 const MARK: &str = "m";
+/// The label of cells that are read for the key that they give.
+const WHOLE: &str = "keyderive-whole";
 /// A fixed time, so that a row has one mark.
 const MARK_TIMESTAMP: i64 = 0;
 
@@ -373,17 +375,31 @@ impl TablePair {
         keys: &RowKeys,
         filter: Option<RowFilter>,
     ) -> Result<Option<RawRow>, Error> {
-        let read = client.read_row(self.route(side), keys.of(side).clone(), filter);
         if side == Side::New || !self.keys.reads_rows() {
-            return read.await;
+            return client.read_row(self.route(side), keys.of(side).clone(), filter).await;
         }
+        let filter = Some(self.with_whole(filter));
+        let row = client.read_row(self.route(side), keys.old.clone(), filter).await?;
+        let row = row.map(|row| self.with_key(&row)).transpose()?.flatten();
         // A row of the old table counts only for the key that it gives.
-        let whole = client.read_row(self.route(side), keys.old.clone(), Some(self.without_marks(None)));
-        let (row, whole) = try_join(read, whole).await?;
-        Ok(match whole {
-            Some(whole) if self.keys.new_of(&keys.old, &whole)? == keys.new => row,
-            _ => None,
-        })
+        Ok(row.filter(|(key, _)| *key == keys.new).map(|(_, row)| row))
+    }
+
+    /// What the filter lets through of a row and, in the same read, all that can give its key: another row may take its place at any
+    /// time.
+    fn with_whole(&self, filter: Option<RowFilter>) -> RowFilter {
+        let whole = RowFilter::chain([self.without_marks(None), RowFilter::label(WHOLE)]);
+        RowFilter::interleave([filter.unwrap_or_else(RowFilter::pass_all), whole])
+    }
+
+    /// The key in the new table of a row that was read [whole](Self::with_whole) too, and what the filter let through of it, if that
+    /// is anything.
+    fn with_key(&self, row: &RawRow) -> Result<Option<(Bytes, RawRow)>, Error> {
+        let [passed, whole] = row.split_by_label(WHOLE);
+        if passed.cells().len() == 0 || whole.cells().len() == 0 {
+            return Ok(None);
+        }
+        Ok(Some((self.keys.new_of(row.key(), &whole)?, passed)))
     }
 }
 
@@ -464,19 +480,27 @@ impl TablePair {
         filter: Option<RowFilter>,
     ) -> Result<Vec<Option<RawRow>>, Error> {
         let asked: Vec<_> = keys.iter().map(|keys| keys.of(side).clone()).collect();
-        let read = self.rows_by_key(client, side, asked.clone(), filter);
         if side == Side::New || !self.keys.reads_rows() {
-            return read.await;
+            return self.rows_by_key(client, side, asked, filter).await;
         }
-        let whole = self.rows_by_key(client, side, asked, Some(self.without_marks(None)));
-        let (rows, whole) = try_join(read, whole).await?;
-        let counting = rows.into_iter().zip(whole).zip(keys).map(|((row, whole), keys)| {
-            Ok(match whole {
-                Some(whole) if self.keys.new_of(&keys.old, &whole)? == keys.new => row,
-                _ => None,
-            })
-        });
-        counting.collect()
+        let rows = self.old_rows(client, asked, filter).await?;
+        let counting = |(row, keys): (Option<(Bytes, RawRow)>, &RowKeys)| {
+            row.filter(|(key, _)| *key == keys.new).map(|(_, row)| row)
+        };
+        Ok(rows.into_iter().zip(keys).map(counting).collect())
+    }
+
+    /// The rows of the old table with these keys, in their order, each with its key in the new table, which is read from the row.
+    pub(super) async fn old_rows(
+        &self,
+        client: &Client,
+        keys: Vec<Bytes>,
+        filter: Option<RowFilter>,
+    ) -> Result<Vec<Option<(Bytes, RawRow)>>, Error> {
+        let rows = self.rows_by_key(client, Side::Old, keys, Some(self.with_whole(filter))).await?;
+        rows.iter()
+            .map(|row| row.as_ref().map(|row| self.with_key(row)).transpose().map(Option::flatten))
+            .collect()
     }
 
     /// Of each of these keys of the new table, whether the old table has its row.

@@ -357,38 +357,36 @@ where
         delivery: &mut Delivery<R::Item>,
     ) -> Result<(), End> {
         let filter = pair.without_marks(Some(self.scan.read_filter()));
-        let mut stream = self.rows_of(pair, side, plan, filter);
+        let mut stream = self.rows_of(pair, side, plan, filter.clone());
         let looked_up = if side == Side::Old && pair.keys().reads_rows() { LOOKED_UP } else { 1 };
         loop {
             let rows = next_rows(pair, view, &mut stream, looked_up).await?;
             if rows.is_empty() {
                 return still(pair, view);
             }
-            for (key, row) in self.with_keys(pair, side, rows).await? {
+            for (key, row) in self.with_keys(pair, side, rows, &filter).await? {
                 self.deliver_row(pair, view, &key, &row, delivery).await?;
             }
         }
     }
 
-    /// Stored rows with their keys in the new table. Rows of the old one were read in part, and are read whole if their keys need
-    /// that.
+    /// Rows that were read with this filter, with their keys in the new table. If a key needs its whole row of the old table, both are
+    /// read again.
     async fn with_keys(
         &self,
         pair: &TablePair,
         side: Side,
         rows: Vec<RawRow>,
+        filter: &RowFilter,
     ) -> Result<Vec<(Bytes, RawRow)>, Error> {
         let stored = |row: &RawRow| Bytes::copy_from_slice(row.key());
         match side {
             Side::New => rows.into_iter().map(|row| Ok((stored(&row), row))).collect(),
             Side::Old if pair.keys().reads_rows() => {
-                let keys: Vec<_> = rows.iter().map(stored).collect();
-                let filter = Some(pair.without_marks(None));
-                let whole = pair.rows_by_key(self.scan.client(), side, keys, filter).await?;
-                let rows = rows.into_iter().zip(whole);
-                // A row that was deleted meanwhile is not given.
-                let rows = rows.filter_map(|(row, whole)| Some((row, whole?)));
-                rows.map(|(row, whole)| Ok((pair.keys().new_of(row.key(), &whole)?, row))).collect()
+                let keys = rows.iter().map(stored).collect();
+                let rows = pair.old_rows(self.scan.client(), keys, Some(filter.clone())).await?;
+                // What was deleted meanwhile, or does not pass the filter any more, is not given.
+                Ok(rows.into_iter().flatten().collect())
             }
             Side::Old => {
                 rows.into_iter().map(|row| Ok((pair.keys().new_of(row.key(), &row)?, row))).collect()
@@ -407,13 +405,13 @@ where
     ) -> Result<(), End> {
         let filter = pair.with_marks(Some(self.scan.read_filter()));
         let mut old_rows = self.rows_of(pair, Side::Old, old, filter.clone());
-        let mut new_rows = self.rows_of(pair, Side::New, new, filter);
+        let mut new_rows = self.rows_of(pair, Side::New, new, filter.clone());
         let (mut old_row, mut new_row) = (None, None);
         let mut last: Option<Bytes> = None;
         loop {
             if old_row.is_none() {
                 let read = next_rows(pair, view, &mut old_rows, 1).await?;
-                old_row = self.with_keys(pair, Side::Old, read).await?.pop();
+                old_row = self.with_keys(pair, Side::Old, read, &filter).await?.pop();
                 if let (Some((key, _)), Some(last)) = (&old_row, &last)
                     && self.order(last, key) != Ordering::Less
                 {
@@ -423,7 +421,7 @@ where
             }
             if new_row.is_none() {
                 let read = next_rows(pair, view, &mut new_rows, 1).await?;
-                new_row = self.with_keys(pair, Side::New, read).await?.pop();
+                new_row = self.with_keys(pair, Side::New, read, &filter).await?.pop();
             }
             let (key, old, new) = match (old_row.take(), new_row.take()) {
                 (None, None) => return still(pair, view),
@@ -502,13 +500,13 @@ where
                 }
             }
         }
-        let mut stream = self.rows_of(pair, front, front_plan, filter);
+        let mut stream = self.rows_of(pair, front, front_plan, filter.clone());
         loop {
             let rows = next_rows(pair, view, &mut stream, LOOKED_UP).await?;
             if rows.is_empty() {
                 return still(pair, view);
             }
-            let rows = self.with_keys(pair, front, rows).await?;
+            let rows = self.with_keys(pair, front, rows, &filter).await?;
             let keys: Vec<Bytes> = rows.iter().map(|(key, _)| key.clone()).collect();
             let are_in_base: Vec<bool> = match base {
                 Side::Old => pair.are_in_old(client, keys).await?,

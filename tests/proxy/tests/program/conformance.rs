@@ -7,6 +7,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use keyderive_tests::left_out;
+
 use crate::{Program, free_port};
 
 /// The variable that names the folder of the suite's programs.
@@ -30,12 +32,11 @@ const FEATURES: &str = "TestFeatureGap";
 const ABSENT_FEATURES: [&str; 3] =
     ["client_side_metrics_enabled", "direct_access_requested", "traffic_director_enabled"];
 
-/// A program of the suite, if it is built. If not, prints that the test is skipped.
-#[allow(clippy::print_stderr, reason = "a skipped test says so")]
+/// A program of the suite, if it is built. If not, prints that it is left out.
 fn program(name: &str) -> Option<PathBuf> {
     let folder = env::var_os(SUITE).filter(|folder| !folder.is_empty());
     if folder.is_none() {
-        eprintln!("skipped: `{SUITE}` names no conformance suite; `.ci/run` builds one");
+        left_out(&format!("Google's conformance suite (`.ci/run` builds it, and `{SUITE}` names it)"));
     }
     Some(Path::new(&folder?).join(name))
 }
