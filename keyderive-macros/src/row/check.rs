@@ -390,7 +390,7 @@ fn check_rule(cx: &Ctxt, field: &Field<'_>, family: &str, rule: &RuleAttrs, max_
     if let Some(tokens) = field.attrs.counter.tokens() {
         cx.error(
             tokens,
-            "an increment adds to an expired value too; use `Versions<Sum>` with `window`, or remove `max_age` and `ttl`",
+            "an increment adds to an expired value too; use `Versions<Sum>` with `window`, give it a family of its own without `max_age` and `ttl`, or remove these",
         );
     }
     if let Values::Aggregate(ty) = field.values() {

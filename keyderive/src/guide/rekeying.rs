@@ -136,7 +136,8 @@
 //! 6. **In `moved`**, reads and writes cost what they did before, except increments, appends and conditional writes, which cost
 //!    one more request. Stay there for as long as you may want to [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
 //!    written meanwhile; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
-//! 7. **`finish()`** changes the state to `new` first: from then on there is no way back, even if a later step fails. Then it drops the
+//! 7. **`verify()` once more, and then `finish()`**, which does not compare: what only the old table has is lost with it. It changes
+//!    the state to `new` first: from then on there is no way back, even if a later step fails. Then it drops the
 //!    marks, which takes longer the more rows there are, and lets the new table vouch for its key type. If it stops before its end, call it
 //!    again.
 //! 8. **Deploy the release with the plain new table**, and then delete the old one. A program of the release before keeps working with
@@ -157,12 +158,13 @@
 //! | is it safe to stop the driver? | no row is lost, whenever it ends. But in `paused` and `rollback_paused` writes wait until a driver runs again: look at `state()` first, and start another one at once if it is one of these |
 //! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the state is in the old table's row whose key is a single zero byte; while that row cannot be read, nothing is read or written for longer than a lease. Look whether the old table exists, whether the account may read it, and whether Bigtable reports an incident. The calls recover by themselves |
 //! | a driver is started again and again, and the state stays the same | it waits for up to a lease and a quarter, and a second or two, before each change, and begins to wait anew each time: let it live for ten seconds |
+//! | the rows of a user have to be erased | delete them through `client.rekeyed::<Old, New, ()>(…)`: its scans also give rows that a `ttl` hides. The other table keeps its copies until you delete that table |
 //! | a program that opens a table by itself is rejected, although the state is `new` or `rolled_back` | `finish()` or `roll_back()` was stopped before its end: call it again |
 //! | `run()` or `roll_back()` stops, since rows differ | a program wrote one of the tables by itself: stop it. Readers and writers go on meanwhile. Mend what `verify()` lists, as below, and call it again: it copies what is `Missing` |
 //!
 //! | difference | |
 //! |---|---|
-//! | `Missing` | nothing to do |
+//! | `Missing` | in `copying` nothing: it is copied. In `moved` a program that does not know of the re-keying wrote it, and it is lost if you do nothing: read it from the old table, by `client.table(…).unchecked()`, and put it through `rekeyed` |
 //! | `Unequal` | read the row of each table, by `client.table(…).unchecked()`, and put what is right through `rekeyed` |
 //! | `Unmarked` | read the row of the new table, by `client.table(…).unchecked()`: if it is right, put it through `rekeyed`; else delete it through `rekeyed` |
 //! | `Orphaned` | the original was deleted by another program or, with `rekeyed_by_row`, now gives another key. Callers still read this copy. If it is right, put it through `rekeyed`; if the row should be gone, delete it through `rekeyed` |

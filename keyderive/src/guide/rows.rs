@@ -92,7 +92,8 @@
 //!
 //! `#[row(ttl = "1h")]` hides older cells of a family at once; a garbage collection rule alone leaves them readable for up to a week,
 //! sometimes longer. A row whose cells are all hidden does not exist for reads and conditions, and `put_if_absent` replaces it;
-//! `delete_rows` deletes it. A write that would be hidden at once is an error. Expiry uses the
+//! `delete_rows` deletes it. A write that would be hidden at once is an error. Give all families of a row type the same `ttl`, and put
+//! rows whole: where an update renews one column, a required one beside it is hidden first, and reads of the row fail. Expiry uses the
 //! [client's clock](crate::Client::now): [what each call does with a hidden row](super::promises#rows-that-a-ttl-hides), also when
 //! clocks are wrong.
 //!
@@ -105,7 +106,7 @@
 //! | several additions to one row | one after the other | combined by the server |
 //! | after a lost response | not retried: a second call may count twice | retried, and counts once |
 //! | `put` of the row | overwrites it | leaves it as it is |
-//! | in a family with `max_age` | each increment renews the cell, and adds even to an expired value that the server has not removed yet | expires by windows: `Versions<Sum>` with `window = "1h"` keeps a sum for each hour |
+//! | in a family with `max_age` or a `ttl` | does not compile, since it would add to a value that has expired: give it a family of its own | expires by windows: `Versions<Sum>` with `window = "1h"` keeps a sum for each hour |
 //!
 //! Use a counter where the new value decides what to do next, a sum for statistics, and a sum in windows for those that expire.
 //! [`Min`](crate::row::Min) and [`Max`](crate::row::Max) take values by `.add(…)` too: a `Max` of a time keeps the latest one, whatever
@@ -147,7 +148,8 @@
 //! [`are_compatible`](crate::row::SchemaChanges::are_compatible) is two answers in one: this type
 //! [reads older rows](crate::row::SchemaChanges::reads_older_rows), and programs with the older type
 //! [can run at the same time](crate::row::SchemaChanges::breaks_older_programs): each reads what the other writes, and neither
-//! overwrites or hides it. Each change says which program fails on what, and the remedy. Where no older program runs while the newer
+//! overwrites or hides it. A column or family that can be absent and gets another name without an `alias` is, to this comparison, one
+//! that is dropped and one that is new: compatible, and the older values are no longer read. Each change says which program fails on what, and the remedy. Where no older program runs while the newer
 //! one writes, the first answer is enough.
 //!
 //! | to | do |

@@ -6,7 +6,7 @@
 //!
 //! ```toml
 //! [dev-dependencies]
-//! keyderive = { version = "0.1", features = ["embedded"] }
+//! keyderive = { path = "../keyderive/keyderive", features = ["embedded"] }
 //! tokio = { version = "1", features = ["macros", "rt", "test-util"] }
 //! ```
 //!

@@ -164,8 +164,8 @@ impl RowError {
 
 /// The policy of scans comes last, since a read of one row has none.
 const MISSING: &str = " is missing; make the field an `Option` or give it `#[row(default)]`, since an update, an addition or an \
-                       increment of a row that is not there writes only its own columns; only scans can leave such rows out, \
-                       with `.on_unreadable(OnUnreadable::Skip)`";
+                       increment of a row that is not there writes only its own columns, and a `ttl` hides the older ones; only \
+                       scans can leave such rows out, with `.on_unreadable(OnUnreadable::Skip)`";
 
 impl Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

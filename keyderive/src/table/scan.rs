@@ -250,8 +250,8 @@ impl<K: TableKey, R> Scan<K, R> {
         }
     }
 
-    /// Resumes after the page that returned this token; the scan must otherwise be the same. The token of another scan is
-    /// an error when this one runs.
+    /// Resumes after the page that returned this token; the scan must otherwise be the same. The token of another plan or
+    /// direction is an error when this one runs; conditions and filters are not compared.
     pub fn after(self, token: &str) -> Self {
         Self { after: Some(token.to_owned()), ..self }
     }
