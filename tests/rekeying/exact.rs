@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use keyderive::client::RawTable;
 use keyderive::embedded::{Bigtable, FaultRule, Faults, Method};
 use keyderive::rekey::{Activity, Difference, PairKey, Rekeyed, State};
-use keyderive::row::{Mutation, RowFilter};
+use keyderive::row::{Condition, Mutation, RowFilter};
 use keyderive::{Client, GcRule, Row, RowKey};
 
 use crate::keys::{New, Old};
@@ -141,6 +141,28 @@ async fn a_row_whose_original_goes_during_a_scan_comes_once() {
         rows += 1;
     }
     assert_eq!((times, rows), (1, 2000));
+}
+
+/// A row has a key in each table.
+#[tokio::test(start_paused = true)]
+async fn a_filter_of_row_keys_is_refused() {
+    let client = Client::embedded();
+    let jobs = jobs(&client, 3).await;
+    for until in [None, Some(COPYING), Some(COPIED)] {
+        if let Some(until) = until {
+            drive(&jobs, false, until).await;
+        }
+        let filter = || RowFilter::chain([RowFilter::row_key_regex("1.*"), RowFilter::latest(1)]);
+        let scan = || jobs.scan(New::scan(), Old::scan()).unordered();
+        let errors = [
+            scan().filter(filter()).count().await.unwrap_err(),
+            scan().matching(Condition::filter(filter()).not()).count().await.unwrap_err(),
+            jobs.put_if(&New { id: 0 }, &job("no"), Condition::filter(filter())).await.unwrap_err(),
+        ];
+        for error in errors {
+            assert!(error.to_string().contains("has two keys"), "{error}");
+        }
+    }
 }
 
 mod of_rows {

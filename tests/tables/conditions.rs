@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use keyderive::row::{CellValue, Column, ColumnType, Condition, OrderedCell, Settable, Value};
+use keyderive::row::{
+    CellValue, Column, ColumnType, Condition, Mutation, OrderedCell, Settable, Timestamped, Value,
+};
 use keyderive::{Cell, Client, Error, Row, RowKey, Table};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,6 +22,8 @@ on_every_bigtable! {
     conditions_of_many_parts_hold
     a_column_named_by_text_is_compared_by_its_type
     what_makes_a_condition_too_large_is_named
+    a_version_under_a_former_name_is_compared
+    an_order_that_stored_bytes_do_not_have_is_refused
 }
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
@@ -428,4 +433,64 @@ async fn what_makes_a_condition_too_large_is_named(client: Client) {
         assert!(error.contains(expected) && error.contains("the service takes 20480"), "{error}");
         assert!(!error.contains("name fewer columns"), "{error}");
     }
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct Renamed {
+    #[row(alias = "old")]
+    new: Option<Timestamped<i64>>,
+}
+
+/// As reads and other conditions find it.
+async fn a_version_under_a_former_name_is_compared(client: Client) {
+    let table = client.table::<TaskKey, Renamed>("renamed");
+    table.create().await.unwrap();
+    let key = TaskKey { id: 7 };
+    let raw = client.raw_table("renamed");
+    let old = |at: i64, value: i64| Mutation::set("cf", "old", at, value.to_be_bytes().to_vec());
+    raw.mutate_row(key.encode().unwrap(), [old(5000, 7)]).await.unwrap();
+    assert_eq!(table.get(&key).await.unwrap().unwrap().new, Some(Timestamped::new(5000, 7)));
+    let next = |value| Renamed { new: Some(Timestamped::new(5000, value)) };
+    assert!(!table.put_if(&key, &next(8), Renamed::NEW.version(4000)).await.unwrap());
+    assert!(table.put_if(&key, &next(8), Renamed::NEW.version(5000)).await.unwrap());
+    // The version that was compared is there no more, under either name.
+    assert!(!table.put_if(&key, &next(9), Renamed::NEW.version(5000)).await.unwrap());
+    raw.mutate_row(key.encode().unwrap(), [old(5000, 7)]).await.unwrap();
+    assert!(!table.put_if(&key, &next(9), Renamed::NEW.version(5000)).await.unwrap());
+    assert_eq!(table.get(&key).await.unwrap().unwrap().new.unwrap().value, 8);
+}
+
+#[derive(Cell, Clone, Debug, PartialEq)]
+enum Level {
+    Low,
+    Mid,
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct Unordered {
+    address: Option<IpAddr>,
+    level: Option<Level>,
+    is_on: Option<bool>,
+}
+
+/// For a column that is named by text. The compiler refuses it for the others.
+async fn an_order_that_stored_bytes_do_not_have_is_refused(client: Client) {
+    let table = client.table::<TaskKey, Unordered>("unordered");
+    table.create().await.unwrap();
+    let key = TaskKey { id: 7 };
+    let row =
+        Unordered { address: Some(IpAddr::from([9, 0, 0, 1])), level: Some(Level::Low), is_on: Some(false) };
+    table.put(&key, &row).await.unwrap();
+    let column = |name| Unordered::column(name).unwrap();
+    let count = |condition| table.scan(TaskKey::scan()).matching(condition).count();
+    for (equal, less) in [
+        (column("address").equals("9.0.0.1"), column("address").less_than("10.0.0.1")),
+        (column("level").equals("Low"), column("level").less_than("Mid")),
+        (column("is_on").equals(false), column("is_on").less_than(true)),
+    ] {
+        assert_eq!(count(equal).await.unwrap(), 1);
+        let error = count(less).await.unwrap_err();
+        assert!(error.to_string().contains("whose order is not that of its values"), "{error}");
+    }
+    assert!(!table.put_if(&key, &row, Unordered::LEVEL.equals(Level::Mid)).await.unwrap());
 }

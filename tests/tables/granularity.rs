@@ -200,6 +200,18 @@ async fn a_compared_version_is_one_microsecond(client: Client) {
     }
 }
 
+#[tokio::test]
+async fn no_version_comes_after_the_last_one() {
+    let trades = trades(&Client::embedded(), "last", Granularity::Micros).await.unwrap();
+    let of =
+        |at, value| Trade { price: Some(Timestamped::new(at, value)), prices: Versions::new(), ..trade(at) };
+    trades.put(&KEY, &of(i64::MAX, 1)).await.unwrap();
+    let error = trades.put_if(&KEY, &of(i64::MAX, 2), Trade::PRICE.version(i64::MAX)).await.unwrap_err();
+    assert!(error.to_string().contains("after which no newer version can come"), "{error}");
+    assert_eq!(trades.get(&KEY).await.unwrap().unwrap().price.unwrap().value, 1);
+    assert!(trades.delete_if(&KEY, Trade::PRICE.version(i64::MAX)).await.unwrap());
+}
+
 /// All cells of a table but for their row: family, qualifier, timestamp and value.
 async fn cells(table: &RawTable) -> Vec<(String, Vec<u8>, i64, Vec<u8>)> {
     let rows: Vec<_> = table.read_rows(ReadRows::all()).try_collect().await.unwrap();

@@ -336,19 +336,44 @@ fn check_comparable(place: &Place) -> Result<(), RowError> {
     Err(RowError::cell(place.name(), CellError::unsupported(fault)))
 }
 
+/// Rejects an order that stored bytes do not have. The compiler does so for a column with a type.
+fn check_ordered(place: &Place) -> Result<(), RowError> {
+    let has_no_order = matches!(
+        place.stored,
+        CellType::Bool
+            | CellType::Enum(_)
+            | CellType::IpAddress
+            | CellType::Ipv4Address
+            | CellType::Ipv6Address
+            | CellType::Unit
+            | CellType::Custom(_)
+    );
+    if !has_no_order {
+        return Ok(());
+    }
+    let fault = "is stored in a form whose order is not that of its values; compare it with `equals`, or in the program that \
+                 has read it";
+    Err(RowError::cell(place.name(), CellError::unsupported(fault)))
+}
+
 /// The test of a column's newest value, or whether there is one if there is no filter. A column without a value has that of a
 /// former name, as for a read.
 fn on_column<R>(place: &Place, value: Option<&RowFilter>) -> Condition<R> {
-    let test = |Name { family, qualifier }: Name<'_>, value: Option<&RowFilter>| {
-        let (family, qualifier) = (family.to_owned(), Bytes::copy_from_slice(qualifier));
-        Test::Column { family, qualifier, value: value.cloned() }
-    };
+    on_newest(place, value.is_some(), |name| column(name, value.cloned()))
+}
+
+fn column(Name { family, qualifier }: Name<'_>, value: Option<RowFilter>) -> Test {
+    Test::Column { family: family.to_owned(), qualifier: Bytes::copy_from_slice(qualifier), value }
+}
+
+/// A test of a column; without a cell of it, of its former names. A cell that does not pass hides those of former names, or not.
+fn on_newest<R>(place: &Place, hides: bool, test: impl Fn(Name<'_>) -> Test) -> Condition<R> {
     let mut names: Vec<_> = [place.name()].into_iter().chain(place.former()).collect();
     let Some(last) = names.pop() else { return Test::Row.into() };
-    let all = names.into_iter().rev().fold(test(last, value), |former, name| {
-        let absent = Test::Not(Box::new(test(name, None)));
-        let former = if value.is_some() { absent.and(former) } else { former };
-        test(name, value).or(former)
+    let all = names.into_iter().rev().fold(test(last), |former, name| {
+        let absent = Test::Not(Box::new(column(name, None)));
+        let former = if hides { absent.and(former) } else { former };
+        test(name).or(former)
     });
     all.into()
 }
@@ -373,6 +398,7 @@ fn within<R, C: ColumnRef<R>, V: CellValue<T>, T>(
     upper: Bound<V>,
 ) -> Condition<R> {
     compared(column, |place, order| {
+        check_ordered(place)?;
         let bounded = |bound: Bound<V>| match bound {
             Bound::Included(value) => bounded(place, &value).map(Bound::Included),
             Bound::Excluded(value) => bounded(place, &value).map(Bound::Excluded),
@@ -532,8 +558,11 @@ macro_rules! conditions {
                     ));
                     return Condition::failed(RowError::cell(place.name(), error));
                 }
-                let Place { family, qualifier, .. } = place;
-                Test::Version { family: family.into_owned(), qualifier, timestamp_micros }.into()
+                on_newest(&place, true, |Name { family, qualifier }| Test::Version {
+                    family: family.to_owned(),
+                    qualifier: Bytes::copy_from_slice(qualifier),
+                    timestamp_micros,
+                })
             }
         }
     )*};

@@ -22,6 +22,9 @@ pub(super) const MAX_DEPTH: u8 = 20;
 
 const MAX_LABEL_BYTES: usize = 15;
 
+/// How the labels begin that filters of keyderive's own put on cells.
+const OWN_LABELS: &str = "keyderive-";
+
 /// A filter that the server applies to each row before it sends it.
 ///
 /// ```
@@ -58,6 +61,7 @@ struct Traits {
     depth: u8,
     has_label: bool,
     has_sink: bool,
+    reads_key: bool,
 }
 
 /// What a filter does. No chain and no interleave has fewer than two filters, no range is empty, and what is rejected
@@ -176,7 +180,8 @@ impl RowFilter {
     /// The server reads and matches every row of the scan. If the key's prefix is known, a plan reads less.
     #[must_use]
     pub fn row_key_regex(regex: impl AsRef<[u8]>) -> Self {
-        Kind::RowKeyRegex(owned(regex)).into()
+        let kind = Kind::RowKeyRegex(owned(regex));
+        Self { kind, traits: Traits { reads_key: true, ..Traits::SINGLE } }
     }
 
     /// Each row with this probability, above 0 and below 1.
@@ -357,9 +362,19 @@ impl RowFilter {
 
     /// Every cell, with this label, which [`RawCell::labels`](super::RawCell::labels) returns.
     ///
-    /// A label is 1 to 15 characters of `a` to `z`, `0` to `9` and `-`. A cell has at most one.
+    /// A label is 1 to 15 characters of `a` to `z`, `0` to `9` and `-`, and begins with `keyderive-` only in filters of keyderive's own.
+    /// A cell has at most one.
     #[must_use]
     pub fn label(label: impl Into<String>) -> Self {
+        let label = label.into();
+        if label.starts_with(OWN_LABELS) {
+            return refused(Fault::OwnLabel(label));
+        }
+        Self::any_label(label)
+    }
+
+    /// A label that can be one of keyderive's own.
+    pub(crate) fn any_label(label: impl Into<String>) -> Self {
         let label = label.into();
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if label.is_empty() || label.len() > MAX_LABEL_BYTES || !label.bytes().all(allowed) {
@@ -372,6 +387,11 @@ impl RowFilter {
 impl RowFilter {
     pub(crate) fn kind(&self) -> &Kind {
         &self.kind
+    }
+
+    /// Fails for a filter of row keys, where a row has a key in each of two tables.
+    pub(crate) fn check_keyless(&self) -> Result<(), FilterError> {
+        if self.traits.reads_key { Err(Fault::KeyOfOneTable.into()) } else { Ok(()) }
     }
 
     pub(crate) fn is_block_all(&self) -> bool {
@@ -398,7 +418,7 @@ impl RowFilter {
 
 impl Traits {
     /// Those of a filter that holds no other, no label and no sink.
-    const SINGLE: Self = Self { depth: 1, has_label: false, has_sink: false };
+    const SINGLE: Self = Self { depth: 1, has_label: false, has_sink: false, reads_key: false };
 
     /// Those of a filter around `parts`. What is too deep is rejected at once, so that every walk over a filter may
     /// recurse.
@@ -411,6 +431,7 @@ impl Traits {
             traits.depth = traits.depth.max(part.traits.depth.saturating_add(1));
             traits.has_label |= part.traits.has_label;
             traits.has_sink |= part.traits.has_sink;
+            traits.reads_key |= part.traits.reads_key;
         }
         if traits.depth > MAX_DEPTH { Err(Fault::Depth.into()) } else { Ok(traits) }
     }

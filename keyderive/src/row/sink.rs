@@ -98,7 +98,7 @@ impl MutationList {
     /// When the write leaves the version as it is, which would let the second writer in as well.
     pub(crate) fn supersede(&mut self, compared: &ComparedVersion, now_micros: i64) -> Result<(), RowError> {
         let ComparedVersion { family, qualifier, timestamp_micros } = compared;
-        let newer = now_micros.max(timestamp_micros.saturating_add(MILLISECOND));
+        let newer = timestamp_micros.checked_add(MILLISECOND).map(|newer| newer.max(now_micros));
         let (mut has_newest, mut is_superseded) = (false, false);
         for Mutation(change) in &mut self.mutations {
             match change {
@@ -109,7 +109,13 @@ impl MutationList {
                     // The versions of a value come with the newest first.
                     let is_newest = !std::mem::replace(&mut has_newest, true);
                     if *at == SERVER_TIME || (is_newest && *at <= *timestamp_micros) {
-                        *at = newer;
+                        *at = newer.ok_or_else(|| {
+                            let error = CellError::unsupported(format_args!(
+                                "is compared with the timestamp {timestamp_micros}, after which no newer version can come; delete \
+                                 the column, and write it again"
+                            ));
+                            RowError::cell(Name { family, qualifier }, error)
+                        })?;
                     }
                 }
                 Change::DeleteColumn { family: of, qualifier: column, .. }

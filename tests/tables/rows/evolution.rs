@@ -415,3 +415,45 @@ async fn changes_that_look_harmless_are_not_compatible() {
     let changes = Windows::SCHEMA.changes_from(&Sums::SCHEMA.to_json()).unwrap();
     assert!(!changes.reads_older_rows() && changes.breaks_older_programs(), "{changes}");
 }
+
+/// A variant that has the code of another one would be read as that.
+#[tokio::test]
+async fn variants_that_exchange_their_codes_are_not_compatible() {
+    #[derive(Cell, Clone, Debug, PartialEq)]
+    #[row(code)]
+    enum State {
+        Open = 1,
+        Closed = 2,
+    }
+    #[derive(Cell, Clone, Debug, PartialEq)]
+    #[row(code)]
+    enum Exchanged {
+        Closed = 1,
+        Open = 2,
+    }
+    /// The same codes by other names.
+    #[derive(Cell, Clone, Debug, PartialEq)]
+    #[row(code)]
+    enum Renamed {
+        Active = 1,
+        Done = 2,
+    }
+    macro_rules! rows {
+        ($($row:ident: $state:ident),*) => {$(
+            #[derive(Row, Clone, Debug, PartialEq)]
+            struct $row { state: $state }
+        )*};
+    }
+    rows! { Older: State, Newer: Exchanged, Named: Renamed }
+    let client = Client::embedded();
+    table::<Older>(&client).await.put(&key("/"), &Older { state: State::Open }).await.unwrap();
+    let read = table::<Newer>(&client).await.get(&key("/")).await.unwrap().unwrap();
+    assert_eq!(read.state, Exchanged::Closed);
+    let changes = Newer::SCHEMA.changes_from(&Older::SCHEMA.to_json()).unwrap();
+    assert!(!changes.are_compatible() && changes.breaks_older_programs(), "{changes}");
+    assert!(Named::SCHEMA.changes_from(&Older::SCHEMA.to_json()).unwrap().are_compatible());
+    assert_ne!(
+        (State::Closed, Renamed::Active, Renamed::Done),
+        (State::Open, Renamed::Done, Renamed::Active)
+    );
+}

@@ -15,6 +15,8 @@ pub struct FilterError(Fault);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fault {
     Label(String),
+    OwnLabel(String),
+    KeyOfOneTable,
     TwoLabels,
     Sample(f64),
     /// A colon in a family's name, or in the regular expression for one.
@@ -102,6 +104,14 @@ impl fmt::Display for FilterError {
                  {MAX_LABEL_BYTES} of these",
                 label.escape_debug(),
                 label.len()
+            ),
+            Fault::OwnLabel(label) => write!(
+                f,
+                "the label `{label}` is one of keyderive's own, which begin with `keyderive-`; use another label"
+            ),
+            Fault::KeyOfOneTable => f.write_str(
+                "a row of a table that is re-keyed has two keys, and `row_key_regex` would match the one of the table that has \
+                 the row just now; choose rows by a plan, or by their columns",
             ),
             Fault::TwoLabels => f.write_str(
                 "two filters of a chain label cells, and a cell has one label; label in one of them, or in several \

@@ -82,6 +82,7 @@ fn what_the_service_refuses_is_told() {
     for label in ["", "0123456789abcdef", "A", "a_b", "ü"] {
         refusal(&RowFilter::label(label), "a label is 1 to 15 of these");
     }
+    refusal(&RowFilter::label("keyderive-row"), "use another label");
     for probability in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
         refusal(&RowFilter::sample(probability), "is not between 0 and 1; for all rows or none use");
     }

@@ -155,6 +155,12 @@ impl Integers<'_> {
 
     fn contain_all(&self, other: &Self) -> bool {
         match (self, other) {
+            // A name whose code is another one would be read as another variant.
+            (Self::Listed(all), Self::Listed(some))
+                if some.iter().any(|one| all.iter().any(|of| of.name == one.name && of.code != one.code)) =>
+            {
+                false
+            }
             (_, Self::Listed(variants)) => variants.iter().all(|variant| self.contain(variant.code)),
             (Self::Within { min, max, .. }, Self::Within { min: least, max: greatest, .. }) => {
                 min <= least && greatest <= max && (self.contain(0) || !other.contain(0))

@@ -388,7 +388,7 @@ impl TablePair {
     /// What the filter lets through of a row and, in the same read, all that can give its key: another row may take its place at any
     /// time.
     fn with_whole(&self, filter: Option<RowFilter>) -> RowFilter {
-        let whole = RowFilter::chain([self.without_marks(None), RowFilter::label(WHOLE)]);
+        let whole = RowFilter::chain([self.without_marks(None), RowFilter::any_label(WHOLE)]);
         RowFilter::interleave([filter.unwrap_or_else(RowFilter::pass_all), whole])
     }
 
@@ -735,6 +735,7 @@ impl TablePair {
         Box::pin(async move {
             let keys = &self.keys_of(key)?;
             let condition = self.without_marks(condition);
+            condition.check_keyless().map_err(|error| Error::filter(self.route(Side::New), error))?;
             let (condition, then, otherwise) = (&condition, &then, &otherwise);
             let sent = &Sent::default();
             let timeout = |client: &Client| client.settings().check_and_mutate_row.total_timeout;

@@ -234,6 +234,7 @@ where
         let plans = (self.old.clone(), self.new.clone());
         let old = plans.0.map_err(|error| Error::plan(pair.route(Side::Old), error))?;
         let new = plans.1.map_err(|error| Error::plan(name, error))?;
+        self.scan.read_filter().check_keyless().map_err(|error| Error::filter(name, error))?;
         let merges = !self.unordered;
         let difference = match pair.keys().reads_rows() {
             true => Some("the new keys are made of rows".to_owned()),
