@@ -69,7 +69,7 @@
 //!
 //! A whole row is rejected if the newest of its [`Versions`](crate::row::Versions) of a column would be hidden: older ones may have
 //! expired since the row was read, and are stored and hidden. An update is rejected if *any* of its versions would be. A write on a
-//! compared `version` is at the client's time, so other clients do not see it if its clock is behind by the `ttl`. Queries in
+//! compared `version` is at the client's time, so other clients do not see it if its clock is slow by the `ttl` or more. Queries in
 //! [SQL](super::sql), raw tables, `Condition::filter` and row types without the `ttl` see hidden cells. Where cells of a row expire one
 //! after the other, a row can be there without a column that its type requires: reads of it fail with
 //! [`is_invalid_row`](crate::Error::is_invalid_row).

@@ -98,7 +98,7 @@
 //!
 //! # Faults
 //!
-//! [`with_faults`](crate::embedded::Bigtable::with_faults) returns the same tables behind a server that fails; it shares the clock, and
+//! [`with_faults`](crate::embedded::Bigtable::with_faults) returns the same tables on a server that fails; it shares the clock, and
 //! whether garbage collection is paused. A [`FaultRule`](crate::embedded::FaultRule) is one fault: an error, before or after the call
 //! took effect, a delay, a broken stream, or rows in pieces. It selects calls by method, table and key prefix, and can skip the first
 //! n, stop after n, or hit by chance. The same calls in the same order meet the same faults.

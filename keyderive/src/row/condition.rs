@@ -338,17 +338,7 @@ fn check_comparable(place: &Place) -> Result<(), RowError> {
 
 /// Rejects an order that stored bytes do not have. The compiler does so for a column with a type.
 fn check_ordered(place: &Place) -> Result<(), RowError> {
-    let has_no_order = matches!(
-        place.stored,
-        CellType::Bool
-            | CellType::Enum(_)
-            | CellType::IpAddress
-            | CellType::Ipv4Address
-            | CellType::Ipv6Address
-            | CellType::Unit
-            | CellType::Custom(_)
-    );
-    if !has_no_order {
+    if place.stored.is_ordered() {
         return Ok(());
     }
     let fault = "is stored in a form whose order is not that of its values; compare it with `equals`, or in the program that \
@@ -366,7 +356,8 @@ fn column(Name { family, qualifier }: Name<'_>, value: Option<RowFilter>) -> Tes
     Test::Column { family: family.to_owned(), qualifier: Bytes::copy_from_slice(qualifier), value }
 }
 
-/// A test of a column; without a cell of it, of its former names. A cell that does not pass hides those of former names, or not.
+/// The row passes the test of the column, or of a former name of it. If `hides`, a cell of a name hides those of the names before it,
+/// whether or not it passes.
 fn on_newest<R>(place: &Place, hides: bool, test: impl Fn(Name<'_>) -> Test) -> Condition<R> {
     let mut names: Vec<_> = [place.name()].into_iter().chain(place.former()).collect();
     let Some(last) = names.pop() else { return Test::Row.into() };
@@ -398,13 +389,13 @@ fn within<R, C: ColumnRef<R>, V: CellValue<T>, T>(
     upper: Bound<V>,
 ) -> Condition<R> {
     compared(column, |place, order| {
-        check_ordered(place)?;
         let bounded = |bound: Bound<V>| match bound {
             Bound::Included(value) => bounded(place, &value).map(Bound::Included),
             Bound::Excluded(value) => bounded(place, &value).map(Bound::Excluded),
             Bound::Unbounded => Ok(Bound::Unbounded),
         };
         let (lower, upper) = (bounded(lower)?, bounded(upper)?);
+        check_ordered(place)?;
         Ok(order.within(lower.as_ref(), upper.as_ref()))
     })
 }

@@ -22,7 +22,7 @@ pub(super) const MAX_DEPTH: u8 = 20;
 
 const MAX_LABEL_BYTES: usize = 15;
 
-/// How the labels begin that filters of keyderive's own put on cells.
+/// The prefix of reserved labels.
 const OWN_LABELS: &str = "keyderive-";
 
 /// A filter that the server applies to each row before it sends it.
@@ -177,7 +177,8 @@ impl RowFilter {
 impl RowFilter {
     /// The rows whose key matches a regular expression.
     ///
-    /// The server reads and matches every row of the scan. If the key's prefix is known, a plan reads less.
+    /// The server reads and matches every row of the scan. If the key's prefix is known, a plan reads less. A
+    /// [re-keyed table](crate::rekey::Rekeyed) rejects it: a row has a key in each of its two tables.
     #[must_use]
     pub fn row_key_regex(regex: impl AsRef<[u8]>) -> Self {
         let kind = Kind::RowKeyRegex(owned(regex));
@@ -362,19 +363,19 @@ impl RowFilter {
 
     /// Every cell, with this label, which [`RawCell::labels`](super::RawCell::labels) returns.
     ///
-    /// A label is 1 to 15 characters of `a` to `z`, `0` to `9` and `-`, and begins with `keyderive-` only in filters of keyderive's own.
-    /// A cell has at most one.
+    /// A label is 1 to 15 characters of `a` to `z`, `0` to `9` and `-`. Labels that begin with `keyderive-` are reserved. A cell has
+    /// at most one label.
     #[must_use]
     pub fn label(label: impl Into<String>) -> Self {
         let label = label.into();
         if label.starts_with(OWN_LABELS) {
             return refused(Fault::OwnLabel(label));
         }
-        Self::any_label(label)
+        Self::own_label(label)
     }
 
-    /// A label that can be one of keyderive's own.
-    pub(crate) fn any_label(label: impl Into<String>) -> Self {
+    /// As [`label`](Self::label), also with a reserved label.
+    pub(crate) fn own_label(label: impl Into<String>) -> Self {
         let label = label.into();
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if label.is_empty() || label.len() > MAX_LABEL_BYTES || !label.bytes().all(allowed) {
@@ -389,7 +390,7 @@ impl RowFilter {
         &self.kind
     }
 
-    /// Fails for a filter of row keys, where a row has a key in each of two tables.
+    /// Fails if the filter matches row keys. For tables that are re-keyed, where a row has two keys.
     pub(crate) fn check_keyless(&self) -> Result<(), FilterError> {
         if self.traits.reads_key { Err(Fault::KeyOfOneTable.into()) } else { Ok(()) }
     }

@@ -95,7 +95,8 @@ impl MutationList {
     /// writer that had read that version would be let in too.
     ///
     /// # Errors
-    /// When the write leaves the version as it is, which would let the second writer in as well.
+    /// When the write leaves the version as it is, which would let the second writer in as well, or when no timestamp is later than
+    /// the compared one.
     pub(crate) fn supersede(&mut self, compared: &ComparedVersion, now_micros: i64) -> Result<(), RowError> {
         let ComparedVersion { family, qualifier, timestamp_micros } = compared;
         let newer = timestamp_micros.checked_add(MILLISECOND).map(|newer| newer.max(now_micros));

@@ -55,7 +55,7 @@ enum At {
 /// A field's type: a test makes values of it, and says what they mean.
 trait Made: Sized {
     fn made(random: &mut fastrand::Rng) -> Self;
-    fn tell(&self, at: &At, told: &mut Expected);
+    fn record(&self, at: &At, expected: &mut Expected);
 }
 
 /// A single value.
@@ -64,10 +64,10 @@ trait Single {
     fn meaning(&self) -> Meaning;
 }
 
-fn put(told: &mut Expected, at: &At, column: Column) {
+fn put(expected: &mut Expected, at: &At, column: Column) {
     let At::Column { family, name, .. } = at else { panic!("{at:?} is not a column") };
     if !column.newest_first.is_empty() && !column.newest_first.iter().all(is_default) {
-        told.insert((family.clone(), name.clone().into_bytes()), column);
+        expected.insert((family.clone(), name.clone().into_bytes()), column);
     }
 }
 
@@ -95,8 +95,8 @@ macro_rules! singles {
                 Self::single(random)
             }
 
-            fn tell(&self, at: &At, told: &mut Expected) {
-                put(told, at, Column { newest_first: vec![(None, self.meaning())], is_history: false });
+            fn record(&self, at: &At, expected: &mut Expected) {
+                put(expected, at, Column { newest_first: vec![(None, self.meaning())], is_history: false });
             }
         }
     )*};
@@ -176,9 +176,9 @@ impl<T: Made> Made for Option<T> {
         random.bool().then(|| T::made(random))
     }
 
-    fn tell(&self, at: &At, told: &mut Expected) {
+    fn record(&self, at: &At, expected: &mut Expected) {
         if let Some(value) = self {
-            value.tell(at, told);
+            value.record(at, expected);
         }
     }
 }
@@ -191,9 +191,9 @@ impl<T: Single> Made for Timestamped<T> {
         Self::new(at, T::single(random))
     }
 
-    fn tell(&self, at: &At, told: &mut Expected) {
+    fn record(&self, at: &At, expected: &mut Expected) {
         let newest_first = vec![(Some(self.timestamp_micros), self.value.meaning())];
-        put(told, at, Column { newest_first, is_history: false });
+        put(expected, at, Column { newest_first, is_history: false });
     }
 }
 
@@ -203,9 +203,9 @@ impl<T: Single> Made for Versions<T> {
         times.into_iter().map(|at| Timestamped::new(at, T::single(random))).collect()
     }
 
-    fn tell(&self, at: &At, told: &mut Expected) {
+    fn record(&self, at: &At, expected: &mut Expected) {
         let versions = self.iter().map(|version| (Some(version.timestamp_micros), version.value.meaning()));
-        put(told, at, Column { newest_first: versions.collect(), is_history: true });
+        put(expected, at, Column { newest_first: versions.collect(), is_history: true });
     }
 }
 
@@ -227,8 +227,8 @@ macro_rules! aggregates {
                 Self::single(random)
             }
 
-            fn tell(&self, at: &At, told: &mut Expected) {
-                put(told, at, Column { newest_first: vec![(None, self.meaning())], is_history: false });
+            fn record(&self, at: &At, expected: &mut Expected) {
+                put(expected, at, Column { newest_first: vec![(None, self.meaning())], is_history: false });
             }
         }
     )*};
@@ -244,7 +244,7 @@ impl<Q: Qualifier + Single, V: Made> Made for BTreeMap<Q, V> {
         (0..random.usize(..7)).map(|_| (Q::single(random), V::made(random))).collect()
     }
 
-    fn tell(&self, at: &At, told: &mut Expected) {
+    fn record(&self, at: &At, expected: &mut Expected) {
         let At::Map { family, kind } = at else { panic!("{at:?} is not a map") };
         for (key, value) in self {
             let (mut of_entry, placeholder) = (Expected::new(), String::new());
@@ -256,9 +256,9 @@ impl<Q: Qualifier + Single, V: Made> Made for BTreeMap<Q, V> {
                 kind,
                 has_default: false,
             };
-            value.tell(&at, &mut of_entry);
+            value.record(&at, &mut of_entry);
             let name = Q::to_qualifier(key.borrowed()).unwrap().to_vec();
-            told.extend(of_entry.into_values().map(|column| ((family.clone(), name.clone()), column)));
+            expected.extend(of_entry.into_values().map(|column| ((family.clone(), name.clone()), column)));
         }
     }
 }
@@ -310,10 +310,10 @@ macro_rules! rows {
                     Self { $($field: <$type as Made>::made(random),)* }
                 }
 
-                fn tell(&self, at: &At, told: &mut Expected) {
+                fn record(&self, at: &At, expected: &mut Expected) {
                     let At::Columns(fields) = at else { panic!("{at:?} is not a struct") };
                     let mut fields = fields.iter();
-                    $(self.$field.tell(fields.next().unwrap(), told);)*
+                    $(self.$field.record(fields.next().unwrap(), expected);)*
                 }
             }
         )*
@@ -511,7 +511,7 @@ impl<R: OwnedRow + Made + 'static> Program for Typed<R> {
                     written => written?,
                 }
                 let mut made = Expected::new();
-                row.tell(&self.at, &mut made);
+                row.record(&self.at, &mut made);
                 read = self.read(client, key).await?;
                 if made.keys().all(|place| read.contains_key(place)) {
                     break;
@@ -531,9 +531,9 @@ impl<R: OwnedRow + Made + 'static> Program for Typed<R> {
         Box::pin(async move {
             let row =
                 client.table::<PageKey, R>("events").get(key).await.map_err(|error| error.to_string())?;
-            let (mut told, row) = (Expected::new(), row.ok_or("there is no row")?);
-            row.tell(&self.at, &mut told);
-            Ok(told)
+            let (mut expected, row) = (Expected::new(), row.ok_or("there is no row")?);
+            row.record(&self.at, &mut expected);
+            Ok(expected)
         })
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ::bytes::Bytes;
 
-use super::{CellError, CellType, CellWriter, OwnedCell};
+use super::{Cell, CellError, CellType, CellWriter, OwnedCell};
 use crate::key::codec::{Ts, Unit};
 use crate::row::column::Any;
 use crate::row::{As, RowFilter};
@@ -247,18 +247,43 @@ impl Number {
     }
 }
 
+impl CellType {
+    /// Whether stored bytes compare as their values, by [`StoredOrder`]. For a type with [`OrderedCell`] it is true.
+    pub(crate) const fn is_ordered(self) -> bool {
+        matches!(
+            self,
+            Self::Integer { .. }
+                | Self::NonZero { .. }
+                | Self::F32
+                | Self::F64
+                | Self::Text
+                | Self::Char
+                | Self::Bytes
+                | Self::Array(_)
+                | Self::Uuid
+                | Self::Date
+                | Self::UnixTime(_)
+        )
+    }
+}
+
 macro_rules! ordered {
     ($($type:ty),+) => {$(
         impl ComparableCell for $type {}
         impl OrderedCell for $type {}
+        const _: () = assert!(<$type as Cell>::TYPE.is_ordered());
     )+};
 }
+
+/// A column that is named by text has a type at run time, which decides.
+impl ComparableCell for Any {}
+impl OrderedCell for Any {}
 
 ordered! {
     i8, i16, i32, i64, u8, u16, u32, u64, f32, f64,
     NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64,
     String, &str, Cow<'_, str>, Box<str>, Arc<str>, char,
-    Vec<u8>, &[u8], Cow<'_, [u8]>, Bytes, Any
+    Vec<u8>, &[u8], Cow<'_, [u8]>, Bytes
 }
 
 impl<T, U: Unit> ComparableCell for As<T, Ts<U>> {}

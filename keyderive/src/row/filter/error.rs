@@ -107,7 +107,7 @@ impl fmt::Display for FilterError {
             ),
             Fault::OwnLabel(label) => write!(
                 f,
-                "the label `{label}` is one of keyderive's own, which begin with `keyderive-`; use another label"
+                "the label `{label}` begins with `keyderive-`, which is reserved; use another label"
             ),
             Fault::KeyOfOneTable => f.write_str(
                 "a row of a table that is re-keyed has two keys, and `row_key_regex` would match the one of the table that has \

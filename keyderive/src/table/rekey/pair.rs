@@ -388,7 +388,7 @@ impl TablePair {
     /// What the filter lets through of a row and, in the same read, all that can give its key: another row may take its place at any
     /// time.
     fn with_whole(&self, filter: Option<RowFilter>) -> RowFilter {
-        let whole = RowFilter::chain([self.without_marks(None), RowFilter::any_label(WHOLE)]);
+        let whole = RowFilter::chain([self.without_marks(None), RowFilter::own_label(WHOLE)]);
         RowFilter::interleave([filter.unwrap_or_else(RowFilter::pass_all), whole])
     }
 

@@ -112,6 +112,9 @@ where
     }
 
     /// Adds a filter that the server applies to each row, after earlier ones. It sees no marks.
+    ///
+    /// A filter with [`row_key_regex`](RowFilter::row_key_regex) is an error when the scan runs, with
+    /// [`is_invalid_argument`](Error::is_invalid_argument): use the plans.
     pub fn filter(self, filter: RowFilter) -> Self {
         Self { scan: self.scan.filter(filter), ..self }
     }
