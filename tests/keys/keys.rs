@@ -701,7 +701,7 @@ pub(crate) fn check<S: Strategy<Value: 'static> + 'static>(
 
 /// By references to traits: compiled once for each type of input, and not for each property.
 fn check_each<V: Debug>(strategy: &BoxedStrategy<V>, property: &dyn Fn(V) -> Result<(), TestCaseError>) {
-    let cases = amount("KEYDERIVE_CASES", "inputs of each property of keys", 32, 256).try_into().unwrap();
+    let cases = amount("KEYDERIVE_CASES", "inputs of each property of keys", 16, 256).try_into().unwrap();
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) };
     proptest::test_runner::TestRunner::new(config).run(strategy, property).unwrap();
 }

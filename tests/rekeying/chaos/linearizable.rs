@@ -596,7 +596,7 @@ mod tests {
     #[test]
     fn it_decides_histories_with_many_writes_of_unknown_outcome() {
         let mut rng = Rng::with_seed(7);
-        for round in 0..5 {
+        for round in 0..amount("KEYDERIVE_LONG_HISTORIES", "long histories of unknown outcomes", 2, 5) {
             let (first, operations) = history(&mut rng, 1_000);
             assert_eq!(check(first, &operations), Verdict::Holds, "round {round}");
         }

@@ -437,7 +437,7 @@ fn rows_of_all_types_are_read_selected_and_compared() {
         runtime.block_on(holds(&kinds, seed, usize::MAX));
         Ok(())
     };
-    let rows = amount("KEYDERIVE_ROWS_OF_ALL_TYPES", "random rows of all types", 32, 128).try_into().unwrap();
+    let rows = amount("KEYDERIVE_ROWS_OF_ALL_TYPES", "random rows of all types", 16, 128).try_into().unwrap();
     TestRunner::new(Config::with_cases(rows)).run(&any::<u64>(), run).unwrap();
 }
 
@@ -446,7 +446,7 @@ async fn rows_of_all_types_are_read_selected_and_compared_on_the_emulator() {
     let Some((_emulator, client)) = crate::servers::emulator().await else { return };
     let kinds = kinds(&client).await;
     let seeds = "KEYDERIVE_ROWS_OF_ALL_TYPES_ON_THE_EMULATOR";
-    for seed in 0..amount(seeds, "random rows of all types on the emulator", 6, 24) {
+    for seed in 0..amount(seeds, "random rows of all types on the emulator", 3, 24) {
         holds(&kinds, seed, 60).await;
     }
 }
