@@ -11,10 +11,10 @@ use proc_macro2::TokenStream;
 use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Ident, LitStr, Path, Type};
 
 use crate::attr::{Attr, each_meta, flag, read_crate, skip_value, unknown_option, unraw, value};
-use crate::check::static_borrow;
 use crate::ctxt::Ctxt;
 use crate::key_field::codes;
 use crate::names;
+use crate::types::static_borrow;
 
 /// Takes and returns `proc_macro2` tokens, which unit tests can make.
 pub(crate) fn cell(input: &DeriveInput) -> TokenStream {

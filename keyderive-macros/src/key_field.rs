@@ -16,9 +16,9 @@ use syn::{
 };
 
 use crate::attr::{Attr, each_meta, read_crate, skip_value, unknown_option, unraw};
-use crate::check::{fault_of_type, static_borrow};
 use crate::ctxt::Ctxt;
 use crate::names;
+use crate::types::{fault_of_type, static_borrow};
 
 /// Takes and returns `proc_macro2` tokens, which unit tests can make.
 pub(crate) fn key_field(input: &DeriveInput) -> TokenStream {

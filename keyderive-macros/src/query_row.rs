@@ -9,8 +9,8 @@ use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Ident, LitStr, Pat
 
 use crate::attr::{Attr, each_meta, read_crate, skip_value, unknown_option, unraw, value};
 use crate::ctxt::Ctxt;
-use crate::expand::{Runtime, in_scope};
 use crate::names;
+use crate::tokens::{Runtime, in_scope};
 
 /// Takes and returns `proc_macro2` tokens, which unit tests can make.
 pub(crate) fn query_row(input: &DeriveInput) -> TokenStream {

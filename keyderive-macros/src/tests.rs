@@ -5,7 +5,7 @@ mod hygiene;
 
 use syn::DeriveInput;
 
-use super::row_key;
+use crate::row_key::row_key;
 
 /// One key for each shape of printed code.
 const KEYS: [(&str, &str); 7] = [

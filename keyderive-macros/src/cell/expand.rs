@@ -6,7 +6,7 @@ use syn::{Ident, Type};
 
 use super::{CellInput, Shape};
 use crate::attr::unraw;
-use crate::expand::{Runtime, in_scope, on_span_of};
+use crate::tokens::{Runtime, in_scope, on_span_of};
 
 /// The code for a type without faults.
 pub(super) fn cell(cell: &CellInput<'_>, shape: &Shape<'_>) -> TokenStream {

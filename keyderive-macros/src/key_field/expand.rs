@@ -6,7 +6,7 @@ use syn::{GenericParam, Ident, Type};
 
 use super::{FieldType, Shape};
 use crate::attr::unraw;
-use crate::expand::{Runtime, in_scope, on_span_of, respan};
+use crate::tokens::{Runtime, in_scope, on_span_of, respan};
 
 /// The code for a field type without faults.
 pub(super) fn key_field(field_type: &FieldType<'_>, shape: &Shape<'_>) -> TokenStream {

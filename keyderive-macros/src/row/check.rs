@@ -8,9 +8,8 @@ use syn::{Expr, ExprLit, GenericParam, Lit, LitStr, Meta, Type};
 
 use super::attr::{GcAttr, RuleAttrs};
 use super::model::{FamilyType, Field, Row, Values, argument, is_aggregate};
-use crate::check::static_borrow;
 use crate::ctxt::Ctxt;
-use crate::model::ungrouped;
+use crate::types::{static_borrow, ungrouped};
 
 /// The longest qualifier that Bigtable allows.
 const MAX_QUALIFIER_LEN: usize = 16_384;

@@ -11,8 +11,8 @@ use super::attr::{GcAttr, RuleAttrs};
 use super::check::docs;
 use super::model::{FamilyType, Field, Row, Values};
 use crate::attr::unraw;
-use crate::expand::{Runtime, first_span, on_span_of, respan, type_name};
-use crate::model::{replace_lifetimes, self_type};
+use crate::tokens::{Runtime, first_span, on_span_of, respan, type_name};
+use crate::types::{replace_lifetimes, self_type};
 
 /// Above this many columns in a family, the name after the last one found is tried first: cells come in the order of their names.
 const MAX_MATCHED: usize = 8;

@@ -11,8 +11,8 @@ use syn::{
 use super::attr::{FamilyAttr, FieldAttrs, StructAttrs};
 use crate::attr::{Unit, unraw};
 use crate::ctxt::Ctxt;
-use crate::expand::Runtime;
-use crate::model::{replace_lifetimes, ungrouped};
+use crate::tokens::Runtime;
+use crate::types::{replace_lifetimes, ungrouped};
 
 /// The family of a row's own columns, unless an attribute names another.
 pub(super) const DEFAULT_FAMILY: &str = "cf";

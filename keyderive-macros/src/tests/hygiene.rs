@@ -11,7 +11,7 @@ use syn::{Attribute, DeriveInput, Ident, Path, Token};
 
 use super::{KEYS, parse};
 use crate::key_field::key_field;
-use crate::row_key;
+use crate::row_key::row_key;
 
 /// Prefixes every path that the user wrote, to tell it from the paths that the derive prints.
 const USER: &str = "user";

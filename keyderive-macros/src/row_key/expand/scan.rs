@@ -6,8 +6,8 @@ use syn::{Ident, Lifetime, parse_quote};
 
 use super::lints;
 use crate::attr::unraw;
-use crate::check::methods_of;
-use crate::model::{Field, Key};
+use crate::row_key::check::methods_of;
+use crate::row_key::model::{Field, Key};
 
 /// The builder's type, beside the struct, so that users can name it.
 pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {

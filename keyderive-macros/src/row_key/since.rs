@@ -12,17 +12,17 @@ use crate::attr::{skip_value, unraw};
 use crate::ctxt::Ctxt;
 
 /// A field and the first of its values that has the salt.
-pub(crate) struct Since {
+pub(super) struct Since {
     /// The field's name, and its tokens.
-    pub(crate) field: (String, TokenStream),
+    pub(super) field: (String, TokenStream),
     /// The literal, as one token or with its sign.
-    pub(crate) written: TokenStream,
-    pub(crate) bound: Bound,
+    pub(super) written: TokenStream,
+    pub(super) bound: Bound,
 }
 
 /// A literal of a bound. The first variants are those of the runtime's `BoundValue`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bound {
+pub(super) enum Bound {
     /// Nanoseconds since 1970.
     Time(i128),
     /// Days since 1970.
@@ -31,7 +31,7 @@ pub(crate) enum Bound {
 }
 
 impl Bound {
-    pub(crate) fn tokens(self, private: &TokenStream) -> TokenStream {
+    pub(super) fn tokens(self, private: &TokenStream) -> TokenStream {
         match self {
             Self::Time(nanos) => quote!(#private::BoundValue::Time(#nanos)),
             Self::Date(days) => quote!(#private::BoundValue::Date(#days)),
@@ -40,7 +40,7 @@ impl Bound {
     }
 
     /// Whether it comes after another one; bounds of two kinds are reported elsewhere.
-    pub(crate) fn is_after(self, other: Self) -> bool {
+    pub(super) fn is_after(self, other: Self) -> bool {
         match (self, other) {
             (Self::Time(one), Self::Time(other)) | (Self::Number(one), Self::Number(other)) => one > other,
             (Self::Date(one), Self::Date(other)) => one > other,
@@ -51,7 +51,7 @@ impl Bound {
 
 impl Since {
     /// Reads `since(at = …)`; reports anything else, and returns `None`.
-    pub(crate) fn read(cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<Option<Self>> {
+    pub(super) fn read(cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<Option<Self>> {
         const EXPECTED: &str =
             "`since` names a field and its first value; write `since(at = \"2026-12-01T00:00:00Z\")`";
         if !meta.input.peek(syn::token::Paren) {

@@ -2,15 +2,17 @@
 
 mod scan;
 
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{DeriveInput, Lifetime, Path, Type};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{DeriveInput, Lifetime};
 
-use crate::attr::{Layout, SaltAttr, unraw};
-use crate::model::{Field, Key, scan_ident, self_type};
+use super::attr::{Layout, SaltAttr};
+use super::model::{Field, Key, scan_ident};
+use crate::tokens::{Runtime, first_span, on_span_of, respan, respan_all, type_name};
+use crate::types::self_type;
 
 /// The code for a key type without faults.
-pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
+pub(super) fn row_key(key: &Key<'_>) -> TokenStream {
     let Runtime { private, import } = key.runtime();
     let lifetime: Lifetime = syn::parse_quote!('__keyderive_key);
     let decoded = decoded(key, &lifetime, &private);
@@ -103,7 +105,7 @@ fn lints() -> TokenStream {
 ///
 /// They are outside of the `const` with the impls, where the compiler and rustdoc show them as the user's own. `decoded` is the
 /// result of `decode`.
-pub(crate) fn methods(input: &DeriveInput, decoded: &TokenStream, private: &TokenStream) -> TokenStream {
+pub(super) fn methods(input: &DeriveInput, decoded: &TokenStream, private: &TokenStream) -> TokenStream {
     let (name, vis, scan) = (&input.ident, &input.vis, scan_ident(input));
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     let name = quote_spanned!(name.span()=> #name);
@@ -309,7 +311,7 @@ fn decode(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     }
 }
 
-pub(crate) fn display(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
+pub(super) fn display(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
     key.attrs.display.get()?;
     let name = &key.input.ident;
     let (impl_generics, type_generics, where_clause) = key.input.generics.split_for_impl();
@@ -436,10 +438,6 @@ fn epoch_assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     quote!(#field #(#after)* #(#of_epochs)*)
 }
 
-pub(crate) fn first_span(tokens: &TokenStream) -> Option<Span> {
-    tokens.clone().into_iter().next().map(|token| token.span())
-}
-
 /// Runs a check of the schema at compile time, with its error at `span`.
 fn assertion(check: &TokenStream, span: Span, private: &TokenStream) -> TokenStream {
     let call = respan(quote!(#private::Schema::#check), span);
@@ -449,19 +447,6 @@ fn assertion(check: &TokenStream, span: Span, private: &TokenStream) -> TokenStr
 /// The codecs of the fields stored `with` a module.
 fn with_codecs(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     key.fields.iter().filter_map(|field| with_codec(field, private)).collect()
-}
-
-/// Like [`respan`], for the tokens in groups too.
-pub(crate) fn respan_all(tokens: TokenStream, span: Span) -> TokenStream {
-    let respan = |token: TokenTree| {
-        let mut token = match token {
-            TokenTree::Group(group) => Group::new(group.delimiter(), respan_all(group.stream(), span)).into(),
-            token => token,
-        };
-        token.set_span(span);
-        token
-    };
-    tokens.into_iter().map(respan).collect()
 }
 
 /// The marker type that stands for the module on this field, so that the field's type may be foreign.
@@ -508,49 +493,6 @@ fn with_codec(field: &Field<'_>, private: &TokenStream) -> Option<TokenStream> {
     })
 }
 
-/// Generated impls of a value's type, in a scope and under lints of their own.
-pub(crate) fn in_scope(import: Option<&TokenStream>, impls: &TokenStream) -> TokenStream {
-    quote! {
-        #[doc(hidden)]
-        #[allow(
-            clippy::all,
-            clippy::nursery,
-            clippy::pedantic,
-            clippy::restriction,
-            deprecated,
-            unused_qualifications,
-        )]
-        const _: () = {
-            #import
-
-            #impls
-        };
-    }
-}
-
-/// Where the generated code finds the runtime: the crate `keyderive`.
-pub(crate) struct Runtime {
-    /// The path to the runtime's private module.
-    pub(crate) private: TokenStream,
-    /// The `use` that has to precede it. Only this names the path of `crate = "…"`, so that a wrong path is one error.
-    pub(crate) import: Option<TokenStream>,
-}
-
-impl Runtime {
-    /// The runtime for the type `ident`, at the path of its `crate = "…"`.
-    pub(crate) fn new(krate: Option<&Path>, ident: &Ident) -> Self {
-        let Some(krate) = krate else {
-            return Self { private: quote!(::keyderive::__private), import: None };
-        };
-        let alias = format_ident!("__keyderive_{}", unraw(ident), span = Span::call_site());
-        let span =
-            krate.to_token_stream().into_iter().next().map_or_else(Span::call_site, |token| token.span());
-        let private = quote_spanned!(span=> __private);
-        let import = quote!(use #krate::#private as #alias;);
-        Self { private: alias.into_token_stream(), import: Some(import) }
-    }
-}
-
 /// `<ty as KeyField<…>>::item`, on the field's type, with its lifetimes inferred.
 fn key_field(field: &Field<'_>, item: &str, private: &TokenStream) -> TokenStream {
     let codec = field.codec.tokens(private);
@@ -565,109 +507,4 @@ fn key_field(field: &Field<'_>, item: &str, private: &TokenStream) -> TokenStrea
 /// generated this way, so that the errors are equal and the compiler shows one.
 fn on_type(field: &Field<'_>, before: TokenStream, ty: &TokenStream, after: TokenStream) -> TokenStream {
     on_span_of(field.ty, before, ty, after)
-}
-
-/// `before ty after`, with spans that cover the type `written`.
-pub(crate) fn on_span_of(
-    written: &Type,
-    before: TokenStream,
-    ty: &TokenStream,
-    after: TokenStream,
-) -> TokenStream {
-    let mut spans = written.to_token_stream().into_iter().map(|token| token.span());
-    let start = spans.next().unwrap_or_else(Span::call_site);
-    let end = spans.last().unwrap_or(start);
-    let (before, after) = (respan(before, start), respan(after, end));
-    quote!(#before #ty #after)
-}
-
-/// The tokens with their spans set to `span`. `quote_spanned` would keep the spans of interpolated tokens.
-pub(crate) fn respan(tokens: TokenStream, span: Span) -> TokenStream {
-    let respan = |mut token: TokenTree| {
-        token.set_span(span);
-        token
-    };
-    tokens.into_iter().map(respan).collect()
-}
-
-/// A type as people write it, for the schema: `std::borrow::Cow<'a, str>`. The compiler's own text of tokens changes
-/// its spaces from release to release.
-pub(crate) fn type_name(ty: TokenStream) -> String {
-    let mut text = String::new();
-    append(ty, &mut text);
-    text
-}
-
-fn append(tokens: TokenStream, text: &mut String) {
-    for token in tokens {
-        match token {
-            TokenTree::Ident(ident) => append_word(&ident.to_string(), text),
-            TokenTree::Literal(literal) => append_word(&literal.to_string(), text),
-            TokenTree::Punct(punct) => match punct.as_char() {
-                sign @ (',' | ';') => text.extend([sign, ' ']),
-                '+' => text.push_str(" + "),
-                '=' => text.push_str(" = "),
-                // A `::` after a lifetime starts another word.
-                ':' if ends_with_lifetime(text) => text.push_str(" :"),
-                sign => text.push(sign),
-            },
-            TokenTree::Group(group) => {
-                let (open, close) = match group.delimiter() {
-                    Delimiter::Parenthesis => ("(", ")"),
-                    Delimiter::Bracket => ("[", "]"),
-                    Delimiter::Brace => ("{", "}"),
-                    Delimiter::None => ("", ""),
-                };
-                match group.delimiter() {
-                    Delimiter::Bracket => append_word(open, text),
-                    _ => text.push_str(open),
-                }
-                append(group.stream(), text);
-                text.push_str(close);
-            }
-        }
-    }
-}
-
-/// Whether the last word is a lifetime.
-fn ends_with_lifetime(text: &str) -> bool {
-    let word = text.trim_end_matches(|last: char| last.is_alphanumeric() || last == '_');
-    word.len() < text.len() && word.ends_with('\'')
-}
-
-/// Appends a word, after a space if another word precedes it, as in `&'a str` and `&'a [u8]`.
-fn append_word(word: &str, text: &mut String) {
-    if text.ends_with(|last: char| last.is_alphanumeric() || last == '_') {
-        text.push(' ');
-    }
-    text.push_str(word);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn types_are_named_as_written() {
-        for ty in [
-            "u64",
-            "&'a str",
-            "&'static [u8]",
-            "&'a ::core::primitive::str",
-            "chrono::NaiveDate",
-            "::std::borrow::Cow<'a, str>",
-            "DateTime<chrono::Utc>",
-            "[u8; 16]",
-            "[u8; SIZE]",
-            "r#type",
-            "Box<dyn Send + Sync>",
-            "<Foreign as Trait>::Type",
-            "Of<Item = u8>",
-            "(u8, u16)",
-        ] {
-            assert_eq!(type_name(ty.parse().unwrap()), ty);
-            let spaced = ty.replace("::", " :: ").replace('<', " < ").replace(';', "  ;");
-            assert_eq!(type_name(spaced.parse().unwrap()), ty);
-        }
-    }
 }

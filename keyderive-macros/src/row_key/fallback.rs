@@ -6,12 +6,14 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, GenericParam, Ident, parse_quote};
 
+use super::check::{BUILDER_METHODS, methods_of};
+use super::expand;
+use super::model::{Key, scan_ident};
 use crate::attr::unraw;
-use crate::check::{BUILDER_METHODS, methods_of};
-use crate::expand::Runtime;
-use crate::model::{Key, scan_ident, self_type};
+use crate::tokens::Runtime;
+use crate::types::self_type;
 
-pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream {
+pub(super) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream {
     // A stub for a type with parameters would need bounds that the user did not write.
     if input.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_))) {
         return TokenStream::new();
@@ -22,10 +24,10 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
     let decoded = self_type(input, &parse_quote!('__keyderive_key));
     let fixed = self_type(input, &parse_quote!('static));
     let methods = key.map(methods).unwrap_or_default();
-    let display = key.and_then(|key| crate::expand::display(key, &private));
+    let display = key.and_then(|key| expand::display(key, &private));
     let own_methods = key.is_none_or(|key| key.attrs.trait_methods.tokens().is_none()).then(|| {
         let decoded = self_type(input, &parse_quote!('_));
-        crate::expand::methods(input, &decoded, &private)
+        expand::methods(input, &decoded, &private)
     });
     let owned = input.generics.params.is_empty().then(|| quote!(impl #private::OwnedRowKey for #name {}));
     quote! {

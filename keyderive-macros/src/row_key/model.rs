@@ -1,32 +1,34 @@
 //! The model of a key type, built from its tokens: `check` checks it and `expand` generates code from it.
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
 use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Type, Visibility};
 
-use crate::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs, Unit, unraw};
+use super::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs};
+use super::since::Since;
+use crate::attr::{Unit, unraw};
 use crate::ctxt::Ctxt;
-use crate::expand::Runtime;
-use crate::since::Since;
+use crate::tokens::Runtime;
+use crate::types::{replace_lifetimes, self_type};
 
-pub(crate) struct Key<'a> {
-    pub(crate) input: &'a DeriveInput,
-    pub(crate) attrs: StructAttrs,
-    pub(crate) fields: Vec<Field<'a>>,
+pub(super) struct Key<'a> {
+    pub(super) input: &'a DeriveInput,
+    pub(super) attrs: StructAttrs,
+    pub(super) fields: Vec<Field<'a>>,
 }
 
-pub(crate) struct Field<'a> {
-    pub(crate) ident: &'a Ident,
+pub(super) struct Field<'a> {
+    pub(super) ident: &'a Ident,
     /// The field's name, without `r#`.
-    pub(crate) name: String,
-    pub(crate) ty: &'a Type,
-    pub(crate) attrs: FieldAttrs,
-    pub(crate) codec: Codec,
+    pub(super) name: String,
+    pub(super) ty: &'a Type,
+    pub(super) attrs: FieldAttrs,
+    pub(super) codec: Codec,
 }
 
 /// A field's format and order, chosen by its attributes.
-pub(crate) struct Codec {
+pub(super) struct Codec {
     format: Format,
     order: Order,
 }
@@ -66,7 +68,7 @@ enum Order {
 }
 
 /// Where the salt stands.
-pub(crate) enum SaltPlace {
+pub(super) enum SaltPlace {
     Front,
     BeforeFields,
     After { field: usize },
@@ -74,7 +76,7 @@ pub(crate) enum SaltPlace {
 
 impl<'a> Key<'a> {
     /// Returns `None` for a type without named fields.
-    pub(crate) fn from_input(cx: &Ctxt, input: &'a DeriveInput) -> Option<Self> {
+    pub(super) fn from_input(cx: &Ctxt, input: &'a DeriveInput) -> Option<Self> {
         let attrs = StructAttrs::read(cx, &input.attrs);
         reject_parameters(cx, input);
         let fields = named_fields(cx, input)?;
@@ -83,54 +85,54 @@ impl<'a> Key<'a> {
     }
 
     /// The key type's name, without `r#`.
-    pub(crate) fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         unraw(&self.input.ident)
     }
 
-    pub(crate) fn vis(&self) -> &Visibility {
+    pub(super) fn vis(&self) -> &Visibility {
         &self.input.vis
     }
 
-    pub(crate) fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> Layout {
         self.attrs.layout()
     }
 
-    pub(crate) fn delimiter(&self) -> u8 {
+    pub(super) fn delimiter(&self) -> u8 {
         self.attrs.delimiter.get().copied().unwrap_or(b'#')
     }
 
-    pub(crate) fn tag(&self) -> Option<&LitStr> {
+    pub(super) fn tag(&self) -> Option<&LitStr> {
         self.attrs.tag.get()
     }
 
     /// The salts, in the order of their attributes.
-    pub(crate) fn salts(&self) -> impl DoubleEndedIterator<Item = &SaltAttr> {
+    pub(super) fn salts(&self) -> impl DoubleEndedIterator<Item = &SaltAttr> {
         self.attrs.salts.iter().map(|(_, salt)| salt)
     }
 
     /// The salt of the keys before every `since`.
-    pub(crate) fn first_salt(&self) -> Option<&SaltAttr> {
+    pub(super) fn first_salt(&self) -> Option<&SaltAttr> {
         self.salts().find(|salt| salt.since.get().is_none())
     }
 
     /// The salts from a date on, each with its bound.
-    pub(crate) fn epochs(&self) -> impl Iterator<Item = (&SaltAttr, &Since)> {
+    pub(super) fn epochs(&self) -> impl Iterator<Item = (&SaltAttr, &Since)> {
         self.salts().filter_map(|salt| Some((salt, salt.since.get()?)))
     }
 
     /// The index of the field that has the bounds; `check` reports other names.
-    pub(crate) fn epoch_field(&self) -> Option<usize> {
+    pub(super) fn epoch_field(&self) -> Option<usize> {
         let (_, since) = self.epochs().next()?;
         self.fields.iter().position(|field| field.name == since.field.0)
     }
 
     /// Whether no field precedes the bucket, in the keys from the last bound on.
-    pub(crate) fn begins_with_salt(&self) -> bool {
+    pub(super) fn begins_with_salt(&self) -> bool {
         self.salts().next_back().is_some_and(|salt| salt.after.get().is_none())
     }
 
     /// Where the salt stands. Without a tag, `Front` and `BeforeFields` are the same place.
-    pub(crate) fn salt_place(&self, salt: &SaltAttr) -> SaltPlace {
+    pub(super) fn salt_place(&self, salt: &SaltAttr) -> SaltPlace {
         let after = salt.after.get();
         if let Some(field) = self.fields.iter().position(|field| Some(&field.name) == after) {
             return SaltPlace::After { field };
@@ -140,7 +142,7 @@ impl<'a> Key<'a> {
     }
 
     /// The indexes of the salted fields in key order; `check` reports unknown names.
-    pub(crate) fn salted_fields(&self, salt: &SaltAttr) -> Vec<usize> {
+    pub(super) fn salted_fields(&self, salt: &SaltAttr) -> Vec<usize> {
         let over = salt.over.get();
         let salted =
             |field: &Field<'_>| over.is_none_or(|over| over.iter().any(|(_, name)| *name == field.name));
@@ -148,21 +150,21 @@ impl<'a> Key<'a> {
     }
 
     /// The index of the first hashed field; a key with one cannot be decoded.
-    pub(crate) fn first_hashed(&self) -> Option<usize> {
+    pub(super) fn first_hashed(&self) -> Option<usize> {
         self.fields.iter().position(Field::is_hashed)
     }
 
-    pub(crate) fn runtime(&self) -> Runtime {
+    pub(super) fn runtime(&self) -> Runtime {
         Runtime::new(self.attrs.krate.get(), &self.input.ident)
     }
 
     /// The key type with all its lifetimes replaced by one.
-    pub(crate) fn type_at(&self, lifetime: &Lifetime) -> TokenStream {
+    pub(super) fn type_at(&self, lifetime: &Lifetime) -> TokenStream {
         self_type(self.input, lifetime)
     }
 
     /// The name of the scan builder.
-    pub(crate) fn scan_ident(&self) -> Ident {
+    pub(super) fn scan_ident(&self) -> Ident {
         scan_ident(self.input)
     }
 }
@@ -175,23 +177,23 @@ impl<'a> Field<'a> {
         Some(Self { ident, name: unraw(ident), ty: &field.ty, attrs, codec })
     }
 
-    pub(crate) fn is_hashed(&self) -> bool {
+    pub(super) fn is_hashed(&self) -> bool {
         self.attrs.hash.get().is_some()
     }
 
     /// The field's name in the schema, in errors and in `explain`.
-    pub(crate) fn schema_name(&self) -> String {
+    pub(super) fn schema_name(&self) -> String {
         self.attrs.name.get().map_or_else(|| self.name.clone(), LitStr::value)
     }
 
     /// The type with all its lifetimes replaced by one.
-    pub(crate) fn type_at(&self, lifetime: &Lifetime) -> TokenStream {
+    pub(super) fn type_at(&self, lifetime: &Lifetime) -> TokenStream {
         replace_lifetimes(self.ty.to_token_stream(), lifetime)
     }
 }
 
 impl SaltPlace {
-    pub(crate) fn tokens(&self, private: &TokenStream) -> TokenStream {
+    pub(super) fn tokens(&self, private: &TokenStream) -> TokenStream {
         match self {
             Self::Front => quote!(#private::SaltPlace::Front),
             Self::BeforeFields => quote!(#private::SaltPlace::BeforeFields),
@@ -214,7 +216,7 @@ impl Codec {
     }
 
     /// The marker type of a field stored `with` a module.
-    pub(crate) fn with_marker(&self) -> Option<&Ident> {
+    pub(super) fn with_marker(&self) -> Option<&Ident> {
         match &self.format {
             Format::With { marker } => Some(marker),
             _ => None,
@@ -222,7 +224,7 @@ impl Codec {
     }
 
     /// The codec's type in the runtime.
-    pub(crate) fn tokens(&self, private: &TokenStream) -> TokenStream {
+    pub(super) fn tokens(&self, private: &TokenStream) -> TokenStream {
         let format = self.format.tokens(private);
         match self.order {
             Order::Natural => format,
@@ -294,18 +296,8 @@ fn unit_tokens(unit: Unit, exact: bool, private: &TokenStream) -> TokenStream {
     if exact { quote!(#private::Exact<#unit>) } else { unit }
 }
 
-/// The struct's type with all its lifetimes replaced by one.
-pub(crate) fn self_type(input: &DeriveInput, lifetime: &Lifetime) -> TokenStream {
-    let ident = &input.ident;
-    let lifetimes = input.generics.lifetimes().map(|_| lifetime);
-    match input.generics.lifetimes().next() {
-        Some(_) => quote!(#ident<#(#lifetimes),*>),
-        None => quote!(#ident),
-    }
-}
-
 /// `<Name>Scan`, with the span of the struct's name.
-pub(crate) fn scan_ident(input: &DeriveInput) -> Ident {
+pub(super) fn scan_ident(input: &DeriveInput) -> Ident {
     Ident::new(&format!("{}Scan", unraw(&input.ident)), Span::call_site().located_at(input.ident.span()))
 }
 
@@ -351,35 +343,4 @@ fn named_fields<'a>(cx: &Ctxt, input: &'a DeriveInput) -> Option<&'a Punctuated<
         }
     }
     None
-}
-
-/// Replaces every lifetime but `'static` in a type's tokens. Field types have no binders of their own.
-pub(crate) fn replace_lifetimes(tokens: TokenStream, lifetime: &Lifetime) -> TokenStream {
-    let mut replaced = TokenStream::new();
-    let mut tokens = tokens.into_iter();
-    while let Some(token) = tokens.next() {
-        match token {
-            TokenTree::Punct(quote) if quote.as_char() == '\'' => match tokens.next() {
-                Some(TokenTree::Ident(name)) if name != "static" => {
-                    replaced.extend(lifetime.to_token_stream());
-                }
-                name => replaced.extend([Some(TokenTree::Punct(quote)), name].into_iter().flatten()),
-            },
-            TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), replace_lifetimes(group.stream(), lifetime));
-                inner.set_span(group.span());
-                replaced.extend([TokenTree::Group(inner)]);
-            }
-            token => replaced.extend([token]),
-        }
-    }
-    replaced
-}
-
-/// The type itself, if a macro was given it, which puts it in a group.
-pub(crate) fn ungrouped(mut ty: &Type) -> &Type {
-    while let Type::Group(group) = ty {
-        ty = &group.elem;
-    }
-    ty
 }

@@ -4,15 +4,17 @@ use std::collections::HashMap;
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
-use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
+use syn::{GenericArgument, Ident, Lifetime, PathArguments, Type};
 
-use crate::attr::{FieldAttrs, JAVA, Layout, MAX_KEY_LEN, SaltAttr, Unit, unraw};
+use super::attr::{FieldAttrs, JAVA, Layout, MAX_KEY_LEN, SaltAttr};
+use super::model::{Field, Key};
+use crate::attr::{Unit, unraw};
 use crate::ctxt::Ctxt;
-use crate::model::{Field, Key, ungrouped};
 use crate::names;
+use crate::types::{fault_of_type, last_segment, static_borrow, ungrouped};
 
 /// Reports every broken rule.
-pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
+pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
     salt(cx, key);
     tag_is_one_part(cx, key);
     allowed(cx, key);
@@ -130,12 +132,12 @@ fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
 }
 
 /// The scan builder's own methods.
-pub(crate) const BUILDER_METHODS: [&str; 2] = ["into_plan", "explain"];
+pub(super) const BUILDER_METHODS: [&str; 2] = ["into_plan", "explain"];
 
 /// The scan methods of a field: one value, a range, a prefix, several values.
 ///
 /// The first is the field's own identifier or the one in `method`, so that `r#type` stays raw.
-pub(crate) fn methods_of(field: &Field<'_>) -> [Ident; 4] {
+pub(super) fn methods_of(field: &Field<'_>) -> [Ident; 4] {
     let fix = field.attrs.method.get().unwrap_or(field.ident);
     let name = unraw(fix);
     let [range, prefix, any_of] = ["range", "prefix", "any_of"].map(|kind| format_ident!("{name}_{kind}"));
@@ -408,25 +410,6 @@ fn mentions(tokens: TokenStream, lifetime: &Lifetime) -> bool {
     })
 }
 
-/// Why a type cannot be a field: its keys would not be found again or not sort. The compiler rejects all other types
-/// without a format, through `KeyField`.
-pub(crate) fn fault_of_type(ty: &Type) -> Option<&'static str> {
-    let last = last_segment(ty)?;
-    Some(match last.ident.to_string().as_str() {
-        "usize" => "the width of `usize` depends on the machine; write `u64` or `u32`",
-        "isize" => "the width of `isize` depends on the machine; write `i64` or `i32`",
-        "f32" | "f64" => {
-            "floats have several forms of one value and none that sorts as text; \
-             store an integer, such as the value in thousandths"
-        }
-        // Without a parameter, it is a type of the user's with the same name.
-        "Option" if !last.arguments.is_none() => {
-            "a row key has no place for a missing value; use a value that stands for it, or a second key type"
-        }
-        _ => return None,
-    })
-}
-
 /// A decoded key borrows from the encoded bytes, which do not live for `'static`.
 fn borrows_nothing_static(cx: &Ctxt, field: &Field<'_>) {
     if let Some(lifetime) = static_borrow(field.ty) {
@@ -436,28 +419,6 @@ fn borrows_nothing_static(cx: &Ctxt, field: &Field<'_>) {
              write it here, or store a `String`",
         );
     }
-}
-
-/// The `'static` of a borrowed type.
-pub(crate) fn static_borrow(ty: &Type) -> Option<&Lifetime> {
-    let lifetime = match ungrouped(ty) {
-        Type::Reference(reference) => reference.lifetime.as_ref(),
-        Type::Path(path) => {
-            path.path.segments.last().filter(|last| last.ident == "Cow").and_then(lifetime_of)
-        }
-        _ => None,
-    };
-    lifetime.filter(|lifetime| lifetime.ident == "static")
-}
-
-fn lifetime_of(segment: &PathSegment) -> Option<&Lifetime> {
-    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
-        return None;
-    };
-    arguments.args.iter().find_map(|argument| match argument {
-        GenericArgument::Lifetime(lifetime) => Some(lifetime),
-        _ => None,
-    })
 }
 
 /// Reports every rule that the salts break.
@@ -924,11 +885,4 @@ fn values_of(ty: &Type) -> Option<u64> {
 /// Whether the type's last path segment is one of `names`: a derive knows no more of a type.
 fn is_named(ty: &Type, names: &[&str]) -> bool {
     last_segment(ty).is_some_and(|last| names.iter().any(|name| last.ident == name))
-}
-
-fn last_segment(ty: &Type) -> Option<&PathSegment> {
-    match ungrouped(ty) {
-        Type::Path(path) => path.path.segments.last(),
-        _ => None,
-    }
 }
