@@ -32,8 +32,8 @@ use crate::interval::{self, Interval};
 use crate::mutate::{apply, changes, mutate_entries, mutate_row, read_modify_write};
 use crate::scan::Scan;
 use crate::storage::{Cells, LARGE_BYTES};
-use crate::store::{Bulk, Context, RowChange, Store};
-use crate::worker::{SHORT_WORK, WORK_BYTES, Worker, run_blocking};
+use crate::store::{Bulk, Context, RowChange, SHORT_WORK, Store, WORK_BYTES};
+use crate::worker::{Worker, run_blocking};
 
 /// With more keys and ranges, a `ReadRows` request sorts them on a blocking thread.
 const MAX_INLINE_RANGES: usize = 4096;

@@ -20,7 +20,11 @@ use crate::storage::{
     unreadable,
 };
 use crate::tokens::{Token, Tokens};
-use crate::worker::SHORT_WORK;
+
+/// A change of at most this much work runs inline, under the lock. A mutation counts as 1, plus 1 for each `WORK_BYTES`
+/// of its value.
+pub(super) const SHORT_WORK: usize = 256;
+pub(super) const WORK_BYTES: usize = 1 << 10;
 
 /// How many rows a bulk step changes, and a sweep step scans, under one lock.
 const BATCH_ROWS: usize = 64;

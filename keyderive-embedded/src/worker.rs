@@ -18,11 +18,6 @@ use super::store::{ApplyChange, ApplyEntries, Bulk, RowChange, Store};
 const GROUP_WRITES: usize = 1024;
 pub(super) const GROUP_TIME: Duration = Duration::from_millis(20);
 
-/// A change of at most this much work runs inline, under the lock. A mutation counts as 1, plus 1 for each `WORK_BYTES`
-/// of its value.
-pub(super) const SHORT_WORK: usize = 256;
-pub(super) const WORK_BYTES: usize = 1 << 10;
-
 /// How many times a slow change is prepared without the lock, if the row changes meanwhile each time. Then it runs
 /// under the lock.
 const MAX_PREPARE_ATTEMPTS: usize = 8;

@@ -259,6 +259,8 @@ pub mod client;
 pub mod designs;
 #[cfg(feature = "embedded")]
 pub mod embedded;
+#[cfg(all(feature = "client", not(all(feature = "cloud", feature = "embedded", feature = "serve"))))]
+mod features;
 #[cfg(feature = "embedded")]
 pub mod guide;
 pub mod key;

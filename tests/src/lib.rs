@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by a panic")]
 
+#[cfg(test)]
+mod architecture;
 pub mod emulator;
 
 use std::collections::BTreeSet;

@@ -1,6 +1,7 @@
 //! The connections of a client: the pool that requests take them from, which grows and shrinks with the load.
 
 mod dial;
+mod health;
 mod http2;
 mod runtime;
 #[cfg(feature = "cloud")]
@@ -23,11 +24,13 @@ use tonic::Status;
 use tonic::body::Body;
 
 pub(super) use dial::{Connector, Dial, Dialer, check_emulator};
-pub(super) use http2::{ConnectError, RuntimeEnded, StreamPermit};
-use http2::{Health, Http2, Pulse};
+pub(super) use health::StreamPermit;
+use health::{Health, Pulse};
+use http2::Http2;
 pub(super) use runtime::check_timers;
 pub(super) use upkeep::{REFRESH_AFTER, Upkeep, UpkeepTask, prime};
 
+use super::fault::{ConnectError, Overload};
 use super::grpc::{Answer, Request};
 use crate::row::now_micros;
 
@@ -115,17 +118,6 @@ struct Connection {
 /// Counts a request as in flight on its connection until dropped.
 #[derive(Debug)]
 pub(super) struct Lease(Arc<Connection>);
-
-/// Why a request may not wait for a connection.
-#[derive(Debug)]
-pub(super) struct Overload {
-    /// How many requests wait.
-    pub(super) waiting: usize,
-    /// Whether a connection is open.
-    pub(super) is_open: bool,
-    /// Why a connection could not be made, if none is open.
-    pub(super) cause: Option<ConnectError>,
-}
 
 /// How busy a pool is.
 #[derive(Clone, Copy, Debug, Default)]

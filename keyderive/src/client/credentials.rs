@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use futures_core::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
 
-use super::failure::Source;
+use super::fault::Source;
 
 /// A source of access tokens.
 ///

@@ -11,12 +11,8 @@ use keyderive_proto::values;
 use prost::Message as _;
 use tonic::{Code, Status};
 
-use super::connections::{ConnectError, Overload, RuntimeEnded};
 use super::credentials::CredentialsError;
-use super::grpc::TooLong;
-
-/// An underlying failure.
-pub(crate) type Source = Arc<dyn StdError + Send + Sync>;
+use super::fault::{ConnectError, Overload, ProtocolViolation, RuntimeEnded, Source, TooLong};
 
 /// The text of an attempt that timed out.
 pub(super) const NO_COMPLETE_ANSWER: &str = "no complete answer came";
@@ -177,24 +173,6 @@ impl Failure {
         self.source.as_ref().is_some_and(|source| source.is::<CredentialsError>())
     }
 }
-
-/// An answer breaks the protocol: how.
-#[derive(Debug)]
-pub(super) struct ProtocolViolation(String);
-
-impl ProtocolViolation {
-    pub(super) fn status(how: String) -> Status {
-        Status::from_error(Box::new(Self(how)))
-    }
-}
-
-impl fmt::Display for ProtocolViolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl StdError for ProtocolViolation {}
 
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {

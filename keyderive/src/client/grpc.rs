@@ -19,7 +19,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::connections::StreamPermit;
-use super::failure::ProtocolViolation;
+use super::fault::{ProtocolViolation, TooLong};
 
 /// The prefix of a message: a byte for the compression, four for the length.
 const PREFIX: usize = 5;
@@ -370,19 +370,6 @@ impl fmt::Display for NoStatus {
 }
 
 impl StdError for NoStatus {}
-
-/// A message is longer than a client accepts.
-#[derive(Debug)]
-pub(super) struct TooLong(usize);
-
-impl fmt::Display for TooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(len) = self;
-        write!(f, "a message of the answer has {len} bytes, and at most {MAX_MESSAGE_BYTES} are accepted")
-    }
-}
-
-impl StdError for TooLong {}
 
 #[cfg(test)]
 #[cfg(feature = "embedded")]

@@ -126,7 +126,7 @@ mod emit {
 
     use crate::client::ClientStats;
     use crate::client::operation::Operation;
-    use crate::client::read::ReadCost;
+    use crate::client::stats::ReadCost;
 
     const ATTEMPT_SECONDS: &str = "keyderive.attempt.seconds";
     const SECONDS: &str = "keyderive.operation.seconds";
@@ -304,7 +304,7 @@ mod emit {
 
     use crate::client::ClientStats;
     use crate::client::operation::Operation;
-    use crate::client::read::ReadCost;
+    use crate::client::stats::ReadCost;
 
     pub(in super::super) fn describe() {}
 

@@ -8,6 +8,7 @@
 
 mod chunk;
 mod fast_path;
+mod requested;
 
 use std::mem;
 
@@ -17,7 +18,8 @@ use prost::Message as _;
 
 use self::chunk::{Chunk, Part, Status};
 use self::fast_path::LastNumber;
-use super::read::{ReadCost, RequestedRows};
+pub(super) use self::requested::{KeyOrRange, RequestedRows, in_key_order};
+use super::stats::ReadCost;
 use crate::client::Clock;
 use crate::row::{CellSpans, RawRow, RowBuilder, Shown, Span, TooLarge};
 

@@ -15,13 +15,13 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tonic::Code;
 
-use super::{ReadRows, RequestedRows};
+use super::ReadRows;
 use crate::client::failure::Failure;
 use crate::client::grpc::{Answer, Request};
 use crate::client::observe;
 use crate::client::operation::{Operation, RpcMethod};
 use crate::client::retry::{Attempt, Attempts, LOOK_INTERVAL};
-use crate::client::row_merger::RowMerger;
+use crate::client::row_merger::{RequestedRows, RowMerger};
 use crate::client::{Client, Error, Route, StreamGuard};
 use crate::row::RawRow;
 
@@ -449,7 +449,7 @@ impl Opened {
                 read.attempts.answered(&attempt);
                 Ok(Phase::Reading(Box::new(Reading {
                     merger: RowMerger::new(
-                        RequestedRows::new(&read.request),
+                        RequestedRows::new(&read.request.keys, &read.request.ranges, read.request.reversed),
                         read.last_key.as_deref(),
                         read.attempts.client().clock().clone(),
                     ),

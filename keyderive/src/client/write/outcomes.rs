@@ -9,7 +9,8 @@ use tonic::{Code, Status};
 
 use super::Entries;
 use crate::client::error::{Error, RetryLimit};
-use crate::client::failure::{Failure, ProtocolViolation};
+use crate::client::failure::Failure;
+use crate::client::fault::ProtocolViolation;
 use crate::client::grpc::Request;
 use crate::client::operation::{Idempotency, RpcMethod};
 use crate::client::protobuf::{LENGTH, Reader, WireError, WireErrorKind};

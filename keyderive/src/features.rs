@@ -6,7 +6,7 @@
 use std::future::Ready;
 
 #[cfg(not(all(feature = "cloud", feature = "embedded")))]
-use super::{Client, ClientBuilder, Error};
+use crate::client::{Client, ClientBuilder, Error};
 
 macro_rules! needs {
     ($(#[doc = $doc:literal] $name:ident: $message:literal, $label:literal, $note:literal;)*) => {$(
