@@ -621,19 +621,22 @@ impl<L: Layout> Run<L> {
             assert_eq!(found.different, 0, "{state} {found}");
             copies.retain(|(other, _)| *other != key);
         }
-        // A cell that expires is compared like the others.
-        if self.rng.bool() && copies.iter().any(|(_, cell)| cell.2 == self.expiring) {
-            copies.retain(|(_, cell)| cell.2 == self.expiring);
-        }
         let Some((key, (family, column, at, value))) = self.rng.choice(copies) else { return };
-        let stored = Self::stored_key(Side::Old, key);
-        let set = |value: Vec<u8>| [Mutation::set(&*family, column.clone(), at, value)];
-        let other = value.iter().map(|byte| byte ^ 1).collect();
-        self.raw(Side::Old).mutate_row(stored.clone(), set(other)).await.unwrap();
+        // A cell that expires is compared like the others.
+        let aged = if self.rng.bool() { self.expiring } else { at };
+        let store = async |side, at, value: Vec<u8>| {
+            let delete = Mutation::delete_column(&*family, column.clone());
+            let set = Mutation::set(&*family, column.clone(), at, value);
+            self.raw(side).mutate_row(Self::stored_key(side, key), [delete, set]).await.unwrap();
+        };
+        store(Side::New, aged, value.clone()).await;
+        store(Side::Old, aged, value.iter().map(|byte| byte ^ 1).collect()).await;
         let found = self.tables[2].migration().verify().await.unwrap();
-        let cell = (family.clone(), column.clone(), at);
-        assert_eq!(found.differences, [Difference::Unequal { key: stored.clone(), cell }], "{state} {found}");
-        self.raw(Side::Old).mutate_row(stored, set(value)).await.unwrap();
+        let key = Self::stored_key(Side::Old, key);
+        let cell = (family.clone(), column.clone(), aged);
+        assert_eq!(found.differences, [Difference::Unequal { key, cell }], "{state} {found}");
+        store(Side::New, at, value.clone()).await;
+        store(Side::Old, at, value).await;
     }
 
     /// Acts and checks in the state that the re-keying is in; returns it.
