@@ -68,6 +68,28 @@ pub(crate) fn read_crate(cx: &Ctxt, meta: &ParseNestedMeta<'_>, krate: &mut Attr
     Ok(())
 }
 
+/// `fingerprint = "b0b5a2f3d3ce5d2c"`, of a type such as `example`.
+pub(crate) fn read_fingerprint(
+    cx: &Ctxt,
+    meta: &ParseNestedMeta<'_>,
+    fingerprint: &mut Attr<u64>,
+    example: &str,
+) -> syn::Result<()> {
+    if let Some(written) = value::<LitStr>(cx, meta, "a string of 16 hexadecimal digits")? {
+        let text = written.value();
+        match u64::from_str_radix(&text, 16).ok().filter(|_| text.len() == 16) {
+            Some(number) => fingerprint.set(cx, written, number),
+            None => cx.error(
+                written,
+                format_args!(
+                    "a fingerprint is 16 hexadecimal digits; print it with `{example}::SCHEMA.fingerprint()`"
+                ),
+            ),
+        }
+    }
+    Ok(())
+}
+
 /// Calls `read` on each part of an attribute's list. Reports an unreadable list, and returns false.
 pub(crate) fn each_meta<'a>(
     cx: &Ctxt,

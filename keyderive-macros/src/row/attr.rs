@@ -7,7 +7,9 @@ use quote::ToTokens;
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Ident, LitInt, LitStr, Path, Token};
 
-use crate::attr::{Attr, Unit, each_meta, flag, read_crate, skip_value, unknown_option, value};
+use crate::attr::{
+    Attr, Unit, each_meta, flag, read_crate, read_fingerprint, skip_value, unknown_option, value,
+};
 use crate::ctxt::Ctxt;
 use crate::names;
 
@@ -93,16 +95,7 @@ impl StructAttrs {
             }
         // #[row(fingerprint = "b0b5a2f3d3ce5d2c")]
         } else if meta.path.is_ident("fingerprint") {
-            if let Some(written) = value::<LitStr>(cx, meta, "a string of 16 hexadecimal digits")? {
-                let text = written.value();
-                match u64::from_str_radix(&text, 16).ok().filter(|_| text.len() == 16) {
-                    Some(number) => self.fingerprint.set(cx, written, number),
-                    None => cx.error(
-                        written,
-                        "a fingerprint is 16 hexadecimal digits; print it with `Event::SCHEMA.fingerprint()`",
-                    ),
-                }
-            }
+            read_fingerprint(cx, meta, &mut self.fingerprint, "Event")?;
         // #[row(crate = "path")]
         } else if meta.path.is_ident("crate") {
             read_crate(cx, meta, &mut self.krate)?;

@@ -11,8 +11,8 @@ use syn::{AttrStyle, Attribute, Ident, LitChar, LitInt, LitStr, Path, Token};
 
 use super::since::Since;
 use crate::attr::{
-    Attr, Unit, each_meta, flag, no_value, read_crate, set_word, skip_value, unknown_option, unraw,
-    until_comma, value,
+    Attr, Unit, each_meta, flag, no_value, read_crate, read_fingerprint, set_word, skip_value,
+    unknown_option, unraw, until_comma, value,
 };
 use crate::ctxt::Ctxt;
 use crate::names;
@@ -130,16 +130,7 @@ impl StructAttrs {
             }
         // #[row_key(fingerprint = "b0b5a2f3d3ce5d2c")]
         } else if meta.path.is_ident("fingerprint") {
-            if let Some(written) = value::<LitStr>(cx, meta, "a string of 16 hexadecimal digits")? {
-                let text = written.value();
-                match u64::from_str_radix(&text, 16).ok().filter(|_| text.len() == 16) {
-                    Some(number) => self.fingerprint.set(cx, written, number),
-                    None => cx.error(
-                        written,
-                        "a fingerprint is 16 hexadecimal digits; print it with `Key::SCHEMA.fingerprint()`",
-                    ),
-                }
-            }
+            read_fingerprint(cx, meta, &mut self.fingerprint, "Key")?;
         // #[row_key(display)]
         } else if meta.path.is_ident("display") {
             flag(cx, meta, &mut self.display)?;
