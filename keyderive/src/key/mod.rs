@@ -12,6 +12,8 @@ mod error;
 mod fast;
 mod field;
 mod format;
+#[cfg(feature = "client")]
+mod key_type;
 pub(crate) mod ordered;
 mod row_key;
 mod salt;
@@ -40,6 +42,8 @@ pub use sql::{RowKeySchema, Sql, SqlError};
 pub(crate) use encode::{check_len, ordered_end, write_field, write_hashed};
 #[cfg(feature = "client")]
 pub(crate) use fast::as_text;
+#[cfg(feature = "client")]
+pub(crate) use key_type::KeyType;
 pub(crate) use salt::{Bucket, Span, bucket_of};
 #[cfg(feature = "client")]
 pub(crate) use show::ShownKey;

@@ -209,11 +209,14 @@ impl<K: ?Sized> Plan<K> {
 
     /// The plan of every row of the key type.
     #[cfg(feature = "client")]
-    pub(crate) fn full() -> Self
-    where
-        K: crate::key::RowKey,
-    {
-        Self::from_selection(Selection::full(K::SCHEMA))
+    pub(crate) fn full(schema: &'static crate::key::Schema) -> Self {
+        Self::from_selection(Selection::full(schema))
+    }
+
+    /// The same plan for code that is not generic over the key type.
+    #[cfg(feature = "client")]
+    pub(crate) fn untyped(self) -> Plan<()> {
+        Plan::from_selection(self.selection)
     }
 }
 

@@ -361,6 +361,11 @@ impl RowFilter {
         Kind::StripValue.into()
     }
 
+    /// One cell of each row, without its value: what shows that the row is there.
+    pub(crate) fn existence() -> [Self; 2] {
+        [Self::cells_per_row(1), Self::strip_value()]
+    }
+
     /// Every cell, with this label, which [`RawCell::labels`](super::RawCell::labels) returns.
     ///
     /// A label is 1 to 15 characters of `a` to `z`, `0` to `9` and `-`. Labels that begin with `keyderive-` are reserved. A cell has

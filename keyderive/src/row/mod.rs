@@ -145,6 +145,7 @@ mod tests;
 mod text;
 mod typed;
 mod versions;
+mod visible;
 
 pub use aggregate::{Max, Min, Sum};
 pub(crate) use build::{RowBuilder, TooLarge};
@@ -175,7 +176,6 @@ pub(crate) use raw::Shown;
 pub use raw::{RawCell, RawCells, RawRow};
 pub use schema::{ColumnKind, ColumnSchema, RowSchema, SchemaChange, SchemaChanges, SchemaError};
 pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
-pub(crate) use select::{ErasedSelection, HeldSelection};
 pub use select::{SelectedColumns, Selection, SelectionReader};
 pub(crate) use sink::{ComparedVersion, MutationList, Sink};
 pub(crate) use span::{Span, is_same_name};
@@ -184,6 +184,7 @@ pub(crate) use text::check_kind;
 pub use typed::{OwnedRow, Row};
 pub(crate) use versions::now_micros;
 pub use versions::{Timestamped, Versions};
+pub(crate) use visible::{DEFAULT_VERSIONS, Visible};
 
 /// What generated code uses of rows.
 #[doc(hidden)]

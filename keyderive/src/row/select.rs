@@ -70,9 +70,8 @@ impl SelectedColumns {
         let filters = |of: Vec<(bool, RowFilter)>| of.into_iter().map(|(_, filter)| filter);
         let newest = (!newest.is_empty())
             .then(|| RowFilter::chain([RowFilter::interleave(filters(newest)), RowFilter::latest(1)]));
-        let presence =
-            [RowFilter::cells_per_row(1), RowFilter::strip_value(), RowFilter::own_label(PRESENCE)];
-        let presence = RowFilter::chain(schema.live_cells(now_micros).into_iter().chain(presence));
+        let presence = schema.live_cells(now_micros).into_iter().chain(RowFilter::existence());
+        let presence = RowFilter::chain(presence.chain([RowFilter::own_label(PRESENCE)]));
         let presence = (!self.has_required).then_some(presence);
         RowFilter::interleave(newest.into_iter().chain(filters(every_version)).chain(presence))
     }

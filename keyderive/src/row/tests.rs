@@ -176,7 +176,7 @@ async fn what_is_put_is_read() {
 async fn absent_columns_are_none_default_or_an_error() {
     let events = events().await;
     events.put(&KEY, &least_event()).await.unwrap();
-    let raw = events.client.raw_table("events");
+    let raw = events.handle.client.raw_table("events");
     let delete = async |column: &'static str| {
         raw.mutate_row(KEY.encode().unwrap(), [Mutation::delete_column("cf", column)]).await.unwrap();
     };
@@ -195,7 +195,7 @@ async fn absent_columns_are_none_default_or_an_error() {
 async fn former_names_are_read_and_deleted() {
     let events = events().await;
     events.put(&KEY, &Event { former: None, ..event() }).await.unwrap();
-    let raw = events.client.raw_table("events");
+    let raw = events.handle.client.raw_table("events");
     let one = 2.5_f64.to_be_bytes().to_vec();
     let moved = [
         Mutation::delete_column("cf", "a"),
@@ -520,7 +520,7 @@ async fn updates_of_many_rows_are_applied_in_order() {
         read.into_iter().map(|(_, (note, hits))| (note.unwrap_or_default(), hits.get())).collect();
     assert_eq!(found, [("two".into(), 4), (String::new(), 2), ("three".into(), 5)]);
     events.update_all([events.update(&key(0))]).await.unwrap();
-    let other = events.client.table::<Key, Event>("others");
+    let other = events.handle.client.table::<Key, Event>("others");
     let wrong = events.update_all([other.update(&key(0)).add(Event::HITS, 1)]).await.unwrap_err().to_string();
     assert!(wrong.contains("an update of the table `others`"), "{wrong}");
 }
@@ -546,7 +546,7 @@ async fn expired_cells_are_hidden_from_every_read() {
     // The server keeps what is not read.
     let keep = crate::GcRule::never;
     sessions.create().family("cf", keep()).family("days", keep()).await.unwrap();
-    let raw = sessions.client.raw_table("sessions");
+    let raw = sessions.handle.client.raw_table("sessions");
     let key = |id| Key { id };
     let set = async |id, family: &'static str, column: &'static str, hours: i64, value: Vec<u8>| {
         let cell = Mutation::set(family, column, hours_ago(hours), value);
@@ -675,7 +675,7 @@ async fn an_aggregate_in_windows_has_one_for_each() {
     let negative = pages.update(&KEY).add_at(Page::VIEWS, -1, 1).await.unwrap_err().to_string();
     assert!(negative.contains("has the timestamp -3600000000; it counts microseconds"), "{negative}");
     // An aggregate of another time is not the one of all time.
-    let raw = pages.client.raw_table("pages");
+    let raw = pages.handle.client.raw_table("pages");
     raw.mutate_row(KEY.encode().unwrap(), [Mutation::add_to_cell("sums", "total", HOUR, 1)]).await.unwrap();
     let error = pages.get(&KEY).await.unwrap_err().to_string();
     assert!(error.contains("column `sums:total` has an aggregate of the time 3600000000"), "{error}");
@@ -693,7 +693,7 @@ async fn an_exclusive_family_has_what_was_put_last_alone() {
     }
     let table = Client::embedded().table::<Key, Exclusive>("exclusive");
     table.create_if_absent().await.unwrap();
-    let raw = table.client.raw_table("exclusive");
+    let raw = table.handle.client.raw_table("exclusive");
     let cells = [
         Mutation::set("cf", "unknown", i64::MAX / 1000 * 1000, "ahead of every clock"),
         Mutation::set("cf", "kind", i64::MAX / 1000 * 1000, "ahead of every clock"),

@@ -8,14 +8,14 @@ use std::pin::Pin;
 use bytes::Bytes;
 
 use super::verify::{self, Expected, Verify, VoucherStatus};
-use super::{DEFAULT_VERSIONS, Table, marker};
+use super::{Handle, Table, marker};
 use crate::client::{
     Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Route, TableInfo,
     TableSchema,
 };
-use crate::key::{Schema, TableKey};
+use crate::key::{KeyType, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{ColumnKind, DeclaredGc, FamilyRule};
+use crate::row::{ColumnKind, DEFAULT_VERSIONS, DeclaredGc, FamilyRule};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Declares the table, to create it or to verify it.
@@ -59,18 +59,19 @@ impl<K: TableKey, R> Table<K, R> {
     /// Awaiting the declaration, or [`if_absent`](CreateTable::if_absent), sends it.
     pub fn create(&self) -> CreateTable<K> {
         CreateTable {
-            client: self.client.clone(),
-            name: self.name.clone(),
-            families: self.families(),
-            declared_rules: self.ruled_families(),
-            versioned: self.versioned_families(),
-            at_zero: self.aggregates_at_zero(),
+            client: self.handle.client.clone(),
+            name: self.handle.name.clone(),
+            families: self.handle.families(),
+            declared_rules: self.handle.ruled_families(),
+            versioned: self.handle.versioned_families(),
+            at_zero: self.handle.aggregates_at_zero(),
             splits: Vec::new(),
             has_schema: true,
             has_marker: false,
             granularity: None,
             fault: None,
-            key: PhantomData,
+            key: self.handle.key,
+            types: PhantomData,
         }
     }
 
@@ -127,7 +128,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn info(&self) -> Result<TableInfo, Error> {
-        self.client.table_info(&self.name).await
+        self.handle.client.table_info(&self.handle.name).await
     }
 
     /// Deletes the table with all its rows.
@@ -138,7 +139,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// If the future is dropped, the table is deleted or not, perhaps later.
     pub async fn delete_table(&self) -> Result<(), Error> {
-        self.client.delete_table(&self.name).await
+        self.handle.client.delete_table(&self.handle.name).await
     }
 
     /// Adds, changes and drops column families: all changes in order, or none of them. Returns the new schema.
@@ -171,7 +172,7 @@ impl<K: TableKey, R> Table<K, R> {
         &self,
         changes: impl IntoIterator<Item = FamilyChange>,
     ) -> Result<TableInfo, Error> {
-        self.client.modify_families(&self.name, changes.into_iter().collect()).await
+        self.handle.client.modify_families(&self.handle.name, changes.into_iter().collect()).await
     }
 
     /// Removes the table's row key schema, so that rows of other key types may be written to it.
@@ -209,7 +210,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// If the future is dropped, the schema is removed or not, perhaps later.
     pub async fn remove_row_key_schema(&self) -> Result<(), Error> {
-        self.client.remove_row_key_schema(&self.name).await
+        self.handle.client.remove_row_key_schema(&self.handle.name).await
     }
 
     /// Waits until every cluster of the instance has all writes to the table that were made before the call.
@@ -222,18 +223,20 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// A dropped future stops waiting.
     pub async fn wait_for_consistency(&self) -> Result<(), Error> {
-        self.client.wait_for_consistency(&self.name).await
+        self.handle.client.wait_for_consistency(&self.handle.name).await
     }
+}
 
+impl Handle {
     /// The families that the row type has, with their rules.
     pub(super) fn families(&self) -> Vec<Family> {
         self.family_names().map(|name| self.family_of(name)).collect()
     }
 
     fn family_of(&self, name: &str) -> Family {
-        let aggregate = self.schema_of(name, |family| self.schema.aggregate(family));
+        let aggregate = self.schema_of(name, |family| self.visible.schema().aggregate(family));
         let keeps_all = aggregate.is_some() || self.has_versions(name);
-        let rule = match self.schema.rule(name) {
+        let rule = match self.visible.schema().rule(name) {
             Some(rule) => declared_rule(rule, keeps_all),
             None => default_rule(keeps_all),
         };
@@ -245,11 +248,11 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// Asks the schema about a family, which has no name there if the row type is a map.
     fn schema_of<T>(&self, family: &str, ask: impl FnOnce(&str) -> T) -> T {
-        ask(if self.schema.own_family().is_none() { "" } else { family })
+        ask(if self.visible.schema().own_family().is_none() { "" } else { family })
     }
 
     fn has_versions(&self, family: &str) -> bool {
-        self.schema_of(family, |family| self.schema.has_versions(Some(family)))
+        self.schema_of(family, |family| self.visible.schema().has_versions(Some(family)))
     }
 
     /// The families of which the row type reads every version.
@@ -260,7 +263,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// The families with aggregates without windows, whose cells are at time 0.
     pub(super) fn aggregates_at_zero(&self) -> Vec<String> {
         let families = self.family_names().filter(|name| {
-            let aggregate = self.schema_of(name, |family| self.schema.aggregate(family));
+            let aggregate = self.schema_of(name, |family| self.visible.schema().aggregate(family));
             aggregate.is_some_and(|kind| !kind.reads_versions())
         });
         families.map(str::to_owned).collect()
@@ -268,13 +271,17 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The families whose rules the row type declares.
     pub(super) fn ruled_families(&self) -> Vec<String> {
-        self.family_names().filter(|name| self.schema.rule(name).is_some()).map(str::to_owned).collect()
+        self.family_names()
+            .filter(|name| self.visible.schema().rule(name).is_some())
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The names of the row type's families.
     pub(super) fn family_names(&self) -> impl Iterator<Item = &str> {
-        let of_map = self.schema.own_family().is_none().then_some(&*self.family);
-        let of_type = self.schema.families().filter(|name| !name.is_empty()).map(|name| -> &str { name });
+        let of_map = self.visible.schema().own_family().is_none().then_some(self.visible.family());
+        let of_type =
+            self.visible.schema().families().filter(|name| !name.is_empty()).map(|name| -> &str { name });
         of_map.into_iter().chain(of_type)
     }
 }
@@ -344,7 +351,8 @@ pub struct CreateTable<K> {
     granularity: Option<Granularity>,
     /// The first error in the declaration.
     fault: Option<Error>,
-    key: PhantomData<fn() -> K>,
+    key: KeyType,
+    types: PhantomData<fn() -> K>,
 }
 
 impl<K: TableKey> CreateTable<K> {
@@ -477,14 +485,14 @@ impl<K: TableKey> CreateTable<K> {
         let info = self.client.table_info(&self.name).await?;
         // The marker is added below.
         let expected = Expected { marker: false, ..self.expected(self.declared_rules.clone()) };
-        let (_, status) = verify::compare::<K>(&self.client, &info, &expected).await?;
+        let (_, status) = verify::compare(self.key, &self.client, &info, &expected).await?;
         match status {
             VoucherStatus::Vouched | VoucherStatus::Earlier { .. } => {}
-            VoucherStatus::OtherTags => verify::add_voucher::<K>(&self.client, &self.name).await?,
-            VoucherStatus::Unvouched => return Err(verify::unvouched::<K>(&info)),
+            VoucherStatus::OtherTags => verify::add_voucher(self.key, &self.client, &self.name).await?,
+            VoucherStatus::Unvouched => return Err(verify::unvouched(self.key, &info)),
         }
         if self.has_marker {
-            marker::write::<K>(&self.client, &info).await?;
+            marker::write(self.key, &self.client, &info).await?;
         }
         Ok(false)
     }
@@ -523,14 +531,14 @@ impl<K: TableKey> CreateTable<K> {
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
     /// table that does not vouch for the key type, unless [`allow_unvouched`](Verify::allow_unvouched) accepts it;
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
-    pub fn verify(&self) -> Verify<K> {
+    pub fn verify(&self) -> Verify {
         let all = self.families.iter().map(|family| family.name().to_owned());
         Verify {
             client: self.client.clone(),
             name: self.name.clone(),
             expected: self.check().map(|()| self.expected(all.collect())),
             allows_unvouched: false,
-            key: PhantomData,
+            key: self.key,
         }
     }
 
@@ -549,11 +557,11 @@ impl<K: TableKey> CreateTable<K> {
     async fn send(&self) -> Result<(), Error> {
         self.check()?;
         let mut families = self.families.clone();
-        families.push(verify::voucher_family::<K>());
+        families.push(verify::voucher_family(self.key));
         if self.has_marker {
             families.push(marker::family());
         }
-        let buckets = K::SCHEMA.bucket_splits().into_iter().map(Bytes::from);
+        let buckets = self.key.schema().bucket_splits().into_iter().map(Bytes::from);
         let mut splits: Vec<_> = buckets.chain(self.splits.iter().cloned()).collect();
         splits.sort_unstable();
         splits.dedup();
@@ -562,7 +570,7 @@ impl<K: TableKey> CreateTable<K> {
         let new = NewTable { families, splits, row_key_schema, granularity };
         self.client.create_table(&self.name, new).await?;
         match self.has_marker {
-            true => marker::write_in_family::<K>(&self.client, &self.name).await,
+            true => marker::write_in_family(self.key, &self.client, &self.name).await,
             false => Ok(()),
         }
     }
@@ -570,7 +578,7 @@ impl<K: TableKey> CreateTable<K> {
     /// The row key schema to create the table with.
     fn schema(&self) -> Option<TableSchema> {
         let wanted = self.has_schema && !self.has_marker;
-        wanted.then(K::row_key_schema)?.ok().map(|schema| (&schema).into())
+        wanted.then(|| self.key.schema().row_key_schema())?.ok().map(|schema| (&schema).into())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -596,7 +604,7 @@ impl<K: TableKey> CreateTable<K> {
             return Err(Error::definition(&self.name, text));
         }
         if self.has_marker {
-            marker::check::<K>(&self.name)?;
+            marker::check(self.key, &self.name)?;
         }
         let Some(schema) = self.schema() else { return Ok(()) };
         match schema.columns().find(|column| self.families.iter().any(|family| family.name() == *column)) {
@@ -607,7 +615,7 @@ impl<K: TableKey> CreateTable<K> {
                     "`{column}` is a column family and a column of the row key schema, and SQL needs different names \
                      for them; give the family or the field of `{}` another name, or leave the schema out with \
                      `.without_row_key_schema()`",
-                    K::SCHEMA.key_type(),
+                    self.key.schema().key_type(),
                 ),
             )),
         }
@@ -672,7 +680,8 @@ impl<K> Clone for CreateTable<K> {
             has_marker: self.has_marker,
             granularity: self.granularity,
             fault: self.fault.clone(),
-            key: PhantomData,
+            key: self.key,
+            types: PhantomData,
         }
     }
 }

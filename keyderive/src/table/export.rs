@@ -44,7 +44,7 @@ impl<K: TableKey, R: 'static> Table<K, R> {
     /// The partitions are those of [`partitions_of`](Self::partitions_of), requested when the stream is first polled. Together
     /// they have every row exactly once.
     pub fn export(&self, plan: impl IntoPlan<K>) -> Export<K, R> {
-        let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error));
+        let plan = plan.into_plan().map_err(|error| Error::plan(&self.handle.name, error));
         Export::new(self, plan.map(|plan| Parts::Plan(Box::new(plan))))
     }
 
@@ -97,9 +97,9 @@ enum Parts<K> {
 
 impl<K: TableKey, R: 'static> Export<K, R> {
     fn new(table: &Table<K, R>, parts: Result<Parts<K>, Error>) -> Self {
-        let (scanned, log) = (table.clone(), Arc::new(LogSkipped::new(table.name.table())));
+        let (scanned, log) = (table.clone(), Arc::new(LogSkipped::new(table.handle.name.table())));
         Self {
-            table: table.clone().with_rows(),
+            table: table.with_handle(table.handle.clone()),
             parts,
             parallel: PARALLEL,
             scan: Arc::new(move |part| scanned.scan(part).unordered()),
@@ -215,9 +215,9 @@ impl<K: TableKey, R: 'static> Export<K, R> {
     {
         let Self { mut table, parts, parallel, scan, log } = self;
         // The export may still send its requests after the client is closed.
-        let (client, guard) = table.client.streaming();
-        table.client = client.clone();
-        let name = Arc::clone(table.name.table());
+        let (client, guard) = table.handle.client.streaming();
+        table.handle.client = client.clone();
+        let name = Arc::clone(table.handle.name.table());
         let partitions = async move {
             match parts? {
                 Parts::Plan(plan) => table.partitions_of(*plan).await,

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::Table;
+use super::{Handle, Table};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, Route, TableInfo};
-use crate::key::{Readable, Schema, TableKey};
+use crate::key::{KeyType, Readable, Schema, TableKey};
 use crate::plan::KeyRange;
 use crate::row::{Mutation, RowFilter};
 
@@ -62,9 +62,10 @@ impl<K: TableKey, R> Table<K, R> {
     /// If the future is dropped, the marker is written or not, perhaps later, and the family may be there without it. Write it
     /// again.
     pub async fn write_marker(&self) -> Result<(), Error> {
-        check::<K>(&self.name)?;
-        let info = self.client.table_info(&self.name).await?;
-        write::<K>(&self.client, &info).await
+        let Handle { client, name, key, .. } = &self.handle;
+        check(*key, name)?;
+        let info = client.table_info(name).await?;
+        write(*key, client, &info).await
     }
 
     /// Removes the marker for key types with this key type's tag, whatever its layout.
@@ -75,12 +76,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// If the future is dropped, the marker is removed or not, perhaps later.
     pub async fn remove_marker(&self) -> Result<(), Error> {
-        let info = self.client.table_info(&self.name).await?;
+        let Handle { client, name, key, .. } = &self.handle;
+        let info = client.table_info(name).await?;
         if info.family(FAMILY).is_none() {
             return Ok(());
         }
-        let change = vec![Mutation::delete_column(FAMILY, qualifier(K::SCHEMA))];
-        self.client.mutate_row(&self.name, Bytes::from_static(&KEY), change).await
+        let change = vec![Mutation::delete_column(FAMILY, qualifier(key.schema()))];
+        client.mutate_row(name, Bytes::from_static(&KEY), change).await
     }
 }
 
@@ -90,8 +92,8 @@ pub(super) fn family() -> Family {
 }
 
 /// The ranges without the marker's key, unless that is a key of the key type.
-pub(super) fn exclude_marker<K: TableKey>(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
-    if ranges.iter().any(|range| range.contains(&KEY)) && is_free::<K>() {
+pub(super) fn exclude_marker(key: KeyType, mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+    if ranges.iter().any(|range| range.contains(&KEY)) && is_free(key) {
         let after = KeyRange::new(AFTER_KEY, None);
         ranges = ranges.iter().map(|range| range.intersection(&after)).collect();
         ranges.retain(|range| !range.is_empty());
@@ -100,26 +102,26 @@ pub(super) fn exclude_marker<K: TableKey>(mut ranges: Vec<KeyRange>) -> Vec<KeyR
 }
 
 /// Whether the marker's key is not a key of the key type.
-fn is_free<K: TableKey>() -> bool {
-    K::stored(&KEY).is_err()
+fn is_free(key: KeyType) -> bool {
+    key.check(&KEY).is_err()
 }
 
 /// Fails if the marker's key is a key of the key type.
-pub(super) fn check<K: TableKey>(table: &str) -> Result<(), Error> {
-    if is_free::<K>() {
+pub(super) fn check(key: KeyType, table: &str) -> Result<(), Error> {
+    if is_free(key) {
         return Ok(());
     }
     Err(Error::definition(
         table,
         format!(
             "`{}` has a key of the single byte 00, which is the key of the marker row; do without a marker",
-            K::SCHEMA.key_type()
+            key.schema().key_type()
         ),
     ))
 }
 
 /// Writes the marker of an existing table. An existing marker must be that of the key type.
-pub(super) async fn write<K: TableKey>(client: &Client, info: &TableInfo) -> Result<(), Error> {
+pub(super) async fn write(key: KeyType, client: &Client, info: &TableInfo) -> Result<(), Error> {
     if let Some(schema) = info.row_key_schema() {
         return Err(Error::mismatch(
             info.name(),
@@ -134,34 +136,34 @@ pub(super) async fn write<K: TableKey>(client: &Client, info: &TableInfo) -> Res
         // Another program may have added it.
         added.map(drop).or_else(|error| if error.is_already_exists() { Ok(()) } else { Err(error) })?;
     }
-    write_in_family::<K>(client, &client.route(info.name())).await
+    write_in_family(key, client, &client.route(info.name())).await
 }
 
 /// As [`write`], for a table that has the marker's family.
-pub(super) async fn write_in_family<K: TableKey>(client: &Client, table: &Route) -> Result<(), Error> {
-    let (key, schema) = (Bytes::from_static(&KEY), K::SCHEMA);
+pub(super) async fn write_in_family(key: KeyType, client: &Client, table: &Route) -> Result<(), Error> {
+    let (row_key, schema) = (Bytes::from_static(&KEY), key.schema());
     let set = Mutation::set(FAMILY, qualifier(schema), TIMESTAMP, to_value(schema));
-    let exists = client.check_and_mutate_row(table, key, Some(column(schema)), vec![], vec![set]).await?;
+    let exists = client.check_and_mutate_row(table, row_key, Some(column(schema)), vec![], vec![set]).await?;
     match exists {
         false => Ok(()),
-        true => read_and_compare::<K>(client, table).await.map(drop),
+        true => read_and_compare(key, client, table).await.map(drop),
     }
 }
 
 /// Whether the table has a marker for the key type, which must be of its layout.
-pub(super) async fn compare<K: TableKey>(client: &Client, info: &TableInfo) -> Result<bool, Error> {
+pub(super) async fn compare(key: KeyType, client: &Client, info: &TableInfo) -> Result<bool, Error> {
     match info.family(FAMILY) {
         None => Ok(false),
-        Some(_) => read_and_compare::<K>(client, &client.route(info.name())).await,
+        Some(_) => read_and_compare(key, client, &client.route(info.name())).await,
     }
 }
 
 /// Replaces a marker with the first epochs of the key type by that of all, if the table has one.
-pub(super) async fn advance<K: TableKey>(client: &Client, info: &TableInfo) -> Result<(), Error> {
+pub(super) async fn advance(key: KeyType, client: &Client, info: &TableInfo) -> Result<(), Error> {
     if info.family(FAMILY).is_none() {
         return Ok(());
     }
-    let (table, key, schema) = (client.route(info.name()), Bytes::from_static(&KEY), K::SCHEMA);
+    let (table, key, schema) = (client.route(info.name()), Bytes::from_static(&KEY), key.schema());
     for _ in 0..ADVANCE_ATTEMPTS {
         let row = client.read_row(&table, key.clone(), Some(column(schema))).await?;
         let Some(cell) = row.as_ref().and_then(|row| row.cells().next()) else { return Ok(()) };
@@ -185,11 +187,11 @@ pub(super) async fn advance<K: TableKey>(client: &Client, info: &TableInfo) -> R
     ))
 }
 
-async fn read_and_compare<K: TableKey>(client: &Client, table: &Route) -> Result<bool, Error> {
-    let key = Bytes::from_static(&KEY);
-    let row = client.read_row(table, key, Some(column(K::SCHEMA))).await?;
+async fn read_and_compare(key: KeyType, client: &Client, table: &Route) -> Result<bool, Error> {
+    let row_key = Bytes::from_static(&KEY);
+    let row = client.read_row(table, row_key, Some(column(key.schema()))).await?;
     let Some(cell) = row.as_ref().and_then(|row| row.cells().next()) else { return Ok(false) };
-    match difference(cell.value(), K::SCHEMA) {
+    match difference(cell.value(), key.schema()) {
         None => Ok(true),
         Some(difference) => Err(Error::mismatch(table, difference)),
     }
@@ -377,7 +379,7 @@ mod tests {
 
     #[test]
     fn only_the_markers_key_is_left_out() {
-        let left = |range: KeyRange| exclude_marker::<Text>(vec![range]);
+        let left = |range: KeyRange| exclude_marker(KeyType::of::<Text>(), vec![range]);
         assert_eq!(left(KeyRange::new([], None)), [KeyRange::new([0, 0], None)]);
         assert_eq!(left(KeyRange::new([0], Some(vec![1]))), [KeyRange::new([0, 0], Some(vec![1]))]);
         assert_eq!(left(KeyRange::new([], Some(vec![0, 0]))), []);
@@ -386,13 +388,16 @@ mod tests {
         {
             assert_eq!(left(untouched.clone()), [untouched]);
         }
-        assert_eq!(exclude_marker::<Raw>(vec![KeyRange::new([], None)]), [KeyRange::new([], None)]);
+        assert_eq!(
+            exclude_marker(KeyType::of::<Raw>(), vec![KeyRange::new([], None)]),
+            [KeyRange::new([], None)]
+        );
     }
 
     #[test]
     fn a_key_type_with_the_markers_key_can_have_no_marker() {
-        assert!(check::<Text>("t").is_ok() && check::<Ordered>("t").is_ok());
-        let error = check::<Raw>("raw").unwrap_err();
+        assert!(check(KeyType::of::<Text>(), "t").is_ok() && check(KeyType::of::<Ordered>(), "t").is_ok());
+        let error = check(KeyType::of::<Raw>(), "raw").unwrap_err();
         assert!(error.is_invalid_argument() && error.to_string().contains("`Raw`"), "{error}");
         // The lowest keys of both layouts come after it.
         let text = Text { user: String::new(), site: String::new() }.encode().unwrap();

@@ -5,6 +5,7 @@ mod create;
 pub mod diff;
 mod equality;
 mod export;
+mod handle;
 pub mod load;
 mod marker;
 mod put_both;
@@ -38,15 +39,12 @@ pub use verify::{Verified, Verify};
 pub use write::{Modify, Update};
 pub use writer::Writer;
 
-use crate::client::{Client, Error, Mutations, Route, Settings, check_filter};
-use crate::key::TableKey;
-use crate::row::{
-    self, Cell, Entry, MapRow, OwnedRow, Qualifier, RawRow, Row, RowCells, RowFilter, RowSchema,
-};
+use crate::client::{Client, Error, Mutations, Settings};
+use crate::key::{KeyType, TableKey};
+use crate::row::{self, Cell, Entry, MapRow, Qualifier, RawRow, Row, RowFilter, Visible};
 
-use self::read::Projection;
+pub(crate) use self::handle::Handle;
 use self::rekey::TablePair;
-use self::verify::Check;
 
 /// The column family that a row's columns are in unless [`Table::family`] names another.
 ///
@@ -55,9 +53,6 @@ pub const DEFAULT_FAMILY: &str = "cf";
 
 /// The result of polling a stream that can fail.
 type Next<T> = Poll<Option<Result<T, Error>>>;
-
-/// How many versions of a column are read and kept by default: a row is one value.
-const DEFAULT_VERSIONS: u32 = 1;
 
 /// A table whose row keys are `K` and whose rows are `R`.
 ///
@@ -101,17 +96,7 @@ const DEFAULT_VERSIONS: u32 = 1;
 ///
 /// Calls for single columns take the constants of the row type: `Event::KIND`, `Event::PLACE.city`, `Event::DAILY.at("0015")`.
 pub struct Table<K, R> {
-    pub(crate) client: Client,
-    name: Route,
-    family: Arc<str>,
-    /// The columns and families of the row type that the table was declared with.
-    schema: &'static RowSchema,
-    projection: Projection,
-    /// Whether reads take every version of a column, or the newest alone.
-    every_version: bool,
-    check: Check,
-    /// Counts the rows that reads by several keys skip, if they skip unreadable rows.
-    skipped: Option<Skipped>,
+    pub(crate) handle: Handle,
     /// The pair of tables that calls go to, if the table is the new one of a [re-keying](rekey).
     pair: Option<Arc<TablePair>>,
     types: PhantomData<fn() -> (K, R)>,
@@ -136,18 +121,9 @@ impl Client {
     /// Sends nothing: the first use finds out whether the table exists.
     #[must_use]
     pub fn table<K: TableKey, R: Row>(&self, name: &str) -> Table<K, R> {
-        Table {
-            client: self.clone(),
-            name: self.route(name),
-            family: DEFAULT_FAMILY.into(),
-            every_version: R::SCHEMA.has_versions(None),
-            schema: R::SCHEMA,
-            projection: Projection::Everything,
-            check: Check::pending(),
-            skipped: None,
-            pair: None,
-            types: PhantomData,
-        }
+        let visible = Visible::everything(R::SCHEMA, DEFAULT_FAMILY);
+        let handle = Handle::new(self, name, KeyType::of::<K>(), visible);
+        Table { handle, pair: None, types: PhantomData }
     }
 }
 
@@ -166,7 +142,9 @@ impl<K: TableKey, R: MapRow> Table<K, R> {
     /// A struct names its family itself: `#[row(family = "m")]`.
     #[must_use]
     pub fn family(self, name: &str) -> Self {
-        Self { family: name.into(), check: self.check.again(), ..self }
+        let Self { handle, pair, types } = self;
+        let (visible, check) = (handle.visible.in_family(name), handle.check.again());
+        Self { handle: Handle { visible, check, ..handle }, pair, types }
     }
 }
 
@@ -189,7 +167,7 @@ macro_rules! maps {
             /// # }
             /// ```
             pub fn column(&self, name: &Q::Borrowed) -> Entry<$map<Q, V $(, $hasher)?>, Option<V::Owned>> {
-                row::entry::<_, Q, Option<V::Owned>>(self.family.to_string().into(), name)
+                row::entry::<_, Q, Option<V::Owned>>(self.handle.visible.family().to_owned().into(), name)
             }
         }
     )*};
@@ -216,7 +194,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {
-        Self { client: self.client.with(change), ..self.clone() }
+        self.with_client(self.handle.client.with(change))
     }
 
     /// The same table with a deadline, as [`Client::with_deadline`]: nothing that is asked through it takes longer.
@@ -234,88 +212,70 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     #[must_use]
     pub fn with_deadline(&self, at: Instant) -> Self {
-        Self { client: self.client.with_deadline(at), ..self.clone() }
+        self.with_client(self.handle.client.with_deadline(at))
     }
 
     /// The table's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.handle.name
     }
 
-    /// The same table with another row type; requests stay the same.
-    fn with_rows<S>(self) -> Table<K, S> {
-        let Self { client, name, family, schema, projection, every_version, check, skipped, pair, .. } = self;
-        let types = PhantomData;
-        Table { client, name, family, schema, projection, every_version, check, skipped, pair, types }
+    fn with_client(&self, client: Client) -> Self {
+        self.with_handle(self.handle.with_client(client))
     }
 
-    /// Rejects a filter that the service would reject.
-    fn check_filter(&self, filter: &RowFilter) -> Result<(), Error> {
-        check_filter(filter).map_err(|error| Error::filter(&self.name, error))
+    /// The layout check, which every typed call begins with.
+    async fn ensure_checked(&self) -> Result<(), Error> {
+        self.handle.ensure_checked().await
     }
 
     fn encode_into(&self, key: &K, out: &mut Vec<u8>) -> Result<(), Error> {
-        key.encode_into(out).map_err(|error| Error::key(&self.name, error))
+        key.encode_into(out).map_err(|error| Error::key(&self.handle.name, error))
     }
 
     fn encode(&self, key: &K) -> Result<Bytes, Error> {
         match key.encode() {
             Ok(key) => Ok(key.into()),
-            Err(error) => Err(Error::key(&self.name, error)),
+            Err(error) => Err(Error::key(&self.handle.name, error)),
         }
     }
 
     /// The stored row with this key, of which what the filter lets through.
     async fn fetch(&self, key: Bytes, filter: Option<RowFilter>) -> Result<Option<RawRow>, Error> {
         match &self.pair {
-            None => self.client.read_row(&self.name, key, filter).await,
-            Some(pair) => pair.read_row(&self.client, key, filter).await,
+            None => self.handle.client.read_row(&self.handle.name, key, filter).await,
+            Some(pair) => pair.read_row(&self.handle.client, key, filter).await,
         }
     }
 
     /// Changes one row, all or nothing.
     async fn mutate_row(&self, key: Bytes, mutations: impl Into<Mutations>) -> Result<(), Error> {
         match &self.pair {
-            None => self.client.mutate_row(&self.name, key, mutations).await,
-            Some(pair) => pair.mutate_row(&self.client, key, mutations.into()).await,
+            None => self.handle.client.mutate_row(&self.handle.name, key, mutations).await,
+            Some(pair) => pair.mutate_row(&self.handle.client, key, mutations.into()).await,
         }
     }
+}
 
-    #[inline]
-    fn read(&self, stored: &RawRow) -> Result<R, Error>
-    where
-        R: OwnedRow,
-    {
-        R::decode(RowCells::new(stored, &self.family)).map_err(
-            #[cold]
-            |error| Error::row(&self.name, stored.key(), error.of_row(stored)),
-        )
+impl<K, R> Table<K, R> {
+    /// The table that another handle is of.
+    fn with_handle<S>(&self, handle: Handle) -> Table<K, S> {
+        Table { handle, pair: self.pair.clone(), types: PhantomData }
     }
 }
 
 impl<K, R> Clone for Table<K, R> {
     fn clone(&self) -> Self {
-        Self {
-            client: self.client.clone(),
-            name: self.name.clone(),
-            family: Arc::clone(&self.family),
-            schema: self.schema,
-            projection: self.projection.clone(),
-            every_version: self.every_version,
-            check: self.check.clone(),
-            skipped: self.skipped.clone(),
-            pair: self.pair.clone(),
-            types: PhantomData,
-        }
+        self.with_handle(self.handle.clone())
     }
 }
 
 impl<K, R> fmt::Debug for Table<K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table")
-            .field("name", &self.name)
-            .field("family", &self.family)
+            .field("name", &self.handle.name)
+            .field("family", &self.handle.visible.family())
             .finish_non_exhaustive()
     }
 }

@@ -149,7 +149,7 @@ impl PutSide {
 
     fn new<K, R>(table: &Table<K, R>) -> Self {
         Self {
-            table: Arc::clone(table.name.table()),
+            table: Arc::clone(table.handle.name.table()),
             key: None,
             outcome: WriteOutcome::NotWritten,
             error: None,
@@ -173,7 +173,7 @@ impl PutSide {
 
     /// Writes the row; returns whether it is written.
     async fn put<K: TableKey, R>(&mut self, table: &Table<K, R>, Entry { key, mutations }: Entry) -> bool {
-        match table.client.mutate_row(&table.name, key.into(), mutations).await {
+        match table.mutate_row(key.into(), mutations).await {
             Ok(()) => self.outcome = WriteOutcome::Written,
             Err(error) => {
                 self.outcome = match error.is_outcome_unknown() {

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bytes::Bytes;
 
 use super::verify::Check;
-use super::{DEFAULT_VERSIONS, Scan, Table};
+use super::{Handle, Scan, Table};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
-use crate::plan::{IntoPlan, KeyRange, Plan};
-use crate::row::{ErasedSelection, OwnedRow, RawRow, Row, RowFilter, SelectedColumns};
+use crate::plan::{IntoPlan, Plan};
+use crate::row::{OwnedRow, RawRow, Row};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Reads the row with this key, if it exists: one point read.
@@ -41,7 +41,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: OwnedRow,
     {
-        self.read_stored(key).await?.map(|stored| self.read(&stored)).transpose()
+        self.read_stored(key).await?.map(|stored| self.handle.decode(&stored)).transpose()
     }
 
     /// Reads the rows with these keys, in the order of the keys; `None` where a row does not exist. Keys may repeat.
@@ -75,7 +75,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: OwnedRow,
     {
-        self.read_many(keys, |row| self.read(row)).await
+        self.read_many(keys, |row| self.handle.decode(row)).await
     }
 
     /// The same table with a policy for rows that cannot be read as the row type. It applies to
@@ -101,22 +101,22 @@ impl<K: TableKey, R> Table<K, R> {
     #[must_use]
     pub fn on_unreadable(&self, policy: OnUnreadable) -> Self {
         let skipped = (policy == OnUnreadable::Skip).then(Skipped::default);
-        Self { skipped, ..self.clone() }
+        self.with_handle(Handle { skipped, ..self.handle.clone() })
     }
 
     /// Which rows [`get_many`](Self::get_many) of this handle and its clones has skipped, since
     /// [`on_unreadable`](Self::on_unreadable) made it. Scans have [their own](super::Scan::skipped).
     #[must_use]
     pub fn skipped(&self) -> Skipped {
-        self.skipped.clone().unwrap_or_default()
+        self.handle.skipped.clone().unwrap_or_default()
     }
 
     /// The stored row with this key, of which the columns that are read.
     pub(super) async fn read_stored(&self, key: &K) -> Result<Option<RawRow>, Error> {
         self.ensure_checked().await?;
         let key = self.encode(key)?;
-        let filter = self.read_filter();
-        self.check_filter(&filter)?;
+        let filter = self.handle.read_filter();
+        self.handle.check_filter(&filter)?;
         self.fetch(key, Some(filter)).await
     }
 
@@ -131,15 +131,15 @@ impl<K: TableKey, R> Table<K, R> {
         let mut found: Vec<Option<T>> = asked.iter().map(|_| None).collect();
         let mut distinct: Vec<Bytes> = asked.iter().map(|(key, _)| key.clone()).collect();
         distinct.dedup();
-        let filter = self.read_filter();
-        self.check_filter(&filter)?;
-        let log = LogSkipped::new(self.name.table());
+        let filter = self.handle.read_filter();
+        self.handle.check_filter(&filter)?;
+        let log = LogSkipped::new(self.handle.name.table());
         // Rows come in the order of their keys.
         let mut ahead = asked.iter().peekable();
         let mut each = |row: &RawRow| {
             while let Some((key, index)) = ahead.next_if(|(key, _)| key[..] <= *row.key()) {
                 let Some(found) = found.get_mut(*index).filter(|_| key[..] == *row.key()) else { continue };
-                *found = match (read(row), &self.skipped) {
+                *found = match (read(row), &self.handle.skipped) {
                     (Err(error), Some(skipped)) if error.is_unreadable_row() => {
                         log.skipped.add_unreadable(row.key(), error.clone());
                         skipped.add_unreadable(row.key(), error);
@@ -153,10 +153,10 @@ impl<K: TableKey, R> Table<K, R> {
         match &self.pair {
             None => {
                 let request = ReadRows { keys: distinct, ..ReadRows::default() }.filter(filter);
-                self.client.read_rows(&self.name, request).for_each(&mut each).await?;
+                self.handle.client.read_rows(&self.handle.name, request).for_each(&mut each).await?;
             }
             Some(pair) => {
-                let rows = pair.read_many(&self.client, &distinct, Some(filter)).await?;
+                let rows = pair.read_many(&self.handle.client, &distinct, Some(filter)).await?;
                 rows.iter().flatten().try_for_each(&mut each)?;
             }
         }
@@ -201,9 +201,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// A dropped future cancels the read.
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
         self.ensure_checked().await?;
-        let columns = self.column_filter().into_iter();
-        let one = RowFilter::chain(columns.chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]));
-        Ok(self.fetch(self.encode(key)?, Some(one)).await?.is_some())
+        let existence = self.handle.visible.existence(self.handle.client.now_micros());
+        Ok(self.fetch(self.encode(key)?, Some(existence)).await?.is_some())
     }
 
     /// Reads the row with this key as it is stored: every version of every column of every family, hidden by a `ttl` or not.
@@ -298,7 +297,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn partitions(&self) -> Result<Vec<Plan<K>>, Error> {
-        self.partitions_of(Plan::full()).await
+        self.partitions_of(Plan::full(K::SCHEMA)).await
     }
 
     /// [`partitions`](Self::partitions) of the rows that a plan selects.
@@ -309,30 +308,10 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn partitions_of(&self, plan: impl IntoPlan<K>) -> Result<Vec<Plan<K>>, Error> {
-        let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
-        let windows = self.key_space_windows().await?;
+        let plan = plan.into_plan().map_err(|error| Error::plan(&self.handle.name, error))?;
+        let windows = self.handle.partitions().await?;
         let parts = windows.iter().map(|window| plan.within(window));
         Ok(parts.filter(|part| !part.is_empty()).collect())
-    }
-
-    /// The partitions of the key space, in order.
-    pub(super) async fn key_space_windows(&self) -> Result<Vec<KeyRange>, Error> {
-        let starts = self.key_space_starts().await?;
-        let ends = starts.iter().skip(1).map(|end| Some(end.clone())).chain([None]);
-        Ok(starts.iter().zip(ends).map(|(start, end)| KeyRange::new(start.clone(), end)).collect())
-    }
-
-    /// Where the partitions of the key space begin, in order; the first one at the empty key.
-    pub(super) async fn key_space_starts(&self) -> Result<Vec<Vec<u8>>, Error> {
-        self.ensure_checked().await?;
-        let samples = self.client.sample_row_keys(&self.name).await?;
-        let mut starts = K::SCHEMA.bucket_splits();
-        starts.extend(samples.into_iter().map(|(key, _)| key.to_vec()));
-        // The service samples the end of the table as an empty key, which is where the first partition begins.
-        starts.push(Vec::new());
-        starts.sort_unstable();
-        starts.dedup();
-        Ok(starts)
     }
 
     /// The same table, read and written as rows of another type, most often with a part of `R`'s fields.
@@ -369,57 +348,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// sent.
     #[must_use]
     pub fn rows_as<S: Row>(&self) -> Table<K, S> {
-        let mut table = self.clone().with_rows();
-        table.schema = S::SCHEMA;
-        table.every_version = S::SCHEMA.has_versions(None);
-        table.projection = Projection::RowType;
-        table.check = match self.schema.conflict_with(S::SCHEMA, &self.family) {
-            None => self.check.again(),
-            Some(conflict) => Check::Failed(Error::definition(&self.name, conflict)),
+        let (handle, visible) = (&self.handle, &self.handle.visible);
+        let check = match visible.schema().conflict_with(S::SCHEMA, visible.family()) {
+            None => handle.check.again(),
+            Some(conflict) => Check::Failed(Error::definition(&handle.name, conflict)),
         };
-        table
+        self.with_handle(Handle { visible: visible.of_type(S::SCHEMA), check, ..handle.clone() })
     }
-
-    /// What the server sends of a row: the columns that are read, in as many versions as the row type reads.
-    pub(super) fn read_filter(&self) -> RowFilter {
-        let newest = (!self.every_version).then(|| RowFilter::latest(DEFAULT_VERSIONS));
-        RowFilter::chain(self.column_filter().into_iter().chain(newest))
-    }
-
-    /// Whether reads take some columns alone, whose filter says how many versions of each.
-    pub(super) fn is_selected(&self) -> bool {
-        matches!(self.projection, Projection::Selected(_))
-    }
-
-    /// The filter for the columns to read, without expired cells; none if reads take all cells.
-    pub(super) fn column_filter(&self) -> Option<RowFilter> {
-        let now = self.client.now_micros();
-        match &self.projection {
-            Projection::Everything => self.schema.live_cells(now),
-            Projection::Stored => None,
-            Projection::RowType => Some(self.schema.own_cells(&self.family, now)),
-            Projection::Selected(selection) => {
-                let mut columns = SelectedColumns::default();
-                selection.columns(&mut columns);
-                Some(columns.filter(self.schema, now))
-            }
-            Projection::Failed(refused) => Some(refused.clone()),
-        }
-    }
-}
-
-/// Which columns reads ask for.
-#[derive(Clone, Debug)]
-pub(super) enum Projection {
-    /// All, but for those that a `ttl` hides.
-    Everything,
-    /// All that are stored.
-    Stored,
-    /// Those of the row type.
-    RowType,
-    Selected(Arc<dyn ErasedSelection>),
-    /// The selection names no column, and this filter is rejected with its error.
-    Failed(RowFilter),
 }
 
 /// What a scan does with foreign rows: those whose keys are not of its key type, because they cannot be decoded, or have

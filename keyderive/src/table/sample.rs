@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
 
-use super::{Table, stored};
+use super::{Handle, Table};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
 use crate::plan::KeyRange;
@@ -74,13 +74,13 @@ impl<K: TableKey, R> Table<K, R> {
                 return Ok(());
             }
             read += 1;
-            if let Err(error) = R::decode(RowCells::new(row, &self.family)) {
+            if let Err(error) = R::decode(RowCells::new(row, self.handle.visible.family())) {
                 let known = failed.entry(error.column());
                 known.or_insert_with(|| (0, error, row.key().to_vec())).0 += 1;
             }
             Ok(())
         };
-        self.sample(self.read_filter(), foreign_or_read).await?;
+        self.handle.sample(self.handle.read_filter(), foreign_or_read).await?;
         if failed.is_empty() {
             return Ok(read);
         }
@@ -93,21 +93,23 @@ impl<K: TableKey, R> Table<K, R> {
         if let Some(more @ 1..) = failed.len().checked_sub(SHOWN) {
             text.push_str(&format!("; and {more} more columns"));
         }
-        Err(Error::mismatch(&self.name, text))
+        Err(Error::mismatch(&self.handle.name, text))
     }
+}
 
+impl Handle {
     /// Calls `check` on rows from all parts of the table. With a tag, they are those with keys of this tag.
     pub(super) async fn sample(
         &self,
         filter: RowFilter,
         mut check: impl FnMut(&RawRow) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let starts = self.key_space_starts().await?;
+        let starts = self.partition_starts().await?;
         let places: Vec<_> = starts.iter().step_by(starts.len().div_ceil(PLACES).max(1)).collect();
         for (at, start) in places.iter().enumerate() {
             // Up to the next place, so that no row is read twice.
             let end = places.get(at + 1).map(|end| end.to_vec());
-            let ranges = stored::ranges_within::<K>(KeyRange::new(start.to_vec(), end));
+            let ranges = self.ranges_within(KeyRange::new(start.to_vec(), end));
             if ranges.is_empty() {
                 continue;
             }

@@ -13,14 +13,15 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 
-use self::execution::{KeyFilter, ScanExecution, ScanOptions, TableCheck, Visited};
-use super::read::{LastRead, LogSkipped, OnForeign, OnUnreadable, Projection, Skipped};
-use super::{DEFAULT_VERSIONS, Next, Table};
+use self::execution::{ScanExecution, ScanOptions, TableCheck, Visited};
+use super::read::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
+use super::{Handle, Next, Table};
 use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
 use crate::row::{
-    Condition, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter, RowSchema,
+    Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter,
+    RowSchema,
 };
 
 /// A scan of a table: a plan and how to run it.
@@ -34,7 +35,7 @@ pub struct Scan<K: TableKey, R> {
     limit: Option<u64>,
     reversed: bool,
     unordered: bool,
-    key_filter: Option<KeyFilter<K>>,
+    key_filter: Option<TypedFilter<K>>,
     skip_foreign: bool,
     skip_unreadable: bool,
     log: Arc<LogSkipped>,
@@ -42,8 +43,6 @@ pub struct Scan<K: TableKey, R> {
     keys_only: bool,
     /// How many versions of a column to read, if the caller set it.
     versions: Option<u32>,
-    /// Whether to read all versions, if the caller set no number.
-    pub(super) every_version: bool,
     /// The filters that keep or drop whole rows, before any that keeps some of their cells.
     row_filters: Vec<RowFilter>,
     /// The filters that the server applies then, in this order.
@@ -54,12 +53,14 @@ pub struct Scan<K: TableKey, R> {
     stats: Option<ReadStats>,
 }
 
+/// Decides by its key whether a row is kept.
+type TypedFilter<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
+
 impl<K: TableKey, R> Scan<K, R> {
     pub(super) fn new(table: Table<K, R>, plan: Result<Plan<K>, PlanError>) -> Self {
         Self {
-            every_version: table.every_version,
-            skip_unreadable: table.skipped.is_some(),
-            log: Arc::new(LogSkipped::new(table.name.table())),
+            skip_unreadable: table.handle.skipped.is_some(),
+            log: Arc::new(LogSkipped::new(table.handle.name.table())),
             table,
             plan,
             limit: None,
@@ -77,7 +78,7 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 
     pub(super) fn client(&self) -> &Client {
-        &self.table.client
+        &self.table.handle.client
     }
 
     pub(super) fn table(&self) -> &Table<K, R> {
@@ -96,7 +97,7 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// The same scan with another client.
     pub(super) fn with_client(mut self, client: Client) -> Self {
-        self.table.client = client;
+        self.table.handle.client = client;
         self
     }
 
@@ -120,7 +121,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// Keeps only rows whose key satisfies `keep`, for conditions that a plan cannot express. The server still sends
     /// the other rows, and the client drops them.
     pub fn filter_key(self, keep: impl Fn(&K::Stored) -> bool + Send + Sync + 'static) -> Self {
-        let keep: KeyFilter<K> = match self.key_filter {
+        let keep: TypedFilter<K> = match self.key_filter {
             None => Arc::new(keep),
             Some(before) => Arc::new(move |key| before(key) && keep(key)),
         };
@@ -175,8 +176,8 @@ impl<K: TableKey, R> Scan<K, R> {
     /// The server evaluates it, by a condition filter, which Bigtable calls slow: it reads every row that the plan selects.
     /// A second `matching` has to hold too. A condition with an error, such as a comparison with NaN, is an error of the scan.
     pub fn matching(mut self, condition: Condition<R>) -> Self {
-        let schema = self.table.schema;
-        match condition.into_filter(schema, self.table.client.now_micros()) {
+        let Handle { client, visible, .. } = &self.table.handle;
+        match visible.condition(condition, client.now_micros()) {
             Ok((filter, is_negated)) => {
                 let holds = filter.unwrap_or_else(RowFilter::pass_all);
                 let (then, otherwise) = match is_negated {
@@ -217,14 +218,14 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # }
     /// ```
     pub fn raw(self) -> Scan<K, RawRow> {
-        let mut raw = Scan { every_version: true, keys_only: false, ..self.with_rows() };
-        raw.table.projection = Projection::Stored;
-        raw
+        let handle = self.table.handle.clone();
+        let table = self.table.with_handle(Handle { visible: handle.visible.stored(), ..handle });
+        Scan { keys_only: false, ..self.with_table(table) }
     }
 
     /// The same scan with another row type.
     fn with_rows<S>(self) -> Scan<K, S> {
-        let table = self.table.clone().with_rows();
+        let table = self.table.with_handle(self.table.handle.clone());
         self.with_table(table)
     }
 
@@ -242,7 +243,6 @@ impl<K: TableKey, R> Scan<K, R> {
             log: self.log,
             keys_only: self.keys_only,
             versions: self.versions,
-            every_version: self.every_version,
             row_filters: self.row_filters,
             filters: self.filters,
             after: self.after,
@@ -291,7 +291,7 @@ impl<K: TableKey, R> Scan<K, R> {
             return Ok(());
         }
         Err(Error::definition(
-            &self.table.name,
+            &self.table.handle.name,
             format!(
                 "its keys are `{}`, and `{}` has another layout; declare the same fields with the same attributes",
                 own.key_type(),
@@ -306,17 +306,23 @@ impl<K: TableKey, R> Scan<K, R> {
             Some(token) => plan.after(token, self.reversed),
             None => Ok(plan),
         });
-        planned.map_err(|error| Error::plan(&self.table.name, error))
+        planned.map_err(|error| Error::plan(&self.table.handle.name, error))
     }
 
     /// What the server sends of each row.
     pub(super) fn read_filter(&self) -> RowFilter {
-        let versions = self.versions.or((!self.every_version).then_some(DEFAULT_VERSIONS));
+        let visible = &self.table.handle.visible;
+        let versions = self.versions.or((!visible.has_every_version()).then_some(DEFAULT_VERSIONS));
         let rows = self.row_filters.iter().cloned();
-        let read_filter = rows.chain(self.table.column_filter()).chain(self.filters.iter().cloned());
-        let keys_only = self.keys_only.then(|| [RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+        let read_filter = rows.chain(self.cells()).chain(self.filters.iter().cloned());
+        let keys_only = self.keys_only.then(RowFilter::existence);
         let narrowed = versions.map(RowFilter::latest).into_iter().chain(keys_only.into_iter().flatten());
         RowFilter::chain(read_filter.chain(narrowed))
+    }
+
+    /// The filter of the cells that count; none if all stored ones do.
+    fn cells(&self) -> Option<RowFilter> {
+        self.table.handle.visible.cells(self.client().now_micros())
     }
 
     /// Describes what the scan will do, without running it.
@@ -326,7 +332,8 @@ impl<K: TableKey, R> Scan<K, R> {
     /// the service would reject a [`filter`](Self::filter).
     pub fn explain(&self) -> Result<Explain, Error> {
         let plan = self.planned()?;
-        self.table.check_filter(&self.read_filter())?;
+        self.table.handle.check_filter(&self.read_filter())?;
+        let visible = &self.table.handle.visible;
         Ok(plan.explain_with(ExplainOptions {
             reversed: self.reversed,
             unordered: self.unordered,
@@ -335,14 +342,14 @@ impl<K: TableKey, R> Scan<K, R> {
             versions: match self.versions {
                 Some(DEFAULT_VERSIONS) => None,
                 Some(versions) => Some(VersionsRead::Newest(versions)),
-                None => (self.every_version && !self.table.is_selected()).then_some(VersionsRead::All),
+                None => (visible.has_every_version() && !visible.is_selected()).then_some(VersionsRead::All),
             },
             filters: self.filters(),
         }))
     }
 
     fn filters(&self) -> Vec<String> {
-        let columns = self.table.column_filter();
+        let columns = self.cells();
         let read_filter = self.row_filters.iter().chain(&columns).chain(&self.filters);
         let mut filters: Vec<_> = read_filter.map(|filter| format!("at the server: {filter}")).collect();
         if self.key_filter.is_some() {
@@ -417,7 +424,7 @@ impl<K: TableKey, R> Scan<K, R> {
 
     fn rows(self) -> Rows<K, R> {
         let filter = self.read_filter();
-        let planned = self.planned().and_then(|plan| self.table.check_filter(&filter).map(|()| plan));
+        let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
         let Self {
             table,
             limit,
@@ -432,22 +439,23 @@ impl<K: TableKey, R> Scan<K, R> {
         } = self;
         let execution = planned.map(|plan| {
             let options = ScanOptions {
-                client: table.client.clone(),
-                table: table.name.clone(),
+                client: table.handle.client.clone(),
+                table: table.handle.name.clone(),
+                key: table.handle.key,
                 filter: Some(filter),
                 reversed,
                 unordered,
-                key_filter,
+                key_filter: key_filter.map(|keep| -> execution::KeyFilter {
+                    Arc::new(move |key| K::stored(key).map(|key| keep(&key)))
+                }),
                 skip_foreign,
                 skipped: log.skipped.clone(),
                 stats,
             };
             ScanExecution::new(options, plan.into_batches(reversed), limit, |client| {
-                // As a table of `()`: the check needs no row type, and `R` may borrow.
-                let mut table = table.clone().with_rows::<()>();
-                table.client = client.clone();
-                (!table.is_checked())
-                    .then(|| Box::pin(async move { table.ensure_checked().await }) as TableCheck)
+                let handle = table.handle.with_client(client.clone());
+                (!handle.is_checked())
+                    .then(|| Box::pin(async move { handle.ensure_checked().await }) as TableCheck)
             })
         });
         Rows {
@@ -721,7 +729,7 @@ pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
     /// # Errors
     /// If the stored columns are not such a row.
     #[doc(hidden)]
-    fn read(table: &Table<K, Self>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error>;
+    fn read(table: &Handle, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error>;
 }
 
 mod sealed {
@@ -737,8 +745,8 @@ impl<K: TableKey, R: OwnedRow> ReadRow<K> for R {
     type Item = (K::Stored, R);
 
     #[inline]
-    fn read(table: &Table<K, R>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
-        Ok((key, table.read(row)?))
+    fn read(table: &Handle, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
+        Ok((key, table.decode(row)?))
     }
 }
 
@@ -749,7 +757,7 @@ pub enum KeyOnly {}
 impl<K: TableKey> ReadRow<K> for KeyOnly {
     type Item = K::Stored;
 
-    fn read(_: &Table<K, Self>, key: K::Stored, _: &RawRow) -> Result<K::Stored, Error> {
+    fn read(_: &Handle, key: K::Stored, _: &RawRow) -> Result<K::Stored, Error> {
         Ok(key)
     }
 }
@@ -757,7 +765,7 @@ impl<K: TableKey> ReadRow<K> for KeyOnly {
 impl<K: TableKey> ReadRow<K> for RawRow {
     type Item = (K::Stored, RawRow);
 
-    fn read(_: &Table<K, Self>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
+    fn read(_: &Handle, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
         Ok((key, row.clone()))
     }
 }
@@ -788,7 +796,7 @@ impl<K: TableKey> ReadRow<K> for RawRow {
 pub struct Rows<K: TableKey, R> {
     table: Table<K, R>,
     /// The running scan, or the error of its plan until it is returned.
-    execution: Result<Box<ScanExecution<K>>, Option<Error>>,
+    execution: Result<Box<ScanExecution>, Option<Error>>,
     skip_unreadable: bool,
     log: Arc<LogSkipped>,
     /// The row type that `visit` has read last.
@@ -844,14 +852,14 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
             let Some(row) = execution.current() else { return Poll::Ready(None) };
             // The item is returned where it is read: it may be large, and each variable on its way would be a copy.
             let error = match K::stored(row.key()) {
-                Ok(key) => match R::read(table, key, row) {
+                Ok(key) => match R::read(&table.handle, key, row) {
                     Ok(item) => {
                         execution.delivered();
                         return Poll::Ready(Some(Ok(item)));
                     }
                     Err(error) => error,
                 },
-                Err(error) => Error::foreign(&table.name, error),
+                Err(error) => Error::foreign(&table.handle.name, error),
             };
             match self.skip_unreadable && error.is_unreadable_row() {
                 true => self.log.skipped.add_unreadable(row.key(), error),
@@ -882,9 +890,9 @@ impl<K: TableKey, R> Rows<K, R> {
             let last_read = skip_unreadable.then(LastRead::default);
             let visited = match B::decode(row.key()) {
                 // `visit` is called in the match, so that the key is not moved into a variable of its own.
-                Ok(key) => visit(key, RowRef::new(row, table, compared, last_read.as_ref()))
+                Ok(key) => visit(key, RowRef::new(row, &table.handle, compared, last_read.as_ref()))
                     .map_err(VisitError::Visit),
-                Err(error) => Err(VisitError::Key(Error::foreign(&table.name, error))),
+                Err(error) => Err(VisitError::Key(Error::foreign(&table.handle.name, error))),
             };
             refused = visited.err();
             if let Some(VisitError::Visit(_)) = refused
@@ -955,13 +963,15 @@ pub struct RowRef<'a> {
 }
 
 impl<'a> RowRef<'a> {
-    pub(super) fn new<K, R>(
+    pub(super) fn new(
         row: &'a RawRow,
-        table: &'a Table<K, R>,
+        table: &'a Handle,
         compared: &'a ComparedSchema,
         last_read: Option<&'a LastRead>,
     ) -> Self {
-        Self { row, table: &table.name, family: &table.family, schema: table.schema, compared, last_read }
+        let Handle { name, visible, .. } = table;
+        let (family, schema) = (visible.family(), visible.schema());
+        Self { row, table: name, family, schema, compared, last_read }
     }
 
     /// Decodes the row as any type that reads the table's columns. Its text and bytes may be borrowed.

@@ -3,15 +3,13 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
-use super::read::Projection;
 use super::scan::ReadRow;
-use super::{Scan, Table};
+use super::{Handle, Scan, Table};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::IntoPlan;
-use crate::row::{HeldSelection, RawRow, Row, RowFilter, Selection};
+use crate::row::{RawRow, Row, Selection};
 
 impl<K: TableKey, R: Row> Table<K, R> {
     /// Reads only these columns: `get`, `get_many` and `scan` return their values in place of the row.
@@ -59,14 +57,8 @@ impl<K: TableKey, R: Row> Table<K, R> {
     where
         S::Output: 'static,
     {
-        let mut table = self.clone().with_rows::<Selected<S::Output>>();
-        // The selection says how many versions of each column are read.
-        table.every_version = true;
-        table.projection = match selection.reader() {
-            Ok(reader) => Projection::Selected(Arc::new(HeldSelection::new(reader))),
-            Err(error) => Projection::Failed(RowFilter::of_no_column(&error)),
-        };
-        table
+        let visible = self.handle.visible.selected(selection);
+        self.with_handle(Handle { visible, ..self.handle.clone() })
     }
 }
 
@@ -88,9 +80,7 @@ impl<K: TableKey, R: Row> Scan<K, R> {
         S::Output: 'static,
     {
         let table = self.table.selected(selection);
-        let mut scan = self.with_table(table);
-        scan.every_version = true;
-        scan
+        self.with_table(table)
     }
 }
 
@@ -109,7 +99,7 @@ impl<K: TableKey, T: 'static> Select<K, T> {
     /// A dropped future cancels the read.
     pub async fn get(&self, key: &K) -> Result<Option<T>, Error> {
         let stored = self.table.read_stored(key).await?;
-        stored.map(|row| self.table.read_selected(&row)).transpose()
+        stored.map(|row| self.table.handle.decode_selected(&row)).transpose()
     }
 
     /// Reads the columns of the rows with these keys, in the order of the keys, as [`Table::get_many`] does.
@@ -120,7 +110,7 @@ impl<K: TableKey, T: 'static> Select<K, T> {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn get_many(&self, keys: impl IntoIterator<Item: Borrow<K>>) -> Result<Vec<Option<T>>, Error> {
-        self.table.read_many(keys, |row| self.table.read_selected(row)).await
+        self.table.read_many(keys, |row| self.table.handle.decode_selected(row)).await
     }
 
     /// A scan of the columns of the rows that `plan` selects, as [`Table::scan`].
@@ -145,24 +135,10 @@ impl<K, T> Clone for Select<K, T> {
 #[derive(Debug)]
 pub struct Selected<T>(PhantomData<fn() -> T>);
 
-impl<K: TableKey, T: 'static> Table<K, Selected<T>> {
-    fn read_selected(&self, row: &RawRow) -> Result<T, Error> {
-        let held = match &self.projection {
-            Projection::Selected(held) => held.as_any().downcast_ref::<HeldSelection<T>>(),
-            _ => None,
-        };
-        // Only `select` makes such a table, and its other reads fail before anything is sent.
-        let Some(held) = held else {
-            return Err(Error::definition(&self.name, "nothing is selected".to_owned()));
-        };
-        held.read(row, &self.family).map_err(|error| Error::row(&self.name, row.key(), error.of_row(row)))
-    }
-}
-
 impl<K: TableKey, T: 'static> ReadRow<K> for Selected<T> {
     type Item = (K::Stored, T);
 
-    fn read(table: &Table<K, Self>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
-        Ok((key, table.read_selected(row)?))
+    fn read(table: &Handle, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
+        Ok((key, table.decode_selected(row)?))
     }
 }

@@ -12,10 +12,10 @@ use futures_util::stream::iter;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::scan::ComparedSchema;
-use super::{RowRef, Table, marker};
-use crate::client::{Client, Error, ReadRows, Route, RowStream};
+use super::{Handle, RowRef, Table};
+use crate::client::{Error, ReadRows, RowStream};
 use crate::key::TableKey;
-use crate::plan::{KeyRange, Plan};
+use crate::plan::KeyRange;
 use crate::row::{RawRow, RowFilter};
 
 /// The most rows and bytes of [`StoredRows`]. A single row may exceed the bytes.
@@ -104,9 +104,9 @@ impl<'a, K: TableKey, R, N: TableKey, S> KeyMap<'a, K, R, N, S> {
     /// # Errors
     /// For a foreign row, an error of the closure, and a key that cannot be encoded. They name the row.
     pub(super) fn new_key(&self, row: &RawRow, out: &mut Vec<u8>) -> Result<bool, Error> {
-        let key = K::stored(row.key()).map_err(|error| Error::foreign(&self.old.name, error))?;
-        let failed = |error| Error::new_key(&self.old.name, row.key(), error);
-        match (self.closure)(key, RowRef::new(row, &self.old, &self.compared, None)).map_err(failed)? {
+        let key = K::stored(row.key()).map_err(|error| Error::foreign(&self.old.handle.name, error))?;
+        let failed = |error| Error::new_key(&self.old.handle.name, row.key(), error);
+        match (self.closure)(key, RowRef::new(row, &self.old.handle, &self.compared, None)).map_err(failed)? {
             Some(key) => {
                 self.new.encode_into(&key, out).map(|()| true).map_err(|error| failed(Box::new(error)))
             }
@@ -117,7 +117,7 @@ impl<'a, K: TableKey, R, N: TableKey, S> KeyMap<'a, K, R, N, S> {
     /// Fails if both tables are one, and a key does not show which type it has. A request must have shown that they
     /// exist.
     pub(super) fn check_distinct(&self) -> Result<(), Error> {
-        let (old, new) = (&self.old, &self.new);
+        let (old, new) = (&self.old.handle, &self.new.handle);
         let is_one = old.client.target() == new.client.target()
             && old.client.table_name(&old.name) == new.client.table_name(&new.name)
             && old.client.table_id(&old.name) == new.client.table_id(&new.name);
@@ -149,28 +149,15 @@ impl<K: TableKey, R, N: TableKey, S> Clone for KeyMap<'_, K, R, N, S> {
     }
 }
 
-/// The ranges in a part of the key space that hold the rows of a key type: those of its tag; without a tag all, so that a
-/// foreign row is found wherever it is. Without the marker row.
-pub(super) fn ranges_within<K: TableKey>(window: KeyRange) -> Vec<KeyRange> {
-    let ranges = match K::SCHEMA.tag() {
-        None => vec![window],
-        Some(_) => {
-            let requests = Plan::<K>::full().within(&window).requests();
-            requests.iter().flat_map(|request| request.ranges().to_vec()).collect()
-        }
-    };
-    marker::exclude_marker::<K>(ranges)
-}
-
-/// The first row of a table that could be of a key type, with one cell.
-pub(super) async fn first_row<K: TableKey>(client: &Client, table: &Route) -> Result<Option<RawRow>, Error> {
+/// The first row of a table that could be of its key type, with one cell.
+pub(super) async fn first_row(table: &Handle) -> Result<Option<RawRow>, Error> {
     let request = ReadRows {
-        ranges: ranges_within::<K>(KeyRange::new(Vec::new(), None)),
+        ranges: table.ranges_within(KeyRange::new(Vec::new(), None)),
         limit: Some(1),
-        filter: Some(RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()])),
+        filter: Some(RowFilter::chain(RowFilter::existence())),
         ..ReadRows::default()
     };
-    client.read_rows(table, request).try_next().await
+    table.client.read_rows(&table.name, request).try_next().await
 }
 
 /// Successive rows of a part.
@@ -184,17 +171,17 @@ pub(super) struct StoredRows {
 
 /// Reads the rows of some parts of the key space, up to `parallel` parts at a time. Each part ends with rows, perhaps none,
 /// that are its [end](StoredRows::is_end).
-pub(super) fn read_parts<K: TableKey, R>(
-    table: &Table<K, R>,
+pub(super) fn read_parts(
+    table: &Handle,
     parts: Vec<KeyRange>,
     parallel: usize,
     filter: Option<RowFilter>,
-) -> impl Stream<Item = Result<StoredRows, Error>> + Send + use<K, R> {
-    let (client, name) = (table.client.clone(), table.name.clone());
+) -> impl Stream<Item = Result<StoredRows, Error>> + Send + use<> {
+    let table = table.clone();
     let open = move |(part, window)| {
         let request =
-            ReadRows { ranges: ranges_within::<K>(window), filter: filter.clone(), ..ReadRows::default() };
-        PartStream { part, rows: Some(client.read_rows(&name, request)) }
+            ReadRows { ranges: table.ranges_within(window), filter: filter.clone(), ..ReadRows::default() };
+        PartStream { part, rows: Some(table.client.read_rows(&table.name, request)) }
     };
     iter(parts.into_iter().enumerate()).map(open).flatten_unordered(parallel)
 }

@@ -6,17 +6,16 @@
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{Table, marker};
+use super::{Handle, Table, marker};
 use crate::client::{
     Client, Error, Family, FamilyChange, GcRule, Granularity, Route, TableInfo, TableSchema,
 };
-use crate::key::{Schema, TableKey};
+use crate::key::{KeyType, Schema, TableKey};
 use crate::row::{RowFilter, now_micros};
 
 /// The prefix of the names of voucher families.
@@ -54,12 +53,12 @@ pub struct Verified {
 /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found;
 /// [`is_not_found`](Error::is_not_found) if there is no such table.
 #[must_use = "awaiting this compares the table"]
-pub struct Verify<K> {
+pub struct Verify {
     pub(super) client: Client,
     pub(super) name: Route,
     pub(super) expected: Result<Expected, Error>,
     pub(super) allows_unvouched: bool,
-    pub(super) key: PhantomData<fn() -> K>,
+    pub(super) key: KeyType,
 }
 
 /// What to compare a table with.
@@ -80,7 +79,7 @@ pub(super) struct Expected {
     pub(super) granularity: Option<Granularity>,
 }
 
-impl<K: TableKey> Verify<K> {
+impl Verify {
     /// Accepts a table that does not vouch for the key type, such as one that Terraform or another program created.
     ///
     /// ```
@@ -105,7 +104,7 @@ impl<K: TableKey> Verify<K> {
     }
 }
 
-impl<K: TableKey> IntoFuture for Verify<K> {
+impl IntoFuture for Verify {
     type Output = Result<Verified, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
@@ -113,16 +112,16 @@ impl<K: TableKey> IntoFuture for Verify<K> {
         Box::pin(async move {
             let expected = self.expected?;
             let info = self.client.table_info(&self.name).await?;
-            let (verified, _) = compare::<K>(&self.client, &info, &expected).await?;
+            let (verified, _) = compare(self.key, &self.client, &info, &expected).await?;
             match verified.voucher || self.allows_unvouched {
                 true => Ok(verified),
-                false => Err(unvouched::<K>(&info)),
+                false => Err(unvouched(self.key, &info)),
             }
         })
     }
 }
 
-impl<K> fmt::Debug for Verify<K> {
+impl fmt::Debug for Verify {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, expected, allows_unvouched, .. } = self;
         f.debug_struct("Verify")
@@ -186,22 +185,23 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
     /// table that does not vouch for the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
-    pub fn verify(&self) -> Verify<K> {
+    pub fn verify(&self) -> Verify {
+        let handle = &self.handle;
         let expected = Expected {
-            families: self.families(),
-            declared_rules: self.ruled_families(),
-            versioned: self.versioned_families(),
-            at_zero: self.aggregates_at_zero(),
-            schema: K::row_key_schema().ok().map(|schema| (&schema).into()),
+            families: handle.families(),
+            declared_rules: handle.ruled_families(),
+            versioned: handle.versioned_families(),
+            at_zero: handle.aggregates_at_zero(),
+            schema: handle.key.schema().row_key_schema().ok().map(|schema| (&schema).into()),
             marker: false,
             granularity: None,
         };
         Verify {
-            client: self.client.clone(),
-            name: self.name.clone(),
+            client: handle.client.clone(),
+            name: handle.name.clone(),
             expected: Ok(expected),
             allows_unvouched: false,
-            key: PhantomData,
+            key: handle.key,
         }
     }
 
@@ -227,7 +227,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// is written this way.
     #[must_use]
     pub fn unchecked(&self) -> Self {
-        Self { check: Check::Off, ..self.clone() }
+        self.with_handle(Handle { check: Check::Off, ..self.handle.clone() })
     }
 
     /// Adds the voucher for this key type's layout to a table that has none: one that another program created, or one whose
@@ -266,13 +266,15 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// A dropped future may have added the voucher. Call it again to be sure.
     pub async fn vouch(&self) -> Result<(), Error> {
-        let info = self.client.table_info(&self.name).await?;
-        if let VoucherStatus::Vouched | VoucherStatus::Earlier { .. } = voucher_status::<K>(&info)? {
+        let handle = Handle { check: Check::Off, ..self.handle.clone() };
+        let (client, name, key) = (&handle.client, &handle.name, handle.key);
+        let info = client.table_info(name).await?;
+        if let VoucherStatus::Vouched | VoucherStatus::Earlier { .. } = voucher_status(key, &info)? {
             return Ok(());
         }
-        check_stored_layout::<K>(&self.client, &info).await?;
-        self.unchecked().check_sampled_keys().await?;
-        add_voucher::<K>(&self.client, &self.name).await
+        check_stored_layout(key, client, &info).await?;
+        handle.check_sampled_keys().await?;
+        add_voucher(key, client, name).await
     }
 
     /// Makes the table vouch for all epochs of the key type, once a [salt from a date on](crate::guide::attributes#a-salt-from-a-date-on)
@@ -330,17 +332,20 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// If the future is dropped, the layout is replaced or not, perhaps later. Call it again.
     pub async fn advance_marker(&self) -> Result<(), Error> {
-        self.advance_marker_at(i128::from(self.client.now_micros()) * 1000).await
+        self.handle.advance_marker_at(i128::from(self.handle.client.now_micros()) * 1000).await
     }
+}
 
-    /// As [`advance_marker`](Self::advance_marker), at a time in nanoseconds since 1970.
+impl Handle {
+    /// As [`Table::advance_marker`], at a time in nanoseconds since 1970.
     async fn advance_marker_at(&self, now: i128) -> Result<(), Error> {
+        let key = self.key;
         let mut info = self.client.table_info(&self.name).await?;
         for _ in 0..ADVANCE_ATTEMPTS {
-            check_stored_layout::<K>(&self.client, &info).await?;
-            let changes = changes_to_advance::<K>(&info, now)?;
+            check_stored_layout(key, &self.client, &info).await?;
+            let changes = changes_to_advance(key, &info, now)?;
             if changes.is_empty() {
-                return marker::advance::<K>(&self.client, &info).await;
+                return marker::advance(key, &self.client, &info).await;
             }
             info = match self.client.modify_families(&self.name, changes).await {
                 // Another program has made a part of the change, or all of it.
@@ -350,21 +355,21 @@ impl<K: TableKey, R> Table<K, R> {
                 changed => changed?,
             };
         }
-        Err(contradiction::<K>(&info))
+        Err(contradiction(key, &info))
     }
 
     /// Fails if a key of a sample is not of the key type.
     async fn check_sampled_keys(&self) -> Result<(), Error> {
-        let keys = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+        let keys = RowFilter::chain(RowFilter::existence());
         self.sample(keys, |row| {
             // Decoding fails for keys that would not encode to the same bytes.
-            K::stored(row.key()).map(drop).map_err(|error| {
+            self.key.check(row.key()).map_err(|error| {
                 Error::mismatch(
                     &self.name,
                     format!(
                         "it cannot vouch for {}, since it has a row of another layout: {error}; call `vouch()` with the key \
                          type that its rows were written by",
-                        described(K::SCHEMA)
+                        described(self.key.schema())
                     ),
                 )
             })
@@ -372,7 +377,7 @@ impl<K: TableKey, R> Table<K, R> {
         .await
     }
 
-    /// Whether this handle has been checked, or is [`unchecked`](Self::unchecked).
+    /// Whether this handle has been checked, or is [`unchecked`](Table::unchecked).
     #[inline]
     pub(super) fn is_checked(&self) -> bool {
         match &self.check {
@@ -411,9 +416,9 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     fn compare(&self, info: &TableInfo) -> Result<(), Error> {
-        match voucher_status::<K>(info)? {
-            VoucherStatus::OtherTags => return Err(unvouched::<K>(info)),
-            VoucherStatus::Earlier { epochs } => warn_of_bounds::<K>(&self.client, info.name(), epochs),
+        match voucher_status(self.key, info)? {
+            VoucherStatus::OtherTags => return Err(unvouched(self.key, info)),
+            VoucherStatus::Earlier { epochs } => warn_of_bounds(self.key, &self.client, info.name(), epochs),
             VoucherStatus::Vouched | VoucherStatus::Unvouched => {}
         }
         self.compare_families(info)
@@ -476,7 +481,8 @@ struct Voucher {
 }
 
 /// Compares a table with what is expected, apart from the voucher status, which it returns.
-pub(super) async fn compare<K: TableKey>(
+pub(super) async fn compare(
+    key: KeyType,
     client: &Client,
     info: &TableInfo,
     expected: &Expected,
@@ -488,22 +494,22 @@ pub(super) async fn compare<K: TableKey>(
     check_granularity(info, expected.granularity)?;
     let is_declared = |family: &&Family| expected.declared_rules.iter().any(|name| name == family.name());
     expected.families.iter().filter(is_declared).try_for_each(|family| check_rule(info, family))?;
-    let row_key_schema = check_schema::<K>(info, expected.schema.as_ref())?;
+    let row_key_schema = check_schema(key, info, expected.schema.as_ref())?;
     // Before the vouchers: the marker says what differs, a voucher only that something does.
-    let marker = marker::compare::<K>(client, info).await?;
-    let status = voucher_status::<K>(info)?;
+    let marker = marker::compare(key, client, info).await?;
+    let status = voucher_status(key, info)?;
     if expected.marker && !marker {
         return Err(Error::mismatch(
             info.name(),
             format!(
                 "expected a marker row for `{}`, found none; once you know that the rows are of this key type, \
                  `write_marker` writes it",
-                K::SCHEMA.key_type(),
+                key.schema().key_type(),
             ),
         ));
     }
     if let VoucherStatus::Earlier { epochs } = status {
-        warn_of_bounds::<K>(client, info.name(), epochs);
+        warn_of_bounds(key, client, info.name(), epochs);
     }
     let voucher = matches!(status, VoucherStatus::Vouched | VoucherStatus::Earlier { .. });
     Ok((Verified { voucher, row_key_schema, marker }, status))
@@ -650,16 +656,16 @@ fn differs(
 }
 
 /// The first difference between the row key schemas of the table and of the key type, in words.
-fn schema_difference<K: TableKey>(info: &TableInfo) -> Option<String> {
-    let expected = TableSchema::from(&K::row_key_schema().ok()?);
+fn schema_difference(key: KeyType, info: &TableInfo) -> Option<String> {
+    let expected = TableSchema::from(&key.schema().row_key_schema().ok()?);
     info.row_key_schema()?.difference(&expected)
 }
 
 /// Whether the table has a row key schema, which must be the expected one.
-fn check_schema<K: TableKey>(info: &TableInfo, expected: Option<&TableSchema>) -> Result<bool, Error> {
+fn check_schema(key: KeyType, info: &TableInfo, expected: Option<&TableSchema>) -> Result<bool, Error> {
     let Some(found) = info.row_key_schema() else { return Ok(false) };
-    let key_type = K::SCHEMA.key_type();
-    let fault = match (expected, K::row_key_schema()) {
+    let key_type = key.schema().key_type();
+    let fault = match (expected, key.schema().row_key_schema()) {
         (Some(expected), _) => match found.difference(expected) {
             None => return Ok(true),
             Some(difference) => format!(
@@ -683,31 +689,31 @@ fn check_schema<K: TableKey>(info: &TableInfo, expected: Option<&TableSchema>) -
 
 /// Fails for a table whose row key schema or marker is not that of the key type, so that `verify` would reject it with whatever
 /// voucher.
-async fn check_stored_layout<K: TableKey>(client: &Client, info: &TableInfo) -> Result<(), Error> {
-    let schema = K::row_key_schema().ok().map(|schema| (&schema).into());
-    check_schema::<K>(info, schema.as_ref())?;
-    marker::compare::<K>(client, info).await.map(drop)
+async fn check_stored_layout(key: KeyType, client: &Client, info: &TableInfo) -> Result<(), Error> {
+    let schema = key.schema().row_key_schema().ok().map(|schema| (&schema).into());
+    check_schema(key, info, schema.as_ref())?;
+    marker::compare(key, client, info).await.map(drop)
 }
 
 /// The voucher family of a key type.
-pub(super) fn voucher_family<K: TableKey>() -> Family {
-    voucher::<K>().family()
+pub(super) fn voucher_family(key: KeyType) -> Family {
+    voucher(key).family()
 }
 
 /// Adds the voucher of a key type to a table.
 ///
 /// # Errors
 /// When the vouchers of the table then contradict the key type.
-pub(super) async fn add_voucher<K: TableKey>(client: &Client, table: &str) -> Result<(), Error> {
-    let info = match client.modify_families(table, vec![FamilyChange::add(voucher_family::<K>())]).await {
+pub(super) async fn add_voucher(key: KeyType, client: &Client, table: &str) -> Result<(), Error> {
+    let info = match client.modify_families(table, vec![FamilyChange::add(voucher_family(key))]).await {
         // Another program has added it.
         Err(error) if error.is_already_exists() => client.table_info(table).await?,
         changed => changed?,
     };
     // If two programs add different vouchers at the same time, both fail here.
-    match voucher_status::<K>(&info)? {
+    match voucher_status(key, &info)? {
         VoucherStatus::Vouched | VoucherStatus::Earlier { .. } => Ok(()),
-        VoucherStatus::Unvouched | VoucherStatus::OtherTags => Err(unvouched::<K>(&info)),
+        VoucherStatus::Unvouched | VoucherStatus::OtherTags => Err(unvouched(key, &info)),
     }
 }
 
@@ -734,27 +740,28 @@ pub(super) fn is_reserved(family: &str) -> bool {
     RESERVED.contains(&family) || family.starts_with(PREFIX)
 }
 
-/// The voucher of a table while it is re-keyed from `Old` to `New`, for the key type `K`, which is one of both. Older and newer
+/// The voucher of a table while it is re-keyed from one key type to another, for `key`, which is one of both. Older and newer
 /// programs, which know nothing of the re-keying, reject the table.
-pub(super) fn pair_voucher<K: TableKey, Old: TableKey, New: TableKey>(old_table: &str) -> Family {
-    let both = [Old::SCHEMA, New::SCHEMA].map(|schema| schema.fingerprint().to_u64().to_be_bytes());
+pub(super) fn pair_voucher(key: KeyType, pair: [KeyType; 2], old_table: &str) -> Family {
+    let both = pair.map(|key| key.schema().fingerprint().to_u64().to_be_bytes());
     let named = [both.as_flattened(), old_table.as_bytes()].concat();
-    Voucher { fingerprint: fnv1a(&named), ..voucher::<K>() }.family()
+    Voucher { fingerprint: fnv1a(&named), ..voucher(key) }.family()
 }
 
-/// Fails unless the table vouches for `K`, for the pair, or, while a voucher is being replaced, for both.
-pub(super) fn check_pair<K: TableKey, Old: TableKey, New: TableKey>(info: &TableInfo) -> Result<(), Error> {
-    let (own, pair) = (voucher_family::<K>(), pair_voucher::<K, Old, New>(""));
-    let tag = voucher::<K>().tag;
+/// Fails unless the old table of a pair vouches for its key type, for the pair, or, while a voucher is being replaced, for both.
+pub(super) fn check_pair(pair: [KeyType; 2], info: &TableInfo) -> Result<(), Error> {
+    let [key, _] = pair;
+    let (own, of_pair) = (voucher_family(key), pair_voucher(key, pair, ""));
+    let tag = voucher(key).tag;
     let mut is_vouched = false;
     for name in vouchers(info) {
         match Voucher::parse(name) {
-            _ if name == own.name() || name == pair.name() => is_vouched = true,
+            _ if name == own.name() || name == of_pair.name() => is_vouched = true,
             Some(found) if found.tag.is_some() && tag.is_some() && found.tag != tag => {}
-            _ => return Err(contradiction::<K>(info)),
+            _ => return Err(contradiction(key, info)),
         }
     }
-    if is_vouched { Ok(()) } else { Err(unvouched::<K>(info)) }
+    if is_vouched { Ok(()) } else { Err(unvouched(key, info)) }
 }
 
 /// Replaces one voucher of a table by another. A server may do the half; the same call then does the rest.
@@ -789,17 +796,17 @@ pub(super) async fn replace_voucher(
 ///
 /// # Errors
 /// [`is_table_mismatch`](Error::is_table_mismatch) if they contradict it.
-fn voucher_status<K: TableKey>(info: &TableInfo) -> Result<VoucherStatus, Error> {
-    let own = voucher::<K>();
+fn voucher_status(key: KeyType, info: &TableInfo) -> Result<VoucherStatus, Error> {
+    let own = voucher(key);
     let (mut status, mut contradicted) = (VoucherStatus::Unvouched, false);
     for name in vouchers(info) {
         match Voucher::parse(name) {
-            Some(Voucher { tag, fingerprint }) if tag == own.tag => match epochs_of::<K>(fingerprint) {
+            Some(Voucher { tag, fingerprint }) if tag == own.tag => match epochs_of(key, fingerprint) {
                 // A table that vouches for two layouts of the key type is used by none.
                 _ if matches!(status, VoucherStatus::Vouched | VoucherStatus::Earlier { .. }) => {
                     contradicted = true;
                 }
-                Some(epochs) if epochs == K::SCHEMA.epoch_count() => status = VoucherStatus::Vouched,
+                Some(epochs) if epochs == key.schema().epoch_count() => status = VoucherStatus::Vouched,
                 Some(epochs) => status = VoucherStatus::Earlier { epochs },
                 None => contradicted = true,
             },
@@ -813,19 +820,20 @@ fn voucher_status<K: TableKey>(info: &TableInfo) -> Result<VoucherStatus, Error>
     }
     match contradicted {
         false => Ok(status),
-        true => Err(contradiction::<K>(info)),
+        true => Err(contradiction(key, info)),
     }
 }
 
 /// How many of the epochs of the key type, the first ones, a layout has; `None` for another layout.
-fn epochs_of<K: TableKey>(fingerprint: u64) -> Option<usize> {
-    (1..=K::SCHEMA.epoch_count()).find(|epochs| K::SCHEMA.fingerprint_of(*epochs).to_u64() == fingerprint)
+fn epochs_of(key: KeyType, fingerprint: u64) -> Option<usize> {
+    (1..=key.schema().epoch_count())
+        .find(|epochs| key.schema().fingerprint_of(*epochs).to_u64() == fingerprint)
 }
 
 /// Warns now and then if a bound has passed that the table does not vouch for.
-fn warn_of_bounds<K: TableKey>(client: &Client, table: &str, epochs: usize) {
+fn warn_of_bounds(key: KeyType, client: &Client, table: &str, epochs: usize) {
     let now = i128::from(client.now_micros()) * 1000;
-    let passed = K::SCHEMA.epochs().iter().skip(epochs - 1).find(|epoch| {
+    let passed = key.schema().epochs().iter().skip(epochs - 1).find(|epoch| {
         let bound = epoch.since().unix_nanos();
         bound.is_some_and(|bound| bound <= now)
     });
@@ -843,40 +851,41 @@ fn warn_of_bounds<K: TableKey>(client: &Client, table: &str, epochs: usize) {
 ///
 /// # Errors
 /// If it vouches for no layout, or for another one than those of the first epochs; in the hour before a bound.
-fn changes_to_advance<K: TableKey>(info: &TableInfo, now: i128) -> Result<Vec<FamilyChange>, Error> {
-    let own = voucher::<K>();
-    let all = K::SCHEMA.epoch_count();
+fn changes_to_advance(key: KeyType, info: &TableInfo, now: i128) -> Result<Vec<FamilyChange>, Error> {
+    let own = voucher(key);
+    let all = key.schema().epoch_count();
     let (mut earlier, mut is_vouched) = (Vec::new(), false);
     for name in vouchers(info) {
         match Voucher::parse(name) {
-            Some(Voucher { tag, fingerprint }) if tag == own.tag => match epochs_of::<K>(fingerprint) {
+            Some(Voucher { tag, fingerprint }) if tag == own.tag => match epochs_of(key, fingerprint) {
                 Some(epochs) if epochs == all => is_vouched = true,
                 Some(epochs) => earlier.push((epochs, name)),
-                None => return Err(contradiction::<K>(info)),
+                None => return Err(contradiction(key, info)),
             },
             Some(Voucher { tag: Some(_), .. }) if own.tag.is_some() => {}
-            _ => return Err(contradiction::<K>(info)),
+            _ => return Err(contradiction(key, info)),
         }
     }
     let mut changes = Vec::new();
     if !is_vouched {
         let [(epochs, _)] = earlier[..] else {
             return Err(match earlier.is_empty() {
-                true => unvouched::<K>(info),
-                false => contradiction::<K>(info),
+                true => unvouched(key, info),
+                false => contradiction(key, info),
             });
         };
-        check_hour::<K>(info.name(), epochs, now)?;
-        changes.push(FamilyChange::add(voucher_family::<K>()));
+        check_hour(key, info.name(), epochs, now)?;
+        changes.push(FamilyChange::add(voucher_family(key)));
     }
     changes.extend(earlier.iter().map(|(_, name)| FamilyChange::drop(*name)));
     Ok(changes)
 }
 
 /// Fails in the hour before a bound that the table, which vouches for this many epochs, does not vouch for.
-fn check_hour<K: TableKey>(table: &str, epochs: usize, now: i128) -> Result<(), Error> {
+fn check_hour(key: KeyType, table: &str, epochs: usize, now: i128) -> Result<(), Error> {
     let is_near = |bound: i128| (bound - HOUR..bound).contains(&now);
-    let near = K::SCHEMA
+    let near = key
+        .schema()
         .epochs()
         .iter()
         .skip(epochs - 1)
@@ -896,8 +905,8 @@ fn check_hour<K: TableKey>(table: &str, epochs: usize, now: i128) -> Result<(), 
 }
 
 /// The error for a table that does not vouch for the key type.
-pub(super) fn unvouched<K: TableKey>(info: &TableInfo) -> Error {
-    let expected = described(K::SCHEMA);
+pub(super) fn unvouched(key: KeyType, info: &TableInfo) -> Error {
+    let expected = described(key.schema());
     let text = match vouchers(info).next() {
         None => format!(
             "nothing vouches for the layout of its keys, since another program created it; expected {expected}, found no \
@@ -916,8 +925,8 @@ pub(super) fn unvouched<K: TableKey>(info: &TableInfo) -> Error {
 
 /// The error for a table whose vouchers contradict the key type.
 #[cold]
-fn contradiction<K: TableKey>(info: &TableInfo) -> Error {
-    let own = voucher::<K>();
+fn contradiction(key: KeyType, info: &TableInfo) -> Error {
+    let own = voucher(key);
     let found: Vec<_> = vouchers(info).map(Voucher::parse).collect();
     let of_own_tag = found.iter().flatten().filter(|found| found.tag == own.tag).count();
     let (fault, remedy) = if found.contains(&None) {
@@ -938,7 +947,7 @@ fn contradiction<K: TableKey>(info: &TableInfo) -> Error {
         && found
             .iter()
             .flatten()
-            .all(|found| found.tag != own.tag || epochs_of::<K>(found.fingerprint).is_some())
+            .all(|found| found.tag != own.tag || epochs_of(key, found.fingerprint).is_some())
     {
         (
             "it vouches for several layouts of one key type, with other epochs",
@@ -958,14 +967,14 @@ fn contradiction<K: TableKey>(info: &TableInfo) -> Error {
              `roll_back()` come to its end. A new layout needs a new table, and key types that share a table need a tag each, `#[row_key(tag = \"…\")]`",
         )
     };
-    let difference = schema_difference::<K>(info);
+    let difference = schema_difference(key, info);
     let difference =
         difference.map(|text| format!(" (the row key schemas differ: {text})")).unwrap_or_default();
     Error::mismatch(
         info.name(),
         format!(
             "{fault}; expected {}{difference}, found {}; {remedy}",
-            described(K::SCHEMA),
+            described(key.schema()),
             describe_vouchers(info)
         ),
     )
@@ -996,14 +1005,9 @@ fn vouchers(info: &TableInfo) -> impl Iterator<Item = &str> {
     info.families().iter().map(Family::name).filter(|name| name.starts_with(PREFIX))
 }
 
-const fn voucher<K: TableKey>() -> Voucher {
-    const {
-        let tag = match K::SCHEMA.tag() {
-            None => None,
-            Some(tag) => Some(fnv1a(tag.as_bytes())),
-        };
-        Voucher { tag, fingerprint: K::SCHEMA.fingerprint().to_u64() }
-    }
+fn voucher(key: KeyType) -> Voucher {
+    let schema = key.schema();
+    Voucher { tag: schema.tag().map(|tag| fnv1a(tag.as_bytes())), fingerprint: schema.fingerprint().to_u64() }
 }
 
 impl Voucher {
@@ -1028,7 +1032,7 @@ impl Voucher {
 }
 
 /// FNV-1a over 64 bits.
-const fn fnv1a(bytes: &[u8]) -> u64 {
+fn fnv1a(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut at = 0;
     while at < bytes.len() {
@@ -1056,12 +1060,18 @@ mod tests {
 
     #[test]
     fn a_voucher_is_named_by_tag_and_fingerprint() {
-        assert_eq!(voucher_family::<Plain>().name(), format!("keyderive.{}", Plain::fingerprint()));
+        assert_eq!(
+            voucher_family(KeyType::of::<Plain>()).name(),
+            format!("keyderive.{}", Plain::fingerprint())
+        );
         // The hash of `a` that the authors of FNV publish.
         let tagged = format!("keyderive.af63dc4c8601ec8c.{}", Tagged::fingerprint());
-        assert_eq!(voucher_family::<Tagged>().name(), tagged);
-        assert_eq!(Voucher::parse(voucher_family::<Plain>().name()), Some(voucher::<Plain>()));
-        assert_eq!(Voucher::parse(&tagged), Some(voucher::<Tagged>()));
+        assert_eq!(voucher_family(KeyType::of::<Tagged>()).name(), tagged);
+        assert_eq!(
+            Voucher::parse(voucher_family(KeyType::of::<Plain>()).name()),
+            Some(voucher(KeyType::of::<Plain>()))
+        );
+        assert_eq!(Voucher::parse(&tagged), Some(voucher(KeyType::of::<Tagged>())));
     }
 
     mod before {
@@ -1116,7 +1126,7 @@ mod tests {
             let client = Client::embedded();
             client.table::<before::Event, Columns>("t").create().without_row_key_schema().await.unwrap();
             let events = client.table::<Event, Columns>("t");
-            let advanced = events.advance_marker_at(now).await;
+            let advanced = events.handle.advance_marker_at(now).await;
             assert_eq!(advanced.is_ok(), may_advance, "{now}: {advanced:?}");
             if let Err(error) = advanced {
                 assert!(
@@ -1126,14 +1136,14 @@ mod tests {
                 client.table::<before::Event, Columns>("t").verify().await.unwrap();
                 // Another call has begun before the hour, and has not ended.
                 let info = client
-                    .modify_families("t", vec![FamilyChange::add(voucher_family::<Event>())])
+                    .modify_families("t", vec![FamilyChange::add(voucher_family(KeyType::of::<Event>()))])
                     .await
                     .unwrap();
                 assert_eq!(vouchers(&info).count(), 2);
-                events.advance_marker_at(now).await.unwrap();
+                events.handle.advance_marker_at(now).await.unwrap();
             }
             // What the table vouches for needs no hour.
-            events.advance_marker_at(BOUND - 1).await.unwrap();
+            events.handle.advance_marker_at(BOUND - 1).await.unwrap();
             events.verify().await.unwrap();
         }
     }
@@ -1143,7 +1153,7 @@ mod tests {
     async fn a_number_has_no_hour() {
         let client = Client::embedded();
         client.table::<Unnumbered, Columns>("t").create().without_row_key_schema().await.unwrap();
-        client.table::<Numbered, Columns>("t").advance_marker_at(BOUND - 1).await.unwrap();
+        client.table::<Numbered, Columns>("t").handle.advance_marker_at(BOUND - 1).await.unwrap();
     }
 
     /// Counts the warnings about bounds.
@@ -1176,7 +1186,7 @@ mod tests {
         }
         assert_eq!(warnings.0.load(Ordering::Relaxed), 1);
         let other = client.clone();
-        other.table::<Event, Columns>("t").advance_marker_at(BOUND).await.unwrap();
+        other.table::<Event, Columns>("t").handle.advance_marker_at(BOUND).await.unwrap();
 
         // A table that vouches for all epochs, or whose bounds have not passed.
         let client = Client::embedded();

@@ -239,8 +239,8 @@ impl<K: TableKey, R> Table<K, R> {
         self.ensure_checked().await?;
         let key = self.encode(key)?;
         match &self.pair {
-            None => self.client.mutate_row(&self.name, key, Mutations::delete_row()).await,
-            Some(pair) => pair.delete_row(&self.client, key).await,
+            None => self.handle.client.mutate_row(&self.handle.name, key, Mutations::delete_row()).await,
+            Some(pair) => pair.delete_row(&self.handle.client, key).await,
         }
     }
 
@@ -314,14 +314,15 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// If the future is dropped, some of the buckets are dropped, and another may be dropped later. Call it again.
     pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error> {
-        let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
+        let plan = plan.into_plan().map_err(|error| Error::plan(&self.handle.name, error))?;
         if plan.is_empty() {
             return Ok(());
         }
-        let prefixes = plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.name, no_prefixes(&plan)))?;
+        let prefixes =
+            plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.handle.name, no_prefixes(&plan)))?;
         self.ensure_checked().await?;
         for prefix in prefixes {
-            self.client.drop_row_range(&self.name, Bytes::from(prefix)).await?;
+            self.handle.client.drop_row_range(&self.handle.name, Bytes::from(prefix)).await?;
         }
         Ok(())
     }
@@ -633,12 +634,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Row,
     {
-        self.write_if(key, row, self.keeps_no_hidden_row(), Condition::row_exists().not()).await
-    }
-
-    /// Whether a row that is written where none exists needs no deletions: no hidden row can be there.
-    pub(super) fn keeps_no_hidden_row(&self) -> bool {
-        self.schema.has_no_ttl()
+        self.write_if(key, row, self.handle.visible.hides_no_row(), Condition::row_exists().not()).await
     }
 
     async fn write_if(&self, key: &K, row: &R, merges: bool, condition: Condition<R>) -> Result<bool, Error>
@@ -647,8 +643,9 @@ impl<K: TableKey, R> Table<K, R> {
     {
         self.ensure_checked().await?;
         let (key, mut mutations) = (self.encode(key)?, MutationList::default());
-        let written = mutations.write(|sink| row.encode(&mut RowWriter::new(sink, &self.family, merges)));
-        written.map_err(|error| Error::row(&self.name, &key, error))?;
+        let written = mutations
+            .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
+        written.map_err(|error| Error::row(&self.handle.name, &key, error))?;
         self.mutate_if(key, mutations, Versions::Newest, condition).await
     }
 
@@ -663,16 +660,23 @@ impl<K: TableKey, R> Table<K, R> {
         let (filter, negated) = self.condition(&key, condition)?;
         for compared in compared {
             // A newer version must replace the compared one, or a second writer would meet the same condition.
-            let superseded = mutations.supersede(&compared, self.client.now_micros());
-            superseded.map_err(|error| Error::row(&self.name, &key, error))?;
+            let superseded = mutations.supersede(&compared, self.handle.client.now_micros());
+            superseded.map_err(|error| Error::row(&self.handle.name, &key, error))?;
         }
         let mutations = Mutations::from(mutations);
         self.check_explicit_timestamps(&key, &mutations, versions)?;
         let (then, otherwise) =
             if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
         let matched = match &self.pair {
-            None => self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?,
-            Some(pair) => pair.check_and_mutate_row(&self.client, key, filter, then, otherwise).await?,
+            None => {
+                self.handle
+                    .client
+                    .check_and_mutate_row(&self.handle.name, key, filter, then, otherwise)
+                    .await?
+            }
+            Some(pair) => {
+                pair.check_and_mutate_row(&self.handle.client, key, filter, then, otherwise).await?
+            }
         };
         Ok(if negated { matched.not() } else { matched })
     }
@@ -680,14 +684,14 @@ impl<K: TableKey, R> Table<K, R> {
     /// Whether the row meets a condition, for an update without changes.
     async fn meets(&self, key: Bytes, condition: Condition<R>) -> Result<bool, Error> {
         let (filter, negated) = self.condition(&key, condition)?;
-        let one = filter.into_iter().chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+        let one = filter.into_iter().chain(RowFilter::existence());
         let row = self.fetch(key, Some(RowFilter::chain(one))).await?;
         Ok(row.is_some() != negated)
     }
 
     fn condition(&self, key: &Bytes, condition: Condition<R>) -> Result<(Option<RowFilter>, bool), Error> {
-        let filter = condition.into_filter(self.schema, self.client.now_micros());
-        filter.map_err(|error| Error::row(&self.name, key, error))
+        let filter = self.handle.visible.condition(condition, self.handle.client.now_micros());
+        filter.map_err(|error| Error::row(&self.handle.name, key, error))
     }
 }
 
@@ -711,12 +715,12 @@ impl<K: TableKey, R> Table<K, R> {
         mut next: impl FnMut(&mut Entry) -> Option<Result<(), Error>>,
     ) -> Result<(), Error> {
         self.ensure_checked().await?;
-        let (mut batch, mut entry) = (Batch::timed_by(self.client.clock()), Entry::default());
+        let (mut batch, mut entry) = (Batch::timed_by(self.handle.client.clock()), Entry::default());
         let mut keys = BatchKeys::new();
         // An entry is filled within one call, so that no row is held across an await.
         while let Some(filled) = next(&mut entry) {
             let filled = filled.and_then(|()| {
-                let checked = entry.check(&self.name);
+                let checked = entry.check(&self.handle.name);
                 checked.map_err(|error| Error::entry(&Bytes::copy_from_slice(&entry.key), error))
             });
             if let Err(error) = filled {
@@ -739,8 +743,8 @@ impl<K: TableKey, R> Table<K, R> {
     async fn send_batch(&self, batch: &mut Batch) -> Result<(), Error> {
         let entries = batch.take();
         let outcomes = match &self.pair {
-            None => self.client.send_entries(&self.name, &entries).await,
-            Some(pair) => pair.send_entries(&self.client, &entries).await,
+            None => self.handle.client.send_entries(&self.handle.name, &entries).await,
+            Some(pair) => pair.send_entries(&self.handle.client, &entries).await,
         };
         match outcomes.into_iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.err()?))) {
             Some((index, error)) => Err(Error::entry(&entries.key(index), error)),
@@ -772,9 +776,10 @@ impl<K: TableKey, R> Table<K, R> {
     {
         entry.clear();
         self.encode_into(key, &mut entry.key)?;
-        let written =
-            entry.mutations.write(|sink| row.encode(&mut RowWriter::new(sink, &self.family, merges)));
-        written.map_err(|error| Error::row(&self.name, &Bytes::copy_from_slice(&entry.key), error))?;
+        let written = entry
+            .mutations
+            .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
+        written.map_err(|error| Error::row(&self.handle.name, &Bytes::copy_from_slice(&entry.key), error))?;
         self.check_explicit_timestamps(&entry.key, &entry.mutations, Versions::Newest)
     }
 
@@ -800,15 +805,15 @@ impl<K: TableKey, R> Table<K, R> {
         explicit_timestamps: &[ExplicitTimestamp],
         versions: Versions,
     ) -> Result<(), Error> {
-        let known = self.client.known_info(&self.name);
+        let known = self.handle.client.known_info(&self.handle.name);
         let info = known.as_deref().or(self.pair.as_deref().map(TablePair::info));
-        let now = self.client.now_micros();
+        let now = self.handle.client.now_micros();
         let granularity = info.map(TableInfo::granularity);
         for ExplicitTimestamp { family, qualifier, latest_micros, earliest_micros, fine } in
             explicit_timestamps
         {
             if let (Some(fine), Some(Granularity::Millis)) = (fine, granularity) {
-                return Err(Error::row(&self.name, key, RowError::too_fine(family, qualifier, *fine)));
+                return Err(Error::row(&self.handle.name, key, RowError::too_fine(family, qualifier, *fine)));
             }
             let at = match versions {
                 Versions::Newest => *latest_micros,
@@ -816,7 +821,7 @@ impl<K: TableKey, R> Table<K, R> {
             };
             let age = Duration::from_micros(now.saturating_sub(at).max(0).cast_unsigned());
             let rule = info.and_then(|info| info.family(family)).map(Family::gc_rule);
-            let error = if let Some(ttl) = self.schema.hiding_ttl(family, at, now) {
+            let error = if let Some(ttl) = self.handle.visible.hiding_ttl(family, at, now) {
                 RowError::hidden_at_once(family, qualifier, at, &GcRule::max_age(ttl))
             } else if let Some(rule) = rule
                 && rule.removes(age, 0)
@@ -825,7 +830,7 @@ impl<K: TableKey, R> Table<K, R> {
             } else {
                 continue;
             };
-            return Err(Error::row(&self.name, key, error));
+            return Err(Error::row(&self.handle.name, key, error));
         }
         Ok(())
     }
@@ -1056,7 +1061,7 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     fn added<C: ColumnRef<R>>(mut self, column: C, timestamp_micros: i64, amount: i64) -> Self {
-        let window = |place: &Place| self.table.schema.window_micros(place.name());
+        let window = |place: &Place| self.table.handle.visible.schema().window_micros(place.name());
         match column.place().and_then(|place| addition(&place, window(&place), timestamp_micros, amount)) {
             Ok(mutation) => self.mutations.push(mutation),
             Err(error) => self.note(Err(error)),
@@ -1138,12 +1143,12 @@ impl<K: TableKey, R> Update<K, R> {
     pub(super) fn encode_into(self, into: &Table<K, R>, entry: &mut Entry) -> Result<(), Error> {
         entry.clear();
         let (table, key, mutations) = self.parts()?;
-        if *table.name != *into.name {
+        if *table.handle.name != *into.handle.name {
             let text = format!(
                 "an update of the table `{}` is sent to it; make the update by this table",
-                &*table.name
+                &*table.handle.name
             );
-            return Err(Error::definition(&into.name, text));
+            return Err(Error::definition(&into.handle.name, text));
         }
         entry.key.extend_from_slice(&key);
         mutations.as_slice().iter().for_each(|mutation| entry.mutations.push_change(mutation));
@@ -1158,8 +1163,8 @@ impl<K: TableKey, R> Update<K, R> {
     fn parts(self) -> Result<(Table<K, R>, Bytes, MutationList), Error> {
         let Self { table, key, mutations, fault } = self;
         let key = key?;
-        match fault.or_else(|| mutations.deleted_required_column(table.schema)) {
-            Some(error) => Err(Error::row(&table.name, &key, error)),
+        match fault.or_else(|| mutations.deleted_required_column(table.handle.visible.schema())) {
+            Some(error) => Err(Error::row(&table.handle.name, &key, error)),
             None => Ok((table, key, mutations)),
         }
     }
@@ -1276,7 +1281,7 @@ impl<K: TableKey, R> Modify<K, R> {
     where
         C::Type: Countable,
     {
-        let schema = self.table.schema;
+        let schema = self.table.handle.visible.schema();
         self.with(column, |place| {
             let is_integer = matches!(place.stored, CellType::Integer { min: i64::MIN, max: i64::MAX });
             let is_counter = |kind| {
@@ -1294,7 +1299,7 @@ impl<K: TableKey, R> Modify<K, R> {
     where
         C::Type: Appendable,
     {
-        let schema = self.table.schema;
+        let schema = self.table.handle.visible.schema();
         self.with(column, |place| {
             let is_text = |kind: ColumnKind| {
                 kind == ColumnKind::Value && matches!(place.stored, CellType::Text | CellType::Bytes)
@@ -1339,11 +1344,11 @@ impl<K: TableKey, R> Modify<K, R> {
         let Self { table, key, rules, fault } = self;
         let key = key?;
         if let Some(error) = fault {
-            return Err(Error::row(&table.name, &key, error));
+            return Err(Error::row(&table.handle.name, &key, error));
         }
         match &table.pair {
-            None => table.client.read_modify_write_row(&table.name, key, rules, check).await,
-            Some(pair) => pair.read_modify_write_row(&table.client, key, rules, check).await,
+            None => table.handle.client.read_modify_write_row(&table.handle.name, key, rules, check).await,
+            Some(pair) => pair.read_modify_write_row(&table.handle.client, key, rules, check).await,
         }
     }
 }

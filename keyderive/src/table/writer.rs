@@ -58,7 +58,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// A writer of many rows in the background, with other [settings](WriterSettings).
     #[must_use]
     pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> Writer<K, R> {
-        let raw = self.client.raw_table(&self.name).writer_with(change);
+        let raw = self.handle.client.raw_table(&self.handle.name).writer_with(change);
         Writer { raw, table: self.clone(), types: PhantomData }
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::KeyRange;
-use crate::table::Table;
+use crate::table::Handle;
 use crate::table::load::report::TableIdentity;
 use crate::table::stored::KeyMap;
 
@@ -34,7 +34,7 @@ impl Checkpoint {
         map: &KeyMap<'_, K, R, N, S>,
         left: Vec<KeyRange>,
     ) -> Self {
-        let (old, new) = (TableIdentity::of(&map.old), TableIdentity::of(&map.new));
+        let (old, new) = (TableIdentity::of(&map.old.handle), TableIdentity::of(&map.new.handle));
         Self { format: FORMAT, old, new, copied: 0, left_out: 0, left }
     }
 
@@ -44,16 +44,12 @@ impl Checkpoint {
         map: &KeyMap<'_, K, R, N, S>,
         path: &Path,
     ) -> Result<(), Error> {
-        check_table(&self.old, &map.old, path)?;
-        check_table(&self.new, &map.new, path)
+        check_table(&self.old, &map.old.handle, path)?;
+        check_table(&self.new, &map.new.handle, path)
     }
 }
 
-fn check_table<K: TableKey, R>(
-    identity: &TableIdentity,
-    table: &Table<K, R>,
-    path: &Path,
-) -> Result<(), Error> {
+fn check_table(identity: &TableIdentity, table: &Handle, path: &Path) -> Result<(), Error> {
     let fault = match identity.difference(table) {
         Some(difference) => format!("is of another copy: {difference}"),
         None if identity.is_of_this(table) => return Ok(()),

@@ -45,7 +45,7 @@ pub(super) async fn run<K: TableKey, R, N: TableKey, S>(
     if let Err(reason) = tracker.begin(checkpoint) {
         return tracker.end(Some(reason));
     }
-    let rows = read_parts(&map.old, tracker.windows(), settings.parallel, None);
+    let rows = read_parts(&map.old.handle, tracker.windows(), settings.parallel, None);
     let mut copier = Copier {
         ahead: LookAhead::new(starts.into_iter().map(Bytes::from).collect(), settings.limits),
         map: &map,
@@ -102,7 +102,7 @@ async fn begin<K: TableKey, R, N: TableKey, S>(
     let (old_info, new_info) = (old.info().await?, new.info().await?);
     map.check_distinct()?;
     let aggregates = check_families(&old_info, &new_info)?;
-    let starts = new.key_space_starts().await?;
+    let starts = new.handle.partition_starts().await?;
     let stored = path.map(checkpoint::read).transpose()?.flatten();
     let checkpoint = match (stored, path) {
         (Some(stored), Some(path)) => {
@@ -114,7 +114,7 @@ async fn begin<K: TableKey, R, N: TableKey, S>(
             if !settings.allows_existing {
                 check_empty(map).await?;
             }
-            Checkpoint::new(map, old.key_space_windows().await?)
+            Checkpoint::new(map, old.handle.partitions().await?)
         }
     };
     Ok(Begun { starts, aggregates, checkpoint })
@@ -168,10 +168,10 @@ fn check_families(old: &TableInfo, new: &TableInfo) -> Result<HashMap<String, Ar
 /// Fails if the new table has a row of its key type.
 async fn check_empty<K: TableKey, R, N: TableKey, S>(map: &KeyMap<'_, K, R, N, S>) -> Result<(), Error> {
     let new = &map.new;
-    match first_row::<N>(&new.client, &new.name).await? {
+    match first_row(&new.handle).await? {
         None => Ok(()),
         Some(row) => Err(Error::mismatch(
-            &new.name,
+            &new.handle.name,
             format!(
                 "it has rows, such as {}, which would stay beside the copied ones; copy to an empty table, resume an earlier copy \
                  by its `.checkpoint(…)`, or accept the rows with `.allow_existing()`",
@@ -188,11 +188,11 @@ async fn check_resumed<K: TableKey, R, N: TableKey, S>(
     path: &Path,
 ) -> Result<(), Error> {
     let new = &map.new;
-    if checkpoint.copied == 0 || first_row::<N>(&new.client, &new.name).await?.is_some() {
+    if checkpoint.copied == 0 || first_row(&new.handle).await?.is_some() {
         return Ok(());
     }
     Err(Error::mismatch(
-        &new.name,
+        &new.handle.name,
         format!(
             "it has no row, and the checkpoint `{}` counts {} rows that were copied to it: the table was created again, or its rows \
              were dropped; delete the file to copy all rows",
@@ -271,7 +271,7 @@ impl<K: TableKey, R, N: TableKey, S> Copier<'_, '_, K, R, N, S> {
                 let new_key = new_key.clone();
                 return self.stop(Reason::Collision { old_key, new_key });
             }
-            let (client, table) = (self.map.new.client.clone(), self.map.new.name.clone());
+            let (client, table) = (self.map.new.handle.client.clone(), self.map.new.handle.name.clone());
             self.tracker.report.progress.requests += 1;
             self.requests.spawn(async move {
                 let outcomes = client.send_entries(&table, &entries).await;
@@ -345,7 +345,7 @@ impl<K: TableKey, R, N: TableKey, S> Copier<'_, '_, K, R, N, S> {
     }
 
     fn check_limits(&self, row: &RawRow) -> Result<(), Error> {
-        let new = &self.map.new.name;
+        let new = &self.map.new.handle.name;
         let (mutations, bytes) = (self.scratch.mutations.count(), self.scratch.bytes());
         let fault = if mutations > MAX_MUTATIONS {
             format!(
@@ -359,7 +359,7 @@ impl<K: TableKey, R, N: TableKey, S> Copier<'_, '_, K, R, N, S> {
         let text = format!(
             "row {} of table `{}` {fault}; delete old versions of its columns, write it by hand, or leave it out: return `None`",
             ShownKey(row.key()),
-            &*self.map.old.name,
+            &*self.map.old.handle.name,
         );
         Err(Error::limit(new, &Bytes::copy_from_slice(&self.scratch.key), text))
     }
@@ -443,8 +443,8 @@ impl<'a> Tracker<'a> {
         let begun = Instant::now();
         Self {
             report: CopyReport {
-                old: Arc::clone(map.old.name.table()),
-                new: Arc::clone(map.new.name.table()),
+                old: Arc::clone(map.old.handle.name.table()),
+                new: Arc::clone(map.new.handle.name.table()),
                 progress: Progress::default(),
                 copied: 0,
                 left_out: 0,

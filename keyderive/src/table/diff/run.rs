@@ -14,7 +14,7 @@ use super::{OnProgress, Progress, Settings};
 use crate::client::{Clock, Error, ReadRows, TableInfo};
 use crate::key::{TableKey, fingerprint64};
 use crate::row::{Name, RawCell, RawRow, RowFilter};
-use crate::table::Table;
+use crate::table::Handle;
 use crate::table::equality::{self, StoredRow, own_cells, removable_cells};
 use crate::table::load::run::PROGRESS_EVERY;
 use crate::table::stored::{KeyMap, read_parts};
@@ -33,10 +33,10 @@ pub(in crate::table) async fn run<K: TableKey, R, N: TableKey, S>(
     settings: Settings,
     on_progress: Option<OnProgress<'_>>,
 ) -> Result<TableDiff, Error> {
-    let (old, new) = (Side::of(&map.old).await?, Side::of(&map.new).await?);
+    let (old, new) = (Side::of(&map.old.handle).await?, Side::of(&map.new.handle).await?);
     let diff = TableDiff {
-        old: Arc::clone(map.old.name.table()),
-        new: Arc::clone(map.new.name.table()),
+        old: Arc::clone(map.old.handle.name.table()),
+        new: Arc::clone(map.new.handle.name.table()),
         counts: Counts::default(),
         first: Vec::new(),
         is_lower_bound: false,
@@ -81,9 +81,9 @@ impl Comparison<'_> {
         &mut self,
         tables: &Arc<Tables<'_, K, R, N, S>>,
     ) -> Result<(), Error> {
-        let parts = tables.map.old.key_space_windows().await?;
+        let parts = tables.map.old.handle.partitions().await?;
         let parallel = self.settings.parallel;
-        let compared = read_parts(&tables.map.old, parts, parallel, None)
+        let compared = read_parts(&tables.map.old.handle, parts, parallel, None)
             .map(|rows| {
                 let tables = Arc::clone(tables);
                 async move { tables.compare_batch(rows?.rows).await }
@@ -105,7 +105,7 @@ impl Comparison<'_> {
         &mut self,
         tables: &Arc<Tables<'_, K, R, N, S>>,
     ) -> Result<(), Error> {
-        let new = &tables.map.new;
+        let new = &tables.map.new.handle;
         let mut there = KeySums::default();
         let mut keys = pin!(read_keys(new, self.settings.parallel).await?);
         while let Some(keys) = keys.try_next().await? {
@@ -121,8 +121,8 @@ impl Comparison<'_> {
         }
         // The keys that the old rows have in the new table, each with the old keys of the first rows and their number.
         let mut mapped: HashMap<Bytes, Mapped> = HashMap::new();
-        let parts = tables.map.old.key_space_windows().await?;
-        let mut rows = pin!(read_parts(&tables.map.old, parts, self.settings.parallel, None));
+        let parts = tables.map.old.handle.partitions().await?;
+        let mut rows = pin!(read_parts(&tables.map.old.handle, parts, self.settings.parallel, None));
         let mut key = Vec::new();
         while let Some(batch) = rows.try_next().await? {
             for row in &batch.rows {
@@ -207,12 +207,12 @@ impl Comparison<'_> {
 }
 
 /// The keys of a table, without values.
-async fn read_keys<N: TableKey, S>(
-    table: &Table<N, S>,
+async fn read_keys(
+    table: &Handle,
     parallel: usize,
-) -> Result<impl Stream<Item = Result<Vec<Bytes>, Error>> + Send + use<N, S>, Error> {
-    let keys_only = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
-    let rows = read_parts(table, table.key_space_windows().await?, parallel, Some(keys_only));
+) -> Result<impl Stream<Item = Result<Vec<Bytes>, Error>> + Send + use<>, Error> {
+    let keys_only = RowFilter::chain(RowFilter::existence());
+    let rows = read_parts(table, table.partitions().await?, parallel, Some(keys_only));
     Ok(rows.map_ok(|batch| batch.rows.iter().map(|row| row.bytes.slice_ref(row.key())).collect()))
 }
 
@@ -259,7 +259,7 @@ impl<K: TableKey, R, N: TableKey, S> Tables<'_, K, R, N, S> {
             Ok(())
         };
         let request = ReadRows { keys: distinct, ..ReadRows::default() };
-        let new = &self.map.new;
+        let new = &self.map.new.handle;
         new.client.read_rows(&new.name, request).for_each(each).await?;
         for (key, index) in ahead {
             self.is_missing(&rows[*index], key, &mut batch);
@@ -312,10 +312,10 @@ impl<K: TableKey, R, N: TableKey, S> Tables<'_, K, R, N, S> {
 
     /// How the old table's row type stores a column, or the new one's.
     fn stored_type(&self, cell: RawCell<'_>) -> Option<crate::row::CellType> {
-        let (old, new) = (&self.map.old, &self.map.new);
+        let (old, new) = (&self.map.old.handle.visible, &self.map.new.handle.visible);
         let name = || Name { family: cell.family(), qualifier: cell.qualifier() };
-        let of_old = old.schema.stored_type(&old.family, name());
-        of_old.or_else(|| new.schema.stored_type(&new.family, name()))
+        let of_old = old.schema().stored_type(old.family(), name());
+        of_old.or_else(|| new.schema().stored_type(new.family(), name()))
     }
 
     fn old_key(&self, key: &[u8]) -> DifferentKey {
@@ -328,9 +328,9 @@ impl<K: TableKey, R, N: TableKey, S> Tables<'_, K, R, N, S> {
 }
 
 impl Side {
-    async fn of<K: TableKey, R>(table: &Table<K, R>) -> Result<Self, Error> {
+    async fn of(table: &Handle) -> Result<Self, Error> {
         table.ensure_checked().await?;
-        Ok(Self { info: table.info().await?, clock: table.client.clock().clone() })
+        Ok(Self { info: table.client.table_info(&table.name).await?, clock: table.client.clock().clone() })
     }
 
     fn stored<'a>(&'a self, row: &'a RawRow) -> StoredRow<'a> {

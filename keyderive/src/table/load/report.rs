@@ -9,9 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{InputError, Table};
+use super::InputError;
 use crate::client::Error;
-use crate::key::{ShownKey, TableKey};
+use crate::key::ShownKey;
+use crate::table::Handle;
 
 /// The most failed rows that a report lists.
 pub(super) const MAX_LISTED: usize = 1000;
@@ -408,16 +409,16 @@ mod hex_id {
 
 impl TableIdentity {
     /// Its number is known once a request has shown that the table exists.
-    pub(in crate::table) fn of<K: TableKey, R>(table: &Table<K, R>) -> Self {
+    pub(in crate::table) fn of(table: &Handle) -> Self {
         Self {
             table: table.client.table_name(&table.name),
             table_id: table.client.table_id(&table.name),
-            fingerprint: K::fingerprint().to_string(),
+            fingerprint: table.key.schema().fingerprint().to_string(),
         }
     }
 
     /// How a table with another name or key type differs, in words.
-    pub(in crate::table) fn difference<K: TableKey, R>(&self, table: &Table<K, R>) -> Option<String> {
+    pub(in crate::table) fn difference(&self, table: &Handle) -> Option<String> {
         let here = Self::of(table);
         let differs = |what: &str, found: &str, expected: &str| {
             Some(format!("expected {what} `{expected}`, found `{found}`"))
@@ -426,14 +427,14 @@ impl TableIdentity {
             return differs("the table", &self.table, &here.table);
         }
         if self.fingerprint != here.fingerprint {
-            let what = format!("the fingerprint of `{}`", K::SCHEMA.key_type());
+            let what = format!("the fingerprint of `{}`", table.key.schema().key_type());
             return differs(&what, &self.fingerprint, &here.fingerprint);
         }
         None
     }
 
     /// Whether it is of the table that has this name now.
-    pub(in crate::table) fn is_of_this<K: TableKey, R>(&self, table: &Table<K, R>) -> bool {
+    pub(in crate::table) fn is_of_this(&self, table: &Handle) -> bool {
         self.table_id == table.client.table_id(&table.name)
     }
 }
@@ -479,7 +480,7 @@ impl TryFrom<Stored> for Checkpoint {
 
 impl Checkpoint {
     /// The checkpoint before the first item.
-    pub(super) fn begin<K: TableKey, R>(table: &Table<K, R>) -> Self {
+    pub(super) fn begin(table: &Handle) -> Self {
         Self { items: 0, failed: Vec::new(), table: TableIdentity::of(table) }
     }
 
@@ -502,7 +503,7 @@ impl Checkpoint {
     }
 
     /// Rejects a table with another name or key type.
-    pub(super) fn check<K: TableKey, R>(&self, table: &Table<K, R>) -> Result<(), Error> {
+    pub(super) fn check(&self, table: &Handle) -> Result<(), Error> {
         match self.table.difference(table) {
             None => Ok(()),
             Some(difference) => Err(Error::mismatch(
@@ -516,7 +517,7 @@ impl Checkpoint {
     }
 
     /// Binds the checkpoint to the table that has this name now; fails if its rows went to another one.
-    pub(super) fn bound_to<K: TableKey, R>(&self, table: &Table<K, R>) -> Result<Self, Error> {
+    pub(super) fn bound_to(&self, table: &Handle) -> Result<Self, Error> {
         if self.items > 0 && !self.table.is_of_this(table) {
             return Err(Error::mismatch(
                 &table.name,

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::client::{Client, Entries, Entry, Error, Route};
 use crate::key::TableKey;
+use crate::table::Handle;
 
 /// How many rows are read before the load yields to other tasks.
 const READ_AT_ONCE: u64 = 128;
@@ -39,9 +40,9 @@ where
     // A load waits out an outage, also where it writes row by row.
     let table = table.with(|settings| settings.retry_budget = false);
     let resumes = resume.is_some();
-    let given = resume.unwrap_or_else(|| Checkpoint::begin(&table));
-    let mut tracker = Tracker::new(table.name.table(), given, &settings, on_progress, on_checkpoint);
-    let starts = match begin(&mut tracker, &table).await {
+    let given = resume.unwrap_or_else(|| Checkpoint::begin(&table.handle));
+    let mut tracker = Tracker::new(table.handle.name.table(), given, &settings, on_progress, on_checkpoint);
+    let starts = match begin(&mut tracker, &table.handle).await {
         Ok(starts) => starts,
         Err(error) => return tracker.end(Some(Reason::NotStarted(error))),
     };
@@ -66,9 +67,9 @@ where
 }
 
 /// Checks the checkpoint against the table; returns where the partitions begin.
-async fn begin<K: TableKey, R>(tracker: &mut Tracker<'_>, table: &Table<K, R>) -> Result<Vec<Bytes>, Error> {
+async fn begin(tracker: &mut Tracker<'_>, table: &Handle) -> Result<Vec<Bytes>, Error> {
     tracker.checkpoint().check(table)?;
-    let starts = table.key_space_starts().await?;
+    let starts = table.partition_starts().await?;
     // The request has shown that the table exists, so its id is known now.
     tracker.rebind(tracker.checkpoint().bound_to(table)?);
     Ok(starts.into_iter().map(Bytes::from).collect())
@@ -124,7 +125,7 @@ impl<K: TableKey, R: Row> Loader<'_, K, R> {
                 Some(item) => self.skip(index, item, failed.contains(&index), &mut retries)?,
                 None => {
                     return Err(Reason::NotStarted(Error::mismatch(
-                        &self.table.name,
+                        &self.table.handle.name,
                         format!(
                             "the checkpoint was made after {items} items, and the input has {index}; resume with the \
                              whole input that the load began with, or load from the beginning: leave `.resume(…)` out"
@@ -214,10 +215,10 @@ impl<K: TableKey, R: Row> Loader<'_, K, R> {
             && (self.is_full() || self.input_ended || self.out_of_patience)
             && let Some((request, LoadBatch { entries, indexes, .. })) = self.ahead.take()
         {
-            let (client, table) = (self.table.client.clone(), self.table.name.clone());
+            let (client, table) = (self.table.handle.client.clone(), self.table.handle.name.clone());
             if self.settings.mode == WriteMode::IfAbsent {
                 self.tracker.sent(entries.len());
-                let there = self.table.schema.live_cells(self.table.client.now_micros());
+                let there = self.table.handle.visible.presence(client.now_micros());
                 self.requests.spawn(async move {
                     let (outcomes, kept) = write_if_absent(&client, &table, &entries, there.as_ref()).await;
                     Finished { request, entries, indexes, outcomes, kept }
@@ -308,9 +309,9 @@ impl<K: TableKey, R: Row> Loader<'_, K, R> {
         let merges = match settings.mode {
             WriteMode::Put => false,
             WriteMode::Insert => true,
-            WriteMode::IfAbsent => table.keeps_no_hidden_row(),
+            WriteMode::IfAbsent => table.handle.visible.hides_no_row(),
         };
-        table.encode_row(scratch, key, row, merges).and_then(|()| scratch.check(&table.name)).map_err(
+        table.encode_row(scratch, key, row, merges).and_then(|()| scratch.check(&table.handle.name)).map_err(
             |error| {
                 let key = Bytes::copy_from_slice(&scratch.key);
                 (Some(key).filter(|key| !key.is_empty()), error)

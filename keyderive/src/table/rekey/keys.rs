@@ -100,7 +100,7 @@ where
     fn new_of(&self, old: &[u8], row: &RawRow) -> Result<Bytes, Error> {
         let [old_table, new_table] = &self.tables;
         let key = decode::<Old>(old_table, old)?;
-        let new = encode(&(self.new_of)(&key, &self.rows.read(row)?), new_table)?;
+        let new = encode(&(self.new_of)(&key, &self.rows.handle.decode(row)?), new_table)?;
         let back = old_key::<Old, New>(&self.tables, &new)?;
         if back == old {
             return Ok(new);

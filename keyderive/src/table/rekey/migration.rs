@@ -387,7 +387,7 @@ where
             }
             (Goal::New, State::New) => {
                 self.wait(control, since).await;
-                let tidied = self.tidy::<New>(Side::New);
+                let tidied = self.tidy(Side::New);
                 self.meter(control.state, Activity::Preparing).during(tidied).await?;
                 Step::Done
             }
@@ -416,7 +416,7 @@ where
             (Goal::RolledBack, RollbackCopying) => self.copy_and_verify(control, RolledBack).await?,
             (Goal::RolledBack, RolledBack) => {
                 self.wait(control, since).await;
-                let tidied = self.tidy::<Old>(Side::Old);
+                let tidied = self.tidy(Side::Old);
                 self.meter(control.state, Activity::Preparing).during(tidied).await?;
                 Step::Done
             }
@@ -471,11 +471,11 @@ where
             self.wait(control, since).await;
             self.drop_marks(Side::Old).await?;
         }
-        marker::check::<Old>(old)?;
+        marker::check(pair.key_type(Side::Old), old)?;
         self.add_family(marker::family(), Side::Old).await?;
         self.create(&info).await?;
         self.check_empty(control).await?;
-        let (own, pair) = (verify::voucher_family::<Old>(), self.voucher(Side::Old));
+        let (own, pair) = (verify::voucher_family(pair.key_type(Side::Old)), self.voucher(Side::Old));
         verify::replace_voucher(client, old, &own, &pair).await
     }
 
@@ -490,7 +490,8 @@ where
         }
         let rows = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
         let families: Vec<_> = rows.cloned().chain([marks_family(), voucher.clone()]).collect();
-        let mut splits: Vec<_> = New::SCHEMA.bucket_splits().into_iter().map(Into::into).collect();
+        let mut splits: Vec<_> =
+            pair.key_type(Side::New).schema().bucket_splits().into_iter().map(Into::into).collect();
         let tablets = client.sample_row_keys(pair.route(Side::Old)).await?;
         let keys = tablets.iter().filter_map(|(key, _)| pair.keys().new_of(key, &Default::default()).ok());
         splits.extend(keys.take(MAX_SPLITS));
@@ -522,16 +523,20 @@ where
     /// The voucher of a table while it is re-keyed. That of the new table names the old one, too: the table of another re-keying,
     /// between the same key types, has other rows.
     fn voucher(&self, side: Side) -> Family {
-        match side {
-            Side::Old => verify::pair_voucher::<Old, Old, New>(""),
-            Side::New => verify::pair_voucher::<New, Old, New>(self.rekeyed.pair().route(Side::Old)),
-        }
+        let pair = self.rekeyed.pair();
+        let old_table = match side {
+            Side::Old => "",
+            Side::New => pair.route(Side::Old),
+        };
+        verify::pair_voucher(pair.key_type(side), pair.key_types(), old_table)
     }
 
     /// Fails if the new table has rows before any was copied: they would count as rows of the old table.
     async fn check_empty(&self, control: &Control) -> Result<(), Error> {
         let (client, new) = (self.client(), self.rekeyed.pair().route(Side::New));
-        let Some(row) = stored::first_row::<New>(client, new).await? else { return Ok(()) };
+        let Some(row) = stored::first_row(&self.rekeyed.pair().table(client, Side::New)).await? else {
+            return Ok(());
+        };
         if self.look().await?.control != *control {
             // Another driver has gone on, and they are copies.
             return Ok(());
@@ -575,10 +580,10 @@ where
 
     /// Leaves a table as if it had always been the only one: first without marks, so that no other program meets a row that has
     /// nothing else.
-    async fn tidy<K: PairKey>(&self, side: Side) -> Result<(), Error> {
+    async fn tidy(&self, side: Side) -> Result<(), Error> {
         self.drop_marks(side).await?;
         let table = self.rekeyed.pair().route(side);
-        let (pair, own) = (self.voucher(side), verify::voucher_family::<K>());
+        let (pair, own) = (self.voucher(side), verify::voucher_family(self.rekeyed.pair().key_type(side)));
         verify::replace_voucher(self.client(), table, &pair, &own).await
     }
 }

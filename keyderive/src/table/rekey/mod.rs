@@ -128,8 +128,9 @@ use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, TableLayout};
 use self::keys::{Converted, KeyOfRow, OfRows};
 use self::pair::PairKeys;
 use super::verify::{self, Check};
-use super::{Modify, OnUnreadable, Skipped, Table, Update};
+use super::{Handle, Modify, OnUnreadable, Skipped, Table, Update};
 use crate::client::{Client, Error, Route, Settings, TableInfo};
+use crate::key::KeyType;
 use crate::plan::IntoPlan;
 use crate::row::{Appendable, ColumnRef, Condition, Countable, OwnedRow, RawRow, Row};
 
@@ -270,10 +271,11 @@ where
             ));
         }
         let table = client.table::<New, R>(&new);
-        verify::check_reserved(&old, table.family_names())?;
+        let key_types = [KeyType::of::<Old>(), KeyType::of::<New>()];
+        verify::check_reserved(&old, table.handle.family_names())?;
         let info = client.table_info(&old).await?;
-        verify::check_pair::<Old, Old, New>(&info)?;
-        table.compare_families(&info)?;
+        verify::check_pair(key_types, &info)?;
+        table.handle.compare_families(&info)?;
         refuse_aggregates(&info)?;
         let layout =
             |table: &Route, fingerprint: String| TableLayout { table: table.to_string(), fingerprint };
@@ -287,8 +289,9 @@ where
         };
         // Its own requests have no deadline of a caller.
         let row = ControlRow::new(client.without_deadline(), old, old_tag, initial);
-        let pair = Arc::new(TablePair::new(tables, keys, info, Lease::open(row).await?));
-        let table = Table { check: Check::Off, pair: Some(Arc::clone(&pair)), ..table };
+        let pair = Arc::new(TablePair::new(tables, key_types, keys, info, Lease::open(row).await?));
+        let handle = Handle { check: Check::Off, ..table.handle };
+        let table = Table { handle, pair: Some(Arc::clone(&pair)), ..table };
         Ok(Self { table, pair, old: PhantomData })
     }
 }
@@ -299,7 +302,7 @@ impl<Old, New, R> Rekeyed<Old, New, R> {
     }
 
     fn client(&self) -> &Client {
-        &self.table.client
+        &self.table.handle.client
     }
 
     fn with_table(&self, table: Table<New, R>) -> Self {

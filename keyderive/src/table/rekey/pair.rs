@@ -23,7 +23,9 @@ use crate::client::{
     Batch, Client, Entries, Error, Family, Idempotency, Mutations, REQUEST_BYTES, ReadRows, RekeyingEnd,
     Route, TableInfo,
 };
+use crate::key::KeyType;
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, TooLarge};
+use crate::table::Handle;
 use crate::table::equality::StoredRow;
 use crate::table::verify;
 
@@ -164,6 +166,7 @@ impl Sent {
 /// A table that is re-keyed, and the one that it becomes.
 pub(crate) struct TablePair {
     tables: [Route; 2],
+    key_types: [KeyType; 2],
     keys: Arc<dyn PairKeys>,
     /// The old table's schema, when the pair was opened.
     info: TableInfo,
@@ -178,7 +181,8 @@ pub(crate) struct TablePair {
 
 impl TablePair {
     pub(super) fn new(
-        [old, new]: [Route; 2],
+        tables: [Route; 2],
+        key_types: [KeyType; 2],
         keys: Arc<dyn PairKeys>,
         info: TableInfo,
         lease: Arc<Lease>,
@@ -189,7 +193,7 @@ impl TablePair {
         let patterns: Vec<_> = families.iter().map(|name| name.replace('.', "\\.")).collect();
         let data = RowFilter::family_regex(patterns.join("|"));
         let markless_since = AtomicU64::new(0);
-        Self { tables: [old, new], keys, info, families, data, lease, markless_since }
+        Self { tables, key_types, keys, info, families, data, lease, markless_since }
     }
 
     pub(super) fn route(&self, side: Side) -> &Route {
@@ -198,6 +202,23 @@ impl TablePair {
             Side::Old => old,
             Side::New => new,
         }
+    }
+
+    pub(super) fn key_types(&self) -> [KeyType; 2] {
+        self.key_types
+    }
+
+    pub(super) fn key_type(&self, side: Side) -> KeyType {
+        let [old, new] = self.key_types;
+        match side {
+            Side::Old => old,
+            Side::New => new,
+        }
+    }
+
+    /// One of the tables, as its stored rows.
+    pub(super) fn table(&self, client: &Client, side: Side) -> Handle {
+        Handle::stored(client, self.route(side), self.key_type(side))
     }
 
     pub(super) fn lease(&self) -> &Arc<Lease> {
@@ -229,7 +250,7 @@ impl TablePair {
 
     /// A filter that a row passes with its mark, and with one cell if it has data.
     pub(super) fn marks_and_existence(&self) -> RowFilter {
-        self.with_marks(Some(RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()])))
+        self.with_marks(Some(RowFilter::chain(RowFilter::existence())))
     }
 
     /// A filter that each stored row passes: with its mark, and whole if its key needs that, else with what tells whether it

@@ -21,8 +21,8 @@ use crate::key::{Hex, ShownKey};
 use crate::plan::KeyRange;
 use crate::row::{RawRow, RowFilter};
 use crate::table::equality::{self, removable_cells};
+use crate::table::handle::windows;
 use crate::table::load::report::counted;
-use crate::table::stored::ranges_within;
 
 /// How many rows of a partition are copied at a time.
 const COPIES_IN_FLIGHT: usize = 64;
@@ -320,7 +320,7 @@ where
             }
             Ok(())
         };
-        meter.during(self.each_batch::<Old, _>(Side::Old, None, &meter, each)).await?;
+        meter.during(self.each_batch(Side::Old, None, &meter, each)).await?;
         Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -350,11 +350,11 @@ where
         let meter = self.meter(state, Activity::Verifying);
         match state {
             State::Copying | State::Moved => {
-                let compared = self.compare::<Old>(Side::Old, &meter, &found);
+                let compared = self.compare(Side::Old, &meter, &found);
                 meter.during(compared).await?;
                 meter.during(self.find_orphaned(&meter, &found)).await?;
             }
-            State::RollbackCopying => meter.during(self.compare::<New>(Side::New, &meter, &found)).await?,
+            State::RollbackCopying => meter.during(self.compare(Side::New, &meter, &found)).await?,
             State::Old | State::Paused | State::New | State::RollbackPaused | State::RolledBack => {
                 return Err(Error::definition(
                     self.rekeyed.pair().route(Side::New),
@@ -370,25 +370,25 @@ where
     /// Copies the rows of the table that nobody writes to the other one.
     pub(super) async fn copy(&self, control: &Control) -> Result<Pass, Error> {
         match control.state {
-            State::RollbackCopying => self.pass::<New>(Side::New, control).await,
-            _ => self.pass::<Old>(Side::Old, control).await,
+            State::RollbackCopying => self.pass(Side::New, control).await,
+            _ => self.pass(Side::Old, control).await,
         }
     }
 
-    async fn pass<B: PairKey>(&self, base: Side, control: &Control) -> Result<Pass, Error> {
+    async fn pass(&self, base: Side, control: &Control) -> Result<Pass, Error> {
         let lease = self.rekeyed.pair().lease();
         let view = lease.acquire(Instant::now() + control.lease(), false).await?;
         if view.change != control.change {
             return Ok(Pass::Superseded);
         }
-        let partitions = self.partitions::<B>(base, control.change).await?;
+        let partitions = self.partitions(base, control.change).await?;
         let meter = self.meter(control.state, Activity::Copying);
         meter.partitions.store(partitions.len(), Ordering::Relaxed);
         let partitions = Mutex::new(partitions);
         let pace = Pace::new(self.parallel * COPIES_IN_FLIGHT);
         let count = partitions.lock().unwrap_or_else(PoisonError::into_inner).len();
         let copied = stream::iter((0..count).map(Ok)).try_for_each_concurrent(self.parallel, |index| {
-            self.copy_partition::<B>(base, &view, &partitions, index, &pace, &meter)
+            self.copy_partition(base, &view, &partitions, index, &pace, &meter)
         });
         let copied = async {
             let mut copied = std::pin::pin!(copied);
@@ -423,7 +423,7 @@ where
     }
 
     /// The partitions of a table, with the progress that the control row has for this state.
-    async fn partitions<B: PairKey>(&self, base: Side, change: u64) -> Result<Vec<Partition>, Error> {
+    async fn partitions(&self, base: Side, change: u64) -> Result<Vec<Partition>, Error> {
         let pair = self.rekeyed.pair();
         if let Some(value) = pair.lease().row().pass().await?
             && let Ok(record) = serde_json::from_slice::<PassRecord>(&value)
@@ -432,7 +432,7 @@ where
         {
             return Ok(record.partitions);
         }
-        let windows = self.windows::<B>(base).await?;
+        let windows = self.windows(base).await?;
         Ok(windows
             .into_iter()
             .map(|window| Partition {
@@ -445,22 +445,20 @@ where
     }
 
     /// Parts of a table of about equal size.
-    async fn windows<B: PairKey>(&self, side: Side) -> Result<Vec<KeyRange>, Error> {
-        let table = self.client().table::<B, ()>(self.rekeyed.pair().route(side)).unchecked();
-        let starts = table.key_space_starts().await?;
+    async fn windows(&self, side: Side) -> Result<Vec<KeyRange>, Error> {
+        let starts = self.rekeyed.pair().table(self.client(), side).partition_starts().await?;
         let step = starts.len().div_ceil(MAX_PARTITIONS).max(1);
-        let starts: Vec<_> = starts.into_iter().step_by(step).collect();
-        let ends = starts.iter().skip(1).cloned().map(Some).chain([None]);
-        Ok(starts.iter().zip(ends).map(|(start, end)| KeyRange::new(start.clone(), end)).collect())
+        Ok(windows(starts.into_iter().step_by(step).collect()))
     }
 
     /// The stored rows of a part of a table, those of other key types too, unless they have another tag.
-    fn rows_of<B: PairKey>(&self, side: Side, window: KeyRange, filter: Option<RowFilter>) -> RowStream {
-        let request = ReadRows { ranges: ranges_within::<B>(window), filter, ..ReadRows::default() };
-        self.client().read_rows(self.rekeyed.pair().route(side), request)
+    fn rows_of(&self, side: Side, window: KeyRange, filter: Option<RowFilter>) -> RowStream {
+        let table = self.rekeyed.pair().table(self.client(), side);
+        let request = ReadRows { ranges: table.ranges_within(window), filter, ..ReadRows::default() };
+        self.client().read_rows(&table.name, request)
     }
 
-    async fn copy_partition<B: PairKey>(
+    async fn copy_partition(
         &self,
         base: Side,
         view: &View,
@@ -476,7 +474,7 @@ where
             partitions.get_mut(index).map(change);
         };
         if let Some(rest) = rest {
-            let rows = self.rows_of::<B>(base, rest, None);
+            let rows = self.rows_of(base, rest, None);
             // The pace has to see each failure.
             let client = &self.client().with(|settings| settings.check_and_mutate_row.max_attempts = 1);
             let copies = rows.map(|row| async move {
@@ -558,7 +556,7 @@ where
     }
 
     /// Passes all rows of a table to `each`, in batches, some partitions at a time.
-    async fn each_batch<B: PairKey, F>(
+    async fn each_batch<F>(
         &self,
         side: Side,
         filter: Option<RowFilter>,
@@ -568,12 +566,12 @@ where
     where
         F: Future<Output = Result<(), Error>>,
     {
-        let windows = self.windows::<B>(side).await?;
+        let windows = self.windows(side).await?;
         meter.partitions.fetch_add(windows.len(), Ordering::Relaxed);
         let each = &each;
         stream::iter(windows.into_iter().map(Ok))
             .try_for_each_concurrent(self.parallel, |window| {
-                let mut rows = Box::pin(self.rows_of::<B>(side, window, filter.clone()).chunks(COMPARED));
+                let mut rows = Box::pin(self.rows_of(side, window, filter.clone()).chunks(COMPARED));
                 async move {
                     while let Some(batch) = rows.next().await {
                         let batch = batch.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -588,12 +586,7 @@ where
     }
 
     /// Compares each row of the table that was copied with the other table.
-    async fn compare<B: PairKey>(
-        &self,
-        base: Side,
-        meter: &Meter,
-        found: &Mutex<Verification>,
-    ) -> Result<(), Error> {
+    async fn compare(&self, base: Side, meter: &Meter, found: &Mutex<Verification>) -> Result<(), Error> {
         let pair = self.rekeyed.pair();
         let front = base.other();
         let each = |rows: Vec<RawRow>| async move {
@@ -619,7 +612,7 @@ where
             }
             Ok(())
         };
-        self.each_batch::<B, _>(base, None, meter, each).await
+        self.each_batch(base, None, meter, each).await
     }
 
     /// Finds rows of the new table that are neither copies nor written by a program that knows of the re-keying.
@@ -656,7 +649,7 @@ where
             }
             Ok(())
         };
-        self.each_batch::<New, _>(Side::New, Some(pair.marks_and_existence()), meter, each).await
+        self.each_batch(Side::New, Some(pair.marks_and_existence()), meter, each).await
     }
 }
 

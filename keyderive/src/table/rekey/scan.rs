@@ -330,7 +330,7 @@ where
     ) -> Result<(), End> {
         let Some(row) = pair.logical(row, key)? else { return Ok(()) };
         delivery.check(pair, key)?;
-        let item = R::read(self.scan.table(), decode::<New>(self.scan.table().name(), key)?, &row);
+        let item = R::read(&self.scan.table().handle, decode::<New>(self.scan.table().name(), key)?, &row);
         if !pair.lease().is_newest(view) {
             return Err(End::Changed);
         }

@@ -19,7 +19,7 @@ use crate::client::{
     Client, Error, PageShare, ReadRows, ReadStats, Route, RowCursor, RowStream, RowTurns, StreamBudget,
     StreamGuard, is_high_fan_out,
 };
-use crate::key::{Bucket, TableKey};
+use crate::key::{Bucket, DecodeError, KeyType};
 use crate::plan::{MANY_ROW_ITEMS, Request, RequestBatches, many_row_items};
 use crate::row::{RawRow, RowFilter, Span};
 use crate::table::marker;
@@ -44,13 +44,14 @@ pub(super) enum Visited {
 }
 
 /// What the buckets of a scan have in common.
-pub(super) struct ScanOptions<K: TableKey> {
+pub(super) struct ScanOptions {
     pub(super) client: Client,
     pub(super) table: Route,
+    pub(super) key: KeyType,
     pub(super) filter: Option<RowFilter>,
     pub(super) reversed: bool,
     pub(super) unordered: bool,
-    pub(super) key_filter: Option<KeyFilter<K>>,
+    pub(super) key_filter: Option<KeyFilter>,
     /// Whether rows that are not of the key type are skipped, and counted in `skipped`.
     pub(super) skip_foreign: bool,
     pub(super) skipped: Skipped,
@@ -58,23 +59,23 @@ pub(super) struct ScanOptions<K: TableKey> {
     pub(super) stats: Option<ReadStats>,
 }
 
-/// Decides by its key whether a row is kept.
-pub(super) type KeyFilter<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
+/// Decides by its stored key whether a row is kept. Fails for a foreign row.
+pub(super) type KeyFilter = Arc<dyn Fn(&[u8]) -> Result<bool, DecodeError> + Send + Sync>;
 
 /// Checks the table before the first request.
 pub(super) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 /// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](Self::delivered),
 /// or takes it in [`visit_buffered`](Self::visit_buffered).
-pub(super) struct ScanExecution<K: TableKey> {
-    options: Arc<ScanOptions<K>>,
+pub(super) struct ScanExecution {
+    options: Arc<ScanOptions>,
     batches: RequestBatches<'static>,
     /// How many keys and ranges have been requested, until too many have been warned of.
     row_items: Option<u64>,
     check: Option<TableCheck>,
     /// How many rows may still be delivered.
     remaining: u64,
-    merge: Option<Merge<K>>,
+    merge: Option<Merge>,
     /// The permits for the streams that the buckets of the merge keep open.
     streams: Option<OwnedSemaphorePermit>,
     guard: StreamGuard,
@@ -106,9 +107,9 @@ impl LastKey {
     }
 }
 
-impl<K: TableKey> ScanExecution<K> {
+impl ScanExecution {
     pub(super) fn new(
-        mut options: ScanOptions<K>,
+        mut options: ScanOptions,
         batches: RequestBatches<'static>,
         limit: Option<u64>,
         check: impl FnOnce(&Client) -> Option<TableCheck>,
@@ -197,10 +198,10 @@ impl<K: TableKey> ScanExecution<K> {
         let bucket_scan =
             |request: Request| BucketScan::new(Arc::clone(&self.options), request, limit, mode.clone());
         let bucket_scans = requests.into_iter().map(bucket_scan).collect();
-        let ScanOptions { reversed, unordered, .. } = *self.options;
+        let ScanOptions { key, reversed, unordered, .. } = *self.options;
         self.merge = Some(match unordered {
             true => Merge::unordered(bucket_scans),
-            false => Merge::ordered(bucket_scans, reversed),
+            false => Merge::ordered(bucket_scans, key.schema(), reversed),
         });
         Poll::Ready(Ok(false))
     }
@@ -213,7 +214,7 @@ impl<K: TableKey> ScanExecution<K> {
         let count = whole.unwrap_or(*requested);
         if count > MANY_ROW_ITEMS {
             self.row_items = None;
-            let (table, key_type) = (&*self.options.table, K::SCHEMA.key_type());
+            let (table, key_type) = (&*self.options.table, self.options.key.schema().key_type());
             tracing::warn!(
                 table,
                 key_type,
@@ -241,7 +242,7 @@ impl<K: TableKey> ScanExecution<K> {
     }
 }
 
-impl<K: TableKey> ScanExecution<K> {
+impl ScanExecution {
     /// Advances to the next row; returns false at the end.
     #[inline]
     pub(super) fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
@@ -327,8 +328,8 @@ enum ReadMode {
 }
 
 /// The rows of one bucket, in order.
-pub(super) struct BucketScan<K: TableKey> {
-    options: Arc<ScanOptions<K>>,
+pub(super) struct BucketScan {
+    options: Arc<ScanOptions>,
     bucket: Option<Bucket>,
     mode: ReadMode,
     /// How many rows the next request asks for.
@@ -353,18 +354,18 @@ enum BucketRows {
     Ended,
 }
 
-impl<K: TableKey> BucketScan<K> {
-    fn new(options: Arc<ScanOptions<K>>, request: Request, limit: Option<u64>, mode: ReadMode) -> Self {
+impl BucketScan {
+    fn new(options: Arc<ScanOptions>, request: Request, limit: Option<u64>, mode: ReadMode) -> Self {
         let bucket = request.stored_bucket();
         let (keys, ranges) = request.into_rows();
         // With `filter_key` the limit is not sent, since nobody knows how many rows that drops.
         let limit = limit.filter(|_| options.key_filter.is_none());
         let (row_bytes, rows, turns) = (None, BucketRows::Ended, RowTurns::default());
         let mut scan = Self { options, bucket, mode, limit, row_bytes, rows, turns };
-        let ScanOptions { client, table, filter, reversed, stats, .. } = &*scan.options;
+        let ScanOptions { client, table, key, filter, reversed, stats, .. } = &*scan.options;
         let request = ReadRows {
             keys: keys.into_iter().map(Bytes::from).collect(),
-            ranges: marker::exclude_marker::<K>(ranges),
+            ranges: marker::exclude_marker(*key, ranges),
             limit: scan.request_limit(),
             filter: filter.clone(),
             reversed: *reversed,
@@ -461,10 +462,14 @@ impl<K: TableKey> BucketScan<K> {
 
     #[inline(never)]
     fn keeps_key(&self) -> bool {
-        let ScanOptions { table, key_filter, skip_foreign, skipped, .. } = &*self.options;
+        let ScanOptions { table, key, key_filter, skip_foreign, skipped, .. } = &*self.options;
         let Some(row) = self.current() else { return true };
-        match K::stored(row.key()) {
-            Ok(key) => key_filter.as_ref().is_none_or(|keeps| keeps(&key)),
+        let keeps = match key_filter {
+            Some(keeps) => keeps(row.key()),
+            None => key.check(row.key()).map(|()| true),
+        };
+        match keeps {
+            Ok(keeps) => keeps,
             Err(error) if *skip_foreign => {
                 skipped.add_foreign(row.key(), || Error::foreign(table, error));
                 false
@@ -480,7 +485,7 @@ impl<K: TableKey> BucketScan<K> {
     }
 }
 
-impl<K: TableKey> RowCursor for BucketScan<K> {
+impl RowCursor for BucketScan {
     #[inline]
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         loop {

@@ -4,12 +4,12 @@ use std::task::{Context, Poll, ready};
 
 use super::execution::BucketScan;
 use crate::client::{Error, RowCursor};
-use crate::key::{Bucket, SaltPlace, Schema, TableKey};
+use crate::key::{Bucket, SaltPlace, Schema};
 use crate::row::RawRow;
 
 /// Buckets that are read side by side.
-pub(super) struct Merge<K: TableKey> {
-    bucket_scans: Vec<BucketScan<K>>,
+pub(super) struct Merge {
+    bucket_scans: Vec<BucketScan>,
     /// The index of the bucket with the current row; with [`Order::Arrival`], of the bucket to poll first.
     current: Option<usize>,
     order: Order,
@@ -29,17 +29,17 @@ enum Order {
     },
 }
 
-impl<K: TableKey> Merge<K> {
-    pub(super) fn ordered(bucket_scans: Vec<BucketScan<K>>, reversed: bool) -> Self {
+impl Merge {
+    pub(super) fn ordered(bucket_scans: Vec<BucketScan>, schema: &'static Schema, reversed: bool) -> Self {
         let count = bucket_scans.len();
         if count == 1 {
             return Self::unordered(bucket_scans);
         }
-        let heap = Heap::new(K::SCHEMA, reversed, count);
+        let heap = Heap::new(schema, reversed, count);
         Self { bucket_scans, current: None, order: Order::Key { heap, awaited: (0..count).collect() } }
     }
 
-    pub(super) fn unordered(bucket_scans: Vec<BucketScan<K>>) -> Self {
+    pub(super) fn unordered(bucket_scans: Vec<BucketScan>) -> Self {
         Self { bucket_scans, current: None, order: Order::Arrival }
     }
 
@@ -104,8 +104,8 @@ impl<K: TableKey> Merge<K> {
 }
 
 /// Polls every bucket whose first row has not arrived, so that all requests run side by side.
-fn poll_awaited<K: TableKey>(
-    bucket_scans: &mut [BucketScan<K>],
+fn poll_awaited(
+    bucket_scans: &mut [BucketScan],
     awaited: &mut Vec<usize>,
     heap: &mut Heap,
     cx: &mut Context<'_>,
@@ -134,7 +134,7 @@ fn poll_awaited<K: TableKey>(
     }
 }
 
-impl<K: TableKey> RowCursor for Merge<K> {
+impl RowCursor for Merge {
     #[inline]
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         match self.order {
@@ -196,7 +196,7 @@ struct Head {
 
 impl Head {
     #[inline]
-    fn new<K: TableKey>(index: usize, bucket_scan: &BucketScan<K>, schema: &Schema) -> Self {
+    fn new(index: usize, bucket_scan: &BucketScan, schema: &Schema) -> Self {
         Self::of_key(index, key(bucket_scan), bucket_scan.bucket(), schema)
     }
 
@@ -221,7 +221,7 @@ impl Head {
 }
 
 /// The key of a bucket's current row.
-fn key<K: TableKey>(bucket_scan: &BucketScan<K>) -> &[u8] {
+fn key(bucket_scan: &BucketScan) -> &[u8] {
     bucket_scan.current().map_or(&[], |row| row.key())
 }
 
@@ -251,12 +251,12 @@ impl Heap {
     }
 
     /// The first row of the other buckets.
-    fn second<K: TableKey>(&self, bucket_scans: &[BucketScan<K>]) -> Option<Head> {
+    fn second(&self, bucket_scans: &[BucketScan]) -> Option<Head> {
         let second = if self.heads.len() > 2 && self.is_before(2, 1, bucket_scans) { 2 } else { 1 };
         self.heads.get(second).copied()
     }
 
-    fn push<K: TableKey>(&mut self, head: Head, bucket_scans: &[BucketScan<K>]) {
+    fn push(&mut self, head: Head, bucket_scans: &[BucketScan]) {
         self.heads.push(head);
         let mut at = self.heads.len() - 1;
         while at > 0 && self.is_before(at, (at - 1) / 2, bucket_scans) {
@@ -266,7 +266,7 @@ impl Heap {
     }
 
     /// Replaces the head at the top when its bucket has advanced.
-    fn replace_top<K: TableKey>(&mut self, head: Head, bucket_scans: &[BucketScan<K>]) {
+    fn replace_top(&mut self, head: Head, bucket_scans: &[BucketScan]) {
         if let Some(top) = self.heads.first_mut() {
             *top = head;
         }
@@ -274,7 +274,7 @@ impl Heap {
     }
 
     /// Removes the head at the top when its bucket has ended.
-    fn remove_top<K: TableKey>(&mut self, bucket_scans: &[BucketScan<K>]) {
+    fn remove_top(&mut self, bucket_scans: &[BucketScan]) {
         if !self.heads.is_empty() {
             self.heads.swap_remove(0);
         }
@@ -282,7 +282,7 @@ impl Heap {
     }
 
     /// Moves the head at the top down to its place.
-    fn sift_down<K: TableKey>(&mut self, bucket_scans: &[BucketScan<K>]) {
+    fn sift_down(&mut self, bucket_scans: &[BucketScan]) {
         let mut at = 0;
         loop {
             let (left, right) = (2 * at + 1, 2 * at + 2);
@@ -304,7 +304,7 @@ impl Heap {
 
     /// Whether the head at one place comes before that at another.
     #[inline]
-    fn is_before<K: TableKey>(&self, one: usize, other: usize, bucket_scans: &[BucketScan<K>]) -> bool {
+    fn is_before(&self, one: usize, other: usize, bucket_scans: &[BucketScan]) -> bool {
         let (one, other) = (&self.heads[one], &self.heads[other]);
         self.is_first((one, key(&bucket_scans[one.index])), (other, key(&bucket_scans[other.index])))
     }

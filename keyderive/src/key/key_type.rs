@@ -1,0 +1,27 @@
+//! A key type by value, for code that is not generic over it.
+
+use super::error::DecodeError;
+use super::row_key::TableKey;
+use super::schema::Schema;
+
+/// What a table needs of its key type without decoding a key: the layout, and whether bytes are a key of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyType {
+    schema: &'static Schema,
+    check: fn(&'static Schema, &[u8]) -> Result<(), DecodeError>,
+}
+
+impl KeyType {
+    pub(crate) fn of<K: TableKey>() -> Self {
+        Self { schema: K::SCHEMA, check: |_, key| K::stored(key).map(drop) }
+    }
+
+    pub(crate) fn schema(self) -> &'static Schema {
+        self.schema
+    }
+
+    /// Fails for bytes that are not a key of this type, as decoding them does.
+    pub(crate) fn check(self, key: &[u8]) -> Result<(), DecodeError> {
+        (self.check)(self.schema, key)
+    }
+}

@@ -1,0 +1,161 @@
+//! What of a stored row counts for the calls of a table: the one rule for reads, conditions, writes if absent and copies.
+//!
+//! A stored row can have cells of other programs' columns, former names of columns, versions that are not read, and cells whose `ttl`
+//! has passed. Each call asks a [`Visible`] which of them it takes, at a time by the client's clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::condition::Condition;
+use super::error::RowError;
+use super::filter::RowFilter;
+use super::raw::RawRow;
+use super::schema::RowSchema;
+use super::select::{ErasedSelection, HeldSelection, SelectedColumns, Selection};
+
+/// How many versions of a column are read and kept by default: a row is one value.
+pub(crate) const DEFAULT_VERSIONS: u32 = 1;
+
+/// The cells of stored rows that count for a table's calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Visible {
+    /// The columns and families of the row type that the table was declared with.
+    schema: &'static RowSchema,
+    /// The family of a row that is a map.
+    family: Arc<str>,
+    columns: Columns,
+    /// Whether reads take every version of a column, or the newest alone.
+    every_version: bool,
+}
+
+/// Which columns reads ask for.
+#[derive(Clone, Debug)]
+enum Columns {
+    /// All, but for those that a `ttl` hides.
+    Everything,
+    /// All that are stored.
+    Stored,
+    /// Those of the row type.
+    RowType,
+    Selected(Arc<dyn ErasedSelection>),
+    /// The selection names no column, and this filter is rejected with its error.
+    Failed(RowFilter),
+}
+
+impl Visible {
+    /// Every column of a table with rows of this type, named by it or not.
+    pub(crate) fn everything(schema: &'static RowSchema, family: &str) -> Self {
+        let every_version = schema.has_versions(None);
+        Self { schema, family: family.into(), columns: Columns::Everything, every_version }
+    }
+
+    /// The same columns, of a row that is a map in another family.
+    pub(crate) fn in_family(self, family: &str) -> Self {
+        Self { family: family.into(), ..self }
+    }
+
+    /// The columns of another row type alone.
+    pub(crate) fn of_type(&self, schema: &'static RowSchema) -> Self {
+        let every_version = schema.has_versions(None);
+        Self { schema, family: Arc::clone(&self.family), columns: Columns::RowType, every_version }
+    }
+
+    /// All that is stored: every version of every column, hidden or not.
+    pub(crate) fn stored(self) -> Self {
+        Self { columns: Columns::Stored, every_version: true, ..self }
+    }
+
+    /// The selected columns alone.
+    pub(crate) fn selected<R, S: Selection<R>>(&self, selection: S) -> Self
+    where
+        S::Output: 'static,
+    {
+        let columns = match selection.reader() {
+            Ok(reader) => Columns::Selected(Arc::new(HeldSelection::new(reader))),
+            Err(error) => Columns::Failed(RowFilter::of_no_column(&error)),
+        };
+        // The selection says how many versions of each column are read.
+        Self { schema: self.schema, family: Arc::clone(&self.family), columns, every_version: true }
+    }
+
+    pub(crate) fn schema(&self) -> &'static RowSchema {
+        self.schema
+    }
+
+    /// The family of a row that is a map.
+    pub(crate) fn family(&self) -> &str {
+        &self.family
+    }
+
+    /// Whether reads take every version of the columns, unless the caller says how many.
+    pub(crate) fn has_every_version(&self) -> bool {
+        self.every_version
+    }
+
+    /// Whether reads take some columns alone, whose filter says how many versions of each.
+    pub(crate) fn is_selected(&self) -> bool {
+        matches!(self.columns, Columns::Selected(_))
+    }
+
+    /// The cells that count at this time, in every version; none if all stored ones do.
+    pub(crate) fn cells(&self, now_micros: i64) -> Option<RowFilter> {
+        match &self.columns {
+            Columns::Everything => self.schema.live_cells(now_micros),
+            Columns::Stored => None,
+            Columns::RowType => Some(self.schema.own_cells(&self.family, now_micros)),
+            Columns::Selected(selection) => {
+                let mut columns = SelectedColumns::default();
+                selection.columns(&mut columns);
+                Some(columns.filter(self.schema, now_micros))
+            }
+            Columns::Failed(refused) => Some(refused.clone()),
+        }
+    }
+
+    /// What a read takes of a row: the cells that count, in as many versions as the row type reads.
+    pub(crate) fn read(&self, now_micros: i64) -> RowFilter {
+        let newest = (!self.every_version).then(|| RowFilter::latest(DEFAULT_VERSIONS));
+        RowFilter::chain(self.cells(now_micros).into_iter().chain(newest))
+    }
+
+    /// Passes one cell, without its value, of a row that a read finds.
+    pub(crate) fn existence(&self, now_micros: i64) -> RowFilter {
+        RowFilter::chain(self.cells(now_micros).into_iter().chain(RowFilter::existence()))
+    }
+
+    /// Passes a cell of a row that is there for a write if absent: one with any cell that no `ttl` hides, named by the row type or not.
+    /// None if every stored row is.
+    pub(crate) fn presence(&self, now_micros: i64) -> Option<RowFilter> {
+        self.schema.live_cells(now_micros)
+    }
+
+    /// Whether every stored row is there for a write if absent, so that none is written over a hidden one.
+    pub(crate) fn hides_no_row(&self) -> bool {
+        self.schema.has_no_ttl()
+    }
+
+    /// The `ttl` of a family that hides cells of this time.
+    pub(crate) fn hiding_ttl(
+        &self,
+        family: &str,
+        timestamp_micros: i64,
+        now_micros: i64,
+    ) -> Option<Duration> {
+        self.schema.hiding_ttl(family, timestamp_micros, now_micros)
+    }
+
+    /// The filter that leaves a cell where a condition holds, or, for `true`, where it does not. None stands for any cell of the row.
+    pub(crate) fn condition<R>(
+        &self,
+        condition: Condition<R>,
+        now_micros: i64,
+    ) -> Result<(Option<RowFilter>, bool), RowError> {
+        condition.into_filter(self.schema, now_micros)
+    }
+
+    /// Reads the selected columns of a row; none unless they are selected, as a `T`.
+    pub(crate) fn read_selected<T: 'static>(&self, row: &RawRow) -> Option<Result<T, RowError>> {
+        let Columns::Selected(held) = &self.columns else { return None };
+        Some(held.as_any().downcast_ref::<HeldSelection<T>>()?.read(row, &self.family))
+    }
+}

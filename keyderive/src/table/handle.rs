@@ -1,0 +1,106 @@
+//! A table by value, which every typed call is made of.
+
+use super::read::Skipped;
+use super::verify::Check;
+use super::{DEFAULT_FAMILY, marker};
+use crate::client::{Client, Error, Route, check_filter};
+use crate::key::KeyType;
+use crate::plan::{KeyRange, Plan};
+use crate::row::{OwnedRow, RawRow, Row, RowCells, RowFilter, Visible};
+
+/// A table without its types: the client, the name, the layout of the keys, and which cells of rows count.
+///
+/// [`Table`](super::Table) encodes keys and decodes rows; what happens in between is written once, for all key types.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Handle {
+    pub(crate) client: Client,
+    pub(super) name: Route,
+    pub(super) key: KeyType,
+    pub(super) visible: Visible,
+    pub(super) check: Check,
+    /// Counts the rows that reads by several keys skip, if they skip unreadable rows.
+    pub(super) skipped: Option<Skipped>,
+}
+
+impl Handle {
+    pub(super) fn new(client: &Client, name: &str, key: KeyType, visible: Visible) -> Self {
+        let (client, name) = (client.clone(), client.route(name));
+        Self { client, name, key, visible, check: Check::pending(), skipped: None }
+    }
+
+    /// A table of which all that is stored counts, whatever its layout.
+    pub(super) fn stored(client: &Client, name: &str, key: KeyType) -> Self {
+        let visible = Visible::everything(<() as Row>::SCHEMA, DEFAULT_FAMILY).stored();
+        Self { check: Check::Off, ..Self::new(client, name, key, visible) }
+    }
+
+    /// The same table with another client.
+    pub(super) fn with_client(&self, client: Client) -> Self {
+        Self { client, ..self.clone() }
+    }
+
+    /// What a read takes of a row, now.
+    pub(super) fn read_filter(&self) -> RowFilter {
+        self.visible.read(self.client.now_micros())
+    }
+
+    /// Rejects a filter that the service would reject.
+    pub(super) fn check_filter(&self, filter: &RowFilter) -> Result<(), Error> {
+        check_filter(filter).map_err(|error| Error::filter(&self.name, error))
+    }
+
+    #[inline]
+    pub(super) fn decode<R: OwnedRow>(&self, stored: &RawRow) -> Result<R, Error> {
+        R::decode(RowCells::new(stored, self.visible.family())).map_err(
+            #[cold]
+            |error| Error::row(&self.name, stored.key(), error.of_row(stored)),
+        )
+    }
+
+    /// Decodes a row of which columns are selected.
+    pub(super) fn decode_selected<T: 'static>(&self, stored: &RawRow) -> Result<T, Error> {
+        // Only `select` makes such a table, and its other reads fail before anything is sent.
+        let Some(read) = self.visible.read_selected(stored) else {
+            return Err(Error::definition(&self.name, "nothing is selected".to_owned()));
+        };
+        read.map_err(|error| Error::row(&self.name, stored.key(), error.of_row(stored)))
+    }
+
+    /// The ranges in a part of the key space that hold the rows of the key type: those of its tag; without a tag all, so that a
+    /// foreign row is found wherever it is. Without the marker row.
+    pub(super) fn ranges_within(&self, window: KeyRange) -> Vec<KeyRange> {
+        let ranges = match self.key.schema().tag() {
+            None => vec![window],
+            Some(_) => {
+                let requests = Plan::<()>::full(self.key.schema()).within(&window).requests();
+                requests.iter().flat_map(|request| request.ranges().to_vec()).collect()
+            }
+        };
+        marker::exclude_marker(self.key, ranges)
+    }
+
+    /// Where the partitions of the key space begin, in order; the first one at the empty key.
+    pub(super) async fn partition_starts(&self) -> Result<Vec<Vec<u8>>, Error> {
+        self.ensure_checked().await?;
+        let samples = self.client.sample_row_keys(&self.name).await?;
+        let mut starts = self.key.schema().bucket_splits();
+        starts.extend(samples.into_iter().map(|(key, _)| key.to_vec()));
+        // The service samples the end of the table as an empty key, which is where the first partition begins.
+        starts.push(Vec::new());
+        starts.sort_unstable();
+        starts.dedup();
+        Ok(starts)
+    }
+
+    /// The partitions of the key space, in order.
+    pub(super) async fn partitions(&self) -> Result<Vec<KeyRange>, Error> {
+        Ok(windows(self.partition_starts().await?))
+    }
+}
+
+/// The parts of the key space that begin at these keys.
+pub(super) fn windows(starts: Vec<Vec<u8>>) -> Vec<KeyRange> {
+    let ends: Vec<_> = starts.iter().skip(1).cloned().map(Some).chain([None]).collect();
+    starts.into_iter().zip(ends).map(|(start, end)| KeyRange::new(start, end)).collect()
+}
