@@ -22,9 +22,9 @@ use std::time::{Duration, SystemTime};
 use fastrand::Rng;
 use keyderive::client::RawTable;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::rekey::{Activity, Difference, Rekeyed, RekeyedScan, State};
+use keyderive::rekey::{Activity, Difference, Pair, Rekeyed, State};
 use keyderive::row::{Mutation, RawRow, RowFilter};
-use keyderive::{Error, GcRule, Row, RowKey as _};
+use keyderive::{Error, GcRule, Row, RowKey as _, Scan};
 use keyderive_tests::amount;
 
 use crate::exact::drive;
@@ -195,7 +195,7 @@ impl Filter {
         }
     }
 
-    fn apply<L: Layout>(self, scan: RekeyedScan<L::Old, L::New, Job>) -> RekeyedScan<L::Old, L::New, Job> {
+    fn apply<L: Layout>(self, scan: Scan<L::New, Job, Pair<L::Old>>) -> Scan<L::New, Job, Pair<L::Old>> {
         match self {
             Self::Everything => scan,
             Self::State(state) => scan.matching(Job::STATE.equals(state)),

@@ -14,6 +14,7 @@ pub mod rekey;
 mod sample;
 mod scan;
 mod select;
+mod store;
 mod stored;
 mod verify;
 mod write;
@@ -23,7 +24,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
@@ -39,12 +39,13 @@ pub use verify::{Verified, Verify};
 pub use write::{Modify, Update};
 pub use writer::Writer;
 
-use crate::client::{Client, Error, Mutations, Settings};
+use crate::client::{Client, Error, Settings};
 use crate::key::{KeyType, TableKey};
-use crate::row::{self, Cell, Entry, MapRow, Qualifier, RawRow, Row, RowFilter, Visible};
+use crate::row::{self, Cell, Entry, MapRow, Qualifier, Row, Visible};
 
 pub(crate) use self::handle::Handle;
-use self::rekey::TablePair;
+pub(crate) use self::store::Store;
+pub use self::store::{Direct, RowStore};
 
 /// The column family that a row's columns are in unless [`Table::family`] names another.
 ///
@@ -55,6 +56,8 @@ pub const DEFAULT_FAMILY: &str = "cf";
 type Next<T> = Poll<Option<Result<T, Error>>>;
 
 /// A table whose row keys are `K` and whose rows are `R`.
+///
+/// `S` is where the rows are: in this table, unless it is being [re-keyed](rekey).
 ///
 /// ```
 /// use keyderive::{Client, Row, RowKey};
@@ -95,10 +98,10 @@ type Next<T> = Poll<Option<Result<T, Error>>>;
 /// [`row`](crate::row) describes the mapping in full.
 ///
 /// Calls for single columns take the constants of the row type: `Event::KIND`, `Event::PLACE.city`, `Event::DAILY.at("0015")`.
-pub struct Table<K, R> {
+pub struct Table<K, R, S = Direct> {
     pub(crate) handle: Handle,
-    /// The pair of tables that calls go to, if the table is the new one of a [re-keying](rekey).
-    pair: Option<Arc<TablePair>>,
+    /// Where calls go.
+    store: S,
     types: PhantomData<fn() -> (K, R)>,
 }
 
@@ -123,12 +126,12 @@ impl Client {
     pub fn table<K: TableKey, R: Row>(&self, name: &str) -> Table<K, R> {
         let visible = Visible::everything(R::SCHEMA, DEFAULT_FAMILY);
         let handle = Handle::new(self, name, KeyType::of::<K>(), visible);
-        Table { handle, pair: None, types: PhantomData }
+        Table { handle, store: Direct, types: PhantomData }
     }
 }
 
 /// Rows that do not name their family: maps, and `()`.
-impl<K: TableKey, R: MapRow> Table<K, R> {
+impl<K: TableKey, R: MapRow, S: RowStore> Table<K, R, S> {
     /// The same table with its columns in this family, not in [`DEFAULT_FAMILY`].
     ///
     /// ```
@@ -142,16 +145,16 @@ impl<K: TableKey, R: MapRow> Table<K, R> {
     /// A struct names its family itself: `#[row(family = "m")]`.
     #[must_use]
     pub fn family(self, name: &str) -> Self {
-        let Self { handle, pair, types } = self;
+        let Self { handle, store, types } = self;
         let (visible, check) = (handle.visible.in_family(name), handle.check.again());
-        Self { handle: Handle { visible, check, ..handle }, pair, types }
+        Self { handle: Handle { visible, check, ..handle }, store, types }
     }
 }
 
 /// Rows that are maps: their columns are in one family of the table, and have their names at run time.
 macro_rules! maps {
     ($([$($bound:tt)*] $map:ident<Q, V $(, $hasher:ident)?>;)*) => {$(
-        impl<K: TableKey, Q: Qualifier $($bound)*, V: Cell $(, $hasher)?> Table<K, $map<Q, V $(, $hasher)?>> {
+        impl<K: TableKey, Q: Qualifier $($bound)*, V: Cell $(, $hasher)?, S: RowStore> Table<K, $map<Q, V $(, $hasher)?>, S> {
             /// The column of this name.
             ///
             /// ```
@@ -175,10 +178,10 @@ macro_rules! maps {
 
 maps! {
     [] BTreeMap<Q, V>;
-    [+ Hash] HashMap<Q, V, S>;
+    [+ Hash] HashMap<Q, V, H>;
 }
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// The same table with other [settings](crate::client::Settings), for one kind of work or for one call.
     ///
     /// ```
@@ -225,9 +228,10 @@ impl<K: TableKey, R> Table<K, R> {
         self.with_handle(self.handle.with_client(client))
     }
 
-    /// The layout check, which every typed call begins with.
+    /// The check that every typed call begins with.
+    #[inline]
     async fn ensure_checked(&self) -> Result<(), Error> {
-        self.handle.ensure_checked().await
+        self.store.ensure_checked(&self.handle).await
     }
 
     fn encode_into(&self, key: &K, out: &mut Vec<u8>) -> Result<(), Error> {
@@ -240,38 +244,22 @@ impl<K: TableKey, R> Table<K, R> {
             Err(error) => Err(Error::key(&self.handle.name, error)),
         }
     }
-
-    /// The stored row with this key, of which what the filter lets through.
-    async fn fetch(&self, key: Bytes, filter: Option<RowFilter>) -> Result<Option<RawRow>, Error> {
-        match &self.pair {
-            None => self.handle.client.read_row(&self.handle.name, key, filter).await,
-            Some(pair) => pair.read_row(&self.handle.client, key, filter).await,
-        }
-    }
-
-    /// Changes one row, all or nothing.
-    async fn mutate_row(&self, key: Bytes, mutations: impl Into<Mutations>) -> Result<(), Error> {
-        match &self.pair {
-            None => self.handle.client.mutate_row(&self.handle.name, key, mutations).await,
-            Some(pair) => pair.mutate_row(&self.handle.client, key, mutations.into()).await,
-        }
-    }
 }
 
-impl<K, R> Table<K, R> {
+impl<K, R, S: Clone> Table<K, R, S> {
     /// The table that another handle is of.
-    fn with_handle<S>(&self, handle: Handle) -> Table<K, S> {
-        Table { handle, pair: self.pair.clone(), types: PhantomData }
+    fn with_handle<T>(&self, handle: Handle) -> Table<K, T, S> {
+        Table { handle, store: self.store.clone(), types: PhantomData }
     }
 }
 
-impl<K, R> Clone for Table<K, R> {
+impl<K, R, S: Clone> Clone for Table<K, R, S> {
     fn clone(&self) -> Self {
         self.with_handle(self.handle.clone())
     }
 }
 
-impl<K, R> fmt::Debug for Table<K, R> {
+impl<K, R, S> fmt::Debug for Table<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table")
             .field("name", &self.handle.name)

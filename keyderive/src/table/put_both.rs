@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::row::Row;
 use bytes::Bytes;
 
-use super::Table;
+use super::{RowStore, Table};
 use crate::client::{Entry, Error};
 use crate::key::{ShownKey, TableKey};
 
@@ -73,15 +73,17 @@ use crate::key::{ShownKey, TableKey};
 ///
 /// # Cancel safety
 /// If the future is dropped, neither row is put, or the first, or both, perhaps later. Make the same call again.
-pub async fn put_both<K, R, L, S>(
-    first: (&Table<K, R>, &K, &R),
-    second: (&Table<L, S>, &L, &S),
+pub async fn put_both<K, R, S, L, T, U>(
+    first: (&Table<K, R, S>, &K, &R),
+    second: (&Table<L, T, U>, &L, &T),
 ) -> Result<(), PutBothError>
 where
     K: TableKey,
     R: Row,
+    S: RowStore,
     L: TableKey,
-    S: Row,
+    T: Row,
+    U: RowStore,
 {
     let (mut one, mut other) = (PutSide::new(first.0), PutSide::new(second.0));
     let are_checked = one.check_table(first.0).await && other.check_table(second.0).await;
@@ -147,7 +149,7 @@ impl PutSide {
         self.error.as_ref()
     }
 
-    fn new<K, R>(table: &Table<K, R>) -> Self {
+    fn new<K, R, S>(table: &Table<K, R, S>) -> Self {
         Self {
             table: Arc::clone(table.handle.name.table()),
             key: None,
@@ -157,7 +159,10 @@ impl PutSide {
     }
 
     /// Encodes the row, or notes the error.
-    fn encode<K: TableKey, R: Row>(&mut self, (table, key, row): (&Table<K, R>, &K, &R)) -> Option<Entry> {
+    fn encode<K: TableKey, R: Row, S: RowStore>(
+        &mut self,
+        (table, key, row): (&Table<K, R, S>, &K, &R),
+    ) -> Option<Entry> {
         let encoded = table.encode(key).and_then(|stored| {
             self.key = Some(stored);
             table.entry(key, row)
@@ -166,14 +171,18 @@ impl PutSide {
     }
 
     /// Checks the layout of the table; returns whether the row may be written.
-    async fn check_table<K: TableKey, R>(&mut self, table: &Table<K, R>) -> bool {
+    async fn check_table<K: TableKey, R, S: RowStore>(&mut self, table: &Table<K, R, S>) -> bool {
         self.error = table.ensure_checked().await.err();
         self.error.is_none()
     }
 
     /// Writes the row; returns whether it is written.
-    async fn put<K: TableKey, R>(&mut self, table: &Table<K, R>, Entry { key, mutations }: Entry) -> bool {
-        match table.mutate_row(key.into(), mutations).await {
+    async fn put<K, R, S: RowStore>(
+        &mut self,
+        table: &Table<K, R, S>,
+        Entry { key, mutations }: Entry,
+    ) -> bool {
+        match table.store.mutate_row(&table.handle, key.into(), mutations).await {
             Ok(()) => self.outcome = WriteOutcome::Written,
             Err(error) => {
                 self.outcome = match error.is_outcome_unknown() {

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bytes::Bytes;
 
 use super::verify::Check;
-use super::{Handle, Scan, Table};
-use crate::client::{Error, ReadRows};
+use super::{Handle, RowStore, Scan, Table};
+use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{OwnedRow, RawRow, Row};
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// Reads the row with this key, if it exists: one point read.
     ///
     /// ```
@@ -117,7 +117,7 @@ impl<K: TableKey, R> Table<K, R> {
         let key = self.encode(key)?;
         let filter = self.handle.read_filter();
         self.handle.check_filter(&filter)?;
-        self.fetch(key, Some(filter)).await
+        self.store.read_row(&self.handle, key, Some(filter)).await
     }
 
     /// The rows with these keys, in the order of the keys.
@@ -136,7 +136,7 @@ impl<K: TableKey, R> Table<K, R> {
         let log = LogSkipped::new(self.handle.name.table());
         // Rows come in the order of their keys.
         let mut ahead = asked.iter().peekable();
-        let mut each = |row: &RawRow| {
+        let each = |row: &RawRow| {
             while let Some((key, index)) = ahead.next_if(|(key, _)| key[..] <= *row.key()) {
                 let Some(found) = found.get_mut(*index).filter(|_| key[..] == *row.key()) else { continue };
                 *found = match (read(row), &self.handle.skipped) {
@@ -150,16 +150,7 @@ impl<K: TableKey, R> Table<K, R> {
             }
             Ok(())
         };
-        match &self.pair {
-            None => {
-                let request = ReadRows { keys: distinct, ..ReadRows::default() }.filter(filter);
-                self.handle.client.read_rows(&self.handle.name, request).for_each(&mut each).await?;
-            }
-            Some(pair) => {
-                let rows = pair.read_many(&self.handle.client, &distinct, Some(filter)).await?;
-                rows.iter().flatten().try_for_each(&mut each)?;
-            }
-        }
+        self.store.read_many(&self.handle, distinct, filter).await?.for_each(each).await?;
         Ok(found)
     }
 
@@ -202,7 +193,7 @@ impl<K: TableKey, R> Table<K, R> {
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
         self.ensure_checked().await?;
         let existence = self.handle.visible.existence(self.handle.client.now_micros());
-        Ok(self.fetch(self.encode(key)?, Some(existence)).await?.is_some())
+        Ok(self.store.read_row(&self.handle, self.encode(key)?, Some(existence)).await?.is_some())
     }
 
     /// Reads the row with this key as it is stored: every version of every column of every family, hidden by a `ttl` or not.
@@ -233,14 +224,59 @@ impl<K: TableKey, R> Table<K, R> {
     /// A dropped future cancels the read.
     pub async fn get_raw(&self, key: &K) -> Result<Option<RawRow>, Error> {
         self.ensure_checked().await?;
-        self.fetch(self.encode(key)?, None).await
+        self.store.read_row(&self.handle, self.encode(key)?, None).await
     }
 
+    /// The same table, read and written as rows of another type, most often with a part of `R`'s fields.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// #[derive(Row)]
+    /// struct User {
+    ///     name: String,
+    ///     portrait: String,
+    /// }
+    ///
+    /// #[derive(Row)]
+    /// struct Name {
+    ///     name: String,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, User>("users");
+    /// users.create_if_absent().await?;
+    /// users.put(&UserKey { id: 7 }, &User { name: "Corrie".into(), portrait: "…".repeat(1000) }).await?;
+    /// let names = users.rows_as::<Name>(); // its reads ask for `name`
+    /// assert_eq!(names.get(&UserKey { id: 7 }).await?.unwrap().name, "Corrie");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Reads ask for the columns and families of `T`, former names too, and a row without any of them is `None`. If `T` is a map,
+    /// reads ask for its family. A `put` writes the columns of `T`, and leaves the others as they are.
+    ///
+    /// Where both types have a column, it must be stored the same way; otherwise calls of the table fail before anything is
+    /// sent.
+    #[must_use]
+    pub fn rows_as<T: Row>(&self) -> Table<K, T, S> {
+        let (handle, visible) = (&self.handle, &self.handle.visible);
+        let check = match visible.schema().conflict_with(T::SCHEMA, visible.family()) {
+            None => handle.check.again(),
+            Some(conflict) => Check::Failed(Error::definition(&handle.name, conflict)),
+        };
+        self.with_handle(Handle { visible: visible.of_type(T::SCHEMA), check, ..handle.clone() })
+    }
+}
+
+/// Scans, of one table.
+impl<K: TableKey, R> Table<K, R> {
     /// A scan of the rows that `plan` selects: a builder of the key type, or a [`Plan`](crate::plan::Plan).
     ///
     /// Sends nothing yet. Running or explaining the scan reports a value that no key can hold.
     pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, R> {
-        Scan::new(self.clone(), plan.into_plan())
+        Scan::new(self.clone(), plan.into_plan(), ())
     }
 
     /// How many rows a plan selects.
@@ -312,48 +348,6 @@ impl<K: TableKey, R> Table<K, R> {
         let windows = self.handle.partitions().await?;
         let parts = windows.iter().map(|window| plan.within(window));
         Ok(parts.filter(|part| !part.is_empty()).collect())
-    }
-
-    /// The same table, read and written as rows of another type, most often with a part of `R`'s fields.
-    ///
-    /// ```
-    /// # use keyderive::{Client, Row, RowKey};
-    /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// #[derive(Row)]
-    /// struct User {
-    ///     name: String,
-    ///     portrait: String,
-    /// }
-    ///
-    /// #[derive(Row)]
-    /// struct Name {
-    ///     name: String,
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), keyderive::Error> {
-    /// let users = Client::embedded().table::<UserKey, User>("users");
-    /// users.create_if_absent().await?;
-    /// users.put(&UserKey { id: 7 }, &User { name: "Corrie".into(), portrait: "…".repeat(1000) }).await?;
-    /// let names = users.rows_as::<Name>(); // its reads ask for `name`
-    /// assert_eq!(names.get(&UserKey { id: 7 }).await?.unwrap().name, "Corrie");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Reads ask for the columns and families of `S`, former names too, and a row without any of them is `None`. If `S` is a map,
-    /// reads ask for its family. A `put` writes the columns of `S`, and leaves the others as they are.
-    ///
-    /// Where both types have a column, it must be stored the same way; otherwise calls of the table fail before anything is
-    /// sent.
-    #[must_use]
-    pub fn rows_as<S: Row>(&self) -> Table<K, S> {
-        let (handle, visible) = (&self.handle, &self.handle.visible);
-        let check = match visible.schema().conflict_with(S::SCHEMA, visible.family()) {
-            None => handle.check.again(),
-            Some(conflict) => Check::Failed(Error::definition(&handle.name, conflict)),
-        };
-        self.with_handle(Handle { visible: visible.of_type(S::SCHEMA), check, ..handle.clone() })
     }
 }
 

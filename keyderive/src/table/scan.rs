@@ -5,6 +5,7 @@ mod merge;
 
 use std::fmt;
 use std::future::poll_fn;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -13,9 +14,11 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 
-use self::execution::{ScanExecution, ScanOptions, TableCheck, Visited};
+use self::execution::Visited;
+pub(crate) use self::execution::{ScanExecution, ScanOptions, ScanRequest, TableCheck};
 use super::read::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
-use super::{Handle, Next, Table};
+use super::store::ScanCursor as _;
+use super::{Direct, Handle, Next, RowStore, Table};
 use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
@@ -29,9 +32,11 @@ use crate::row::{
 /// Rows come in the order of their logical keys, the key without its salt: one stream for each bucket, in parallel,
 /// merged. If a field left of the salt is not fixed, they come in one stream, in the order of the stored keys.
 #[must_use = "a scan reads nothing until it is streamed or collected"]
-pub struct Scan<K: TableKey, R> {
-    pub(super) table: Table<K, R>,
+pub struct Scan<K: TableKey, R, S: RowStore = Direct> {
+    pub(super) table: Table<K, R, S>,
     plan: Result<Plan<K>, PlanError>,
+    /// What it selects besides, for a pair of tables.
+    other: S::OtherPlan,
     limit: Option<u64>,
     reversed: bool,
     unordered: bool,
@@ -56,13 +61,14 @@ pub struct Scan<K: TableKey, R> {
 /// Decides by its key whether a row is kept.
 type TypedFilter<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
 
-impl<K: TableKey, R> Scan<K, R> {
-    pub(super) fn new(table: Table<K, R>, plan: Result<Plan<K>, PlanError>) -> Self {
+impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
+    pub(super) fn new(table: Table<K, R, S>, plan: Result<Plan<K>, PlanError>, other: S::OtherPlan) -> Self {
         Self {
             skip_unreadable: table.handle.skipped.is_some(),
             log: Arc::new(LogSkipped::new(table.handle.name.table())),
             table,
             plan,
+            other,
             limit: None,
             reversed: false,
             unordered: false,
@@ -79,20 +85,6 @@ impl<K: TableKey, R> Scan<K, R> {
 
     pub(super) fn client(&self) -> &Client {
         &self.table.handle.client
-    }
-
-    pub(super) fn table(&self) -> &Table<K, R> {
-        &self.table
-    }
-
-    /// Whether rows that cannot be read are left out.
-    pub(super) fn skips_unreadable(&self) -> bool {
-        self.skip_unreadable
-    }
-
-    /// The scan as a part of a larger one of another row type, with which it shares the count of skipped rows.
-    pub(super) fn shares_skipped<L: TableKey, S>(self, of: &Scan<L, S>) -> Self {
-        Self { log: Arc::clone(&of.log), ..self }
     }
 
     /// The same scan with another client.
@@ -198,7 +190,7 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 
     /// Reads only the keys of the rows: the server sends no values.
-    pub fn keys_only(self) -> Scan<K, KeyOnly> {
+    pub fn keys_only(self) -> Scan<K, KeyOnly, S> {
         Scan { keys_only: true, ..self.with_rows() }
     }
 
@@ -217,23 +209,24 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn raw(self) -> Scan<K, RawRow> {
+    pub fn raw(self) -> Scan<K, RawRow, S> {
         let handle = self.table.handle.clone();
         let table = self.table.with_handle(Handle { visible: handle.visible.stored(), ..handle });
         Scan { keys_only: false, ..self.with_table(table) }
     }
 
     /// The same scan with another row type.
-    fn with_rows<S>(self) -> Scan<K, S> {
+    fn with_rows<T>(self) -> Scan<K, T, S> {
         let table = self.table.with_handle(self.table.handle.clone());
         self.with_table(table)
     }
 
     /// The same scan of another handle.
-    pub(super) fn with_table<S>(self, table: Table<K, S>) -> Scan<K, S> {
+    pub(super) fn with_table<T>(self, table: Table<K, T, S>) -> Scan<K, T, S> {
         Scan {
             table,
             plan: self.plan,
+            other: self.other,
             limit: self.limit,
             reversed: self.reversed,
             unordered: self.unordered,
@@ -248,6 +241,139 @@ impl<K: TableKey, R> Scan<K, R> {
             after: self.after,
             stats: self.stats,
         }
+    }
+
+    /// The plan, or the part of it after the previous page.
+    fn planned(&self) -> Result<Plan<K>, Error> {
+        let planned = self.plan.clone().and_then(|plan| match &self.after {
+            Some(token) => plan.after(token, self.reversed),
+            None => Ok(plan),
+        });
+        planned.map_err(|error| Error::plan(&self.table.handle.name, error))
+    }
+
+    /// What the server sends of each row.
+    pub(super) fn read_filter(&self) -> RowFilter {
+        let visible = &self.table.handle.visible;
+        let versions = self.versions.or((!visible.has_every_version()).then_some(DEFAULT_VERSIONS));
+        let rows = self.row_filters.iter().cloned();
+        let read_filter = rows.chain(self.cells()).chain(self.filters.iter().cloned());
+        let keys_only = self.keys_only.then(RowFilter::existence);
+        let narrowed = versions.map(RowFilter::latest).into_iter().chain(keys_only.into_iter().flatten());
+        RowFilter::chain(read_filter.chain(narrowed))
+    }
+
+    /// The filter of the cells that count; none if all stored ones do.
+    fn cells(&self) -> Option<RowFilter> {
+        self.table.handle.visible.cells(self.client().now_micros())
+    }
+
+    /// Runs the scan. The first poll of the stream sends the first request.
+    ///
+    /// The stream ends with the first error: an invalid plan or filter, a failed request, or a foreign or unreadable
+    /// row.
+    ///
+    /// # Cancel safety
+    /// Dropping the stream cancels its requests.
+    #[must_use = "a stream reads nothing until it is polled"]
+    pub fn stream(self) -> Rows<K, R, S>
+    where
+        R: ReadRow<K>,
+    {
+        self.rows()
+    }
+
+    fn rows(self) -> Rows<K, R, S> {
+        let filter = self.read_filter();
+        let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
+        let Self { table, other, limit, reversed, unordered, key_filter, .. } = self;
+        let Self { skip_foreign, skip_unreadable, log, stats, .. } = self;
+        let Table { handle, store, .. } = table;
+        let execution = planned.and_then(|plan| {
+            let options = ScanOptions {
+                client: handle.client.clone(),
+                table: handle.name.clone(),
+                key: handle.key,
+                filter: Some(filter),
+                reversed,
+                unordered,
+                key_filter: key_filter.map(|keep| -> execution::KeyFilter {
+                    Arc::new(move |key| K::stored(key).map(|key| keep(&key)))
+                }),
+                skip_foreign,
+                skipped: log.skipped.clone(),
+                stats,
+            };
+            store.scan(&handle, ScanRequest { plan: plan.untyped(), limit, options }, other)
+        });
+        Rows {
+            handle,
+            execution: execution.map(Box::new).map_err(Some),
+            skip_unreadable,
+            log,
+            compared: ComparedSchema::default(),
+            types: PhantomData,
+        }
+    }
+
+    /// Runs the scan and collects its rows.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let first = users.scan(UserKey::scan()).limit(10).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The first one of [`stream`](Self::stream); the rows before it are dropped.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn collect(self) -> Result<Vec<R::Item>, Error>
+    where
+        R: ReadRow<K>,
+    {
+        let mut stream = self.stream();
+        let mut rows = Vec::new();
+        while let Some(row) = stream.next().await {
+            rows.push(row?);
+        }
+        Ok(rows)
+    }
+}
+
+/// What only a scan of one table does.
+impl<K: TableKey, R> Scan<K, R> {
+    /// Runs the scan and counts its rows: those that pass its filters, after its [`after`](Self::after) token, up to
+    /// its limit.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # use keyderive::row::RowFilter;
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let visited = RowFilter::exact_column("cf", "visits");
+    /// let even = users.scan(UserKey::scan()).filter(visited).filter_key(|key| key.id % 2 == 0).count().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The server sends the key of every row, without values. [`Table::count`] counts the rows of a plan.
+    ///
+    /// # Errors
+    /// The first one of [`stream`](Self::stream).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn count(self) -> Result<u64, Error> {
+        self.keys_only().unordered().stream().count_rows().await
     }
 
     /// Resumes after the page that returned this token; the scan must otherwise be the same. The token of another plan or
@@ -298,31 +424,6 @@ impl<K: TableKey, R> Scan<K, R> {
                 other.key_type(),
             ),
         ))
-    }
-
-    /// The plan, or the part of it after the previous page.
-    fn planned(&self) -> Result<Plan<K>, Error> {
-        let planned = self.plan.clone().and_then(|plan| match &self.after {
-            Some(token) => plan.after(token, self.reversed),
-            None => Ok(plan),
-        });
-        planned.map_err(|error| Error::plan(&self.table.handle.name, error))
-    }
-
-    /// What the server sends of each row.
-    pub(super) fn read_filter(&self) -> RowFilter {
-        let visible = &self.table.handle.visible;
-        let versions = self.versions.or((!visible.has_every_version()).then_some(DEFAULT_VERSIONS));
-        let rows = self.row_filters.iter().cloned();
-        let read_filter = rows.chain(self.cells()).chain(self.filters.iter().cloned());
-        let keys_only = self.keys_only.then(RowFilter::existence);
-        let narrowed = versions.map(RowFilter::latest).into_iter().chain(keys_only.into_iter().flatten());
-        RowFilter::chain(read_filter.chain(narrowed))
-    }
-
-    /// The filter of the cells that count; none if all stored ones do.
-    fn cells(&self) -> Option<RowFilter> {
-        self.table.handle.visible.cells(self.client().now_micros())
     }
 
     /// Describes what the scan will do, without running it.
@@ -405,128 +506,6 @@ impl<K: TableKey, R> Scan<K, R> {
             rows += 1;
         }
         Ok(Analysis { explain, rows, elapsed: begun.elapsed(), stats })
-    }
-
-    /// Runs the scan. The first poll of the stream sends the first request.
-    ///
-    /// The stream ends with the first error: an invalid plan or filter, a failed request, or a foreign or unreadable
-    /// row.
-    ///
-    /// # Cancel safety
-    /// Dropping the stream cancels its requests.
-    #[must_use = "a stream reads nothing until it is polled"]
-    pub fn stream(self) -> Rows<K, R>
-    where
-        R: ReadRow<K>,
-    {
-        self.rows()
-    }
-
-    fn rows(self) -> Rows<K, R> {
-        let filter = self.read_filter();
-        let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
-        let Self {
-            table,
-            limit,
-            reversed,
-            unordered,
-            key_filter,
-            skip_foreign,
-            skip_unreadable,
-            log,
-            stats,
-            ..
-        } = self;
-        let execution = planned.map(|plan| {
-            let options = ScanOptions {
-                client: table.handle.client.clone(),
-                table: table.handle.name.clone(),
-                key: table.handle.key,
-                filter: Some(filter),
-                reversed,
-                unordered,
-                key_filter: key_filter.map(|keep| -> execution::KeyFilter {
-                    Arc::new(move |key| K::stored(key).map(|key| keep(&key)))
-                }),
-                skip_foreign,
-                skipped: log.skipped.clone(),
-                stats,
-            };
-            ScanExecution::new(options, plan.into_batches(reversed), limit, |client| {
-                let handle = table.handle.with_client(client.clone());
-                (!handle.is_checked())
-                    .then(|| Box::pin(async move { handle.ensure_checked().await }) as TableCheck)
-            })
-        });
-        Rows {
-            table,
-            execution: execution.map(Box::new).map_err(Some),
-            skip_unreadable,
-            log,
-            compared: ComparedSchema::default(),
-        }
-    }
-
-    /// Runs the scan and collects its rows.
-    ///
-    /// ```
-    /// # use keyderive::{Client, Row, RowKey};
-    /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # type User = std::collections::BTreeMap<String, i64>;
-    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
-    /// let users = client.table::<UserKey, User>("users");
-    /// let first = users.scan(UserKey::scan()).limit(10).collect().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// The first one of [`stream`](Self::stream); the rows before it are dropped.
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn collect(self) -> Result<Vec<R::Item>, Error>
-    where
-        R: ReadRow<K>,
-    {
-        let mut stream = self.stream();
-        let mut rows = Vec::new();
-        while let Some(row) = stream.next().await {
-            rows.push(row?);
-        }
-        Ok(rows)
-    }
-
-    /// Runs the scan and counts its rows: those that pass its filters, after its [`after`](Self::after) token, up to
-    /// its limit.
-    ///
-    /// ```
-    /// # use keyderive::{Client, Row, RowKey};
-    /// # use keyderive::row::RowFilter;
-    /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # type User = std::collections::BTreeMap<String, i64>;
-    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
-    /// let users = client.table::<UserKey, User>("users");
-    /// let visited = RowFilter::exact_column("cf", "visits");
-    /// let even = users.scan(UserKey::scan()).filter(visited).filter_key(|key| key.id % 2 == 0).count().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// The server sends the key of every row, without values. [`Table::count`] counts the rows of a plan.
-    ///
-    /// # Errors
-    /// The first one of [`stream`](Self::stream).
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn count(self) -> Result<u64, Error> {
-        let mut rows = self.keys_only().unordered().stream();
-        let mut count = 0;
-        while rows.next().await.transpose()?.is_some() {
-            count += 1;
-        }
-        Ok(count)
     }
 
     /// Reads the next `rows` rows, where 0 counts as 1, and a token for the page after them.
@@ -674,7 +653,7 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 }
 
-impl<K: TableKey, R> fmt::Debug for Scan<K, R> {
+impl<K: TableKey, R, S: RowStore> fmt::Debug for Scan<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { table, plan, limit, reversed, unordered, .. } = self;
         f.debug_struct("Scan")
@@ -793,29 +772,25 @@ impl<K: TableKey> ReadRow<K> for RawRow {
 ///
 /// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
 #[must_use = "a stream reads nothing until it is polled"]
-pub struct Rows<K: TableKey, R> {
-    table: Table<K, R>,
+pub struct Rows<K: TableKey, R, S: RowStore = Direct> {
+    handle: Handle,
     /// The running scan, or the error of its plan until it is returned.
-    execution: Result<Box<ScanExecution>, Option<Error>>,
+    execution: Result<Box<S::Cursor>, Option<Error>>,
     skip_unreadable: bool,
     log: Arc<LogSkipped>,
     /// The row type that `visit` has read last.
     compared: ComparedSchema,
+    types: PhantomData<fn() -> (K, R)>,
 }
 
 /// Nothing in it is pinned: the scan is in a box, and keys are only moved.
-impl<K: TableKey, R> Unpin for Rows<K, R> {}
+impl<K: TableKey, R, S: RowStore> Unpin for Rows<K, R, S> {}
 
-impl<K: TableKey, R> Rows<K, R> {
+impl<K: TableKey, R, S: RowStore> Rows<K, R, S> {
     /// Which rows the scan has skipped so far.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         self.log.skipped.clone()
-    }
-
-    /// The stored key of the last row; empty before the first.
-    pub(super) fn last_key(&self) -> &[u8] {
-        self.execution.as_ref().map_or(&[], |execution| execution.last_key())
     }
 
     /// Advances to the next row; returns false at the end.
@@ -828,7 +803,7 @@ impl<K: TableKey, R> Rows<K, R> {
     }
 }
 
-impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
+impl<K: TableKey, R: ReadRow<K>, S: RowStore> Rows<K, R, S> {
     /// The next row; none after the last one, or after an error.
     ///
     /// # Errors
@@ -840,6 +815,15 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
         poll_fn(|cx| self.poll_item(cx)).await
     }
 
+    /// Counts the rows.
+    pub(super) async fn count_rows(mut self) -> Result<u64, Error> {
+        let mut count = 0;
+        while self.next().await.transpose()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
     #[inline]
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Next<R::Item> {
         loop {
@@ -848,18 +832,18 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
                 Ok(false) => return Poll::Ready(None),
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
-            let Self { table, execution: Ok(execution), .. } = self else { return Poll::Ready(None) };
+            let Self { handle, execution: Ok(execution), .. } = self else { return Poll::Ready(None) };
             let Some(row) = execution.current() else { return Poll::Ready(None) };
             // The item is returned where it is read: it may be large, and each variable on its way would be a copy.
             let error = match K::stored(row.key()) {
-                Ok(key) => match R::read(&table.handle, key, row) {
+                Ok(key) => match R::read(handle, key, row) {
                     Ok(item) => {
                         execution.delivered();
                         return Poll::Ready(Some(Ok(item)));
                     }
                     Err(error) => error,
                 },
-                Err(error) => Error::foreign(&table.handle.name, error),
+                Err(error) => Error::foreign(&handle.name, error),
             };
             match self.skip_unreadable && error.is_unreadable_row() {
                 true => self.log.skipped.add_unreadable(row.key(), error),
@@ -870,6 +854,11 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
 }
 
 impl<K: TableKey, R> Rows<K, R> {
+    /// The stored key of the last row; empty before the first.
+    pub(super) fn last_key(&self) -> &[u8] {
+        self.execution.as_ref().map_or(&[], |execution| execution.last_key())
+    }
+
     /// Passes the next row and the rows already buffered to `visit`, at most `max`. Returns how many: 0 at the end.
     fn poll_visit<B: RowKey, E: From<Error>>(
         &mut self,
@@ -881,7 +870,7 @@ impl<K: TableKey, R> Rows<K, R> {
         if !ready!(self.poll_next_row(cx)?) {
             return Poll::Ready(Ok(passed));
         }
-        let Self { table, execution: Ok(execution), skip_unreadable, log, compared } = self else {
+        let Self { handle, execution: Ok(execution), skip_unreadable, log, compared, .. } = self else {
             return Poll::Ready(Ok(passed));
         };
         let mut refused = None;
@@ -890,9 +879,9 @@ impl<K: TableKey, R> Rows<K, R> {
             let last_read = skip_unreadable.then(LastRead::default);
             let visited = match B::decode(row.key()) {
                 // `visit` is called in the match, so that the key is not moved into a variable of its own.
-                Ok(key) => visit(key, RowRef::new(row, &table.handle, compared, last_read.as_ref()))
+                Ok(key) => visit(key, RowRef::new(row, handle, compared, last_read.as_ref()))
                     .map_err(VisitError::Visit),
-                Err(error) => Err(VisitError::Key(Error::foreign(&table.handle.name, error))),
+                Err(error) => Err(VisitError::Key(Error::foreign(&handle.name, error))),
             };
             refused = visited.err();
             if let Some(VisitError::Visit(_)) = refused
@@ -933,7 +922,7 @@ enum VisitError<E> {
     Visit(E),
 }
 
-impl<K: TableKey, R: ReadRow<K>> Stream for Rows<K, R> {
+impl<K: TableKey, R: ReadRow<K>, S: RowStore> Stream for Rows<K, R, S> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -941,9 +930,9 @@ impl<K: TableKey, R: ReadRow<K>> Stream for Rows<K, R> {
     }
 }
 
-impl<K: TableKey, R> fmt::Debug for Rows<K, R> {
+impl<K: TableKey, R, S: RowStore> fmt::Debug for Rows<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rows").field("table", &self.table).finish_non_exhaustive()
+        f.debug_struct("Rows").field("table", &self.handle).finish_non_exhaustive()
     }
 }
 

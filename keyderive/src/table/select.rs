@@ -5,13 +5,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::scan::ReadRow;
-use super::{Handle, Scan, Table};
+use super::{Direct, Handle, RowStore, Scan, Table};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::IntoPlan;
 use crate::row::{RawRow, Row, Selection};
 
-impl<K: TableKey, R: Row> Table<K, R> {
+impl<K: TableKey, R: Row, S: RowStore> Table<K, R, S> {
     /// Reads only these columns: `get`, `get_many` and `scan` return their values in place of the row.
     ///
     /// ```
@@ -46,23 +46,23 @@ impl<K: TableKey, R: Row> Table<K, R> {
     /// The server sends only these columns. If a selected column is required, rows with none of the selected columns are not
     /// returned. Otherwise every row is, and absent columns are `None` or empty. For [`rows_as`](Self::rows_as), a row with
     /// none of its columns does not exist, whether one is required or not.
-    pub fn select<S: Selection<R>>(&self, selection: S) -> Select<K, S::Output>
+    pub fn select<C: Selection<R>>(&self, selection: C) -> Select<K, C::Output, S>
     where
-        S::Output: 'static,
+        C::Output: 'static,
     {
         Select { table: self.selected(selection) }
     }
 
-    fn selected<S: Selection<R>>(&self, selection: S) -> Table<K, Selected<S::Output>>
+    fn selected<C: Selection<R>>(&self, selection: C) -> Table<K, Selected<C::Output>, S>
     where
-        S::Output: 'static,
+        C::Output: 'static,
     {
         let visible = self.handle.visible.selected(selection);
         self.with_handle(Handle { visible, ..self.handle.clone() })
     }
 }
 
-impl<K: TableKey, R: Row> Scan<K, R> {
+impl<K: TableKey, R: Row, S: RowStore> Scan<K, R, S> {
     /// Reads these columns alone, as [`Table::select`] does.
     ///
     /// ```
@@ -75,9 +75,9 @@ impl<K: TableKey, R: Row> Scan<K, R> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn select<S: Selection<R>>(self, selection: S) -> Scan<K, Selected<S::Output>>
+    pub fn select<C: Selection<R>>(self, selection: C) -> Scan<K, Selected<C::Output>, S>
     where
-        S::Output: 'static,
+        C::Output: 'static,
     {
         let table = self.table.selected(selection);
         self.with_table(table)
@@ -85,11 +85,11 @@ impl<K: TableKey, R: Row> Scan<K, R> {
 }
 
 /// Reads of some columns, from [`Table::select`].
-pub struct Select<K, T> {
-    table: Table<K, Selected<T>>,
+pub struct Select<K, T, S = Direct> {
+    table: Table<K, Selected<T>, S>,
 }
 
-impl<K: TableKey, T: 'static> Select<K, T> {
+impl<K: TableKey, T: 'static, S: RowStore> Select<K, T, S> {
     /// Reads the columns of the row with this key, if it exists: one point read.
     ///
     /// # Errors
@@ -112,20 +112,22 @@ impl<K: TableKey, T: 'static> Select<K, T> {
     pub async fn get_many(&self, keys: impl IntoIterator<Item: Borrow<K>>) -> Result<Vec<Option<T>>, Error> {
         self.table.read_many(keys, |row| self.table.handle.decode_selected(row)).await
     }
+}
 
+impl<K: TableKey, T: 'static> Select<K, T> {
     /// A scan of the columns of the rows that `plan` selects, as [`Table::scan`].
     pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, Selected<T>> {
         self.table.scan(plan)
     }
 }
 
-impl<K, T> fmt::Debug for Select<K, T> {
+impl<K, T, S> fmt::Debug for Select<K, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Select").field("table", &self.table).finish()
     }
 }
 
-impl<K, T> Clone for Select<K, T> {
+impl<K, T, S: Clone> Clone for Select<K, T, S> {
     fn clone(&self) -> Self {
         Self { table: self.table.clone() }
     }

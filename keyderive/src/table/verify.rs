@@ -415,6 +415,20 @@ impl Handle {
         Ok(())
     }
 
+    /// As [`ensure_checked`](Self::ensure_checked), for a table of which the families alone are compared, with a schema that stays.
+    pub(super) fn ensure_families(&self, info: &TableInfo) -> Result<(), Error> {
+        match &self.check {
+            Check::Failed(error) => return Err(error.clone()),
+            Check::At(version) if version.load(Ordering::Relaxed) == 0 => {
+                check_reserved(&self.name, self.family_names())?;
+                self.compare_families(info).inspect_err(|_| self.client.count_mismatch(self.name.table()))?;
+                version.store(1, Ordering::Relaxed);
+            }
+            Check::At(_) | Check::Off => {}
+        }
+        Ok(())
+    }
+
     fn compare(&self, info: &TableInfo) -> Result<(), Error> {
         match voucher_status(self.key, info)? {
             VoucherStatus::OtherTags => return Err(unvouched(self.key, info)),

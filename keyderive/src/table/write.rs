@@ -14,8 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
-use super::rekey::TablePair;
-use super::{OnForeign, Table};
+use super::{Direct, OnForeign, RowStore, Table};
 use crate::client::{
     Batch, Entry, Error, ExplicitTimestamp, Family, GcRule, Granularity, Mutations, REQUEST_BYTES, TableInfo,
 };
@@ -40,7 +39,7 @@ enum Versions {
 /// How many rows a request deletes.
 const DELETED_ROWS: usize = 5_000;
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// Stores a whole row: makes the columns of the row type equal to those of `row`, in one atomic request.
     ///
     /// ```
@@ -238,97 +237,11 @@ impl<K: TableKey, R> Table<K, R> {
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
         self.ensure_checked().await?;
         let key = self.encode(key)?;
-        match &self.pair {
-            None => self.handle.client.mutate_row(&self.handle.name, key, Mutations::delete_row()).await,
-            Some(pair) => pair.delete_row(&self.handle.client, key).await,
-        }
-    }
-
-    /// Deletes exactly the rows that a plan selects; returns how many.
-    ///
-    /// ```
-    /// # use keyderive::{Client, Row, RowKey};
-    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
-    /// # type Event = std::collections::BTreeMap<String, i64>;
-    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
-    /// let events = client.table::<EventKey, Event>("events");
-    /// let deleted = events.delete_rows(EventKey::scan().user_id("alice").at_range(..1426535612156)).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// It reads keys without values, and deletes rows in batches. Every stored row of the plan goes, also one whose cells a `ttl`
-    /// hides, or that has no column of the row type. Foreign rows, whose keys are not of this key type, stay.
-    /// After an error, call it again: it does not find deleted rows a second time. Rows written meanwhile may be deleted or not.
-    ///
-    /// # Errors
-    /// When no key can hold a value of the plan, or a read or a write fails.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, some of the rows are deleted, and others may be deleted later. Call it again.
-    pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
-        // Stored rows, so that none stays whose cells a `ttl` hides, or of which the row type has no column.
-        let rows = self.scan(plan).raw().keys_only();
-        let mut rows = rows.unordered().on_foreign(OnForeign::Skip).stream();
-        let mut deleted = 0;
-        let (mut batch, deletion) = (Batch::default(), Mutations::delete_row());
-        while rows.next().await.transpose()?.is_some() {
-            if batch.len() == DELETED_ROWS || batch.is_full_for(rows.last_key(), &deletion, REQUEST_BYTES) {
-                deleted += self.delete_batch(&mut batch).await?;
-            }
-            batch.add(rows.last_key(), &deletion);
-        }
-        Ok(deleted + self.delete_batch(&mut batch).await?)
-    }
-
-    /// Drops all rows of a plan by the prefixes of their keys, with one request for each bucket: far cheaper than
-    /// [`delete_rows`](Self::delete_rows). After an error some buckets are dropped; call it again. Rows written meanwhile may
-    /// be dropped or not.
-    ///
-    /// ```
-    /// # use keyderive::{Client, Row, RowKey};
-    /// # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, at: u64 }
-    /// # type Event = std::collections::BTreeMap<String, i64>;
-    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
-    /// let events = client.table::<EventKey, Event>("events");
-    /// events.drop_rows(EventKey::scan().user_id("alice")).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// The plan must select all rows under one byte prefix in each bucket: fix fields from the left, to one value each, and
-    /// nothing else. A plan that fixes all fields is one row, for [`delete`](Self::delete). The prefix ends on a delimiter or
-    /// a fixed width, so rows with other values do not begin with it.
-    ///
-    /// A salt or a tag is such a prefix by itself: for a key type that begins with one, the unconstrained plan
-    /// `EventKey::scan()` drops all rows of every bucket, or of the tag. For others it selects the whole table, which
-    /// is an error.
-    ///
-    /// **Every row under the prefixes is dropped, foreign ones too.** Where key types share a table, give each a tag, which
-    /// becomes part of its prefixes. `delete_rows` keeps foreign rows.
-    ///
-    /// # Errors
-    /// When the plan is not of this form, or its prefix is empty: the error says what to write instead, and
-    /// [`delete_rows`](Self::delete_rows) accepts every plan. When a request fails.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, some of the buckets are dropped, and another may be dropped later. Call it again.
-    pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error> {
-        let plan = plan.into_plan().map_err(|error| Error::plan(&self.handle.name, error))?;
-        if plan.is_empty() {
-            return Ok(());
-        }
-        let prefixes =
-            plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.handle.name, no_prefixes(&plan)))?;
-        self.ensure_checked().await?;
-        for prefix in prefixes {
-            self.handle.client.drop_row_range(&self.handle.name, Bytes::from(prefix)).await?;
-        }
-        Ok(())
+        self.store.delete_row(&self.handle, key).await
     }
 }
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// Changes some columns of a row, and leaves the others as they are.
     ///
     /// ```
@@ -363,7 +276,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// `.only_if(Condition::row_exists())` prevents that. A row that loses its last cell is gone; a row whose fields were all
     /// absent when it was put has an empty cell, and exists until it is deleted. Use [`increment`](Self::increment) for counters, or [`modify`](Self::modify) for several at once: Bigtable
     /// has no request that both sets columns and increments others.
-    pub fn update(&self, key: &K) -> Update<K, R> {
+    pub fn update(&self, key: &K) -> Update<K, R, S> {
         Update { table: self.clone(), key: self.encode(key), mutations: MutationList::default(), fault: None }
     }
 
@@ -405,7 +318,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// If the future is dropped, some of the rows are updated, each whole or not at all, perhaps later.
     pub fn update_all<'a, I>(&'a self, updates: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
-        I: IntoIterator<Item = Update<K, R>, IntoIter: Send + 'a>,
+        I: IntoIterator<Item = Update<K, R, S>, IntoIter: Send + 'a>,
     {
         let mut updates = updates.into_iter().enumerate();
         self.write_entries(move |entry| {
@@ -522,12 +435,12 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn modify(&self, key: &K) -> Modify<K, R> {
+    pub fn modify(&self, key: &K) -> Modify<K, R, S> {
         Modify { table: self.clone(), key: self.encode(key), rules: Vec::new(), fault: None }
     }
 }
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// [`put`](Self::put), if the row meets a condition; returns whether it did.
     ///
     /// ```
@@ -596,12 +509,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// As `put_if`.
     pub async fn delete_if(&self, key: &K, condition: Condition<R>) -> Result<bool, Error> {
         self.ensure_checked().await?;
-        let mut deletion = MutationList::default();
-        match &self.pair {
-            None => deletion.push(Mutation::delete_row()),
-            Some(pair) => pair.deletions().for_each(|family| deletion.push(family)),
-        }
-        self.mutate_if(self.encode(key)?, deletion, Versions::Newest, condition).await
+        self.mutate_if(self.encode(key)?, self.store.deletion(), Versions::Newest, condition).await
     }
 
     /// [`put`](Self::put), if no row has this key; returns whether none had.
@@ -667,17 +575,7 @@ impl<K: TableKey, R> Table<K, R> {
         self.check_explicit_timestamps(&key, &mutations, versions)?;
         let (then, otherwise) =
             if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
-        let matched = match &self.pair {
-            None => {
-                self.handle
-                    .client
-                    .check_and_mutate_row(&self.handle.name, key, filter, then, otherwise)
-                    .await?
-            }
-            Some(pair) => {
-                pair.check_and_mutate_row(&self.handle.client, key, filter, then, otherwise).await?
-            }
-        };
+        let matched = self.store.check_and_mutate_row(&self.handle, key, filter, then, otherwise).await?;
         Ok(if negated { matched.not() } else { matched })
     }
 
@@ -685,7 +583,7 @@ impl<K: TableKey, R> Table<K, R> {
     async fn meets(&self, key: Bytes, condition: Condition<R>) -> Result<bool, Error> {
         let (filter, negated) = self.condition(&key, condition)?;
         let one = filter.into_iter().chain(RowFilter::existence());
-        let row = self.fetch(key, Some(RowFilter::chain(one))).await?;
+        let row = self.store.read_row(&self.handle, key, Some(RowFilter::chain(one))).await?;
         Ok(row.is_some() != negated)
     }
 
@@ -695,7 +593,7 @@ impl<K: TableKey, R> Table<K, R> {
     }
 }
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     async fn write_all(&self, rows: impl Iterator<Item: Borrow<(K, R)>>, merges: bool) -> Result<(), Error>
     where
         R: Row,
@@ -742,10 +640,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// Sends a batch; fails with the error of the first entry that failed.
     async fn send_batch(&self, batch: &mut Batch) -> Result<(), Error> {
         let entries = batch.take();
-        let outcomes = match &self.pair {
-            None => self.handle.client.send_entries(&self.handle.name, &entries).await,
-            Some(pair) => pair.send_entries(&self.handle.client, &entries).await,
-        };
+        let outcomes = self.store.send_entries(&self.handle, &entries).await;
         match outcomes.into_iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.err()?))) {
             Some((index, error)) => Err(Error::entry(&entries.key(index), error)),
             None => {
@@ -756,7 +651,7 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     async fn mutate(&self, Entry { key, mutations }: Entry) -> Result<(), Error> {
-        self.mutate_row(key.into(), mutations).await
+        self.store.mutate_row(&self.handle, key.into(), mutations).await
     }
 
     /// The entry that [`put`](Self::put) writes.
@@ -805,8 +700,8 @@ impl<K: TableKey, R> Table<K, R> {
         explicit_timestamps: &[ExplicitTimestamp],
         versions: Versions,
     ) -> Result<(), Error> {
-        let known = self.handle.client.known_info(&self.handle.name);
-        let info = known.as_deref().or(self.pair.as_deref().map(TablePair::info));
+        let known = self.store.known_info(&self.handle);
+        let info = known.as_deref();
         let now = self.handle.client.now_micros();
         let granularity = info.map(TableInfo::granularity);
         for ExplicitTimestamp { family, qualifier, latest_micros, earliest_micros, fine } in
@@ -831,6 +726,92 @@ impl<K: TableKey, R> Table<K, R> {
                 continue;
             };
             return Err(Error::row(&self.handle.name, key, error));
+        }
+        Ok(())
+    }
+}
+
+/// Deletions by a plan, in one table.
+impl<K: TableKey, R> Table<K, R> {
+    /// Deletes exactly the rows that a plan selects; returns how many.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let events = client.table::<EventKey, Event>("events");
+    /// let deleted = events.delete_rows(EventKey::scan().user_id("alice").at_range(..1426535612156)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It reads keys without values, and deletes rows in batches. Every stored row of the plan goes, also one whose cells a `ttl`
+    /// hides, or that has no column of the row type. Foreign rows, whose keys are not of this key type, stay.
+    /// After an error, call it again: it does not find deleted rows a second time. Rows written meanwhile may be deleted or not.
+    ///
+    /// # Errors
+    /// When no key can hold a value of the plan, or a read or a write fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some of the rows are deleted, and others may be deleted later. Call it again.
+    pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
+        // Stored rows, so that none stays whose cells a `ttl` hides, or of which the row type has no column.
+        let rows = self.scan(plan).raw().keys_only();
+        let mut rows = rows.unordered().on_foreign(OnForeign::Skip).stream();
+        let mut deleted = 0;
+        let (mut batch, deletion) = (Batch::default(), Mutations::delete_row());
+        while rows.next().await.transpose()?.is_some() {
+            if batch.len() == DELETED_ROWS || batch.is_full_for(rows.last_key(), &deletion, REQUEST_BYTES) {
+                deleted += self.delete_batch(&mut batch).await?;
+            }
+            batch.add(rows.last_key(), &deletion);
+        }
+        Ok(deleted + self.delete_batch(&mut batch).await?)
+    }
+
+    /// Drops all rows of a plan by the prefixes of their keys, with one request for each bucket: far cheaper than
+    /// [`delete_rows`](Self::delete_rows). After an error some buckets are dropped; call it again. Rows written meanwhile may
+    /// be dropped or not.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let events = client.table::<EventKey, Event>("events");
+    /// events.drop_rows(EventKey::scan().user_id("alice")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The plan must select all rows under one byte prefix in each bucket: fix fields from the left, to one value each, and
+    /// nothing else. A plan that fixes all fields is one row, for [`delete`](Self::delete). The prefix ends on a delimiter or
+    /// a fixed width, so rows with other values do not begin with it.
+    ///
+    /// A salt or a tag is such a prefix by itself: for a key type that begins with one, the unconstrained plan
+    /// `EventKey::scan()` drops all rows of every bucket, or of the tag. For others it selects the whole table, which
+    /// is an error.
+    ///
+    /// **Every row under the prefixes is dropped, foreign ones too.** Where key types share a table, give each a tag, which
+    /// becomes part of its prefixes. `delete_rows` keeps foreign rows.
+    ///
+    /// # Errors
+    /// When the plan is not of this form, or its prefix is empty: the error says what to write instead, and
+    /// [`delete_rows`](Self::delete_rows) accepts every plan. When a request fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some of the buckets are dropped, and another may be dropped later. Call it again.
+    pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error> {
+        let plan = plan.into_plan().map_err(|error| Error::plan(&self.handle.name, error))?;
+        if plan.is_empty() {
+            return Ok(());
+        }
+        let prefixes =
+            plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.handle.name, no_prefixes(&plan)))?;
+        self.ensure_checked().await?;
+        for prefix in prefixes {
+            self.handle.client.drop_row_range(&self.handle.name, Bytes::from(prefix)).await?;
         }
         Ok(())
     }
@@ -874,8 +855,8 @@ fn no_prefixes<K>(plan: &Plan<K>) -> &'static str {
 /// # Cancel safety
 /// If the future is dropped, the changes are made together or not at all, perhaps later.
 #[must_use = "an update does nothing until it is awaited"]
-pub struct Update<K, R> {
-    table: Table<K, R>,
+pub struct Update<K, R, S = Direct> {
+    table: Table<K, R, S>,
     key: Result<Bytes, Error>,
     mutations: MutationList,
     /// The first error of a change.
@@ -883,7 +864,7 @@ pub struct Update<K, R> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "values and references to them are both `CellValue`s")]
-impl<K: TableKey, R> Update<K, R> {
+impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     /// Sets a column to a value, at the server's time.
     ///
     /// A former name of the column is deleted, so that its value does not return. So are the other versions of a column of
@@ -1136,11 +1117,11 @@ impl<K: TableKey, R> Update<K, R> {
         }
         let mutations = Mutations::from(mutations);
         table.check_explicit_timestamps(&key, &mutations, Versions::Each)?;
-        table.mutate_row(key, mutations).await
+        table.store.mutate_row(&table.handle, key, mutations).await
     }
 
     /// Makes it the entry of a request with several, of the table `into`.
-    pub(super) fn encode_into(self, into: &Table<K, R>, entry: &mut Entry) -> Result<(), Error> {
+    pub(super) fn encode_into(self, into: &Table<K, R, S>, entry: &mut Entry) -> Result<(), Error> {
         entry.clear();
         let (table, key, mutations) = self.parts()?;
         if *table.handle.name != *into.handle.name {
@@ -1160,7 +1141,7 @@ impl<K: TableKey, R> Update<K, R> {
         self.key.is_ok() && self.fault.is_none() && self.mutations.is_empty()
     }
 
-    fn parts(self) -> Result<(Table<K, R>, Bytes, MutationList), Error> {
+    fn parts(self) -> Result<Parts<K, R, S>, Error> {
         let Self { table, key, mutations, fault } = self;
         let key = key?;
         match fault.or_else(|| mutations.deleted_required_column(table.handle.visible.schema())) {
@@ -1169,6 +1150,9 @@ impl<K: TableKey, R> Update<K, R> {
         }
     }
 }
+
+/// What an update is made of: the table, the key and the changes.
+type Parts<K, R, S> = (Table<K, R, S>, Bytes, MutationList);
 
 /// Sets a version of a column to what `encode` appends.
 fn encode(
@@ -1241,7 +1225,7 @@ fn addition(
 )]
 pub trait InUpdate {}
 
-impl<K: TableKey + 'static, R: 'static> IntoFuture for Update<K, R> {
+impl<K: TableKey + 'static, R: 'static, S: RowStore> IntoFuture for Update<K, R, S> {
     type Output = Result<(), Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
@@ -1250,7 +1234,7 @@ impl<K: TableKey + 'static, R: 'static> IntoFuture for Update<K, R> {
     }
 }
 
-impl<K, R> fmt::Debug for Update<K, R> {
+impl<K, R, S> fmt::Debug for Update<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Update")
             .field("table", &self.table)
@@ -1267,15 +1251,15 @@ impl<K, R> fmt::Debug for Update<K, R> {
 /// When the key or the name of a column cannot be encoded, or there is no change, before anything is sent; when a column to
 /// increment does not hold 8 bytes; when the write fails.
 #[must_use = "a modification does nothing until it is awaited"]
-pub struct Modify<K, R> {
-    table: Table<K, R>,
+pub struct Modify<K, R, S = Direct> {
+    table: Table<K, R, S>,
     key: Result<Bytes, Error>,
     rules: Vec<ReadModifyWrite>,
     /// The first error of a change.
     fault: Option<RowError>,
 }
 
-impl<K: TableKey, R> Modify<K, R> {
+impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
     /// Adds to a counter, or to 0 if the column is absent. A sum that overflows wraps around.
     pub fn increment<C: ColumnRef<R>>(self, column: C, amount: i64) -> Self
     where
@@ -1346,14 +1330,11 @@ impl<K: TableKey, R> Modify<K, R> {
         if let Some(error) = fault {
             return Err(Error::row(&table.handle.name, &key, error));
         }
-        match &table.pair {
-            None => table.handle.client.read_modify_write_row(&table.handle.name, key, rules, check).await,
-            Some(pair) => pair.read_modify_write_row(&table.handle.client, key, rules, check).await,
-        }
+        table.store.read_modify_write_row(&table.handle, key, rules, check).await
     }
 }
 
-impl<K: TableKey + 'static, R: 'static> IntoFuture for Modify<K, R> {
+impl<K: TableKey + 'static, R: 'static, S: RowStore> IntoFuture for Modify<K, R, S> {
     type Output = Result<RawRow, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
@@ -1362,7 +1343,7 @@ impl<K: TableKey + 'static, R: 'static> IntoFuture for Modify<K, R> {
     }
 }
 
-impl<K, R> fmt::Debug for Modify<K, R> {
+impl<K, R, S> fmt::Debug for Modify<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Modify")
             .field("table", &self.table)

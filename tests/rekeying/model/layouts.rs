@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use keyderive::plan::IntoPlan;
-use keyderive::rekey::{PairKey, Rekeyed, RekeyedScan};
-use keyderive::{Client, RowKey};
+use keyderive::rekey::{Pair, PairKey, Rekeyed};
+use keyderive::{Client, RowKey, Scan};
 
 use super::{Job, Key, SHOPS};
 
@@ -24,7 +24,7 @@ pub(super) trait Layout {
     fn scan(
         table: &Rekeyed<Self::Old, Self::New, Job>,
         shop: Option<&str>,
-    ) -> RekeyedScan<Self::Old, Self::New, Job>;
+    ) -> Scan<Self::New, Job, Pair<Self::Old>>;
 }
 
 fn shop(name: &str) -> &'static str {
@@ -102,7 +102,7 @@ impl Layout for SameOrder {
         client.rekeyed("jobs", "jobs-new").await.unwrap()
     }
 
-    fn scan(table: &Rekeyed<Keyed, Salted, Job>, shop: Option<&str>) -> RekeyedScan<Keyed, Salted, Job> {
+    fn scan(table: &Rekeyed<Keyed, Salted, Job>, shop: Option<&str>) -> Scan<Salted, Job, Pair<Keyed>> {
         match shop {
             None => table.scan(Salted::scan(), Keyed::scan()),
             Some(shop) => table.scan(Salted::scan().shop(shop), Keyed::scan().shop(shop)),
@@ -131,7 +131,7 @@ impl Layout for OtherOrder {
         client.rekeyed("jobs", "jobs-new").await.unwrap()
     }
 
-    fn scan(table: &Rekeyed<Keyed, Turned, Job>, _: Option<&str>) -> RekeyedScan<Keyed, Turned, Job> {
+    fn scan(table: &Rekeyed<Keyed, Turned, Job>, _: Option<&str>) -> Scan<Turned, Job, Pair<Keyed>> {
         table.scan(Turned::scan(), Keyed::scan())
     }
 }
@@ -159,7 +159,7 @@ impl Layout for ByRow {
         client.rekeyed_by_row("jobs", "jobs-new", key_of).await.unwrap()
     }
 
-    fn scan(table: &Rekeyed<Numbered, Salted, Job>, _: Option<&str>) -> RekeyedScan<Numbered, Salted, Job> {
+    fn scan(table: &Rekeyed<Numbered, Salted, Job>, _: Option<&str>) -> Scan<Salted, Job, Pair<Numbered>> {
         table.scan(Salted::scan(), Numbered::scan())
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Calls that change nothing, or only wait: they need no row.
-const WITHOUT_A_ROW: [&str; 59] = [
+const WITHOUT_A_ROW: [&str; 52] = [
     "Bigtable::collect_garbage",
     "Bigtable::open",
     "Bigtable::serve",
@@ -38,13 +38,6 @@ const WITHOUT_A_ROW: [&str; 59] = [
     "RawTable::read_row",
     "RawTable::sample_row_keys",
     "RawTable::wait_for_consistency",
-    "Rekeyed::exists",
-    "Rekeyed::get",
-    "Rekeyed::get_many",
-    "Rekeyed::get_raw",
-    "RekeyedRows::next",
-    "RekeyedScan::collect",
-    "RekeyedScan::count",
     "RowStream::next",
     "Rows::next",
     "Scan::collect",
@@ -88,7 +81,7 @@ const OF_WRITES: usize = 7;
 const OF_HIDDEN_ROWS: usize = 4;
 
 /// Calls of typed rows that no `ttl` is about.
-const OF_NO_ROW: [&str; 19] = [
+const OF_NO_ROW: [&str; 12] = [
     "Table::advance_marker",
     "Table::create_if_absent",
     "Table::delete_table",
@@ -101,14 +94,6 @@ const OF_NO_ROW: [&str; 19] = [
     "Table::vouch",
     "Table::wait_for_consistency",
     "Table::write_marker",
-    // As the calls of `Table` with their names.
-    "Rekeyed::append",
-    "Rekeyed::get_raw",
-    "Rekeyed::increment",
-    "Rekeyed::merge",
-    "Rekeyed::put",
-    "Rekeyed::put_all",
-    "Rekeyed::put_if",
 ];
 
 fn root() -> PathBuf {
@@ -273,8 +258,7 @@ fn every_call_of_rows_says_what_it_makes_of_a_hidden_one() {
     let named = named(&page, OF_HIDDEN_ROWS);
     let of_rows = |call: &&String| {
         let of = call.split("::").next().unwrap();
-        ["Table", "Scan", "Select", "Rows", "Exported", "Rekeyed", "RekeyedScan"].contains(&of)
-            || *call == "put_both"
+        ["Table", "Scan", "Select", "Rows", "Exported"].contains(&of) || *call == "put_both"
     };
     let without: Vec<_> = calls
         .iter()

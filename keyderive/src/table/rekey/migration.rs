@@ -11,9 +11,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::control::{Control, DEFAULT_LEASE, MAX_LEASE, MIN_LEASE, Side, State, StoredControl};
-use super::keys::PairKey;
-use super::pair::MARKS;
-use super::{Pass, Rekeyed, Verification};
+use super::pair::{MARKS, TablePair};
+use super::{Pass, Verification};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo};
 use crate::key::ShownKey;
 use crate::table::{marker, stored, verify};
@@ -196,21 +195,17 @@ enum Step {
 /// same time copies some rows twice, which changes nothing. A driver changes the state only if it still is what the driver knows, and
 /// no copy replaces a row that was copied or written before. So a driver that was suspended, and goes on, does no harm.
 #[must_use = "a migration does nothing until one of its calls is awaited"]
-pub struct Migration<Old, New: PairKey, R> {
-    pub(super) rekeyed: Rekeyed<Old, New, R>,
+pub struct Migration {
+    client: Client,
+    pub(super) pair: Arc<TablePair>,
     pub(super) parallel: usize,
     lease: Duration,
     on_progress: Option<OnProgress>,
 }
 
-impl<Old, New, R> Migration<Old, New, R>
-where
-    Old: PairKey + for<'a> From<&'a New>,
-    New: PairKey,
-    R: Send + 'static,
-{
-    pub(super) fn new(rekeyed: Rekeyed<Old, New, R>) -> Self {
-        Self { rekeyed, parallel: 8, lease: DEFAULT_LEASE, on_progress: None }
+impl Migration {
+    pub(super) fn new(client: Client, pair: Arc<TablePair>) -> Self {
+        Self { client, pair, parallel: 8, lease: DEFAULT_LEASE, on_progress: None }
     }
 
     /// How many partitions of the table are copied and compared at a time; the default is 8. 0 counts as 1. Each has up to 64 requests
@@ -241,7 +236,7 @@ where
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn state(&self) -> Result<State, Error> {
-        Ok(self.rekeyed.pair().lease().renew().await?.control.state)
+        Ok(self.pair.lease().renew().await?.control.state)
     }
 
     /// Moves the table to `moved`: creates the new table, has writes go there, copies all rows, and verifies them. Run
@@ -298,11 +293,11 @@ where
     }
 
     pub(super) fn client(&self) -> &Client {
-        self.rekeyed.client()
+        &self.client
     }
 
     async fn drive(&self, goal: Goal) -> Result<(), Error> {
-        let lease = self.rekeyed.pair().lease();
+        let lease = self.pair.lease();
         let mut told: Option<(StoredControl, Instant)> = None;
         loop {
             let stored = self.look().await?;
@@ -327,7 +322,7 @@ where
             }
             match lease.row().change(&stored, &to).await {
                 Ok(true) => tracing::info!(
-                    table = &**self.rekeyed.pair().route(Side::Old),
+                    table = &**self.pair.route(Side::Old),
                     from = %control.state,
                     to = %next,
                     "the state of a re-keying has changed"
@@ -343,7 +338,7 @@ where
     async fn look(&self) -> Result<StoredControl, Error> {
         let begun = Instant::now();
         loop {
-            match self.rekeyed.pair().lease().renew().await {
+            match self.pair.lease().renew().await {
                 Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => sleep(LOOK_AGAIN).await,
                 read => return read,
             }
@@ -375,7 +370,7 @@ where
             }
             (Goal::New, Moved) => {
                 // The way back stays open for as long as what follows would fail.
-                let info = self.client().table_info(self.rekeyed.pair().route(Side::New)).await?;
+                let info = self.client().table_info(self.pair.route(Side::New)).await?;
                 if info.family(MARKS).is_none() {
                     return Err(Error::mismatch(
                         info.name(),
@@ -434,20 +429,20 @@ where
             return Ok(Step::Change(next));
         }
         // Without it the next call would find the same rows missing. If this fails, it does, and forgets the pass in its turn.
-        let _ = self.rekeyed.pair().lease().row().forget_pass().await;
+        let _ = self.pair.lease().row().forget_pass().await;
         Err(self.unequal(&verified))
     }
 
     fn not_now(&self, control: &Control, remedy: &str) -> Error {
         Error::definition(
-            self.rekeyed.pair().route(Side::Old),
+            self.pair.route(Side::Old),
             format!("the re-keying is in the state `{}`: {remedy}", control.state),
         )
     }
 
     fn unequal(&self, verified: &Verification) -> Error {
         Error::mismatch(
-            self.rekeyed.pair().route(Side::New),
+            self.pair.route(Side::New),
             format!(
                 "it has not every row of the re-keyed table as it must: a program that knows nothing of the re-keying wrote one of \
                  them, or a column family was added after it began: {verified}"
@@ -457,7 +452,7 @@ where
 
     /// Makes the new table and the families, and has the old table vouch for the pair.
     async fn prepare(&self, control: &Control, since: Instant) -> Result<(), Error> {
-        let (client, pair) = (self.client(), self.rekeyed.pair());
+        let (client, pair) = (self.client(), &self.pair);
         let (old, new) = (pair.route(Side::Old), pair.route(Side::New));
         if pair.lease().row().is_used_up().await? {
             return Err(Error::mismatch(
@@ -466,7 +461,7 @@ where
             ));
         }
         let info = client.table_info(old).await?;
-        self.rekeyed.refuse(&info)?;
+        super::refuse(&info)?;
         if control.state == State::RolledBack && info.family(MARKS).is_some() {
             self.wait(control, since).await;
             self.drop_marks(Side::Old).await?;
@@ -481,7 +476,7 @@ where
 
     /// Creates the new table, which vouches for the pair until the re-keying ends.
     async fn create(&self, old: &TableInfo) -> Result<(), Error> {
-        let (client, pair) = (self.client(), self.rekeyed.pair());
+        let (client, pair) = (self.client(), &self.pair);
         let new = pair.route(Side::New);
         let voucher = self.voucher(Side::New);
         if pair.route(Side::Old).table() == new.table() {
@@ -523,7 +518,7 @@ where
     /// The voucher of a table while it is re-keyed. That of the new table names the old one, too: the table of another re-keying,
     /// between the same key types, has other rows.
     fn voucher(&self, side: Side) -> Family {
-        let pair = self.rekeyed.pair();
+        let pair = &self.pair;
         let old_table = match side {
             Side::Old => "",
             Side::New => pair.route(Side::Old),
@@ -533,8 +528,8 @@ where
 
     /// Fails if the new table has rows before any was copied: they would count as rows of the old table.
     async fn check_empty(&self, control: &Control) -> Result<(), Error> {
-        let (client, new) = (self.client(), self.rekeyed.pair().route(Side::New));
-        let Some(row) = stored::first_row(&self.rekeyed.pair().table(client, Side::New)).await? else {
+        let (client, new) = (self.client(), self.pair.route(Side::New));
+        let Some(row) = stored::first_row(&self.pair.table(client, Side::New)).await? else {
             return Ok(());
         };
         if self.look().await?.control != *control {
@@ -551,7 +546,7 @@ where
     }
 
     async fn add_family(&self, family: Family, side: Side) -> Result<(), Error> {
-        let (client, table) = (self.client(), self.rekeyed.pair().route(side));
+        let (client, table) = (self.client(), self.pair.route(side));
         if client.table_info(table).await?.family(family.name()).is_some() {
             return Ok(());
         }
@@ -564,7 +559,7 @@ where
 
     /// Drops the marks of a table: copies that are still under way are rejected from then on.
     async fn drop_marks(&self, side: Side) -> Result<(), Error> {
-        let (client, table) = (self.client(), self.rekeyed.pair().route(side));
+        let (client, table) = (self.client(), self.pair.route(side));
         if client.table_info(table).await?.family(MARKS).is_none() {
             return Ok(());
         }
@@ -582,8 +577,8 @@ where
     /// nothing else.
     async fn tidy(&self, side: Side) -> Result<(), Error> {
         self.drop_marks(side).await?;
-        let table = self.rekeyed.pair().route(side);
-        let (pair, own) = (self.voucher(side), verify::voucher_family(self.rekeyed.pair().key_type(side)));
+        let table = self.pair.route(side);
+        let (pair, own) = (self.voucher(side), verify::voucher_family(self.pair.key_type(side)));
         verify::replace_voucher(self.client(), table, &pair, &own).await
     }
 }
@@ -593,10 +588,10 @@ fn marks_family() -> Family {
     Family::new(MARKS, GcRule::max_versions(1))
 }
 
-impl<Old, New: PairKey, R> fmt::Debug for Migration<Old, New, R> {
+impl fmt::Debug for Migration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Migration")
-            .field("rekeyed", &self.rekeyed)
+            .field("pair", &self.pair)
             .field("parallel", &self.parallel)
             .field("lease", &self.lease)
             .finish_non_exhaustive()

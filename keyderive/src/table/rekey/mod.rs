@@ -107,32 +107,25 @@ mod migration;
 mod pair;
 mod pass;
 mod scan;
+mod store;
 
-use std::borrow::Borrow;
-use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Instant;
-
-use bytes::Bytes;
 
 pub use control::State;
 pub use keys::PairKey;
 pub use migration::{Activity, Migration, Progress};
-pub(crate) use pair::TablePair;
 use pass::Pass;
 pub use pass::{Difference, Fault, Findings, Verification};
-pub use scan::{RekeyedRows, RekeyedScan};
+pub use store::{Pair, Rekeyed};
 
 use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, TableLayout};
 use self::keys::{Converted, KeyOfRow, OfRows};
-use self::pair::PairKeys;
-use super::verify::{self, Check};
-use super::{Handle, Modify, OnUnreadable, Skipped, Table, Update};
-use crate::client::{Client, Error, Route, Settings, TableInfo};
-use crate::key::KeyType;
-use crate::plan::IntoPlan;
-use crate::row::{Appendable, ColumnRef, Condition, Countable, OwnedRow, RawRow, Row};
+use self::pair::{PairKeys, TablePair};
+use super::{Table, verify};
+use crate::client::{Client, Error, Route, TableInfo};
+use crate::key::{KeyType, Schema};
+use crate::row::{OwnedRow, Row};
 
 impl Client {
     /// Opens a table that is re-keyed, together with the table that it becomes. [`rekey`](crate::rekey) explains it, with an example.
@@ -158,7 +151,7 @@ impl Client {
     {
         let tables = [self.route(old), self.route(new)];
         let keys = Arc::new(Converted::<Old, New>::new(tables.clone()));
-        Rekeyed::open(self, tables, keys, false).await
+        self.open_pair(tables, keys, false).await
     }
 
     /// [`rekeyed`](Self::rekeyed) where a new key needs the row: a field of the row becomes one of the key.
@@ -232,134 +225,70 @@ impl Client {
         let tables = [self.route(old), self.route(new)];
         let key_of: KeyOfRow<Old, New, R> = Arc::new(key_of);
         let keys = Arc::new(OfRows::new(self, tables.clone(), key_of));
-        Rekeyed::open(self, tables, keys, true).await
+        self.open_pair(tables, keys, true).await
     }
 }
 
-/// A table with keys `Old` that becomes one with keys `New`, from [`Client::rekeyed`]. Its calls take new keys, and go to the table
-/// that the state of the re-keying says.
-///
-/// A handle: clones share the client and the lease on the state. Each call has the errors of the call of [`Table`] with its name, and
-/// these: the call fails with [`is_unavailable`](Error::is_unavailable) if the state cannot be read for longer than a lease, and a write
-/// that waits for the next state fails with [`is_deadline_exceeded`](Error::is_deadline_exceeded) when its timeout passes; both can be
-/// [repeated](Error::is_retryable). An increment, an append or a conditional write has an
-/// [unknown outcome](Error::is_outcome_unknown) if the lease ends before its answer arrives.
-pub struct Rekeyed<Old, New, R> {
-    table: Table<New, R>,
-    pair: Arc<TablePair>,
-    old: PhantomData<fn() -> Old>,
-}
-
-impl<Old, New, R> Rekeyed<Old, New, R>
-where
-    Old: PairKey + for<'a> From<&'a New>,
-    New: PairKey,
-    R: Row,
-{
-    async fn open(
-        client: &Client,
+impl Client {
+    async fn open_pair<Old, New, R>(
+        &self,
         tables: [Route; 2],
         keys: Arc<dyn PairKeys>,
         one_way: bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<Rekeyed<Old, New, R>, Error>
+    where
+        Old: PairKey,
+        New: PairKey,
+        R: Row,
+    {
         let [old, new] = tables.clone();
-        let (old_tag, new_tag) = (Old::SCHEMA.tag(), New::SCHEMA.tag());
+        let key_types = [KeyType::of::<Old>(), KeyType::of::<New>()];
+        let [old_schema, new_schema] = key_types.map(KeyType::schema);
+        let (old_tag, new_tag) = (old_schema.tag(), new_schema.tag());
         if old.table() == new.table() && (old_tag.is_none() || new_tag.is_none() || old_tag == new_tag) {
             return Err(Error::definition(
                 &old,
                 "a table becomes itself only if both key types have tags, which differ; name another table",
             ));
         }
-        let table = client.table::<New, R>(&new);
-        let key_types = [KeyType::of::<Old>(), KeyType::of::<New>()];
-        verify::check_reserved(&old, table.handle.family_names())?;
-        let info = client.table_info(&old).await?;
+        let Table { handle, .. } = self.table::<New, R>(&new);
+        verify::check_reserved(&old, handle.family_names())?;
+        let info = self.table_info(&old).await?;
         verify::check_pair(key_types, &info)?;
-        table.handle.compare_families(&info)?;
+        handle.ensure_families(&info)?;
         refuse_aggregates(&info)?;
-        let layout =
-            |table: &Route, fingerprint: String| TableLayout { table: table.to_string(), fingerprint };
+        let layout = |table: &Route, schema: &Schema| TableLayout {
+            table: table.to_string(),
+            fingerprint: schema.fingerprint().to_string(),
+        };
         let initial = Control {
             state: State::Old,
             change: 0,
             lease_ms: u64::try_from(DEFAULT_LEASE.as_millis()).unwrap_or(u64::MAX),
-            old: layout(&old, Old::SCHEMA.fingerprint().to_string()),
-            new: layout(&new, New::SCHEMA.fingerprint().to_string()),
+            old: layout(&old, old_schema),
+            new: layout(&new, new_schema),
             one_way,
         };
         // Its own requests have no deadline of a caller.
-        let row = ControlRow::new(client.without_deadline(), old, old_tag, initial);
-        let pair = Arc::new(TablePair::new(tables, key_types, keys, info, Lease::open(row).await?));
-        let handle = Handle { check: Check::Off, ..table.handle };
-        let table = Table { handle, pair: Some(Arc::clone(&pair)), ..table };
-        Ok(Self { table, pair, old: PhantomData })
+        let row = ControlRow::new(self.without_deadline(), old, old_tag, initial);
+        let lease = Lease::open(row).await?;
+        let tables = Arc::new(TablePair::new(tables, key_types, keys, Arc::new(info), lease));
+        Ok(Table { handle, store: Pair::new(tables), types: PhantomData })
     }
 }
 
-impl<Old, New, R> Rekeyed<Old, New, R> {
-    fn pair(&self) -> &TablePair {
-        &self.pair
-    }
-
-    fn client(&self) -> &Client {
-        &self.table.handle.client
-    }
-
-    fn with_table(&self, table: Table<New, R>) -> Self {
-        Self { table, pair: Arc::clone(&self.pair), old: PhantomData }
-    }
-}
-
-impl<Old, New, R> Rekeyed<Old, New, R>
-where
-    Old: PairKey + for<'a> From<&'a New>,
-    New: PairKey,
-{
-    /// The same table with other settings, as [`Table::with`].
-    #[must_use]
-    pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {
-        self.with_table(self.table.with(change))
-    }
-
-    /// The same table with a deadline, as [`Table::with_deadline`].
-    #[must_use]
-    pub fn with_deadline(&self, at: Instant) -> Self {
-        self.with_table(self.table.with_deadline(at))
-    }
-
-    /// The same table with a policy for rows that cannot be read, as [`Table::on_unreadable`].
-    #[must_use]
-    pub fn on_unreadable(&self, policy: OnUnreadable) -> Self {
-        self.with_table(self.table.on_unreadable(policy))
-    }
-
-    /// Which rows reads by several keys have skipped, as [`Table::skipped`].
-    #[must_use]
-    pub fn skipped(&self) -> Skipped {
-        self.table.skipped()
-    }
-
-    /// The driver, which moves the table from state to state.
-    pub fn migration(&self) -> Migration<Old, New, R>
-    where
-        R: Send + 'static,
-    {
-        Migration::new(self.clone())
-    }
-
-    /// Fails for a table that cannot be re-keyed.
-    fn refuse(&self, info: &TableInfo) -> Result<(), Error> {
-        refuse_aggregates(info)?;
-        match info.row_key_schema() {
-            None => Ok(()),
-            Some(schema) => Err(Error::mismatch(
-                info.name(),
-                format!(
-                    "SQL that names a column of its row key schema would fail at the row that holds the state of a re-keying; \
-                     expected no schema, found {schema}; take it away with `remove_row_key_schema()`"
-                ),
-            )),
-        }
+/// Fails for a table that cannot be re-keyed.
+fn refuse(info: &TableInfo) -> Result<(), Error> {
+    refuse_aggregates(info)?;
+    match info.row_key_schema() {
+        None => Ok(()),
+        Some(schema) => Err(Error::mismatch(
+            info.name(),
+            format!(
+                "SQL that names a column of its row key schema would fail at the row that holds the state of a re-keying; \
+                 expected no schema, found {schema}; take it away with `remove_row_key_schema()`"
+            ),
+        )),
     }
 }
 
@@ -374,230 +303,5 @@ fn refuse_aggregates(info: &TableInfo) -> Result<(), Error> {
                 family.name()
             ),
         )),
-    }
-}
-
-/// Reads.
-impl<Old, New, R> Rekeyed<Old, New, R>
-where
-    Old: PairKey + for<'a> From<&'a New>,
-    New: PairKey,
-{
-    /// Reads the row with this key, if it exists, as [`Table::get`].
-    ///
-    /// # Errors
-    /// Those of [`Table::get`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn get(&self, key: &New) -> Result<Option<R>, Error>
-    where
-        R: OwnedRow,
-    {
-        self.table.get(key).await
-    }
-
-    /// Reads the rows with these keys, in the order of the keys, as [`Table::get_many`].
-    ///
-    /// # Errors
-    /// Those of [`Table::get_many`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn get_many(&self, keys: impl IntoIterator<Item: Borrow<New>>) -> Result<Vec<Option<R>>, Error>
-    where
-        R: OwnedRow,
-    {
-        self.table.get_many(keys).await
-    }
-
-    /// Whether a row with this key exists, as [`Table::exists`].
-    ///
-    /// # Errors
-    /// Those of [`Table::exists`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn exists(&self, key: &New) -> Result<bool, Error> {
-        self.table.exists(key).await
-    }
-
-    /// Reads the row with this key as it is stored, without its mark, as [`Table::get_raw`].
-    ///
-    /// # Errors
-    /// Those of [`Table::get_raw`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// A dropped future cancels the read.
-    pub async fn get_raw(&self, key: &New) -> Result<Option<RawRow>, Error> {
-        self.table.get_raw(key).await
-    }
-
-    /// A scan of the rows that both plans select: one by new keys, and the same by old keys.
-    ///
-    /// Sends nothing yet. A row that one of the plans selects, and the other does not, ends the scan with an error.
-    pub fn scan(&self, new: impl IntoPlan<New>, old: impl IntoPlan<Old>) -> RekeyedScan<Old, New, R> {
-        let new = new.into_plan();
-        let scan = super::Scan::new(self.table.clone(), new.clone());
-        RekeyedScan::new(Arc::clone(&self.pair), scan, new, old.into_plan())
-    }
-}
-
-/// Writes.
-impl<Old, New, R> Rekeyed<Old, New, R>
-where
-    Old: PairKey + for<'a> From<&'a New>,
-    New: PairKey,
-{
-    /// Stores a whole row, as [`Table::put`].
-    ///
-    /// # Errors
-    /// Those of [`Table::put`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, the row is put whole or not at all, perhaps later.
-    pub async fn put(&self, key: &New, row: &R) -> Result<(), Error>
-    where
-        R: Row,
-    {
-        self.table.put(key, row).await
-    }
-
-    /// Sets what is present in `row`, as [`Table::merge`].
-    ///
-    /// # Errors
-    /// Those of [`Table::merge`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// As [`put`](Self::put).
-    pub async fn merge(&self, key: &New, row: &R) -> Result<(), Error>
-    where
-        R: Row,
-    {
-        self.table.merge(key, row).await
-    }
-
-    /// [`put`](Self::put) for many rows, as [`Table::put_all`].
-    ///
-    /// # Errors
-    /// Those of [`Table::put_all`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, some of the rows are put, each whole or not at all, perhaps later.
-    pub async fn put_all<I>(&self, rows: I) -> Result<(), Error>
-    where
-        I: IntoIterator<Item: Borrow<(New, R)>, IntoIter: Send>,
-        R: Row,
-    {
-        self.table.put_all(rows).await
-    }
-
-    /// Deletes the row with this key, as [`Table::delete`].
-    ///
-    /// It deletes the families that the table had when it was opened, and leaves the row's mark until the re-keying ends. For the
-    /// calls of this handle there is no row then; a client that knows nothing of the re-keying sees the mark.
-    ///
-    /// # Errors
-    /// Those of [`Table::delete`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, the row is deleted or not, perhaps later.
-    pub async fn delete(&self, key: &New) -> Result<(), Error> {
-        self.table.delete(key).await
-    }
-
-    /// Changes some columns of a row, as [`Table::update`].
-    pub fn update(&self, key: &New) -> Update<New, R> {
-        self.table.update(key)
-    }
-
-    /// Adds to a counter of a row, as [`Table::increment`].
-    ///
-    /// # Errors
-    /// Those of [`Table::increment`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, the amount is added or not, perhaps later.
-    pub async fn increment<C: ColumnRef<R>>(&self, key: &New, column: C, amount: i64) -> Result<i64, Error>
-    where
-        C::Type: Countable,
-    {
-        self.table.increment(key, column, amount).await
-    }
-
-    /// Appends bytes to a column of a row, as [`Table::append`].
-    ///
-    /// # Errors
-    /// Those of [`Table::append`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, the bytes are appended or not, perhaps later.
-    pub async fn append<C: ColumnRef<R>>(
-        &self,
-        key: &New,
-        column: C,
-        value: impl Into<Bytes>,
-    ) -> Result<Bytes, Error>
-    where
-        C::Type: Appendable,
-    {
-        self.table.append(key, column, value).await
-    }
-
-    /// Increments and appends to several columns of a row at once, as [`Table::modify`].
-    pub fn modify(&self, key: &New) -> Modify<New, R> {
-        self.table.modify(key)
-    }
-
-    /// [`put`](Self::put), if the row meets a condition, as [`Table::put_if`].
-    ///
-    /// # Errors
-    /// Those of [`Table::put_if`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, the row is written or not, perhaps later; the condition still guards the write.
-    #[must_use = "false means that nothing was written"]
-    pub async fn put_if(&self, key: &New, row: &R, condition: Condition<R>) -> Result<bool, Error>
-    where
-        R: Row,
-    {
-        self.table.put_if(key, row, condition).await
-    }
-
-    /// [`put`](Self::put), if no row has this key, as [`Table::put_if_absent`].
-    ///
-    /// # Errors
-    /// Those of [`Table::put_if_absent`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// As [`put_if`](Self::put_if).
-    pub async fn put_if_absent(&self, key: &New, row: &R) -> Result<bool, Error>
-    where
-        R: Row,
-    {
-        self.table.put_if_absent(key, row).await
-    }
-
-    /// [`delete`](Self::delete), if the row meets a condition, as [`Table::delete_if`].
-    ///
-    /// # Errors
-    /// Those of [`Table::delete_if`], and of [`Rekeyed`].
-    ///
-    /// # Cancel safety
-    /// As [`put_if`](Self::put_if).
-    pub async fn delete_if(&self, key: &New, condition: Condition<R>) -> Result<bool, Error> {
-        self.table.delete_if(key, condition).await
-    }
-}
-
-impl<Old, New, R> Clone for Rekeyed<Old, New, R> {
-    fn clone(&self) -> Self {
-        self.with_table(self.table.clone())
-    }
-}
-
-impl<Old, New, R> fmt::Debug for Rekeyed<Old, New, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rekeyed").field("pair", &self.pair).finish_non_exhaustive()
     }
 }

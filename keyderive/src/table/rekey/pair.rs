@@ -41,7 +41,7 @@ const MARK_TIMESTAMP: i64 = 0;
 const COPIES_IN_FLIGHT: usize = 64;
 
 /// A future that borrows from a pair of tables.
-pub(in crate::table) type PairFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+type PairFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// What the mark of a row says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ pub(crate) struct TablePair {
     key_types: [KeyType; 2],
     keys: Arc<dyn PairKeys>,
     /// The old table's schema, when the pair was opened.
-    info: TableInfo,
+    info: Arc<TableInfo>,
     /// The families of rows.
     families: Vec<Arc<str>>,
     /// Lets the cells of these families through.
@@ -184,7 +184,7 @@ impl TablePair {
         tables: [Route; 2],
         key_types: [KeyType; 2],
         keys: Arc<dyn PairKeys>,
-        info: TableInfo,
+        info: Arc<TableInfo>,
         lease: Arc<Lease>,
     ) -> Self {
         let names = info.families().iter().map(Family::name);
@@ -202,6 +202,11 @@ impl TablePair {
             Side::Old => old,
             Side::New => new,
         }
+    }
+
+    /// The old table's schema, when the pair was opened.
+    pub(super) fn info(&self) -> &Arc<TableInfo> {
+        &self.info
     }
 
     pub(super) fn key_types(&self) -> [KeyType; 2] {
@@ -227,11 +232,6 @@ impl TablePair {
 
     pub(super) fn keys(&self) -> &dyn PairKeys {
         &*self.keys
-    }
-
-    /// The old table's schema, when the pair was opened.
-    pub(in crate::table) fn info(&self) -> &TableInfo {
-        &self.info
     }
 
     fn keys_of(&self, new: Bytes) -> Result<RowKeys, Error> {
@@ -277,7 +277,7 @@ impl TablePair {
     }
 
     /// Deletes a row and leaves its mark.
-    pub(in crate::table) fn deletions(&self) -> impl Iterator<Item = Mutation> {
+    pub(super) fn deletions(&self) -> impl Iterator<Item = Mutation> {
         self.families.iter().map(|family| Mutation::delete_family(Arc::clone(family)))
     }
 
@@ -427,7 +427,7 @@ impl TablePair {
 /// Reads.
 impl TablePair {
     /// The row with this key, of which what the filter lets through.
-    pub(in crate::table) fn read_row<'a>(
+    pub(super) fn read_row<'a>(
         &'a self,
         client: &'a Client,
         key: Bytes,
@@ -458,13 +458,13 @@ impl TablePair {
         })
     }
 
-    /// The rows with these keys, which are distinct, in their order.
-    pub(in crate::table) fn read_many<'a>(
+    /// The rows with these keys, which are distinct, in the order of the keys.
+    pub(super) fn read_many<'a>(
         &'a self,
         client: &'a Client,
         keys: &'a [Bytes],
         filter: Option<RowFilter>,
-    ) -> PairFuture<'a, Vec<Option<RawRow>>> {
+    ) -> PairFuture<'a, Vec<RawRow>> {
         Box::pin(async move {
             let keys: Vec<_> = keys.iter().map(|key| self.keys_of(key.clone())).collect::<Result<_, _>>()?;
             let (keys, filter) = (&keys, &filter);
@@ -484,9 +484,8 @@ impl TablePair {
                         old.into_iter().zip(new).map(|(old, new)| Self::counting(old, new)).collect()
                     }
                 };
-                let logical = rows.into_iter().zip(keys).map(|(row, keys)| {
-                    Ok(row.map(|row| self.logical(&row, &keys.new)).transpose()?.flatten())
-                });
+                let logical = rows.into_iter().zip(keys);
+                let logical = logical.filter_map(|(row, keys)| self.logical(&row?, &keys.new).transpose());
                 Ok(logical.collect::<Result<_, Error>>()?)
             })
             .await
@@ -561,7 +560,7 @@ enum Change<'a> {
 
 impl TablePair {
     /// Changes one row.
-    pub(in crate::table) fn mutate_row<'a>(
+    pub(super) fn mutate_row<'a>(
         &'a self,
         client: &'a Client,
         key: Bytes,
@@ -574,7 +573,7 @@ impl TablePair {
     }
 
     /// Deletes one row.
-    pub(in crate::table) fn delete_row<'a>(&'a self, client: &'a Client, key: Bytes) -> PairFuture<'a, ()> {
+    pub(super) fn delete_row<'a>(&'a self, client: &'a Client, key: Bytes) -> PairFuture<'a, ()> {
         Box::pin(async move {
             let keys = &self.keys_of(key)?;
             self.write(client, keys, &Change::Delete, Idempotency::Idempotent).await
@@ -745,7 +744,7 @@ impl TablePair {
     }
 
     /// Applies `then` if the filter passes a cell of the row, or without a filter if the row exists; `otherwise` if not.
-    pub(in crate::table) fn check_and_mutate_row<'a>(
+    pub(super) fn check_and_mutate_row<'a>(
         &'a self,
         client: &'a Client,
         key: Bytes,
@@ -777,7 +776,7 @@ impl TablePair {
     }
 
     /// Increments or appends to cells of a row; returns what `check` makes of the changed cells.
-    pub(in crate::table) fn read_modify_write_row<'a, T: Send + 'a>(
+    pub(super) fn read_modify_write_row<'a, T: Send + 'a>(
         &'a self,
         client: &'a Client,
         key: Bytes,
@@ -802,11 +801,7 @@ impl TablePair {
     }
 
     /// Sends the entries of a batch; returns their outcomes in their order.
-    pub(in crate::table) async fn send_entries(
-        &self,
-        client: &Client,
-        entries: &Entries,
-    ) -> Vec<Result<(), Error>> {
+    pub(super) async fn send_entries(&self, client: &Client, entries: &Entries) -> Vec<Result<(), Error>> {
         let decoded = (0..entries.len()).map(|index| {
             let (key, mutations) = entries.decode(index);
             Ok((self.keys_of(key)?, mutations))

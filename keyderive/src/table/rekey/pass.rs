@@ -12,7 +12,6 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep};
 
 use super::control::{Control, Side, State, View};
-use super::keys::PairKey;
 use super::migration::{Activity, Meter, Migration};
 use super::pair::{MARKS, Mark, TablePair, has_data};
 use crate::client::{Client, Error, Idempotency, Mutations, ReadRows, RekeyingEnd, RowStream};
@@ -286,12 +285,7 @@ fn list(f: &mut fmt::Formatter<'_>, items: &[impl fmt::Display]) -> fmt::Result 
     }
 }
 
-impl<Old, New, R> Migration<Old, New, R>
-where
-    Old: PairKey + for<'a> From<&'a New>,
-    New: PairKey,
-    R: Send + 'static,
-{
+impl Migration {
     /// Reads every row of the old table, and finds those that cannot be re-keyed: whose keys are of another type or have no new
     /// key, and rows above 100,000 cells or 64 MiB.
     ///
@@ -302,8 +296,8 @@ where
     /// # Cancel safety
     /// A dropped future cancels the reads.
     pub async fn check(&self) -> Result<Findings, Error> {
-        let pair = self.rekeyed.pair();
-        self.rekeyed.refuse(&self.client().table_info(pair.route(Side::Old)).await?)?;
+        let pair = &self.pair;
+        super::refuse(&self.client().table_info(pair.route(Side::Old)).await?)?;
         let state = self.state().await?;
         let meter = self.meter(state, Activity::Verifying);
         let all = Mutex::new(Findings::default());
@@ -340,7 +334,7 @@ where
     /// A dropped future cancels the reads.
     pub async fn verify(&self) -> Result<Verification, Error> {
         let verified = self.verified().await?;
-        verified.ok_or_else(|| self.rekeyed.pair().lease().error(None, RekeyingEnd::Changed))
+        verified.ok_or_else(|| self.pair.lease().error(None, RekeyingEnd::Changed))
     }
 
     /// Compares both tables; `None` if another driver has gone on meanwhile, and the marks may be gone.
@@ -357,7 +351,7 @@ where
             State::RollbackCopying => meter.during(self.compare(Side::New, &meter, &found)).await?,
             State::Old | State::Paused | State::New | State::RollbackPaused | State::RolledBack => {
                 return Err(Error::definition(
-                    self.rekeyed.pair().route(Side::New),
+                    self.pair.route(Side::New),
                     format!("in the state `{state}` there are no copies to compare"),
                 ));
             }
@@ -376,7 +370,7 @@ where
     }
 
     async fn pass(&self, base: Side, control: &Control) -> Result<Pass, Error> {
-        let lease = self.rekeyed.pair().lease();
+        let lease = self.pair.lease();
         let view = lease.acquire(Instant::now() + control.lease(), false).await?;
         if view.change != control.change {
             return Ok(Pass::Superseded);
@@ -419,12 +413,12 @@ where
         let partitions = partitions.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // It only has text and numbers, all of which JSON can hold.
         let record = serde_json::to_vec(&PassRecord { change, partitions }).unwrap_or_default();
-        self.rekeyed.pair().lease().row().record_pass(record).await
+        self.pair.lease().row().record_pass(record).await
     }
 
     /// The partitions of a table, with the progress that the control row has for this state.
     async fn partitions(&self, base: Side, change: u64) -> Result<Vec<Partition>, Error> {
-        let pair = self.rekeyed.pair();
+        let pair = &self.pair;
         if let Some(value) = pair.lease().row().pass().await?
             && let Ok(record) = serde_json::from_slice::<PassRecord>(&value)
             && record.change == change
@@ -446,14 +440,14 @@ where
 
     /// Parts of a table of about equal size.
     async fn windows(&self, side: Side) -> Result<Vec<KeyRange>, Error> {
-        let starts = self.rekeyed.pair().table(self.client(), side).partition_starts().await?;
+        let starts = self.pair.table(self.client(), side).partition_starts().await?;
         let step = starts.len().div_ceil(MAX_PARTITIONS).max(1);
         Ok(windows(starts.into_iter().step_by(step).collect()))
     }
 
     /// The stored rows of a part of a table, those of other key types too, unless they have another tag.
     fn rows_of(&self, side: Side, window: KeyRange, filter: Option<RowFilter>) -> RowStream {
-        let table = self.rekeyed.pair().table(self.client(), side);
+        let table = self.pair.table(self.client(), side);
         let request = ReadRows { ranges: table.ranges_within(window), filter, ..ReadRows::default() };
         self.client().read_rows(&table.name, request)
     }
@@ -487,7 +481,7 @@ where
             while let Some(row) = copies.next().await {
                 let row = row?;
                 meter.rows.fetch_add(1, Ordering::Relaxed);
-                client.count_rekeyed(self.rekeyed.pair().route(Side::Old), 1);
+                client.count_rekeyed(self.pair.route(Side::Old), 1);
                 unrecorded += 1;
                 if unrecorded == COMPARED {
                     unrecorded = 0;
@@ -509,7 +503,7 @@ where
         row: &RawRow,
         pace: &Pace,
     ) -> Result<(), Stopped> {
-        let pair = self.rekeyed.pair();
+        let pair = &self.pair;
         let front = base.other();
         if !TablePair::counts_in_base(front, row) {
             return Ok(());
@@ -587,7 +581,7 @@ where
 
     /// Compares each row of the table that was copied with the other table.
     async fn compare(&self, base: Side, meter: &Meter, found: &Mutex<Verification>) -> Result<(), Error> {
-        let pair = self.rekeyed.pair();
+        let pair = &self.pair;
         let front = base.other();
         let each = |rows: Vec<RawRow>| async move {
             let rows: Vec<_> = rows.into_iter().filter(|row| TablePair::counts_in_base(front, row)).collect();
@@ -617,7 +611,7 @@ where
 
     /// Finds rows of the new table that are neither copies nor written by a program that knows of the re-keying.
     async fn find_orphaned(&self, meter: &Meter, found: &Mutex<Verification>) -> Result<(), Error> {
-        let (pair, client) = (self.rekeyed.pair(), self.client());
+        let (pair, client) = (&self.pair, self.client());
         let each = |rows: Vec<RawRow>| async move {
             let keys: Vec<Bytes> = rows.iter().map(|row| Bytes::copy_from_slice(row.key())).collect();
             let are_in_old = pair.are_in_old(client, keys.clone()).await?;

@@ -20,10 +20,11 @@ use crate::client::{
     StreamGuard, is_high_fan_out,
 };
 use crate::key::{Bucket, DecodeError, KeyType};
-use crate::plan::{MANY_ROW_ITEMS, Request, RequestBatches, many_row_items};
+use crate::plan::{MANY_ROW_ITEMS, Plan, Request, RequestBatches, many_row_items};
 use crate::row::{RawRow, RowFilter, Span};
 use crate::table::marker;
 use crate::table::read::Skipped;
+use crate::table::store::ScanCursor;
 
 /// How many rows the pages of all buckets hold together, where the scan cannot keep a stream open for each.
 const PAGED_ROWS: u64 = 65_536;
@@ -43,31 +44,39 @@ pub(super) enum Visited {
     Refused,
 }
 
+/// A scan, as it is asked for.
+pub(crate) struct ScanRequest {
+    pub(in crate::table) plan: Plan<()>,
+    /// The most rows.
+    pub(in crate::table) limit: Option<u64>,
+    pub(in crate::table) options: ScanOptions,
+}
+
 /// What the buckets of a scan have in common.
-pub(super) struct ScanOptions {
-    pub(super) client: Client,
-    pub(super) table: Route,
-    pub(super) key: KeyType,
-    pub(super) filter: Option<RowFilter>,
-    pub(super) reversed: bool,
-    pub(super) unordered: bool,
-    pub(super) key_filter: Option<KeyFilter>,
+pub(crate) struct ScanOptions {
+    pub(in crate::table) client: Client,
+    pub(in crate::table) table: Route,
+    pub(in crate::table) key: KeyType,
+    pub(in crate::table) filter: Option<RowFilter>,
+    pub(in crate::table) reversed: bool,
+    pub(in crate::table) unordered: bool,
+    pub(in crate::table) key_filter: Option<KeyFilter>,
     /// Whether rows that are not of the key type are skipped, and counted in `skipped`.
-    pub(super) skip_foreign: bool,
-    pub(super) skipped: Skipped,
+    pub(in crate::table) skip_foreign: bool,
+    pub(in crate::table) skipped: Skipped,
     /// What to add the cost of its requests to.
-    pub(super) stats: Option<ReadStats>,
+    pub(in crate::table) stats: Option<ReadStats>,
 }
 
 /// Decides by its stored key whether a row is kept. Fails for a foreign row.
-pub(super) type KeyFilter = Arc<dyn Fn(&[u8]) -> Result<bool, DecodeError> + Send + Sync>;
+pub(crate) type KeyFilter = Arc<dyn Fn(&[u8]) -> Result<bool, DecodeError> + Send + Sync>;
 
 /// Checks the table before the first request.
-pub(super) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+pub(crate) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 /// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](Self::delivered),
 /// or takes it in [`visit_buffered`](Self::visit_buffered).
-pub(super) struct ScanExecution {
+pub(crate) struct ScanExecution {
     options: Arc<ScanOptions>,
     batches: RequestBatches<'static>,
     /// How many keys and ranges have been requested, until too many have been warned of.
@@ -108,19 +117,19 @@ impl LastKey {
 }
 
 impl ScanExecution {
-    pub(super) fn new(
-        mut options: ScanOptions,
-        batches: RequestBatches<'static>,
-        limit: Option<u64>,
+    /// Begins a scan, after `check` if there is one.
+    pub(in crate::table) fn new(
+        scan: ScanRequest,
         check: impl FnOnce(&Client) -> Option<TableCheck>,
     ) -> Self {
+        let ScanRequest { plan, limit, mut options } = scan;
         // A scan that has begun runs on when the client is closed.
         let (client, guard) = options.client.streaming();
         options.client = client;
         let check = if limit == Some(0) { None } else { check(&options.client) };
         Self {
+            batches: plan.into_batches(options.reversed),
             options: Arc::new(options),
-            batches,
             row_items: Some(0),
             check,
             remaining: limit.unwrap_or(u64::MAX),
@@ -132,15 +141,6 @@ impl ScanExecution {
             costs_until: None,
             ended: false,
         }
-    }
-
-    /// Notes that the current row was delivered.
-    #[inline]
-    pub(super) fn delivered(&mut self) {
-        if let Some(row) = self.merge.as_ref().and_then(Merge::current) {
-            self.last.set(row);
-        }
-        self.count(1);
     }
 
     /// Counts rows against the limit.
@@ -157,12 +157,6 @@ impl ScanExecution {
     /// The key of the last row that was delivered; empty before the first.
     pub(super) fn last_key(&self) -> &[u8] {
         self.last.get()
-    }
-
-    /// Ends the scan at a row that cannot be delivered. The error names the last row before it.
-    pub(super) fn fail_at_row(&mut self, error: Error) -> Error {
-        let bucket = self.merge.as_ref().and_then(Merge::bucket).map(Bucket::number);
-        self.fail(Error::in_scan(bucket, error))
     }
 
     #[cold]
@@ -243,9 +237,38 @@ impl ScanExecution {
 }
 
 impl ScanExecution {
-    /// Advances to the next row; returns false at the end.
+    /// Reads the requests of a scan that has reached its limit to their ends, where the server says what they have cost. Not if
+    /// they carry no limit, and may have many rows left; and not for long, since the caller has every row.
+    #[cold]
+    fn poll_costs(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let sends_limit = self.options.key_filter.is_none();
+        let Some(merge) = self.merge.as_mut().filter(|_| sends_limit) else { return Poll::Ready(()) };
+        if merge.poll_ends(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        self.costs_until.get_or_insert_with(|| Box::pin(sleep(COSTS_WITHIN))).as_mut().poll(cx)
+    }
+
+    /// Calls `visit` on the current row and the rows already buffered, at most `max`, until it refuses one. Rows that it takes
+    /// count as delivered, but not against a limit: see [`count`](Self::count).
     #[inline]
-    pub(super) fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    pub(super) fn visit_buffered(&mut self, max: u64, mut visit: impl FnMut(&RawRow) -> Visited) {
+        let Self { merge: Some(merge), last, remaining, .. } = self else { return };
+        // A limit is checked row by row.
+        let max = if *remaining < u64::MAX { 1 } else { max };
+        merge.buffered(max, |row| {
+            let visited = visit(row);
+            if visited == Visited::Delivered {
+                last.set(row);
+            }
+            visited != Visited::Refused
+        });
+    }
+}
+
+impl ScanCursor for ScanExecution {
+    #[inline]
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.remaining > 0 && !self.ended {
             if !self.guard.record_poll() {
                 let error = Error::closed_scan(self.options.table.table());
@@ -283,37 +306,23 @@ impl ScanExecution {
         Poll::Ready(Ok(false))
     }
 
-    /// Reads the requests of a scan that has reached its limit to their ends, where the server says what they have cost. Not if
-    /// they carry no limit, and may have many rows left; and not for long, since the caller has every row.
-    #[cold]
-    fn poll_costs(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let sends_limit = self.options.key_filter.is_none();
-        let Some(merge) = self.merge.as_mut().filter(|_| sends_limit) else { return Poll::Ready(()) };
-        if merge.poll_ends(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        self.costs_until.get_or_insert_with(|| Box::pin(sleep(COSTS_WITHIN))).as_mut().poll(cx)
-    }
-
     #[inline]
-    pub(super) fn current(&self) -> Option<&RawRow> {
+    fn current(&self) -> Option<&RawRow> {
         self.merge.as_ref().and_then(Merge::current)
     }
 
-    /// Calls `visit` on the current row and the rows already buffered, at most `max`, until it refuses one. Rows that it takes
-    /// count as delivered, but not against a limit: see [`count`](Self::count).
     #[inline]
-    pub(super) fn visit_buffered(&mut self, max: u64, mut visit: impl FnMut(&RawRow) -> Visited) {
-        let Self { merge: Some(merge), last, remaining, .. } = self else { return };
-        // A limit is checked row by row.
-        let max = if *remaining < u64::MAX { 1 } else { max };
-        merge.buffered(max, |row| {
-            let visited = visit(row);
-            if visited == Visited::Delivered {
-                last.set(row);
-            }
-            visited != Visited::Refused
-        });
+    fn delivered(&mut self) {
+        if let Some(row) = self.merge.as_ref().and_then(Merge::current) {
+            self.last.set(row);
+        }
+        self.count(1);
+    }
+
+    /// The error names the last row before it.
+    fn fail_at_row(&mut self, error: Error) -> Error {
+        let bucket = self.merge.as_ref().and_then(Merge::bucket).map(Bucket::number);
+        self.fail(Error::in_scan(bucket, error))
     }
 }
 

@@ -1,0 +1,202 @@
+//! A table over a pair: the calls that programs make while a table is re-keyed.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::keys::PairKey;
+use super::migration::Migration;
+use super::pair::TablePair;
+use super::scan::PairCursor;
+use crate::client::{Entries, Error, Mutations, TableInfo};
+use crate::plan::{IntoPlan, Plan, PlanError};
+use crate::row::{MutationList, RawRow, ReadModifyWrite, RowFilter};
+use crate::table::scan::ScanRequest;
+use crate::table::store::FoundRows;
+use crate::table::{Handle, Scan, Store, Table};
+
+/// A table with keys `Old` that becomes one with keys `New`, from [`Client::rekeyed`]. Its calls take new keys, and go to the table
+/// that the state of the re-keying says.
+pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
+
+/// The rows of a table with keys `Old` that is re-keyed: in that table, or in the one that it becomes.
+///
+/// The calls of a [`Table`] over a pair are those for one table, as far as they can be kept beside a re-keying: there is no load, no
+/// writer, no export, and no deletion by a plan. Each has the errors of the call for one table, and these: the call fails with
+/// [`is_unavailable`](Error::is_unavailable) if the state cannot be read for longer than a lease, and a write that waits for the next
+/// state fails with [`is_deadline_exceeded`](Error::is_deadline_exceeded) when its timeout passes; both can be
+/// [repeated](Error::is_retryable). An increment, an append or a conditional write has an
+/// [unknown outcome](Error::is_outcome_unknown) if the lease ends before its answer arrives.
+///
+/// [`delete`](Table::delete) deletes the families that the table had when it was opened, and leaves the row's mark until the
+/// re-keying ends. For the calls of this handle there is no row then; a client that knows nothing of the re-keying sees the mark.
+///
+/// ```compile_fail,E0599
+/// # use keyderive::rekey::Rekeyed;
+/// # use keyderive::{Row, RowKey};
+/// # #[derive(RowKey)] struct Old { id: u64 }
+/// # #[derive(RowKey)] #[salt(range = 16)] struct New { id: u64 }
+/// # #[derive(Row)] struct Event { kind: String }
+/// # fn sample(events: Rekeyed<Old, New, Event>) {
+/// let writer = events.writer(); // the rows of a writer have no answer that a state could be checked with
+/// # }
+/// ```
+///
+/// A handle: clones share the client and the lease on the state.
+pub struct Pair<Old> {
+    tables: Arc<TablePair>,
+    old: PhantomData<fn() -> Old>,
+}
+
+impl<Old> Pair<Old> {
+    pub(super) fn new(tables: Arc<TablePair>) -> Self {
+        Self { tables, old: PhantomData }
+    }
+}
+
+impl<Old: PairKey, New: PairKey, R> Rekeyed<Old, New, R> {
+    /// The driver, which moves the table from state to state.
+    pub fn migration(&self) -> Migration {
+        Migration::new(self.handle.client.clone(), Arc::clone(&self.store.tables))
+    }
+}
+
+/// Scans.
+///
+/// While rows are copied, an [`unordered`](Scan::unordered) scan reads the table that nobody writes twice, and keeps the keys of its
+/// rows in memory that garbage collection may remove within an hour. If it runs for longer, a row that is removed from that table
+/// meanwhile can come twice.
+impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
+    /// A scan of the rows that both plans select: one by new keys, and the same by old keys.
+    ///
+    /// ```
+    /// # use keyderive::rekey::Rekeyed;
+    /// # use keyderive::{Row, RowKey};
+    /// # #[derive(RowKey, Clone)] #[salt(range = 4, over = "user")] struct Old { user: String, at: u64 }
+    /// # #[derive(RowKey, Clone)] #[salt(range = 16, over = "user")] struct New { user: String, at: u64 }
+    /// # impl From<Old> for New { fn from(Old { user, at }: Old) -> Self { Self { user, at } } }
+    /// # impl From<&New> for Old { fn from(new: &New) -> Self { Self { user: new.user.clone(), at: new.at } } }
+    /// # #[derive(Row)] struct Event { kind: String }
+    /// # async fn sample(events: Rekeyed<Old, New, Event>) -> Result<(), keyderive::Error> {
+    /// let scan = events.scan(New::scan().user("alice"), Old::scan().user("alice"));
+    /// let newest = scan.reversed().limit(5).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Sends nothing yet. Each row comes once, with its key in the new table, and is one that the table had at some time between the
+    /// call and its delivery. A filter, a condition and a `ttl` see the row that counts, whatever the other table has; a filter sees
+    /// no marks. The stream ends with the first error: those of [`Scan::stream`], and these.
+    ///
+    /// - A row that one of the plans selects, and the other does not.
+    /// - The scan must be [`unordered`](Scan::unordered) if the key types have other fields, or the same ones in another order. Such
+    ///   a scan waits in the states in which writes wait, and fails when the state changes, with an error that
+    ///   [`is_retryable`](Error::is_retryable).
+    /// - A filter with [`row_key_regex`](RowFilter::row_key_regex), with [`is_invalid_argument`](Error::is_invalid_argument): use the
+    ///   plans.
+    pub fn scan(&self, new: impl IntoPlan<New>, old: impl IntoPlan<Old>) -> Scan<New, R, Pair<Old>> {
+        Scan::new(self.clone(), new.into_plan(), old.into_plan().map(Plan::untyped))
+    }
+}
+
+impl<Old: PairKey, New: PairKey, R> Scan<New, R, Pair<Old>> {
+    /// Runs the scan and counts its rows.
+    ///
+    /// # Errors
+    /// The first one of [`stream`](Scan::stream).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn count(self) -> Result<u64, Error> {
+        self.keys_only().stream().count_rows().await
+    }
+}
+
+impl<Old: PairKey> Store for Pair<Old> {
+    type OtherPlan = Result<Plan<()>, PlanError>;
+    type Cursor = PairCursor;
+
+    async fn ensure_checked(&self, table: &Handle) -> Result<(), Error> {
+        table.ensure_families(self.tables.info())
+    }
+
+    fn known_info(&self, _: &Handle) -> Option<Arc<TableInfo>> {
+        Some(Arc::clone(self.tables.info()))
+    }
+
+    async fn read_row(
+        &self,
+        table: &Handle,
+        key: Bytes,
+        filter: Option<RowFilter>,
+    ) -> Result<Option<RawRow>, Error> {
+        self.tables.read_row(&table.client, key, filter).await
+    }
+
+    async fn read_many(
+        &self,
+        table: &Handle,
+        keys: Vec<Bytes>,
+        filter: RowFilter,
+    ) -> Result<FoundRows, Error> {
+        self.tables.read_many(&table.client, &keys, Some(filter)).await.map(FoundRows::Rows)
+    }
+
+    fn scan(&self, table: &Handle, scan: ScanRequest, old: Self::OtherPlan) -> Result<PairCursor, Error> {
+        table.ensure_families(self.tables.info())?;
+        Ok(PairCursor::new(&self.tables, scan, old))
+    }
+
+    async fn mutate_row(&self, table: &Handle, key: Bytes, mutations: Mutations) -> Result<(), Error> {
+        self.tables.mutate_row(&table.client, key, mutations).await
+    }
+
+    async fn delete_row(&self, table: &Handle, key: Bytes) -> Result<(), Error> {
+        self.tables.delete_row(&table.client, key).await
+    }
+
+    fn deletion(&self) -> MutationList {
+        let mut deletion = MutationList::default();
+        self.tables.deletions().for_each(|family| deletion.push(family));
+        deletion
+    }
+
+    async fn send_entries(&self, table: &Handle, entries: &Entries) -> Vec<Result<(), Error>> {
+        self.tables.send_entries(&table.client, entries).await
+    }
+
+    async fn check_and_mutate_row(
+        &self,
+        table: &Handle,
+        key: Bytes,
+        condition: Option<RowFilter>,
+        then: Mutations,
+        otherwise: Mutations,
+    ) -> Result<bool, Error> {
+        self.tables.check_and_mutate_row(&table.client, key, condition, then, otherwise).await
+    }
+
+    async fn read_modify_write_row<T: Send>(
+        &self,
+        table: &Handle,
+        key: Bytes,
+        rules: Vec<ReadModifyWrite>,
+        check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,
+    ) -> Result<T, Error> {
+        self.tables.read_modify_write_row(&table.client, key, rules, check).await
+    }
+}
+
+impl<Old> Clone for Pair<Old> {
+    fn clone(&self) -> Self {
+        Self { tables: Arc::clone(&self.tables), old: PhantomData }
+    }
+}
+
+impl<Old> fmt::Debug for Pair<Old> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tables.fmt(f)
+    }
+}

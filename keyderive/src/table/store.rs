@@ -1,0 +1,230 @@
+//! The seam between what a table's calls mean and where its rows are.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+use super::Handle;
+use super::scan::{ScanExecution, ScanRequest, TableCheck};
+use crate::client::{Client, Entries, Error, Mutations, ReadRows, RowStream, TableInfo};
+use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
+
+/// Where a table's rows are: in one table, or in a pair of them that a [re-keying](crate::rekey) moves rows between.
+///
+/// ```
+/// use keyderive::{Error, OwnedRow, RowStore, Table};
+/// # use keyderive::{Row, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+/// # #[derive(Row)] struct User { age: u32 }
+///
+/// /// For both kinds of tables.
+/// async fn age<S: RowStore>(users: &Table<UserKey, User, S>, id: u64) -> Result<Option<u32>, Error> {
+///     Ok(users.get(&UserKey { id }).await?.map(|user| user.age))
+/// }
+/// ```
+///
+/// [`Direct`] and [`Pair`](crate::rekey::Pair) implement it, and no other type can.
+#[expect(private_bounds, reason = "it is sealed: its calls take types of the client")]
+pub trait RowStore: Store {}
+
+impl<S: Store> RowStore for S {}
+
+/// The rows of one table, which calls go to directly.
+#[derive(Clone, Copy, Debug)]
+pub struct Direct;
+
+/// The calls that a table's methods are made of. Keys are those of the table's key type, encoded.
+pub(crate) trait Store: Clone + fmt::Debug + Send + Sync + 'static {
+    /// What a scan selects besides its plan.
+    type OtherPlan: Clone + fmt::Debug + Send;
+    /// A scan while it runs.
+    type Cursor: ScanCursor + Send;
+
+    /// The check that every typed call begins with: that keys and rows of the table are of the declared types.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference.
+    fn ensure_checked(&self, table: &Handle) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// The schema of the table, if it is known.
+    fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>>;
+
+    /// The stored row with this key, of which what the filter lets through.
+    fn read_row(
+        &self,
+        table: &Handle,
+        key: Bytes,
+        filter: Option<RowFilter>,
+    ) -> impl Future<Output = Result<Option<RawRow>, Error>> + Send;
+
+    /// The rows with these keys, which are in order and distinct.
+    fn read_many(
+        &self,
+        table: &Handle,
+        keys: Vec<Bytes>,
+        filter: RowFilter,
+    ) -> impl Future<Output = Result<FoundRows, Error>> + Send;
+
+    /// Begins a scan.
+    ///
+    /// # Errors
+    /// If it cannot be run.
+    fn scan(&self, table: &Handle, scan: ScanRequest, other: Self::OtherPlan) -> Result<Self::Cursor, Error>;
+
+    /// Changes one row, all or nothing.
+    fn mutate_row(
+        &self,
+        table: &Handle,
+        key: Bytes,
+        mutations: Mutations,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Deletes one row.
+    fn delete_row(&self, table: &Handle, key: Bytes) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// What deletes a row, in a larger request.
+    fn deletion(&self) -> MutationList;
+
+    /// Sends the entries of a batch; returns their outcomes in their order.
+    fn send_entries(
+        &self,
+        table: &Handle,
+        entries: &Entries,
+    ) -> impl Future<Output = Vec<Result<(), Error>>> + Send;
+
+    /// Applies `then` if the filter passes a cell of the row, or without a filter if the row exists; `otherwise` if not.
+    fn check_and_mutate_row(
+        &self,
+        table: &Handle,
+        key: Bytes,
+        condition: Option<RowFilter>,
+        then: Mutations,
+        otherwise: Mutations,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+
+    /// Increments or appends to cells of a row; returns what `check` makes of the changed cells.
+    fn read_modify_write_row<T: Send>(
+        &self,
+        table: &Handle,
+        key: Bytes,
+        rules: Vec<ReadModifyWrite>,
+        check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,
+    ) -> impl Future<Output = Result<T, Error>> + Send;
+}
+
+/// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](Self::delivered).
+pub(crate) trait ScanCursor {
+    /// Advances to the next row; returns false at the end.
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>>;
+
+    /// The current row.
+    fn current(&self) -> Option<&RawRow>;
+
+    /// Notes that the current row was delivered.
+    fn delivered(&mut self);
+
+    /// Ends the scan at a row that cannot be delivered; returns the error with the place of the row.
+    fn fail_at_row(&mut self, error: Error) -> Error;
+}
+
+/// Rows that were found by their keys, in the order of the keys.
+pub(crate) enum FoundRows {
+    /// As they arrive.
+    Stream(RowStream),
+    Rows(Vec<RawRow>),
+}
+
+impl FoundRows {
+    /// Calls `each` on every row, until it fails.
+    pub(super) async fn for_each(self, each: impl FnMut(&RawRow) -> Result<(), Error>) -> Result<(), Error> {
+        match self {
+            Self::Stream(rows) => rows.for_each(each).await,
+            Self::Rows(rows) => rows.iter().try_for_each(each),
+        }
+    }
+}
+
+impl Store for Direct {
+    type OtherPlan = ();
+    type Cursor = ScanExecution;
+
+    #[inline]
+    async fn ensure_checked(&self, table: &Handle) -> Result<(), Error> {
+        table.ensure_checked().await
+    }
+
+    fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>> {
+        table.client.known_info(&table.name)
+    }
+
+    #[inline]
+    async fn read_row(
+        &self,
+        table: &Handle,
+        key: Bytes,
+        filter: Option<RowFilter>,
+    ) -> Result<Option<RawRow>, Error> {
+        table.client.read_row(&table.name, key, filter).await
+    }
+
+    async fn read_many(
+        &self,
+        table: &Handle,
+        keys: Vec<Bytes>,
+        filter: RowFilter,
+    ) -> Result<FoundRows, Error> {
+        let request = ReadRows { keys, ..ReadRows::default() }.filter(filter);
+        Ok(FoundRows::Stream(table.client.read_rows(&table.name, request)))
+    }
+
+    fn scan(&self, table: &Handle, scan: ScanRequest, (): ()) -> Result<ScanExecution, Error> {
+        let check = |client: &Client| {
+            let table = table.with_client(client.clone());
+            (!table.is_checked()).then(|| Box::pin(async move { table.ensure_checked().await }) as TableCheck)
+        };
+        Ok(ScanExecution::new(scan, check))
+    }
+
+    #[inline]
+    async fn mutate_row(&self, table: &Handle, key: Bytes, mutations: Mutations) -> Result<(), Error> {
+        table.client.mutate_row(&table.name, key, mutations).await
+    }
+
+    async fn delete_row(&self, table: &Handle, key: Bytes) -> Result<(), Error> {
+        table.client.mutate_row(&table.name, key, Mutations::delete_row()).await
+    }
+
+    fn deletion(&self) -> MutationList {
+        let mut deletion = MutationList::default();
+        deletion.push(Mutation::delete_row());
+        deletion
+    }
+
+    async fn send_entries(&self, table: &Handle, entries: &Entries) -> Vec<Result<(), Error>> {
+        table.client.send_entries(&table.name, entries).await
+    }
+
+    async fn check_and_mutate_row(
+        &self,
+        table: &Handle,
+        key: Bytes,
+        condition: Option<RowFilter>,
+        then: Mutations,
+        otherwise: Mutations,
+    ) -> Result<bool, Error> {
+        table.client.check_and_mutate_row(&table.name, key, condition, then, otherwise).await
+    }
+
+    async fn read_modify_write_row<T: Send>(
+        &self,
+        table: &Handle,
+        key: Bytes,
+        rules: Vec<ReadModifyWrite>,
+        check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,
+    ) -> Result<T, Error> {
+        table.client.read_modify_write_row(&table.name, key, rules, check).await
+    }
+}
