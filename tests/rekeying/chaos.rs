@@ -12,7 +12,6 @@
 //! later may be read and vanish; then only what stays is checked: no write that was acknowledged is lost, and no delete undone.
 
 mod history;
-mod linearizable;
 mod process;
 mod proxy;
 
@@ -32,6 +31,7 @@ use keyderive::rekey::State;
 use keyderive::row::Mutation;
 use keyderive::{Client, Table};
 use keyderive_tests::emulator::Emulator;
+use keyderive_tests::linearizable::{self, Op, Operation, Outcome, Row, Verdict};
 use keyderive_tests::{amount, runs_long, variable};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -42,7 +42,6 @@ use tokio::time::sleep;
 use tonic::transport::Endpoint;
 
 use self::history::{History, initial, now};
-use self::linearizable::{Op, Operation, Outcome, Row, Verdict};
 use self::process::{Event, Goal, New, Old, Orders, ROLES, Role, key};
 use self::proxy::{Broken, Network, Proxy, Seen, locked};
 

@@ -15,10 +15,6 @@ mod drivers;
 mod exact;
 mod keys;
 mod leases;
-/// The checker of the models.
-#[path = "../rekeying-model/lin.rs"]
-#[allow(dead_code, reason = "the models use all of it")]
-mod lin;
 mod model;
 mod refusals;
 #[path = "../tables/servers.rs"]

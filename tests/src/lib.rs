@@ -5,6 +5,12 @@
 #[cfg(test)]
 mod architecture;
 pub mod emulator;
+/// The checker of the models, which `linearizable` is compared with.
+#[cfg(test)]
+#[path = "../rekeying-model/lin.rs"]
+#[allow(dead_code, reason = "the models use all of it")]
+mod lin;
+pub mod linearizable;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

@@ -7,9 +7,9 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
+use keyderive_tests::linearizable::{Op, Operation, Outcome, Row};
 use nix::time::{ClockId, clock_gettime};
 
-use super::linearizable::{Op, Operation, Outcome, Row};
 use super::process::Part;
 
 /// Nanoseconds of the clock that all processes of a machine share.

@@ -11,10 +11,10 @@ use fastrand::Rng;
 use keyderive::client::Settings;
 use keyderive::row::{Timestamped, Versions};
 use keyderive::{Client, Error, Row, RowKey};
+use keyderive_tests::linearizable::{Op, Outcome, Row as RowState};
 use tokio::time::sleep;
 
 use super::history::{History, INITIAL, Journal, initial};
-use super::linearizable::{Op, Outcome, Row as RowState};
 
 /// How many rows get most of the operations. A run over many rows takes longer, and a history of too many operations on one row
 /// cannot be decided.

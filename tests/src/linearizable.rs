@@ -9,47 +9,55 @@ use std::fmt::Write as _;
 
 /// What a row holds. All zero: no row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Row {
+pub struct Row {
     /// The number of the last write of the whole row.
-    pub(crate) whole: u32,
+    pub whole: u32,
     /// The number of the last write of the columns that updates set.
-    pub(crate) val: u32,
+    pub val: u32,
     /// Which increments are in its counter, as bits.
-    pub(crate) incs: u64,
+    pub incs: u64,
 }
 
 impl Row {
-    pub(crate) const NONE: Self = Self { whole: 0, val: 0, incs: 0 };
+    /// No row.
+    pub const NONE: Self = Self { whole: 0, val: 0, incs: 0 };
 
-    pub(crate) fn of(id: u32) -> Self {
+    /// The row that a write of the whole row leaves.
+    #[must_use]
+    pub fn of(id: u32) -> Self {
         Self { whole: id, val: id, incs: 0 }
     }
 }
 
 /// An operation on one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Op {
+pub enum Op {
     /// Replaces the row.
     Put(u32),
     /// Sets some columns.
     Set(u32),
     /// Adds to the counter.
     Increment(u8),
+    /// Deletes the row.
     Delete,
     /// A put where there is no row.
     Claim(u32),
     /// Sets some columns where they have this value.
     Swap {
+        /// The value that they must have.
         from: u32,
+        /// Their new value.
         to: u32,
     },
+    /// Reads the row.
     Read,
+    /// Asks whether there is a row.
     Exists,
 }
 
 /// What the caller received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// Nothing: it may be applied at any time from its beginning on, or never.
     Unknown,
     /// It was applied.
@@ -62,14 +70,19 @@ pub(crate) enum Outcome {
     Found(Row),
 }
 
+/// An operation as its caller saw it.
 #[derive(Clone, Debug)]
-pub(crate) struct Operation {
-    pub(crate) op: Op,
-    pub(crate) outcome: Outcome,
-    pub(crate) begin: u64,
-    pub(crate) end: u64,
+pub struct Operation {
+    /// What was called.
+    pub op: Op,
+    /// What it returned.
+    pub outcome: Outcome,
+    /// When it was called, in nanoseconds.
+    pub begin: u64,
+    /// When it returned, in nanoseconds.
+    pub end: u64,
     /// Who made it, for people.
-    pub(crate) by: String,
+    pub by: String,
 }
 
 impl Operation {
@@ -156,7 +169,8 @@ impl Seen {
 
 /// Leaves what must hold however late requests arrive: no write that was acknowledged is lost, and no delete undone. Answers of
 /// reads and conditions do not count, but for the last read of all.
-pub(crate) fn without_answers(operations: Vec<Operation>) -> Vec<Operation> {
+#[must_use]
+pub fn without_answers(operations: Vec<Operation>) -> Vec<Operation> {
     let last =
         operations.iter().filter(|operation| operation.is_read()).max_by_key(|read| read.begin).cloned();
     let mut kept: Vec<_> = operations.into_iter().filter_map(Operation::without_answer).collect();
@@ -166,9 +180,10 @@ pub(crate) fn without_answers(operations: Vec<Operation>) -> Vec<Operation> {
 
 /// Whether a history has an order that explains every answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
+    /// It has one.
     Holds,
-    /// None: up to the operation that no order explains.
+    /// It has none: up to the operation that no order explains.
     Violated(String),
     /// The search would take too long.
     Undecided,
@@ -324,7 +339,8 @@ const MOST_HIDDEN: usize = 24;
 ///
 /// A write that was seen late may have to come before answers that do not need it. So each answer that cannot be explained names writes
 /// that the next search may take anywhere.
-pub(crate) fn check(first: Row, operations: &[Operation]) -> Verdict {
+#[must_use]
+pub fn check(first: Row, operations: &[Operation]) -> Verdict {
     let mut hidden = HashSet::new();
     while hidden.len() < MOST_HIDDEN {
         match search(first, operations, Effort::Least, &hidden) {
@@ -462,9 +478,8 @@ fn last_operations(operations: &[Operation], events: &[Event]) -> String {
 mod tests {
     use fastrand::Rng;
 
-    use keyderive_tests::amount;
-
     use super::*;
+    use crate::amount;
     use crate::lin::{Lin, Op as ModelOp, Row as ModelRow};
 
     /// The model's name for an operation.
@@ -567,6 +582,68 @@ mod tests {
                 operation.end = operation.end.max(operation.begin + 1);
             }
         }
+    }
+
+    fn operation(op: Op, outcome: Outcome, begin: u64, end: u64) -> Operation {
+        Operation { op, outcome, begin, end, by: String::new() }
+    }
+
+    fn read(found: Row, begin: u64, end: u64) -> Operation {
+        operation(Op::Read, Outcome::Found(found), begin, end)
+    }
+
+    /// Whether there is an order of these operations on a row that is not there at first.
+    fn holds(operations: &[Operation]) -> bool {
+        check(Row::NONE, operations) == Verdict::Holds
+    }
+
+    #[test]
+    fn a_lost_write_is_found() {
+        let put = |outcome| operation(Op::Put(1), outcome, 10, 20);
+        assert!(!holds(&[put(Outcome::Done), read(Row::NONE, 30, 40)]));
+        assert!(holds(&[put(Outcome::Done), read(Row::NONE, 15, 40)]));
+        assert!(holds(&[put(Outcome::Unknown), read(Row::NONE, 30, 40), read(Row::of(1), 50, 60)]));
+        // Also where only the last read counts.
+        let lost = [put(Outcome::Done), read(Row::of(1), 30, 40), read(Row::NONE, 50, 60)];
+        assert!(!holds(&without_answers(lost.to_vec())));
+    }
+
+    #[test]
+    fn a_stale_read_is_found() {
+        let put = |id, begin, end| operation(Op::Put(id), Outcome::Done, begin, end);
+        let puts = [put(1, 10, 20), put(2, 30, 40)];
+        let holds_with = |reads: &[Operation]| holds(&[&puts, reads].concat());
+        assert!(!holds_with(&[read(Row::of(1), 50, 60)]));
+        assert!(!holds_with(&[read(Row::of(2), 31, 33), read(Row::of(1), 35, 60)]));
+        assert!(holds_with(&[read(Row::of(1), 31, 33), read(Row::of(2), 35, 60)]));
+        let gone = operation(Op::Delete, Outcome::Done, 50, 60);
+        assert!(!holds_with(&[gone, read(Row::of(2), 70, 80)]));
+    }
+
+    #[test]
+    fn a_duplicate_increment_is_found() {
+        let increment = |outcome| operation(Op::Increment(0), outcome, 10, 20);
+        let counter = |incs| Row { incs, ..Row::NONE };
+        assert!(holds(&[increment(Outcome::Counted(1)), read(counter(1), 30, 40)]));
+        // A bit that is added twice becomes the next one.
+        assert!(!holds(&[increment(Outcome::Done), read(counter(2), 30, 40)]));
+        assert!(!holds(&[increment(Outcome::Counted(2))]));
+        let gone = operation(Op::Delete, Outcome::Done, 30, 40);
+        assert!(!holds(&[increment(Outcome::Done), gone, read(counter(1), 50, 60)]));
+    }
+
+    #[test]
+    fn a_mix_of_two_writes_is_found() {
+        let put = |id| operation(Op::Put(id), Outcome::Done, 10, 20);
+        assert!(!holds(&[put(1), put(2), read(Row { whole: 1, val: 2, incs: 0 }, 30, 40)]));
+    }
+
+    #[test]
+    fn two_claims_of_one_row_are_found() {
+        let claim = |id, is| operation(Op::Claim(id), Outcome::Is(is), 10, 20);
+        assert!(!holds(&[claim(1, true), claim(2, true)]));
+        assert!(!holds(&[claim(1, false), claim(2, false)]));
+        assert!(holds(&[claim(1, true), claim(2, false)]));
     }
 
     #[test]
