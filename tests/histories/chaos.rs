@@ -4,20 +4,14 @@
 //! `KEYDERIVE_CHAOS_ROUNDS` is the number of scans and loads, and `KEYDERIVE_CHAOS_ROWS` the rows of each scan, 20,000 by default.
 //! `KEYDERIVE_CHAOS_SEED` repeats the faults of a run.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use fastrand::Rng;
 use keyderive::client::Settings;
 use keyderive::{Client, Row, RowKey, Table};
 use keyderive_tests::emulator::Emulator;
+use keyderive_tests::proxy::Relay;
 use keyderive_tests::{amount, variable};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::task::JoinSet;
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 8, over = "id")]
@@ -79,8 +73,9 @@ async fn no_row_is_lost_or_doubled_when_connections_break() {
     let expected: Vec<_> = (0..rows).map(|id| reading(SCANNED, id)).collect();
     steady.put_all(&expected).await.unwrap();
 
-    let proxy = Proxy::start(&emulator.host(), seed).await;
-    let client = Client::builder().connections(2).settings(hasty).emulator(proxy.host()).await.unwrap();
+    let mut tasks = JoinSet::new();
+    let relay = Relay::serve(emulator.host(), seed, &mut tasks).await;
+    let client = Client::builder().connections(2).settings(hasty).emulator(relay.host()).await.unwrap();
     let readings: Readings = client.table("readings");
 
     let begun = Instant::now();
@@ -88,9 +83,9 @@ async fn no_row_is_lost_or_doubled_when_connections_break() {
         let scanned = stored(&readings, SCANNED).await;
         assert!(scanned == expected, "scan {round} of seed {seed} has {} rows", scanned.len());
     }
-    println!("{rounds} scans: {:.1?}, {} connections broken", begun.elapsed(), proxy.broken());
+    println!("{rounds} scans: {:.1?}, {} connections broken", begun.elapsed(), relay.broken());
 
-    let (begun, broken) = (Instant::now(), proxy.broken());
+    let (begun, broken) = (Instant::now(), relay.broken());
     for load in 0..rounds {
         let writer = readings.writer();
         for id in 0..LOADED {
@@ -121,104 +116,6 @@ async fn no_row_is_lost_or_doubled_when_connections_break() {
         }
         assert!(there.next().is_none());
     }
-    println!("{rounds} loads: {:.1?}, {} connections broken", begun.elapsed(), proxy.broken() - broken);
-    assert!(proxy.broken() > u64::from(rounds), "only {} connections were broken", proxy.broken());
-}
-
-/// A TCP proxy that breaks connections at random, in the same way for the same seed. It ends when dropped.
-struct Proxy {
-    address: SocketAddr,
-    broken: Arc<AtomicU64>,
-    accepting: JoinHandle<()>,
-}
-
-/// How a connection ends.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    /// Both sides are closed.
-    Cut,
-    /// Both sides are reset.
-    Reset,
-    /// Nothing passes any more, and the connection stays open.
-    Stall,
-}
-
-/// How long a stalled connection stays open.
-const STALLED: Duration = Duration::from_secs(2);
-
-impl Proxy {
-    /// Starts a proxy to the server at `host`, with the faults of `seed`.
-    async fn start(host: &str, seed: u64) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let broken = Arc::new(AtomicU64::new(0));
-        let (host, count) = (host.to_owned(), Arc::clone(&broken));
-        let accepting = tokio::spawn(async move {
-            let mut rng = Rng::with_seed(seed);
-            // Aborted with the proxy, along with its connections.
-            let mut connections = tokio::task::JoinSet::new();
-            while let Ok((client, _)) = listener.accept().await {
-                let (host, count, rng) = (host.clone(), Arc::clone(&count), rng.fork());
-                connections.spawn(async move {
-                    pass(client, &host, rng).await;
-                    count.fetch_add(1, Ordering::Relaxed);
-                });
-            }
-        });
-        Self { address, broken, accepting }
-    }
-
-    /// Its address, as `Client::emulator` takes it.
-    fn host(&self) -> String {
-        self.address.to_string()
-    }
-
-    /// How many connections have ended.
-    fn broken(&self) -> u64 {
-        self.broken.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.accepting.abort();
-    }
-}
-
-/// Forwards bytes both ways, up to a random number of them, and then breaks the connection.
-async fn pass(mut client: TcpStream, host: &str, mut rng: Rng) {
-    let Ok(mut server) = TcpStream::connect(host).await else { return };
-    client.set_nodelay(true).unwrap();
-    server.set_nodelay(true).unwrap();
-    let fault = [Fault::Cut, Fault::Reset, Fault::Stall][rng.usize(..3)];
-    // Some lives are short, so that connections break before their first answer.
-    let mut left = if rng.u8(..8) == 0 { rng.usize(..2_000) } else { rng.usize(100_000..3_000_000) };
-    let (mut down, mut up) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
-    while left > 0 {
-        let passed = tokio::select! {
-            read = server.read(&mut down) => forward(read, &down, left, &mut client).await,
-            read = client.read(&mut up) => forward(read, &up, left, &mut server).await,
-        };
-        let Some(passed) = passed else { return };
-        left -= passed;
-    }
-    match fault {
-        Fault::Cut => {}
-        Fault::Reset => {
-            let _ = client.set_zero_linger();
-            let _ = server.set_zero_linger();
-        }
-        Fault::Stall => sleep(STALLED).await,
-    }
-}
-
-/// Forwards at most `left` of the bytes that were read; how many, unless a side has ended.
-async fn forward(
-    read: std::io::Result<usize>,
-    bytes: &[u8],
-    left: usize,
-    to: &mut TcpStream,
-) -> Option<usize> {
-    let count = read.ok().filter(|count| *count > 0)?.min(left);
-    to.write_all(&bytes[..count]).await.ok().map(|()| count)
+    println!("{rounds} loads: {:.1?}, {} connections broken", begun.elapsed(), relay.broken() - broken);
+    assert!(relay.broken() > u64::from(rounds), "only {} connections were broken", relay.broken());
 }

@@ -22,9 +22,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use keyderive_tests::linearizable::{self, Op, Operation, Outcome as Answer, Row, Verdict};
+use keyderive_tests::proxy::{Application, Moment, Seen};
 
 use crate::orders::Order;
-use crate::proxy::{Application, Moment, Seen};
 
 /// The number of the absent row, the initial value.
 pub(crate) const ABSENT: u64 = 0;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn applied(id: u64, sent: Moment, answered: Moment) -> Application {
-        Application { id, sent, answered, is_answered: true }
+        Application { client: 0, id, arrived: sent, sent, answered, is_answered: true }
     }
 
     fn late(id: u64, sent: Moment, answered: Moment) -> Application {

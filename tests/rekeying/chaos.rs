@@ -12,8 +12,8 @@
 //! later may be read and vanish; then only what stays is checked: no write that was acknowledged is lost, and no delete undone.
 
 mod history;
+mod network;
 mod process;
-mod proxy;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -32,6 +32,7 @@ use keyderive::row::Mutation;
 use keyderive::{Client, Table};
 use keyderive_tests::emulator::Emulator;
 use keyderive_tests::linearizable::{self, Op, Operation, Outcome, Row, Verdict};
+use keyderive_tests::proxy::{Log, Proxy};
 use keyderive_tests::{amount, runs_long, variable};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -39,11 +40,10 @@ use tokio::net::TcpListener;
 use tokio::sync::RwLock;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use tonic::transport::Endpoint;
 
 use self::history::{History, initial, now};
-use self::process::{Event, Goal, New, Old, Orders, ROLES, Role, key};
-use self::proxy::{Broken, Network, Proxy, Seen, locked};
+use self::network::{Broken, ProcessNetwork};
+use self::process::{Event, Goal, New, Old, Orders, ROLES, Role, key, number};
 
 /// The lease of the runs; the first wait of a driver is 6 s nevertheless.
 const LEASE: Duration = Duration::from_millis(400);
@@ -204,11 +204,11 @@ struct Process {
     orders: Orders,
     child: Child,
     stopped_until: Option<Instant>,
-    proxy: Proxy,
+    proxy: Proxy<ProcessNetwork>,
 }
 
 impl Process {
-    fn spawn(orders: Orders, proxy: Proxy) -> Self {
+    fn spawn(orders: Orders, proxy: Proxy<ProcessNetwork>) -> Self {
         let output = |name: &str| {
             let path = orders.folder.join(format!("{}.{name}", orders.slot));
             Stdio::from(OpenOptions::new().append(true).create(true).open(path).unwrap())
@@ -249,7 +249,7 @@ impl Process {
     fn resume(&mut self, is_timely: bool) {
         if self.stopped_until.take().is_some() {
             if is_timely {
-                self.proxy.be_quiet(QUIET);
+                self.proxy.network().be_quiet(QUIET);
             }
             self.signal(Signal::SIGCONT);
         }
@@ -278,8 +278,7 @@ async fn stored(table: &RawTable) -> HashMap<u64, Cells> {
     let mut stream = table.read_rows(ReadRows::default());
     while let Some(row) = stream.next().await {
         let row = row.unwrap();
-        let number = std::str::from_utf8(row.key()).ok().and_then(|key| key.rsplit('#').next()?.parse().ok());
-        let Some(at) = number else { continue };
+        let Some(at) = number(row.key()) else { continue };
         let cells: Cells = row
             .cells()
             .filter(|cell| !cell.family().starts_with("keyderive"))
@@ -337,24 +336,23 @@ async fn run(setup: Setup) -> Option<Report> {
     let name = format!("rekeying-{}-{}-{:?}", std::process::id(), setup.seed, setup.broken);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
-    let seen = Arc::new(Mutex::new(Seen::default()));
+    let log = Arc::new(Log::new(now));
     let mut processes = Vec::new();
     for (slot, role) in ROLES.into_iter().enumerate() {
-        let upstream = Endpoint::from_shared(format!("http://{host}")).unwrap().connect_lazy();
         let is_driver = role == Role::Driver;
-        let network = Network {
+        let network = ProcessNetwork {
             slot,
             is_driver,
             broken: setup.broken,
             // As many of a driver's requests fail in a pass over many rows as over few.
-            faults: if is_driver { (FEW / setup.rows as f64).min(1.0) } else { 1.0 },
+            share: if is_driver { (FEW / setup.rows as f64).min(1.0) } else { 1.0 },
             latest: setup.latest,
+            ..ProcessNetwork::default()
         };
-        let proxy = Proxy::new(network, upstream, Arc::clone(&seen), rng.fork());
-        proxy.serve(&mut servers).await;
+        let proxy = Proxy::new(slot, network, &host, Arc::clone(&log), rng.fork());
         let orders = Orders {
             folder: folder.clone(),
-            host: proxy.host(),
+            host: proxy.serve(&mut servers).await,
             slot,
             incarnation: 0,
             seed: setup.seed,
@@ -381,7 +379,7 @@ async fn run(setup: Setup) -> Option<Report> {
     };
     let last = run.drive().await;
     run.end().await;
-    let report = run.check(last, &before, &seen).await;
+    let report = run.check(last, &before, &log).await;
     if report.violations.is_empty() || setup.broken.is_some() {
         let _ = std::fs::remove_dir_all(&run.folder);
     } else {
@@ -488,7 +486,7 @@ impl Run {
         if self.setup.broken != Some(Broken::NoWait) {
             return None;
         }
-        self.processes[..2].iter().for_each(|process| process.proxy.be_mute());
+        self.processes[..2].iter().for_each(|process| process.proxy.network().be_mute());
         if since.elapsed() < Duration::from_millis(50) {
             return None;
         }
@@ -558,7 +556,7 @@ impl Run {
         }
     }
 
-    async fn check(&mut self, last: State, before: &HashMap<u64, Cells>, seen: &Mutex<Seen>) -> Report {
+    async fn check(&mut self, last: State, before: &HashMap<u64, Cells>, log: &Log) -> Report {
         let elapsed = self.begun.elapsed();
         let checking = Instant::now();
         let mut history = History::default();
@@ -570,7 +568,10 @@ impl Run {
             let lost = history.notes.keys().filter(|note| note.starts_with("a driver to"));
             self.violations.extend(lost.map(|note| format!("a driver failed: {note}")));
         }
-        let landings = std::mem::take(&mut locked(seen).landings);
+        let mut landings: HashMap<(usize, u64), Vec<u64>> = HashMap::new();
+        for landed in &log.seen().applications {
+            landings.entry((landed.client, landed.id)).or_default().push(landed.arrived);
+        }
         let repeats: usize = (0..ROLES.len()).map(|slot| history.add_repeats(slot, &landings)).sum();
         let written: Vec<u64> = history.keys.keys().copied().collect();
         history.add_scans(self.setup.rows);
@@ -590,7 +591,7 @@ impl Run {
             }
             longest = longest.max((begun.elapsed(), at));
         }
-        let summary = self.summary(elapsed, last, &history.outcomes, seen);
+        let summary = self.summary(elapsed, last, &history.outcomes, log);
         let summary = format!(
             "{summary}; {} scans, {} of them whole, of {} rows; {} rows written, {repeats} writes landed \
              again; {operations} operations checked in {:.1?}, the longest history in {:.1?}",
@@ -672,22 +673,22 @@ impl Run {
         elapsed: Duration,
         last: State,
         outcomes: &BTreeMap<&'static str, u64>,
-        seen: &Mutex<Seen>,
+        log: &Log,
     ) -> String {
         let Setup { rows, plan, .. } = self.setup;
         let Disturbances { kills, stops, cuts } = self.done;
-        let seen = locked(seen);
+        let seen = log.seen();
         let mut states = String::new();
         for (state, since) in &self.states {
             let _ = write!(states, "{state} at {:.1?}, ", since.duration_since(self.begun));
         }
         format!(
             "{plan:?} to `{last}` with {rows} rows on {} in {elapsed:.1?} ({states}lease {LEASE:?}); {kills} kills, {stops} stops, \
-             {cuts} cuts; operations {outcomes:?}; {} requests: {}, {} applied without a sender",
+             {cuts} cuts; operations {outcomes:?}; {} requests: {:?}, {} applied without a sender",
             server(),
             seen.requests,
-            seen.faults(),
-            seen.after_the_end,
+            seen.faults,
+            seen.unheard,
         )
     }
 }

@@ -11,6 +11,7 @@ pub mod emulator;
 #[allow(dead_code, reason = "the models use all of it")]
 mod lin;
 pub mod linearizable;
+pub mod proxy;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

@@ -76,6 +76,11 @@ pub(super) fn key(at: u64) -> New {
     New { user: USERS[user(at)].into(), at }
 }
 
+/// The number of a row, the last field of its key in either table.
+pub(super) fn number(key: &[u8]) -> Option<u64> {
+    std::str::from_utf8(key).ok()?.rsplit('#').next()?.parse().ok()
+}
+
 /// The rows of a user from `first` up to, without, `end`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
