@@ -184,6 +184,8 @@ pub(crate) use text::check_kind;
 pub use typed::{OwnedRow, Row};
 pub(crate) use versions::now_micros;
 pub use versions::{Timestamped, Versions};
+#[doc(hidden)]
+pub use visible::DEFAULT_FAMILY;
 pub(crate) use visible::{DEFAULT_VERSIONS, Visible};
 
 /// What generated code uses of rows.

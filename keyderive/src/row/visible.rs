@@ -13,6 +13,11 @@ use super::raw::RawRow;
 use super::schema::RowSchema;
 use super::select::{ErasedSelection, HeldSelection, SelectedColumns, Selection};
 
+/// The column family that a row's columns are in unless [`Table::family`](crate::Table::family) names another.
+///
+/// Short, because the service stores a family's name with its data.
+pub const DEFAULT_FAMILY: &str = "cf";
+
 /// How many versions of a column are read and kept by default: a row is one value.
 pub(crate) const DEFAULT_VERSIONS: u32 = 1;
 

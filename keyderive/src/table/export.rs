@@ -10,9 +10,9 @@ use std::vec;
 use futures_core::Stream;
 use futures_util::stream::SelectAll;
 
-use super::read::{LogSkipped, Skipped};
 use super::scan::Scan;
 use super::scan::{ReadRow, Rows};
+use super::skipped::{LogSkipped, Skipped};
 use super::{Next, Table};
 use crate::client::{Client, Error, StreamGuard};
 use crate::key::TableKey;

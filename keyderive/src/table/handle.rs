@@ -1,12 +1,14 @@
 //! A table by value, which every typed call is made of.
 
-use super::read::Skipped;
-use super::verify::Check;
-use super::{DEFAULT_FAMILY, marker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::key_space::exclude_marker;
+use super::skipped::Skipped;
 use crate::client::{Client, Error, Route, check_filter};
 use crate::key::KeyType;
 use crate::plan::{KeyRange, Plan};
-use crate::row::{OwnedRow, RawRow, Row, RowCells, RowFilter, Visible};
+use crate::row::{DEFAULT_FAMILY, OwnedRow, RawRow, Row, RowCells, RowFilter, Visible};
 
 /// A table without its types: the client, the name, the layout of the keys, and which cells of rows count.
 ///
@@ -38,6 +40,16 @@ impl Handle {
     /// The same table with another client.
     pub(super) fn with_client(&self, client: Client) -> Self {
         Self { client, ..self.clone() }
+    }
+
+    /// Whether this handle has been checked, or is [`unchecked`](Table::unchecked).
+    #[inline]
+    pub(super) fn is_checked(&self) -> bool {
+        match &self.check {
+            Check::At(version) => version.load(Ordering::Relaxed) == self.client.info_version(),
+            Check::Off => true,
+            Check::Failed(_) => false,
+        }
     }
 
     /// What a read takes of a row, now.
@@ -77,7 +89,7 @@ impl Handle {
                 requests.iter().flat_map(|request| request.ranges().to_vec()).collect()
             }
         };
-        marker::exclude_marker(self.key, ranges)
+        exclude_marker(self.key, ranges)
     }
 
     /// Where the partitions of the key space begin, in order; the first one at the empty key.
@@ -103,4 +115,29 @@ impl Handle {
 pub(super) fn windows(starts: Vec<Vec<u8>>) -> Vec<KeyRange> {
     let ends: Vec<_> = starts.iter().skip(1).cloned().map(Some).chain([None]).collect();
     starts.into_iter().zip(ends).map(|(start, end)| KeyRange::new(start, end)).collect()
+}
+
+/// Whether a table handle and its clones have passed the layout check.
+#[derive(Clone, Debug)]
+pub(super) enum Check {
+    /// The version of the client's schema cache at the last check; 0 before the first.
+    At(Arc<AtomicU64>),
+    Off,
+    /// The handle reads rows of a type that does not fit the table's.
+    Failed(Error),
+}
+
+impl Check {
+    pub(super) fn pending() -> Self {
+        Self::At(Arc::default())
+    }
+
+    /// For a handle with other families.
+    pub(super) fn again(&self) -> Self {
+        match self {
+            Self::At(_) => Self::pending(),
+            Self::Off => Self::Off,
+            Self::Failed(error) => Self::Failed(error.clone()),
+        }
+    }
 }

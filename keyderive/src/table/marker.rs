@@ -8,16 +8,13 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{Handle, Table};
+use super::Table;
+pub(super) use super::key_space::MARKER_KEY as KEY;
+use super::key_space::is_free;
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, Route, TableInfo};
 use crate::key::{KeyType, Readable, Schema, TableKey};
-use crate::plan::KeyRange;
 use crate::row::{Mutation, RowFilter};
 
-/// The lowest row key.
-pub(super) const KEY: [u8; 1] = [0];
-/// The next row key.
-const AFTER_KEY: [u8; 2] = [0, 0];
 pub(super) const FAMILY: &str = "keyderive";
 /// A fixed time rather than the server's, so that a marker that is written twice is one cell.
 const TIMESTAMP: i64 = 0;
@@ -62,10 +59,10 @@ impl<K: TableKey, R> Table<K, R> {
     /// If the future is dropped, the marker is written or not, perhaps later, and the family may be there without it. Write it
     /// again.
     pub async fn write_marker(&self) -> Result<(), Error> {
-        let Handle { client, name, key, .. } = &self.handle;
-        check(*key, name)?;
-        let info = client.table_info(name).await?;
-        write(*key, client, &info).await
+        let table = &self.handle;
+        check(table.key, &table.name)?;
+        let info = table.client.table_info(&table.name).await?;
+        write(table.key, &table.client, &info).await
     }
 
     /// Removes the marker for key types with this key type's tag, whatever its layout.
@@ -76,7 +73,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// If the future is dropped, the marker is removed or not, perhaps later.
     pub async fn remove_marker(&self) -> Result<(), Error> {
-        let Handle { client, name, key, .. } = &self.handle;
+        let (client, name, key) = (&self.handle.client, &self.handle.name, self.handle.key);
         let info = client.table_info(name).await?;
         if info.family(FAMILY).is_none() {
             return Ok(());
@@ -89,21 +86,6 @@ impl<K: TableKey, R> Table<K, R> {
 /// The family of the marker row.
 pub(super) fn family() -> Family {
     Family::new(FAMILY, GcRule::max_versions(1))
-}
-
-/// The ranges without the marker's key, unless that is a key of the key type.
-pub(super) fn exclude_marker(key: KeyType, mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
-    if ranges.iter().any(|range| range.contains(&KEY)) && is_free(key) {
-        let after = KeyRange::new(AFTER_KEY, None);
-        ranges = ranges.iter().map(|range| range.intersection(&after)).collect();
-        ranges.retain(|range| !range.is_empty());
-    }
-    ranges
-}
-
-/// Whether the marker's key is not a key of the key type.
-fn is_free(key: KeyType) -> bool {
-    key.check(&KEY).is_err()
 }
 
 /// Fails if the marker's key is a key of the key type.
@@ -341,6 +323,8 @@ fn shown(value: &Value) -> String {
 mod tests {
     use super::*;
     use crate::RowKey;
+    use crate::plan::KeyRange;
+    use crate::table::key_space::exclude_marker;
 
     #[derive(RowKey)]
     struct Text {
@@ -402,7 +386,7 @@ mod tests {
         // The lowest keys of both layouts come after it.
         let text = Text { user: String::new(), site: String::new() }.encode().unwrap();
         let ordered = Ordered { user: String::new(), site: String::new() }.encode().unwrap();
-        assert_eq!((&text[..], &ordered[..]), (&b"#"[..], &AFTER_KEY[..]));
+        assert_eq!((&text[..], &ordered[..]), (&b"#"[..], &[0, 0][..]));
     }
 
     #[derive(RowKey)]

@@ -4,8 +4,10 @@ pub mod copy;
 mod create;
 pub mod diff;
 mod equality;
+mod execution;
 mod export;
 mod handle;
+mod key_space;
 pub mod load;
 mod marker;
 mod put_both;
@@ -14,6 +16,7 @@ pub mod rekey;
 mod sample;
 mod scan;
 mod select;
+mod skipped;
 mod store;
 mod stored;
 mod verify;
@@ -32,25 +35,21 @@ use bytes::Bytes;
 pub use create::CreateTable;
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
-pub use read::{OnForeign, OnUnreadable, Skipped, SkippedRow};
 pub use scan::{Analysis, KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
 pub use select::{Select, Selected};
+pub use skipped::{OnForeign, OnUnreadable, Skipped, SkippedRow};
 pub use verify::{Verified, Verify};
 pub use write::{Modify, Update};
 pub use writer::Writer;
 
 use crate::client::{Client, Error, Settings};
 use crate::key::{KeyType, TableKey};
+pub use crate::row::DEFAULT_FAMILY;
 use crate::row::{self, Cell, Entry, MapRow, Qualifier, Row, Visible};
 
 pub(crate) use self::handle::Handle;
 pub(crate) use self::store::Store;
 pub use self::store::{Direct, RowStore};
-
-/// The column family that a row's columns are in unless [`Table::family`] names another.
-///
-/// Short, because the service stores a family's name with its data.
-pub const DEFAULT_FAMILY: &str = "cf";
 
 /// The result of polling a stream that can fail.
 type Next<T> = Poll<Option<Result<T, Error>>>;

@@ -1,8 +1,5 @@
 //! Scans: how they are described, and their rows as a stream, a list, a count, pages or a visit.
 
-mod execution;
-mod merge;
-
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
@@ -14,10 +11,8 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 
-use self::execution::Visited;
-pub(crate) use self::execution::{ScanExecution, ScanOptions, ScanRequest, TableCheck};
-use super::read::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
-use super::store::ScanCursor as _;
+use super::execution::{KeyFilter, ScanCursor as _, ScanOptions, ScanRequest, Visited};
+use super::skipped::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
 use super::{Direct, Handle, Next, RowStore, Table};
 use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
 use crate::key::{RowKey, TableKey};
@@ -297,9 +292,8 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
                 filter: Some(filter),
                 reversed,
                 unordered,
-                key_filter: key_filter.map(|keep| -> execution::KeyFilter {
-                    Arc::new(move |key| K::stored(key).map(|key| keep(&key)))
-                }),
+                key_filter: key_filter
+                    .map(|keep| -> KeyFilter { Arc::new(move |key| K::stored(key).map(|key| keep(&key))) }),
                 skip_foreign,
                 skipped: log.skipped.clone(),
                 stats,

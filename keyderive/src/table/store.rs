@@ -3,12 +3,11 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
 use super::Handle;
-use super::scan::{ScanExecution, ScanRequest, TableCheck};
+use super::execution::{ScanCursor, ScanExecution, ScanRequest, TableCheck};
 use crate::client::{Client, Entries, Error, Mutations, ReadRows, RowStream, TableInfo};
 use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
 
@@ -113,21 +112,6 @@ pub(crate) trait Store: Clone + fmt::Debug + Send + Sync + 'static {
         rules: Vec<ReadModifyWrite>,
         check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,
     ) -> impl Future<Output = Result<T, Error>> + Send;
-}
-
-/// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](Self::delivered).
-pub(crate) trait ScanCursor {
-    /// Advances to the next row; returns false at the end.
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>>;
-
-    /// The current row.
-    fn current(&self) -> Option<&RawRow>;
-
-    /// Notes that the current row was delivered.
-    fn delivered(&mut self);
-
-    /// Ends the scan at a row that cannot be delivered; returns the error with the place of the row.
-    fn fail_at_row(&mut self, error: Error) -> Error;
 }
 
 /// Rows that were found by their keys, in the order of the keys.

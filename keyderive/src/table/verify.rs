@@ -7,10 +7,10 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::handle::Check;
 use super::{Handle, Table, marker};
 use crate::client::{
     Client, Error, Family, FamilyChange, GcRule, Granularity, Route, TableInfo, TableSchema,
@@ -377,16 +377,6 @@ impl Handle {
         .await
     }
 
-    /// Whether this handle has been checked, or is [`unchecked`](Table::unchecked).
-    #[inline]
-    pub(super) fn is_checked(&self) -> bool {
-        match &self.check {
-            Check::At(version) => version.load(Ordering::Relaxed) == self.client.info_version(),
-            Check::Off => true,
-            Check::Failed(_) => false,
-        }
-    }
-
     /// The layout check, which every typed call begins with: before the handle's first request, it checks that the table
     /// vouches for no other layout and has the families of the row type.
     ///
@@ -445,31 +435,6 @@ impl Handle {
         check_cell_types(info, &families)?;
         check_versions(info, &self.versioned_families())?;
         check_aggregates(info, &self.aggregates_at_zero())
-    }
-}
-
-/// Whether a table handle and its clones have passed the layout check.
-#[derive(Clone, Debug)]
-pub(super) enum Check {
-    /// The version of the client's schema cache at the last check; 0 before the first.
-    At(Arc<AtomicU64>),
-    Off,
-    /// The handle reads rows of a type that does not fit the table's.
-    Failed(Error),
-}
-
-impl Check {
-    pub(super) fn pending() -> Self {
-        Self::At(Arc::default())
-    }
-
-    /// For a handle with other families.
-    pub(super) fn again(&self) -> Self {
-        match self {
-            Self::At(_) => Self::pending(),
-            Self::Off => Self::Off,
-            Self::Failed(error) => Self::Failed(error.clone()),
-        }
     }
 }
 
@@ -1058,6 +1023,11 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "embedded")]
+    use std::sync::Arc;
+    #[cfg(feature = "embedded")]
+    use std::sync::atomic::AtomicU64;
+
     use super::*;
     use crate::RowKey;
 

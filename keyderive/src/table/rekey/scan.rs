@@ -25,8 +25,7 @@ use crate::client::{Error, RekeyingEnd, Route};
 use crate::key::{Field, KeyType, Schema, ShownKey};
 use crate::plan::{KeyRange, Plan, PlanError};
 use crate::row::{RawRow, RowFilter};
-use crate::table::scan::{ScanExecution, ScanOptions, ScanRequest};
-use crate::table::store::ScanCursor;
+use crate::table::execution::{ScanCursor, ScanExecution, ScanOptions, ScanRequest};
 
 /// How many rows of one table are looked up in the other at a time.
 const LOOKED_UP: usize = 256;

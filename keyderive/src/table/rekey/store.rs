@@ -13,7 +13,7 @@ use super::scan::PairCursor;
 use crate::client::{Entries, Error, Mutations, TableInfo};
 use crate::plan::{IntoPlan, Plan, PlanError};
 use crate::row::{MutationList, RawRow, ReadModifyWrite, RowFilter};
-use crate::table::scan::ScanRequest;
+use crate::table::execution::ScanRequest;
 use crate::table::store::FoundRows;
 use crate::table::{Handle, Scan, Store, Table};
 

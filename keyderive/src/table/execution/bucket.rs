@@ -1,56 +1,27 @@
-//! A running scan: one stream of rows for each bucket, merged; the requests run in batches, one after the other.
+//! The rows of one bucket, in order: as a stream, or in pages where the connections cannot keep a stream open for each bucket.
 
-use std::future::Future;
+use std::future::Future as _;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 use std::vec;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
-use tokio::time::{Sleep, sleep};
 
-use super::merge::Merge;
 use crate::client::{
     Client, Error, PageShare, ReadRows, ReadStats, Route, RowCursor, RowStream, RowTurns, StreamBudget,
-    StreamGuard, is_high_fan_out,
 };
 use crate::key::{Bucket, DecodeError, KeyType};
-use crate::plan::{MANY_ROW_ITEMS, Plan, Request, RequestBatches, many_row_items};
-use crate::row::{RawRow, RowFilter, Span};
-use crate::table::marker;
-use crate::table::read::Skipped;
-use crate::table::store::ScanCursor;
-
-/// How many rows the pages of all buckets hold together, where the scan cannot keep a stream open for each.
-const PAGED_ROWS: u64 = 65_536;
+use crate::plan::Request;
+use crate::row::{RawRow, RowFilter};
+use crate::table::key_space::exclude_marker;
+use crate::table::skipped::Skipped;
 
 /// How many rows a page asks for that has no more than the least share, while it is not known how large they are.
 const FIRST_ROWS: u64 = 16;
-
-/// How long a scan that has reached its limit waits for the costs of its requests.
-const COSTS_WITHIN: Duration = Duration::from_secs(1);
-
-/// What became of a row that was passed to a visitor.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Visited {
-    Delivered,
-    Skipped,
-    /// It ends the visit.
-    Refused,
-}
-
-/// A scan, as it is asked for.
-pub(crate) struct ScanRequest {
-    pub(in crate::table) plan: Plan<()>,
-    /// The most rows.
-    pub(in crate::table) limit: Option<u64>,
-    pub(in crate::table) options: ScanOptions,
-}
 
 /// What the buckets of a scan have in common.
 pub(crate) struct ScanOptions {
@@ -71,264 +42,9 @@ pub(crate) struct ScanOptions {
 /// Decides by its stored key whether a row is kept. Fails for a foreign row.
 pub(crate) type KeyFilter = Arc<dyn Fn(&[u8]) -> Result<bool, DecodeError> + Send + Sync>;
 
-/// Checks the table before the first request.
-pub(crate) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
-
-/// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](Self::delivered),
-/// or takes it in [`visit_buffered`](Self::visit_buffered).
-pub(crate) struct ScanExecution {
-    options: Arc<ScanOptions>,
-    batches: RequestBatches<'static>,
-    /// How many keys and ranges have been requested, until too many have been warned of.
-    row_items: Option<u64>,
-    check: Option<TableCheck>,
-    /// How many rows may still be delivered.
-    remaining: u64,
-    merge: Option<Merge>,
-    /// The permits for the streams that the buckets of the merge keep open.
-    streams: Option<OwnedSemaphorePermit>,
-    guard: StreamGuard,
-    turns: RowTurns,
-    last: LastKey,
-    /// Until when a scan that has reached its limit waits for the costs of its requests.
-    costs_until: Option<Pin<Box<Sleep>>>,
-    ended: bool,
-}
-
-/// The key of the last row that was delivered, where it lies in its message.
-#[derive(Default)]
-struct LastKey {
-    message: Bytes,
-    key: Span,
-}
-
-impl LastKey {
-    #[inline]
-    fn set(&mut self, row: &RawRow) {
-        if self.message.as_ptr() != row.bytes.as_ptr() || self.message.len() != row.bytes.len() {
-            self.message = row.bytes.clone();
-        }
-        self.key = row.key;
-    }
-
-    fn get(&self) -> &[u8] {
-        self.key.of(&self.message)
-    }
-}
-
-impl ScanExecution {
-    /// Begins a scan, after `check` if there is one.
-    pub(in crate::table) fn new(
-        scan: ScanRequest,
-        check: impl FnOnce(&Client) -> Option<TableCheck>,
-    ) -> Self {
-        let ScanRequest { plan, limit, mut options } = scan;
-        // A scan that has begun runs on when the client is closed.
-        let (client, guard) = options.client.streaming();
-        options.client = client;
-        let check = if limit == Some(0) { None } else { check(&options.client) };
-        Self {
-            batches: plan.into_batches(options.reversed),
-            options: Arc::new(options),
-            row_items: Some(0),
-            check,
-            remaining: limit.unwrap_or(u64::MAX),
-            merge: None,
-            streams: None,
-            guard,
-            turns: RowTurns::default(),
-            last: LastKey::default(),
-            costs_until: None,
-            ended: false,
-        }
-    }
-
-    /// Counts rows against the limit.
-    #[inline]
-    pub(super) fn count(&mut self, rows: u64) {
-        if self.remaining < u64::MAX {
-            self.remaining = self.remaining.saturating_sub(rows);
-            if self.remaining == 0 {
-                self.guard.end();
-            }
-        }
-    }
-
-    /// The key of the last row that was delivered; empty before the first.
-    pub(super) fn last_key(&self) -> &[u8] {
-        self.last.get()
-    }
-
-    #[cold]
-    fn fail(&mut self, error: Error) -> Error {
-        self.end();
-        let last = self.last.get();
-        error.with_last_row((!last.is_empty()).then(|| Bytes::copy_from_slice(last)))
-    }
-
-    /// Ends the scan and drops its streams, which cancels their requests.
-    pub(super) fn end(&mut self) {
-        self.ended = true;
-        self.merge = None;
-        self.streams = None;
-        self.guard.end();
-    }
-
-    /// Checks the table, then begins the next batch of requests, if there is one. Always returns false: it reaches no
-    /// row.
-    #[cold]
-    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
-        if let Some(check) = &mut self.check {
-            ready!(check.as_mut().poll(cx))?;
-            self.check = None;
-        }
-        let Some(requests) = self.batches.next() else {
-            self.ended = true;
-            return Poll::Ready(Ok(false));
-        };
-        self.warn_of_many_row_items(&requests);
-        let mode = self.read_mode(requests.len());
-        let limit = Some(self.remaining).filter(|rows| *rows < u64::MAX);
-        let bucket_scan =
-            |request: Request| BucketScan::new(Arc::clone(&self.options), request, limit, mode.clone());
-        let bucket_scans = requests.into_iter().map(bucket_scan).collect();
-        let ScanOptions { key, reversed, unordered, .. } = *self.options;
-        self.merge = Some(match unordered {
-            true => Merge::unordered(bucket_scans),
-            false => Merge::ordered(bucket_scans, key.schema(), reversed),
-        });
-        Poll::Ready(Ok(false))
-    }
-
-    /// Warns once of a plan with too many keys and ranges. Those of a part of a plan are known only as they are requested.
-    fn warn_of_many_row_items(&mut self, requests: &[Request]) {
-        let Some(requested) = &mut self.row_items else { return };
-        *requested += requests.iter().map(Request::row_items).sum::<u64>();
-        let whole = self.batches.row_items();
-        let count = whole.unwrap_or(*requested);
-        if count > MANY_ROW_ITEMS {
-            self.row_items = None;
-            let (table, key_type) = (&*self.options.table, self.options.key.schema().key_type());
-            tracing::warn!(
-                table,
-                key_type,
-                ranges = count,
-                "a scan reads {}",
-                many_row_items(count, whole.is_none())
-            );
-        }
-    }
-
-    /// Streams, where the connections can keep one open for each bucket; otherwise pages, which keep none open.
-    fn read_mode(&mut self, buckets: usize) -> ReadMode {
-        self.streams = None;
-        match self.options.client.reserve_streams(buckets) {
-            Ok(streams) => {
-                self.streams = streams;
-                ReadMode::Stream { high_fan_out: is_high_fan_out(buckets) }
-            }
-            Err(budget) => {
-                let buckets = buckets.max(1);
-                let rows = (PAGED_ROWS / buckets as u64).clamp(16, 1024);
-                ReadMode::Pages { rows, buckets, budget }
-            }
-        }
-    }
-}
-
-impl ScanExecution {
-    /// Reads the requests of a scan that has reached its limit to their ends, where the server says what they have cost. Not if
-    /// they carry no limit, and may have many rows left; and not for long, since the caller has every row.
-    #[cold]
-    fn poll_costs(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let sends_limit = self.options.key_filter.is_none();
-        let Some(merge) = self.merge.as_mut().filter(|_| sends_limit) else { return Poll::Ready(()) };
-        if merge.poll_ends(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        self.costs_until.get_or_insert_with(|| Box::pin(sleep(COSTS_WITHIN))).as_mut().poll(cx)
-    }
-
-    /// Calls `visit` on the current row and the rows already buffered, at most `max`, until it refuses one. Rows that it takes
-    /// count as delivered, but not against a limit: see [`count`](Self::count).
-    #[inline]
-    pub(super) fn visit_buffered(&mut self, max: u64, mut visit: impl FnMut(&RawRow) -> Visited) {
-        let Self { merge: Some(merge), last, remaining, .. } = self else { return };
-        // A limit is checked row by row.
-        let max = if *remaining < u64::MAX { 1 } else { max };
-        merge.buffered(max, |row| {
-            let visited = visit(row);
-            if visited == Visited::Delivered {
-                last.set(row);
-            }
-            visited != Visited::Refused
-        });
-    }
-}
-
-impl ScanCursor for ScanExecution {
-    #[inline]
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
-        while self.remaining > 0 && !self.ended {
-            if !self.guard.record_poll() {
-                let error = Error::closed_scan(self.options.table.table());
-                return Poll::Ready(Err(self.fail(error)));
-            }
-            if self.turns.poll_row(cx).is_pending() {
-                self.guard.register_waker(cx);
-                return Poll::Pending;
-            }
-            let polled = match &mut self.merge {
-                Some(merge) => match merge.poll_next_row(cx) {
-                    Poll::Ready(Ok(false)) => {
-                        self.merge = None;
-                        continue;
-                    }
-                    polled => polled,
-                },
-                None => self.poll_batch(cx),
-            };
-            match polled {
-                Poll::Ready(Ok(true)) => return Poll::Ready(Ok(true)),
-                // The next batch has begun, or there is none.
-                Poll::Ready(Ok(false)) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.fail(error))),
-                Poll::Pending => {
-                    self.guard.register_waker(cx);
-                    return Poll::Pending;
-                }
-            }
-        }
-        if self.options.stats.is_some() {
-            ready!(self.poll_costs(cx));
-        }
-        self.end();
-        Poll::Ready(Ok(false))
-    }
-
-    #[inline]
-    fn current(&self) -> Option<&RawRow> {
-        self.merge.as_ref().and_then(Merge::current)
-    }
-
-    #[inline]
-    fn delivered(&mut self) {
-        if let Some(row) = self.merge.as_ref().and_then(Merge::current) {
-            self.last.set(row);
-        }
-        self.count(1);
-    }
-
-    /// The error names the last row before it.
-    fn fail_at_row(&mut self, error: Error) -> Error {
-        let bucket = self.merge.as_ref().and_then(Merge::bucket).map(Bucket::number);
-        self.fail(Error::in_scan(bucket, error))
-    }
-}
-
 /// How a bucket is read.
 #[derive(Clone, Debug)]
-enum ReadMode {
+pub(super) enum ReadMode {
     /// In one stream that stays open until the bucket is read.
     Stream { high_fan_out: bool },
     /// In pages that are each read to their end, so that no stream stays open between them. A page ends after `rows`
@@ -364,7 +80,12 @@ enum BucketRows {
 }
 
 impl BucketScan {
-    fn new(options: Arc<ScanOptions>, request: Request, limit: Option<u64>, mode: ReadMode) -> Self {
+    pub(super) fn new(
+        options: Arc<ScanOptions>,
+        request: Request,
+        limit: Option<u64>,
+        mode: ReadMode,
+    ) -> Self {
         let bucket = request.stored_bucket();
         let (keys, ranges) = request.into_rows();
         // With `filter_key` the limit is not sent, since nobody knows how many rows that drops.
@@ -374,7 +95,7 @@ impl BucketScan {
         let ScanOptions { client, table, key, filter, reversed, stats, .. } = &*scan.options;
         let request = ReadRows {
             keys: keys.into_iter().map(Bytes::from).collect(),
-            ranges: marker::exclude_marker(*key, ranges),
+            ranges: exclude_marker(*key, ranges),
             limit: scan.request_limit(),
             filter: filter.clone(),
             reversed: *reversed,

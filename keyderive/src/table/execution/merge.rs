@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll, ready};
 
-use super::execution::BucketScan;
+use super::bucket::BucketScan;
 use crate::client::{Error, RowCursor};
 use crate::key::{Bucket, SaltPlace, Schema};
 use crate::row::RawRow;
