@@ -6,14 +6,13 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use super::codec::{Ordered, Text};
-use super::error::{DecodeError, DecodeKind, FieldError};
+use super::error::{DecodeError, DecodeKind};
 use super::fast::MaskedKey;
-use super::field::KeyField;
-use super::format::Width;
+use super::field::{FieldError, KeyField};
+use super::format::{Layout, Width};
 use super::ordered::Malformed;
 use super::row_key::RowKey;
 use super::salt::{Salt, SaltPlace, Span, bucket_of};
-use super::schema::Layout;
 use super::show::{Byte, Readable};
 use super::{MAX_KEY_LEN, ordered};
 

@@ -8,12 +8,13 @@ use std::marker::PhantomData;
 use md5::{Digest as _, Md5};
 
 use super::codec::write_hex;
-use super::error::{EncodeError, FieldError};
+use super::error::EncodeError;
 use super::fast::{KeyBuf, append_to};
-use super::field::KeyField;
+use super::field::{FieldError, KeyField};
+use super::format::Layout;
 use super::row_key::RowKey;
 use super::salt::{Salt, SaltPlace, Span, bucket_of};
-use super::schema::{Layout, Schema};
+use super::schema::Schema;
 use super::show::Byte;
 use super::{MAX_KEY_LEN, ordered};
 

@@ -8,10 +8,10 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::codec::{DAY, calendar_day, write_utc};
-use super::format::{FieldOrder, Format, TimeUnit, Width};
+use super::format::{FieldOrder, Format, Layout, TimeUnit, Width};
 use super::ordered::{self, SEPARATOR};
 use super::salt::{Bucket, Salt, SaltPlace, Span};
-use super::schema::{ConstText, Layout, Schema};
+use super::schema::{ConstText, Schema};
 
 /// A salt that the keys have whose time is a bound or later: one `#[salt(…, since(…))]`.
 ///

@@ -4,38 +4,10 @@ use std::error::Error;
 use std::fmt;
 
 use super::MAX_KEY_LEN;
-use super::schema::{Layout, Schema};
+use super::field::FieldError;
+use super::format::Layout;
+use super::schema::Schema;
 use super::show::{Readable, ShownKey};
-
-/// Why a field's value cannot be encoded, or its bytes cannot be decoded.
-///
-/// A codec returns it; encoding and decoding add the field's name and the key. The text is the fault, then the limit or
-/// the remedy, in lower case without a full stop.
-#[derive(Clone, PartialEq, Eq)]
-pub struct FieldError(Box<str>);
-
-impl FieldError {
-    /// An error with `fault` as its text.
-    #[cold]
-    pub fn new(fault: impl fmt::Display) -> Self {
-        Self(fault.to_string().into())
-    }
-}
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// The text, since `unwrap` and a `main` that returns an error print `Debug`.
-impl fmt::Debug for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FieldError").field(&format_args!("{self}")).finish()
-    }
-}
-
-impl Error for FieldError {}
 
 /// A key that cannot be encoded: a field rejects its value, or the key is empty or too long.
 ///

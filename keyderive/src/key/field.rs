@@ -1,9 +1,9 @@
-//! The traits of a field of a row key, and the checks of fields that a user's module reads and writes.
+//! The traits of a field of a row key, their error, and the checks of fields that a user's module reads and writes.
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::fmt;
 
-use super::error::FieldError;
 use super::fast::{KeyBuf, holds_forbidden};
 use super::format::{FieldOrder, FieldValues, Format, Width};
 use super::show::Readable;
@@ -181,6 +181,36 @@ pub trait KeyField<C> {
         Self::read(Cow::Borrowed(bytes))
     }
 }
+
+/// Why a field's value cannot be encoded, or its bytes cannot be decoded.
+///
+/// A codec returns it; encoding and decoding add the field's name and the key. The text is the fault, then the limit or
+/// the remedy, in lower case without a full stop.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FieldError(Box<str>);
+
+impl FieldError {
+    /// An error with `fault` as its text.
+    #[cold]
+    pub fn new(fault: impl fmt::Display) -> Self {
+        Self(fault.to_string().into())
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The text, since `unwrap` and a `main` that returns an error print `Debug`.
+impl fmt::Debug for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FieldError").field(&format_args!("{self}")).finish()
+    }
+}
+
+impl Error for FieldError {}
 
 /// Which side of a value a cut is on, in the value's own order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,19 @@
-//! What a field writes: its format, its width and its order.
+//! The layout of a key, and what a field writes in it: its format, its width and its order.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::schema::Layout;
+/// How the parts of a key are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Layout {
+    /// Readable text, joined by a delimiter.
+    Delimited,
+    /// Bigtable's `Struct.OrderedCodeBytes`, whose fields are typed columns in SQL.
+    OrderedCode,
+}
 
 /// One field of a key: its name, Rust type, format, width and order.
 ///

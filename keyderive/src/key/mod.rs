@@ -24,17 +24,16 @@ mod sql;
 pub use decode::{KeyReader, decode as decode_fields};
 pub use encode::{KeyWriter, encode as encode_fields, written_len};
 pub use epochs::{BoundValue, Epoch};
-pub use error::{DecodeError, EncodeError, FieldError};
+pub use error::{DecodeError, EncodeError};
 pub use fast::KeyBuf;
-pub use field::{Cut, KeyField, PrefixField, RangeField, Side, read_custom, write_custom};
-pub use format::{Field, FieldOrder, FieldValues, Format, TimeUnit, Width};
+pub use field::{Cut, FieldError, KeyField, PrefixField, RangeField, Side, read_custom, write_custom};
+pub use format::{Field, FieldOrder, FieldValues, Format, Layout, TimeUnit, Width};
 pub use keyderive_farmhash::fingerprint64;
-pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey};
+pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey, display_key};
 pub use salt::{Salt, SaltHash, SaltPlace};
 #[cfg(feature = "client")]
 pub(crate) use schema::{ConstText, Fnv};
-pub use schema::{Fingerprint, Layout, Schema};
-pub use show::display_key;
+pub use schema::{Fingerprint, Schema};
 #[cfg(feature = "client")]
 pub(crate) use sql::{Encoding as ColumnEncoding, Kind as ColumnKind};
 pub use sql::{RowKeySchema, Sql, SqlError};

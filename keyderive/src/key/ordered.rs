@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::error::FieldError;
+use super::field::FieldError;
 
 /// Separates two parts.
 pub(crate) const SEPARATOR: [u8; 2] = [0, 1];

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::error::{DecodeError, EncodeError};
-use super::schema::{Fingerprint, Layout, Schema};
+use super::format::Layout;
+use super::schema::{Fingerprint, Schema};
 use super::show::Readable;
 use super::sql::{RowKeySchema, Sql, SqlError};
 
@@ -163,6 +164,19 @@ pub trait RowKey {
     /// `INT64`, a field with `bit_reverse`, or a salt that SQL cannot recompute.
     fn sql() -> Result<Sql, SqlError> {
         Self::SCHEMA.sql()
+    }
+}
+
+/// Writes the text of a key, in the width and alignment of `f`; the derived `Display` calls it.
+///
+/// Instead of a key that cannot be encoded it writes the error, since a `Display` that fails makes `to_string` panic.
+///
+/// # Errors
+/// Those of `f`.
+pub fn display_key<K: RowKey>(key: &K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match key.to_text() {
+        Ok(text) => f.pad(&text),
+        Err(error) => write!(f, "<{} cannot be written: {error}>", K::SCHEMA.key_type()),
     }
 }
 

@@ -6,7 +6,8 @@ use std::ops::Range;
 use keyderive_farmhash::fingerprint64;
 use serde::Serialize;
 
-use super::schema::{Layout, Schema};
+use super::format::Layout;
+use super::schema::Schema;
 use super::{decimal, ordered};
 
 /// The salt of a key type: its buckets, the fields that choose one, and its place in the key.

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::epochs::Epoch;
-use super::format::{Field, FieldOrder, Format, Width};
+use super::format::{Field, FieldOrder, Format, Layout, Width};
 use super::salt::{Bucket, Salt, SaltHash, SaltPlace};
 use super::{MAX_KEY_LEN, ordered};
 
@@ -98,17 +98,6 @@ pub struct Schema {
     epoch_field: usize,
     fields: &'static [Field],
     layout: Layout,
-}
-
-/// How the parts of a key are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Layout {
-    /// Readable text, joined by a delimiter.
-    Delimited,
-    /// Bigtable's `Struct.OrderedCodeBytes`, whose fields are typed columns in SQL.
-    OrderedCode,
 }
 
 /// A part of a key.

@@ -2,21 +2,6 @@
 
 use std::fmt::{self, Write as _};
 
-use super::row_key::RowKey;
-
-/// Writes the text of a key, in the width and alignment of `f`; the derived `Display` calls it.
-///
-/// Instead of a key that cannot be encoded it writes the error, since a `Display` that fails makes `to_string` panic.
-///
-/// # Errors
-/// Those of `f`.
-pub fn display_key<K: RowKey>(key: &K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match key.to_text() {
-        Ok(text) => f.pad(&text),
-        Err(error) => write!(f, "<{} cannot be written: {error}>", K::SCHEMA.key_type()),
-    }
-}
-
 /// Bytes as text; bytes that are not UTF-8 and ASCII control characters are escaped as `\xNN`, other control characters
 /// as `\u{NN}`.
 ///

@@ -4,9 +4,9 @@ use std::error::Error;
 use std::fmt;
 
 use super::codec::ESCAPED;
-use super::format::{Field, FieldOrder, Format, TimeUnit, Width};
+use super::format::{Field, FieldOrder, Format, Layout, TimeUnit, Width};
 use super::salt::{Salt, SaltHash, SaltPlace};
-use super::schema::{Layout, Schema};
+use super::schema::Schema;
 use super::show::Byte;
 
 /// Column names that SQL reserves.

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::error::FieldError;
-use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
+use super::super::field::{Cut, FieldError, KeyField, PrefixField, RangeField, Side};
 use super::super::format::{FieldValues, Format, Width};
 use super::super::show::Readable;
 use super::{Ordered, Text};

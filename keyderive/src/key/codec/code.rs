@@ -5,8 +5,7 @@
 use std::borrow::Cow;
 
 use super::super::decimal;
-use super::super::error::FieldError;
-use super::super::field::{Cut, KeyField, RangeField, Side};
+use super::super::field::{Cut, FieldError, KeyField, RangeField, Side};
 use super::super::format::{FieldOrder, FieldValues, Format, Width};
 use super::super::ordered::{read_int, write_int};
 use super::super::show::Readable;

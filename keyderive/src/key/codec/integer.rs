@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Display;
 
 use super::super::decimal;
-use super::super::error::FieldError;
 use super::super::fast::{KeyBuf, append_to};
-use super::super::field::{Cut, KeyField, RangeField, Side};
+use super::super::field::{Cut, FieldError, KeyField, RangeField, Side};
 use super::super::format::{FieldOrder, FieldValues, Format, Width};
 use super::super::ordered::{read_int, write_int};
 use super::super::show::{Hex, Readable};

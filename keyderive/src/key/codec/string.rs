@@ -6,9 +6,8 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use super::super::error::FieldError;
 use super::super::fast::{self, KeyBuf, holds_forbidden};
-use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
+use super::super::field::{Cut, FieldError, KeyField, PrefixField, RangeField, Side};
 use super::super::format::{FieldValues, Format, Width};
 use super::super::show::{Byte, Readable};
 use super::{Escape, Ordered, Pad, Text};

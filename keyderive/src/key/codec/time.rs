@@ -8,8 +8,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::decimal;
-use super::super::error::FieldError;
-use super::super::field::{Cut, KeyField, RangeField, Side};
+use super::super::field::{Cut, FieldError, KeyField, RangeField, Side};
 use super::super::format::{FieldOrder, FieldValues, Format, TimeUnit, Width};
 use super::super::ordered::{read_int, write_int};
 use super::super::show::{Hex, Readable};

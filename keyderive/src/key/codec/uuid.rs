@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
-use super::super::error::FieldError;
-use super::super::field::{Cut, KeyField, RangeField, Side};
+use super::super::field::{Cut, FieldError, KeyField, RangeField, Side};
 use super::super::format::{FieldValues, Format, Width};
 use super::super::show::Readable;
 use super::{Ordered, Simple, Text, V4};

@@ -5,10 +5,10 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::super::epochs::{BoundValue, Epoch};
-use super::super::format::{Field, FieldOrder, FieldValues, Format, Width};
+use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, Width};
 use super::super::salt::{Salt, SaltHash, SaltPlace};
 use super::super::show::{Byte, Hex, Readable};
-use super::{Fingerprint, Layout, LenBounds, Part, Schema};
+use super::{Fingerprint, LenBounds, Part, Schema};
 
 /// The layout as a table, with a line for each part.
 impl fmt::Display for Schema {
