@@ -12,7 +12,8 @@ use super::field::{FieldError, KeyField};
 use super::format::{Layout, Width};
 use super::ordered::Malformed;
 use super::row_key::RowKey;
-use super::salt::{Salt, SaltPlace, Span, bucket_of};
+use super::salt::{Salt, SaltPlace, Span};
+use super::schema::bucket_of;
 use super::show::{Byte, Readable};
 use super::{MAX_KEY_LEN, ordered};
 

@@ -13,8 +13,8 @@ use super::fast::{KeyBuf, append_to};
 use super::field::{FieldError, KeyField};
 use super::format::Layout;
 use super::row_key::RowKey;
-use super::salt::{Salt, SaltPlace, Span, bucket_of};
-use super::schema::Schema;
+use super::salt::{Salt, SaltPlace, Span};
+use super::schema::{Schema, bucket_of};
 use super::show::Byte;
 use super::{MAX_KEY_LEN, ordered};
 

@@ -7,7 +7,7 @@ pub mod codec;
 mod decimal;
 mod decode;
 mod encode;
-mod epochs;
+mod epoch;
 mod error;
 mod fast;
 mod field;
@@ -23,7 +23,7 @@ mod sql;
 
 pub use decode::{KeyReader, decode as decode_fields};
 pub use encode::{KeyWriter, encode as encode_fields, written_len};
-pub use epochs::{BoundValue, Epoch};
+pub use epoch::{BoundValue, Epoch};
 pub use error::{DecodeError, EncodeError};
 pub use fast::KeyBuf;
 pub use field::{Cut, FieldError, KeyField, PrefixField, RangeField, Side, read_custom, write_custom};
@@ -43,7 +43,8 @@ pub(crate) use encode::{check_len, ordered_end, write_field, write_hashed};
 pub(crate) use fast::as_text;
 #[cfg(feature = "client")]
 pub(crate) use key_type::KeyType;
-pub(crate) use salt::{Bucket, Span, bucket_of};
+pub(crate) use salt::{Bucket, Span};
+pub(crate) use schema::bucket_of;
 #[cfg(feature = "client")]
 pub(crate) use show::ShownKey;
 pub(crate) use show::{Hex, Readable};

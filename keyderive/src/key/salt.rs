@@ -6,9 +6,7 @@ use std::ops::Range;
 use keyderive_farmhash::fingerprint64;
 use serde::Serialize;
 
-use super::format::Layout;
-use super::schema::Schema;
-use super::{decimal, ordered};
+use super::decimal;
 
 /// The salt of a key type: its buckets, the fields that choose one, and its place in the key.
 ///
@@ -159,7 +157,7 @@ impl Salt {
 
     /// The signed remainder, which `%` is both in Java and in Rust.
     #[inline]
-    fn java_bucket(&self, hash_code: i32) -> i32 {
+    pub(super) fn java_bucket(&self, hash_code: i32) -> i32 {
         hash_code % i32::from(self.range)
     }
 
@@ -244,7 +242,7 @@ impl Salt {
 
     /// The first and the last salted field, if they are one contiguous piece of the key.
     #[inline]
-    fn contiguous_fields(&self) -> Option<(usize, usize)> {
+    pub(super) fn contiguous_fields(&self) -> Option<(usize, usize)> {
         let (first, last) = (*self.over.first()?, *self.over.last()?);
         let left = self.fields_before();
         let salt_is_between = first < left && left <= last;
@@ -305,47 +303,12 @@ impl Bucket {
     }
 }
 
-/// The bucket of a key whose fields lie at `spans` of `key`.
-///
-/// Contiguous fields are hashed in place; others are copied together first.
-#[inline(always)]
-pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema) -> i32 {
-    if let SaltHash::Java = salt.hash {
-        let tag = schema.tag().map(str::as_bytes);
-        let fields = spans.iter().map(|span| &key[span.start..span.end]);
-        let mut parts = tag.into_iter().chain(fields);
-        let first = hash_code(0, parts.next().unwrap_or_default());
-        return salt.java_bucket(
-            parts.fold(first, |hash, part| hash_code(hash_code(hash, schema.separator()), part)),
-        );
-    }
-    let ordered = matches!(schema.layout(), Layout::OrderedCode);
-    // An ordered key drops empty fields at the end.
-    let dropped = |field: usize| ordered && spans[field].start == spans[field].end;
-    if let Some((first, last)) = salt.contiguous_fields()
-        && !dropped(last)
-    {
-        return salt.bucket(&key[spans[first].start..spans[last].end]);
-    }
-    let mut joined = Vec::with_capacity(key.len());
-    for (at, field) in salt.over.iter().enumerate() {
-        if at > 0 {
-            joined.extend_from_slice(schema.separator());
-        }
-        match dropped(*field) {
-            true => joined.extend_from_slice(&ordered::EMPTY),
-            false => joined.extend_from_slice(&key[spans[*field].start..spans[*field].end]),
-        }
-    }
-    salt.bucket(&joined)
-}
-
 /// Continues a Java `String.hashCode` with more of the same string, given as UTF-8.
 ///
 /// It is `s[0]*31^(n-1) + … + s[n-1]` over the UTF-16 units, in wrapping 32 bits. Bytes that are not UTF-8 count as
 /// U+FFFD, as Java decodes them.
 #[inline]
-fn hash_code(start: i32, text: &[u8]) -> i32 {
+pub(super) fn hash_code(start: i32, text: &[u8]) -> i32 {
     let step = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(i32::from(unit));
     if text.is_ascii() {
         return text.iter().fold(start, |hash, byte| step(hash, u16::from(*byte)));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::super::epochs::{BoundValue, Epoch};
+use super::super::epoch::{BoundValue, Epoch};
 use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, Width};
 use super::super::salt::{Salt, SaltHash, SaltPlace};
 use super::super::show::{Byte, Hex, Readable};
