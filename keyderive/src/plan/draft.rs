@@ -9,7 +9,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
-use super::PlanError;
+use super::error::PlanError;
 use super::explain::{Explain, ExplainOptions};
 use super::selection::{Constraint, Selection};
 use crate::key::{

@@ -1,7 +1,7 @@
 //! The rows of one choice of the fixed fields: a key, or a range of keys, in each bucket that can hold them.
 
+use super::encodings::{Choice, Encodings};
 use super::request::{KeyRange, prefix_end};
-use super::selection::{Choice, Encodings};
 use crate::key::ordered::{AFTER_SEPARATOR, EMPTY, SEPARATOR, escaped};
 use crate::key::{
     Bucket, Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len, ordered_end,

@@ -5,20 +5,24 @@
 
 mod data;
 mod draft;
+mod encodings;
+mod error;
 mod explain;
 mod fixed;
+mod hex;
+mod page_token;
 mod position;
 mod request;
 mod request_batches;
 mod selection;
 
-use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 
 #[doc(hidden)]
 pub use draft::{CanPlan, EndsAt, IsAfter, IsFirst, IsSecond, IsThird, Listed, NextAt};
 pub use draft::{Draft, Ended, Fixed};
+pub use error::PlanError;
 pub use explain::Explain;
 pub use request::{KeyRange, Request, prefix_end};
 
@@ -32,7 +36,7 @@ pub(crate) use request::RequestSize;
 pub(crate) use request_batches::RequestBatches;
 use selection::Selection;
 
-use crate::key::{EncodeError, Field};
+use crate::key::Field;
 
 /// Requests to a table for exactly the rows that satisfy a scan's constraints.
 ///
@@ -256,93 +260,5 @@ pub trait IntoPlan<K> {
 impl<K> IntoPlan<K> for Plan<K> {
     fn into_plan(self) -> Result<Plan<K>, PlanError> {
         Ok(self)
-    }
-}
-
-/// A scan that cannot be planned: a field is fixed to a value that no key can hold, or a page token is of another scan.
-///
-/// Bounds and prefixes need not be storable: a bound the field cannot hold is clamped, or the range is empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanError(PlanFault);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum PlanFault {
-    Key(EncodeError),
-    Token { key_type: &'static str, fault: TokenFault },
-}
-
-/// Why a page token is rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TokenFault {
-    Malformed,
-    OtherLayout,
-    OtherPlan,
-    OtherDirection,
-}
-
-impl PlanError {
-    fn token(key_type: &'static str, fault: TokenFault) -> Self {
-        Self(PlanFault::Token { key_type, fault })
-    }
-
-    /// The field that cannot hold its value; `None` if the whole key or a page token is at fault.
-    #[must_use]
-    pub fn field_name(&self) -> Option<&'static str> {
-        match &self.0 {
-            PlanFault::Key(error) => error.field_name(),
-            PlanFault::Token { .. } => None,
-        }
-    }
-
-    /// Whether a page token is malformed, or of another scan.
-    #[must_use]
-    pub fn is_invalid_page_token(&self) -> bool {
-        matches!(self.0, PlanFault::Token { .. })
-    }
-}
-
-impl From<EncodeError> for PlanError {
-    fn from(error: EncodeError) -> Self {
-        Self(PlanFault::Key(error))
-    }
-}
-
-impl PlanError {
-    /// The text without the value, for logs.
-    #[must_use = "it is the text to print"]
-    pub fn redacted(&self) -> impl fmt::Display + '_ {
-        fmt::from_fn(move |f| match &self.0 {
-            PlanFault::Key(error) => write!(f, "the scan cannot be planned: {}", error.redacted()),
-            PlanFault::Token { .. } => write!(f, "{self}"),
-        })
-    }
-}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (key_type, fault) = match &self.0 {
-            PlanFault::Key(error) => return write!(f, "the scan cannot be planned: {error}"),
-            PlanFault::Token { key_type, fault } => (key_type, fault),
-        };
-        write!(f, "the scan of `{key_type}` cannot resume: ")?;
-        f.write_str(match fault {
-            TokenFault::Malformed => "the page token is malformed; pass the one of the last page unchanged",
-            TokenFault::OtherLayout => "the page token is of another key layout; start a new scan",
-            TokenFault::OtherPlan => {
-                "the page token is of a scan with other constraints; use the same ones for all pages"
-            }
-            TokenFault::OtherDirection => {
-                "the page token is of a scan in the other direction; call `reversed` for all pages or for none"
-            }
-        })
-    }
-}
-
-impl Error for PlanError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
-            PlanFault::Key(error) => Some(error),
-            PlanFault::Token { .. } => None,
-        }
     }
 }

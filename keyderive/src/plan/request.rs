@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::data::hex;
+use super::hex;
 use crate::key::{Bucket, Hex, MAX_KEY_LEN, Readable};
 
 /// One request of a plan: rows by their keys, and ranges of rows.

@@ -4,13 +4,70 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::encodings::Choice;
 use super::fixed::{Buckets, FixedFields, RowSelection};
 use super::request::{KeyRange, Request, RequestSize, RowSetItem, prefix_end};
-use super::selection::{Choice, Selection};
+use super::selection::Selection;
+use crate::key::ordered::{AFTER_SEPARATOR, SEPARATOR};
 use crate::key::{Bucket, Layout, Salt};
 
 /// The most bytes of keys and ranges held at a time, for all buckets.
 const BATCH_BYTES: usize = 4 << 20;
+
+impl Selection {
+    /// Whether no row can satisfy the constraints.
+    pub(super) fn is_empty(&self) -> bool {
+        self.batches(false).has_no_request()
+    }
+
+    /// The part whose rows are stored in a range of row keys. It shares the bytes of the values, and keeps only values whose
+    /// rows may be in the range, so that the parts of a long list are short.
+    pub(super) fn within(&self, range: &KeyRange) -> Self {
+        let window = match &self.window {
+            Some(window) => window.intersection(range),
+            None => range.clone(),
+        };
+        let ends = RequestBatches::new(Cow::Borrowed(self), false).first_and_last_in(&window);
+        let encodings = self.encodings.clone().between(ends);
+        Self { encodings, window: Some(window), ..self.clone() }
+    }
+
+    /// The requests in batches, in the order of the scan.
+    pub(super) fn batches(&self, reversed: bool) -> RequestBatches<'_> {
+        RequestBatches::new(Cow::Borrowed(self), reversed)
+    }
+
+    /// As [`batches`](Self::batches), for a scan that outlives the plan.
+    #[cfg(feature = "client")]
+    pub(super) fn into_batches(self, reversed: bool) -> RequestBatches<'static> {
+        RequestBatches::new(Cow::Owned(self), reversed)
+    }
+
+    /// The byte prefixes that hold the selected rows and nothing else, one for each bucket; `None` if one would be empty.
+    ///
+    /// A delimiter or a width ends a fixed field, so rows of other values have other prefixes. A range has no prefix, nor
+    /// have rows of the ordered layout whose next field may be empty and dropped.
+    pub(super) fn prefixes(&self) -> Option<Vec<Vec<u8>>> {
+        let plain = self.cuts.is_none() && self.window.is_none() && self.after.is_empty();
+        if !plain || self.is_fully_fixed() || self.encodings.choices() != 1 || !self.is_ordered() {
+            return None;
+        }
+        let next = self.schema.fields().get(self.fixed())?;
+        if self.schema.layout() == Layout::OrderedCode && next.width().min() == 0 {
+            return None;
+        }
+        let ranges = self.batches(false).flatten().flat_map(|request| request.into_rows().1);
+        let prefix = |range: KeyRange| match self.schema.layout() {
+            // Where buckets are left out of the keys without a salt, the rest of these has no prefix.
+            Layout::Delimited => Some(range.start().to_vec())
+                .filter(|prefix| !prefix.is_empty() && range == KeyRange::prefix(prefix)),
+            // Made from the range's end: its start drops trailing empty fields, which every row has before its next field.
+            Layout::OrderedCode => Some([range.end()?.strip_suffix(&AFTER_SEPARATOR)?, &SEPARATOR].concat()),
+        };
+        let prefixes: Option<Vec<_>> = ranges.map(prefix).collect();
+        prefixes.filter(|prefixes| !prefixes.is_empty())
+    }
+}
 
 /// The requests of a plan in the order of the scan: all rows of one batch come before those of the next.
 ///
@@ -53,7 +110,7 @@ impl RequestBatch {
 }
 
 impl<'s> RequestBatches<'s> {
-    pub(super) fn new(selection: Cow<'s, Selection>, reversed: bool) -> Self {
+    fn new(selection: Cow<'s, Selection>, reversed: bool) -> Self {
         let choice = Choice::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
         let fixed = FixedFields::new(selection.schema);
         let (head, buckets) = (Vec::with_capacity(64), Vec::new());
@@ -64,7 +121,7 @@ impl<'s> RequestBatches<'s> {
 
     /// The first and the last choice that can have rows in a range of stored keys; choices between the two may have none.
     /// Tests few choices.
-    pub(super) fn first_and_last_in(&mut self, range: &KeyRange) -> Option<(Choice, Choice)> {
+    fn first_and_last_in(&mut self, range: &KeyRange) -> Option<(Choice, Choice)> {
         let schema = self.selection.schema;
         let of_epochs: Vec<_> =
             schema.salts().filter_map(|salt| self.first_and_last_of_salt(salt, range)).collect();
@@ -154,7 +211,7 @@ impl<'s> RequestBatches<'s> {
     }
 
     /// Whether there is no request.
-    pub(super) fn has_no_request(mut self) -> bool {
+    fn has_no_request(mut self) -> bool {
         let mut batch = RequestBatch::default();
         while batch.requests.is_empty() {
             let Some(choice) = self.choice.take() else { return true };

@@ -1,0 +1,116 @@
+//! Page tokens: positions as opaque text, which only a plan with the same constraints, direction and key layout accepts.
+
+use super::error::{PlanError, TokenFault};
+use super::position::Position;
+use super::selection::Selection;
+use crate::key::codec::read_hex;
+use crate::key::{Cut, Hex, fingerprint64};
+
+/// The first byte of a page token.
+const TOKEN_VERSION: u8 = 1;
+
+impl Position {
+    /// The position of a row by its stored key.
+    pub(super) fn of(selection: &Selection, key: &[u8], reversed: bool) -> Self {
+        let (front, after) =
+            if selection.is_ordered() { selection.schema.split_at_salt(key) } else { (key, &[][..]) };
+        Self { front: front.to_vec(), after: after.to_vec(), reversed }
+    }
+
+    /// The position as opaque text, with hashes of the plan and the layout.
+    pub(super) fn to_token(&self, selection: &Selection) -> String {
+        let mut bytes = vec![TOKEN_VERSION, u8::from(self.reversed)];
+        bytes.extend_from_slice(&layout_hash(selection).to_be_bytes());
+        bytes.extend_from_slice(&plan_hash(selection, self.reversed).to_be_bytes());
+        bytes.extend_from_slice(&(self.front.len() as u64).to_be_bytes());
+        bytes.extend_from_slice(&self.front);
+        bytes.extend_from_slice(&self.after);
+        // A checksum, since a truncated or changed token would name another position.
+        bytes.extend_from_slice(&fingerprint64(&bytes).to_be_bytes());
+        Hex(&bytes).to_string()
+    }
+
+    /// Reads a token back.
+    pub(super) fn from_token(token: &str, selection: &Selection, reversed: bool) -> Result<Self, PlanError> {
+        let fault = |fault| PlanError::token(selection.schema.key_type(), fault);
+        let token = Token::read(token).ok_or_else(|| fault(TokenFault::Malformed))?;
+        if token.layout != layout_hash(selection) {
+            return Err(fault(TokenFault::OtherLayout));
+        }
+        if token.plan != plan_hash(selection, token.position.reversed) {
+            return Err(fault(TokenFault::OtherPlan));
+        }
+        if token.position.reversed != reversed {
+            return Err(fault(TokenFault::OtherDirection));
+        }
+        Ok(token.position)
+    }
+}
+
+/// The content of a page token.
+struct Token {
+    layout: u64,
+    plan: u64,
+    position: Position,
+}
+
+impl Token {
+    fn read(text: &str) -> Option<Self> {
+        let bytes = read_hex(text.as_bytes()).ok()?;
+        let (bytes, sum) = bytes.split_last_chunk()?;
+        if fingerprint64(bytes).to_be_bytes() != *sum {
+            return None;
+        }
+        let ([TOKEN_VERSION, direction @ (0 | 1)], rest) = bytes.split_first_chunk()? else {
+            return None;
+        };
+        let (layout, rest) = rest.split_first_chunk()?;
+        let (plan, rest) = rest.split_first_chunk()?;
+        let (len, rest) = rest.split_first_chunk()?;
+        let (front, after) = rest.split_at_checked(usize::try_from(u64::from_be_bytes(*len)).ok()?)?;
+        let position = Position { front: front.to_vec(), after: after.to_vec(), reversed: *direction == 1 };
+        Some(Self { layout: u64::from_be_bytes(*layout), plan: u64::from_be_bytes(*plan), position })
+    }
+}
+
+fn layout_hash(selection: &Selection) -> u64 {
+    fingerprint64(selection.schema.fingerprint().to_string().as_bytes())
+}
+
+/// A hash of the constraints on a scan in one direction, the same in every process and release.
+///
+/// A position in the other direction ends the scan, as a constraint does. One in its own direction is only where a page
+/// begins, and is left out, so all pages of a scan have the same hash.
+fn plan_hash(selection: &Selection, reversed: bool) -> u64 {
+    let mut bytes = Vec::new();
+    let mut part = |part: &[u8]| {
+        bytes.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        bytes.extend_from_slice(part);
+    };
+    for field in 0..selection.encodings.fields() {
+        part(b"field");
+        selection.encodings.all(field).for_each(&mut part);
+    }
+    for cut in selection.cuts.iter().flat_map(|(start, end)| [start, end]) {
+        let (kind, at): (&[u8], &[u8]) = match cut {
+            Cut::First => (b"first", &[]),
+            Cut::Before(at) => (b"before", at),
+            Cut::After(at) => (b"after", at),
+            Cut::AfterPrefix(at) => (b"after prefix", at),
+            Cut::Last => (b"last", &[]),
+        };
+        part(kind);
+        part(at);
+    }
+    if let Some(window) = &selection.window {
+        part(b"window");
+        part(window.start());
+        part(window.end().unwrap_or_default());
+    }
+    for end in selection.after.iter().filter(|after| after.reversed != reversed) {
+        part(b"end");
+        part(&end.front);
+        part(&end.after);
+    }
+    fingerprint64(&bytes)
+}
