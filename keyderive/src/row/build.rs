@@ -97,3 +97,12 @@ impl RowBuilder {
         Ok(Span::new(start, end))
     }
 }
+
+impl RawRow {
+    /// Copies the row out of its message, which it no longer keeps in memory.
+    pub(crate) fn detach(&mut self) {
+        if let Ok(copy) = RowBuilder::copy_of(self) {
+            *self = copy.build();
+        }
+    }
+}

@@ -20,9 +20,9 @@ use std::error::Error;
 use std::fmt::{self, Display};
 use std::io;
 
-pub(crate) use self::order::{Bounded, StoredOrder};
+pub(crate) use self::order::{Bounded, StoredOrder, StoredRange};
 pub use self::order::{ComparableCell, OrderedCell};
-use super::error::{Excerpt, Hex, Names};
+use super::show::{Excerpt, Hex, Names};
 use crate::key::TimeUnit;
 
 /// A value that one cell holds.
@@ -112,6 +112,26 @@ pub trait Cell {
 pub trait OwnedCell: Cell<Owned = Self> + for<'r> Cell<Decoded<'r> = Self> {}
 
 impl<C: Cell<Owned = C> + for<'r> Cell<Decoded<'r> = C>> OwnedCell for C {}
+
+/// What one cell of a column holds.
+#[doc(hidden)]
+pub trait StoredCell {
+    /// What a read gives.
+    type Value;
+    const STORED: CellType;
+
+    fn read(value: &[u8]) -> Result<Self::Value, CellError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: OwnedCell> StoredCell for C {
+    type Value = C;
+    const STORED: CellType = C::TYPE;
+
+    fn read(value: &[u8]) -> Result<C, CellError> {
+        C::decode(value)
+    }
+}
 
 /// Takes the stored bytes of a value.
 ///

@@ -12,19 +12,9 @@ use super::aggregate::{Aggregate, read};
 use super::raw::{CellSlice, RawCell};
 use super::schema::Alias;
 use super::{
-    As, Cell, CellError, CellType, CellWriter, ColumnKind, ComparableCell, Form, Max, Min, OrderedCell,
-    OwnedCell, Qualifier, RowError, Sum, Timestamped, Versions,
+    As, Cell, CellError, CellType, CellWriter, ColumnKind, ComparableCell, Form, Max, Min, Name, OrderedCell,
+    OwnedCell, Qualifier, RowError, StoredCell, Sum, Timestamped, Versions,
 };
-
-/// What one cell of a column holds.
-#[doc(hidden)]
-pub trait StoredCell {
-    /// What a read gives.
-    type Value;
-    const STORED: CellType;
-
-    fn read(value: &[u8]) -> Result<Self::Value, CellError>;
-}
 
 /// The type of a column: its field's, with `String` for text and [`As`] for a form of its own.
 ///
@@ -67,6 +57,10 @@ impl StoredCell for Any {
         Ok(Bytes::copy_from_slice(value))
     }
 }
+
+/// It has a type at run time, which decides.
+impl ComparableCell for Any {}
+impl OrderedCell for Any {}
 
 /// The type of a column whose field has a fault that the derive reports. It takes every value, so that the fault is one error.
 #[doc(hidden)]
@@ -662,12 +656,4 @@ impl<R, Q, T> FamilyRef<R> for MapFamily<R, Q, T> {
     fn name(&self) -> &str {
         self.family()
     }
-}
-
-/// The family and the qualifier of a column.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Name<'n> {
-    pub family: &'n str,
-    pub qualifier: &'n [u8],
 }

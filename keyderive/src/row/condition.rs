@@ -396,7 +396,7 @@ fn within<R, C: ColumnRef<R>, V: CellValue<T>, T>(
         };
         let (lower, upper) = (bounded(lower)?, bounded(upper)?);
         check_ordered(place)?;
-        Ok(order.within(lower.as_ref(), upper.as_ref()))
+        Ok(RowFilter::in_ranges(order.within(lower.as_ref(), upper.as_ref())))
     })
 }
 
@@ -432,7 +432,7 @@ macro_rules! conditions {
                 T::Cell: ComparableCell,
             {
                 compared(self, |place, order| {
-                    let equal = |value: V| Ok(order.equal(&bounded(place, &value)?));
+                    let equal = |value: V| Ok(RowFilter::in_ranges(order.equal(&bounded(place, &value)?)));
                     let filters = values.into_iter().map(equal).collect::<Result<Vec<_>, _>>()?;
                     Ok(RowFilter::interleave(filters.into_iter().filter(|filter| !filter.is_block_all())))
                 })
@@ -491,7 +491,7 @@ macro_rules! conditions {
                     let prefix = prefix.as_ref();
                     let end = prefix_end(prefix);
                     let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-                    Ok(order.filter(Bound::Included(prefix), end))
+                    Ok(RowFilter::in_ranges(order.ranges(Bound::Included(prefix), end)))
                 })
             }
 

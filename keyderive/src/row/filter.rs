@@ -10,7 +10,7 @@ use std::ops::{Bound, RangeBounds};
 
 use bytes::Bytes;
 
-use super::cell::{Bounded, StoredOrder};
+use super::cell::{Bounded, StoredOrder, StoredRange};
 use super::{Cell, ComparableCell, OrderedCell, RowError};
 
 pub use self::error::FilterError;
@@ -334,7 +334,9 @@ impl RowFilter {
             Bound::Unbounded => Ok(Bound::Unbounded),
         };
         match (stored(range.start_bound()), stored(range.end_bound())) {
-            (Ok(start), Ok(end)) => StoredOrder::of(V::TYPE).within(start.as_ref(), end.as_ref()),
+            (Ok(start), Ok(end)) => {
+                Self::in_ranges(StoredOrder::of(V::TYPE).within(start.as_ref(), end.as_ref()))
+            }
             (Err(error), _) | (_, Err(error)) => refused(Fault::Value(error.to_string())),
         }
     }
@@ -350,9 +352,14 @@ impl RowFilter {
     #[must_use]
     pub fn value_is<V: Cell + ComparableCell>(value: &V) -> Self {
         match Bounded::new(|out| value.encode_bound(out)) {
-            Ok(value) => StoredOrder::of(V::TYPE).equal(&value),
+            Ok(value) => Self::in_ranges(StoredOrder::of(V::TYPE).equal(&value)),
             Err(error) => refused(Fault::Value(error.to_string())),
         }
+    }
+
+    /// The cells whose value is in one of these ranges.
+    pub(super) fn in_ranges(ranges: Vec<StoredRange>) -> Self {
+        Self::interleave(ranges.into_iter().map(Self::value_range))
     }
 
     /// Every cell, with an empty value instead of its own.

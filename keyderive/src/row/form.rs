@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Cell, CellError, CellType, CellWriter, OwnedCell, StoredCell, json};
+use super::{Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, StoredCell, json};
 use crate::key::codec::{Ts, Unit, UnixTime};
 
 /// A stored form of values of the type `T`: [`Json`], and those of `ts(unit = "…")`, `proto` and `with = "module"`.
@@ -61,15 +61,8 @@ impl<T, F: Form<T>> StoredCell for As<T, F> {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<C: OwnedCell> StoredCell for C {
-    type Value = C;
-    const STORED: CellType = C::TYPE;
-
-    fn read(value: &[u8]) -> Result<C, CellError> {
-        C::decode(value)
-    }
-}
+impl<T, U: Unit> ComparableCell for As<T, Ts<U>> {}
+impl<T, U: Unit> OrderedCell for As<T, Ts<U>> {}
 
 /// The form of `#[row(json)]`: compact JSON.
 ///

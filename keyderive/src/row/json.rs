@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::check::{Lost, check};
-use super::error::Excerpt;
+use super::show::Excerpt;
 use super::{CellError, CellWriter};
 
 /// Appends a value as JSON, if JSON gives it back.

@@ -137,6 +137,7 @@ mod qualifier;
 mod raw;
 mod schema;
 mod select;
+mod show;
 mod sink;
 mod span;
 #[cfg(feature = "embedded")]
@@ -149,12 +150,12 @@ mod visible;
 
 pub use aggregate::{Max, Min, Sum};
 pub(crate) use build::{RowBuilder, TooLarge};
-pub use cell::{Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, OwnedCell};
+pub use cell::{Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, OwnedCell, StoredCell};
 pub use column::{
     Addable, AddableAt, Any, Appendable, CellValue, Clearable, Column, ColumnRef, ColumnType, Countable,
-    Counter, Entry, Family, FamilyRef, History, MapFamily, Settable, SettableAt, StoredCell,
+    Counter, Entry, Family, FamilyRef, History, MapFamily, Settable, SettableAt,
 };
-pub(crate) use column::{Name, Place, entry};
+pub(crate) use column::{Place, entry};
 pub use condition::Condition;
 pub use decode::RowCells;
 pub use encode::RowWriter;
@@ -170,6 +171,7 @@ pub use form::Proto;
 pub use form::{As, Form, Json};
 pub(crate) use mutation::{Change, Rule, SERVER_TIME};
 pub use mutation::{Mutation, ReadModifyWrite};
+pub(crate) use qualifier::Name;
 pub use qualifier::Qualifier;
 pub(crate) use raw::CellSpans;
 pub(crate) use raw::Shown;
@@ -193,7 +195,7 @@ pub(crate) use visible::{DEFAULT_VERSIONS, Visible};
 pub mod generated {
     pub use super::RowError;
     pub use super::aggregate::Aggregate;
-    pub use super::column::{Column, Counter, Family, Faulty, MapFamily, Name};
+    pub use super::column::{Column, Counter, Family, Faulty, MapFamily};
     pub use super::decode::{FamilyRun, RowCells, Slot};
     pub use super::encode::RowWriter;
     pub use super::family::{FamilyConst, FamilyField, FamilyName};
@@ -203,6 +205,7 @@ pub mod generated {
     #[cfg(feature = "proto")]
     pub use super::form::Proto;
     pub use super::form::{As, Form, Json};
+    pub use super::qualifier::Name;
     pub use super::raw::CellSlice;
     pub use super::schema::{
         Alias, ColumnKind, ColumnSchema, DeclaredGc, FamilyRule, FieldSchema, RowSchema,

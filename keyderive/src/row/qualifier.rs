@@ -1,4 +1,4 @@
-//! Keys of maps that are families: names of columns.
+//! Names of columns, and the keys of maps that are families, which are such names.
 
 use std::sync::Arc;
 
@@ -118,3 +118,11 @@ as_cells! { chrono::NaiveDate }
 as_cells! { jiff::civil::Date }
 #[cfg(feature = "time")]
 as_cells! { time::Date }
+
+/// The family and the qualifier of a column.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name<'n> {
+    pub family: &'n str,
+    pub qualifier: &'n [u8],
+}

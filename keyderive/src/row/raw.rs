@@ -6,7 +6,6 @@ use std::ptr;
 
 use bytes::Bytes;
 
-use super::build::RowBuilder;
 use super::span::Span;
 
 /// A row as it is stored: its key and the cells that were read.
@@ -103,13 +102,6 @@ impl RawRow {
             let labels = labels.map(|(cell, own)| (places[*cell], *own)).collect();
             Self { bytes: self.bytes.clone(), key: self.key, cells, labels }
         })
-    }
-
-    /// Copies the row out of its message, which it no longer keeps in memory.
-    pub(crate) fn detach(&mut self) {
-        if let Ok(copy) = RowBuilder::copy_of(self) {
-            *self = copy.build();
-        }
     }
 
     /// About how much memory it takes.

@@ -12,14 +12,12 @@ use std::sync::Arc;
 use ::bytes::Bytes;
 
 use super::{Cell, CellError, CellType, CellWriter, OwnedCell};
-use crate::key::codec::{Ts, Unit};
-use crate::row::column::Any;
-use crate::row::{As, RowFilter};
 
 /// A value that the server can find equal to another: equal values have the same stored bytes, whoever wrote them.
 ///
 /// Integers, floats, `bool`, text, bytes, UUIDs, IP addresses, dates, enums, and times with `#[row(ts(…))]`; and newtypes and
-/// pointers of these. A time in RFC 3339 is not comparable, since one time has several texts. [`RowFilter::value_is`] compares values.
+/// pointers of these. A time in RFC 3339 is not comparable, since one time has several texts.
+/// [`RowFilter::value_is`](crate::row::RowFilter::value_is) compares values.
 ///
 /// Implement it for a type of your own that has one stored form for each value.
 #[diagnostic::on_unimplemented(
@@ -33,7 +31,7 @@ pub trait ComparableCell {}
 /// A value that the server can find less than another.
 ///
 /// Integers, floats, `char`, text, bytes, UUIDs, dates, and times with `#[row(ts(…))]`; and newtypes and pointers of these.
-/// [`RowFilter::value_in`] compares values.
+/// [`RowFilter::value_in`](crate::row::RowFilter::value_in) compares values.
 ///
 /// Implement it for a type of your own whose order is that of its stored bytes.
 #[diagnostic::on_unimplemented(
@@ -105,7 +103,7 @@ impl Bounded {
 }
 
 /// A range of stored bytes.
-type StoredRange = (Bound<Bytes>, Bound<Bytes>);
+pub(crate) type StoredRange = (Bound<Bytes>, Bound<Bytes>);
 
 impl StoredOrder {
     /// The order of values that are stored as this.
@@ -127,26 +125,25 @@ impl StoredOrder {
         self.number().is_some_and(|number| number.equal(stored).is_none())
     }
 
-    /// The filter that passes the cells whose value is equal to this one.
-    pub(crate) fn equal(self, value: &Bounded) -> RowFilter {
+    /// The stored values that are equal to this one.
+    pub(crate) fn equal(self, value: &Bounded) -> Vec<StoredRange> {
         match value.side {
-            Ordering::Equal => self.filter(Bound::Included(&value.stored), Bound::Included(&value.stored)),
-            Ordering::Less | Ordering::Greater => RowFilter::block_all(),
+            Ordering::Equal => self.ranges(Bound::Included(&value.stored), Bound::Included(&value.stored)),
+            Ordering::Less | Ordering::Greater => Vec::new(),
         }
     }
 
-    /// The filter that passes the cells whose value is within bounds.
-    pub(crate) fn within(self, lower: Bound<&Bounded>, upper: Bound<&Bounded>) -> RowFilter {
-        self.filter(Bounded::lower(lower), Bounded::upper(upper))
+    /// The stored values within bounds.
+    pub(crate) fn within(self, lower: Bound<&Bounded>, upper: Bound<&Bounded>) -> Vec<StoredRange> {
+        self.ranges(Bounded::lower(lower), Bounded::upper(upper))
     }
 
-    /// The filter that passes the cells whose value is within bounds, which are stored values.
-    pub(crate) fn filter(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> RowFilter {
-        let ranges = match self.number() {
+    /// The stored values within bounds, which are stored values too.
+    pub(crate) fn ranges(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Vec<StoredRange> {
+        match self.number() {
             None => vec![(lower.map(Bytes::copy_from_slice), upper.map(Bytes::copy_from_slice))],
             Some(number) => number.ranges(lower, upper),
-        };
-        RowFilter::interleave(ranges.into_iter().map(RowFilter::value_range))
+        }
     }
 
     fn number(self) -> Option<Number> {
@@ -275,19 +272,12 @@ macro_rules! ordered {
     )+};
 }
 
-/// A column that is named by text has a type at run time, which decides.
-impl ComparableCell for Any {}
-impl OrderedCell for Any {}
-
 ordered! {
     i8, i16, i32, i64, u8, u16, u32, u64, f32, f64,
     NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64,
     String, &str, Cow<'_, str>, Box<str>, Arc<str>, char,
     Vec<u8>, &[u8], Cow<'_, [u8]>, Bytes
 }
-
-impl<T, U: Unit> ComparableCell for As<T, Ts<U>> {}
-impl<T, U: Unit> OrderedCell for As<T, Ts<U>> {}
 
 #[cfg(feature = "uuid")]
 ordered! { ::uuid::Uuid }
@@ -326,7 +316,7 @@ mod tests {
 
     use super::*;
     use crate::client::{Family, ReadRows};
-    use crate::row::{Mutation, RawRow};
+    use crate::row::{Mutation, RawRow, RowFilter};
     use crate::{Client, GcRule};
 
     /// The server and Rust find the same values equal, and the same within all bounds.
