@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use keyderive::key::TableKey;
 use keyderive::rekey::{Rekeyed, State};
 use keyderive::row::{Condition, Versions};
-use keyderive::{Client, Row, RowKey, Table};
+use keyderive::{Client, Row, RowKey, RowStore, Table};
 
 /// Short, so that the states follow each other soon, and longer than a busy machine keeps a process waiting.
 const LEASE: Duration = Duration::from_secs(1);
@@ -48,6 +49,13 @@ struct Event {
     #[row(family = "h")]
     state: Versions<String>,
     /// The first family by name and the last by declaration: each table has an order of families of its own.
+    #[row(family = "a")]
+    rank: Option<i64>,
+}
+
+/// A part of an event.
+#[derive(Row, Clone, Debug, Default, PartialEq)]
+struct Ranked {
     #[row(family = "a")]
     rank: Option<i64>,
 }
@@ -157,6 +165,23 @@ impl Expected {
             let alice = events.scan(New::scan().user("alice"), Old::scan().user("alice"));
             let of_alice: Vec<_> = ordered.iter().filter(|key| key.user == "alice").cloned().collect();
             assert_eq!(alice.keys_only().collect().await.unwrap(), of_alice, "{state}");
+            let late = scan().filter_key(|key| key.at >= 6).keys_only().collect().await.unwrap();
+            assert_eq!(
+                late,
+                ordered.iter().filter(|key| key.at >= 6).cloned().collect::<Vec<_>>(),
+                "{state}"
+            );
+            let selected = scan().select((Event::KIND, Event::VIEWS)).collect().await.unwrap();
+            let kinds: Vec<_> =
+                ordered.iter().map(|key| (rows[&key.at].kind.clone(), rows[&key.at].views)).collect();
+            assert_eq!(selected.into_iter().map(|(_, row)| row).collect::<Vec<_>>(), kinds, "{state}");
+            let many = events.select(Event::KIND).get_many(&all).await.unwrap();
+            let ranked = events.rows_as::<Ranked>();
+            for (at, found) in (0..12).zip(many) {
+                assert_eq!(found, rows.get(&at).map(|row| row.kind.clone()), "{state} {at}");
+                let rank = ranked.get(&key(at)).await.unwrap().and_then(|row| row.rank);
+                assert_eq!(rank, rows.get(&at).and_then(|row| row.rank), "{state} {at}");
+            }
             let old = rows.values().filter(|row| row.kind.as_deref() == Some("old")).count();
             let matching = scan().matching(Event::KIND.equals("old")).collect().await.unwrap();
             assert_eq!(matching.len(), old, "{state}");
@@ -217,6 +242,15 @@ impl Expected {
         events.put_all(&several).await.unwrap();
         for (key, row) in several {
             rows.insert(key.at, row);
+        }
+        let merged = Event { log: Some(format!("merged {round}")), ..Event::default() };
+        events.merge_all([(key(at(0)), merged)]).await.unwrap();
+        let row = rows.entry(at(0)).or_default();
+        (row.log, row.views) = (Some(format!("merged {round}")), 0);
+        let ranks = [at(0), at(5)].map(|at| events.update(&key(at)).set(Event::RANK, 7));
+        events.update_all(ranks).await.unwrap();
+        for at in [at(0), at(5)] {
+            rows.entry(at).or_default().rank = Some(7);
         }
     }
 }
@@ -327,4 +361,45 @@ async fn a_table_is_rolled_back_before_it_was_written(client: Client) {
     expected.write(State::RolledBack, 1).await;
     expected.check(State::RolledBack).await;
     client.table::<Old, Event>("events").verify().await.unwrap();
+}
+
+/// A row type with a family that the table lacks.
+#[derive(Row, Clone, Debug, Default, PartialEq)]
+struct Placed {
+    #[row(family = "place")]
+    city: Option<String>,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_type_that_does_not_fit_is_rejected() {
+    let client = Client::embedded();
+    drop(old_table(&client, 3).await);
+    let error = client.rekeyed::<Old, New, Placed>("events", "events-16").await.unwrap_err();
+    assert!(error.is_table_mismatch(), "{error}");
+    let placed = open(&client).await.rows_as::<Placed>();
+    for error in [
+        placed.get(&key(0)).await.unwrap_err(),
+        placed.put(&key(0), &Placed::default()).await.unwrap_err(),
+        placed.scan(New::scan(), Old::scan()).collect().await.unwrap_err(),
+    ] {
+        assert!(error.is_table_mismatch() && error.to_string().contains("`place`"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_function_serves_a_table_and_a_pair() {
+    async fn ranks<K, S>(events: &Table<K, Event, S>, keys: &[K]) -> i64
+    where
+        K: TableKey,
+        S: RowStore,
+    {
+        let rows = events.get_many(keys).await.unwrap();
+        rows.into_iter().flatten().filter_map(|row| row.rank).sum()
+    }
+    let client = Client::embedded();
+    let plain = old_table(&client, 3).await;
+    let keys: Vec<_> = (0..4).map(key).collect();
+    let old_keys: Vec<_> = keys.iter().map(Old::from).collect();
+    assert_eq!(ranks(&plain, &old_keys).await, 3);
+    assert_eq!(ranks(&open(&client).await, &keys).await, 3);
 }
