@@ -8,9 +8,10 @@ use bytes::Bytes;
 use super::cell::{Bounded, StoredOrder};
 use super::column::{Appendable, Place};
 use super::filter::MAX_DEPTH;
+use super::live::Live;
 use super::{
     CellError, CellType, CellValue, Column, ColumnRef, ColumnType, ComparableCell, ComparedVersion, Entry,
-    Family, MapFamily, Name, OrderedCell, RowError, RowFilter, RowSchema,
+    Family, MapFamily, Name, OrderedCell, RowError, RowFilter,
 };
 use crate::plan::prefix_end;
 
@@ -146,14 +147,10 @@ impl<R> Condition<R> {
 
     /// The filter that leaves a cell where the condition holds, or, for `true`, where it does not. None stands for any cell
     /// of the row.
-    pub(crate) fn into_filter(
-        self,
-        schema: &RowSchema,
-        now_micros: i64,
-    ) -> Result<(Option<RowFilter>, bool), RowError> {
+    pub(crate) fn into_filter(self, live: Live) -> Result<(Option<RowFilter>, bool), RowError> {
         match self.fault {
             Some(error) => Err(error),
-            None => Ok(self.test.into_branch(schema, now_micros)),
+            None => Ok(self.test.into_branch(live)),
         }
     }
 }
@@ -202,12 +199,12 @@ impl Test {
 
     /// A filter passes nothing of a row that does not exist. So a test that holds for such a row is sent as its negation,
     /// with the branches swapped.
-    fn into_branch(self, schema: &RowSchema, now_micros: i64) -> (Option<RowFilter>, bool) {
+    fn into_branch(self, live: Live) -> (Option<RowFilter>, bool) {
         let is_negated = self.holds_for_no_row();
         let test = if is_negated { self.negated() } else { self };
         match test {
-            Self::Row if schema.has_no_ttl() => (None, is_negated),
-            test => (Some(test.filter(schema, now_micros)), is_negated),
+            Self::Row if live.is_every_cell() => (None, is_negated),
+            test => (Some(test.filter(live)), is_negated),
         }
     }
 
@@ -230,33 +227,26 @@ impl Test {
     }
 
     /// The filter that passes a cell of an existing row if the test holds.
-    fn filter(self, schema: &RowSchema, now_micros: i64) -> RowFilter {
-        let live = |family: &str, filter: RowFilter| schema.live(family, filter, now_micros);
+    fn filter(self, live: Live) -> RowFilter {
         match self {
-            Self::Row => schema.live_cells(now_micros).unwrap_or_else(RowFilter::pass_all),
+            Self::Row => live.cells().unwrap_or_else(RowFilter::pass_all),
             Self::Filter(filter) => filter,
-            Self::Family(family) => live(&family, RowFilter::family(&*family)),
+            Self::Family(family) => live.of_family(&family, RowFilter::family(&*family)),
             Self::Column { family, qualifier, value } => {
-                let column = live(&family, RowFilter::exact_column(&*family, qualifier));
+                let column = live.of_family(&family, RowFilter::exact_column(&*family, qualifier));
                 let value = value.into_iter().flat_map(|value| [RowFilter::latest(1), value]);
                 RowFilter::chain([column].into_iter().chain(value))
             }
             Self::Version { family, qualifier, timestamp_micros } => RowFilter::chain([
-                live(&family, RowFilter::exact_column(&*family, qualifier)),
+                live.of_family(&family, RowFilter::exact_column(&*family, qualifier)),
                 RowFilter::latest(1),
                 RowFilter::timestamps(timestamp_micros..=timestamp_micros),
             ]),
-            Self::Not(test) => RowFilter::condition(
-                test.filter(schema, now_micros),
-                RowFilter::block_all(),
-                RowFilter::cells_per_row(1),
-            ),
-            Self::And(tests) => {
-                all_of(tests.into_iter().map(|test| test.filter(schema, now_micros)).collect())
+            Self::Not(test) => {
+                RowFilter::condition(test.filter(live), RowFilter::block_all(), RowFilter::cells_per_row(1))
             }
-            Self::Or(tests) => {
-                RowFilter::interleave(tests.into_iter().map(|test| test.filter(schema, now_micros)))
-            }
+            Self::And(tests) => all_of(tests.into_iter().map(|test| test.filter(live)).collect()),
+            Self::Or(tests) => RowFilter::interleave(tests.into_iter().map(|test| test.filter(live))),
         }
     }
 

@@ -132,6 +132,7 @@ mod field;
 mod filter;
 mod form;
 mod json;
+mod live;
 mod mutation;
 mod qualifier;
 mod raw;

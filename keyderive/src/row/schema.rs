@@ -7,13 +7,12 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use self::changes::{SchemaChange, SchemaChanges};
 pub use self::layout::SchemaError;
 
-use super::{CellType, Name, RowFilter};
+use super::{CellType, Name};
 
 /// The families and columns of a row type.
 ///
@@ -124,6 +123,15 @@ impl RowSchema {
         })
     }
 
+    /// What the type says of how long cells are kept, for each family that it says something of.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &'static FamilyRule> {
+        self.rules.iter()
+    }
+
+    pub(crate) fn fields(&self) -> &'static [FieldSchema] {
+        self.fields
+    }
+
     /// The family of the row's own columns; none for a map.
     pub(crate) fn own_family(&self) -> Option<&'static str> {
         Some(self.family).filter(|family| !family.is_empty())
@@ -140,71 +148,6 @@ impl RowSchema {
             let is_of = family.is_none_or(|family| field.families().any(|name| name == family));
             is_of && field.kinds().any(ColumnKind::reads_versions)
         })
-    }
-
-    /// Whether expired cells are not hidden in any family.
-    pub(crate) fn has_no_ttl(&self) -> bool {
-        self.rules.iter().all(|rule| rule.ttl.is_none())
-    }
-
-    /// A filter of a family's cells without those that have expired at this time.
-    pub(crate) fn live(&self, family: &str, filter: RowFilter, now_micros: i64) -> RowFilter {
-        match self.rule(family).and_then(|rule| rule.ttl) {
-            None => filter,
-            Some(ttl) => RowFilter::chain([filter, since(ttl, now_micros)]),
-        }
-    }
-
-    /// The `ttl` of a family that hides cells of this time.
-    pub(crate) fn hiding_ttl(
-        &self,
-        family: &str,
-        timestamp_micros: i64,
-        now_micros: i64,
-    ) -> Option<Duration> {
-        let ttl = self.rule(family)?.ttl?;
-        (timestamp_micros < oldest_live(ttl, now_micros)).then_some(ttl)
-    }
-
-    /// The filter of all cells but those that have expired at this time; none if none expire.
-    pub(crate) fn live_cells(&self, now_micros: i64) -> Option<RowFilter> {
-        let expiring: Vec<_> = self.rules.iter().filter_map(|rule| Some((rule.family, rule.ttl?))).collect();
-        let names: Vec<_> = expiring.iter().map(|(family, _)| *family).collect();
-        let others = RowFilter::family_regex(regex_of_all_but(&names));
-        let live = expiring
-            .iter()
-            .map(|(family, ttl)| RowFilter::chain([RowFilter::family(*family), since(*ttl, now_micros)]));
-        (!names.is_empty()).then(|| RowFilter::interleave(live.chain([others])))
-    }
-
-    /// The filter of the cells that the type reads, with the markers of its families, but for those that have expired. `own` is
-    /// the family of a map.
-    pub(crate) fn own_cells(&self, own: &str, now_micros: i64) -> RowFilter {
-        let mut whole: Vec<&str> = Vec::new();
-        let mut columns: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        if let Some(family) = self.own_family() {
-            columns.entry(family).or_default().push("");
-        }
-        for field in self.fields {
-            let family = if field.family().is_empty() { own } else { field.family() };
-            if let FieldSchema::Map { .. } = field {
-                whole.push(family);
-                continue;
-            }
-            let names = columns.entry(family).or_default();
-            names.extend(field.columns().iter().map(ColumnSchema::name));
-            names.push("");
-            for alias in field.columns().iter().flat_map(ColumnSchema::aliases) {
-                columns.entry(alias.family.unwrap_or(family)).or_default().push(alias.name);
-            }
-        }
-        let whole = whole.into_iter().map(|family| self.live(family, RowFilter::family(family), now_micros));
-        let columns = columns.into_iter().map(|(family, mut names)| {
-            names.sort_unstable();
-            names.dedup();
-            self.live(family, RowFilter::any_column(family, names), now_micros)
-        });
-        RowFilter::interleave(columns.chain(whole))
     }
 
     /// The aggregate that the cells of a family are, if they are aggregates.
@@ -409,35 +352,4 @@ pub enum DeclaredGc {
         max_age: Duration,
         max_versions: u32,
     },
-}
-
-/// The filter of cells that are younger than this.
-fn since(ttl: Duration, now_micros: i64) -> RowFilter {
-    RowFilter::timestamps(oldest_live(ttl, now_micros)..)
-}
-
-/// The time of the oldest cells that are not hidden.
-fn oldest_live(ttl: Duration, now_micros: i64) -> i64 {
-    let ttl = i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX);
-    now_micros.saturating_sub(ttl).max(0)
-}
-
-/// A regular expression of all names but these. RE2 has no negation, so each place where a name can differ is an alternative.
-fn regex_of_all_but(names: &[&str]) -> String {
-    let is_name = names.contains(&"");
-    let mut starts: Vec<char> = names.iter().filter_map(|name| name.chars().next()).collect();
-    starts.sort_unstable();
-    starts.dedup();
-    if starts.is_empty() {
-        return if is_name { ".+".to_owned() } else { ".*".to_owned() };
-    }
-    // The characters of a family's name mean themselves in a class, but for the hyphen.
-    let class: String = starts.iter().map(|start| format!("\\x{{{:x}}}", u32::from(*start))).collect();
-    let mut alternatives = vec![format!("[^{class}].*")];
-    alternatives.extend(starts.iter().map(|start| {
-        let rests: Vec<_> = names.iter().filter_map(|name| name.strip_prefix(*start)).collect();
-        format!("\\x{{{:x}}}{}", u32::from(*start), regex_of_all_but(&rests))
-    }));
-    let optional = if is_name { "" } else { "?" };
-    format!("({}){optional}", alternatives.join("|"))
 }

@@ -8,10 +8,10 @@ use bytes::Bytes;
 
 use super::column::{Column, ColumnRef, ColumnType, Entry, Family, MapFamily, Place};
 use super::field::optional_family;
+use super::live::Live;
 use super::raw::{CellSlice, RawRow};
 use super::{
-    FamilyField, Name, Qualifier, RowCells, RowError, RowFilter, RowSchema, StoredCell, Sum, Timestamped,
-    Versions,
+    FamilyField, Name, Qualifier, RowCells, RowError, RowFilter, StoredCell, Sum, Timestamped, Versions,
 };
 
 /// Columns of the row type `R` that a read takes alone: a column, a family, or a tuple of up to 16 of these.
@@ -58,19 +58,21 @@ impl SelectedColumns {
     ///
     /// A row without any of them is returned all the same if none is required: its first cell is passed without its value, with
     /// a label.
-    pub(crate) fn filter(self, schema: &RowSchema, now_micros: i64) -> RowFilter {
-        let live = |family: &str, filter: RowFilter| schema.live(family, filter, now_micros);
+    pub(crate) fn filter(self, live: Live) -> RowFilter {
+        let of_family = |family: &str, filter: RowFilter| live.of_family(family, filter);
         let columns = self
             .columns
             .into_iter()
-            .map(|((family, all), names)| (all, live(&family, RowFilter::any_column(&*family, names))));
-        let families =
-            self.families.into_iter().map(|(family, all)| (all, live(&family, RowFilter::family(&*family))));
+            .map(|((family, all), names)| (all, of_family(&family, RowFilter::any_column(&*family, names))));
+        let families = self
+            .families
+            .into_iter()
+            .map(|(family, all)| (all, of_family(&family, RowFilter::family(&*family))));
         let (every_version, newest): (Vec<_>, Vec<_>) = columns.chain(families).partition(|(all, _)| *all);
         let filters = |of: Vec<(bool, RowFilter)>| of.into_iter().map(|(_, filter)| filter);
         let newest = (!newest.is_empty())
             .then(|| RowFilter::chain([RowFilter::interleave(filters(newest)), RowFilter::latest(1)]));
-        let presence = schema.live_cells(now_micros).into_iter().chain(RowFilter::existence());
+        let presence = live.cells().into_iter().chain(RowFilter::existence());
         let presence = RowFilter::chain(presence.chain([RowFilter::own_label(PRESENCE)]));
         let presence = (!self.has_required).then_some(presence);
         RowFilter::interleave(newest.into_iter().chain(filters(every_version)).chain(presence))

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::condition::Condition;
 use super::error::RowError;
 use super::filter::RowFilter;
+use super::live::Live;
 use super::raw::RawRow;
 use super::schema::RowSchema;
 use super::select::{ErasedSelection, HeldSelection, SelectedColumns, Selection};
@@ -83,6 +84,10 @@ impl Visible {
         Self { schema: self.schema, family: Arc::clone(&self.family), columns, every_version: true }
     }
 
+    fn live(&self, now_micros: i64) -> Live {
+        Live { schema: self.schema, now_micros }
+    }
+
     pub(crate) fn schema(&self) -> &'static RowSchema {
         self.schema
     }
@@ -105,13 +110,13 @@ impl Visible {
     /// The cells that count at this time, in every version; none if all stored ones do.
     pub(crate) fn cells(&self, now_micros: i64) -> Option<RowFilter> {
         match &self.columns {
-            Columns::Everything => self.schema.live_cells(now_micros),
+            Columns::Everything => self.live(now_micros).cells(),
             Columns::Stored => None,
-            Columns::RowType => Some(self.schema.own_cells(&self.family, now_micros)),
+            Columns::RowType => Some(self.live(now_micros).of_type(&self.family)),
             Columns::Selected(selection) => {
                 let mut columns = SelectedColumns::default();
                 selection.columns(&mut columns);
-                Some(columns.filter(self.schema, now_micros))
+                Some(columns.filter(self.live(now_micros)))
             }
             Columns::Failed(refused) => Some(refused.clone()),
         }
@@ -131,12 +136,12 @@ impl Visible {
     /// Passes a cell of a row that is there for a write if absent: one with any cell that no `ttl` hides, named by the row type or not.
     /// None if every stored row is.
     pub(crate) fn presence(&self, now_micros: i64) -> Option<RowFilter> {
-        self.schema.live_cells(now_micros)
+        self.live(now_micros).cells()
     }
 
     /// Whether every stored row is there for a write if absent, so that none is written over a hidden one.
     pub(crate) fn hides_no_row(&self) -> bool {
-        self.schema.has_no_ttl()
+        self.live(0).is_every_cell()
     }
 
     /// The `ttl` of a family that hides cells of this time.
@@ -146,7 +151,7 @@ impl Visible {
         timestamp_micros: i64,
         now_micros: i64,
     ) -> Option<Duration> {
-        self.schema.hiding_ttl(family, timestamp_micros, now_micros)
+        self.live(now_micros).hiding_ttl(family, timestamp_micros)
     }
 
     /// The filter that leaves a cell where a condition holds, or, for `true`, where it does not. None stands for any cell of the row.
@@ -155,7 +160,7 @@ impl Visible {
         condition: Condition<R>,
         now_micros: i64,
     ) -> Result<(Option<RowFilter>, bool), RowError> {
-        condition.into_filter(self.schema, now_micros)
+        condition.into_filter(self.live(now_micros))
     }
 
     /// Reads the selected columns of a row; none unless they are selected, as a `T`.

@@ -17,8 +17,9 @@ use crate::table::execution::ScanRequest;
 use crate::table::store::FoundRows;
 use crate::table::{Handle, Scan, Store, Table};
 
-/// A table with keys `Old` that becomes one with keys `New`, from [`Client::rekeyed`]. Its calls take new keys, and go to the table
-/// that the state of the re-keying says.
+/// A table with keys `Old` that becomes one with keys `New`, from [`Client::rekeyed`](crate::Client::rekeyed).
+///
+/// Its calls take new keys, and go to the table that the state of the re-keying says: [`Pair`].
 pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 
 /// The rows of a table with keys `Old` that is re-keyed: in that table, or in the one that it becomes.
@@ -40,7 +41,7 @@ pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 /// # #[derive(RowKey)] #[salt(range = 16)] struct New { id: u64 }
 /// # #[derive(Row)] struct Event { kind: String }
 /// # fn sample(events: Rekeyed<Old, New, Event>) {
-/// let writer = events.writer(); // the rows of a writer have no answer that a state could be checked with
+/// let writer = events.writer(); // it would send rows later, by a state that may have passed
 /// # }
 /// ```
 ///
