@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use keyderive::rekey::{Progress, Rekeyed};
+use keyderive::rekey::{MigrationProgress, Rekeyed};
 use keyderive::{Client, Row, RowKey};
 
 /// The key so far: the readings of a site are spread over the whole table.
@@ -155,9 +155,9 @@ async fn write(readings: Readings, sensor: u32, stop: Arc<AtomicBool>) -> Vec<(N
     written
 }
 
-fn show(bar: &ProgressBar, progress: &Progress) {
-    bar.set_length(progress.partitions.max(1) as u64);
-    bar.set_position(progress.partitions_done as u64);
+fn show(bar: &ProgressBar, progress: &MigrationProgress) {
+    bar.set_length(progress.rows.partitions.max(1));
+    bar.set_position(progress.rows.partitions_done);
     bar.set_message(progress.to_string());
 }
 

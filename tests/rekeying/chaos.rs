@@ -433,7 +433,7 @@ impl Run {
             }
             if state == State::Moved && !is_verified && arrived(Goal::Moved) {
                 match watcher.migration().verify().await {
-                    Ok(verified) if verified.is_ok() => is_verified = true,
+                    Ok(verified) if verified.is_equal() => is_verified = true,
                     Err(error) if error.is_retryable() => {}
                     verified => self.violations.push(format!("verify: {verified:?}")),
                 }

@@ -21,8 +21,9 @@ use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
 use keyderive::client::RawTable;
+use keyderive::diff::RowDifference;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::rekey::{Activity, Difference, Pair, Rekeyed, State};
+use keyderive::rekey::{Activity, Pair, Rekeyed, State};
 use keyderive::row::{Mutation, RawRow, RowFilter};
 use keyderive::{Error, GcRule, Row, RowKey as _, Scan};
 use keyderive_tests::amount;
@@ -599,7 +600,7 @@ impl<L: Layout> Run<L> {
     /// `verify` lists what a program changes that knows nothing of the re-keying, and nothing else.
     async fn check_verification(&mut self, state: State) {
         let found = self.tables[2].migration().verify().await.unwrap();
-        assert_eq!(found.different, 0, "{state} {found}");
+        assert_eq!(found.different(), 0, "{state} {found}");
         let mut copies = Vec::new();
         for key in all_keys() {
             let (old, new) =
@@ -618,7 +619,7 @@ impl<L: Layout> Run<L> {
         if let Some(key) = self.rng.choice(expiring) {
             self.collect(state, Side::Old, key).await;
             let found = self.tables[2].migration().verify().await.unwrap();
-            assert_eq!(found.different, 0, "{state} {found}");
+            assert_eq!(found.different(), 0, "{state} {found}");
             copies.retain(|(other, _)| *other != key);
         }
         let Some((key, (family, column, at, value))) = self.rng.choice(copies) else { return };
@@ -632,9 +633,10 @@ impl<L: Layout> Run<L> {
         store(Side::New, aged, value.clone()).await;
         store(Side::Old, aged, value.iter().map(|byte| byte ^ 1).collect()).await;
         let found = self.tables[2].migration().verify().await.unwrap();
-        let key = Self::stored_key(Side::Old, key);
-        let cell = (family.clone(), column.clone(), aged);
-        assert_eq!(found.differences, [Difference::Unequal { key, cell }], "{state} {found}");
+        let [RowDifference::Cells { old_key, cells, .. }] = found.first() else { panic!("{state} {found}") };
+        let cell = (cells[0].family(), cells[0].qualifier(), cells[0].timestamp_micros());
+        assert_eq!(old_key.as_bytes(), Self::stored_key(Side::Old, key), "{state} {found}");
+        assert_eq!(cell, (&*family, &*column, aged), "{state} {found}");
         store(Side::New, at, value.clone()).await;
         store(Side::Old, at, value).await;
     }
@@ -700,7 +702,7 @@ impl<L: Layout> Run<L> {
                 self.stay().await;
                 drive(&driver, true, (State::RollbackCopying, Activity::Verifying)).await;
                 let found = driver.migration().verify().await.unwrap();
-                assert_eq!(found.different, 0, "{found}");
+                assert_eq!(found.different(), 0, "{found}");
                 self.stay().await;
                 driver.migration().roll_back().await.unwrap();
                 assert_eq!(self.stay().await, State::RolledBack);

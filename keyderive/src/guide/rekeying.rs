@@ -26,7 +26,7 @@
 //! ```
 //! # use keyderive::{Client, Row, RowKey};
 //! /// The key so far.
-//! #[derive(RowKey)]
+//! #[derive(RowKey, Debug)]
 //! #[salt(range = 4, over = "user")]
 //! struct OldKey {
 //!     user: String,
@@ -34,7 +34,7 @@
 //! }
 //!
 //! /// The key from now on.
-//! #[derive(RowKey)]
+//! #[derive(RowKey, Debug)]
 //! #[salt(range = 64, over = "user,at")]
 //! struct NewKey {
 //!     user: String,
@@ -72,7 +72,7 @@
 //! let findings = migration.check().await?;
 //! assert!(findings.is_ok(), "{findings}");
 //! migration.run().await?;
-//! assert!(migration.verify().await?.is_ok());
+//! assert!(migration.verify().await?.is_equal());
 //! migration.finish().await?;
 //!
 //! // In each program, from then on.
@@ -165,9 +165,9 @@
 //! | difference | |
 //! |---|---|
 //! | `Missing` | in `copying` nothing: it is copied. In `moved` a program that does not know of the re-keying wrote it, and it is lost if you do nothing: read it from the old table, by `client.table(…).unchecked()`, and put it through `rekeyed` |
-//! | `Unequal` | read the row of each table, by `client.table(…).unchecked()`, and put what is right through `rekeyed` |
+//! | `Cells` | read the row of each table, by `client.table(…).unchecked()`, and put what is right through `rekeyed` |
 //! | `Unmarked` | read the row of the new table, by `client.table(…).unchecked()`: if it is right, put it through `rekeyed`; else delete it through `rekeyed` |
-//! | `Orphaned` | the original was deleted by another program or, with `rekeyed_by_row`, now gives another key. Callers still read this copy. If it is right, put it through `rekeyed`; if the row should be gone, delete it through `rekeyed` |
+//! | `Extra` | the original was deleted by another program or, with `rekeyed_by_row`, now gives another key. Callers still read this copy. If it is right, put it through `rekeyed`; if the row should be gone, delete it through `rekeyed` |
 //!
 //! Cells that both tables have must have the same values, however old they are. A cell that one table has alone is a difference, unless
 //! the garbage collection rule of its family allows its removal, by the clock of the driver and up to a minute early: tables whose rows

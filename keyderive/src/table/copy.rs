@@ -11,12 +11,10 @@ use std::future::{Future, IntoFuture};
 use std::path::PathBuf;
 use std::pin::Pin;
 
-pub use self::report::{CopyError, CopyReport, Progress};
+pub use self::report::{CopyError, CopyReport};
 use super::diff;
-use super::load::look_ahead::BatchLimits;
-use super::load::{DEFAULT_LIMITS, DEFAULT_LOOK_AHEAD, DEFAULT_WORKERS, MAX_BATCH_BYTES};
-use super::stored::KeyMap;
-pub use super::stored::NewKey;
+pub use super::transfer::NewKey;
+use super::transfer::{self, Comparison, MAX_BATCH_BYTES, Mapping, OnProgress, Progress};
 use super::{RowRef, Table};
 use crate::key::TableKey;
 
@@ -78,7 +76,7 @@ impl<K: TableKey, R> Table<K, R> {
         &self,
         new: &Table<N, S>,
         new_key: impl Fn(K::Stored, RowRef<'_>) -> T + Send + Sync + 'a,
-    ) -> CopyTo<'a, K, R, N, S>
+    ) -> CopyTo<'a>
     where
         N: TableKey,
         T: NewKey<N>,
@@ -86,7 +84,7 @@ impl<K: TableKey, R> Table<K, R> {
         N::Stored: fmt::Debug,
     {
         CopyTo {
-            map: KeyMap::new(self, new, new_key),
+            mapping: Mapping::of_closure(self, new, new_key),
             settings: Settings::default(),
             checkpoint: None,
             on_progress: None,
@@ -156,43 +154,37 @@ impl<K: TableKey, R> Table<K, R> {
 /// # Cancel safety
 /// If its future is dropped, it sends nothing more. Requests in flight may still be applied; written rows stay.
 #[must_use = "a copy does nothing until it is awaited"]
-pub struct CopyTo<'a, K: TableKey, R, N: TableKey, S> {
-    map: KeyMap<'a, K, R, N, S>,
+pub struct CopyTo<'a> {
+    mapping: Mapping<'a>,
     settings: Settings,
     checkpoint: Option<PathBuf>,
     on_progress: Option<OnProgress<'a>>,
 }
 
-type OnProgress<'a> = Box<dyn FnMut(&Progress) + Send + 'a>;
-
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     parallel: usize,
-    workers: usize,
-    limits: BatchLimits,
-    look_ahead: usize,
+    engine: transfer::Settings,
     checkpoint_every: u64,
     allows_existing: bool,
     verifies: bool,
-    diff: diff::Settings,
+    diff: Comparison,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             parallel: 8,
-            workers: DEFAULT_WORKERS,
-            limits: DEFAULT_LIMITS,
-            look_ahead: DEFAULT_LOOK_AHEAD,
+            engine: transfer::Settings { keys_are_distinct: true, ..transfer::Settings::default() },
             checkpoint_every: 100_000,
             allows_existing: false,
             verifies: true,
-            diff: diff::Settings::default(),
+            diff: diff::DEFAULT,
         }
     }
 }
 
-impl<'a, K: TableKey, R, N: TableKey, S> CopyTo<'a, K, R, N, S> {
+impl<'a> CopyTo<'a> {
     /// How many partitions of the old table are read at a time, and of both when they are compared. 0 counts as 1.
     pub fn parallel(mut self, partitions: usize) -> Self {
         self.settings.parallel = partitions.max(1);
@@ -202,26 +194,26 @@ impl<'a, K: TableKey, R, N: TableKey, S> CopyTo<'a, K, R, N, S> {
 
     /// How many requests to the new table are in flight at a time. 0 counts as 1.
     pub fn workers(mut self, requests: usize) -> Self {
-        self.settings.workers = requests.max(1);
+        self.settings.engine.workers = requests.max(1);
         self
     }
 
     /// The most bytes of a request, up to 8 MiB; more counts as 8 MiB. A single row may exceed it.
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
-        self.settings.limits.bytes = bytes.clamp(1, MAX_BATCH_BYTES);
+        self.settings.engine.limits.bytes = bytes.clamp(1, MAX_BATCH_BYTES);
         self
     }
 
     /// The most rows of a request. 0 counts as 1. A request never has more than 100,000 mutations.
     pub fn batch_rows(mut self, rows: usize) -> Self {
-        self.settings.limits.rows = rows.max(1);
+        self.settings.engine.limits.rows = rows.max(1);
         self
     }
 
     /// How many bytes of rows are buffered before any is sent, and kept buffered. More spreads rows better over the new table; a
     /// resumed copy repeats about so many.
     pub fn look_ahead(mut self, bytes: usize) -> Self {
-        self.settings.look_ahead = bytes;
+        self.settings.engine.look_ahead = bytes;
         self
     }
 
@@ -295,7 +287,7 @@ impl<'a, K: TableKey, R, N: TableKey, S> CopyTo<'a, K, R, N, S> {
     }
 }
 
-impl<'a, K: TableKey, R: 'a, N: TableKey, S: 'a> IntoFuture for CopyTo<'a, K, R, N, S> {
+impl<'a> IntoFuture for CopyTo<'a> {
     type Output = Result<CopyReport, CopyError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
@@ -304,11 +296,10 @@ impl<'a, K: TableKey, R: 'a, N: TableKey, S: 'a> IntoFuture for CopyTo<'a, K, R,
     }
 }
 
-impl<K: TableKey, R, N: TableKey, S> fmt::Debug for CopyTo<'_, K, R, N, S> {
+impl fmt::Debug for CopyTo<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CopyTo")
-            .field("old", &self.map.old)
-            .field("new", &self.map.new)
+            .field("mapping", &self.mapping)
             .field("settings", &self.settings)
             .field("checkpoint", &self.checkpoint)
             .finish_non_exhaustive()

@@ -2,18 +2,12 @@
 //!
 //! [`Table::diff`] starts one; [`Diff`] describes how it runs.
 
-mod report;
-mod run;
-
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::time::Duration;
 
-pub use self::report::{CellDifference, DifferentKey, RowDifference, TableDiff};
-pub(super) use self::run::run;
-use super::stored::KeyMap;
-pub use super::stored::NewKey;
+pub use super::transfer::{CellDifference, DifferentKey, NewKey, RowDifference, TableDiff};
+use super::transfer::{Comparison, Mapping, OnProgress, Progress, Reporter, compare};
 use super::{RowRef, Table};
 use crate::client::Error;
 use crate::key::TableKey;
@@ -73,14 +67,15 @@ impl<K: TableKey, R> Table<K, R> {
         &self,
         other: &Table<N, S>,
         new_key: impl Fn(K::Stored, RowRef<'_>) -> T + Send + Sync + 'a,
-    ) -> Diff<'a, K, R, N, S>
+    ) -> Diff<'a>
     where
         N: TableKey,
         T: NewKey<N>,
         K::Stored: fmt::Debug,
         N::Stored: fmt::Debug,
     {
-        Diff { map: KeyMap::new(self, other, new_key), settings: Settings::default(), on_progress: None }
+        let mapping = Mapping::of_closure(self, other, new_key);
+        Diff { mapping, settings: DEFAULT, on_progress: None }
     }
 }
 
@@ -117,41 +112,16 @@ impl<K: TableKey, R> Table<K, R> {
 /// # Cancel safety
 /// A dropped future cancels the reads.
 #[must_use = "a diff compares nothing until it is awaited"]
-pub struct Diff<'a, K: TableKey, R, N: TableKey, S> {
-    map: KeyMap<'a, K, R, N, S>,
-    settings: Settings,
+pub struct Diff<'a> {
+    mapping: Mapping<'a>,
+    settings: Comparison,
     on_progress: Option<OnProgress<'a>>,
 }
 
-pub(super) type OnProgress<'a> = Box<dyn FnMut(&Progress) + Send + 'a>;
+/// How a comparison runs that has no settings.
+pub(super) const DEFAULT: Comparison = Comparison { parallel: 8, first: 20 };
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
-    pub(super) parallel: usize,
-    pub(super) first: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { parallel: 8, first: 20 }
-    }
-}
-
-/// How far a comparison is, for [`Diff::on_progress`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// Rows of the old table that were compared.
-    pub compared: u64,
-    /// Rows of the new table that were counted after that.
-    pub counted: u64,
-    /// Rows that differ, so far.
-    pub different: u64,
-    /// How long the comparison has run.
-    pub elapsed: Duration,
-}
-
-impl<'a, K: TableKey, R, N: TableKey, S> Diff<'a, K, R, N, S> {
+impl<'a> Diff<'a> {
     /// How many partitions are read, and how many batches are compared, at a time. 0 counts as 1.
     pub fn parallel(mut self, partitions: usize) -> Self {
         self.settings.parallel = partitions.max(1);
@@ -171,20 +141,20 @@ impl<'a, K: TableKey, R, N: TableKey, S> Diff<'a, K, R, N, S> {
     }
 }
 
-impl<'a, K: TableKey, R: 'a, N: TableKey, S: 'a> IntoFuture for Diff<'a, K, R, N, S> {
+impl<'a> IntoFuture for Diff<'a> {
     type Output = Result<TableDiff, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(run(self.map, self.settings, self.on_progress))
+        let Self { mapping, settings, on_progress } = self;
+        Box::pin(async move { compare(&mapping, settings, None, &mut Reporter::new(on_progress)).await })
     }
 }
 
-impl<K: TableKey, R, N: TableKey, S> fmt::Debug for Diff<'_, K, R, N, S> {
+impl fmt::Debug for Diff<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Diff")
-            .field("old", &self.map.old)
-            .field("new", &self.map.new)
+            .field("mapping", &self.mapping)
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }

@@ -2,9 +2,8 @@
 //!
 //! [`Table::load`] starts one; [`Load`] describes how it runs.
 
-pub(super) mod look_ahead;
-pub(super) mod report;
-pub(super) mod run;
+mod report;
+mod run;
 
 use std::borrow::Borrow;
 use std::error::Error as StdError;
@@ -17,18 +16,11 @@ use crate::row::Row;
 use futures_core::Stream;
 use futures_util::stream::{Iter, iter};
 
-use self::look_ahead::BatchLimits;
-pub use self::report::{Checkpoint, FailedRow, LoadError, LoadReport, Progress};
+pub use self::report::{LoadError, LoadReport};
 use super::Table;
+use super::transfer::{self, MAX_BATCH_BYTES, OnProgress, Progress};
+pub use super::transfer::{Checkpoint, FailedRow};
 use crate::key::TableKey;
-
-/// The largest size for requests: well below what the service accepts.
-pub(super) const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
-
-// Defaults of settings.
-pub(super) const DEFAULT_WORKERS: usize = 8;
-pub(super) const DEFAULT_LIMITS: BatchLimits = BatchLimits { bytes: 4 * 1024 * 1024, rows: 10_000 };
-pub(super) const DEFAULT_LOOK_AHEAD: usize = 64 * 1024 * 1024;
 
 impl<K: TableKey, R> Table<K, R> {
     /// Loads the rows of a stream, as [`put`](Self::put) writes them, in an order that overloads no tablet.
@@ -208,15 +200,11 @@ pub struct Load<'a, K, R, S> {
     resume: Option<Checkpoint>,
 }
 
-type OnProgress<'a> = Box<dyn FnMut(&Progress) + Send + 'a>;
 type OnCheckpoint<'a> = Box<dyn FnMut(&Checkpoint) + Send + 'a>;
 
 #[derive(Clone, Debug)]
 struct Settings {
-    workers: usize,
-    limits: BatchLimits,
-    look_ahead: usize,
-    patience: Duration,
+    engine: transfer::Settings,
     checkpoint_every: u64,
     max_failures: u64,
     mode: WriteMode,
@@ -236,10 +224,7 @@ enum WriteMode {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            workers: DEFAULT_WORKERS,
-            limits: DEFAULT_LIMITS,
-            look_ahead: DEFAULT_LOOK_AHEAD,
-            patience: Duration::from_secs(10),
+            engine: transfer::Settings { patience: Some(Duration::from_secs(10)), ..Default::default() },
             checkpoint_every: 10_000,
             max_failures: 1000,
             mode: WriteMode::Put,
@@ -294,33 +279,33 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
 
     /// How many requests are in flight at a time. 0 counts as 1.
     pub fn workers(mut self, requests: usize) -> Self {
-        self.settings.workers = requests.max(1);
+        self.settings.engine.workers = requests.max(1);
         self
     }
 
     /// The most bytes of a request, up to 8 MiB; more counts as 8 MiB. A single row may exceed it.
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
-        self.settings.limits.bytes = bytes.clamp(1, MAX_BATCH_BYTES);
+        self.settings.engine.limits.bytes = bytes.clamp(1, MAX_BATCH_BYTES);
         self
     }
 
     /// The most rows of a request. 0 counts as 1. A request never has more than 100,000 mutations.
     pub fn batch_rows(mut self, rows: usize) -> Self {
-        self.settings.limits.rows = rows.max(1);
+        self.settings.engine.limits.rows = rows.max(1);
         self
     }
 
     /// How many bytes of rows are buffered before any is sent, and kept buffered. More spreads sorted input better; 0 sends
     /// rows as they are read.
     pub fn look_ahead(mut self, bytes: usize) -> Self {
-        self.settings.look_ahead = bytes;
+        self.settings.engine.look_ahead = bytes;
         self
     }
 
     /// How long, in total, the load waits for its input while the look-ahead is not full. Then it sends the buffered rows, so
     /// that a slow input does not delay them for long.
     pub fn patience(mut self, time: Duration) -> Self {
-        self.settings.patience = time;
+        self.settings.engine.patience = Some(time);
         self
     }
 

@@ -2,37 +2,11 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-
-use bytes::Bytes;
 
 use crate::client::Error;
 use crate::key::ShownKey;
-use crate::table::diff::TableDiff;
-use crate::table::load::report::counted;
-
-/// How far a copy is, for [`CopyTo::on_progress`](super::CopyTo::on_progress). All numbers are those of this run alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// Rows of the old table that were read.
-    pub read: u64,
-    /// Rows that were written to the new table.
-    pub written: u64,
-    /// Rows that the closure left out.
-    pub left_out: u64,
-    /// The size of the written rows in their requests.
-    pub bytes: u64,
-    /// How many requests to the new table were made, not counting retries.
-    pub requests: u64,
-    /// Rows that were compared after that.
-    pub compared: u64,
-    /// How long the copy has run.
-    pub elapsed: Duration,
-}
+use crate::table::transfer::{Progress, Stop, TableDiff, counted};
 
 /// What a copy did.
 ///
@@ -119,12 +93,8 @@ pub struct CopyError {
 pub(super) enum Reason {
     /// The tables or the checkpoint failed before the first row.
     NotStarted(Error),
-    /// A row, or a request.
-    Failed(Error),
-    /// A row has the new key of one before it.
-    Collision { old_key: Bytes, new_key: Bytes },
-    /// The checkpoint could not be stored.
-    Checkpoint { path: PathBuf, error: io::Error },
+    /// A row, a request, or the checkpoint.
+    Stopped(Stop),
     /// The tables could not be compared.
     NotCompared(Error),
     /// The tables differ.
@@ -142,8 +112,10 @@ impl CopyError {
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         match &self.reason {
-            Reason::NotStarted(error) | Reason::Failed(error) | Reason::NotCompared(error) => Some(error),
-            Reason::Collision { .. } | Reason::Checkpoint { .. } | Reason::Differs => None,
+            Reason::NotStarted(error) | Reason::Stopped(Stop::Failed(error)) | Reason::NotCompared(error) => {
+                Some(error)
+            }
+            Reason::Stopped(_) | Reason::Differs => None,
         }
     }
 
@@ -151,7 +123,7 @@ impl CopyError {
     #[must_use]
     pub fn is_collision(&self) -> bool {
         match &self.reason {
-            Reason::Collision { .. } => true,
+            Reason::Stopped(Stop::Collision { .. }) => true,
             Reason::Differs => self.report.diff.as_ref().is_some_and(|diff| diff.collisions() > 0),
             _ => false,
         }
@@ -178,23 +150,23 @@ impl fmt::Display for CopyError {
             Reason::NotStarted(error) => {
                 write!(f, "the copy of table `{old}` to table `{new}` did not start: {error}")
             }
-            Reason::Failed(error) => {
+            Reason::Stopped(stop) => {
                 ended(f)?;
-                write!(f, ": {error}")
-            }
-            Reason::Collision { old_key, new_key } => {
-                ended(f)?;
-                write!(
-                    f,
-                    ": row {} of table `{old}` and one before it have the same key in table `{new}`, {}; give each row a key of \
-                     its own",
-                    ShownKey(old_key),
-                    ShownKey(new_key)
-                )
-            }
-            Reason::Checkpoint { path, error } => {
-                ended(f)?;
-                write!(f, ": the checkpoint `{}` cannot be stored: {error}", path.display())
+                match stop {
+                    Stop::Failed(error) => write!(f, ": {error}"),
+                    Stop::Collision { old_key, new_key } => write!(
+                        f,
+                        ": row {} of table `{old}` and one before it have the same key in table `{new}`, {}; give each row a key of \
+                         its own",
+                        ShownKey(old_key),
+                        ShownKey(new_key)
+                    ),
+                    Stop::NotStored { path, error } => {
+                        write!(f, ": the checkpoint `{}` cannot be stored: {error}", path.display())
+                    }
+                    // Of streams.
+                    Stop::Input(_) | Stop::TooManyFailed { .. } => Ok(()),
+                }
             }
             Reason::NotCompared(error) => write!(
                 f,
@@ -211,7 +183,7 @@ impl fmt::Display for CopyError {
 impl StdError for CopyError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.reason {
-            Reason::Checkpoint { error, .. } => Some(error),
+            Reason::Stopped(Stop::NotStored { error, .. }) => Some(error),
             _ => self.error().map(|error| error as _),
         }
     }

@@ -1,10 +1,12 @@
 //! The keys of a row in both tables.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::control::Side;
 use super::pair::PairKeys;
 use crate::client::{Client, Error, Route};
 use crate::key::{ShownKey, TableKey};
@@ -12,9 +14,9 @@ use crate::row::{OwnedRow, RawRow};
 use crate::table::Table;
 
 /// A key type of a pair of tables: without hashed fields, since keys are decoded, and those of each table are made from the other's.
-pub trait PairKey: TableKey<Stored = Self> + Sized {}
+pub trait PairKey: TableKey<Stored = Self> + fmt::Debug + Sized {}
 
-impl<K: TableKey<Stored = K>> PairKey for K {}
+impl<K: TableKey<Stored = K> + fmt::Debug> PairKey for K {}
 
 /// Keys that are made from each other.
 pub(super) struct Converted<Old, New> {
@@ -67,6 +69,10 @@ where
     fn reads_rows(&self) -> bool {
         false
     }
+
+    fn show(&self, side: Side, key: &[u8]) -> Option<String> {
+        show::<Old, New>(side, key)
+    }
 }
 
 /// What makes a new key of an old one and its row.
@@ -111,6 +117,10 @@ where
     fn reads_rows(&self) -> bool {
         true
     }
+
+    fn show(&self, side: Side, key: &[u8]) -> Option<String> {
+        show::<Old, New>(side, key)
+    }
 }
 
 fn not_inverse([old_table, new_table]: &[Route; 2], old: &[u8], new: &[u8], back: &[u8]) -> Error {
@@ -133,6 +143,13 @@ where
     New: PairKey,
 {
     encode(&Old::from(&decode::<New>(new_table, new)?), old_table)
+}
+
+fn show<Old: PairKey, New: PairKey>(side: Side, key: &[u8]) -> Option<String> {
+    match side {
+        Side::Old => Old::stored(key).ok().map(|key| format!("{key:?}")),
+        Side::New => New::stored(key).ok().map(|key| format!("{key:?}")),
+    }
 }
 
 fn encode<K: PairKey>(key: &K, table: &str) -> Result<Bytes, Error> {

@@ -4,18 +4,17 @@
 //! and what else they do is the same however often it is done.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::control::{Control, DEFAULT_LEASE, MAX_LEASE, MIN_LEASE, Side, State, StoredControl};
 use super::pair::{MARKS, TablePair};
-use super::{Pass, Verification};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo};
 use crate::key::ShownKey;
-use crate::table::{marker, stored, verify};
+use crate::table::transfer::{Progress, Reporter, TableDiff, first_row};
+use crate::table::{marker, verify};
 
 /// How often progress is reported, at least.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
@@ -23,6 +22,8 @@ const REPORT_EVERY: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// How long a driver waits for a server that does not answer.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How many rows that differ an error names.
+const MAX_SHOWN: usize = 10;
 /// How many keys of the old table's tablets become splits of the new one, at most.
 const MAX_SPLITS: usize = 1000;
 
@@ -42,101 +43,65 @@ pub enum Activity {
     Done,
 }
 
-/// How far a driver is. Print it with `{}`.
-#[derive(Clone, Debug)]
+/// What a driver is doing, and how far it is. Print it with `{}`.
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct MigrationProgress {
     /// The state of the re-keying.
     pub state: State,
     /// What the driver is doing.
     pub activity: Activity,
-    /// How many rows this driver has copied or compared, in the current activity.
-    pub rows: u64,
-    /// How many partitions of the table are done: about as many as it has tablets.
-    pub partitions_done: usize,
-    /// How many partitions there are.
-    pub partitions: usize,
-    /// How long the current activity has taken.
-    pub elapsed: Duration,
+    /// How far it is with that.
+    pub rows: Progress,
 }
 
-impl Progress {
-    /// Rows a second of the current activity.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a rate")]
-    pub fn rate(&self) -> f64 {
-        self.rows as f64 / self.elapsed.as_secs_f64().max(0.001)
-    }
-
-    /// About how long the current activity still takes, from the partitions that are done; none before the first.
-    #[must_use]
-    pub fn left(&self) -> Option<Duration> {
-        let (done, all) = (u32::try_from(self.partitions_done).ok()?, u32::try_from(self.partitions).ok()?);
-        let left = all.checked_sub(done)?;
-        Some((self.elapsed.checked_div(done)?).saturating_mul(left))
-    }
-}
-
-impl fmt::Display for Progress {
+impl fmt::Display for MigrationProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { state, activity, rows, partitions_done, partitions, elapsed } = self;
+        let Self { state, activity, rows } = self;
         write!(f, "{state:<8} ")?;
         match activity {
             Activity::Preparing => f.write_str("preparing"),
-            Activity::Waiting => write!(f, "waiting until every process acts by it, {elapsed:.1?} so far"),
-            Activity::Done => f.write_str("done"),
-            Activity::Copying | Activity::Verifying => {
-                let done = if *activity == Activity::Copying { "copied" } else { "compared" };
-                write!(
-                    f,
-                    "{rows} rows {done}, {partitions_done} of {partitions} partitions, {:.0} rows/s",
-                    self.rate()
-                )?;
-                match self.left() {
-                    Some(left) if partitions_done < partitions => {
-                        write!(f, ", about {} s left", left.as_secs())
-                    }
-                    _ => Ok(()),
-                }
+            Activity::Waiting => {
+                write!(f, "waiting until every process acts by it, {:.1?} so far", rows.elapsed)
             }
+            Activity::Done => f.write_str("done"),
+            Activity::Copying | Activity::Verifying => write!(f, "{rows}"),
         }
     }
 }
 
 /// Whom a driver reports to.
-type OnProgress = Arc<dyn Fn(&Progress) + Send + Sync>;
+type OnProgress = Arc<dyn Fn(&MigrationProgress) + Send + Sync>;
 
-/// The counts of an activity, from which its progress is reported.
+/// An activity, whose progress is reported.
 pub(super) struct Meter {
     on_progress: Option<OnProgress>,
     state: State,
     activity: Activity,
     begun: Instant,
-    pub(super) rows: AtomicU64,
-    pub(super) partitions_done: AtomicUsize,
-    pub(super) partitions: AtomicUsize,
+    last: Mutex<Progress>,
 }
 
 impl Meter {
     fn new(on_progress: Option<OnProgress>, state: State, activity: Activity) -> Self {
-        let (rows, partitions_done, partitions) =
-            (AtomicU64::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-        let meter =
-            Self { on_progress, state, activity, begun: Instant::now(), rows, partitions_done, partitions };
+        let (begun, last) = (Instant::now(), Mutex::default());
+        let meter = Self { on_progress, state, activity, begun, last };
         meter.report();
         meter
     }
 
+    /// Where the activity counts rows.
+    pub(super) fn reporter(&self) -> Reporter<'_> {
+        Reporter::new(Some(Box::new(|progress| {
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = *progress;
+        })))
+    }
+
     fn report(&self) {
         if let Some(on_progress) = &self.on_progress {
-            on_progress(&Progress {
-                state: self.state,
-                activity: self.activity,
-                rows: self.rows.load(Ordering::Relaxed),
-                partitions_done: self.partitions_done.load(Ordering::Relaxed),
-                partitions: self.partitions.load(Ordering::Relaxed),
-                elapsed: self.begun.elapsed(),
-            });
+            let mut rows = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            rows.elapsed = self.begun.elapsed();
+            on_progress(&MigrationProgress { state: self.state, activity: self.activity, rows });
         }
     }
 
@@ -153,6 +118,13 @@ impl Meter {
             }
         }
     }
+}
+
+/// How a pass ends.
+pub(super) enum Pass {
+    Done,
+    /// The state is another one: another driver has gone on.
+    Superseded,
 }
 
 /// Where a driver goes.
@@ -176,8 +148,8 @@ enum Step {
 /// ```no_run
 /// # use keyderive::rekey::Rekeyed;
 /// # use keyderive::RowKey;
-/// # #[derive(RowKey, Clone)] struct Old { user: String, at: u64 }
-/// # #[derive(RowKey, Clone)] #[salt(range = 16, over = "user")] struct New { user: String, at: u64 }
+/// # #[derive(RowKey, Clone, Debug)] struct Old { user: String, at: u64 }
+/// # #[derive(RowKey, Clone, Debug)] #[salt(range = 16, over = "user")] struct New { user: String, at: u64 }
 /// # impl From<Old> for New { fn from(Old { user, at }: Old) -> Self { Self { user, at } } }
 /// # impl From<&New> for Old { fn from(new: &New) -> Self { Self { user: new.user.clone(), at: new.at } } }
 /// # type Event = std::collections::BTreeMap<String, i64>;
@@ -191,25 +163,28 @@ enum Step {
 /// # }
 /// ```
 ///
+/// Each row is copied by a request of its own, `CheckAndMutateRow`, so that no copy replaces a row that was copied or written before.
+/// That bounds the copy: servers take many more rows of a load in the same time, whose requests have thousands. Rows of all
+/// partitions are copied at the same time and in no order.
+///
 /// Each call continues from where the re-keying is, in any process. If the process dies, call it again; a second one that runs at the
-/// same time copies some rows twice, which changes nothing. A driver changes the state only if it still is what the driver knows, and
-/// no copy replaces a row that was copied or written before. So a driver that was suspended, and goes on, does no harm.
+/// same time copies some rows twice, which changes nothing. A driver changes the state only if it still is what the driver knows. So a driver that was suspended, and goes on, does no harm.
 #[must_use = "a migration does nothing until one of its calls is awaited"]
 pub struct Migration {
-    client: Client,
     pub(super) pair: Arc<TablePair>,
+    pub(super) client: Client,
     pub(super) parallel: usize,
     lease: Duration,
     on_progress: Option<OnProgress>,
 }
 
 impl Migration {
-    pub(super) fn new(client: Client, pair: Arc<TablePair>) -> Self {
-        Self { client, pair, parallel: 8, lease: DEFAULT_LEASE, on_progress: None }
+    pub(super) fn new(pair: Arc<TablePair>, client: Client) -> Self {
+        Self { pair, client, parallel: 8, lease: DEFAULT_LEASE, on_progress: None }
     }
 
-    /// How many partitions of the table are copied and compared at a time; the default is 8. 0 counts as 1. Each has up to 64 requests
-    /// in flight, fewer when the server rejects some.
+    /// How many partitions of the table are read, copied and compared at a time; the default is 8. 0 counts as 1. Up to 64 times as many
+    /// rows are in flight, fewer when the server rejects some.
     pub fn parallel(self, partitions: usize) -> Self {
         Self { parallel: partitions.max(1), ..self }
     }
@@ -224,7 +199,7 @@ impl Migration {
     }
 
     /// Calls `report` when the driver begins something else, and each second.
-    pub fn on_progress(self, report: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+    pub fn on_progress(self, report: impl Fn(&MigrationProgress) + Send + Sync + 'static) -> Self {
         Self { on_progress: Some(Arc::new(report)), ..self }
     }
 
@@ -290,10 +265,6 @@ impl Migration {
 
     pub(super) fn meter(&self, state: State, activity: Activity) -> Meter {
         Meter::new(self.on_progress.clone(), state, activity)
-    }
-
-    pub(super) fn client(&self) -> &Client {
-        &self.client
     }
 
     async fn drive(&self, goal: Goal) -> Result<(), Error> {
@@ -370,7 +341,7 @@ impl Migration {
             }
             (Goal::New, Moved) => {
                 // The way back stays open for as long as what follows would fail.
-                let info = self.client().table_info(self.pair.route(Side::New)).await?;
+                let info = self.client.table_info(self.pair.route(Side::New)).await?;
                 if info.family(MARKS).is_none() {
                     return Err(Error::mismatch(
                         info.name(),
@@ -425,7 +396,7 @@ impl Migration {
             Pass::Done => {}
         }
         let Some(verified) = self.verified().await? else { return Ok(Step::Look) };
-        if verified.is_ok() {
+        if verified.is_equal() {
             return Ok(Step::Change(next));
         }
         // Without it the next call would find the same rows missing. If this fails, it does, and forgets the pass in its turn.
@@ -440,19 +411,20 @@ impl Migration {
         )
     }
 
-    fn unequal(&self, verified: &Verification) -> Error {
+    fn unequal(&self, verified: &TableDiff) -> Error {
         Error::mismatch(
             self.pair.route(Side::New),
             format!(
                 "it has not every row of the re-keyed table as it must: a program that knows nothing of the re-keying wrote one of \
-                 them, or a column family was added after it began: {verified}"
+                 them, or a column family was added after it began: {}",
+                verified.without_values(MAX_SHOWN)
             ),
         )
     }
 
     /// Makes the new table and the families, and has the old table vouch for the pair.
     async fn prepare(&self, control: &Control, since: Instant) -> Result<(), Error> {
-        let (client, pair) = (self.client(), &self.pair);
+        let (client, pair) = (&self.client, &self.pair);
         let (old, new) = (pair.route(Side::Old), pair.route(Side::New));
         if pair.lease().row().is_used_up().await? {
             return Err(Error::mismatch(
@@ -461,7 +433,7 @@ impl Migration {
             ));
         }
         let info = client.table_info(old).await?;
-        super::refuse(&info)?;
+        refuse(&info)?;
         if control.state == State::RolledBack && info.family(MARKS).is_some() {
             self.wait(control, since).await;
             self.drop_marks(Side::Old).await?;
@@ -476,7 +448,7 @@ impl Migration {
 
     /// Creates the new table, which vouches for the pair until the re-keying ends.
     async fn create(&self, old: &TableInfo) -> Result<(), Error> {
-        let (client, pair) = (self.client(), &self.pair);
+        let (client, pair) = (&self.client, &self.pair);
         let new = pair.route(Side::New);
         let voucher = self.voucher(Side::New);
         if pair.route(Side::Old).table() == new.table() {
@@ -528,8 +500,8 @@ impl Migration {
 
     /// Fails if the new table has rows before any was copied: they would count as rows of the old table.
     async fn check_empty(&self, control: &Control) -> Result<(), Error> {
-        let (client, new) = (self.client(), self.pair.route(Side::New));
-        let Some(row) = stored::first_row(&self.pair.table(client, Side::New)).await? else {
+        let (client, new) = (&self.client, self.pair.route(Side::New));
+        let Some(row) = first_row(&self.pair.table(client, Side::New)).await? else {
             return Ok(());
         };
         if self.look().await?.control != *control {
@@ -546,7 +518,7 @@ impl Migration {
     }
 
     async fn add_family(&self, family: Family, side: Side) -> Result<(), Error> {
-        let (client, table) = (self.client(), self.pair.route(side));
+        let (client, table) = (&self.client, self.pair.route(side));
         if client.table_info(table).await?.family(family.name()).is_some() {
             return Ok(());
         }
@@ -559,7 +531,7 @@ impl Migration {
 
     /// Drops the marks of a table: copies that are still under way are rejected from then on.
     async fn drop_marks(&self, side: Side) -> Result<(), Error> {
-        let (client, table) = (self.client(), self.pair.route(side));
+        let (client, table) = (&self.client, self.pair.route(side));
         if client.table_info(table).await?.family(MARKS).is_none() {
             return Ok(());
         }
@@ -579,7 +551,37 @@ impl Migration {
         self.drop_marks(side).await?;
         let table = self.pair.route(side);
         let (pair, own) = (self.voucher(side), verify::voucher_family(self.pair.key_type(side)));
-        verify::replace_voucher(self.client(), table, &pair, &own).await
+        verify::replace_voucher(&self.client, table, &pair, &own).await
+    }
+}
+
+/// Fails for a table that cannot be re-keyed.
+pub(super) fn refuse(info: &TableInfo) -> Result<(), Error> {
+    refuse_aggregates(info)?;
+    match info.row_key_schema() {
+        None => Ok(()),
+        Some(schema) => Err(Error::mismatch(
+            info.name(),
+            format!(
+                "SQL that names a column of its row key schema would fail at the row that holds the state of a re-keying; \
+                 expected no schema, found {schema}; take it away with `remove_row_key_schema()`"
+            ),
+        )),
+    }
+}
+
+/// Fails for a table with families that cannot be re-keyed.
+pub(super) fn refuse_aggregates(info: &TableInfo) -> Result<(), Error> {
+    match info.families().iter().find(|family| family.aggregates().is_some()) {
+        None => Ok(()),
+        Some(family) => Err(Error::mismatch(
+            info.name(),
+            format!(
+                "it cannot be re-keyed while programs write it: the column family `{}` has aggregates, and an addition that arrives \
+                 late would count in a copy; stop the writers, and copy it with `copy_to`",
+                family.name()
+            ),
+        )),
     }
 }
 

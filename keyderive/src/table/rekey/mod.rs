@@ -114,16 +114,16 @@ use std::sync::Arc;
 
 pub use control::State;
 pub use keys::PairKey;
-pub use migration::{Activity, Migration, Progress};
-use pass::Pass;
-pub use pass::{Difference, Fault, Findings, Verification};
+pub use migration::{Activity, Migration, MigrationProgress};
+pub use pass::{Fault, Findings};
 pub use store::{Pair, Rekeyed};
 
 use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, TableLayout};
 use self::keys::{Converted, KeyOfRow, OfRows};
+use self::migration::refuse_aggregates;
 use self::pair::{PairKeys, TablePair};
 use super::{Table, verify};
-use crate::client::{Client, Error, Route, TableInfo};
+use crate::client::{Client, Error, Route};
 use crate::key::{KeyType, Schema};
 use crate::row::{OwnedRow, Row};
 
@@ -158,12 +158,12 @@ impl Client {
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
-    /// #[derive(RowKey)]
+    /// #[derive(RowKey, Debug)]
     /// struct OldKey {
     ///     order: u64,
     /// }
     ///
-    /// #[derive(RowKey)]
+    /// #[derive(RowKey, Debug)]
     /// struct NewKey {
     ///     shop: String,
     ///     order: u64,
@@ -274,34 +274,5 @@ impl Client {
         let lease = Lease::open(row).await?;
         let tables = Arc::new(TablePair::new(tables, key_types, keys, Arc::new(info), lease));
         Ok(Table { handle, store: Pair::new(tables), types: PhantomData })
-    }
-}
-
-/// Fails for a table that cannot be re-keyed.
-fn refuse(info: &TableInfo) -> Result<(), Error> {
-    refuse_aggregates(info)?;
-    match info.row_key_schema() {
-        None => Ok(()),
-        Some(schema) => Err(Error::mismatch(
-            info.name(),
-            format!(
-                "SQL that names a column of its row key schema would fail at the row that holds the state of a re-keying; \
-                 expected no schema, found {schema}; take it away with `remove_row_key_schema()`"
-            ),
-        )),
-    }
-}
-
-fn refuse_aggregates(info: &TableInfo) -> Result<(), Error> {
-    match info.families().iter().find(|family| family.aggregates().is_some()) {
-        None => Ok(()),
-        Some(family) => Err(Error::mismatch(
-            info.name(),
-            format!(
-                "it cannot be re-keyed while programs write it: the column family `{}` has aggregates, and an addition that arrives \
-                 late would count in a copy; stop the writers, and copy it with `copy_to`",
-                family.name()
-            ),
-        )),
     }
 }

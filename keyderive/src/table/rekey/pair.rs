@@ -26,7 +26,7 @@ use crate::client::{
 use crate::key::KeyType;
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, TooLarge};
 use crate::table::Handle;
-use crate::table::equality::StoredRow;
+use crate::table::transfer::StoredRow;
 use crate::table::verify;
 
 /// The family of the marks.
@@ -87,6 +87,9 @@ pub(super) trait PairKeys: Send + Sync {
 
     /// Whether [`new_of`](Self::new_of) needs the row.
     fn reads_rows(&self) -> bool;
+
+    /// A stored key of one of the tables as text for people: decoded, if it can be.
+    fn show(&self, side: Side, key: &[u8]) -> Option<String>;
 }
 
 /// Both keys of a row.

@@ -37,8 +37,8 @@ pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 /// ```compile_fail,E0599
 /// # use keyderive::rekey::Rekeyed;
 /// # use keyderive::{Row, RowKey};
-/// # #[derive(RowKey)] struct Old { id: u64 }
-/// # #[derive(RowKey)] #[salt(range = 16)] struct New { id: u64 }
+/// # #[derive(RowKey, Debug)] struct Old { id: u64 }
+/// # #[derive(RowKey, Debug)] #[salt(range = 16)] struct New { id: u64 }
 /// # #[derive(Row)] struct Event { kind: String }
 /// # fn sample(events: Rekeyed<Old, New, Event>) {
 /// let writer = events.writer(); // it would send rows later, by a state that may have passed
@@ -60,7 +60,7 @@ impl<Old> Pair<Old> {
 impl<Old: PairKey, New: PairKey, R> Rekeyed<Old, New, R> {
     /// The driver, which moves the table from state to state.
     pub fn migration(&self) -> Migration {
-        Migration::new(self.handle.client.clone(), Arc::clone(&self.store.tables))
+        Migration::new(Arc::clone(&self.store.tables), self.handle.client.clone())
     }
 }
 
@@ -75,8 +75,8 @@ impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
     /// ```
     /// # use keyderive::rekey::Rekeyed;
     /// # use keyderive::{Row, RowKey};
-    /// # #[derive(RowKey, Clone)] #[salt(range = 4, over = "user")] struct Old { user: String, at: u64 }
-    /// # #[derive(RowKey, Clone)] #[salt(range = 16, over = "user")] struct New { user: String, at: u64 }
+    /// # #[derive(RowKey, Clone, Debug)] #[salt(range = 4, over = "user")] struct Old { user: String, at: u64 }
+    /// # #[derive(RowKey, Clone, Debug)] #[salt(range = 16, over = "user")] struct New { user: String, at: u64 }
     /// # impl From<Old> for New { fn from(Old { user, at }: Old) -> Self { Self { user, at } } }
     /// # impl From<&New> for Old { fn from(new: &New) -> Self { Self { user: new.user.clone(), at: new.at } } }
     /// # #[derive(Row)] struct Event { kind: String }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use hdrhistogram::Histogram;
 use keyderive::embedded::Bigtable;
-use keyderive::rekey::{Activity, Progress, Rekeyed, State};
+use keyderive::rekey::{Activity, MigrationProgress, Rekeyed, State};
 use keyderive::{Client, Row, RowKey, Table};
 use keyderive_tests::emulator::Emulator;
 use tokio::net::TcpListener;
@@ -28,14 +28,14 @@ use tokio::time::sleep;
 /// How long puts are measured in the states in which nothing else happens.
 const QUIET: Duration = Duration::from_secs(5);
 
-#[derive(RowKey, Clone)]
+#[derive(RowKey, Clone, Debug)]
 #[salt(range = 4, over = "sensor")]
 struct Old {
     sensor: u32,
     at: u64,
 }
 
-#[derive(RowKey, Clone)]
+#[derive(RowKey, Clone, Debug)]
 #[salt(range = 16, over = "sensor")]
 struct New {
     sensor: u32,
@@ -94,7 +94,7 @@ async fn main() {
 /// What a driver has reported.
 #[derive(Default)]
 struct Reported {
-    last: Option<Progress>,
+    last: Option<MigrationProgress>,
     /// The rows and the time of each activity.
     activities: Vec<(Activity, u64, Duration)>,
 }
@@ -125,10 +125,12 @@ async fn measure(name: &str, host: &str, rows: u32) {
         let reported = Arc::clone(&reported);
         readings.migration().on_progress(move |progress| {
             let mut reported = reported.lock().unwrap();
-            if let Some(last) = reported.last.replace(progress.clone())
+            if let Some(last) = reported.last.replace(*progress)
                 && last.activity != progress.activity
             {
-                reported.activities.push((last.activity, last.rows, last.elapsed));
+                let rows = last.rows;
+                let done = rows.written + rows.kept + rows.compared + rows.counted;
+                reported.activities.push((last.activity, done, rows.elapsed));
             }
         })
     };

@@ -7,19 +7,19 @@
 use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
 
-use super::verify::is_reserved;
 use crate::client::{Family, TableInfo};
 use crate::row::{RawCell, RawRow};
+use crate::table::verify::is_reserved;
 
 /// How much earlier than the client's clock says a server may remove a cell.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// A row, the schema of its table, and the time by the client's clock.
 #[derive(Clone, Copy)]
-pub(super) struct StoredRow<'a> {
-    pub(super) row: &'a RawRow,
-    pub(super) info: &'a TableInfo,
-    pub(super) now_micros: i64,
+pub(crate) struct StoredRow<'a> {
+    pub(crate) row: &'a RawRow,
+    pub(crate) info: &'a TableInfo,
+    pub(crate) now_micros: i64,
 }
 
 /// Passes each difference of two rows to `differs`, as the cell of the old row and that of the new one. Returns how many cells
@@ -98,7 +98,7 @@ impl<'a> StoredRow<'a> {
     }
 
     /// How many cells the row has, if a server may remove all of them within this time.
-    pub(super) fn removable_within(self, time: Duration) -> Option<u64> {
+    pub(crate) fn removable_within(self, time: Duration) -> Option<u64> {
         let mut cells = 0;
         for ranked in self.ranked(time) {
             if !ranked.is_removable {

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::progress::counted;
 use crate::key::ShownKey;
 use crate::row::{CellType, Shown};
-use crate::table::load::report::counted;
 
 /// How many bytes of a value a text shows.
 const SHOWN_BYTES: usize = 64;
 
-/// How two tables differ, from [`Table::diff`](crate::Table::diff): counts, and the first rows that differ. Print it with `{}`.
+/// How two tables differ, from [`Table::diff`](crate::Table::diff) and [`Migration::verify`](crate::rekey::Migration::verify): counts,
+/// and the first rows that differ. Print it with `{}`.
 ///
 /// ```
 /// # use keyderive::{Client, Row, RowKey};
@@ -33,6 +34,9 @@ const SHOWN_BYTES: usize = 64;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// For a re-keying, the old table is the one that is copied: in a roll-back, that is the new one. Rows that were written through
+/// [`Rekeyed`](crate::rekey::Rekeyed) since may differ, and are counted as [`written`](Self::written).
 ///
 /// The text is for people: its wording may change in any release. It shows keys and values.
 #[derive(Clone, Debug)]
@@ -55,30 +59,38 @@ pub(super) struct Counts {
     pub(super) extra: u64,
     pub(super) collisions: u64,
     pub(super) differing: u64,
+    pub(super) unmarked: u64,
+    pub(super) equal: u64,
+    pub(super) written: u64,
     pub(super) expired: u64,
 }
 
 impl Counts {
     pub(super) fn add(&mut self, other: &Self) {
-        let Self { compared, left_out, counted, cells, missing, extra, collisions, differing, expired } =
-            other;
-        self.compared += compared;
-        self.left_out += left_out;
-        self.counted += counted;
-        self.cells += cells;
-        self.missing += missing;
-        self.extra += extra;
-        self.collisions += collisions;
-        self.differing += differing;
-        self.expired += expired;
+        self.compared += other.compared;
+        self.left_out += other.left_out;
+        self.counted += other.counted;
+        self.cells += other.cells;
+        self.missing += other.missing;
+        self.extra += other.extra;
+        self.collisions += other.collisions;
+        self.differing += other.differing;
+        self.unmarked += other.unmarked;
+        self.equal += other.equal;
+        self.written += other.written;
+        self.expired += other.expired;
     }
 
     pub(super) fn different(&self) -> u64 {
-        self.missing + self.extra + self.collisions + self.differing
+        self.missing + self.extra + self.collisions + self.differing + self.unmarked
     }
 }
 
 impl TableDiff {
+    pub(super) fn of(old: Arc<str>, new: Arc<str>) -> Self {
+        Self { old, new, counts: Counts::default(), first: Vec::new(), is_lower_bound: false }
+    }
+
     /// Whether each row that was compared is in the new table, cell by cell, under a key of its own, and the new table has no
     /// other row.
     #[must_use]
@@ -92,13 +104,13 @@ impl TableDiff {
         self.counts.compared
     }
 
-    /// How many rows of the old table the closure left out.
+    /// How many rows of the old table were not compared: those that the closure gave no key, or that are not to be copied.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.counts.left_out
     }
 
-    /// How many rows the new table has.
+    /// How many rows of the new table were counted after that: all, but for a re-keying that is rolled back none.
     #[must_use]
     pub fn counted(&self) -> u64 {
         self.counts.counted
@@ -135,6 +147,30 @@ impl TableDiff {
         self.counts.differing
     }
 
+    /// How many rows of the new table have no mark: a program that knows nothing of the re-keying wrote them.
+    #[must_use]
+    pub fn unmarked(&self) -> u64 {
+        self.counts.unmarked
+    }
+
+    /// How many rows are in both tables with the same cells, but for those that may be removed.
+    #[must_use]
+    pub fn equal(&self) -> u64 {
+        self.counts.equal
+    }
+
+    /// How many rows of the new table were written through [`Rekeyed`](crate::rekey::Rekeyed) since, so that they may differ.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.counts.written
+    }
+
+    /// How many rows differ: those that are missing, extra or unmarked, or have other cells, and the keys of several rows.
+    #[must_use]
+    pub fn different(&self) -> u64 {
+        self.counts.different()
+    }
+
     /// How many cells are in one table alone, where its garbage collection rule allows their removal. They are no differences.
     #[must_use]
     pub fn expired(&self) -> u64 {
@@ -148,7 +184,7 @@ impl TableDiff {
         self.is_lower_bound
     }
 
-    /// The first rows that differ, as they were found, up to [`Diff::first`](super::Diff::first).
+    /// The first rows that differ, as they were found, up to [`Diff::first`](crate::diff::Diff::first), or 100 of a re-keying.
     #[must_use]
     pub fn first(&self) -> &[RowDifference] {
         &self.first
@@ -192,6 +228,12 @@ pub enum RowDifference {
         cells: Vec<CellDifference>,
         /// How many cells differ.
         count: usize,
+    },
+    /// The row of the new table was written without a mark, by a program that knows nothing of the re-keying.
+    #[non_exhaustive]
+    Unmarked {
+        /// Its key in the new table.
+        new_key: DifferentKey,
     },
 }
 
@@ -257,9 +299,20 @@ impl CellDifference {
 
 impl fmt::Display for TableDiff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, usize::MAX, true)
+    }
+}
+
+impl TableDiff {
+    /// The text with up to so many rows and without values, for an error.
+    pub(crate) fn without_values(&self, rows: usize) -> impl fmt::Display {
+        fmt::from_fn(move |f| self.write(f, rows, false))
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, rows: usize, has_values: bool) -> fmt::Result {
         let Self { old, new, counts, first, is_lower_bound } = self;
-        let Counts { compared, left_out, missing, extra, collisions, differing, expired, cells, .. } =
-            *counts;
+        let Counts { compared, left_out, missing, extra, collisions, differing, unmarked, .. } = *counts;
+        let Counts { written, expired, cells, .. } = *counts;
         if self.is_equal() {
             write!(
                 f,
@@ -281,10 +334,16 @@ impl fmt::Display for TableDiff {
             if extra > 0 || *is_lower_bound {
                 write!(f, ", {at_least}{} {} in `{new}` alone", counted(extra, "row"), are(extra))?;
             }
+            if unmarked > 0 {
+                write!(f, ", {} of `{new}` {} no mark", counted(unmarked, "row"), has(unmarked))?;
+            }
             if collisions > 0 {
                 let verb = if collisions == 1 { "is that" } else { "are those" };
                 write!(f, ", {at_least}{} {verb} of several rows", counted(collisions, "key"))?;
             }
+        }
+        if written > 0 {
+            write!(f, "; {} written since", counted(written, "row"))?;
         }
         if left_out > 0 {
             write!(f, "; {} left out", counted(left_out, "row"))?;
@@ -292,12 +351,13 @@ impl fmt::Display for TableDiff {
         if expired > 0 {
             write!(f, "; {} in one table alone may be garbage collected", counted(expired, "cell"))?;
         }
-        for difference in first {
-            write!(f, "\n  {}", Named { difference, new })?;
+        let shown = first.get(..rows).unwrap_or(first);
+        for difference in shown {
+            write!(f, "\n  {}", Named { difference, new, has_values })?;
         }
-        match counts.different().saturating_sub(first.len() as u64) {
+        match counts.different().saturating_sub(shown.len() as u64) {
             0 => Ok(()),
-            more if first.is_empty() => write!(f, "\n  {more} rows differ"),
+            more if shown.is_empty() => write!(f, "\n  {more} rows differ"),
             more => write!(f, "\n  and {more} more"),
         }
     }
@@ -307,6 +367,7 @@ impl fmt::Display for TableDiff {
 struct Named<'a> {
     difference: &'a RowDifference,
     new: &'a str,
+    has_values: bool,
 }
 
 impl fmt::Display for Named<'_> {
@@ -320,9 +381,18 @@ impl fmt::Display for Named<'_> {
             RowDifference::Collision { old_keys: [one, other], new_key } => {
                 write!(f, "{one} and {other}: in `{new}` both are the row {new_key}")
             }
+            RowDifference::Unmarked { new_key } => {
+                write!(
+                    f,
+                    "the row {new_key} of `{new}` has no mark: a program that knows nothing of the re-keying wrote it"
+                )
+            }
             RowDifference::Cells { old_key, new_key, cells, count } => {
                 let verb = if *count == 1 { "differs" } else { "differ" };
                 write!(f, "{old_key}, {new_key}: {} {verb}", counted(*count as u64, "cell"))?;
+                if !self.has_values {
+                    return Ok(());
+                }
                 for cell in cells {
                     write!(f, "\n    {cell}")?;
                 }

@@ -1,4 +1,4 @@
-//! What a load has read and not sent yet, and the order in which it is sent.
+//! What a transfer has read and not sent yet, and the order in which it is sent.
 //!
 //! A [`LookAhead`] sorts rows into the partitions of the key space. The rows of a partition are encoded in a [`RowArena`],
 //! and are sorted by their keys when they are split into requests. [`InFlightRows`] keeps a second row of a key back until the
@@ -20,7 +20,7 @@ use crate::key::fingerprint64;
 ///
 /// Partitions take turns, and the waiting rows of each are split into as many requests as those of the fullest one. So all
 /// partitions run out together, and none has many more requests than another in any period.
-pub(in crate::table) struct LookAhead {
+pub(crate) struct LookAhead {
     limits: BatchLimits,
     starts: Vec<Start>,
     partitions: Vec<Partition>,
@@ -34,7 +34,7 @@ pub(in crate::table) struct LookAhead {
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::table) struct Request {
+pub(crate) struct Request {
     partition: usize,
     number: u64,
 }
@@ -68,7 +68,7 @@ impl<T: AsRef<[u8]>> Start<T> {
 
 impl LookAhead {
     /// For partitions that begin at these keys, which ascend from the empty one.
-    pub(in crate::table) fn new(starts: Vec<Bytes>, limits: BatchLimits) -> Self {
+    pub(crate) fn new(starts: Vec<Bytes>, limits: BatchLimits) -> Self {
         let mut partitions: Vec<_> = starts.iter().map(|_| Partition::default()).collect();
         // Neighbouring partitions are often on one server.
         for (turn, position) in scattered(partitions.len()).enumerate() {
@@ -87,16 +87,16 @@ impl LookAhead {
     }
 
     /// How many bytes wait.
-    pub(in crate::table) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(in crate::table) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
 
     /// Adds the row at this index of the input.
-    pub(in crate::table) fn push(&mut self, index: u64, row: &Entry) {
+    pub(crate) fn push(&mut self, index: u64, row: &Entry) {
         let key = Start::new(&row.key[..]);
         let begins = |start: &Start| (start.0, &start.1[..]) <= (key.0, key.1);
         // No key is below the first start, which is empty.
@@ -112,7 +112,7 @@ impl LookAhead {
     }
 
     /// The rows of the next request; none if no row waits, or if each has a key that is in flight.
-    pub(in crate::table) fn take(&mut self) -> Option<(Request, LoadBatch)> {
+    pub(crate) fn take(&mut self) -> Option<(Request, LoadBatch)> {
         let Self { limits, partitions, turns, duplicate, .. } = self;
         let count = partitions.iter().map(|partition| partition.requests(*limits)).max()?;
         let (turn, position, batch) = turns.iter().find_map(|(turn, position)| {
@@ -136,12 +136,12 @@ impl LookAhead {
     /// The first row that was found to have the key of one before it: its index and its key.
     ///
     /// A row with the key of one that is in flight, or was written, is none of them.
-    pub(in crate::table) fn duplicate(&self) -> Option<&(u64, Bytes)> {
+    pub(crate) fn duplicate(&self) -> Option<&(u64, Bytes)> {
         self.duplicate.as_ref()
     }
 
     /// Ends a request.
-    pub(in crate::table) fn finish(&mut self, Request { partition, number }: Request) {
+    pub(crate) fn finish(&mut self, Request { partition, number }: Request) {
         let partition = &mut self.partitions[partition];
         partition.in_flight.end(number);
         partition.is_blocked = false;
@@ -175,9 +175,9 @@ impl Partition {
 
 /// How large a request may be.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::table) struct BatchLimits {
-    pub(in crate::table) bytes: usize,
-    pub(in crate::table) rows: usize,
+pub(crate) struct BatchLimits {
+    pub(crate) bytes: usize,
+    pub(crate) rows: usize,
 }
 
 impl BatchLimits {
@@ -188,11 +188,11 @@ impl BatchLimits {
 }
 
 /// The rows of one request: of one partition, in the order of their keys, each key once.
-pub(in crate::table) struct LoadBatch {
-    pub(in crate::table) entries: Arc<Entries>,
+pub(crate) struct LoadBatch {
+    pub(crate) entries: Arc<Entries>,
     /// The indexes of the rows in the input.
-    pub(in crate::table) indexes: Vec<u64>,
-    bytes: usize,
+    pub(crate) indexes: Vec<u64>,
+    pub(super) bytes: usize,
 }
 
 struct BatchBuilder {

@@ -1,0 +1,307 @@
+//! How far a transfer is, as it is stored: the version of the form, which tables it is of, and what is left.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::keys::Mapping;
+use super::tracker::Done;
+use crate::client::Error;
+use crate::plan::KeyRange;
+use crate::table::Handle;
+
+/// The version of the stored forms. Later releases read it too.
+const FORMAT: u32 = 1;
+
+/// A stored form, after its version.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Versioned<T> {
+    format: u32,
+    #[serde(flatten)]
+    stored: T,
+}
+
+impl<T> Versioned<T> {
+    pub(crate) fn new(stored: T) -> Self {
+        Self { format: FORMAT, stored }
+    }
+
+    /// What is stored.
+    ///
+    /// # Errors
+    /// For another version, what the checkpoint has.
+    pub(crate) fn read(self) -> Result<T, String> {
+        match self.format {
+            FORMAT => Ok(self.stored),
+            format => Err(format!(
+                "has the form {format}, and this release of keyderive reads the form {FORMAT}; resume with the release that \
+                 stored it"
+            )),
+        }
+    }
+}
+
+/// How far a copy or the pass of a re-keying is: the ranges of the old table that are left, and how many rows of the others were
+/// copied and left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PartsLeft {
+    old: TableIdentity,
+    new: TableIdentity,
+    copied: u64,
+    left_out: u64,
+    left: Vec<KeyRange>,
+}
+
+impl PartsLeft {
+    /// A request must have shown that both tables exist.
+    pub(crate) fn new(mapping: &Mapping<'_>, left: Vec<KeyRange>) -> Self {
+        let (old, new) = (TableIdentity::of(&mapping.old), TableIdentity::of(&mapping.new));
+        Self { old, new, copied: 0, left_out: 0, left }
+    }
+
+    /// The same tables, at another time.
+    pub(crate) fn at(&self, done: &Done) -> Self {
+        let (copied, left_out, left) = (done.moved(), done.left_out(), done.left());
+        Self { copied, left_out, left, ..self.clone() }
+    }
+
+    pub(crate) fn done(&self) -> Done {
+        Done::all_but(self.left.clone(), self.copied, self.left_out)
+    }
+
+    pub(crate) fn copied(&self) -> u64 {
+        self.copied
+    }
+
+    /// The first of two tables that is not that of the checkpoint, and why not, in words.
+    pub(crate) fn fault<'m>(&self, mapping: &'m Mapping<'_>) -> Option<(&'m Handle, String)> {
+        [(&self.old, &mapping.old), (&self.new, &mapping.new)].into_iter().find_map(|(identity, table)| {
+            let fault = match identity.difference(table) {
+                Some(difference) => format!("is of another copy: {difference}"),
+                None if identity.is_of_this(table) => return None,
+                None => {
+                    "is of another table of this name: this one was created since, or is in another Bigtable"
+                        .to_owned()
+                }
+            };
+            Some((table, fault))
+        })
+    }
+}
+
+/// How far a load has come: the first [`items`](Self::items) items of its input are processed, each written or among the
+/// [`failed`](Self::failed) ones. [`Load::resume`](crate::load::Load::resume) retries the failed ones and continues after the items.
+///
+/// ```
+/// # use keyderive::{Client, Row, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+/// # #[derive(Row)] struct User { age: u32 }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use keyderive::load::Checkpoint;
+///
+/// # let users = Client::embedded().table::<UserKey, User>("users");
+/// # users.create_if_absent().await?;
+/// let report = users.load_iter((0..1000).map(|id| (UserKey { id }, User { age: 42 }))).await?;
+/// let stored = serde_json::to_string(report.checkpoint())?;
+/// let checkpoint: Checkpoint = serde_json::from_str(&stored)?;
+/// assert_eq!(checkpoint.items(), 1000);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Serialize it by serde: some 250 bytes of JSON, and a few more for each failed row. It holds the version of its form, the
+/// number of items, the places of the failed rows, the name of the table and the fingerprint of the key type. A release that
+/// does not know the version rejects it.
+///
+/// # Which tables accept it
+///
+/// A load into another table or instance, or by another key type, rejects the checkpoint. The tables of an embedded
+/// Bigtable have a number too, so a table that was deleted and created again, or is in another
+/// [`Client::embedded`](crate::Client::embedded), rejects a checkpoint that has items. The service and the emulator
+/// have no such number: there, a table created again under its name accepts the checkpoint of the one before, and so does
+/// another emulator. Load such a table from the beginning.
+///
+/// The caller must resume with the same input, in the same order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Versioned<Items>", try_from = "Versioned<Items>")]
+pub struct Checkpoint {
+    items: u64,
+    failed: Vec<u64>,
+    table: TableIdentity,
+}
+
+/// Which table a checkpoint is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct TableIdentity {
+    /// The full name, with the instance.
+    table: String,
+    /// Distinguishes tables of one name, in an embedded Bigtable.
+    #[serde(with = "hex_id")]
+    table_id: Option<u64>,
+    fingerprint: String,
+}
+
+/// The number of a table in hexadecimal, since some JSON readers take numbers as floats.
+mod hex_id {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(id: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        id.map(|id| format!("{id:016x}")).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        let read_id = |id: String| {
+            u64::from_str_radix(&id, 16).map_err(|_| {
+                D::Error::custom(format!("the checkpoint is damaged: `{id}` is not the number of a table"))
+            })
+        };
+        Option::<String>::deserialize(deserializer)?.map(read_id).transpose()
+    }
+}
+
+impl TableIdentity {
+    /// Its number is known once a request has shown that the table exists.
+    fn of(table: &Handle) -> Self {
+        Self {
+            table: table.client.table_name(&table.name),
+            table_id: table.client.table_id(&table.name),
+            fingerprint: table.key.schema().fingerprint().to_string(),
+        }
+    }
+
+    /// How a table with another name or key type differs, in words.
+    fn difference(&self, table: &Handle) -> Option<String> {
+        let here = Self::of(table);
+        let differs = |what: &str, found: &str, expected: &str| {
+            Some(format!("expected {what} `{expected}`, found `{found}`"))
+        };
+        if self.table != here.table {
+            return differs("the table", &self.table, &here.table);
+        }
+        if self.fingerprint != here.fingerprint {
+            let what = format!("the fingerprint of `{}`", table.key.schema().key_type());
+            return differs(&what, &self.fingerprint, &here.fingerprint);
+        }
+        None
+    }
+
+    /// Whether it is of the table that has this name now.
+    fn is_of_this(&self, table: &Handle) -> bool {
+        self.table_id == table.client.table_id(&table.name)
+    }
+}
+
+/// A checkpoint of a load as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Items {
+    items: u64,
+    failed: Vec<u64>,
+    #[serde(flatten)]
+    table: TableIdentity,
+}
+
+impl From<Checkpoint> for Versioned<Items> {
+    fn from(checkpoint: Checkpoint) -> Self {
+        let Checkpoint { items, failed, table } = checkpoint;
+        Self::new(Items { items, failed, table })
+    }
+}
+
+impl TryFrom<Versioned<Items>> for Checkpoint {
+    type Error = String;
+
+    fn try_from(stored: Versioned<Items>) -> Result<Self, String> {
+        let Items { items, failed, table } =
+            stored.read().map_err(|fault| format!("the checkpoint {fault}"))?;
+        if let Some(place) = failed.iter().find(|place| **place >= items) {
+            return Err(format!(
+                "the checkpoint is damaged: item {place} failed, and only {items} were processed"
+            ));
+        }
+        // Sorted and distinct, as we store them.
+        let failed = failed.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+        Ok(Self { items, failed, table })
+    }
+}
+
+impl Checkpoint {
+    /// The checkpoint before the first item.
+    pub(crate) fn begin(table: &Handle) -> Self {
+        Self { items: 0, failed: Vec::new(), table: TableIdentity::of(table) }
+    }
+
+    /// The checkpoint of the same load at another time.
+    pub(crate) fn at(&self, done: &Done) -> Self {
+        Self { items: done.rows(), failed: done.failed(), table: self.table.clone() }
+    }
+
+    /// How many items from the start of the input are processed: each is written, or among the [`failed`](Self::failed) ones.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// The places in the input, counted from 0 and in order, of the failed rows that a resumed load retries: the first 1000.
+    /// The checkpoint stays before the next one that fails, so it forgets none.
+    #[must_use]
+    pub fn failed(&self) -> &[u64] {
+        &self.failed
+    }
+
+    /// Rejects a table with another name or key type.
+    pub(crate) fn check(&self, table: &Handle) -> Result<(), Error> {
+        match self.table.difference(table) {
+            None => Ok(()),
+            Some(difference) => Err(Error::mismatch(
+                &table.name,
+                format!(
+                    "the checkpoint is of another load: {difference}; resume it there, or load this table from the \
+                     beginning: leave `.resume(…)` out"
+                ),
+            )),
+        }
+    }
+
+    /// Binds the checkpoint to the table that has this name now; fails if its rows went to another one.
+    pub(crate) fn bound_to(&self, table: &Handle) -> Result<Self, Error> {
+        if self.items > 0 && !self.table.is_of_this(table) {
+            return Err(Error::mismatch(
+                &table.name,
+                "the checkpoint is of another table of this name: this one was created since, or is in another Bigtable, \
+                 and lacks the rows before the checkpoint; load it from the beginning: leave `.resume(…)` out",
+            ));
+        }
+        Ok(Self { table: TableIdentity::of(table), ..self.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STORED: &str = r#"{"format":1,"items":100,"failed":[3,7],"table":"projects/p/instances/i/tables/t","table_id":"00000000000000ff","fingerprint":"6c1705375cfbd9b0"}"#;
+
+    #[test]
+    fn the_stored_form_stays() {
+        let checkpoint: Checkpoint = serde_json::from_str(STORED).unwrap();
+        assert_eq!((checkpoint.items(), checkpoint.failed()), (100, &[3, 7][..]));
+        assert_eq!(serde_json::to_string(&checkpoint).unwrap(), STORED);
+    }
+
+    #[test]
+    fn damaged_checkpoints_are_rejected() {
+        let rejected = |from: &str, to: &str| {
+            serde_json::from_str::<Checkpoint>(&STORED.replace(from, to)).unwrap_err().to_string()
+        };
+        let later = rejected(r#""format":1"#, r#""format":2"#);
+        assert!(
+            later.starts_with("the checkpoint has the form 2, and this release of keyderive reads"),
+            "{later}"
+        );
+        assert!(rejected("[3,7]", "[3,100]").contains("item 100 failed, and only 100 were processed"));
+        assert!(rejected("00000000000000ff", "x").contains("`x` is not the number of a table"));
+        assert!(rejected(r#""failed":[3,7],"#, "").contains("missing field `failed`"));
+    }
+}

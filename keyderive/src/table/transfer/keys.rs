@@ -1,0 +1,116 @@
+//! Which key a row of one table has in another.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::client::Error;
+use crate::key::TableKey;
+use crate::row::RawRow;
+use crate::table::scan::ComparedSchema;
+use crate::table::{Handle, RowRef, Table};
+
+/// The keys that the rows of one table have in another.
+pub(crate) trait NewKeys: Send + Sync {
+    /// Appends the key of a stored row in the other table to `out`; returns false if the row is left out.
+    ///
+    /// # Errors
+    /// For a row whose key is not of the table's key type, or that has no key in the other table. They name the row.
+    fn append_key(&self, row: &RawRow, out: &mut Vec<u8>) -> Result<bool, Error>;
+}
+
+impl<F: Fn(&RawRow, &mut Vec<u8>) -> Result<bool, Error> + Send + Sync> NewKeys for F {
+    fn append_key(&self, row: &RawRow, out: &mut Vec<u8>) -> Result<bool, Error> {
+        self(row, out)
+    }
+}
+
+/// A stored key as text for people: decoded, if it can be.
+pub(crate) type ShowKey = Arc<dyn Fn(&[u8]) -> Option<String> + Send + Sync>;
+
+/// Two tables, and the keys that the rows of the old one have in the new one.
+#[derive(Clone)]
+pub(crate) struct Mapping<'a> {
+    pub(crate) old: Handle,
+    pub(crate) new: Handle,
+    pub(crate) keys: Arc<dyn NewKeys + 'a>,
+    pub(crate) show_old: ShowKey,
+    pub(crate) show_new: ShowKey,
+}
+
+impl<'a> Mapping<'a> {
+    /// The mapping of a closure, whose types end here.
+    pub(crate) fn of_closure<K, R, N, S, T>(
+        old: &Table<K, R>,
+        new: &Table<N, S>,
+        closure: impl Fn(K::Stored, RowRef<'_>) -> T + Send + Sync + 'a,
+    ) -> Self
+    where
+        K: TableKey<Stored: fmt::Debug>,
+        N: TableKey<Stored: fmt::Debug>,
+        T: NewKey<N>,
+    {
+        let (old, new) = (old.handle.clone(), new.handle.clone());
+        let (from, to, compared) = (old.clone(), new.name.clone(), ComparedSchema::default());
+        let append_key = move |row: &RawRow, out: &mut Vec<u8>| {
+            let key = K::stored(row.key()).map_err(|error| Error::foreign(&from.name, error))?;
+            let failed = |error| Error::new_key(&from.name, row.key(), error);
+            let key =
+                closure(key, RowRef::new(row, &from, &compared, None)).into_new_key().map_err(failed)?;
+            let Some(key) = key else { return Ok(false) };
+            let encoded = key.encode_into(out).map_err(|error| Error::key(&to, error));
+            encoded.map(|()| true).map_err(|error| failed(Box::new(error)))
+        };
+        let keys = Arc::new(append_key);
+        Self { old, new, keys, show_old: Arc::new(show::<K>), show_new: Arc::new(show::<N>) }
+    }
+}
+
+fn show<K: TableKey<Stored: fmt::Debug>>(key: &[u8]) -> Option<String> {
+    K::stored(key).ok().map(|key| format!("{key:?}"))
+}
+
+impl fmt::Debug for Mapping<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mapping")
+            .field("old", &self.old.name)
+            .field("new", &self.new.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An error of a closure.
+type ClosureError = Box<dyn StdError + Send + Sync>;
+
+/// What the closure of a copy or of a diff gives for a row: its key in the other table, an [`Option`] of it, where `None`
+/// leaves the row out, or a [`Result`] of one of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a key of a table with keys `{N}`",
+    label = "expected `{N}`, `Option<{N}>`, or a `Result` of one of them"
+)]
+pub trait NewKey<N> {
+    /// The key; none to leave the row out.
+    ///
+    /// # Errors
+    /// That of the closure.
+    #[doc(hidden)]
+    fn into_new_key(self) -> Result<Option<N>, ClosureError>;
+}
+
+impl<N: TableKey> NewKey<N> for N {
+    fn into_new_key(self) -> Result<Option<N>, ClosureError> {
+        Ok(Some(self))
+    }
+}
+
+impl<N: TableKey> NewKey<N> for Option<N> {
+    fn into_new_key(self) -> Result<Self, ClosureError> {
+        Ok(self)
+    }
+}
+
+impl<N: TableKey, T: NewKey<N>, E: Into<ClosureError>> NewKey<N> for Result<T, E> {
+    fn into_new_key(self) -> Result<Option<N>, ClosureError> {
+        self.map_err(Into::into)?.into_new_key()
+    }
+}

@@ -1,0 +1,108 @@
+//! How the rows of a request are written.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::iter;
+
+use crate::client::{Entries, Error};
+use crate::table::Handle;
+
+/// How many rows of a batch are in flight at a time if each is a request of its own.
+pub(crate) const ROWS_IN_FLIGHT: usize = 64;
+
+/// Of each row of a batch, in their order, whether it was written; false if it existed and was kept.
+pub(crate) type Outcomes = Vec<Result<bool, Error>>;
+
+/// Writes the rows of requests.
+pub(crate) trait Sink: Send + Sync {
+    /// Writes the rows of a batch. A future that is dropped sends nothing more.
+    fn write(&self, entries: Arc<Entries>) -> Pin<Box<dyn Future<Output = Outcomes> + Send + '_>>;
+
+    /// How many requests that takes for so many rows.
+    fn requests(&self, rows: usize) -> usize {
+        rows
+    }
+}
+
+/// Writes rows without a condition, a batch a request.
+pub(crate) struct Puts(pub(in crate::table) Handle);
+
+impl Sink for Puts {
+    fn write(&self, entries: Arc<Entries>) -> Pin<Box<dyn Future<Output = Outcomes> + Send + '_>> {
+        Box::pin(async move {
+            let outcomes = self.0.client.send_entries(&self.0.name, &entries).await;
+            outcomes.into_iter().map(|outcome| outcome.map(|()| true)).collect()
+        })
+    }
+
+    fn requests(&self, _: usize) -> usize {
+        1
+    }
+}
+
+/// Writes rows that do not exist: those without a cell that counts for the row type, as `put_if_absent`.
+pub(crate) struct IfAbsent(pub(in crate::table) Handle);
+
+impl Sink for IfAbsent {
+    fn write(&self, entries: Arc<Entries>) -> Pin<Box<dyn Future<Output = Outcomes> + Send + '_>> {
+        let Handle { client, name, visible, .. } = &self.0;
+        let there = visible.presence(client.now_micros());
+        let (count, there) = (entries.len(), Arc::new(there));
+        Box::pin(write_each(count, move |position| {
+            let (entries, there) = (Arc::clone(&entries), Arc::clone(&there));
+            async move {
+                let written = client.write_if_absent(name, &entries, position, (*there).clone()).await;
+                written.map_err(Error::with_if_absent_hint)
+            }
+        }))
+    }
+}
+
+/// Writes the rows of a batch, each by a request of its own, in no order. After a failure that every row would share, no further row is
+/// tried.
+pub(crate) async fn write_each<F>(rows: usize, write: impl Fn(usize) -> F) -> Outcomes
+where
+    F: Future<Output = Result<bool, Error>>,
+{
+    let shared_error = OnceLock::new();
+    let written = iter(0..rows).map(|position| {
+        let (shared_error, write) = (&shared_error, &write);
+        async move {
+            if let Some(error) = shared_error.get().cloned() {
+                return (position, Err(error));
+            }
+            let written = write(position).await.inspect_err(|error| {
+                if fails_every_row(error) {
+                    let _ = shared_error.set(error.clone());
+                }
+            });
+            (position, written)
+        }
+    });
+    let mut outcomes: Outcomes = (0..rows).map(|_| Ok(false)).collect();
+    let mut written = std::pin::pin!(written.buffer_unordered(ROWS_IN_FLIGHT));
+    while let Some((position, outcome)) = written.next().await {
+        if let Some(place) = outcomes.get_mut(position) {
+            *place = outcome;
+        }
+    }
+    outcomes
+}
+
+/// Whether a failure is not the row's own: any row would have failed, or the row may be written later.
+pub(crate) fn fails_every_row(error: &Error) -> bool {
+    error.is_retryable()
+        || error.is_deadline_exceeded()
+        || error.is_unavailable()
+        || error.is_resource_exhausted()
+        || error.is_not_found()
+        || error.is_permission_denied()
+        || error.is_unimplemented()
+        || error.needs_single_row_transactions()
+        || error.is_client_closed()
+        || error.is_misconfiguration()
+        || error.is_protocol_violation()
+}

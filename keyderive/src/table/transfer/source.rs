@@ -1,0 +1,262 @@
+//! Where the rows of a transfer come from.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_util::stream::{BoxStream, iter};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+
+use super::keys::{Mapping, NewKeys};
+use super::look_ahead::LookAhead;
+use super::tracker::{Stop, Tracker};
+use crate::client::{Entry, Error, MAX_MUTATIONS, Mutations, ReadRows, Route, RowStream};
+use crate::key::ShownKey;
+use crate::plan::KeyRange;
+use crate::row::{Mutation, RawRow, RowFilter};
+use crate::table::Handle;
+use crate::table::verify::is_reserved;
+
+/// How many rows are read before other tasks run.
+pub(crate) const READ_AT_ONCE: u64 = 128;
+
+/// The most rows and bytes of [`StoredRows`]. A single row may exceed the bytes.
+const MAX_ROWS: usize = 1000;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// The most bytes of a request with one row.
+const MAX_ROW_BYTES: usize = 64 * 1024 * 1024;
+
+/// Where the rows of a transfer come from.
+pub(crate) trait Source {
+    /// Takes rows that have arrived in, until the intake is full; returns how many, and none at the end. Not polled after the end or a
+    /// failure.
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        intake: &mut Intake<'_, '_>,
+    ) -> Poll<Option<Result<u64, Stop>>>;
+}
+
+/// Takes in the rows that a source reads.
+pub(crate) struct Intake<'e, 'a> {
+    pub(super) ahead: &'e mut LookAhead,
+    pub(crate) tracker: &'e mut Tracker<'a>,
+    pub(super) look_ahead: usize,
+}
+
+impl Intake<'_, '_> {
+    /// Whether no further row is read for now.
+    pub(crate) fn is_full(&self) -> bool {
+        self.ahead.bytes() >= self.look_ahead.max(1)
+    }
+
+    /// Takes in the next item of a stream.
+    pub(crate) fn item(&mut self, row: &Entry) {
+        let index = self.tracker.read_item();
+        self.ahead.push(index, row);
+    }
+
+    /// Takes in an item before the checkpoint again.
+    pub(crate) fn item_again(&mut self, index: u64, row: &Entry) {
+        self.tracker.progress().read += 1;
+        self.ahead.push(index, row);
+    }
+}
+
+/// The rows of a table, by partitions, as rows of another one.
+pub(crate) struct TableRows<'a> {
+    rows: BoxStream<'a, Result<StoredRows, Error>>,
+    old: Route,
+    new: Route,
+    keys: Arc<dyn NewKeys + 'a>,
+    cells: CellCopy,
+    /// The buffer in which a row is encoded.
+    scratch: Entry,
+}
+
+impl<'a> TableRows<'a> {
+    pub(crate) fn new(mapping: &Mapping<'a>, parts: Vec<KeyRange>, parallel: usize, cells: CellCopy) -> Self {
+        let rows = read_parts(&mapping.old, parts, parallel, None).boxed();
+        let (old, new) = (mapping.old.name.clone(), mapping.new.name.clone());
+        Self { rows, old, new, keys: Arc::clone(&mapping.keys), cells, scratch: Entry::default() }
+    }
+
+    fn take(&mut self, part: usize, row: &RawRow, intake: &mut Intake<'_, '_>) -> Result<(), Error> {
+        self.scratch.reset();
+        if self.keys.append_key(row, &mut self.scratch.key)? {
+            self.cells.encode(row, &mut self.scratch.mutations);
+        }
+        if self.scratch.mutations.is_empty() {
+            intake.tracker.leave_out(part, row.key());
+            return Ok(());
+        }
+        self.cells.check_limits(row, &self.scratch, [&self.old, &self.new])?;
+        let index = intake.tracker.read_row(part, row.key());
+        intake.ahead.push(index, &self.scratch);
+        Ok(())
+    }
+}
+
+impl Source for TableRows<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        intake: &mut Intake<'_, '_>,
+    ) -> Poll<Option<Result<u64, Stop>>> {
+        let Some(read) = ready!(self.rows.poll_next_unpin(cx)) else { return Poll::Ready(None) };
+        let taken = read.and_then(|StoredRows { part, rows, is_end }| {
+            rows.iter().try_for_each(|row| self.take(part, row, intake))?;
+            if is_end {
+                intake.tracker.end_part(part);
+            }
+            Ok(rows.len() as u64)
+        });
+        Poll::Ready(Some(taken.map_err(Stop::Failed)))
+    }
+}
+
+/// Makes the cells of a stored row those of a row of another table, by mutations that can be repeated.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CellCopy {
+    /// What each row begins with.
+    before: Mutations,
+    /// The families of aggregates, which can only be merged into what is there, so that the family is deleted first, in the same
+    /// request.
+    aggregates: HashMap<String, Arc<str>>,
+    /// What can be done about a row that is too large.
+    remedy: &'static str,
+}
+
+impl CellCopy {
+    pub(crate) fn new(
+        before: Mutations,
+        aggregates: HashMap<String, Arc<str>>,
+        remedy: &'static str,
+    ) -> Self {
+        Self { before, aggregates, remedy }
+    }
+
+    pub(crate) fn encode(&self, row: &RawRow, mutations: &mut Mutations) {
+        mutations.extend(&self.before);
+        let mut cleared: Option<&Arc<str>> = None;
+        for cell in row.cells() {
+            let (family, qualifier, at) = (cell.family(), cell.qualifier(), cell.timestamp_micros());
+            if let Some(family) = self.aggregates.get(family) {
+                if cleared != Some(family) {
+                    mutations.push_repeatable(&Mutation::delete_family(Arc::clone(family)));
+                    cleared = Some(family);
+                }
+                let (qualifier, state) =
+                    (Bytes::copy_from_slice(qualifier), Bytes::copy_from_slice(cell.value()));
+                let merge = Mutation::merge_to_cell(Arc::clone(family), qualifier, at, state);
+                mutations.push_repeatable(&merge);
+            } else if !is_reserved(family) {
+                mutations.copy_cell(family, qualifier, at, cell.value());
+            }
+        }
+    }
+
+    /// Fails for a row that one request cannot write.
+    pub(crate) fn check_limits(
+        &self,
+        row: &RawRow,
+        entry: &Entry,
+        [old, new]: [&Route; 2],
+    ) -> Result<(), Error> {
+        let (mutations, bytes) = (entry.mutations.count(), entry.bytes());
+        let fault = if mutations > MAX_MUTATIONS {
+            format!(
+                "would take {mutations} mutations, one for each cell, and a request has at most {MAX_MUTATIONS}"
+            )
+        } else if bytes > MAX_ROW_BYTES {
+            format!("would take a request of {bytes} bytes, and a row is copied in at most {MAX_ROW_BYTES}")
+        } else {
+            return entry.check(new);
+        };
+        let text = format!(
+            "row {} of table `{}` {fault}; delete old versions of its columns{}",
+            ShownKey(row.key()),
+            &**old,
+            self.remedy,
+        );
+        Err(Error::limit(new, &Bytes::copy_from_slice(&entry.key), text))
+    }
+}
+
+/// The first row of a table that could be of its key type, with one cell.
+pub(crate) async fn first_row(table: &Handle) -> Result<Option<RawRow>, Error> {
+    let request = ReadRows {
+        ranges: table.ranges_within(KeyRange::new(Vec::new(), None)),
+        limit: Some(1),
+        filter: Some(RowFilter::chain(RowFilter::existence())),
+        ..ReadRows::default()
+    };
+    table.client.read_rows(&table.name, request).try_next().await
+}
+
+/// Successive rows of a part.
+pub(crate) struct StoredRows {
+    /// The index of the part.
+    pub(crate) part: usize,
+    pub(crate) rows: Vec<RawRow>,
+    /// Whether they are the last ones of the part.
+    pub(crate) is_end: bool,
+}
+
+/// Reads the rows of some parts of the key space, up to `parallel` parts at a time. Each part ends with rows, perhaps none,
+/// that are its [end](StoredRows::is_end).
+pub(crate) fn read_parts(
+    table: &Handle,
+    parts: Vec<KeyRange>,
+    parallel: usize,
+    filter: Option<RowFilter>,
+) -> impl Stream<Item = Result<StoredRows, Error>> + Send + use<> {
+    let table = table.clone();
+    let open = move |(part, window)| {
+        let request =
+            ReadRows { ranges: table.ranges_within(window), filter: filter.clone(), ..ReadRows::default() };
+        PartStream { part, rows: Some(table.client.read_rows(&table.name, request)) }
+    };
+    iter(parts.into_iter().enumerate()).map(open).flatten_unordered(parallel)
+}
+
+/// The rows of a part, as many at a time as have arrived.
+struct PartStream {
+    part: usize,
+    rows: Option<RowStream>,
+}
+
+impl Stream for PartStream {
+    type Item = Result<StoredRows, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(stream) = &mut self.rows else { return Poll::Ready(None) };
+        let (mut rows, mut bytes, mut is_end) = (Vec::new(), 0, false);
+        while rows.len() < MAX_ROWS && bytes < MAX_BYTES {
+            match Pin::new(&mut *stream).poll_next(cx) {
+                Poll::Ready(Some(Ok(row))) => {
+                    bytes += row.size();
+                    rows.push(row);
+                }
+                Poll::Ready(Some(Err(error))) => {
+                    self.rows = None;
+                    return Poll::Ready(Some(Err(error)));
+                }
+                Poll::Ready(None) => {
+                    is_end = true;
+                    break;
+                }
+                Poll::Pending if rows.is_empty() => return Poll::Pending,
+                Poll::Pending => break,
+            }
+        }
+        if is_end {
+            self.rows = None;
+        }
+        Poll::Ready(Some(Ok(StoredRows { part: self.part, rows, is_end })))
+    }
+}
