@@ -1,5 +1,6 @@
 //! A table by value, which every typed call is made of.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +15,7 @@ use crate::row::{DEFAULT_FAMILY, OwnedRow, RawRow, Row, RowCells, RowFilter, Vis
 ///
 /// [`Table`](super::Table) encodes keys and decodes rows; what happens in between is written once, for all key types.
 #[doc(hidden)]
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Handle {
     pub(crate) client: Client,
     pub(super) name: Route,
@@ -42,7 +43,7 @@ impl Handle {
         Self { client, ..self.clone() }
     }
 
-    /// Whether this handle has been checked, or is [`unchecked`](Table::unchecked).
+    /// Whether this handle has been checked, or is [`unchecked`](super::Table::unchecked).
     #[inline]
     pub(super) fn is_checked(&self) -> bool {
         match &self.check {
@@ -108,6 +109,15 @@ impl Handle {
     /// The partitions of the key space, in order.
     pub(super) async fn partitions(&self) -> Result<Vec<KeyRange>, Error> {
         Ok(windows(self.partition_starts().await?))
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table")
+            .field("name", &self.name)
+            .field("family", &self.visible.family())
+            .finish_non_exhaustive()
     }
 }
 

@@ -260,9 +260,6 @@ impl<K, R, S: Clone> Clone for Table<K, R, S> {
 
 impl<K, R, S> fmt::Debug for Table<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Table")
-            .field("name", &self.handle.name)
-            .field("family", &self.handle.visible.family())
-            .finish_non_exhaustive()
+        self.handle.fmt(f)
     }
 }

@@ -166,8 +166,10 @@ impl Store for Direct {
 
     fn scan(&self, table: &Handle, scan: ScanRequest, (): ()) -> Result<ScanExecution, Error> {
         let check = |client: &Client| {
-            let table = table.with_client(client.clone());
-            (!table.is_checked()).then(|| Box::pin(async move { table.ensure_checked().await }) as TableCheck)
+            (!table.is_checked()).then(|| -> TableCheck {
+                let table = table.with_client(client.clone());
+                Box::pin(async move { table.ensure_checked().await })
+            })
         };
         Ok(ScanExecution::new(scan, check))
     }
