@@ -455,6 +455,27 @@ fn word_and_bit(index: u64) -> (u64, u64) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_is_left_of_a_part_begins_after_its_rows_without_a_gap() {
+        let range = |start: &[u8], end: Option<&[u8]>| KeyRange::new(start, end.map(<[u8]>::to_vec));
+        let mut done = Done::all_but(vec![range(b"", Some(b"m")), range(b"m", None)], 7, 1);
+        let [a, b, c] = [b"a", b"b", b"c"].map(|key| done.begin_row(0, key, key == b"b"));
+        let x = done.begin_row(1, b"x", false);
+        assert_eq!((done.key(c), done.key(x)), (&b"c"[..], &b"x"[..]));
+        done.parts.iter_mut().for_each(|part| part.is_read = true);
+        assert!(!done.settle(c, LowWater::settle) && !done.settle(b, LowWater::settle));
+        assert_eq!((done.rows(), done.left()), (8, done.windows()));
+        assert!(done.settle(x, LowWater::settle));
+        assert_eq!((done.rows(), done.left()), (9, vec![range(b"", Some(b"m"))]));
+        assert!(done.settle(a, LowWater::settle));
+        assert_eq!((done.moved(), done.left_out(), done.left()), (10, 2, vec![]));
+        // Two of three.
+        let mut done = Done::all_but(vec![range(b"", None)], 0, 0);
+        let [a, b, _] = [b"a", b"b", b"c"].map(|key| done.begin_row(0, key, false));
+        assert!(!done.settle(b, LowWater::settle) && !done.settle(a, LowWater::settle));
+        assert_eq!((done.rows(), done.left()), (2, vec![range(b"b\0", None)]));
+    }
+
     fn failed(low: &LowWater) -> Vec<u64> {
         low.failed().collect()
     }
