@@ -165,10 +165,12 @@ enum Step {
 ///
 /// Each row is copied by a request of its own, `CheckAndMutateRow`, so that no copy replaces a row that was copied or written before.
 /// That bounds the copy: servers take many more rows of a load in the same time, whose requests have thousands. Rows of all
-/// partitions are copied at the same time and in no order.
+/// partitions are copied at the same time and in no order. Run it in a process of its own: it uses all threads of its runtime, and other
+/// calls there take longer meanwhile.
 ///
 /// Each call continues from where the re-keying is, in any process. If the process dies, call it again; a second one that runs at the
-/// same time copies some rows twice, which changes nothing. A driver changes the state only if it still is what the driver knows. So a driver that was suspended, and goes on, does no harm.
+/// same time copies some rows twice, which changes nothing. A driver changes the state only if it still is what the driver knows. So a
+/// driver that was suspended, and goes on, does no harm.
 #[must_use = "a migration does nothing until one of its calls is awaited"]
 pub struct Migration {
     pub(super) pair: Arc<TablePair>,
