@@ -140,8 +140,8 @@
 //! # use std::time::{Duration, Instant};
 //! # use keyderive::embedded::Bigtable;
 //! # use keyderive::{Row, RowKey};
-//! # #[derive(RowKey)] struct OldKey { user: String, at: u64 }
-//! # #[derive(RowKey)] #[salt(range = 4, over = "user")] struct NewKey { user: String, at: u64 }
+//! # #[derive(RowKey, Debug)] struct OldKey { user: String, at: u64 }
+//! # #[derive(RowKey, Debug)] #[salt(range = 4, over = "user")] struct NewKey { user: String, at: u64 }
 //! # impl From<OldKey> for NewKey { fn from(OldKey { user, at }: OldKey) -> Self { Self { user, at } } }
 //! # impl From<&NewKey> for OldKey {
 //! #     fn from(NewKey { user, at }: &NewKey) -> Self { Self { user: user.clone(), at: *at } }
@@ -161,7 +161,7 @@
 //! let migration = rekeyed.migration();
 //! let moves = async {
 //!     migration.run().await?;
-//!     assert!(migration.verify().await?.is_ok());
+//!     assert!(migration.verify().await?.is_equal());
 //!     migration.finish().await
 //! };
 //! // The service goes on meanwhile.

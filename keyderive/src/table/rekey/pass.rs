@@ -30,7 +30,7 @@ use crate::table::transfer::{
 /// How many rows are copied at a time, for each partition that is read at a time.
 const COPIES_IN_FLIGHT: usize = 64;
 /// The largest batch of copies: small, so that the record of a pass is never far behind.
-const BATCH: BatchLimits = BatchLimits { bytes: 1024 * 1024, rows: 64 };
+const BATCH: BatchLimits = BatchLimits { bytes: 1024 * 1024, rows: 16 };
 /// How many bytes of copies are in flight, or wait for a turn.
 const MAX_BYTES_IN_FLIGHT: usize = 128 * 1024 * 1024;
 /// How often the progress of a pass is recorded.
@@ -413,8 +413,8 @@ impl Migration {
         let tracker = Tracker::new(meter.reporter(), done, None, Every::Time(RECORD_EVERY), Some(store));
         let settings = Settings {
             workers: usize::MAX,
-            // As many again wait for a turn.
-            in_flight: BatchLimits { bytes: MAX_BYTES_IN_FLIGHT, rows: in_flight * 2 },
+            // Some more wait for a turn, while a batch waits for its last row. Few, since another driver copies them again.
+            in_flight: BatchLimits { bytes: MAX_BYTES_IN_FLIGHT, rows: in_flight + in_flight / 4 },
             limits: BATCH,
             // What is buffered is repeated by the next driver, if this one dies.
             look_ahead: 0,
