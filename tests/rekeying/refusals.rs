@@ -606,3 +606,58 @@ mod of_one_table {
         assert!(client.table::<Tagged, Order>("t").count(Tagged::scan()).await.is_err());
     }
 }
+
+/// Keys of which the conversions change the field.
+mod turned {
+    use super::*;
+
+    #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    struct Old {
+        id: u64,
+    }
+
+    #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[salt(range = 4, over = "id")]
+    struct New {
+        id: u64,
+    }
+
+    impl From<Old> for New {
+        fn from(Old { id }: Old) -> Self {
+            Self { id: 9 - id }
+        }
+    }
+
+    impl From<&New> for Old {
+        fn from(New { id }: &New) -> Self {
+            Self { id: 9 - id }
+        }
+    }
+
+    /// The first rows by old keys are the last ones by new keys.
+    #[tokio::test(start_paused = true)]
+    async fn a_scan_in_order_is_refused_where_a_conversion_changes_a_field() {
+        let client = Client::embedded();
+        let old = client.table::<Old, Order>("orders");
+        old.create().without_row_key_schema().await.unwrap();
+        old.put_all((0..10).map(|id| (Old { id }, ORDER))).await.unwrap();
+        let orders = client.rekeyed::<Old, New, Order>("orders", "orders-turned").await.unwrap();
+        let check = async |state| {
+            assert_eq!(orders.migration().state().await.unwrap(), state);
+            let scan = || orders.scan(New::scan(), Old::scan());
+            for scan in [scan().limit(3), scan().reversed().limit(3), scan()] {
+                let error = scan.collect().await.unwrap_err();
+                assert!(error.is_invalid_argument(), "{state} {error}");
+                assert!(error.to_string().contains("keep the value of each field"), "{state} {error}");
+            }
+            let mut all = scan().unordered().keys_only().collect().await.unwrap();
+            all.sort();
+            assert_eq!(all, (0..10).map(|id| New { id }).collect::<Vec<_>>(), "{state}");
+        };
+        check(State::Old).await;
+        orders.migration().lease(LEASE).run().await.unwrap();
+        check(State::Moved).await;
+        orders.migration().roll_back().await.unwrap();
+        check(State::RolledBack).await;
+    }
+}

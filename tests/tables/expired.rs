@@ -28,6 +28,7 @@ on_every_bigtable! {
     a_client_that_is_ahead_takes_a_lock_early
     a_client_that_is_behind_takes_a_lock_late
     a_row_that_is_hidden_in_part_is_there
+    a_part_of_a_row_type_hides_what_the_whole_does
 }
 
 #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -513,4 +514,45 @@ async fn a_re_keyed_table_hides_rows_too() {
     store(&client, &KEY, 2 * HOUR).await;
     rekeyed.delete(&key).await.unwrap();
     assert!(rekeyed.get_raw(&key).await.unwrap().is_none());
+}
+
+/// A part of a lock without a column that expires.
+#[derive(Row, Clone, Debug, PartialEq)]
+#[row(family = "names")]
+struct Named {
+    name: Option<String>,
+}
+
+/// A lock with a name, which does not expire.
+#[derive(Row, Clone, Debug, PartialEq)]
+#[row(family = "names")]
+struct NamedLock {
+    name: Option<String>,
+    #[row(family = "held", ttl = "1h", gc(never))]
+    owner: Option<String>,
+}
+
+async fn a_part_of_a_row_type_hides_what_the_whole_does(client: Client) {
+    let locks = client.table::<LockKey, NamedLock>("named-locks");
+    locks.create_if_absent().await.unwrap();
+    let names = locks.rows_as::<Named>();
+    let named = Named { name: Some("door".into()) };
+    let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();
+    let at = (i64::try_from(at).unwrap() - 2 * HOUR) / 1000 * 1000;
+    for id in 0..3 {
+        let held = vec![Mutation::set("held", "owner", at, "alice")];
+        let key = LockKey { id }.encode().unwrap();
+        client.raw_table("named-locks").mutate_row(key, held).await.unwrap();
+        assert!(!locks.exists(&LockKey { id }).await.unwrap());
+        assert!(!names.exists(&LockKey { id }).await.unwrap());
+        let update = names.update(&LockKey { id }).set(Named::NAME, "gate");
+        assert!(!update.only_if(Condition::row_exists()).await.unwrap());
+    }
+    assert!(names.put_if_absent(&LockKey { id: 0 }, &named).await.unwrap());
+    let loaded = names.load_iter([(LockKey { id: 1 }, named.clone())]).if_absent().await.unwrap();
+    assert_eq!((loaded.written(), loaded.kept()), (1, 0));
+    for id in [0, 1] {
+        assert_eq!(names.get(&LockKey { id }).await.unwrap().as_ref(), Some(&named));
+        assert!(!names.put_if_absent(&LockKey { id }, &named).await.unwrap());
+    }
 }

@@ -10,6 +10,8 @@ use super::schema::{ColumnSchema, FieldSchema, RowSchema};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Live {
     pub(super) schema: &'static RowSchema,
+    /// The row type that the table was declared with: what it says of other families holds too.
+    pub(super) base: &'static RowSchema,
     /// In microseconds since 1970.
     pub(super) now_micros: i64,
 }
@@ -17,12 +19,12 @@ pub(crate) struct Live {
 impl Live {
     /// Whether every stored cell is.
     pub(crate) fn is_every_cell(self) -> bool {
-        self.schema.rules().all(|rule| rule.ttl.is_none())
+        self.ttls().next().is_none()
     }
 
     /// Those that a filter passes of a family.
     pub(crate) fn of_family(self, family: &str, filter: RowFilter) -> RowFilter {
-        match self.schema.rule(family).and_then(|rule| rule.ttl) {
+        match self.ttl(family) {
             None => filter,
             Some(ttl) => RowFilter::chain([filter, self.since(ttl)]),
         }
@@ -30,8 +32,7 @@ impl Live {
 
     /// Those of every family; none if every stored cell is.
     pub(crate) fn cells(self) -> Option<RowFilter> {
-        let expiring: Vec<_> =
-            self.schema.rules().filter_map(|rule| Some((rule.family, rule.ttl?))).collect();
+        let expiring: Vec<_> = self.ttls().collect();
         let names: Vec<_> = expiring.iter().map(|(family, _)| *family).collect();
         let others = RowFilter::family_regex(regex_of_all_but(&names));
         let live = expiring
@@ -71,8 +72,21 @@ impl Live {
 
     /// The `ttl` of a family that hides cells of this time.
     pub(crate) fn hiding_ttl(self, family: &str, timestamp_micros: i64) -> Option<Duration> {
-        let ttl = self.schema.rule(family)?.ttl?;
+        let ttl = self.ttl(family)?;
         (timestamp_micros < self.oldest(ttl)).then_some(ttl)
+    }
+
+    fn ttl(self, family: &str) -> Option<Duration> {
+        let ttl = |schema: &'static RowSchema| schema.rule(family)?.ttl;
+        ttl(self.schema).or_else(|| ttl(self.base))
+    }
+
+    /// The families that have one.
+    fn ttls(self) -> impl Iterator<Item = (&'static str, Duration)> {
+        let own = self.schema.rules().filter_map(|rule| Some((rule.family, rule.ttl?)));
+        let is_own = move |family: &str| self.schema.rule(family).is_some_and(|rule| rule.ttl.is_some());
+        let base = self.base.rules().filter_map(|rule| Some((rule.family, rule.ttl?)));
+        own.chain(base.filter(move |(family, _)| !is_own(family)))
     }
 
     fn since(self, ttl: Duration) -> RowFilter {

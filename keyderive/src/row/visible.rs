@@ -25,8 +25,10 @@ pub(crate) const DEFAULT_VERSIONS: u32 = 1;
 /// The cells of stored rows that count for a table's calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Visible {
-    /// The columns and families of the row type that the table was declared with.
+    /// The columns and families of the row type.
     schema: &'static RowSchema,
+    /// Those of the row type that the table was declared with, of which this one is a part.
+    base: &'static RowSchema,
     /// The family of a row that is a map.
     family: Arc<str>,
     columns: Columns,
@@ -52,7 +54,7 @@ impl Visible {
     /// Every column of a table with rows of this type, named by it or not.
     pub(crate) fn everything(schema: &'static RowSchema, family: &str) -> Self {
         let every_version = schema.has_versions(None);
-        Self { schema, family: family.into(), columns: Columns::Everything, every_version }
+        Self { schema, base: schema, family: family.into(), columns: Columns::Everything, every_version }
     }
 
     /// The same columns, of a row that is a map in another family.
@@ -63,7 +65,7 @@ impl Visible {
     /// The columns of another row type alone.
     pub(crate) fn of_type(&self, schema: &'static RowSchema) -> Self {
         let every_version = schema.has_versions(None);
-        Self { schema, family: Arc::clone(&self.family), columns: Columns::RowType, every_version }
+        Self { schema, columns: Columns::RowType, every_version, ..self.clone() }
     }
 
     /// All that is stored: every version of every column, hidden or not.
@@ -81,11 +83,11 @@ impl Visible {
             Err(error) => Columns::Failed(RowFilter::of_no_column(&error)),
         };
         // The selection says how many versions of each column are read.
-        Self { schema: self.schema, family: Arc::clone(&self.family), columns, every_version: true }
+        Self { columns, every_version: true, ..self.clone() }
     }
 
     fn live(&self, now_micros: i64) -> Live {
-        Live { schema: self.schema, now_micros }
+        Live { schema: self.schema, base: self.base, now_micros }
     }
 
     pub(crate) fn schema(&self) -> &'static RowSchema {

@@ -168,7 +168,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// input, except those that had failed: the checkpoint keeps the [places](Checkpoint::failed) of up to 1000 of them, and the
 /// load retries these. So a load whose input was fixed, or whose server accepts the rows now, ends with all rows written. Beyond
 /// 1000 the checkpoint stays before the next failed row. A failed row is not retried if a later one with its key was written,
-/// since the later one counts.
+/// since the later one counts; with [`new_rows`](Self::new_rows) both are written again, in their order.
 ///
 /// After a crash, rows after the checkpoint may have been written already. They are written again, each whole: a family
 /// that keeps several versions then has one more of the same values, and what others have put meanwhile is replaced. A

@@ -240,3 +240,31 @@ async fn a_client_that_is_closed_ends_the_load() {
     assert!(error.error().unwrap().is_client_closed());
     assert!(ReadingKey::scan().into_plan().is_ok());
 }
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct Scores {
+    first: Option<u64>,
+    last: Option<u64>,
+    both: Option<u64>,
+}
+
+/// A load that sets columns alone mixes rows of one key: one that failed must not give way to a later one, nor replace it.
+#[tokio::test(start_paused = true)]
+async fn a_failed_row_of_new_columns_is_written_before_the_later_one_of_its_key() {
+    let table = Client::embedded().table::<NameKey, Scores>("scores");
+    table.create_if_absent().await.unwrap();
+    let key = |name: &str| NameKey { name: name.to_owned() };
+    let input = |first| {
+        [
+            (key("a"), Scores { first: Some(first), last: None, both: Some(1) }),
+            (key("b"), Scores { first: Some(4), last: None, both: None }),
+            (key("a"), Scores { first: None, last: Some(2), both: Some(2) }),
+        ]
+    };
+    let failed = table.load_iter(input(u64::MAX)).new_rows().await.unwrap();
+    assert_eq!((failed.written(), failed.checkpoint().failed()), (2, &[0][..]));
+    let checkpoint = failed.checkpoint().clone();
+    table.load_iter(input(3)).new_rows().resume(checkpoint).await.unwrap().all_written().unwrap();
+    let expected = Scores { first: Some(3), last: Some(2), both: Some(2) };
+    assert_eq!(table.get(&key("a")).await.unwrap(), Some(expected));
+}

@@ -204,15 +204,28 @@ impl Schema {
         key
     }
 
+    /// Where the fields begin in a key without a salt: after the tag and its separator.
+    fn fields_start(&self) -> usize {
+        let separator = match self.layout() {
+            Layout::Delimited => 1,
+            Layout::OrderedCode => ordered::SEPARATOR.len(),
+        };
+        self.tag().map_or(0, |tag| self.tag_len(tag) + separator)
+    }
+
+    /// A stored key without its salt and its tag: its fields, which are those of another key type with the same fields and the same
+    /// layout.
+    #[cfg(feature = "client")]
+    pub(crate) fn fields_in(&self, key: &[u8]) -> Vec<u8> {
+        let (front, after) = self.split_at_salt(key);
+        let mut fields = [front, after].concat();
+        fields.drain(..self.fields_start().min(fields.len()));
+        fields
+    }
+
     /// Where the salt begins.
     fn salt_start(&self, salt: &Salt, key: &[u8]) -> Option<usize> {
-        let tag = match (self.tag(), self.layout()) {
-            (None, _) => 0,
-            (Some(tag), Layout::Delimited) => tag.len() + 1,
-            (Some(tag), Layout::OrderedCode) => {
-                ordered::escaped(tag.as_bytes()).len() + ordered::SEPARATOR.len()
-            }
-        };
+        let tag = self.fields_start();
         match salt.place() {
             SaltPlace::Front => Some(0),
             SaltPlace::BeforeFields => Some(tag),

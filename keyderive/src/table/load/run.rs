@@ -168,9 +168,17 @@ impl<K: TableKey, R: Row, S: Stream<Item: LoadItem<K, R>>> Items<'_, K, R, S> {
         }
         intake.tracker.skip_item();
         if !retries.is_empty()
-            && let Ok(key) = key.encode()
+            && let Ok(encoded) = key.encode()
+            && retries.has(&encoded)
         {
-            retries.supersede(&key).into_iter().for_each(|index| intake.tracker.supersede(index));
+            match self.mode {
+                // It does not replace the earlier one, so that both are written, in their order.
+                WriteMode::Insert => retries.add(index, self.encode(key, row).map(|()| self.scratch.clone())),
+                WriteMode::Put | WriteMode::IfAbsent => {
+                    let superseded = retries.supersede(&encoded);
+                    superseded.into_iter().for_each(|index| intake.tracker.supersede(index));
+                }
+            }
         }
         Ok(())
     }
@@ -235,8 +243,8 @@ type EncodeResult<T = Entry> = Result<T, (Option<Bytes>, Error)>;
 
 /// The rows that failed before the checkpoint, for a retry.
 ///
-/// Of two rows with one key the later in the input counts. So a failed row is not retried if a later one with its key was
-/// written.
+/// Of two rows with one key the later in the input counts. So a failed row is not retried if a later one with its key was written,
+/// unless the load only sets columns: then that one is written again after it.
 #[derive(Default)]
 struct RetryRows {
     rows: BTreeMap<u64, EncodeResult>,
@@ -257,6 +265,10 @@ impl RetryRows {
 
     fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    fn has(&self, key: &[u8]) -> bool {
+        self.by_key.contains_key(key)
     }
 
     /// Removes the rows with this key, since a later one was written; returns their indexes.

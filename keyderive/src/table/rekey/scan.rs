@@ -147,7 +147,7 @@ impl PairScan {
     ) -> Result<(), End> {
         let pair = &self.pair;
         let Some(row) = pair.logical(row, key)? else { return Ok(()) };
-        delivery.check(pair, key)?;
+        delivery.check(pair, key, !self.options.unordered)?;
         if !pair.lease().is_newest(view) {
             return Err(End::Changed);
         }
@@ -431,10 +431,25 @@ struct Delivery {
 }
 
 impl Delivery {
-    /// Fails for a row that one plan selects and the other does not: in other states the scan would give other rows.
-    fn check(&self, pair: &TablePair, key: &[u8]) -> Result<(), Error> {
+    /// Fails for a row that has another place in the other table: in other states the scan would give other rows. Either one plan
+    /// selects it and the other does not, or its keys have other fields, where the scan is in the order of the fields.
+    fn check(&self, pair: &TablePair, key: &[u8], is_ordered: bool) -> Result<(), Error> {
         let [old, new] = &self.selected;
         let old_key = pair.keys().old_of(key)?;
+        let [old_fields, new_fields] = [(Side::Old, &old_key[..]), (Side::New, key)]
+            .map(|(side, key)| pair.key_type(side).schema().fields_in(key));
+        if is_ordered && old_fields != new_fields {
+            return Err(Error::definition(
+                pair.route(Side::New),
+                format!(
+                    "a scan in order needs conversions that keep the value of each field, and the key {} is {} in the table \
+                     `{}`; add `.unordered()` to the scan",
+                    ShownKey(key),
+                    ShownKey(&old_key),
+                    &**pair.route(Side::Old),
+                ),
+            ));
+        }
         let (selects, leaves_out) = match (old.contains(&old_key), new.contains(key)) {
             (true, true) => return Ok(()),
             (is_old, _) if is_old => ("old", "new"),
