@@ -178,7 +178,8 @@
 //!
 //! - Aggregates: an addition that arrives late would count in a copy, or not. Stop the writers, and use [`copy_to`](crate::Table::copy_to).
 //! - Hashed fields, in the old key or the new one: each table's keys are made from the other's.
-//! - Scans in order where the fields are others, or have another order, also if the plan fixes those that differ: they must be
+//! - Scans in order where the fields are others, or have another order, also if the plan fixes those that differ, or where the
+//!   conversions change the value of a field: they must be
 //!   [`unordered`](crate::Scan::unordered), and fail, to be repeated, when the state changes. For the newest rows
 //!   of such a table read a range of times that has enough of them, in both plans, and sort it.
 //! - Promise that a request which timed out never arrives, no more than with one table. One that arrives after the state has
