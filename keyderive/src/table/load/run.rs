@@ -166,20 +166,20 @@ impl<K: TableKey, R: Row, S: Stream<Item: LoadItem<K, R>>> Items<'_, K, R, S> {
             retries.add(index, row);
             return Ok(());
         }
-        intake.tracker.skip_item();
         if !retries.is_empty()
             && let Ok(encoded) = key.encode()
             && retries.has(&encoded)
         {
-            match self.mode {
+            if self.mode == WriteMode::Insert {
                 // It does not replace the earlier one, so that both are written, in their order.
-                WriteMode::Insert => retries.add(index, self.encode(key, row).map(|()| self.scratch.clone())),
-                WriteMode::Put | WriteMode::IfAbsent => {
-                    let superseded = retries.supersede(&encoded);
-                    superseded.into_iter().for_each(|index| intake.tracker.supersede(index));
-                }
+                let row = self.encode(key, row).map(|()| self.scratch.clone());
+                retries.add(index, row);
+                return Ok(());
             }
+            let superseded = retries.supersede(&encoded);
+            superseded.into_iter().for_each(|index| intake.tracker.supersede(index));
         }
+        intake.tracker.skip_item();
         Ok(())
     }
 
@@ -233,7 +233,7 @@ impl<K: TableKey, R: Row, S: Stream<Item: LoadItem<K, R>>> Source for Items<'_, 
             }
             read += 1;
         }
-        // The end is told after the last items.
+        // The next call returns the end, if there were items.
         Poll::Ready((read > 0).then_some(Ok(read)))
     }
 }

@@ -29,7 +29,7 @@ use crate::table::transfer::{
 
 /// How many rows are copied at a time, for each partition that is read at a time.
 const COPIES_IN_FLIGHT: usize = 64;
-/// The largest batch of copies: small, so that the record of a pass is never far behind.
+/// The largest batch of copies: small, since a batch ends with its slowest row.
 const BATCH: BatchLimits = BatchLimits { bytes: 1024 * 1024, rows: 16 };
 /// How many bytes of copies are in flight, or wait for a turn.
 const MAX_BYTES_IN_FLIGHT: usize = 128 * 1024 * 1024;

@@ -436,9 +436,8 @@ impl Delivery {
     fn check(&self, pair: &TablePair, key: &[u8], is_ordered: bool) -> Result<(), Error> {
         let [old, new] = &self.selected;
         let old_key = pair.keys().old_of(key)?;
-        let [old_fields, new_fields] = [(Side::Old, &old_key[..]), (Side::New, key)]
-            .map(|(side, key)| pair.key_type(side).schema().fields_in(key));
-        if is_ordered && old_fields != new_fields {
+        let fields = |side, key: &[u8]| pair.key_type(side).schema().fields_in(key);
+        if is_ordered && fields(Side::Old, &old_key) != fields(Side::New, key) {
             return Err(Error::definition(
                 pair.route(Side::New),
                 format!(

@@ -116,7 +116,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> impl fmt::Display {
 /// Whom a transfer tells its progress.
 pub(crate) type OnProgress<'a> = Box<dyn FnMut(&Progress) + Send + 'a>;
 
-/// The progress of a run, and who is told of it: at most 10 times a second.
+/// The progress of a run, and the callback that receives it, at most 10 times a second.
 pub(crate) struct Reporter<'a> {
     pub(crate) progress: Progress,
     begun: Instant,
