@@ -264,7 +264,10 @@ async fn a_failed_row_of_new_columns_is_written_before_the_later_one_of_its_key(
     let failed = table.load_iter(input(u64::MAX)).new_rows().await.unwrap();
     assert_eq!((failed.written(), failed.checkpoint().failed()), (2, &[0][..]));
     let checkpoint = failed.checkpoint().clone();
-    table.load_iter(input(3)).new_rows().resume(checkpoint).await.unwrap().all_written().unwrap();
+    let resumed =
+        table.load_iter(input(3)).new_rows().resume(checkpoint).await.unwrap().all_written().unwrap();
+    // Each item counts once.
+    assert_eq!((resumed.read, resumed.left_out), (2, 1));
     let expected = Scores { first: Some(3), last: Some(2), both: Some(2) };
     assert_eq!(table.get(&key("a")).await.unwrap(), Some(expected));
 }
