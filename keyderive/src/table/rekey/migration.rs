@@ -165,8 +165,8 @@ enum Step {
 ///
 /// Each row is copied by a request of its own, `CheckAndMutateRow`, so that no copy replaces a row that was copied or written before.
 /// That bounds the copy: servers take many more rows of a load in the same time, whose requests have thousands. Rows of all
-/// partitions are copied at the same time and in no order. Run it in a process of its own: it uses all threads of its runtime, and other
-/// calls there take longer meanwhile.
+/// partitions are copied at the same time and in no order, fewer at a time while the server takes longer for each than it has to. Run it
+/// in a process of its own: it uses all threads of its runtime, and other calls there take longer meanwhile.
 ///
 /// Each call continues from where the re-keying is, in any process. If the process dies, call it again; a second one that runs at the
 /// same time copies some rows twice, which changes nothing. A driver changes the state only if it still is what the driver knows. So a
@@ -186,7 +186,7 @@ impl Migration {
     }
 
     /// How many partitions of the table are read, copied and compared at a time; the default is 8. 0 counts as 1. Up to 64 times as many
-    /// rows are in flight, fewer when the server rejects some.
+    /// rows are in flight: fewer while the server rejects some, or takes longer for each since they wait for each other.
     pub fn parallel(self, partitions: usize) -> Self {
         Self { parallel: partitions.max(1), ..self }
     }

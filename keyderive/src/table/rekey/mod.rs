@@ -104,6 +104,7 @@
 mod control;
 mod keys;
 mod migration;
+mod pace;
 mod pair;
 mod pass;
 mod scan;

@@ -3,19 +3,20 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use futures_util::future::join;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep};
 
 use super::control::{Control, Side, State, View};
 use super::migration::{Activity, Meter, Migration, Pass, refuse};
+use super::pace::{Pace, Sent};
 use super::pair::{MARKS, Mark, TablePair, has_data};
 use crate::client::{Client, Entries, Entry, Error, Idempotency, Mutations, RekeyingEnd};
 use crate::key::ShownKey;
@@ -98,58 +99,21 @@ impl Copies {
                 copied.clone(),
                 Idempotency::Idempotent,
             );
+            let begun_at = Instant::now();
             let sent = sent.await;
-            drop(turn);
+            self.pace.end(turn, sent.as_ref().map_or(Sent::Failed, |_| Sent::Succeeded(begun_at.elapsed())));
             match sent {
                 Ok(is_marked) => {
-                    self.pace.succeeded();
                     self.client.count_rekeyed(self.pair.route(Side::Old), 1);
                     return Ok(!is_marked);
                 }
                 Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => {
-                    self.pace.failed();
                     sleep(pause.mul_f64(fastrand::f64() / 2.0 + 0.5)).await;
                     pause = (pause * 2).min(PAUSES.1);
                 }
                 Err(error) => return Err(error),
             }
         }
-    }
-}
-
-/// Bounds the requests in flight, and halves the bound whenever the server rejects one.
-struct Pace {
-    permits: Semaphore,
-    most: usize,
-    bound: Mutex<usize>,
-    successes: AtomicUsize,
-}
-
-impl Pace {
-    fn new(most: usize) -> Self {
-        let (permits, bound) = (Semaphore::new(most), Mutex::new(most));
-        Self { permits, most, bound, successes: AtomicUsize::new(0) }
-    }
-
-    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.permits.acquire().await.ok()
-    }
-
-    fn succeeded(&self) {
-        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
-        if *bound < self.most && self.successes.fetch_add(1, Ordering::Relaxed) >= *bound {
-            self.successes.store(0, Ordering::Relaxed);
-            *bound += 1;
-            self.permits.add_permits(1);
-        }
-    }
-
-    fn failed(&self) {
-        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
-        // Permits in use are forgotten when others fail; one always stays.
-        *bound -= self.permits.forget_permits((*bound / 2).min(bound.saturating_sub(1)));
-        self.successes.store(0, Ordering::Relaxed);
     }
 }
 
