@@ -1,0 +1,66 @@
+//! What the first request of a client, and the first of a table's handle, take beside a later one: the layout check comes first.
+//!
+//! `cargo run --release -p keyderive-bench --bin first-request -- [clients]`, by default 20,000 clients of one embedded Bigtable in
+//! this process. Percentiles of one call, in microseconds.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark prints, and fails by a panic"
+)]
+
+use std::time::Instant;
+
+use hdrhistogram::Histogram;
+use keyderive::embedded::Bigtable;
+use keyderive::{Row, RowKey, Table};
+
+#[derive(RowKey, Clone, Debug)]
+struct UserKey {
+    id: u64,
+}
+
+#[derive(Row, Clone)]
+struct User {
+    name: String,
+}
+
+#[derive(Clone, Copy)]
+enum Call {
+    Get,
+    Put,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let clients = std::env::args().nth(1).map_or(20_000, |text| text.parse().unwrap());
+    let bigtable = Bigtable::in_memory();
+    bigtable.client().table::<UserKey, User>("users").create_if_absent().await.unwrap();
+    println!("| call | p50 | p99 |\n|---|---|---|");
+    for (name, call) in [("get", Call::Get), ("put", Call::Put)] {
+        let mut times: [Histogram<u64>; 4] = std::array::from_fn(|_| Histogram::new(3).unwrap());
+        for _ in 0..clients {
+            let client = bigtable.client();
+            for handle in times.chunks_mut(2) {
+                let users: Table<UserKey, User> = client.table("users");
+                for time in handle {
+                    let begun = Instant::now();
+                    send(&users, call).await;
+                    time.record(u64::try_from(begun.elapsed().as_nanos()).unwrap()).unwrap();
+                }
+            }
+        }
+        let what = ["first of a client", "second", "first of another handle", "second of it"];
+        for (what, time) in what.iter().zip(&times) {
+            let micros = |quantile| time.value_at_quantile(quantile) as f64 / 1e3;
+            println!("| `{name}`, {what} | {:.1} | {:.1} |", micros(0.5), micros(0.99));
+        }
+    }
+}
+
+async fn send(users: &Table<UserKey, User>, call: Call) {
+    match call {
+        Call::Get => drop(users.get(&UserKey { id: 7 }).await.unwrap()),
+        Call::Put => users.put(&UserKey { id: 7 }, &User { name: "alice".to_owned() }).await.unwrap(),
+    }
+}
