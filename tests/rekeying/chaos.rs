@@ -6,7 +6,8 @@
 //!
 //! `KEYDERIVE_REKEYING_SEEDS` is how many runs are made; with it they are recorded in the build folder, and a later call
 //! continues with the next. `KEYDERIVE_REKEYING_SEED` makes one run alone, `KEYDERIVE_REKEYING_ROWS` says how many rows the table
-//! has, 500 by default, and `KEYDERIVE_REKEYING_SERVER=embedded` takes the embedded Bigtable in place of the emulator.
+//! has, 500 by default, and `KEYDERIVE_REKEYING_SERVER=embedded` takes the embedded Bigtable in place of the emulator. Beside other
+//! load, `KEYDERIVE_REKEYING_LIMIT` gives the drivers more seconds to come to their end.
 //!
 //! With `KEYDERIVE_REKEYING_LATE`, requests arrive up to so many milliseconds late. A driver waits for about 1,400, and what arrives
 //! later may be read and vanish; then only what stays is checked: no write that was acknowledged is lost, and no delete undone.
@@ -404,7 +405,8 @@ impl Run {
     /// Disturbs the processes until the drivers have come to the end of the plan; returns the last state.
     async fn drive(&mut self) -> State {
         let watcher = self.client.rekeyed::<Old, New, Event>("events", "events-16").await.unwrap();
-        let longest = Duration::from_secs(60) + Duration::from_millis(self.setup.rows * 5);
+        let longest = variable("KEYDERIVE_REKEYING_LIMIT", 60 + self.setup.rows / 200);
+        let longest = Duration::from_secs(longest);
         let mut next = Instant::now() + STEP;
         let mut is_verified = false;
         loop {
