@@ -21,7 +21,7 @@ use super::credentials::{Authorizer, Credentials};
 use super::credentials::{CredentialsError, application_default};
 use super::shutdown::Shutdown;
 use super::throttle::Throttle;
-use super::{Client, Error, InfoCache, Inner, Settings, Statements, StreamBudget, observe, operation};
+use super::{Client, Error, Inner, Settings, Statements, StreamBudget, observe, operation};
 
 /// The cloud's data service and admin service.
 const DATA_ENDPOINT: &str = "https://bigtable.googleapis.com";
@@ -424,7 +424,9 @@ impl ClientBuilder {
             streams,
             credentials,
             throttle: throttle.then(Throttle::default),
-            infos: InfoCache::default(),
+            infos: Arc::default(),
+            records: Arc::default(),
+            registry_warned: AtomicBool::new(false),
             statements: Statements::default(),
             retry_budget: RetryBudget::default(),
             hedge_budget: HedgeBudget::default(),

@@ -47,7 +47,17 @@ impl Handle {
     #[inline]
     pub(super) fn is_checked(&self) -> bool {
         match &self.check {
-            Check::At(version) => version.load(Ordering::Relaxed) == self.client.info_version(),
+            Check::At(checked) => checked.table.load(Ordering::Relaxed) == self.client.info_version(),
+            Check::Off => true,
+            Check::Failed(_) => false,
+        }
+    }
+
+    /// Whether its row type has been compared with those that other programs declare, too.
+    #[inline]
+    pub(super) fn is_row_type_checked(&self) -> bool {
+        match &self.check {
+            Check::At(checked) => checked.rows.load(Ordering::Relaxed) == self.client.info_version(),
             Check::Off => true,
             Check::Failed(_) => false,
         }
@@ -130,11 +140,19 @@ pub(super) fn windows(starts: Vec<Vec<u8>>) -> Vec<KeyRange> {
 /// Whether a table handle and its clones have passed the layout check.
 #[derive(Clone, Debug)]
 pub(super) enum Check {
-    /// The version of the client's schema cache at the last check; 0 before the first.
-    At(Arc<AtomicU64>),
+    At(Arc<CheckedAt>),
     Off,
     /// The handle reads rows of a type that does not fit the table's.
     Failed(Error),
+}
+
+/// The version of the client's schema cache at the last check; 0 before the first.
+#[derive(Debug, Default)]
+pub(super) struct CheckedAt {
+    /// Of the key layout, and of the families of the row type.
+    pub(super) table: AtomicU64,
+    /// Of the row type beside those that other programs declare.
+    pub(super) rows: AtomicU64,
 }
 
 impl Check {

@@ -2,6 +2,7 @@
 
 pub mod copy;
 mod create;
+mod declared;
 pub mod diff;
 mod execution;
 mod export;
@@ -231,6 +232,12 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     #[inline]
     async fn ensure_checked(&self) -> Result<(), Error> {
         self.store.ensure_checked(&self.handle).await
+    }
+
+    /// The check that every call begins with that writes cells.
+    #[inline]
+    async fn ensure_writable(&self) -> Result<(), Error> {
+        self.store.ensure_writable(&self.handle).await
     }
 
     fn encode_into(&self, key: &K, out: &mut Vec<u8>) -> Result<(), Error> {

@@ -172,7 +172,7 @@ impl PutSide {
 
     /// Checks the layout of the table; returns whether the row may be written.
     async fn check_table<K: TableKey, R, S: RowStore>(&mut self, table: &Table<K, R, S>) -> bool {
-        self.error = table.ensure_checked().await.err();
+        self.error = table.ensure_writable().await.err();
         self.error.is_none()
     }
 

@@ -400,7 +400,7 @@ impl Handle {
         let Some((version, info)) = self.client.cached_info(self.name.table()).await? else { return Ok(()) };
         self.compare(&info).inspect_err(|_| self.client.count_mismatch(self.name.table()))?;
         if let Check::At(checked) = &self.check {
-            checked.store(version, Ordering::Relaxed);
+            checked.table.store(version, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -409,10 +409,10 @@ impl Handle {
     pub(super) fn ensure_families(&self, info: &TableInfo) -> Result<(), Error> {
         match &self.check {
             Check::Failed(error) => return Err(error.clone()),
-            Check::At(version) if version.load(Ordering::Relaxed) == 0 => {
+            Check::At(checked) if checked.table.load(Ordering::Relaxed) == 0 => {
                 check_reserved(&self.name, self.family_names())?;
                 self.compare_families(info).inspect_err(|_| self.client.count_mismatch(self.name.table()))?;
-                version.store(1, Ordering::Relaxed);
+                checked.table.store(1, Ordering::Relaxed);
             }
             Check::At(_) | Check::Off => {}
         }
@@ -1008,6 +1008,12 @@ impl Voucher {
             Some((tag, name)) => Some(Self { tag: Some(number(tag)?), fingerprint: number(name)? }),
         }
     }
+}
+
+/// The id of a table, which its stamps have.
+pub(super) fn table_id(info: &TableInfo) -> Option<String> {
+    let _ = info;
+    None
 }
 
 /// FNV-1a over 64 bits.

@@ -79,7 +79,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_checked().await?;
+        self.ensure_writable().await?;
         self.mutate(self.entry(key, row)?).await
     }
 
@@ -153,7 +153,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_checked().await?;
+        self.ensure_writable().await?;
         let mut entry = Entry::default();
         self.encode_row(&mut entry, key, row, true)?;
         self.mutate(entry).await
@@ -549,7 +549,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_checked().await?;
+        self.ensure_writable().await?;
         let (key, mut mutations) = (self.encode(key)?, MutationList::default());
         let written = mutations
             .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
@@ -612,7 +612,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         &self,
         mut next: impl FnMut(&mut Entry) -> Option<Result<(), Error>>,
     ) -> Result<(), Error> {
-        self.ensure_checked().await?;
+        self.ensure_writable().await?;
         let (mut batch, mut entry) = (Batch::timed_by(self.handle.client.clock()), Entry::default());
         let mut keys = BatchKeys::new();
         // An entry is filled within one call, so that no row is held across an await.
@@ -1101,7 +1101,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     /// As `put_if`.
     #[must_use = "false means that nothing was written"]
     pub async fn only_if(self, condition: Condition<R>) -> Result<bool, Error> {
-        self.table.ensure_checked().await?;
+        self.table.ensure_writable().await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return table.meets(key, condition).await;
@@ -1110,7 +1110,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     }
 
     async fn send(self) -> Result<(), Error> {
-        self.table.ensure_checked().await?;
+        self.table.ensure_writable().await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return Ok(());
@@ -1324,7 +1324,7 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
         self,
         check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,
     ) -> Result<T, Error> {
-        self.table.ensure_checked().await?;
+        self.table.ensure_writable().await?;
         let Self { table, key, rules, fault } = self;
         let key = key?;
         if let Some(error) = fault {

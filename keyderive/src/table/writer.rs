@@ -95,7 +95,7 @@ impl<K: TableKey, R> Writer<K, R> {
     where
         R: Row,
     {
-        self.table.ensure_checked().await?;
+        self.table.ensure_writable().await?;
         self.raw.write_with(|entry| self.table.encode_row(entry, key, row, false)).await
     }
 
@@ -133,7 +133,7 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Cancel safety
     /// That of [`put`](Self::put).
     pub async fn update(&self, update: Update<K, R>) -> Result<(), Error> {
-        self.table.ensure_checked().await?;
+        self.table.ensure_writable().await?;
         if update.is_empty() {
             return Ok(());
         }

@@ -212,10 +212,22 @@ impl fmt::Display for ByteCount {
 
 impl Serialize for Schema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.data(true).serialize(serializer)
+    }
+}
+
+impl Schema {
+    /// The schema as JSON without the names of Rust types: the same for all key types of one fingerprint.
+    pub(crate) fn layout_json(&self) -> String {
+        // It only has text, numbers and lists, all of which JSON can hold.
+        serde_json::to_string(&self.data(false)).unwrap_or_default()
+    }
+
+    fn data(&self, has_rust_names: bool) -> SchemaData {
         let text = matches!(self.layout, Layout::Delimited);
         let fields = self.fields.iter().enumerate().map(|(at, field)| FieldData {
             name: field.name(),
-            r#type: field.rust_type(),
+            r#type: has_rust_names.then(|| field.rust_type()),
             format: field.format(),
             order: field.order(),
             width: field.width(),
@@ -225,7 +237,7 @@ impl Serialize for Schema {
         });
         SchemaData {
             version: Self::JSON_VERSION,
-            key_type: self.key_type,
+            key_type: has_rust_names.then_some(self.key_type),
             format_version: Self::FORMAT_VERSION,
             layout: self.layout,
             delimiter: text.then(|| self.delimiter().into()),
@@ -238,11 +250,8 @@ impl Serialize for Schema {
             max_len: self.max_len(),
             template: self.template().to_string(),
         }
-        .serialize(serializer)
     }
-}
 
-impl Schema {
     fn epoch_data(&self, epoch: &Epoch) -> EpochData {
         EpochData {
             field: self.fields[self.epoch_field()].name(),
@@ -273,7 +282,8 @@ impl Schema {
 #[derive(Serialize)]
 struct SchemaData {
     version: u32,
-    key_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_type: Option<&'static str>,
     format_version: u32,
     layout: Layout,
     delimiter: Option<char>,
@@ -315,7 +325,8 @@ enum PlaceData {
 #[derive(Serialize)]
 struct FieldData {
     name: &'static str,
-    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'static str>,
     format: Format,
     order: FieldOrder,
     width: Width,

@@ -79,6 +79,12 @@ impl RowSchema {
         Ok(SchemaChanges(compare(&new, &old)))
     }
 
+    /// As [`changes_from`](Self::changes_from), of two layouts as [`layout_json`](Self::layout_json) gives them.
+    pub(crate) fn changes_between(own: &str, saved: &str) -> Result<SchemaChanges, SchemaError> {
+        let (new, old) = (RowLayout::from_json(own)?, RowLayout::from_json(saved)?);
+        Ok(SchemaChanges(compare(&new, &old)))
+    }
+
     /// Where another row type stores a column in a way that this one's values do not fit; `own` is the family of a map.
     pub(crate) fn conflict_with(&self, other: &Self, own: &str) -> Option<String> {
         if std::ptr::eq(self, other) {

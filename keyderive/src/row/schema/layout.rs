@@ -91,6 +91,20 @@ impl RowSchema {
         // Names and numbers always have a form in JSON.
         serde_json::to_string_pretty(&RowLayout::of(self)).unwrap_or_default()
     }
+
+    /// The schema as JSON without the name of the Rust type, with the family that a table names for a row that is a map: the same for
+    /// all row types that are stored alike.
+    pub(crate) fn layout_json(&self, map_family: &str) -> String {
+        let mut layout = RowLayout { row: String::new(), ..RowLayout::of(self) };
+        layout.family.get_or_insert_with(|| map_family.to_owned());
+        for field in &mut layout.fields {
+            if let FieldLayout::Map { family, .. } = field {
+                family.get_or_insert_with(|| map_family.to_owned());
+            }
+        }
+        // Names and numbers always have a form in JSON.
+        serde_json::to_string(&layout).unwrap_or_default()
+    }
 }
 
 /// A row type that owns its names.

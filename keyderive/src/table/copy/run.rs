@@ -90,7 +90,7 @@ struct Begun {
 async fn begin(mapping: &Mapping<'_>, settings: &Settings, path: Option<&Path>) -> Result<Begun, Error> {
     let Mapping { old, new, .. } = mapping;
     old.ensure_checked().await?;
-    new.ensure_checked().await?;
+    new.ensure_writable().await?;
     let old_info = old.client.table_info(&old.name).await?;
     let new_info = new.client.table_info(&new.name).await?;
     check_distinct(old, new)?;

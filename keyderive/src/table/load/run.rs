@@ -76,6 +76,7 @@ where
 /// Checks the checkpoint against the table; returns it, bound to the table, and where the partitions begin.
 async fn begin(given: Checkpoint, table: &Handle) -> Result<(Checkpoint, Vec<Vec<u8>>), Error> {
     given.check(table)?;
+    table.ensure_writable().await?;
     let starts = table.partition_starts().await?;
     // The request has shown that the table exists, so its id is known now.
     Ok((given.bound_to(table)?, starts))

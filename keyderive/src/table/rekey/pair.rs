@@ -212,6 +212,11 @@ impl TablePair {
         &self.info
     }
 
+    /// The tables for which programs declare the rows, each with its key type.
+    pub(super) fn declared_in(&self) -> [(Route, KeyType); 2] {
+        [Side::Old, Side::New].map(|side| (self.route(side).clone(), self.key_type(side)))
+    }
+
     pub(super) fn key_types(&self) -> [KeyType; 2] {
         self.key_types
     }

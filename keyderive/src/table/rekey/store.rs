@@ -124,6 +124,14 @@ impl<Old: PairKey> Store for Pair<Old> {
         table.ensure_families(self.tables.info())
     }
 
+    async fn ensure_writable(&self, table: &Handle) -> Result<(), Error> {
+        table.ensure_families(self.tables.info())?;
+        match table.is_row_type_checked() {
+            true => Ok(()),
+            false => Box::pin(table.check_row_type(&self.tables.declared_in())).await,
+        }
+    }
+
     fn known_info(&self, _: &Handle) -> Option<Arc<TableInfo>> {
         Some(Arc::clone(self.tables.info()))
     }

@@ -1,0 +1,306 @@
+//! The registry: what keyderive knows about the tables of an instance, in a table of its own. `FORMAT.md` has its rows.
+//!
+//! All of it but the state of a re-keying is information: calls go on where it cannot be read or written.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+
+use super::admin::NewTable;
+use super::cache::{CacheRead, Cached};
+use super::operation::Idempotency;
+use super::{Client, Error, Family, GcRule, Mutations, Route};
+use crate::row::{Mutation, RawRow, RowFilter};
+
+/// The name of the registry.
+pub(crate) const REGISTRY: &str = "keyderive";
+/// The only family of the registry.
+pub(crate) const REGISTRY_FAMILY: &str = "cf";
+
+/// The column of a layout's row.
+const JSON: &str = "json";
+/// The column of a table's row for the id of its stamp.
+const ID: &str = "id";
+/// A fixed time, so that a layout that is written again is the same cell.
+const LAYOUT_TIMESTAMP: i64 = 0;
+/// Has the server set the time.
+const SERVER_TIMESTAMP: i64 = -1;
+
+/// Which layouts a row of the registry is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LayoutKind {
+    Key,
+    Row,
+}
+
+impl LayoutKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Row => "row",
+        }
+    }
+
+    /// The key of the row of a layout.
+    fn row_key(self, fingerprint: &str) -> Bytes {
+        let prefix = match self {
+            Self::Key => "layout",
+            Self::Row => "row",
+        };
+        format!("{prefix}/{fingerprint}").into()
+    }
+}
+
+/// A layout that a program declares for a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DeclaredLayout {
+    pub(crate) kind: LayoutKind,
+    pub(crate) tag: String,
+    pub(crate) fingerprint: String,
+    /// The name of the Rust type.
+    pub(crate) type_name: String,
+}
+
+impl DeclaredLayout {
+    fn column(&self) -> String {
+        format!("{}:{}:{}", self.kind.name(), self.tag, self.fingerprint)
+    }
+
+    /// None for a column of another form.
+    fn parse(column: &[u8], value: &[u8]) -> Option<Self> {
+        let (kind, rest) = std::str::from_utf8(column).ok()?.split_once(':')?;
+        let kind = [LayoutKind::Key, LayoutKind::Row].into_iter().find(|known| known.name() == kind)?;
+        // A tag may have colons.
+        let (tag, fingerprint) = rest.rsplit_once(':')?;
+        let type_name = String::from_utf8_lossy(value).into_owned();
+        Some(Self { kind, tag: tag.to_owned(), fingerprint: fingerprint.to_owned(), type_name })
+    }
+}
+
+/// What programs have declared about a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TableRecord {
+    /// The id of the stamp that the table had.
+    pub(crate) id: Option<String>,
+    pub(crate) layouts: Vec<DeclaredLayout>,
+}
+
+impl TableRecord {
+    fn of(row: Option<&RawRow>) -> Self {
+        let mut record = Self::default();
+        for cell in row.into_iter().flat_map(RawRow::cells) {
+            match DeclaredLayout::parse(cell.qualifier(), cell.value()) {
+                Some(layout) => record.layouts.push(layout),
+                None if cell.qualifier() == ID.as_bytes() => {
+                    record.id = Some(String::from_utf8_lossy(cell.value()).into_owned());
+                }
+                // Of another release.
+                None => {}
+            }
+        }
+        record
+    }
+
+    /// Whether the record is about a table with this id; a table that was made again under its name has another one.
+    pub(crate) fn is_of(&self, id: Option<&str>) -> bool {
+        match (self.id.as_deref(), id) {
+            (Some(recorded), Some(id)) => recorded == id,
+            // A table without a stamp cannot be told from one that was made before it.
+            (Some(_), None) | (None, _) => true,
+        }
+    }
+
+    /// The layouts of one kind and tag.
+    pub(crate) fn of_tag<'a>(
+        &'a self,
+        kind: LayoutKind,
+        tag: &'a str,
+    ) -> impl Iterator<Item = &'a DeclaredLayout> {
+        self.layouts.iter().filter(move |layout| layout.kind == kind && layout.tag == tag)
+    }
+}
+
+fn table_key(table: &str) -> Bytes {
+    format!("table/{table}").into()
+}
+
+fn column(name: &str) -> RowFilter {
+    RowFilter::exact_column(REGISTRY_FAMILY, name)
+}
+
+impl Client {
+    pub(crate) fn registry(&self) -> Route {
+        self.route(REGISTRY)
+    }
+
+    /// Creates the registry, unless it is there.
+    pub(crate) async fn create_registry(&self) -> Result<(), Error> {
+        let new = NewTable {
+            families: vec![Family::new(REGISTRY_FAMILY, GcRule::max_versions(1))],
+            ..NewTable::default()
+        };
+        match self.create_table(REGISTRY, new).await {
+            Err(error) if error.is_already_exists() => Ok(()),
+            created => created,
+        }
+    }
+
+    /// The record of a table, read once; none if there is no registry, or it cannot be read and the settings do not require it.
+    ///
+    /// # Errors
+    /// When the registry cannot be read and the settings require the layout check; when the client's deadline passes.
+    pub(crate) async fn table_record(&self, table: &Arc<str>) -> Result<Option<Arc<TableRecord>>, Error> {
+        let (client, name) = (self.for_check(), Arc::clone(table));
+        let read = CacheRead {
+            is_required: self.settings.require_layout_check,
+            deadline: self.deadline,
+            load: async move {
+                let filter = Some(RowFilter::latest(1));
+                match client.read_row(&client.registry(), table_key(&name), filter).await {
+                    Ok(row) => Ok(TableRecord::of(row.as_ref())),
+                    Err(error) => {
+                        client.registry_failed(&error);
+                        Err(error)
+                    }
+                }
+            },
+            failed: |_, _, _| true,
+        };
+        match self.inner.records.get(table, read).await {
+            Cached::Found(_, record) => Ok(Some(record)),
+            Cached::Failed(error) if self.settings.require_layout_check && !error.is_not_found() => {
+                Err(error)
+            }
+            Cached::Failed(_) | Cached::Unknown | Cached::Late => Ok(None),
+        }
+    }
+
+    /// Says once that the registry cannot be used. That there is none is no fault.
+    fn registry_failed(&self, error: &Error) {
+        if error.is_not_found() {
+            tracing::debug!("there is no registry: the table `{REGISTRY}`");
+        } else if !self.inner.registry_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                %error,
+                "the registry cannot be used: the table `{REGISTRY}`, in which programs find each other's row types; requests go \
+                 ahead, and row types are not compared"
+            );
+        }
+    }
+
+    /// A layout as JSON, if the registry has it.
+    pub(crate) async fn layout(&self, kind: LayoutKind, fingerprint: &str) -> Result<Option<String>, Error> {
+        let filter = RowFilter::chain([column(JSON), RowFilter::latest(1)]);
+        let row = self.read_row(&self.registry(), kind.row_key(fingerprint), Some(filter)).await?;
+        let json = row.as_ref().and_then(|row| row.cells().next());
+        Ok(json.map(|cell| String::from_utf8_lossy(cell.value()).into_owned()))
+    }
+
+    /// Registers layouts of a table, with their JSON. A record of another table that had its name is replaced.
+    pub(crate) async fn register(
+        &self,
+        table: &str,
+        id: Option<&str>,
+        layouts: &[(DeclaredLayout, String)],
+    ) -> Result<(), Error> {
+        let registry = self.registry();
+        for (layout, json) in layouts {
+            let set = Mutation::set(REGISTRY_FAMILY, JSON, LAYOUT_TIMESTAMP, json.clone());
+            let key = layout.kind.row_key(&layout.fingerprint);
+            self.mutate_row(&registry, key, vec![set]).await?;
+        }
+        let set = layouts.iter().map(|(layout, _)| {
+            Mutation::set(REGISTRY_FAMILY, layout.column(), SERVER_TIMESTAMP, layout.type_name.clone())
+        });
+        let set: Vec<_> = set.collect();
+        match id {
+            None => self.mutate_row(&registry, table_key(table), set).await?,
+            Some(id) => {
+                let own =
+                    RowFilter::chain([column(ID), RowFilter::latest(1), RowFilter::value_range(id..=id)]);
+                let renewed = [
+                    Mutation::delete_row(),
+                    Mutation::set(REGISTRY_FAMILY, ID, SERVER_TIMESTAMP, id.to_owned()),
+                ];
+                let otherwise: Vec<_> = renewed.into_iter().chain(set.iter().cloned()).collect();
+                let (then, otherwise) = (Mutations::from(set), Mutations::from(otherwise));
+                // A repetition finds the id.
+                let idempotency = Idempotency::Idempotent;
+                let key = table_key(table);
+                self.check_and_mutate(&registry, key, Some(own), then, otherwise, idempotency).await?;
+            }
+        }
+        self.inner.records.forget(table);
+        Ok(())
+    }
+
+    /// [`register`](Self::register)s as far as it can be done; creates the registry for it if `creates`.
+    pub(crate) async fn try_register(
+        &self,
+        table: &str,
+        id: Option<&str>,
+        layouts: &[(DeclaredLayout, String)],
+        creates: bool,
+    ) {
+        if !self.settings.registry || layouts.is_empty() {
+            return;
+        }
+        let client = self.for_check();
+        let registered = match client.register(table, id, layouts).await {
+            Err(error) if error.is_not_found() && creates => match client.create_registry().await {
+                Ok(()) => client.register(table, id, layouts).await,
+                failed => failed,
+            },
+            registered => registered,
+        };
+        if let Err(error) = registered {
+            self.registry_failed(&error);
+        }
+    }
+
+    /// Removes a layout from a table's record; returns whether it was there.
+    pub(crate) async fn unregister(&self, table: &str, layout: &DeclaredLayout) -> Result<bool, Error> {
+        let delete = vec![Mutation::delete_column(REGISTRY_FAMILY, layout.column())];
+        let there = Some(column(&layout.column()));
+        let removed =
+            self.check_and_mutate_row(&self.registry(), table_key(table), there, delete, vec![]).await;
+        self.inner.records.forget(table);
+        removed
+    }
+
+    /// Removes the record of a table that was deleted, as far as it can be done.
+    pub(crate) async fn forget_table(&self, table: &str) {
+        if !self.settings.registry {
+            return;
+        }
+        let client = self.for_check();
+        let registry = client.registry();
+        let removed = client.mutate_row(&registry, table_key(table), vec![Mutation::delete_row()]).await;
+        if let Err(error) = removed {
+            self.registry_failed(&error);
+        }
+        self.inner.records.forget(table);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_of_a_record_has_kind_tag_and_fingerprint() {
+        for tag in ["", "orders", "a:b"] {
+            let layout = DeclaredLayout {
+                kind: LayoutKind::Row,
+                tag: tag.to_owned(),
+                fingerprint: "00112233445566aa".to_owned(),
+                type_name: "Event".to_owned(),
+            };
+            assert_eq!(DeclaredLayout::parse(layout.column().as_bytes(), b"Event"), Some(layout));
+        }
+        for other in ["id", "row", "row:", "form:a:b", "\u{fffd}"] {
+            assert_eq!(DeclaredLayout::parse(other.as_bytes(), b""), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What programs declare for a table, as the [registry](crate::guide::tables#registry) has it: key layouts, by which tools read rows, and
+//! row types, which are compared before a handle's first write.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::future::{join, try_join};
+
+use super::handle::Check;
+use super::{Handle, RowStore, Table, verify};
+use crate::client::{DeclaredLayout, Error, LayoutKind, Route, TableRecord};
+use crate::key::{Fnv, KeyType};
+use crate::row::RowSchema;
+
+/// How many changes of a row type an error lists.
+const MAX_SHOWN: usize = 3;
+
+impl<K, R, S: RowStore> Table<K, R, S> {
+    /// Takes a row type off those that this one is compared with before the first write: the one with this fingerprint, which the error
+    /// of such a write names.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # mod old { #[derive(keyderive::Row)] pub struct User { pub age: u32 } }
+    /// #[derive(Row)]
+    /// struct User {
+    ///     age: String, // it was a number
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let client = Client::embedded();
+    /// # client.table::<UserKey, old::User>("users").create().await?;
+    /// let users = client.table::<UserKey, User>("users");
+    /// let (key, user) = (UserKey { id: 7 }, User { age: "42".into() });
+    /// let error = users.put(&key, &user).await.unwrap_err();
+    /// assert!(error.is_table_mismatch());
+    ///
+    /// // No program has numbers any more, and the rows that had them are gone.
+    /// let text = error.to_string();
+    /// let fingerprint = text.split("retire_row_type(\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    /// assert!(users.retire_row_type(fingerprint).await?);
+    /// users.put(&key, &user).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Returns false if the table's record has no such row type. A program with the retired type that still runs writes on, and one that
+    /// starts is compared with this one in its turn.
+    ///
+    /// # Errors
+    /// When the registry cannot be read or written.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the row type is retired or not, perhaps later.
+    pub async fn retire_row_type(&self, fingerprint: &str) -> Result<bool, Error> {
+        let table = &self.handle;
+        let layout = DeclaredLayout {
+            kind: LayoutKind::Row,
+            tag: tag_of(table.key),
+            fingerprint: fingerprint.to_owned(),
+            type_name: String::new(),
+        };
+        table.client.unregister(&table.name, &layout).await
+    }
+}
+
+impl Handle {
+    /// The check that a handle's first write begins with: beside that of the table, at the same time, that of the row type.
+    #[inline]
+    pub(super) async fn ensure_writable(&self) -> Result<(), Error> {
+        match self.is_checked() && self.is_row_type_checked() {
+            true => Ok(()),
+            false => Box::pin(self.check_for_writes()).await,
+        }
+    }
+
+    async fn check_for_writes(&self) -> Result<(), Error> {
+        let own = [(self.name.clone(), self.key)];
+        try_join(self.ensure_checked(), self.check_row_type(&own)).await.map(drop)
+    }
+
+    /// Compares the row type with those that other programs declare for these tables, and registers it.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first type that does not fit.
+    pub(super) async fn check_row_type(&self, tables: &[(Route, KeyType)]) -> Result<(), Error> {
+        let Check::At(checked) = &self.check else { return Ok(()) };
+        let version = self.client.info_version();
+        if self.client.settings().registry
+            && let Some((own, json)) = self.declared_row()
+        {
+            for (table, key) in tables {
+                let own = DeclaredLayout { tag: tag_of(*key), ..own.clone() };
+                self.check_declared(table, own, &json).await?;
+            }
+        }
+        checked.rows.store(version, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// What this handle declares of its rows, and the layout as JSON; none if they have no columns.
+    fn declared_row(&self) -> Option<(DeclaredLayout, String)> {
+        let schema = self.visible.schema();
+        if schema.fields().is_empty() {
+            return None;
+        }
+        let json = schema.layout_json(self.visible.family());
+        let layout = DeclaredLayout {
+            kind: LayoutKind::Row,
+            tag: String::new(),
+            fingerprint: Fnv::new().text(&json).fingerprint().to_string(),
+            type_name: schema.name().to_owned(),
+        };
+        Some((layout, json))
+    }
+
+    async fn check_declared(&self, table: &Route, own: DeclaredLayout, json: &str) -> Result<(), Error> {
+        let (client, name) = (&self.client, table.table());
+        let (record, info) = join(client.table_record(name), client.cached_info(name)).await;
+        let Some(record) = record? else { return Ok(()) };
+        // Without the table, the write fails by itself.
+        let Some((_, info)) = info? else { return Ok(()) };
+        let id = verify::table_id(&info);
+        let record = match record.is_of(id.as_deref()) {
+            true => record,
+            false => Arc::new(TableRecord::default()),
+        };
+        let others: Vec<_> = record.of_tag(LayoutKind::Row, &own.tag).collect();
+        if others.iter().any(|other| other.fingerprint == own.fingerprint) {
+            return Ok(());
+        }
+        for other in others {
+            if let Some(saved) = self.saved_row(&other.fingerprint).await?
+                && let Some(fault) = incompatibility(json, &saved)
+            {
+                client.count_mismatch(name);
+                return Err(Error::mismatch(table, refusal(&own, other, &fault)));
+            }
+        }
+        client.try_register(table, id.as_deref(), &[(own, json.to_owned())], false).await;
+        Ok(())
+    }
+
+    /// The layout of a row type, if it can be read.
+    async fn saved_row(&self, fingerprint: &str) -> Result<Option<String>, Error> {
+        match self.client.for_check().layout(LayoutKind::Row, fingerprint).await {
+            Err(error) if !self.client.settings().require_layout_check => {
+                tracing::debug!(%error, "the row type of another program cannot be read, and is not compared");
+                Ok(None)
+            }
+            read => read,
+        }
+    }
+}
+
+/// What a program that has just made or stamped a table declares for it.
+pub(super) fn declared_key(key: KeyType) -> (DeclaredLayout, String) {
+    let schema = key.schema();
+    let layout = DeclaredLayout {
+        kind: LayoutKind::Key,
+        tag: tag_of(key),
+        fingerprint: schema.fingerprint().to_string(),
+        type_name: schema.key_type().to_owned(),
+    };
+    (layout, schema.layout_json())
+}
+
+fn tag_of(key: KeyType) -> String {
+    key.schema().tag().unwrap_or_default().to_owned()
+}
+
+/// Why programs of a row type cannot share a table with those of another one, whose layout was saved.
+fn incompatibility(json: &str, saved: &str) -> Option<String> {
+    let changes = match RowSchema::changes_between(json, saved) {
+        Ok(changes) if changes.are_compatible() => return None,
+        Ok(changes) => changes,
+        // Of a later release, which compares itself with this one.
+        Err(error) => {
+            tracing::debug!(%error, "a row type of another release cannot be read, and is not compared");
+            return None;
+        }
+    };
+    let mut text = String::new();
+    let faults = changes.iter().filter(|change| !change.is_compatible());
+    for (at, change) in faults.enumerate() {
+        let between = if at == 0 { "" } else { "; " };
+        match at < MAX_SHOWN {
+            // Writing to a string cannot fail.
+            true => _ = write!(text, "{between}{change}"),
+            false => return Some(text + "; …"),
+        }
+    }
+    Some(text)
+}
+
+fn refusal(own: &DeclaredLayout, other: &DeclaredLayout, fault: &str) -> String {
+    let DeclaredLayout { fingerprint, type_name, .. } = other;
+    format!(
+        "nothing was written: rows of `{}` and those of `{type_name}` (fingerprint {fingerprint}), which other programs write, do not \
+         fit: {fault}. Once no program has that type any more, and its rows are rewritten or gone, take it off by \
+         `retire_row_type(\"{fingerprint}\")`",
+        own.type_name
+    )
+}
