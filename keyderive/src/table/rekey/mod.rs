@@ -108,6 +108,7 @@ mod pace;
 mod pair;
 mod pass;
 mod scan;
+mod stamps;
 mod store;
 
 use std::marker::PhantomData;

@@ -1,0 +1,146 @@
+//! The stamps of the two tables while they are re-keyed: of the pair of key types, so that programs of one of them are refused.
+//!
+//! That of the old table names the direction in which rows move too, the *fence* of the control row. So a control row that is older than
+//! the tables, or is missing, does not fit them.
+
+use super::control::{Control, Side, State};
+use crate::client::{Client, Error, REGISTRY, Route, TableInfo};
+use crate::key::KeyType;
+use crate::table::stamp::{self, StampName};
+
+/// What the stamp of the old table may name in a state.
+pub(super) struct OldStamps<'c> {
+    pub(super) fences: Vec<&'c str>,
+    /// Whether it may be that of the old key type alone.
+    pub(super) is_own: bool,
+}
+
+/// The stamps of a pair of tables.
+#[derive(Clone, Debug)]
+pub(super) struct PairStamps {
+    client: Client,
+    tables: [Route; 2],
+    key_types: [KeyType; 2],
+}
+
+impl PairStamps {
+    pub(super) fn new(client: Client, tables: [Route; 2], key_types: [KeyType; 2]) -> Self {
+        Self { client, tables, key_types }
+    }
+
+    fn route(&self, side: Side) -> &Route {
+        let [old, new] = &self.tables;
+        match side {
+            Side::Old => old,
+            Side::New => new,
+        }
+    }
+
+    fn key_type(&self, side: Side) -> KeyType {
+        let [old, new] = self.key_types;
+        match side {
+            Side::Old => old,
+            Side::New => new,
+        }
+    }
+
+    /// The stamp of a table of one key type.
+    fn own(&self, side: Side) -> StampName {
+        StampName::of(self.key_type(side))
+    }
+
+    /// The stamp of the old table while rows move in the direction of this fence.
+    fn of_old(&self, fence: &str) -> StampName {
+        StampName::of_pair(self.key_type(Side::Old), self.key_types, &["fence", fence])
+    }
+
+    /// The stamp of the new table. It names the old one, since the table of another re-keying between the same key types has other rows.
+    pub(super) fn of_new(&self) -> StampName {
+        StampName::of_pair(self.key_type(Side::New), self.key_types, &["of", self.route(Side::Old)])
+    }
+
+    /// Fails unless the tables have the stamps that they have in this state.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch); when a table cannot be read.
+    pub(super) async fn check(&self, control: &Control) -> Result<(), Error> {
+        if control.state != State::New {
+            let info = self.client.table_info(self.route(Side::Old)).await?;
+            let OldStamps { fences, is_own } = control.old_stamps();
+            let mut expected: Vec<_> = fences.into_iter().map(|fence| self.of_old(fence)).collect();
+            expected.extend(is_own.then(|| self.own(Side::Old)));
+            self.check_table(Side::Old, &info, &expected, control.state)?;
+        }
+        match control.state {
+            State::Copying | State::Moved | State::RollbackPaused | State::RollbackCopying | State::New => {}
+            State::Old | State::Paused | State::RolledBack => return Ok(()),
+        }
+        let info = self.client.table_info(self.route(Side::New)).await?;
+        let mut expected = vec![self.of_new()];
+        // `finish` begins with its own stamp.
+        expected.extend(matches!(control.state, State::Moved | State::New).then(|| self.own(Side::New)));
+        self.check_table(Side::New, &info, &expected, control.state)
+    }
+
+    fn check_table(
+        &self,
+        side: Side,
+        info: &TableInfo,
+        expected: &[StampName],
+        state: State,
+    ) -> Result<(), Error> {
+        let key = self.key_type(side);
+        let found = stamp::of_tag(key, info)?;
+        if found.is_empty() {
+            return Err(stamp::unstamped(key, info));
+        }
+        if found.iter().all(|found| expected.contains(&found.name)) {
+            return Ok(());
+        }
+        let own = self.own(side);
+        if found.iter().any(|found| !found.name.is_pair && found.name != own) {
+            return Err(stamp::contradiction(key, info));
+        }
+        let named = match found.iter().any(|found| found.name == own) {
+            true => "says that the table is not re-keyed",
+            false => "is of another direction or of another re-keying",
+        };
+        let recorded = match state {
+            State::Old => "there is no record of a re-keying".to_owned(),
+            state => format!("the re-keying is in the state `{state}`"),
+        };
+        Err(Error::mismatch(
+            info.name(),
+            format!(
+                "its stamp and the table `{REGISTRY}` contradict each other: {recorded} there, and the stamp {named}, {}; nothing was \
+                 read or written. One of the tables was deleted or restored, or both names are of another instance: restore all of them \
+                 as they were at one time",
+                stamp::described(info)
+            ),
+        ))
+    }
+
+    /// Whether `finish` has begun: the new table has the stamp of its key type alone.
+    pub(super) async fn is_finishing(&self) -> Result<bool, Error> {
+        let info = self.client.table_info(self.route(Side::New)).await?;
+        let found = stamp::of_tag(self.key_type(Side::New), &info)?;
+        Ok(found.iter().any(|found| found.name == self.own(Side::New)))
+    }
+
+    /// Has the stamp of the old table name the direction of the control row.
+    pub(super) async fn begin_direction(&self, control: &Control) -> Result<(), Error> {
+        let Some(fence) = &control.fence else { return Ok(()) };
+        let before = control.fence_before.iter().map(|fence| self.of_old(fence));
+        let replaced: Vec<_> = before.chain([self.own(Side::Old)]).collect();
+        stamp::replace(&self.client, self.route(Side::Old), &replaced, self.of_old(fence)).await
+    }
+
+    /// Gives a table the stamp of its own key type again.
+    pub(super) async fn end(&self, side: Side, control: &Control) -> Result<(), Error> {
+        let of_pair = match side {
+            Side::Old => control.fence.iter().map(|fence| self.of_old(fence)).collect(),
+            Side::New => vec![self.of_new()],
+        };
+        stamp::replace(&self.client, self.route(side), &of_pair, self.own(side)).await
+    }
+}
