@@ -314,7 +314,7 @@ async fn a_table_is_moved_while_it_is_written(client: Client) {
     }
     assert_eq!(plain.count(New::scan()).await.unwrap(), expected.rows.len() as u64);
     let families = plain.info().await.unwrap();
-    assert!(families.family("keyderive-move").is_none());
+    assert!(families.family("keyderive-origin").is_none());
     // The old table can no longer be used.
     let old = client.table::<Old, Event>("events");
     assert!(old.verify().await.unwrap_err().is_table_mismatch());

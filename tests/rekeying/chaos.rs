@@ -644,7 +644,7 @@ impl Run {
             }
         };
         let info = self.client.raw_table(table).info().await.unwrap();
-        if info.family("keyderive-move").is_some() {
+        if info.family("keyderive-origin").is_some() {
             self.violations.push("the last table has origins".to_owned());
         }
         for (at, operations) in &mut history.keys {

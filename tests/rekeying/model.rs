@@ -235,7 +235,7 @@ fn all_keys() -> impl Iterator<Item = Key> {
 }
 
 fn origin(row: Option<&RawRow>) -> Option<Vec<u8>> {
-    Some(row?.newest("keyderive-move", "o")?.value().to_vec())
+    Some(row?.newest("keyderive-origin", "o")?.value().to_vec())
 }
 
 /// The columns that are no origins.

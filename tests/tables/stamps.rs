@@ -280,7 +280,7 @@ async fn families_and_their_kinds_are_checked_too(client: Client) {
 }
 
 async fn reserved_families_are_refused_before_anything_is_sent(client: Client) {
-    for name in ["keyderive", "keyderive-move", "keyderive.stats"] {
+    for name in ["keyderive", "keyderive-origin", "keyderive.stats"] {
         let events = table::<Pad6>(&client).family(name);
         let declared = table::<Pad6>(&client).create().family(name, GcRule::never());
         for error in [

@@ -343,6 +343,20 @@ impl Client {
         self.call(operation, Request::new(&message)).await
     }
 
+    /// Has the service refuse to delete a table, or lets it be deleted again.
+    pub(crate) async fn set_deletion_protection(&self, table: &str, is_protected: bool) -> Result<(), Error> {
+        let _forgotten = self.inner.infos.forget_after(table);
+        let name = self.table_name(table);
+        let operation = self.admin_operation("UpdateTable", table, ("table.name", &name));
+        let message = admin::UpdateTableRequest {
+            table: Some(admin::Table { name, deletion_protection: is_protected, ..admin::Table::default() }),
+            update_mask: Some(FieldMask { paths: vec!["deletion_protection".to_owned()] }),
+            ignore_warnings: false,
+        };
+        // The server goes on with it by itself.
+        self.call(operation, Request::new(&message)).await.map(|update: Update| drop(update))
+    }
+
     /// Removes the row key schema of a table, if it has one.
     ///
     /// A repetition finds no schema, so it is retried after every transient failure.

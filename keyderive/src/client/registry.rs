@@ -63,6 +63,11 @@ pub(crate) struct DeclaredLayout {
 }
 
 impl DeclaredLayout {
+    /// Whether both are of one layout, whatever their Rust types are named.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.kind, &self.tag, &self.fingerprint) == (other.kind, &other.tag, &other.fingerprint)
+    }
+
     fn column(&self) -> String {
         format!("{}:{}:{}", self.kind.name(), self.tag, self.fingerprint)
     }
@@ -144,6 +149,15 @@ impl Client {
             Err(error) if error.is_already_exists() => Ok(()),
             created => created,
         }
+    }
+
+    /// Creates the registry, unless it is there, and has the service refuse to delete it, as far as the service can.
+    pub(crate) async fn protect_registry(&self) -> Result<(), Error> {
+        self.create_registry().await?;
+        if let Err(error) = self.set_deletion_protection(REGISTRY, true).await {
+            tracing::warn!(%error, "the table `{REGISTRY}` has no deletion protection while a table is re-keyed");
+        }
+        Ok(())
     }
 
     /// The record of a table, read once; none if there is no registry, or it cannot be read and the settings do not require it.

@@ -109,7 +109,7 @@
 //!      single-row transactions. The operator's program needs the [permissions](super::deployment#permissions) of `run`, the others
 //!      `bigtable.tables.get`.
 //!    - Tools that declare tables, such as Terraform, leave the [families](super::tables#layout) of both tables alone: one that removes
-//!      `keyderive-move` from the new table removes the origins, and the old rows count again.
+//!      `keyderive-origin` from the new table removes the origins, and the old rows count again.
 //!    - Writes wait for about 7 s, with a [lease](crate::rekey::Migration::lease) of 4 s. A `total_timeout` of 15 s or more for
 //!      `mutate_row`, `mutate_rows`, `check_and_mutate_row` and `read_modify_write_row` lasts through it. With a shorter one, as
 //!      with [`serving`](crate::client::Settings::serving), expect [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) for

@@ -96,7 +96,7 @@
 //! **No check.** [`unchecked()`](crate::Table::unchecked) returns a handle without the check. Raw tables are never
 //! checked.
 //!
-//! **Reserved names.** A row type or a declaration with a family named `keyderive`, `keyderive-move` (the origins of rows in a
+//! **Reserved names.** A row type or a declaration with a family named `keyderive`, `keyderive-origin` (the origins of rows in a
 //! [re-keying](crate::rekey)), or a name that begins with `keyderive.`, is an error before anything is sent.
 //!
 //! **Terraform and other tools** that declare tables must ignore these families, or they remove them as drift. With

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use futures_util::future::{join, try_join};
 
 use super::handle::Check;
-use super::{Handle, RowStore, Table, verify};
-use crate::client::{DeclaredLayout, Error, LayoutKind, Route, TableRecord};
+use super::{Handle, RowStore, Table, stamp};
+use crate::client::{Client, DeclaredLayout, Error, LayoutKind, Route, TableInfo, TableRecord};
 use crate::key::{Fnv, KeyType};
 use crate::row::RowSchema;
 
@@ -123,7 +123,7 @@ impl Handle {
         let Some(record) = record? else { return Ok(()) };
         // Without the table, the write fails by itself.
         let Some((_, info)) = info? else { return Ok(()) };
-        let id = verify::table_id(&info);
+        let id = stamp::table_id(&info);
         let record = match record.is_of(id.as_deref()) {
             true => record,
             false => Arc::new(TableRecord::default()),
@@ -156,7 +156,22 @@ impl Handle {
     }
 }
 
-/// What a program that has just made or stamped a table declares for it.
+/// Registers the layout of a table's keys, unless the registry has it, as far as that can be done.
+pub(super) async fn register_key(key: KeyType, client: &Client, info: &TableInfo) {
+    if !client.settings().registry {
+        return;
+    }
+    let (id, layout) = (stamp::table_id(info), declared_key(key));
+    let record = client.table_record(&Arc::from(info.name())).await.ok().flatten();
+    let is_known = record.is_some_and(|record| {
+        record.is_of(id.as_deref()) && record.layouts.iter().any(|known| known.is_same(&layout.0))
+    });
+    if !is_known {
+        client.try_register(info.name(), id.as_deref(), &[layout], true).await;
+    }
+}
+
+/// What a program declares of a table's keys, and the layout as JSON.
 pub(super) fn declared_key(key: KeyType) -> (DeclaredLayout, String) {
     let schema = key.schema();
     let layout = DeclaredLayout {

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::key_space::exclude_marker;
 use super::skipped::Skipped;
 use crate::client::{Client, Error, Route, check_filter};
 use crate::key::KeyType;
@@ -91,16 +90,15 @@ impl Handle {
     }
 
     /// The ranges in a part of the key space that hold the rows of the key type: those of its tag; without a tag all, so that a
-    /// foreign row is found wherever it is. Without the marker row.
+    /// foreign row is found wherever it is.
     pub(super) fn ranges_within(&self, window: KeyRange) -> Vec<KeyRange> {
-        let ranges = match self.key.schema().tag() {
+        match self.key.schema().tag() {
             None => vec![window],
             Some(_) => {
                 let requests = Plan::<()>::full(self.key.schema()).within(&window).requests();
                 requests.iter().flat_map(|request| request.ranges().to_vec()).collect()
             }
-        };
-        exclude_marker(self.key, ranges)
+        }
     }
 
     /// Where the partitions of the key space begin, in order; the first one at the empty key.

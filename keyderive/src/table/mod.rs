@@ -7,9 +7,9 @@ pub mod diff;
 mod execution;
 mod export;
 mod handle;
-mod key_space;
+
 pub mod load;
-mod marker;
+
 mod put_both;
 mod read;
 pub mod rekey;
@@ -17,6 +17,7 @@ mod sample;
 mod scan;
 mod select;
 mod skipped;
+mod stamp;
 mod store;
 mod transfer;
 mod verify;

@@ -13,7 +13,7 @@ use super::history::now;
 use super::process::number;
 
 /// The family of the origins.
-const ORIGINS: &str = "keyderive-move";
+const ORIGINS: &str = "keyderive-origin";
 /// The row that holds the state.
 const CONTROL: &[u8] = &[0];
 

@@ -219,7 +219,7 @@ impl Control {
     }
 
     /// What the stamp of the old table may be in this state.
-    fn old_stamps(&self) -> OldStamps<'_> {
+    pub(super) fn old_stamps(&self) -> OldStamps<'_> {
         let fences = self.fence.as_deref().into_iter().chain(self.fence_before.as_deref()).collect();
         let is_own = match self.state {
             State::Old => return OldStamps { fences: Vec::new(), is_own: true },
@@ -230,6 +230,11 @@ impl Control {
         };
         OldStamps { fences, is_own }
     }
+}
+
+/// A name for a direction in which rows move.
+fn new_fence() -> String {
+    format!("{:016x}", fastrand::u64(..))
 }
 
 /// The value as it is stored, which the next change is conditional on, and what it says.
@@ -253,7 +258,13 @@ pub(super) struct ControlRow {
 }
 
 impl ControlRow {
-    pub(super) fn new(client: Client, old: Route, tag: Option<&str>, initial: Control, stamps: PairStamps) -> Self {
+    pub(super) fn new(
+        client: Client,
+        old: Route,
+        tag: Option<&str>,
+        initial: Control,
+        stamps: PairStamps,
+    ) -> Self {
         let key = format!("rekey/{}/{}", &*old, tag.unwrap_or_default()).into();
         Self { registry: client.registry(), client, key, old, initial, stamps }
     }
@@ -331,7 +342,8 @@ impl ControlRow {
         let control: Option<Control> = serde_json::from_slice(&bytes).ok();
         let own = &self.initial;
         Ok(control.is_some_and(|control| {
-            control.state == State::RolledBack && (control.old, control.new) == (own.old.clone(), own.new.clone())
+            control.state == State::RolledBack
+                && (control.old, control.new) == (own.old.clone(), own.new.clone())
         }))
     }
 

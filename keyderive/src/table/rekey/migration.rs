@@ -11,10 +11,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::control::{Control, DEFAULT_LEASE, MAX_LEASE, MIN_LEASE, Side, State, StoredControl};
 use super::pair::{ORIGINS, TablePair};
+use super::stamps::PairStamps;
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo};
 use crate::key::ShownKey;
 use crate::table::transfer::{Progress, Reporter, TableDiff, first_row};
-use crate::table::{marker, verify};
+use crate::table::verify;
 
 /// How often progress is reported, at least.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
@@ -307,11 +308,15 @@ impl Migration {
         }
     }
 
-    /// Reads the control row, and tries again while the server does not answer.
+    /// Reads the control row and the stamps, and tries again while the server does not answer.
     async fn look(&self) -> Result<StoredControl, Error> {
-        let begun = Instant::now();
+        let (begun, lease) = (Instant::now(), self.pair.lease());
         loop {
-            match self.pair.lease().renew().await {
+            let read = match lease.renew().await {
+                Ok(_) => lease.row().read_checked(self.lease.max(DEFAULT_LEASE)).await,
+                failed => failed,
+            };
+            match read {
                 Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => sleep(LOOK_AGAIN).await,
                 read => return read,
             }
@@ -333,7 +338,11 @@ impl Migration {
                 self.meter(control.state, Activity::Preparing).during(self.prepare(control, since)).await?;
                 Step::Change(Paused)
             }
-            (Goal::Moved, Paused) => Step::Change(Copying),
+            (Goal::Moved, Paused) => {
+                let begun = self.stamps().begin_direction(control);
+                self.meter(control.state, Activity::Preparing).during(begun).await?;
+                Step::Change(Copying)
+            }
             (Goal::Moved, Copying) => self.copy_and_verify(control, Moved).await?,
             (Goal::Moved, Moved | State::New) | (Goal::RolledBack, State::Old) => Step::Done,
             (Goal::Moved, RollbackPaused | RollbackCopying) => {
@@ -351,11 +360,13 @@ impl Migration {
                          `roll_back()`",
                     ));
                 }
+                // From here on there is no way back.
+                self.stamps().end(Side::New, control).await?;
                 Step::Change(State::New)
             }
             (Goal::New, State::New) => {
                 self.wait(control, since).await;
-                let tidied = self.tidy(Side::New);
+                let tidied = self.tidy(Side::New, control);
                 self.meter(control.state, Activity::Preparing).during(tidied).await?;
                 Step::Done
             }
@@ -374,17 +385,31 @@ impl Migration {
                      its end",
                 ));
             }
-            (Goal::RolledBack, Paused) => Step::Change(RolledBack),
-            (Goal::RolledBack, Copying | Moved) => {
+            // Without rows in the new table none was written there, whatever the registry was restored to.
+            (Goal::RolledBack, Paused)
+                if first_row(&self.pair.table(&self.client, Side::New)).await?.is_none() =>
+            {
+                Step::Change(RolledBack)
+            }
+            (Goal::RolledBack, Moved) if self.stamps().is_finishing().await? => {
+                return Err(
+                    self.not_now(control, "`finish()` has begun, and there is no way back; call it again")
+                );
+            }
+            (Goal::RolledBack, Paused | Copying | Moved) => {
                 let origins = self.add_family(origins_family(), Side::Old);
                 self.meter(control.state, Activity::Preparing).during(origins).await?;
                 Step::Change(RollbackPaused)
             }
-            (Goal::RolledBack, RollbackPaused) => Step::Change(RollbackCopying),
+            (Goal::RolledBack, RollbackPaused) => {
+                let begun = self.stamps().begin_direction(control);
+                self.meter(control.state, Activity::Preparing).during(begun).await?;
+                Step::Change(RollbackCopying)
+            }
             (Goal::RolledBack, RollbackCopying) => self.copy_and_verify(control, RolledBack).await?,
             (Goal::RolledBack, RolledBack) => {
                 self.wait(control, since).await;
-                let tidied = self.tidy(Side::Old);
+                let tidied = self.tidy(Side::Old, control);
                 self.meter(control.state, Activity::Preparing).during(tidied).await?;
                 Step::Done
             }
@@ -424,7 +449,11 @@ impl Migration {
         )
     }
 
-    /// Makes the new table and the families, and stamps the old table with the pair.
+    fn stamps(&self) -> &PairStamps {
+        self.pair.lease().row().stamps()
+    }
+
+    /// Makes the registry and the new table. The old table gets the stamp of the pair once writes wait.
     async fn prepare(&self, control: &Control, since: Instant) -> Result<(), Error> {
         let (client, pair) = (&self.client, &self.pair);
         let (old, new) = (pair.route(Side::Old), pair.route(Side::New));
@@ -435,28 +464,25 @@ impl Migration {
             ));
         }
         let info = client.table_info(old).await?;
-        refuse(&info)?;
-        if control.state == State::RolledBack && info.family(ORIGINS).is_some() {
+        refuse_aggregates(&info)?;
+        if control.state == State::RolledBack {
             self.wait(control, since).await;
-            self.drop_origins(Side::Old).await?;
+            self.tidy(Side::Old, control).await?;
         }
-        marker::check(pair.key_type(Side::Old), old)?;
-        self.add_family(marker::family(), Side::Old).await?;
+        client.protect_registry().await?;
         self.create(&info).await?;
-        self.check_empty(control).await?;
-        let (own, pair) = (verify::stamp_family(pair.key_type(Side::Old)), self.stamp(Side::Old));
-        verify::replace_stamp(client, old, &own, &pair).await
+        self.check_empty(control).await
     }
 
     /// Creates the new table, which is stamped with the pair until the re-keying ends.
     async fn create(&self, old: &TableInfo) -> Result<(), Error> {
         let (client, pair) = (&self.client, &self.pair);
         let new = pair.route(Side::New);
-        let stamp = self.stamp(Side::New);
         if pair.route(Side::Old).table() == new.table() {
             self.add_family(origins_family(), Side::New).await?;
-            return self.add_family(stamp, Side::New).await;
+            return self.stamps().begin_new().await;
         }
+        let stamp = self.stamps().of_new().first();
         let rows = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
         let families: Vec<_> = rows.cloned().chain([origins_family(), stamp.clone()]).collect();
         let mut splits: Vec<_> =
@@ -476,7 +502,7 @@ impl Migration {
         // By another driver, or by this one before it died.
         let info = client.table_info(new).await?;
         let has_families = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
-        let is_ours = info.family(stamp.name()).is_some()
+        let is_ours = self.stamps().is_of_this(&info)?
             && info.family(ORIGINS).is_some()
             && info.granularity() == old.granularity()
             && has_families.clone().all(|family| info.family(family.name()).is_some());
@@ -487,17 +513,6 @@ impl Migration {
                 "it exists, and was not made by this re-keying; name another table, which the re-keying creates",
             )),
         }
-    }
-
-    /// The stamp of a table while it is re-keyed. That of the new table names the old one, too: the table of another re-keying,
-    /// between the same key types, has other rows.
-    fn stamp(&self, side: Side) -> Family {
-        let pair = &self.pair;
-        let old_table = match side {
-            Side::Old => "",
-            Side::New => pair.route(Side::Old),
-        };
-        verify::pair_stamp(pair.key_type(side), pair.key_types(), old_table)
     }
 
     /// Fails if the new table has rows before any was copied: they would count as rows of the old table.
@@ -549,26 +564,9 @@ impl Migration {
 
     /// Leaves a table as if it had always been the only one: first without origins, so that no other program meets a row that has
     /// nothing else.
-    async fn tidy(&self, side: Side) -> Result<(), Error> {
+    async fn tidy(&self, side: Side, control: &Control) -> Result<(), Error> {
         self.drop_origins(side).await?;
-        let table = self.pair.route(side);
-        let (pair, own) = (self.stamp(side), verify::stamp_family(self.pair.key_type(side)));
-        verify::replace_stamp(&self.client, table, &pair, &own).await
-    }
-}
-
-/// Fails for a table that cannot be re-keyed.
-pub(super) fn refuse(info: &TableInfo) -> Result<(), Error> {
-    refuse_aggregates(info)?;
-    match info.row_key_schema() {
-        None => Ok(()),
-        Some(schema) => Err(Error::mismatch(
-            info.name(),
-            format!(
-                "SQL that names a column of its row key schema would fail at the row that holds the state of a re-keying; \
-                 expected no schema, found {schema}; take it away with `remove_row_key_schema()`"
-            ),
-        )),
+        self.stamps().end(side, control).await
     }
 }
 

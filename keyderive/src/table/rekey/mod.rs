@@ -66,7 +66,7 @@
 //! The *state* is in the control row: the row of the old table whose key is a single zero byte. It is the row of the
 //! [marker](Table::write_marker), if the table has one, in columns of its own; nobody may delete it before the end. A *driver* is a
 //! process that changes the state and copies rows: [`Migration`]. The *lease* is the time for which a process may act by a state
-//! that it has read. A row's *origin* is a cell, in the family `keyderive-move`, which says that the row of the new table was copied
+//! that it has read. A row's *origin* is a cell, in the family `keyderive-origin`, which says that the row of the new table was copied
 //! or written. A table's *stamp*, an empty family, says what may use it: one key type, or a pair of them while it is re-keyed.
 //!
 //! # What holds
@@ -124,7 +124,8 @@ use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, TableLayout};
 use self::keys::{Converted, KeyOfRow, OfRows};
 use self::migration::refuse_aggregates;
 use self::pair::{PairKeys, TablePair};
-use super::{Table, verify};
+use self::stamps::PairStamps;
+use super::{Table, stamp, verify};
 use crate::client::{Client, Error, Route};
 use crate::key::{KeyType, Schema};
 use crate::row::{OwnedRow, Row};
@@ -256,24 +257,34 @@ impl Client {
         let Table { handle, .. } = self.table::<New, R>(&new);
         verify::check_reserved(&old, handle.family_names())?;
         let info = self.table_info(&old).await?;
-        verify::check_pair(key_types, &info)?;
         handle.ensure_families(&info)?;
         refuse_aggregates(&info)?;
-        let layout = |table: &Route, schema: &Schema| TableLayout {
+        let layout = |table: &Route, schema: &Schema, id: Option<String>| TableLayout {
             table: table.to_string(),
             fingerprint: schema.fingerprint().to_string(),
+            id,
         };
         let initial = Control {
             state: State::Old,
             change: 0,
+            fence: None,
+            fence_before: None,
             lease_ms: u64::try_from(DEFAULT_LEASE.as_millis()).unwrap_or(u64::MAX),
-            old: layout(&old, old_schema),
-            new: layout(&new, new_schema),
+            old: layout(&old, old_schema, stamp::table_id(&info)),
+            new: layout(&new, new_schema, None),
             one_way,
         };
         // Its own requests have no deadline of a caller.
-        let row = ControlRow::new(self.without_deadline(), old, old_tag, initial);
-        let lease = Lease::open(row).await?;
+        let client = self.without_deadline();
+        let stamps = PairStamps::new(client.clone(), tables.clone(), key_types);
+        let row = ControlRow::new(client, old, old_tag, initial, stamps);
+        let lease = match Lease::open(row.clone()).await {
+            Err(error) if error.is_not_found() => {
+                self.create_registry().await?;
+                Lease::open(row).await?
+            }
+            opened => opened?,
+        };
         let tables = Arc::new(TablePair::new(tables, key_types, keys, Arc::new(info), lease));
         Ok(Table { handle, store: Pair::new(tables), types: PhantomData })
     }

@@ -30,7 +30,7 @@ use crate::table::transfer::{Origin, StoredRow};
 use crate::table::verify;
 
 /// The family of the origins.
-pub(super) const ORIGINS: &str = "keyderive-move";
+pub(super) use crate::table::verify::ORIGINS;
 const ORIGIN_COLUMN: &str = "o";
 /// The label of cells that are read for the key that they give.
 const WHOLE: &str = "keyderive-whole";

@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep};
 
 use super::control::{Control, Side, State, View};
-use super::migration::{Activity, Meter, Migration, Pass, refuse};
+use super::migration::{Activity, Meter, Migration, Pass, refuse_aggregates};
 use super::pace::{Pace, Sent};
 use super::pair::{ORIGINS, TablePair, has_data};
 use crate::client::{Client, Entries, Entry, Error, Idempotency, Mutations, RekeyingEnd};
@@ -224,7 +224,7 @@ impl Migration {
     /// # Cancel safety
     /// A dropped future cancels the reads.
     pub async fn check(&self) -> Result<Findings, Error> {
-        refuse(&self.client.table_info(self.pair.route(Side::Old)).await?)?;
+        refuse_aggregates(&self.client.table_info(self.pair.route(Side::Old)).await?)?;
         let state = self.state().await?;
         let meter = self.meter(state, Activity::Verifying);
         meter.during(Box::pin(self.find_faults(&meter))).await

@@ -127,6 +127,17 @@ impl PairStamps {
         Ok(found.iter().any(|found| found.name == self.own(Side::New)))
     }
 
+    /// Whether the new table was made by this re-keying.
+    pub(super) fn is_of_this(&self, new: &TableInfo) -> Result<bool, Error> {
+        let found = stamp::of_tag(self.key_type(Side::New), new)?;
+        Ok(found.iter().any(|found| found.name == self.of_new()))
+    }
+
+    /// Stamps the old table with the new key type's tag too, where it becomes itself.
+    pub(super) async fn begin_new(&self) -> Result<(), Error> {
+        stamp::replace(&self.client, self.route(Side::New), &[self.own(Side::New)], self.of_new()).await
+    }
+
     /// Has the stamp of the old table name the direction of the control row.
     pub(super) async fn begin_direction(&self, control: &Control) -> Result<(), Error> {
         let Some(fence) = &control.fence else { return Ok(()) };
