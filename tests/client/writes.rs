@@ -259,7 +259,7 @@ async fn families_are_sent_with_a_rule_also_if_it_removes_nothing() {
         );
         seen += families.iter().filter(|family| family.gc_rule == empty).count();
     }
-    // Two, two and a change; then one beside the voucher and the families that keep one version.
+    // Two, two and a change; then one beside the stamp and the families that keep one version.
     assert_eq!(seen, 6);
 }
 

@@ -306,7 +306,7 @@ async fn a_table_is_moved_while_it_is_written(client: Client) {
             assert!(verified.is_equal(), "{verified}");
         }
     }
-    // A plain table of the new keys has the rows, and no mark.
+    // A plain table of the new keys has the rows, and no origins.
     let plain = client.table::<New, Event>("events-16");
     plain.verify().await.unwrap();
     for (at, row) in &expected.rows {

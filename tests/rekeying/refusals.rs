@@ -155,7 +155,7 @@ async fn what_a_forgotten_program_writes_is_found_before_the_table_counts_as_mov
     let is = |wanted: fn(&RowDifference) -> bool| found.first().iter().any(wanted);
     assert!(is(|found| matches!(found, RowDifference::Missing { .. })), "{found}");
     assert!(is(|found| matches!(found, RowDifference::Cells { .. })), "{found}");
-    assert!(is(|found| matches!(found, RowDifference::Unmarked { .. })), "{found}");
+    assert!(is(|found| matches!(found, RowDifference::WithoutOrigin { .. })), "{found}");
     assert!(found.to_string().contains("knows nothing of the re-keying"), "{found}");
 }
 
@@ -197,7 +197,7 @@ async fn a_table_that_somebody_else_made_is_not_taken() {
     assert!(events.get(&key(1)).await.unwrap().is_some());
 }
 
-/// Marks of another re-keying would count for its rows.
+/// Origins of another re-keying would count for its rows.
 async fn two_tables_do_not_become_one() {
     let client = Client::embedded();
     let events = orders(&client, 0).await;
@@ -598,7 +598,7 @@ mod of_one_table {
         assert_eq!(orders.scan(Salted::scan(), Tagged::scan()).count().await.unwrap(), 51);
         neighbours.put(&Neighbour { id: 8 }, &ORDER).await.unwrap();
         orders.migration().finish().await.unwrap();
-        // The table vouches for the old type no more, so that no program writes rows of it.
+        // The table is not stamped with the old type, so that no program writes rows of it.
         assert!(old.drop_rows(Tagged::scan()).await.unwrap_err().is_table_mismatch());
         old.unchecked().drop_rows(Tagged::scan()).await.unwrap();
         assert_eq!(client.table::<Salted, Order>("t").count(Salted::scan()).await.unwrap(), 51);

@@ -105,8 +105,8 @@ async fn a_table_has_the_families_it_is_declared_with(client: Client) {
     assert!(!verified.marker);
 
     let info = events.info().await.unwrap();
-    let voucher = format!("keyderive.{}", Salted::fingerprint());
-    assert_eq!(info.family(&voucher), Some(&Family::new(&voucher, GcRule::max_versions(1))));
+    let stamp = format!("keyderive.{}", Salted::fingerprint());
+    assert_eq!(info.family(&stamp), Some(&Family::new(&stamp, GcRule::max_versions(1))));
     assert_eq!(info.families().len(), 7);
     assert_eq!(info.family("raw"), Some(&Family::new("raw", rule)));
     assert_eq!(info.family("cf"), Some(&Family::new("cf", GcRule::max_versions(2))));
@@ -156,13 +156,13 @@ async fn families_are_added_changed_and_dropped(client: Client) {
         ])
         .await
         .unwrap();
-    let voucher = format!("keyderive.{}", Plain::fingerprint());
+    let stamp = format!("keyderive.{}", Plain::fingerprint());
     for info in [changed, events.info().await.unwrap()] {
         assert_eq!(
             info.families(),
             [
                 Family::new("cf", GcRule::max_versions(5)),
-                Family::new(&voucher, GcRule::max_versions(1)),
+                Family::new(&stamp, GcRule::max_versions(1)),
                 Family::new("new", GcRule::max_age(WEEK)),
             ]
         );
@@ -337,7 +337,7 @@ async fn a_marker_is_written_once_and_removed(client: Client) {
 async fn key_types_with_tags_have_a_marker_each(client: Client) {
     let (a, b) = (table::<TaggedA>(&client), table::<TaggedB>(&client));
     a.create().with_marker().await.unwrap();
-    assert!(a.verify().await.unwrap().marker && !b.verify().allow_unvouched().await.unwrap().marker);
+    assert!(a.verify().await.unwrap().marker && !b.verify().allow_unstamped().await.unwrap().marker);
     assert!(!b.create().with_marker().if_absent().await.unwrap());
     assert!(a.verify().await.unwrap().marker && b.verify().await.unwrap().marker);
     b.remove_marker().await.unwrap();

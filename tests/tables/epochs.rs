@@ -1,4 +1,4 @@
-//! Tables whose keys have another salt from a date on: rows of all epochs, programs of two releases, and the voucher.
+//! Tables whose keys have another salt from a date on: rows of all epochs, programs of two releases, and the stamp.
 
 use std::future::Future;
 use std::pin::pin;
@@ -60,7 +60,7 @@ on_every_bigtable! {
     late_and_early_rows_have_the_layout_of_their_time
     a_row_of_an_older_program_is_foreign
     an_older_program_fails_once_the_table_has_advanced
-    a_marker_advances_with_the_voucher
+    a_marker_advances_with_the_stamp
     all_that_advance_beside_each_other_succeed
     tags_advance_by_themselves
     a_half_made_advance_is_finished
@@ -138,7 +138,7 @@ async fn a_row_of_an_older_program_is_foreign(client: Client) {
     older.create().without_row_key_schema().await.unwrap();
     let [bound, _] = BOUNDS;
     older.put(&First { user: "alice".into(), at: at(bound - 1) }, &row("before")).await.unwrap();
-    assert!(newer.verify().await.unwrap().voucher);
+    assert!(newer.verify().await.unwrap().stamp);
     newer.put(&Second { user: "alice".into(), at: at(bound + 7) }, &row("newer")).await.unwrap();
     assert_eq!(newer.count(Second::scan()).await.unwrap(), 2);
 
@@ -164,11 +164,11 @@ async fn an_older_program_fails_once_the_table_has_advanced(client: Client) {
     let (first, second, third) = (table::<First>(&client), table::<Second>(&client), table::<Third>(&client));
     first.create().without_row_key_schema().await.unwrap();
     for _ in 0..2 {
-        assert!(first.verify().await.unwrap().voucher);
-        assert!(second.verify().await.unwrap().voucher);
-        assert!(third.verify().await.unwrap().voucher);
+        assert!(first.verify().await.unwrap().stamp);
+        assert!(second.verify().await.unwrap().stamp);
+        assert!(third.verify().await.unwrap().stamp);
         assert!(!third.create_if_absent().await.unwrap());
-        third.vouch().await.unwrap();
+        third.stamp().await.unwrap();
     }
     second.advance_marker().await.unwrap();
     second.advance_marker().await.unwrap();
@@ -182,19 +182,19 @@ async fn an_older_program_fails_once_the_table_has_advanced(client: Client) {
     ] {
         assert!(text.contains(&Second::fingerprint().to_string()), "{text}");
     }
-    assert!(second.verify().await.unwrap().voucher && third.verify().await.unwrap().voucher);
+    assert!(second.verify().await.unwrap().stamp && third.verify().await.unwrap().stamp);
 
     // To the third release, over the second.
     third.advance_marker().await.unwrap();
     assert_mismatch(second.verify().await);
     assert_mismatch(second.advance_marker().await);
-    assert!(third.verify().await.unwrap().voucher);
-    let vouchers: Vec<_> =
+    assert!(third.verify().await.unwrap().stamp);
+    let stamps: Vec<_> =
         third.info().await.unwrap().families().iter().map(|family| family.name().to_owned()).collect();
-    assert_eq!(vouchers.iter().filter(|name| name.starts_with("keyderive.")).count(), 1, "{vouchers:?}");
+    assert_eq!(stamps.iter().filter(|name| name.starts_with("keyderive.")).count(), 1, "{stamps:?}");
 }
 
-async fn a_marker_advances_with_the_voucher(client: Client) {
+async fn a_marker_advances_with_the_stamp(client: Client) {
     let (first, second, third) = (table::<First>(&client), table::<Second>(&client), table::<Third>(&client));
     first.create().with_marker().await.unwrap();
     assert!(second.verify().await.unwrap().marker && third.verify().await.unwrap().marker);
@@ -219,7 +219,7 @@ async fn all_that_advance_beside_each_other_succeed(client: Client) {
     let second = table::<Second>(&client);
     join_all((0..8).map(|_| second.advance_marker())).await.into_iter().for_each(Result::unwrap);
     let verified = second.verify().await.unwrap();
-    assert!(verified.voucher && verified.marker);
+    assert!(verified.stamp && verified.marker);
     assert_mismatch(table::<First>(&client).verify().await);
 }
 
@@ -229,7 +229,7 @@ async fn tags_advance_by_themselves(client: Client) {
     first.create().without_row_key_schema().await.unwrap();
     other.create().without_row_key_schema().if_absent().await.unwrap();
     second.advance_marker().await.unwrap();
-    assert!(second.verify().await.unwrap().voucher && other.verify().await.unwrap().voucher);
+    assert!(second.verify().await.unwrap().stamp && other.verify().await.unwrap().stamp);
     assert_mismatch(first.verify().await);
     assert_mismatch(table::<Second>(&client).advance_marker().await);
 }
@@ -238,8 +238,8 @@ async fn tags_advance_by_themselves(client: Client) {
 async fn a_half_made_advance_is_finished(client: Client) {
     let (first, second, third) = (table::<First>(&client), table::<Second>(&client), table::<Third>(&client));
     first.create().without_row_key_schema().await.unwrap();
-    let voucher = Family::new(format!("keyderive.{}", Second::fingerprint()), GcRule::max_versions(1));
-    first.modify_families([FamilyChange::add(voucher)]).await.unwrap();
+    let stamp = Family::new(format!("keyderive.{}", Second::fingerprint()), GcRule::max_versions(1));
+    first.modify_families([FamilyChange::add(stamp)]).await.unwrap();
     for text in [
         assert_mismatch(second.verify().await),
         assert_mismatch(third.advance_marker().await),
@@ -249,20 +249,20 @@ async fn a_half_made_advance_is_finished(client: Client) {
     }
     assert_mismatch(first.verify().await);
     second.advance_marker().await.unwrap();
-    assert!(second.verify().await.unwrap().voucher);
+    assert!(second.verify().await.unwrap().stamp);
 }
 
 async fn only_the_layout_of_the_first_epochs_advances(client: Client) {
     let (first, second, other) = (table::<First>(&client), table::<Second>(&client), table::<Other>(&client));
     client.raw_table("events").create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
     let text = assert_mismatch(second.advance_marker().await);
-    assert!(text.contains("`vouch()`"), "{text}");
-    first.vouch().await.unwrap();
+    assert!(text.contains("`stamp()`"), "{text}");
+    first.stamp().await.unwrap();
     second.advance_marker().await.unwrap();
     assert_mismatch(other.advance_marker().await);
     assert_mismatch(first.advance_marker().await);
-    assert!(second.verify().await.unwrap().voucher);
-    // A table that the newest release makes vouches for all epochs.
+    assert!(second.verify().await.unwrap().stamp);
+    // A table that the newest release makes is stamped with all epochs.
     client.table::<Third, Columns>("new").create_if_absent().await.unwrap();
     assert_mismatch(client.table::<Second, Columns>("new").verify().await);
 }
@@ -278,10 +278,10 @@ async fn a_table_with_a_row_key_schema_does_not_advance() {
         assert!(text.contains("`remove_row_key_schema`"), "{text}");
     }
     assert_eq!(first.info().await.unwrap(), before);
-    assert!(first.verify().await.unwrap().voucher);
+    assert!(first.verify().await.unwrap().stamp);
     first.remove_row_key_schema().await.unwrap();
     second.advance_marker().await.unwrap();
-    assert!(second.verify().await.unwrap().voucher);
+    assert!(second.verify().await.unwrap().stamp);
 }
 
 /// Nor does one whose marker is of another layout.
@@ -299,23 +299,23 @@ async fn a_table_with_the_marker_of_another_layout_does_not_advance() {
     assert_eq!(first.info().await.unwrap(), before);
 }
 
-/// Rows of another key type's schema: the voucher would contradict it.
+/// Rows of another key type's schema: the stamp would contradict it.
 #[tokio::test]
-async fn a_table_with_the_row_key_schema_of_another_layout_is_not_vouched_for() {
+async fn a_table_with_the_row_key_schema_of_another_layout_is_not_stamped() {
     let client = Client::embedded();
     let first = table::<First>(&client);
     first.create().await.unwrap();
-    let voucher = format!("keyderive.{}", First::fingerprint());
-    first.modify_families([FamilyChange::drop(voucher)]).await.unwrap();
+    let stamp = format!("keyderive.{}", First::fingerprint());
+    first.modify_families([FamilyChange::drop(stamp)]).await.unwrap();
     let before = first.info().await.unwrap();
-    let text = assert_mismatch(table::<Second>(&client).vouch().await);
+    let text = assert_mismatch(table::<Second>(&client).stamp().await);
     assert!(text.contains("`remove_row_key_schema`"), "{text}");
     assert_eq!(first.info().await.unwrap(), before);
-    first.vouch().await.unwrap();
-    assert!(first.verify().await.unwrap().voucher);
+    first.stamp().await.unwrap();
+    assert!(first.verify().await.unwrap().stamp);
 }
 
-/// A Bigtable with a table that vouches for the first release, with a marker.
+/// A Bigtable with a table that is stamped with the first release, with a marker.
 async fn of_the_first_release() -> Bigtable {
     let bigtable = Bigtable::in_memory();
     table::<First>(&bigtable.client()).create().with_marker().await.unwrap();
@@ -333,7 +333,7 @@ async fn an_advance_is_found_after_a_lost_answer() {
         second.advance_marker().await.unwrap();
         assert_eq!(faulty.calls(method), 1, "{method:?}");
         let verified = second.verify().await.unwrap();
-        assert!(verified.voucher && verified.marker);
+        assert!(verified.stamp && verified.marker);
         assert_mismatch(table::<First>(&bigtable.client()).verify().await);
     }
 }
@@ -346,7 +346,7 @@ async fn an_advance_that_was_not_sent_changes_nothing() {
     let faulty = bigtable.with_faults(Faults::seeded(0).fail_nth(Method::ModifyColumnFamilies, 1, fault));
     let second = table::<Second>(&faulty.client());
     second.advance_marker().await.unwrap_err();
-    assert!(table::<First>(&bigtable.client()).verify().await.unwrap().voucher);
+    assert!(table::<First>(&bigtable.client()).verify().await.unwrap().stamp);
     second.advance_marker().await.unwrap();
     assert_mismatch(table::<First>(&bigtable.client()).verify().await);
 }
@@ -368,7 +368,7 @@ async fn a_dropped_advance_leaves_one_layout_or_the_other() {
         }
         client.close().await;
         let steady = bigtable.client();
-        assert!(table::<Second>(&steady).verify().await.unwrap().voucher);
+        assert!(table::<Second>(&steady).verify().await.unwrap().stamp);
         table::<Second>(&steady).advance_marker().await.unwrap();
         assert_mismatch(table::<First>(&steady).verify().await);
     }

@@ -29,7 +29,7 @@ mod salts;
 mod scans;
 mod servers;
 mod splits;
-mod vouching;
+mod stamps;
 mod weather;
 mod whole_rows;
 mod writers;

@@ -512,7 +512,7 @@ impl Client {
         observe::mismatched(table);
     }
 
-    /// Whether a warning may be logged now that the bound of a salt has passed which a table does not vouch for.
+    /// Whether a warning may be logged since the bound of a salt has passed that the stamp of a table lacks.
     pub(crate) fn may_warn_of_bounds(&self) -> bool {
         self.inner.pool.may_warn_of_bounds()
     }

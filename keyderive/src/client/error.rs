@@ -333,7 +333,7 @@ impl Error {
         matches!(self.cause(), Repr::Protocol { .. })
     }
 
-    /// Whether an existing table differs from its declaration: it vouches for another key layout or for none, it lacks a
+    /// Whether an existing table differs from its declaration: it is stamped with another key layout or with none, it lacks a
     /// column family, or it has another garbage collection rule or row key schema. The text says what was expected and
     /// found.
     #[must_use]

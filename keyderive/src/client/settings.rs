@@ -80,7 +80,7 @@ pub struct Settings {
     /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) has been checked. By default
     /// they do not: they go ahead with a warning if the admin service refuses or does not answer within 3 s.
     ///
-    /// Tables without a [voucher](crate::guide::tables#layout), the record of their key layout, pass in any case. The 3 s come on
+    /// Tables without a [stamp](crate::guide::tables#layout), the record of their key layout, pass in any case. The 3 s come on
     /// top of a call's own timeout, once for each table; a [deadline](crate::Client::with_deadline) bounds them too.
     pub require_layout_check: bool,
     /// Whether the server honours idempotency tokens, so that a write that adds to a [`Sum`](crate::row::Sum) may be retried

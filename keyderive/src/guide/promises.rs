@@ -97,8 +97,8 @@
 //! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | one adds a family, the others fail [^changes] | not retried: check the table [^tables-once] | all changes or none [^dropped-table] | no effect [^no-time] | all changes or none [^killed-table] | changes only what it names [^changes] |
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not retried; a second call fails, since it is gone [^tables-once] | deleted or unchanged [^dropped-table] | no effect [^no-time] | deleted or unchanged [^killed-table] | deletes all columns [^older-table] |
 //! | [`remove_row_key_schema`](crate::Table::remove_row_key_schema), [`RawTable::remove_row_key_schema`](crate::client::RawTable::remove_row_key_schema) | all succeed [^unschemed] | retried; it can remove a schema that was added meanwhile [^unschemed-again] | removed or not: call it again [^unschemed-dropped] | no effect [^no-time] | removed or not: call it again [^unschemed-dropped] [^unschemed-again] | the row type has no effect [^unschemed-types] |
-//! | [`vouch`](crate::Table::vouch) | all succeed [^vouches] | not retried; a second call finds the voucher [^vouches-again] | voucher added or not: call it again [^vouches-dropped] | no effect [^no-time] | voucher added or not: call it again [^vouches-dropped] [^vouches-again] | adds the same voucher [^vouches-older] |
-//! | [`advance_marker`](crate::Table::advance_marker) | all succeed [^advances]; on a table that `verify` would still reject, all fail and change nothing [^advances-refused] | not retried; a second call finds what is done, or ends it [^advances-again] | replaced or not: call it again [^advances-dropped] | refused in the hour before a bound by this clock [^advances-hour] | replaced or not: call it again [^advances-dropped] [^advances-again] | fails, since the table vouches for more [^advances-older] |
+//! | [`stamp`](crate::Table::stamp) | all succeed [^stamps] | not retried; a second call finds the stamp [^stamps-again] | stamp added or not: call it again [^stamps-dropped] | no effect [^no-time] | stamp added or not: call it again [^stamps-dropped] [^stamps-again] | adds the same stamp [^stamps-older] |
+//! | [`advance_marker`](crate::Table::advance_marker) | all succeed [^advances]; on a table that `verify` would still reject, all fail and change nothing [^advances-refused] | not retried; a second call finds what is done, or ends it [^advances-again] | replaced or not: call it again [^advances-dropped] | refused in the hour before a bound by this clock [^advances-hour] | replaced or not: call it again [^advances-dropped] [^advances-again] | fails, since the table is stamped with more [^advances-older] |
 //! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | a second call finds it written, or removed [^marker-again] | written or not: call it again [^marker-dropped] | no effect [^marker] | written or not: call it again [^marker-dropped] [^marker-again] | the row type has no effect [^marker] |
 //!
 //! # Without a key type
@@ -212,10 +212,10 @@
 //! [^unschemed-again]: `a_row_key_schema_is_removed_again_after_a_lost_answer`
 //! [^unschemed-dropped]: `a_dropped_call_leaves_a_row_key_schema_or_none`
 //! [^unschemed-types]: `a_row_key_schema_is_removed`
-//! [^vouches]: `all_that_vouch_beside_each_other_succeed`
-//! [^vouches-again]: `a_voucher_is_found_after_a_lost_answer`
-//! [^vouches-dropped]: `a_dropped_call_leaves_a_voucher_or_none`
-//! [^vouches-older]: `an_older_program_vouches_for_the_same_layout`
+//! [^stamps]: `all_that_stamp_a_table_beside_each_other_succeed`
+//! [^stamps-again]: `a_stamp_is_found_after_a_lost_answer`
+//! [^stamps-dropped]: `a_dropped_call_leaves_a_stamp_or_none`
+//! [^stamps-older]: `an_older_program_adds_the_same_stamp`
 //! [^advances]: `all_that_advance_beside_each_other_succeed`
 //! [^advances-again]: `an_advance_is_found_after_a_lost_answer`
 //! [^advances-dropped]: `a_dropped_advance_leaves_one_layout_or_the_other`

@@ -97,9 +97,8 @@
 //! new        can be deleted            ████████████ is written   new table
 //! ```
 //!
-//! For every row, exactly one table counts: the new table's rows have a mark, in a family of their own,
-//! once they are copied or written, and a row without a mark is that of the old table. `roll_back()` takes the same way with the tables
-//! exchanged.
+//! For every row, exactly one table counts: the new table's once its row has an *origin*, a cell in a family of its own that says that
+//! the row was copied or written; until then, the old table's. `roll_back()` takes the same way with the tables exchanged.
 //!
 //! # The operator's check list
 //!
@@ -110,7 +109,7 @@
 //!      single-row transactions. The operator's program needs the [permissions](super::deployment#permissions) of `run`, the others
 //!      `bigtable.tables.get`.
 //!    - Tools that declare tables, such as Terraform, leave the [families](super::tables#layout) of both tables alone: one that removes
-//!      `keyderive-move` from the new table removes the marks, and the old rows count again.
+//!      `keyderive-move` from the new table removes the origins, and the old rows count again.
 //!    - Writes wait for about 7 s, with a [lease](crate::rekey::Migration::lease) of 4 s. A `total_timeout` of 15 s or more for
 //!      `mutate_row`, `mutate_rows`, `check_and_mutate_row` and `read_modify_write_row` lasts through it. With a shorter one, as
 //!      with [`serving`](crate::client::Settings::serving), expect [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) for
@@ -138,13 +137,13 @@
 //!    written meanwhile; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
 //! 7. **`verify()` once more, and then `finish()`**, which does not compare: what only the old table has is lost with it. It changes
 //!    the state to `new` first: from then on there is no way back, even if a later step fails. Then it drops the
-//!    marks, which takes longer the more rows there are, and lets the new table vouch for its key type. If it stops before its end, call it
+//!    origins, which takes longer the more rows there are, and stamps the new table with its key type alone. If it stops before its end, call it
 //!    again.
 //! 8. **Deploy the release with the plain new table**, and then delete the old one. A program of the release before keeps working with
 //!    its open handle, but cannot start any more: [`rekeyed`](crate::Client::rekeyed) fails with
 //!    [`is_not_found`](crate::Error::is_not_found) once the old table is deleted.
 //!    **If both key types share one table**, by their tags, do not delete it: drop the old rows with
-//!    `.unchecked().drop_rows(OldKey::scan())`, unchecked since the table does not vouch for the old key type any more.
+//!    `.unchecked().drop_rows(OldKey::scan())`, unchecked since the table is not stamped with the old key type any more.
 //!
 //! To go back instead: call `roll_back()`, deploy the release with the plain old table, and delete the new one. Another attempt needs another
 //! name for the new table.
@@ -166,7 +165,7 @@
 //! |---|---|
 //! | `Missing` | in `copying` nothing: it is copied. In `moved` a program that does not know of the re-keying wrote it, and it is lost if you do nothing: read it from the old table, by `client.table(…).unchecked()`, and put it through `rekeyed` |
 //! | `Cells` | read the row of each table, by `client.table(…).unchecked()`, and put what is right through `rekeyed` |
-//! | `Unmarked` | read the row of the new table, by `client.table(…).unchecked()`: if it is right, put it through `rekeyed`; else delete it through `rekeyed` |
+//! | `WithoutOrigin` | read the row of the new table, by `client.table(…).unchecked()`: if it is right, put it through `rekeyed`; else delete it through `rekeyed` |
 //! | `Extra` | the original was deleted by another program or, with `rekeyed_by_row`, now gives another key. Callers still read this copy. If it is right, put it through `rekeyed`; if the row should be gone, delete it through `rekeyed` |
 //!
 //! Cells that both tables have must have the same values, however old they are. A cell that one table has alone is a difference, unless

@@ -28,7 +28,7 @@
 //!     .split_before(EventKey::scan().user_id_range("m"..))
 //!     .with_marker();
 //! declared.clone().if_absent().await?;
-//! assert!(declared.verify().await?.voucher); // key layout, families and rules are as declared
+//! assert!(declared.verify().await?.stamp); // key layout, families and rules are as declared
 //! # Ok(())
 //! # }
 //! ```
@@ -38,8 +38,8 @@
 //! | create a table unless it exists, split by salt bucket | [`create_if_absent`](crate::Table::create_if_absent) |
 //! | declare families with garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`, [`.granularity(Granularity::Micros)`](#timestamps); `.await` it, or `.if_absent()` |
 //! | check at startup that a table is as declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: the error shows both sides |
-//! | add a voucher to a table that another program created | [`vouch`](crate::Table::vouch) |
-//! | vouch for a [salt from a date on](super::attributes#a-salt-from-a-date-on) that was added to the key type | [`advance_marker`](crate::Table::advance_marker) |
+//! | add a stamp to a table that another program created | [`stamp`](crate::Table::stamp) |
+//! | stamp a table with a key type to which a [salt from a date on](super::attributes#a-salt-from-a-date-on) was added | [`advance_marker`](crate::Table::advance_marker) |
 //! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
 //! | remove the row key schema, before key types with tags share the table, before a [re-keying](super::rekeying), and before a [salt from a date on](super::attributes#a-salt-from-a-date-on) | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
 //! | list tables, show one | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
@@ -67,12 +67,12 @@
 //!
 //! # Layout
 //!
-//! A table records the layout of its keys in a *voucher*: an empty column family, added when the table is created. Its
+//! A table records the layout of its keys in a *stamp*: an empty column family, added when the table is created. Its
 //! name is `keyderive.<fingerprint>`, or `keyderive.<hash of the tag>.<fingerprint>` for a key type with a tag. It
 //! never has a cell. Programs without keyderive see an empty family and ignore it.
 //!
 //! **The check.** Before its first request, a [`Table`](crate::Table) reads the table's definition (`GetTable`) and
-//! compares it with its types: the vouchers, if there are any, must be for this layout, and the families of the row
+//! compares it with its types: the stamps, if there are any, must be for this layout, and the families of the row
 //! type must exist and hold what its fields are: bytes, sums, minima or maxima. A difference fails the request with
 //! [`is_table_mismatch`](crate::Error::is_table_mismatch) before anything else is sent. The client caches the result
 //! for all handles, and discards it when this client changes the table. [`verify`](crate::Table::verify) and
@@ -85,22 +85,22 @@
 //! [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) makes unchecked requests fail
 //! instead.
 //!
-//! **A table without a voucher**, created by Terraform or another program, can be read and written, but
+//! **A table without a stamp**, created by Terraform or another program, can be read and written, but
 //! [`verify`](crate::Table::verify) and [`create_if_absent`](crate::Table::create_if_absent) fail.
-//! [`vouch`](crate::Table::vouch) decodes a sample of its keys and adds the voucher.
-//! [`verify().allow_unvouched()`](crate::Verify::allow_unvouched) accepts the table without one.
+//! [`stamp`](crate::Table::stamp) decodes a sample of its keys and adds the stamp.
+//! [`verify().allow_unstamped()`](crate::Verify::allow_unstamped) accepts the table without one.
 //!
-//! **Key types that share a table** need a tag each, `#[row_key(tag = "…")]`. `create_if_absent` adds the voucher of
+//! **Key types that share a table** need a tag each, `#[row_key(tag = "…")]`. `create_if_absent` adds the stamp of
 //! its key type to the others. It rejects a table of several key types unless each has a tag.
 //!
 //! **No check.** [`unchecked()`](crate::Table::unchecked) returns a handle without the check. Raw tables are never
 //! checked.
 //!
-//! **Reserved names.** A row type or a declaration with a family named `keyderive`, `keyderive-move` (the marks of a
+//! **Reserved names.** A row type or a declaration with a family named `keyderive`, `keyderive-move` (the origins of rows in a
 //! [re-keying](crate::rekey)), or a name that begins with `keyderive.`, is an error before anything is sent.
 //!
 //! **Terraform and other tools** that declare tables must ignore these families, or they remove them as drift. With
-//! Terraform, after `vouch` has added the voucher:
+//! Terraform, after `stamp` has added the stamp:
 //!
 //! ```text
 //! resource "google_bigtable_table" "events" {
@@ -120,5 +120,5 @@
 //!
 //! A *marker* is a row that a table can have instead of the schema. Ask for it with
 //! [`with_marker`](crate::CreateTable::with_marker) or [`write_marker`](crate::Table::write_marker). It stores the
-//! whole layout of the key, while a voucher has only its fingerprint, so `verify` can name the field that has changed.
+//! whole layout of the key, while a stamp has only its fingerprint, so `verify` can name the field that has changed.
 //! Scans of keyderive skip it; other programs see a row whose key is one zero byte.

@@ -7,7 +7,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 
-use super::verify::{self, Expected, Verify, VoucherStatus};
+use super::verify::{self, Expected, StampStatus, Verify};
 use super::{Handle, Table, marker};
 use crate::client::{
     Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Route, TableInfo,
@@ -52,7 +52,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// | garbage collection rules | those of the row type's `gc` and `ttl`; else one version of each column, or every cell in families with [`Versions`](crate::row::Versions) or aggregates |
     /// | initial splits | the first key of every salt bucket, so that the first writes are spread; none without a salt |
     /// | row key schema | that of the key type, if its layout has one |
-    /// | voucher | an empty column family whose name has the fingerprint of the key type's layout |
+    /// | stamp | an empty column family whose name has the fingerprint of the key type's layout |
     /// | marker row | none |
     /// | granularity of timestamps | milliseconds |
     ///
@@ -94,7 +94,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// garbage collection rules are those of [`create`](Self::create).
     ///
     /// If several programs call it at the same time, one creates the table and the others compare it. An existing table is
-    /// compared as by [`verify`](Self::verify). Key types with tags can share a table: the call adds this one's voucher. Each
+    /// compared as by [`verify`](Self::verify). Key types with tags can share a table: the call adds this one's stamp. Each
     /// of them should create the table [without a row key schema](CreateTable::without_row_key_schema).
     ///
     /// # Errors
@@ -468,12 +468,12 @@ impl<K: TableKey> CreateTable<K> {
     /// Creates the table if it does not exist, and returns whether it was created.
     ///
     /// An existing table is compared as by [`verify`](Self::verify), except for rules that are not declared. The call
-    /// adds the declared marker row, and the voucher of a key type with a tag, if the table lacks them.
+    /// adds the declared marker row, and the stamp of a key type with a tag, if the table lacks them.
     ///
     /// # Errors
     /// When the table can neither be created nor found. [`is_table_mismatch`](Error::is_table_mismatch) for the first
-    /// difference from the declaration, as expected and as found, and for a table without vouchers, which another
-    /// program created: [`Table::vouch`] adds one.
+    /// difference from the declaration, as expected and as found, and for a table without stamps, which another
+    /// program created: [`Table::stamp`] adds one.
     ///
     /// # Cancel safety
     /// After a dropped future, the table may exist without its marker. Call it again to complete the table.
@@ -487,9 +487,9 @@ impl<K: TableKey> CreateTable<K> {
         let expected = Expected { marker: false, ..self.expected(self.declared_rules.clone()) };
         let (_, status) = verify::compare(self.key, &self.client, &info, &expected).await?;
         match status {
-            VoucherStatus::Vouched | VoucherStatus::Earlier { .. } => {}
-            VoucherStatus::OtherTags => verify::add_voucher(self.key, &self.client, &self.name).await?,
-            VoucherStatus::Unvouched => return Err(verify::unvouched(self.key, &info)),
+            StampStatus::Stamped | StampStatus::Earlier { .. } => {}
+            StampStatus::OtherTags => verify::add_stamp(self.key, &self.client, &self.name).await?,
+            StampStatus::Unstamped => return Err(verify::unstamped(self.key, &info)),
         }
         if self.has_marker {
             marker::write(self.key, &self.client, &info).await?;
@@ -499,7 +499,7 @@ impl<K: TableKey> CreateTable<K> {
 
     /// Compares an existing table with the declaration, and changes nothing. Awaiting it sends it. The table must
     ///
-    /// - vouch for the layout of the key type,
+    /// - be stamped with the layout of the key type,
     /// - have the declared families, each with its rule and its type of cells,
     /// - have the declared row key schema, if it has one,
     /// - have the granularity of timestamps, if one is declared,
@@ -529,7 +529,7 @@ impl<K: TableKey> CreateTable<K> {
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
-    /// table that does not vouch for the key type, unless [`allow_unvouched`](Verify::allow_unvouched) accepts it;
+    /// table that is not stamped with the key type, unless [`allow_unstamped`](Verify::allow_unstamped) accepts it;
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify {
         let all = self.families.iter().map(|family| family.name().to_owned());
@@ -537,7 +537,7 @@ impl<K: TableKey> CreateTable<K> {
             client: self.client.clone(),
             name: self.name.clone(),
             expected: self.check().map(|()| self.expected(all.collect())),
-            allows_unvouched: false,
+            allows_unstamped: false,
             key: self.key,
         }
     }
@@ -557,7 +557,7 @@ impl<K: TableKey> CreateTable<K> {
     async fn send(&self) -> Result<(), Error> {
         self.check()?;
         let mut families = self.families.clone();
-        families.push(verify::voucher_family(self.key));
+        families.push(verify::stamp_family(self.key));
         if self.has_marker {
             families.push(marker::family());
         }

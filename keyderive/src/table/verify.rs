@@ -1,6 +1,6 @@
 //! Whether a table has the layout of the key type and the families of the row type.
 //!
-//! A table vouches for the layout of its keys by an empty column family, whose name has the layout's fingerprint. Bigtable
+//! A table is stamped with the layout of its keys: the stamp is an empty column family, whose name has the layout's fingerprint. Bigtable
 //! stores nothing else about a table that a program could put there: `CreateTable` makes the families together with the
 //! table, `GetTable` reads their names, and an older program ignores them.
 
@@ -18,9 +18,9 @@ use crate::client::{
 use crate::key::{KeyType, Schema, TableKey};
 use crate::row::{RowFilter, now_micros};
 
-/// The prefix of the names of voucher families.
+/// The prefix of the names of stamp families.
 const PREFIX: &str = "keyderive.";
-/// Reserved family names: that of the marker row, and one that is kept for later releases.
+/// Reserved family names: that of the marker row, and that of the origins of a re-keying.
 const RESERVED: [&str; 2] = [marker::FAMILY, "keyderive-move"];
 
 /// How long before a bound [`Table::advance_marker`] does nothing.
@@ -35,12 +35,12 @@ const ADVANCE_ATTEMPTS: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
-    /// Whether the table has the voucher of the key type's layout, an empty column family that it is created with, or that of
-    /// the layout without the last of its salts from a date on. False only if [`Verify::allow_unvouched`] accepts that.
-    pub voucher: bool,
+    /// Whether the table has the stamp of the key type's layout, an empty column family that it is created with, or that of
+    /// the layout without the last of its salts from a date on. False only if [`Verify::allow_unstamped`] accepts that.
+    pub stamp: bool,
     /// Whether the table has a row key schema, which is then the expected one. The emulator stores none.
     pub row_key_schema: bool,
-    /// Whether the table has a marker row for the key type, which then has its fingerprint, or one as for the voucher.
+    /// Whether the table has a marker row for the key type, which then has its fingerprint, or one as for the stamp.
     pub marker: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Verify {
     pub(super) client: Client,
     pub(super) name: Route,
     pub(super) expected: Result<Expected, Error>,
-    pub(super) allows_unvouched: bool,
+    pub(super) allows_unstamped: bool,
     pub(super) key: KeyType,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Expected {
 }
 
 impl Verify {
-    /// Accepts a table that does not vouch for the key type, such as one that Terraform or another program created.
+    /// Accepts a table that is not stamped with the key type, such as one that Terraform or another program created.
     ///
     /// ```
     /// # use keyderive::{Client, GcRule, RowKey};
@@ -93,14 +93,14 @@ impl Verify {
     /// # let families = [Family::new("cf", GcRule::max_versions(1))];
     /// # client.raw_table("users").create(families, [""; 0]).await?;
     /// let users = client.table::<UserKey, User>("users");
-    /// assert!(!users.verify().allow_unvouched().await?.voucher);
+    /// assert!(!users.verify().allow_unstamped().await?.stamp);
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// A voucher for another layout is still an error. [`Table::vouch`] adds a voucher to the table.
-    pub fn allow_unvouched(self) -> Self {
-        Self { allows_unvouched: true, ..self }
+    /// A stamp with another layout is still an error. [`Table::stamp`] stamps the table.
+    pub fn allow_unstamped(self) -> Self {
+        Self { allows_unstamped: true, ..self }
     }
 }
 
@@ -113,9 +113,9 @@ impl IntoFuture for Verify {
             let expected = self.expected?;
             let info = self.client.table_info(&self.name).await?;
             let (verified, _) = compare(self.key, &self.client, &info, &expected).await?;
-            match verified.voucher || self.allows_unvouched {
+            match verified.stamp || self.allows_unstamped {
                 true => Ok(verified),
-                false => Err(unvouched(self.key, &info)),
+                false => Err(unstamped(self.key, &info)),
             }
         })
     }
@@ -123,11 +123,11 @@ impl IntoFuture for Verify {
 
 impl fmt::Debug for Verify {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, expected, allows_unvouched, .. } = self;
+        let Self { name, expected, allows_unstamped, .. } = self;
         f.debug_struct("Verify")
             .field("name", name)
             .field("expected", expected)
-            .field("allows_unvouched", allows_unvouched)
+            .field("allows_unstamped", allows_unstamped)
             .finish_non_exhaustive()
     }
 }
@@ -135,12 +135,12 @@ impl fmt::Debug for Verify {
 impl<K: TableKey, R> Table<K, R> {
     /// Compares an existing table with the key type and the row type, and changes nothing. Awaiting it sends it.
     ///
-    /// - The table must vouch for the layout of the key type, and for no other layout of key types with this tag.
-    ///   [`allow_unvouched`](Verify::allow_unvouched) accepts a table that another program created;
-    ///   [`vouch`](Self::vouch) adds a voucher to it. For a key type with [salts from a date
-    ///   on](crate::guide::attributes#a-salt-from-a-date-on), it may vouch for the layout without the last ones;
-    ///   [`advance_marker`](Self::advance_marker) makes it vouch for all, and the client logs a warning if a bound has passed that it
-    ///   does not vouch for.
+    /// - The table must be stamped with the layout of the key type, and with no other layout of key types with this tag.
+    ///   [`allow_unstamped`](Verify::allow_unstamped) accepts a table that another program created;
+    ///   [`stamp`](Self::stamp) adds a stamp to it. For a key type with [salts from a date
+    ///   on](crate::guide::attributes#a-salt-from-a-date-on), it may be stamped with the layout without the last ones;
+    ///   [`advance_marker`](Self::advance_marker) stamps it with all, and the client logs a warning if a bound has passed that the
+    ///   stamp lacks.
     /// - It must have the default family and those of the row type: families of aggregates where fields are
     ///   [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) or [`Max`](crate::row::Max), and of bytes elsewhere. If the row type has
     ///   [`Versions`](crate::row::Versions) in a family, the garbage collection rule must keep more than one version. For aggregates
@@ -173,7 +173,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// let users = client.table::<UserKey, User>("users");
     /// users.create().with_marker().if_absent().await?;
     /// let found = users.verify().await?;
-    /// assert!(found.voucher && found.marker);
+    /// assert!(found.stamp && found.marker);
     ///
     /// let error = client.table::<WideKey, User>("users").verify().await.unwrap_err();
     /// assert!(error.is_table_mismatch());
@@ -184,7 +184,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
-    /// table that does not vouch for the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
+    /// table that is not stamped with the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify {
         let handle = &self.handle;
         let expected = Expected {
@@ -200,7 +200,7 @@ impl<K: TableKey, R> Table<K, R> {
             client: handle.client.clone(),
             name: handle.name.clone(),
             expected: Ok(expected),
-            allows_unvouched: false,
+            allows_unstamped: false,
             key: handle.key,
         }
     }
@@ -230,8 +230,8 @@ impl<K: TableKey, R> Table<K, R> {
         self.with_handle(Handle { check: Check::Off, ..self.handle.clone() })
     }
 
-    /// Adds the voucher for this key type's layout to a table that has none: one that another program created, or one whose
-    /// vouchers are for other tags.
+    /// Stamps a table that has no stamp with this key type's layout: one that another program created, or one whose
+    /// stamps are for other tags.
     ///
     /// ```
     /// # use keyderive::{Client, GcRule, RowKey};
@@ -247,8 +247,8 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// let users = client.table::<UserKey, User>("users");
     /// assert!(users.verify().await.unwrap_err().is_table_mismatch());
-    /// users.vouch().await?;
-    /// assert!(users.verify().await?.voucher);
+    /// users.stamp().await?;
+    /// assert!(users.verify().await?.stamp);
     /// # Ok(())
     /// # }
     /// ```
@@ -257,27 +257,27 @@ impl<K: TableKey, R> Table<K, R> {
     /// its widths and its tag. If key types with tags share the table, it reads only keys with this tag. It cannot notice what
     /// the keys do not show, such as whether the digits of a time are seconds or milliseconds.
     ///
-    /// It does nothing if the table already vouches for the layout.
+    /// It does nothing if the table is already stamped with the layout.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for another layout, has a row key schema or a marker
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table is stamped with another layout, has a row key schema or a marker
     /// of another one, or has a key that is not of this key type; when a request fails.
     ///
     /// # Cancel safety
-    /// A dropped future may have added the voucher. Call it again to be sure.
-    pub async fn vouch(&self) -> Result<(), Error> {
+    /// A dropped future may have added the stamp. Call it again to be sure.
+    pub async fn stamp(&self) -> Result<(), Error> {
         let handle = Handle { check: Check::Off, ..self.handle.clone() };
         let (client, name, key) = (&handle.client, &handle.name, handle.key);
         let info = client.table_info(name).await?;
-        if let VoucherStatus::Vouched | VoucherStatus::Earlier { .. } = voucher_status(key, &info)? {
+        if let StampStatus::Stamped | StampStatus::Earlier { .. } = stamp_status(key, &info)? {
             return Ok(());
         }
         check_stored_layout(key, client, &info).await?;
         handle.check_sampled_keys().await?;
-        add_voucher(key, client, name).await
+        add_stamp(key, client, name).await
     }
 
-    /// Makes the table vouch for all epochs of the key type, once a [salt from a date on](crate::guide::attributes#a-salt-from-a-date-on)
+    /// Stamps the table with all epochs of the key type, once a [salt from a date on](crate::guide::attributes#a-salt-from-a-date-on)
     /// was added to it.
     ///
     /// ```
@@ -301,7 +301,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # let before = client.table::<old::EventKey, Event>("events"); // as a program without the salt does
     /// # before.create().without_row_key_schema().await?;
     /// let events = client.table::<EventKey, Event>("events");
-    /// events.verify().await?; // the table vouches for the layout without the salt
+    /// events.verify().await?; // the table is stamped with the layout without the salt
     /// events.count(EventKey::scan()).await?; // fails if a row is in the wrong layout
     /// events.advance_marker().await?;
     /// # assert!(before.verify().await.unwrap_err().is_table_mismatch());
@@ -309,7 +309,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// It replaces the voucher of the first epochs by that of all, in one request, and then the layout in the marker row, if
+    /// It replaces the stamp of the first epochs by that of all, in one request, and then the layout in the marker row, if
     /// the table has one. From then on [`verify`](Self::verify) and the first request of a program without the last epochs
     /// fail. A program that has made its first request runs on; if it still does at the bound, it writes rows without the
     /// new salt.
@@ -317,14 +317,14 @@ impl<K: TableKey, R> Table<K, R> {
     /// It looks at no row, so that it can keep old programs out of a table that has rows in the wrong layout already: count them
     /// before.
     ///
-    /// It does nothing if the table already vouches for all epochs, so several programs may call it. If it fails, call it
-    /// again at once: a server that applied a part of the request leaves a table that vouches for both layouts, and the first
+    /// It does nothing if the table is already stamped with all epochs, so several programs may call it. If it fails, call it
+    /// again at once: a server that applied a part of the request leaves a table that is stamped with both layouts, and the first
     /// request of every program fails.
     ///
     /// # Errors
-    /// [`is_invalid_argument`](Error::is_invalid_argument) in the hour before a bound that the table does not vouch for, by
+    /// [`is_invalid_argument`](Error::is_invalid_argument) in the hour before a bound that the stamp lacks, by
     /// the client's clock: call it earlier, or after the bound. A bound that is a plain number is not checked.
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for no layout, or for another one than those of
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table is stamped with no layout, or with another one than those of
     /// the first epochs, and if [`verify`](Self::verify) would reject its row key schema or its marker: nothing is changed then, and
     /// the error names the remedy, such as [`remove_row_key_schema`](Self::remove_row_key_schema). When a request fails, such
     /// as for a table with deletion protection.
@@ -367,7 +367,7 @@ impl Handle {
                 Error::mismatch(
                     &self.name,
                     format!(
-                        "it cannot vouch for {}, since it has a row of another layout: {error}; call `vouch()` with the key \
+                        "it cannot be stamped with {}, since it has a row of another layout: {error}; call `stamp()` with the key \
                          type that its rows were written by",
                         described(self.key.schema())
                     ),
@@ -378,7 +378,7 @@ impl Handle {
     }
 
     /// The layout check, which every typed call begins with: before the handle's first request, it checks that the table
-    /// vouches for no other layout and has the families of the row type.
+    /// is stamped with no other layout and has the families of the row type.
     ///
     /// If the schema of the table cannot be read, it passes, unless the settings require the check.
     ///
@@ -420,10 +420,10 @@ impl Handle {
     }
 
     fn compare(&self, info: &TableInfo) -> Result<(), Error> {
-        match voucher_status(self.key, info)? {
-            VoucherStatus::OtherTags => return Err(unvouched(self.key, info)),
-            VoucherStatus::Earlier { epochs } => warn_of_bounds(self.key, &self.client, info.name(), epochs),
-            VoucherStatus::Vouched | VoucherStatus::Unvouched => {}
+        match stamp_status(self.key, info)? {
+            StampStatus::OtherTags => return Err(unstamped(self.key, info)),
+            StampStatus::Earlier { epochs } => warn_of_bounds(self.key, &self.client, info.name(), epochs),
+            StampStatus::Stamped | StampStatus::Unstamped => {}
         }
         self.compare_families(info)
     }
@@ -438,34 +438,34 @@ impl Handle {
     }
 }
 
-/// What the vouchers of a table say about a key type, if they do not contradict it.
+/// What the stamps of a table say about a key type, if they do not contradict it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VoucherStatus {
-    /// The table vouches for its layout.
-    Vouched,
-    /// The table vouches for its layout with this many of its epochs, the first ones.
+pub(super) enum StampStatus {
+    /// The table is stamped with its layout.
+    Stamped,
+    /// The table is stamped with the layout of this many of its epochs, the first ones.
     Earlier { epochs: usize },
-    /// The table has no vouchers.
-    Unvouched,
-    /// The table only has vouchers for other tags.
+    /// The table has no stamps.
+    Unstamped,
+    /// The table only has stamps for other tags.
     OtherTags,
 }
 
-/// What the name of a voucher family says.
+/// What the name of a stamp family says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Voucher {
+struct Stamp {
     /// The hash of the key type's tag.
     tag: Option<u64>,
     fingerprint: u64,
 }
 
-/// Compares a table with what is expected, apart from the voucher status, which it returns.
+/// Compares a table with what is expected, apart from the stamp status, which it returns.
 pub(super) async fn compare(
     key: KeyType,
     client: &Client,
     info: &TableInfo,
     expected: &Expected,
-) -> Result<(Verified, VoucherStatus), Error> {
+) -> Result<(Verified, StampStatus), Error> {
     check_families(info, &expected.families)?;
     check_cell_types(info, &expected.families)?;
     check_versions(info, &expected.versioned)?;
@@ -474,9 +474,9 @@ pub(super) async fn compare(
     let is_declared = |family: &&Family| expected.declared_rules.iter().any(|name| name == family.name());
     expected.families.iter().filter(is_declared).try_for_each(|family| check_rule(info, family))?;
     let row_key_schema = check_schema(key, info, expected.schema.as_ref())?;
-    // Before the vouchers: the marker says what differs, a voucher only that something does.
+    // Before the stamps: the marker says what differs, a stamp only that something does.
     let marker = marker::compare(key, client, info).await?;
-    let status = voucher_status(key, info)?;
+    let status = stamp_status(key, info)?;
     if expected.marker && !marker {
         return Err(Error::mismatch(
             info.name(),
@@ -487,11 +487,11 @@ pub(super) async fn compare(
             ),
         ));
     }
-    if let VoucherStatus::Earlier { epochs } = status {
+    if let StampStatus::Earlier { epochs } = status {
         warn_of_bounds(key, client, info.name(), epochs);
     }
-    let voucher = matches!(status, VoucherStatus::Vouched | VoucherStatus::Earlier { .. });
-    Ok((Verified { voucher, row_key_schema, marker }, status))
+    let stamp = matches!(status, StampStatus::Stamped | StampStatus::Earlier { .. });
+    Ok((Verified { stamp, row_key_schema, marker }, status))
 }
 
 /// Fails if the table lacks families, and names all of them. The first of `families` is the table's own.
@@ -667,32 +667,32 @@ fn check_schema(key: KeyType, info: &TableInfo, expected: Option<&TableSchema>) 
 }
 
 /// Fails for a table whose row key schema or marker is not that of the key type, so that `verify` would reject it with whatever
-/// voucher.
+/// stamp.
 async fn check_stored_layout(key: KeyType, client: &Client, info: &TableInfo) -> Result<(), Error> {
     let schema = key.schema().row_key_schema().ok().map(|schema| (&schema).into());
     check_schema(key, info, schema.as_ref())?;
     marker::compare(key, client, info).await.map(drop)
 }
 
-/// The voucher family of a key type.
-pub(super) fn voucher_family(key: KeyType) -> Family {
-    voucher(key).family()
+/// The stamp family of a key type.
+pub(super) fn stamp_family(key: KeyType) -> Family {
+    stamp(key).family()
 }
 
-/// Adds the voucher of a key type to a table.
+/// Adds the stamp of a key type to a table.
 ///
 /// # Errors
-/// When the vouchers of the table then contradict the key type.
-pub(super) async fn add_voucher(key: KeyType, client: &Client, table: &str) -> Result<(), Error> {
-    let info = match client.modify_families(table, vec![FamilyChange::add(voucher_family(key))]).await {
+/// When the stamps of the table then contradict the key type.
+pub(super) async fn add_stamp(key: KeyType, client: &Client, table: &str) -> Result<(), Error> {
+    let info = match client.modify_families(table, vec![FamilyChange::add(stamp_family(key))]).await {
         // Another program has added it.
         Err(error) if error.is_already_exists() => client.table_info(table).await?,
         changed => changed?,
     };
-    // If two programs add different vouchers at the same time, both fail here.
-    match voucher_status(key, &info)? {
-        VoucherStatus::Vouched | VoucherStatus::Earlier { .. } => Ok(()),
-        VoucherStatus::Unvouched | VoucherStatus::OtherTags => Err(unvouched(key, &info)),
+    // If two programs add different stamps at the same time, both fail here.
+    match stamp_status(key, &info)? {
+        StampStatus::Stamped | StampStatus::Earlier { .. } => Ok(()),
+        StampStatus::Unstamped | StampStatus::OtherTags => Err(unstamped(key, &info)),
     }
 }
 
@@ -719,32 +719,32 @@ pub(super) fn is_reserved(family: &str) -> bool {
     RESERVED.contains(&family) || family.starts_with(PREFIX)
 }
 
-/// The voucher of a table while it is re-keyed from one key type to another, for `key`, which is one of both. Older and newer
+/// The stamp of a table while it is re-keyed from one key type to another, for `key`, which is one of both. Older and newer
 /// programs, which know nothing of the re-keying, reject the table.
-pub(super) fn pair_voucher(key: KeyType, pair: [KeyType; 2], old_table: &str) -> Family {
+pub(super) fn pair_stamp(key: KeyType, pair: [KeyType; 2], old_table: &str) -> Family {
     let both = pair.map(|key| key.schema().fingerprint().to_u64().to_be_bytes());
     let named = [both.as_flattened(), old_table.as_bytes()].concat();
-    Voucher { fingerprint: fnv1a(&named), ..voucher(key) }.family()
+    Stamp { fingerprint: fnv1a(&named), ..stamp(key) }.family()
 }
 
-/// Fails unless the old table of a pair vouches for its key type, for the pair, or, while a voucher is being replaced, for both.
+/// Fails unless the old table of a pair is stamped with its key type, with the pair, or, while the stamp is replaced, with both.
 pub(super) fn check_pair(pair: [KeyType; 2], info: &TableInfo) -> Result<(), Error> {
     let [key, _] = pair;
-    let (own, of_pair) = (voucher_family(key), pair_voucher(key, pair, ""));
-    let tag = voucher(key).tag;
-    let mut is_vouched = false;
-    for name in vouchers(info) {
-        match Voucher::parse(name) {
-            _ if name == own.name() || name == of_pair.name() => is_vouched = true,
+    let (own, of_pair) = (stamp_family(key), pair_stamp(key, pair, ""));
+    let tag = stamp(key).tag;
+    let mut is_stamped = false;
+    for name in stamps(info) {
+        match Stamp::parse(name) {
+            _ if name == own.name() || name == of_pair.name() => is_stamped = true,
             Some(found) if found.tag.is_some() && tag.is_some() && found.tag != tag => {}
             _ => return Err(contradiction(key, info)),
         }
     }
-    if is_vouched { Ok(()) } else { Err(unvouched(key, info)) }
+    if is_stamped { Ok(()) } else { Err(unstamped(key, info)) }
 }
 
-/// Replaces one voucher of a table by another. A server may do the half; the same call then does the rest.
-pub(super) async fn replace_voucher(
+/// Replaces one stamp of a table by another. A server may do the half; the same call then does the rest.
+pub(super) async fn replace_stamp(
     client: &Client,
     table: &str,
     old: &Family,
@@ -771,27 +771,27 @@ pub(super) async fn replace_voucher(
     }
 }
 
-/// What the vouchers of a table say about a key type.
+/// What the stamps of a table say about a key type.
 ///
 /// # Errors
 /// [`is_table_mismatch`](Error::is_table_mismatch) if they contradict it.
-fn voucher_status(key: KeyType, info: &TableInfo) -> Result<VoucherStatus, Error> {
-    let own = voucher(key);
-    let (mut status, mut contradicted) = (VoucherStatus::Unvouched, false);
-    for name in vouchers(info) {
-        match Voucher::parse(name) {
-            Some(Voucher { tag, fingerprint }) if tag == own.tag => match epochs_of(key, fingerprint) {
-                // A table that vouches for two layouts of the key type is used by none.
-                _ if matches!(status, VoucherStatus::Vouched | VoucherStatus::Earlier { .. }) => {
+fn stamp_status(key: KeyType, info: &TableInfo) -> Result<StampStatus, Error> {
+    let own = stamp(key);
+    let (mut status, mut contradicted) = (StampStatus::Unstamped, false);
+    for name in stamps(info) {
+        match Stamp::parse(name) {
+            Some(Stamp { tag, fingerprint }) if tag == own.tag => match epochs_of(key, fingerprint) {
+                // A table that is stamped with two layouts of the key type is used by none.
+                _ if matches!(status, StampStatus::Stamped | StampStatus::Earlier { .. }) => {
                     contradicted = true;
                 }
-                Some(epochs) if epochs == key.schema().epoch_count() => status = VoucherStatus::Vouched,
-                Some(epochs) => status = VoucherStatus::Earlier { epochs },
+                Some(epochs) if epochs == key.schema().epoch_count() => status = StampStatus::Stamped,
+                Some(epochs) => status = StampStatus::Earlier { epochs },
                 None => contradicted = true,
             },
-            Some(Voucher { tag: Some(_), .. }) if own.tag.is_some() => {
-                if status == VoucherStatus::Unvouched {
-                    status = VoucherStatus::OtherTags;
+            Some(Stamp { tag: Some(_), .. }) if own.tag.is_some() => {
+                if status == StampStatus::Unstamped {
+                    status = StampStatus::OtherTags;
                 }
             }
             _ => contradicted = true,
@@ -809,7 +809,7 @@ fn epochs_of(key: KeyType, fingerprint: u64) -> Option<usize> {
         .find(|epochs| key.schema().fingerprint_of(*epochs).to_u64() == fingerprint)
 }
 
-/// Warns now and then if a bound has passed that the table does not vouch for.
+/// Warns now and then if a bound has passed that the stamp lacks.
 fn warn_of_bounds(key: KeyType, client: &Client, table: &str, epochs: usize) {
     let now = i128::from(client.now_micros()) * 1000;
     let passed = key.schema().epochs().iter().skip(epochs - 1).find(|epoch| {
@@ -820,47 +820,47 @@ fn warn_of_bounds(key: KeyType, client: &Client, table: &str, epochs: usize) {
         tracing::warn!(
             table,
             since = %epoch.since(),
-            "the keys have another salt since a time that has passed, and the table does not vouch for it: programs \
+            "the keys have another salt since a time that has passed, and the table's stamp lacks it: programs \
              without the salt can still write rows; call `advance_marker` once all programs have it"
         );
     }
 }
 
-/// The changes after which the table vouches for all epochs alone; none if it does.
+/// The changes after which the table is stamped with all epochs alone; none if it is already.
 ///
 /// # Errors
-/// If it vouches for no layout, or for another one than those of the first epochs; in the hour before a bound.
+/// If it is stamped with no layout, or with another one than those of the first epochs; in the hour before a bound.
 fn changes_to_advance(key: KeyType, info: &TableInfo, now: i128) -> Result<Vec<FamilyChange>, Error> {
-    let own = voucher(key);
+    let own = stamp(key);
     let all = key.schema().epoch_count();
-    let (mut earlier, mut is_vouched) = (Vec::new(), false);
-    for name in vouchers(info) {
-        match Voucher::parse(name) {
-            Some(Voucher { tag, fingerprint }) if tag == own.tag => match epochs_of(key, fingerprint) {
-                Some(epochs) if epochs == all => is_vouched = true,
+    let (mut earlier, mut is_stamped) = (Vec::new(), false);
+    for name in stamps(info) {
+        match Stamp::parse(name) {
+            Some(Stamp { tag, fingerprint }) if tag == own.tag => match epochs_of(key, fingerprint) {
+                Some(epochs) if epochs == all => is_stamped = true,
                 Some(epochs) => earlier.push((epochs, name)),
                 None => return Err(contradiction(key, info)),
             },
-            Some(Voucher { tag: Some(_), .. }) if own.tag.is_some() => {}
+            Some(Stamp { tag: Some(_), .. }) if own.tag.is_some() => {}
             _ => return Err(contradiction(key, info)),
         }
     }
     let mut changes = Vec::new();
-    if !is_vouched {
+    if !is_stamped {
         let [(epochs, _)] = earlier[..] else {
             return Err(match earlier.is_empty() {
-                true => unvouched(key, info),
+                true => unstamped(key, info),
                 false => contradiction(key, info),
             });
         };
         check_hour(key, info.name(), epochs, now)?;
-        changes.push(FamilyChange::add(voucher_family(key)));
+        changes.push(FamilyChange::add(stamp_family(key)));
     }
     changes.extend(earlier.iter().map(|(_, name)| FamilyChange::drop(*name)));
     Ok(changes)
 }
 
-/// Fails in the hour before a bound that the table, which vouches for this many epochs, does not vouch for.
+/// Fails in the hour before a bound that the stamp, which has this many epochs, lacks.
 fn check_hour(key: KeyType, table: &str, epochs: usize, now: i128) -> Result<(), Error> {
     let is_near = |bound: i128| (bound - HOUR..bound).contains(&now);
     let near = key
@@ -883,40 +883,40 @@ fn check_hour(key: KeyType, table: &str, epochs: usize, now: i128) -> Result<(),
     }
 }
 
-/// The error for a table that does not vouch for the key type.
-pub(super) fn unvouched(key: KeyType, info: &TableInfo) -> Error {
+/// The error for a table that is not stamped with the key type.
+pub(super) fn unstamped(key: KeyType, info: &TableInfo) -> Error {
     let expected = described(key.schema());
-    let text = match vouchers(info).next() {
+    let text = match stamps(info).next() {
         None => format!(
-            "nothing vouches for the layout of its keys, since another program created it; expected {expected}, found no \
-             voucher beside the column families {}; `vouch()` adds it, after it has checked a sample of the keys, and \
-             `verify().allow_unvouched()` accepts the table without one",
+            "it is not stamped with the layout of its keys, since another program created it; expected {expected}, found no \
+             stamp beside the column families {}; `stamp()` adds it, after it has checked a sample of the keys, and \
+             `verify().allow_unstamped()` accepts the table without one",
             info.family_names(),
         ),
         Some(_) => format!(
-            "it only vouches for key types with other tags; expected {expected}, found {}; if the tag is new in this \
-             table, `create_if_absent` adds the voucher, and so does `vouch()`, after it has checked a sample of the keys",
-            describe_vouchers(info),
+            "it is only stamped with key types that have other tags; expected {expected}, found {}; if the tag is new in this \
+             table, `create_if_absent` adds the stamp, and so does `stamp()`, after it has checked a sample of the keys",
+            describe_stamps(info),
         ),
     };
     Error::mismatch(info.name(), text)
 }
 
-/// The error for a table whose vouchers contradict the key type.
+/// The error for a table whose stamps contradict the key type.
 #[cold]
 fn contradiction(key: KeyType, info: &TableInfo) -> Error {
-    let own = voucher(key);
-    let found: Vec<_> = vouchers(info).map(Voucher::parse).collect();
+    let own = stamp(key);
+    let found: Vec<_> = stamps(info).map(Stamp::parse).collect();
     let of_own_tag = found.iter().flatten().filter(|found| found.tag == own.tag).count();
     let (fault, remedy) = if found.contains(&None) {
         (
-            "it vouches in a way that this release of keyderive does not know",
+            "it is stamped in a way that this release of keyderive does not know",
             "use the release that last changed the table",
         )
     } else if found.iter().flatten().any(|found| found.tag.is_some() != own.tag.is_some()) {
         let fault = match own.tag {
-            None => "it vouches for a key type with a tag, and this one has none",
-            Some(_) => "it vouches for a key type without a tag, and this one has one",
+            None => "it is stamped with a key type that has a tag, and this one has none",
+            Some(_) => "it is stamped with a key type that has no tag, and this one has one",
         };
         (
             fault,
@@ -929,18 +929,18 @@ fn contradiction(key: KeyType, info: &TableInfo) -> Error {
             .all(|found| found.tag != own.tag || epochs_of(key, found.fingerprint).is_some())
     {
         (
-            "it vouches for several layouts of one key type, with other epochs",
+            "it is stamped with several layouts of one key type, with other epochs",
             "a call of `advance_marker` has not ended; call it again",
         )
     } else if of_own_tag > 1 {
         (
-            "it vouches for several layouts of one key type",
+            "it is stamped with several layouts of one key type",
             "two programs created it at the same time, or a change of its layout has not ended; drop the families of the \
              layouts that its keys do not have, with `modify_families` and `FamilyChange::drop`",
         )
     } else {
         (
-            "it vouches for another layout of its keys",
+            "it is stamped with another layout of its keys",
             "nothing was sent: run a release with the table's key type, which is the newer one after `advance_marker`, or undo the \
              change of the key type. If the table is being re-keyed, open it with `Client::rekeyed`, or let `finish()` or \
              `roll_back()` come to its end. A new layout needs a new table, and key types that share a table need a tag each, `#[row_key(tag = \"…\")]`",
@@ -954,7 +954,7 @@ fn contradiction(key: KeyType, info: &TableInfo) -> Error {
         format!(
             "{fault}; expected {}{difference}, found {}; {remedy}",
             described(key.schema()),
-            describe_vouchers(info)
+            describe_stamps(info)
         ),
     )
 }
@@ -965,13 +965,13 @@ fn described(schema: &Schema) -> String {
     format!("`{}` of `{}` (fingerprint {}{tag})", schema.template(), schema.key_type(), schema.fingerprint(),)
 }
 
-/// The vouchers of a table, in words.
-fn describe_vouchers(info: &TableInfo) -> String {
-    let found = vouchers(info).map(|name| match Voucher::parse(name) {
-        Some(Voucher { tag: None, fingerprint }) => {
+/// The stamps of a table, in words.
+fn describe_stamps(info: &TableInfo) -> String {
+    let found = stamps(info).map(|name| match Stamp::parse(name) {
+        Some(Stamp { tag: None, fingerprint }) => {
             format!("fingerprint {fingerprint:016x} (column family `{name}`)")
         }
-        Some(Voucher { tag: Some(_), fingerprint }) => {
+        Some(Stamp { tag: Some(_), fingerprint }) => {
             format!("fingerprint {fingerprint:016x} of a type with a tag (column family `{name}`)")
         }
         None => format!("the column family `{name}`"),
@@ -979,24 +979,24 @@ fn describe_vouchers(info: &TableInfo) -> String {
     found.collect::<Vec<_>>().join(", ")
 }
 
-/// The names of a table's voucher families.
-fn vouchers(info: &TableInfo) -> impl Iterator<Item = &str> {
+/// The names of a table's stamp families.
+fn stamps(info: &TableInfo) -> impl Iterator<Item = &str> {
     info.families().iter().map(Family::name).filter(|name| name.starts_with(PREFIX))
 }
 
-fn voucher(key: KeyType) -> Voucher {
+fn stamp(key: KeyType) -> Stamp {
     let schema = key.schema();
-    Voucher { tag: schema.tag().map(|tag| fnv1a(tag.as_bytes())), fingerprint: schema.fingerprint().to_u64() }
+    Stamp { tag: schema.tag().map(|tag| fnv1a(tag.as_bytes())), fingerprint: schema.fingerprint().to_u64() }
 }
 
-impl Voucher {
+impl Stamp {
     fn family(self) -> Family {
         let Self { tag, fingerprint } = self;
         let tag = tag.map(|tag| format!("{tag:016x}.")).unwrap_or_default();
         Family::new(format!("{PREFIX}{tag}{fingerprint:016x}"), GcRule::max_versions(1))
     }
 
-    /// None for a voucher that this release does not know.
+    /// None for a stamp that this release does not know.
     fn parse(family: &str) -> Option<Self> {
         let number = |text: &str| -> Option<u64> {
             let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -1043,19 +1043,19 @@ mod tests {
     }
 
     #[test]
-    fn a_voucher_is_named_by_tag_and_fingerprint() {
+    fn a_stamp_is_named_by_tag_and_fingerprint() {
         assert_eq!(
-            voucher_family(KeyType::of::<Plain>()).name(),
+            stamp_family(KeyType::of::<Plain>()).name(),
             format!("keyderive.{}", Plain::fingerprint())
         );
         // The hash of `a` that the authors of FNV publish.
         let tagged = format!("keyderive.af63dc4c8601ec8c.{}", Tagged::fingerprint());
-        assert_eq!(voucher_family(KeyType::of::<Tagged>()).name(), tagged);
+        assert_eq!(stamp_family(KeyType::of::<Tagged>()).name(), tagged);
         assert_eq!(
-            Voucher::parse(voucher_family(KeyType::of::<Plain>()).name()),
-            Some(voucher(KeyType::of::<Plain>()))
+            Stamp::parse(stamp_family(KeyType::of::<Plain>()).name()),
+            Some(stamp(KeyType::of::<Plain>()))
         );
-        assert_eq!(Voucher::parse(&tagged), Some(voucher(KeyType::of::<Tagged>())));
+        assert_eq!(Stamp::parse(&tagged), Some(stamp(KeyType::of::<Tagged>())));
     }
 
     mod before {
@@ -1120,13 +1120,13 @@ mod tests {
                 client.table::<before::Event, Columns>("t").verify().await.unwrap();
                 // Another call has begun before the hour, and has not ended.
                 let info = client
-                    .modify_families("t", vec![FamilyChange::add(voucher_family(KeyType::of::<Event>()))])
+                    .modify_families("t", vec![FamilyChange::add(stamp_family(KeyType::of::<Event>()))])
                     .await
                     .unwrap();
-                assert_eq!(vouchers(&info).count(), 2);
+                assert_eq!(stamps(&info).count(), 2);
                 events.handle.advance_marker_at(now).await.unwrap();
             }
-            // What the table vouches for needs no hour.
+            // A bound that the stamp has needs no hour.
             events.handle.advance_marker_at(BOUND - 1).await.unwrap();
             events.verify().await.unwrap();
         }
@@ -1172,7 +1172,7 @@ mod tests {
         let other = client.clone();
         other.table::<Event, Columns>("t").handle.advance_marker_at(BOUND).await.unwrap();
 
-        // A table that vouches for all epochs, or whose bounds have not passed.
+        // A table that is stamped with all epochs, or whose bounds have not passed.
         let client = Client::embedded();
         client.table::<Event, Columns>("t").create_if_absent().await.unwrap();
         client.table::<Event, Columns>("t").verify().await.unwrap();
@@ -1182,7 +1182,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_another_form_are_not_vouchers_of_this_release() {
+    fn names_of_another_form_are_not_stamps_of_this_release() {
         let digits = "0123456789abcdef";
         for name in [
             "keyderive.",
@@ -1194,7 +1194,7 @@ mod tests {
             &format!("keyderive.{digits}.{digits}.{digits}"),
             &format!("keyderive.open.{digits}"),
         ] {
-            assert_eq!(Voucher::parse(name), None, "{name}");
+            assert_eq!(Stamp::parse(name), None, "{name}");
         }
     }
 

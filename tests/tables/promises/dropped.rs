@@ -143,17 +143,17 @@ async fn a_dropped_call_leaves_a_row_key_schema_or_none() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_leaves_a_voucher_or_none() {
+async fn a_dropped_call_leaves_a_stamp_or_none() {
     for polls in 0..POLLS {
         let bigtable = Bigtable::in_memory();
-        let steady = unvouched(&bigtable.client()).await;
+        let steady = unstamped(&bigtable.client()).await;
         let client = bigtable.client();
-        let is_done = polled(Tables::<Account>::of(&client).accounts.vouch(), polls).await;
+        let is_done = polled(Tables::<Account>::of(&client).accounts.stamp(), polls).await;
         client.close().await;
         let verified = steady.verify().await;
         assert!(verified.is_ok() || !is_done && verified.unwrap_err().is_table_mismatch());
-        steady.vouch().await.unwrap();
-        assert!(steady.verify().await.unwrap().voucher);
+        steady.stamp().await.unwrap();
+        assert!(steady.verify().await.unwrap().stamp);
     }
 }
 

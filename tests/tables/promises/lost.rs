@@ -142,13 +142,13 @@ async fn a_marker_is_compared_after_a_lost_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_voucher_is_found_after_a_lost_answer() {
+async fn a_stamp_is_found_after_a_lost_answer() {
     let bigtable = Bigtable::in_memory();
-    let steady = unvouched(&bigtable.client()).await;
+    let steady = unstamped(&bigtable.client()).await;
     let faulty = lost(&bigtable, Method::ModifyColumnFamilies);
     let accounts = Tables::<Account>::of(&faulty.client()).accounts;
-    assert!(accounts.vouch().await.unwrap_err().is_outcome_unknown());
-    assert!(steady.verify().await.unwrap().voucher);
-    accounts.vouch().await.unwrap();
+    assert!(accounts.stamp().await.unwrap_err().is_outcome_unknown());
+    assert!(steady.verify().await.unwrap().stamp);
+    accounts.stamp().await.unwrap();
     assert_eq!(faulty.calls(Method::ModifyColumnFamilies), 1);
 }

@@ -91,7 +91,7 @@ const OF_NO_ROW: [&str; 12] = [
     "Table::partitions_of",
     "Table::remove_marker",
     "Table::remove_row_key_schema",
-    "Table::vouch",
+    "Table::stamp",
     "Table::wait_for_consistency",
     "Table::write_marker",
 ];

@@ -29,12 +29,12 @@ async fn families_are_created_with_the_table(client: Client) {
     let rules: Vec<_> =
         info.families().iter().map(|family| (family.name(), family.gc_rule().clone())).collect();
     let one = || GcRule::max_versions(1);
-    let voucher = format!("keyderive.{}", PageKey::fingerprint());
+    let stamp = format!("keyderive.{}", PageKey::fingerprint());
     let expected = [
         ("cf", GcRule::never()),
         ("daily", one()),
         ("extra", one()),
-        (&*voucher, one()),
+        (&*stamp, one()),
         ("series", GcRule::never()),
         ("stats", one()),
         ("tags", one()),

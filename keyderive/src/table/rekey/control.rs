@@ -105,8 +105,8 @@ pub(super) enum Reads {
 pub(super) enum Writes {
     /// As if there were no re-keying, but that deletes leave the row.
     Plain(Side),
-    /// With a mark, for as long as the table has marks.
-    Marked(Side),
+    /// With an origin, for as long as the table has origins.
+    WithOrigin(Side),
     /// To the front table, with a copy of the row of the base table, which nobody writes.
     CopyFirst { front: Side },
     /// Not in this state.
@@ -125,8 +125,8 @@ impl State {
     pub(super) fn writes(self) -> Writes {
         match self {
             Self::Old => Writes::Plain(Side::Old),
-            Self::RolledBack => Writes::Marked(Side::Old),
-            Self::Moved | Self::New => Writes::Marked(Side::New),
+            Self::RolledBack => Writes::WithOrigin(Side::Old),
+            Self::Moved | Self::New => Writes::WithOrigin(Side::New),
             Self::Copying => Writes::CopyFirst { front: Side::New },
             Self::RollbackCopying => Writes::CopyFirst { front: Side::Old },
             Self::Paused | Self::RollbackPaused => Writes::Wait,

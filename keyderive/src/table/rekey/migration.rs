@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::control::{Control, DEFAULT_LEASE, MAX_LEASE, MIN_LEASE, Side, State, StoredControl};
-use super::pair::{MARKS, TablePair};
+use super::pair::{ORIGINS, TablePair};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo};
 use crate::key::ShownKey;
 use crate::table::transfer::{Progress, Reporter, TableDiff, first_row};
@@ -31,7 +31,7 @@ const MAX_SPLITS: usize = 1000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activity {
-    /// It creates the new table, or changes families and vouchers.
+    /// It creates the new table, or changes families and stamps.
     Preparing,
     /// It waits until no process acts by the state before.
     Waiting,
@@ -237,7 +237,7 @@ impl Migration {
 
     /// Ends the re-keying with the new table: from then on the old table is not read, and there is no way back.
     ///
-    /// It drops the marks, so that plain tables of the new key type can be used. Then the old table can be deleted, unless it is the
+    /// It drops the origins, so that plain tables of the new key type can be used. Then the old table can be deleted, unless it is the
     /// new one too, under another tag.
     ///
     /// # Errors
@@ -344,10 +344,10 @@ impl Migration {
             (Goal::New, Moved) => {
                 // The way back stays open for as long as what follows would fail.
                 let info = self.client.table_info(self.pair.route(Side::New)).await?;
-                if info.family(MARKS).is_none() {
+                if info.family(ORIGINS).is_none() {
                     return Err(Error::mismatch(
                         info.name(),
-                        "it is not the table that the rows were copied to: it has no marks; restore that one, or call \
+                        "it is not the table that the rows were copied to: its rows have no origins; restore that one, or call \
                          `roll_back()`",
                     ));
                 }
@@ -376,8 +376,8 @@ impl Migration {
             }
             (Goal::RolledBack, Paused) => Step::Change(RolledBack),
             (Goal::RolledBack, Copying | Moved) => {
-                let marks = self.add_family(marks_family(), Side::Old);
-                self.meter(control.state, Activity::Preparing).during(marks).await?;
+                let origins = self.add_family(origins_family(), Side::Old);
+                self.meter(control.state, Activity::Preparing).during(origins).await?;
                 Step::Change(RollbackPaused)
             }
             (Goal::RolledBack, RollbackPaused) => Step::Change(RollbackCopying),
@@ -424,7 +424,7 @@ impl Migration {
         )
     }
 
-    /// Makes the new table and the families, and has the old table vouch for the pair.
+    /// Makes the new table and the families, and stamps the old table with the pair.
     async fn prepare(&self, control: &Control, since: Instant) -> Result<(), Error> {
         let (client, pair) = (&self.client, &self.pair);
         let (old, new) = (pair.route(Side::Old), pair.route(Side::New));
@@ -436,29 +436,29 @@ impl Migration {
         }
         let info = client.table_info(old).await?;
         refuse(&info)?;
-        if control.state == State::RolledBack && info.family(MARKS).is_some() {
+        if control.state == State::RolledBack && info.family(ORIGINS).is_some() {
             self.wait(control, since).await;
-            self.drop_marks(Side::Old).await?;
+            self.drop_origins(Side::Old).await?;
         }
         marker::check(pair.key_type(Side::Old), old)?;
         self.add_family(marker::family(), Side::Old).await?;
         self.create(&info).await?;
         self.check_empty(control).await?;
-        let (own, pair) = (verify::voucher_family(pair.key_type(Side::Old)), self.voucher(Side::Old));
-        verify::replace_voucher(client, old, &own, &pair).await
+        let (own, pair) = (verify::stamp_family(pair.key_type(Side::Old)), self.stamp(Side::Old));
+        verify::replace_stamp(client, old, &own, &pair).await
     }
 
-    /// Creates the new table, which vouches for the pair until the re-keying ends.
+    /// Creates the new table, which is stamped with the pair until the re-keying ends.
     async fn create(&self, old: &TableInfo) -> Result<(), Error> {
         let (client, pair) = (&self.client, &self.pair);
         let new = pair.route(Side::New);
-        let voucher = self.voucher(Side::New);
+        let stamp = self.stamp(Side::New);
         if pair.route(Side::Old).table() == new.table() {
-            self.add_family(marks_family(), Side::New).await?;
-            return self.add_family(voucher, Side::New).await;
+            self.add_family(origins_family(), Side::New).await?;
+            return self.add_family(stamp, Side::New).await;
         }
         let rows = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
-        let families: Vec<_> = rows.cloned().chain([marks_family(), voucher.clone()]).collect();
+        let families: Vec<_> = rows.cloned().chain([origins_family(), stamp.clone()]).collect();
         let mut splits: Vec<_> =
             pair.key_type(Side::New).schema().bucket_splits().into_iter().map(Into::into).collect();
         let tablets = client.sample_row_keys(pair.route(Side::Old)).await?;
@@ -476,8 +476,8 @@ impl Migration {
         // By another driver, or by this one before it died.
         let info = client.table_info(new).await?;
         let has_families = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
-        let is_ours = info.family(voucher.name()).is_some()
-            && info.family(MARKS).is_some()
+        let is_ours = info.family(stamp.name()).is_some()
+            && info.family(ORIGINS).is_some()
             && info.granularity() == old.granularity()
             && has_families.clone().all(|family| info.family(family.name()).is_some());
         match is_ours {
@@ -489,15 +489,15 @@ impl Migration {
         }
     }
 
-    /// The voucher of a table while it is re-keyed. That of the new table names the old one, too: the table of another re-keying,
+    /// The stamp of a table while it is re-keyed. That of the new table names the old one, too: the table of another re-keying,
     /// between the same key types, has other rows.
-    fn voucher(&self, side: Side) -> Family {
+    fn stamp(&self, side: Side) -> Family {
         let pair = &self.pair;
         let old_table = match side {
             Side::Old => "",
             Side::New => pair.route(Side::Old),
         };
-        verify::pair_voucher(pair.key_type(side), pair.key_types(), old_table)
+        verify::pair_stamp(pair.key_type(side), pair.key_types(), old_table)
     }
 
     /// Fails if the new table has rows before any was copied: they would count as rows of the old table.
@@ -531,15 +531,15 @@ impl Migration {
         }
     }
 
-    /// Drops the marks of a table: copies that are still under way are rejected from then on.
-    async fn drop_marks(&self, side: Side) -> Result<(), Error> {
+    /// Drops the origins of a table's rows: copies that are still under way are rejected from then on.
+    async fn drop_origins(&self, side: Side) -> Result<(), Error> {
         let (client, table) = (&self.client, self.pair.route(side));
-        if client.table_info(table).await?.family(MARKS).is_none() {
+        if client.table_info(table).await?.family(ORIGINS).is_none() {
             return Ok(());
         }
-        match client.modify_families(table, vec![FamilyChange::drop(MARKS)]).await {
+        match client.modify_families(table, vec![FamilyChange::drop(ORIGINS)]).await {
             // Another driver has dropped it.
-            Err(error) => match client.table_info(table).await?.family(MARKS) {
+            Err(error) => match client.table_info(table).await?.family(ORIGINS) {
                 None => Ok(()),
                 Some(_) => Err(error),
             },
@@ -547,13 +547,13 @@ impl Migration {
         }
     }
 
-    /// Leaves a table as if it had always been the only one: first without marks, so that no other program meets a row that has
+    /// Leaves a table as if it had always been the only one: first without origins, so that no other program meets a row that has
     /// nothing else.
     async fn tidy(&self, side: Side) -> Result<(), Error> {
-        self.drop_marks(side).await?;
+        self.drop_origins(side).await?;
         let table = self.pair.route(side);
-        let (pair, own) = (self.voucher(side), verify::voucher_family(self.pair.key_type(side)));
-        verify::replace_voucher(&self.client, table, &pair, &own).await
+        let (pair, own) = (self.stamp(side), verify::stamp_family(self.pair.key_type(side)));
+        verify::replace_stamp(&self.client, table, &pair, &own).await
     }
 }
 
@@ -587,9 +587,9 @@ pub(super) fn refuse_aggregates(info: &TableInfo) -> Result<(), Error> {
     }
 }
 
-/// The family of the marks: one cell a row, of any age.
-fn marks_family() -> Family {
-    Family::new(MARKS, GcRule::max_versions(1))
+/// The family of the origins: one cell a row, of any age.
+fn origins_family() -> Family {
+    Family::new(ORIGINS, GcRule::max_versions(1))
 }
 
 impl fmt::Debug for Migration {

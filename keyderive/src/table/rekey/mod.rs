@@ -66,8 +66,8 @@
 //! The *state* is in the control row: the row of the old table whose key is a single zero byte. It is the row of the
 //! [marker](Table::write_marker), if the table has one, in columns of its own; nobody may delete it before the end. A *driver* is a
 //! process that changes the state and copies rows: [`Migration`]. The *lease* is the time for which a process may act by a state
-//! that it has read. A *mark* is a cell, in the family `keyderive-move`, which says that a row of the new table was copied or
-//! written. A table *vouches* for what may use it, by an empty family: for one key type, or for a pair of them while it is re-keyed.
+//! that it has read. A row's *origin* is a cell, in the family `keyderive-move`, which says that the row of the new table was copied
+//! or written. A table's *stamp*, an empty family, says what may use it: one key type, or a pair of them while it is re-keyed.
 //!
 //! # What holds
 //! Calls on one row are linearizable, whichever table they go to, but for writes whose outcome is unknown: as with one table, a write
@@ -78,7 +78,7 @@
 //!
 //! This relies on
 //! - every program that writes the table opening it by [`Client::rekeyed`], with the same two key types. From the state `paused` on the
-//!   table vouches for the pair, and others are rejected at their first request; one that runs already must be stopped.
+//!   table is stamped with the pair, and others are rejected at their first request; one that runs already must be stopped.
 //! - the monotonic clocks of machines running at the same rate, to a tenth. A virtual machine that is suspended, and whose clock
 //!   stands still meanwhile, breaks this.
 //! - an app profile that routes to one cluster: writes need conditions.
@@ -139,7 +139,7 @@ impl Client {
     /// dropped. Open it once and clone it. The task runs on the tokio runtime of this call: once that has ended, every call fails.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if the old table vouches for neither of `Old` and the pair, lacks a family of
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the old table is stamped with neither `Old` nor the pair, lacks a family of
     /// the row type or has aggregates, or is re-keyed to another table; when a request fails.
     ///
     /// # Cancel safety

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use super::control::{Control, Side, State, View};
 use super::migration::{Activity, Meter, Migration, Pass, refuse};
 use super::pace::{Pace, Sent};
-use super::pair::{MARKS, Mark, TablePair, has_data};
+use super::pair::{ORIGINS, TablePair, has_data};
 use crate::client::{Client, Entries, Entry, Error, Idempotency, Mutations, RekeyingEnd};
 use crate::key::ShownKey;
 use crate::row::{RawRow, RowFilter};
@@ -56,7 +56,7 @@ struct PassRecord {
     left: PartsLeft,
 }
 
-/// Copies rows to a table that has no mark of them. Each is a request, which is sent once a turn is free, and again while the server
+/// Copies rows to a table that has no origin for them. Each is a request, which is sent once a turn is free, and again while the server
 /// rejects it.
 struct Copies {
     pair: Arc<TablePair>,
@@ -94,7 +94,7 @@ impl Copies {
             let sent = self.client.check_and_mutate(
                 self.pair.route(self.front),
                 key.clone(),
-                Some(RowFilter::family(MARKS)),
+                Some(RowFilter::family(ORIGINS)),
                 Mutations::default(),
                 copied.clone(),
                 Idempotency::Idempotent,
@@ -103,9 +103,9 @@ impl Copies {
             let sent = sent.await;
             self.pace.end(turn, sent.as_ref().map_or(Sent::Failed, |_| Sent::Succeeded(begun_at.elapsed())));
             match sent {
-                Ok(is_marked) => {
+                Ok(has_origin) => {
                     self.client.count_rekeyed(self.pair.route(Side::Old), 1);
-                    return Ok(!is_marked);
+                    return Ok(!has_origin);
                 }
                 Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => {
                     sleep(pause.mul_f64(fastrand::f64() / 2.0 + 0.5)).await;
@@ -117,19 +117,16 @@ impl Copies {
     }
 }
 
-/// What a comparison asks about the marks.
-struct Marks<'a> {
+/// What a comparison asks about the origins.
+struct PairOrigins<'a> {
     pair: &'a TablePair,
     client: &'a Client,
     front: Side,
 }
 
-impl Origins for Marks<'_> {
+impl Origins for PairOrigins<'_> {
     fn of(&self, row: &RawRow) -> Option<Origin> {
-        Mark::of(Some(row)).map(|mark| match mark {
-            Mark::Copied => Origin::Copied,
-            Mark::Written => Origin::Written,
-        })
+        Origin::of(Some(row))
     }
 
     fn began_empty(&self) -> bool {
@@ -137,7 +134,7 @@ impl Origins for Marks<'_> {
     }
 
     fn filter(&self) -> RowFilter {
-        self.pair.marks_and_existence()
+        self.pair.origins_and_existence()
     }
 
     fn are_in_old(
@@ -264,9 +261,9 @@ impl Migration {
         Ok(findings)
     }
 
-    /// Compares both tables, while the new one has marks, as [`Table::diff`](crate::Table::diff) does, by the same rule for cells: every
+    /// Compares both tables, while the new one has origins, as [`Table::diff`](crate::Table::diff) does, by the same rule for cells: every
     /// row of the old table was copied, and is equal to its copy or was written since, and the new table has no other rows and none
-    /// without a mark. `run` and `roll_back` do so before they end. It keeps the first 100 rows that differ.
+    /// without an origin. `run` and `roll_back` do so before they end. It keeps the first 100 rows that differ.
     ///
     /// A program that wrote the old table after the re-keying began shows here. In a roll-back, the rows of the new table are looked up in
     /// the old one, which has rows of before.
@@ -282,7 +279,7 @@ impl Migration {
         verified.ok_or_else(|| self.pair.lease().error(None, RekeyingEnd::Changed))
     }
 
-    /// Compares both tables; `None` if another driver has gone on meanwhile, and the marks may be gone.
+    /// Compares both tables; `None` if another driver has gone on meanwhile, and the origins may be gone.
     pub(super) async fn verified(&self) -> Result<Option<TableDiff>, Error> {
         let state = self.state().await?;
         let base = match state {
@@ -295,11 +292,11 @@ impl Migration {
                 ));
             }
         };
-        let marks = Marks { pair: &self.pair, client: &self.client, front: base.other() };
+        let origins = PairOrigins { pair: &self.pair, client: &self.client, front: base.other() };
         let settings = Comparison { parallel: self.parallel, first: MAX_KEPT };
         let (mapping, meter) = (self.mapping(base), self.meter(state, Activity::Verifying));
         let mut reporter = meter.reporter();
-        let compared = Box::pin(compare(&mapping, settings, Some(&marks), &mut reporter));
+        let compared = Box::pin(compare(&mapping, settings, Some(&origins), &mut reporter));
         let diff = meter.during(compared).await?;
         let now = self.state().await?;
         let counts = now == state || (state, now) == (State::Copying, State::Moved);
@@ -329,9 +326,9 @@ impl Migration {
         Mapping { old, new, keys, show_old: show(base), show_new: show(front) }
     }
 
-    /// A copy of a row: its mark, and all its cells in place of those that are there.
+    /// A copy of a row: its origin, and all its cells in place of those that are there.
     fn cells(&self) -> CellCopy {
-        let before: Vec<_> = [Mark::Copied.set()].into_iter().chain(self.pair.deletions()).collect();
+        let before: Vec<_> = [Origin::Copied.set()].into_iter().chain(self.pair.deletions()).collect();
         CellCopy::new(before.into(), Default::default(), "")
     }
 

@@ -20,12 +20,13 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::control::{Reads, Side, View, Writes};
-use super::pair::{Mark, TablePair};
+use super::pair::TablePair;
 use crate::client::{Error, RekeyingEnd, Route};
 use crate::key::{Field, KeyType, Schema, ShownKey};
 use crate::plan::{KeyRange, Plan, PlanError};
 use crate::row::{RawRow, RowFilter};
 use crate::table::execution::{ScanCursor, ScanExecution, ScanOptions, ScanRequest};
+use crate::table::transfer::Origin;
 
 /// How many rows of one table are looked up in the other at a time.
 const LOOKED_UP: usize = 256;
@@ -168,7 +169,7 @@ impl PairScan {
     /// Scans one table.
     async fn one(&self, view: &View, side: Side, plan: Plan<()>, delivery: &mut Delivery) -> Result<(), End> {
         let pair = &*self.pair;
-        let filter = pair.without_marks(Some(self.filter()));
+        let filter = pair.without_origins(Some(self.filter()));
         let mut stream = self.rows_of(side, plan, filter.clone());
         let looked_up = if side == Side::Old && pair.keys().reads_rows() { LOOKED_UP } else { 1 };
         loop {
@@ -215,7 +216,7 @@ impl PairScan {
         delivery: &mut Delivery,
     ) -> Result<(), End> {
         let pair = &*self.pair;
-        let filter = pair.with_marks(Some(self.filter()));
+        let filter = pair.with_origins(Some(self.filter()));
         let mut old_rows = self.rows_of(Side::Old, old, filter.clone());
         let mut new_rows = self.rows_of(Side::New, new, filter.clone());
         let (mut old_row, mut new_row) = (None, None);
@@ -278,17 +279,17 @@ impl PairScan {
     ) -> Result<(), End> {
         let pair = &*self.pair;
         let (front, client) = (base.other(), &self.options.client);
-        let filter = pair.with_marks(Some(self.filter()));
+        let filter = pair.with_origins(Some(self.filter()));
         // The rows that may be gone from `base` when the other table is read.
         let mut expiring = HashSet::new();
-        let mut stream = self.rows_of(base, base_plan, pair.marks_and_newest());
+        let mut stream = self.rows_of(base, base_plan, pair.origins_and_newest());
         loop {
             let mut rows = stream.next_rows(pair, view, LOOKED_UP).await?;
             if rows.is_empty() {
                 break;
             }
-            // What has no mark is not in the new table, to a re-keying that is rolled back.
-            rows.retain(|row| base == Side::Old || Mark::of(Some(row)).is_some());
+            // What has no origin is not in the new table, to a re-keying that is rolled back.
+            rows.retain(|row| base == Side::Old || Origin::of(Some(row)).is_some());
             let keys = rows.iter().map(|row| match base {
                 Side::Old => pair.keys().new_of(row.key(), row),
                 Side::New => Ok(Bytes::copy_from_slice(row.key())),
@@ -324,9 +325,9 @@ impl PairScan {
             let are_in_base: Vec<bool> = match base {
                 Side::Old => pair.are_in_old(client, keys).await?,
                 Side::New => {
-                    let marks = Some(pair.marks_and_existence());
-                    let rows = pair.rows_by_key(client, base, keys, marks).await?;
-                    rows.iter().map(|row| Mark::of(row.as_ref()).is_some()).collect()
+                    let origins = Some(pair.origins_and_existence());
+                    let rows = pair.rows_by_key(client, base, keys, origins).await?;
+                    rows.iter().map(|row| Origin::of(row.as_ref()).is_some()).collect()
                 }
             };
             for ((key, row), is_in_base) in rows.into_iter().zip(are_in_base) {

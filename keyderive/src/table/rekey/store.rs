@@ -31,8 +31,8 @@ pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 /// [repeated](Error::is_retryable). An increment, an append or a conditional write has an
 /// [unknown outcome](Error::is_outcome_unknown) if the lease ends before its answer arrives.
 ///
-/// [`delete`](Table::delete) deletes the families that the table had when it was opened, and leaves the row's mark until the
-/// re-keying ends. For the calls of this handle there is no row then; a client that knows nothing of the re-keying sees the mark.
+/// [`delete`](Table::delete) deletes the families that the table had when it was opened, and leaves the row's origin until the
+/// re-keying ends. For the calls of this handle there is no row then; a client that knows nothing of the re-keying sees the origin.
 ///
 /// ```compile_fail,E0599
 /// # use keyderive::rekey::Rekeyed;
@@ -89,7 +89,7 @@ impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
     ///
     /// Sends nothing yet. Each row comes once, with its key in the new table, and is one that the table had at some time between the
     /// call and its delivery. A filter, a condition and a `ttl` see the row that counts, whatever the other table has; a filter sees
-    /// no marks. The stream ends with the first error: those of [`Scan::stream`], and these.
+    /// no origins. The stream ends with the first error: those of [`Scan::stream`], and these.
     ///
     /// - A row that one of the plans selects, and the other does not.
     /// - The scan must be [`unordered`](Scan::unordered) if the key types have other fields, or the same ones in another order, or if the

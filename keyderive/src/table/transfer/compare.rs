@@ -38,9 +38,10 @@ pub(crate) struct Comparison {
     pub(crate) first: usize,
 }
 
-/// How a row of the new table came there, as a re-keying marks it.
+/// How a row came into the new table of a re-keying. A cell of the row says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
+    /// It is a copy.
     Copied,
     /// It was written since, so that it may differ.
     Written,
@@ -48,14 +49,14 @@ pub(crate) enum Origin {
 
 /// What a re-keying knows of the rows of its new table.
 pub(crate) trait Origins: Send + Sync {
-    /// None for a row without a mark.
+    /// None for a row without an origin.
     fn of(&self, row: &RawRow) -> Option<Origin>;
 
-    /// Whether the new table had no rows when the re-keying began: then each is a copy or was written since. Else those without a mark
-    /// are of before, and are no copies.
+    /// Whether the new table had no rows when the re-keying began: then each is a copy or was written since. Else those without an
+    /// origin are of before, and are no copies.
     fn began_empty(&self) -> bool;
 
-    /// A filter that each row of the new table passes with its mark.
+    /// A filter that each row of the new table passes with its origin.
     fn filter(&self) -> RowFilter;
 
     /// Of each of these keys of the new table, whether the old table has its row.
@@ -304,7 +305,7 @@ impl Tables<'_, '_> {
         match self.origins.map(|origins| (origins.of(new), origins.began_empty())) {
             None | Some((Some(Origin::Copied), _)) => self.compare_cells(old, new, batch),
             Some((Some(Origin::Written), _)) => batch.counts.written += 1,
-            Some((None, true)) => self.is_unmarked(new, batch),
+            Some((None, true)) => self.note_without_origin(new, batch),
             Some((None, false)) => self.note_missing(old, new.key(), batch),
         }
     }
@@ -327,9 +328,9 @@ impl Tables<'_, '_> {
         });
     }
 
-    fn is_unmarked(&self, row: &RawRow, batch: &mut Batch) {
-        batch.counts.unmarked += 1;
-        batch.keep(self.first, || RowDifference::Unmarked { new_key: self.new_key(row.key()) });
+    fn note_without_origin(&self, row: &RawRow, batch: &mut Batch) {
+        batch.counts.without_origin += 1;
+        batch.keep(self.first, || RowDifference::WithoutOrigin { new_key: self.new_key(row.key()) });
     }
 
     fn compare_cells(&self, old: &RawRow, new: &RawRow, batch: &mut Batch) {
@@ -397,7 +398,7 @@ impl Tables<'_, '_> {
                 // It was written meanwhile.
                 (Some(Some(Origin::Written)), _) => batch.counts.written += 1,
                 (_, Some(cells)) => batch.counts.expired += cells,
-                (Some(None), None) => self.is_unmarked(row, batch),
+                (Some(None), None) => self.note_without_origin(row, batch),
                 (None | Some(Some(Origin::Copied)), None) => {
                     batch.counts.extra += 1;
                     batch.keep(self.first, || RowDifference::Extra { new_key: self.new_key(row.key()) });
