@@ -157,26 +157,6 @@ async fn a_dropped_call_leaves_a_stamp_or_none() {
     }
 }
 
-#[tokio::test]
-async fn a_dropped_call_leaves_a_marker_or_none() {
-    for polls in 0..POLLS {
-        let bigtable = Bigtable::in_memory();
-        let steady = Tables::<Account>::of(&bigtable.client()).accounts;
-        steady.create().without_row_key_schema().await.unwrap();
-        for is_written in [true, false] {
-            let client = bigtable.client();
-            let accounts = Tables::<Account>::of(&client).accounts;
-            match is_written {
-                true => polled(accounts.write_marker(), polls).await,
-                false => polled(accounts.remove_marker(), polls).await,
-            };
-            client.close().await;
-            steady.write_marker().await.unwrap();
-            assert!(steady.verify().await.unwrap().marker);
-        }
-    }
-}
-
 /// One request per bucket, one after the other.
 #[tokio::test]
 async fn a_dropped_drop_of_rows_leaves_buckets_whole() {

@@ -126,21 +126,6 @@ async fn a_row_key_schema_is_removed_again_after_a_lost_answer() {
     assert!(steady.info().await.unwrap().row_key_schema().is_none());
 }
 
-/// A condition guards the write of a marker, and a deletion removes it.
-#[tokio::test(start_paused = true)]
-async fn a_marker_is_compared_after_a_lost_answer() {
-    let bigtable = Bigtable::in_memory();
-    let steady = Tables::<Account>::of(&bigtable.client()).accounts;
-    steady.create().without_row_key_schema().await.unwrap();
-    let accounts = Tables::<Account>::of(&lost(&bigtable, Method::CheckAndMutateRow).client()).accounts;
-    assert!(accounts.write_marker().await.unwrap_err().is_outcome_unknown());
-    accounts.write_marker().await.unwrap();
-    assert!(steady.verify().await.unwrap().marker);
-    let faulty = lost(&bigtable, Method::MutateRow);
-    Tables::<Account>::of(&faulty.client()).accounts.remove_marker().await.unwrap();
-    assert_eq!(faulty.calls(Method::MutateRow), 2);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_stamp_is_found_after_a_lost_answer() {
     let bigtable = Bigtable::in_memory();

@@ -217,7 +217,7 @@ impl Serialize for Schema {
 }
 
 impl Schema {
-    /// The schema as JSON without the names of Rust types: the same for all key types of one fingerprint.
+    /// The schema as JSON without the names of Rust types. Key types of one fingerprint differ in it by the values that their fields can hold.
     pub(crate) fn layout_json(&self) -> String {
         // It only has text, numbers and lists, all of which JSON can hold.
         serde_json::to_string(&self.data(false)).unwrap_or_default()

@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn key_types_of_one_fingerprint_are_the_same() {
-        assert_eq!(Old::SCHEMA.layout_json(), Same::SCHEMA.layout_json());
+        assert_eq!(Old::fingerprint(), Same::fingerprint());
         assert_eq!(against_old::<Same>(), None);
     }
 
