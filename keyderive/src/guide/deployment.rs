@@ -174,7 +174,8 @@
 //!    of its keys, so a program with another layout fails then, or at its first request at the latest.
 //! 3. If Terraform or another tool declares the table, let it ignore the [families](super::tables#layout) that
 //!    keyderive adds.
-//! 4. Print [`explain`](crate::plan::Plan::explain) of each query once: the number of requests is its cost.
+//! 4. Print [`explain_analyze`](crate::Scan::explain_analyze) of each query once, on a table of real size: its cost is the rows that
+//!    the server reads, returned or not, [and not the number of requests](super::scans#what-a-scan-costs).
 //! 5. Write some rows and look at them with `cbt read`. Load with [`throttle`](crate::client::ClientBuilder::throttle)
 //!    if others share the cluster.
 //! 6. After a day, look at [Key Visualizer](https://cloud.google.com/bigtable/docs/keyvis-overview). A bright diagonal
