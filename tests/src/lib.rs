@@ -14,6 +14,7 @@ pub mod linearizable;
 pub mod proxy;
 #[cfg(test)]
 mod readme;
+pub mod registry;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

@@ -7,6 +7,7 @@ use keyderive::row::Mutation;
 use keyderive::{Client, GcRule, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
+use keyderive_tests::registry::stamp_of;
 
 type Row = std::collections::BTreeMap<String, String>;
 
@@ -102,9 +103,7 @@ async fn a_table_has_the_families_it_is_declared_with(client: Client) {
     assert!(verified.stamp);
 
     let info = events.info().await.unwrap();
-    let prefix = format!("keyderive.{}.", Salted::fingerprint());
-    let stamp = info.families().iter().find(|family| family.name().starts_with(&prefix)).unwrap();
-    assert_eq!(*stamp.gc_rule(), GcRule::max_versions(1));
+    assert_eq!(*stamp_of(&info, Salted::fingerprint()).unwrap().gc_rule(), GcRule::max_versions(1));
     assert_eq!(info.families().len(), 7);
     assert_eq!(info.family("raw"), Some(&Family::new("raw", rule)));
     assert_eq!(info.family("cf"), Some(&Family::new("cf", GcRule::max_versions(2))));
@@ -154,13 +153,13 @@ async fn families_are_added_changed_and_dropped(client: Client) {
         ])
         .await
         .unwrap();
-    let stamp = format!("keyderive.{}", Plain::fingerprint());
+    let stamp = stamp_of(&changed, Plain::fingerprint()).unwrap().clone();
     for info in [changed, events.info().await.unwrap()] {
         assert_eq!(
             info.families(),
             [
                 Family::new("cf", GcRule::max_versions(5)),
-                Family::new(&stamp, GcRule::max_versions(1)),
+                stamp.clone(),
                 Family::new("new", GcRule::max_age(WEEK)),
             ]
         );

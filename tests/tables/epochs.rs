@@ -6,12 +6,13 @@ use std::task::{Context, Waker};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::join_all;
-use keyderive::client::{Family, FamilyChange, TableInfo};
+use keyderive::client::{Family, FamilyChange};
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::key::{Fingerprint, TableKey};
+use keyderive::key::TableKey;
 use keyderive::{Client, Error, GcRule, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
+use keyderive_tests::registry::stamp_of;
 
 type Columns = std::collections::BTreeMap<String, String>;
 
@@ -233,8 +234,8 @@ async fn tags_advance_by_themselves(client: Client) {
 async fn a_half_made_advance_is_finished(client: Client) {
     let (first, second, third) = (table::<First>(&client), table::<Second>(&client), table::<Third>(&client));
     first.create().without_row_key_schema().await.unwrap();
-    let own = stamp_of(&first.info().await.unwrap(), First::fingerprint());
-    let (_, id) = own.rsplit_once('.').unwrap();
+    let info = first.info().await.unwrap();
+    let (_, id) = stamp_of(&info, First::fingerprint()).unwrap().name().rsplit_once('.').unwrap();
     let stamp = Family::new(format!("keyderive.{}.{id}", Second::fingerprint()), GcRule::max_versions(1));
     first.modify_families([FamilyChange::add(stamp)]).await.unwrap();
     for text in [
@@ -287,7 +288,7 @@ async fn a_table_with_the_row_key_schema_of_another_layout_is_not_stamped() {
     let client = Client::embedded();
     let first = table::<First>(&client);
     first.create().await.unwrap();
-    let stamp = stamp_of(&first.info().await.unwrap(), First::fingerprint());
+    let stamp = stamp_of(&first.info().await.unwrap(), First::fingerprint()).unwrap().name().to_owned();
     first.modify_families([FamilyChange::drop(stamp)]).await.unwrap();
     let before = first.info().await.unwrap();
     let text = assert_mismatch(table::<Second>(&client).stamp().await);
@@ -295,13 +296,6 @@ async fn a_table_with_the_row_key_schema_of_another_layout_is_not_stamped() {
     assert_eq!(first.info().await.unwrap(), before);
     first.stamp().await.unwrap();
     assert!(first.verify().await.unwrap().stamp);
-}
-
-/// The name of the stamp with this fingerprint.
-fn stamp_of(info: &TableInfo, fingerprint: Fingerprint) -> String {
-    let prefix = format!("keyderive.{fingerprint}.");
-    let stamp = info.families().iter().find(|family| family.name().starts_with(&prefix));
-    stamp.unwrap().name().to_owned()
 }
 
 /// A Bigtable with a table that is stamped with the first release.

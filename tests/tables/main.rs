@@ -24,6 +24,7 @@ mod layouts;
 mod load;
 mod ordered;
 mod promises;
+mod registry;
 mod rows;
 mod salts;
 mod scans;

@@ -28,7 +28,7 @@ use super::{Client, Route, observe};
 pub use schema::{Aggregate, Family, FamilyChange, GcRule, Granularity, TableSchema};
 
 /// How long the first request to a table waits for the admin service.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The schema of a table: its column families, the granularity of its timestamps, and its row key schema if it has one.
 ///

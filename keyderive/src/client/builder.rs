@@ -426,6 +426,7 @@ impl ClientBuilder {
             throttle: throttle.then(Throttle::default),
             infos: Arc::default(),
             records: Arc::default(),
+            layouts: Arc::default(),
             registry_warned: AtomicBool::new(false),
             statements: Statements::default(),
             retry_budget: RetryBudget::default(),

@@ -98,8 +98,8 @@ use prost::Message;
 use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
 
-pub(crate) use admin::NewTable;
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, Granularity, TableInfo, TableSchema};
+pub(crate) use admin::{CHECK_TIMEOUT, NewTable};
 use budget::{HedgeBudget, P95, RetryBudget};
 #[doc(hidden)]
 pub use builder::connected_by;
@@ -202,6 +202,8 @@ struct Inner {
     infos: Arc<TableCache<TableInfo>>,
     /// The records of tables in the registry.
     records: Arc<TableCache<TableRecord>>,
+    /// The layouts in the registry, by the keys of their rows.
+    layouts: Arc<TableCache<Option<String>>>,
     /// Whether a warning was logged that the registry cannot be used.
     registry_warned: AtomicBool,
     statements: Statements,

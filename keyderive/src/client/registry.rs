@@ -31,7 +31,10 @@ const SERVER_TIMESTAMP: i64 = -1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LayoutKind {
     Key,
+    /// Of programs that write whole rows.
     Row,
+    /// Of programs that write columns of rows.
+    Columns,
 }
 
 impl LayoutKind {
@@ -39,6 +42,7 @@ impl LayoutKind {
         match self {
             Self::Key => "key",
             Self::Row => "row",
+            Self::Columns => "columns",
         }
     }
 
@@ -46,7 +50,7 @@ impl LayoutKind {
     fn row_key(self, fingerprint: &str) -> Bytes {
         let prefix = match self {
             Self::Key => "layout",
-            Self::Row => "row",
+            Self::Row | Self::Columns => "row",
         };
         format!("{prefix}/{fingerprint}").into()
     }
@@ -75,7 +79,9 @@ impl DeclaredLayout {
     /// None for a column of another form.
     fn parse(column: &[u8], value: &[u8]) -> Option<Self> {
         let (kind, rest) = std::str::from_utf8(column).ok()?.split_once(':')?;
-        let kind = [LayoutKind::Key, LayoutKind::Row].into_iter().find(|known| known.name() == kind)?;
+        let kind = [LayoutKind::Key, LayoutKind::Row, LayoutKind::Columns]
+            .into_iter()
+            .find(|known| known.name() == kind)?;
         // A tag may have colons.
         let (tag, fingerprint) = rest.rsplit_once(':')?;
         let type_name = String::from_utf8_lossy(value).into_owned();
@@ -116,13 +122,9 @@ impl TableRecord {
         }
     }
 
-    /// The layouts of one kind and tag.
-    pub(crate) fn of_tag<'a>(
-        &'a self,
-        kind: LayoutKind,
-        tag: &'a str,
-    ) -> impl Iterator<Item = &'a DeclaredLayout> {
-        self.layouts.iter().filter(move |layout| layout.kind == kind && layout.tag == tag)
+    /// The row types that programs declare for keys of one tag.
+    pub(crate) fn row_types<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = &'a DeclaredLayout> {
+        self.layouts.iter().filter(move |layout| layout.kind != LayoutKind::Key && layout.tag == tag)
     }
 }
 
@@ -203,12 +205,29 @@ impl Client {
         }
     }
 
-    /// A layout as JSON, if the registry has it.
+    /// A layout as JSON, if the registry has it, read once.
+    ///
+    /// # Errors
+    /// When it cannot be read, and was not within the last minute.
     pub(crate) async fn layout(&self, kind: LayoutKind, fingerprint: &str) -> Result<Option<String>, Error> {
-        let filter = RowFilter::chain([column(JSON), RowFilter::latest(1)]);
-        let row = self.read_row(&self.registry(), kind.row_key(fingerprint), Some(filter)).await?;
-        let json = row.as_ref().and_then(|row| row.cells().next());
-        Ok(json.map(|cell| String::from_utf8_lossy(cell.value()).into_owned()))
+        let (client, key) = (self.for_check(), kind.row_key(fingerprint));
+        let name = String::from_utf8_lossy(&key).into_owned();
+        let read = CacheRead {
+            is_required: self.settings.require_layout_check,
+            deadline: self.deadline,
+            load: async move {
+                let filter = RowFilter::chain([column(JSON), RowFilter::latest(1)]);
+                let row = client.read_row(&client.registry(), key, Some(filter)).await?;
+                let json = row.as_ref().and_then(|row| row.cells().next());
+                Ok(json.map(|cell| String::from_utf8_lossy(cell.value()).into_owned()))
+            },
+            failed: |_, _, _| true,
+        };
+        match self.inner.layouts.get(&Arc::from(name), read).await {
+            Cached::Found(_, json) => Ok((*json).clone()),
+            Cached::Failed(error) => Err(error),
+            Cached::Unknown | Cached::Late => Ok(None),
+        }
     }
 
     /// Registers layouts of a table, with their JSON. A record of another table that had its name is replaced.

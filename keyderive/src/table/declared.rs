@@ -7,11 +7,16 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::{join, try_join};
 
-use super::handle::Check;
+use tokio::runtime::Handle as Runtime;
+use tokio::time::timeout;
+
+use super::handle::{Check, Written};
 use super::{Handle, RowStore, Table, stamp};
-use crate::client::{Client, DeclaredLayout, Error, LayoutKind, Route, TableInfo, TableRecord};
+use crate::client::{
+    CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Route, TableInfo, TableRecord,
+};
 use crate::key::{Fnv, KeyType};
-use crate::row::RowSchema;
+use crate::row::{RowSchema, SchemaChange};
 
 /// How many changes of a row type an error lists.
 const MAX_SHOWN: usize = 3;
@@ -57,59 +62,93 @@ impl<K, R, S: RowStore> Table<K, R, S> {
     /// If the future is dropped, the row type is retired or not, perhaps later.
     pub async fn retire_row_type(&self, fingerprint: &str) -> Result<bool, Error> {
         let table = &self.handle;
-        let layout = DeclaredLayout {
-            kind: LayoutKind::Row,
-            tag: tag_of(table.key),
-            fingerprint: fingerprint.to_owned(),
-            type_name: String::new(),
-        };
-        table.client.unregister(&table.name, &layout).await
+        let mut was_there = false;
+        for kind in [LayoutKind::Row, LayoutKind::Columns] {
+            let layout = DeclaredLayout {
+                kind,
+                tag: tag_of(table.key),
+                fingerprint: fingerprint.to_owned(),
+                type_name: String::new(),
+            };
+            was_there |= table.client.unregister(&table.name, &layout).await?;
+        }
+        Ok(was_there)
     }
 }
 
 impl Handle {
     /// The check that a handle's first write begins with: beside that of the table, at the same time, that of the row type.
     #[inline]
-    pub(super) async fn ensure_writable(&self) -> Result<(), Error> {
-        match self.is_checked() && self.is_row_type_checked() {
+    pub(super) async fn ensure_writable(&self, written: Written) -> Result<(), Error> {
+        match self.is_checked() && self.is_row_type_checked(written) {
             true => Ok(()),
-            false => Box::pin(self.check_for_writes()).await,
+            false => Box::pin(self.check_for_writes(written)).await,
         }
     }
 
-    async fn check_for_writes(&self) -> Result<(), Error> {
+    async fn check_for_writes(&self, written: Written) -> Result<(), Error> {
         let own = [(self.name.clone(), self.key)];
-        try_join(self.ensure_checked(), self.check_row_type(&own)).await.map(drop)
+        try_join(self.ensure_checked(), self.check_row_type(written, &own)).await.map(drop)
     }
 
-    /// Compares the row type with those that other programs declare for these tables, and registers it.
+    /// Compares the row type with those that other programs declare for these tables, and registers it. Of a type by which columns alone
+    /// are written, the values are compared.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first type that does not fit.
-    pub(super) async fn check_row_type(&self, tables: &[(Route, KeyType)]) -> Result<(), Error> {
+    pub(super) async fn check_row_type(
+        &self,
+        written: Written,
+        tables: &[(Route, KeyType)],
+    ) -> Result<(), Error> {
         let Check::At(checked) = &self.check else { return Ok(()) };
         let version = self.client.info_version();
         if self.client.settings().registry
-            && let Some((own, json)) = self.declared_row()
+            && let Some((own, json)) = self.declared_row(written)
+            && Runtime::try_current().is_ok()
         {
-            for (table, key) in tables {
-                let own = DeclaredLayout { tag: tag_of(*key), ..own.clone() };
-                self.check_declared(table, own, &json).await?;
+            let compared = self.compare_declared(tables, &own, &json);
+            match timeout(CHECK_TIMEOUT, compared).await {
+                Ok(compared) => compared?,
+                // The client has warned of the request that took so long.
+                Err(_) if self.client.settings().require_layout_check => {
+                    return Err(Error::configuration(format!(
+                        "table `{}`: the registry was not read and written within {CHECK_TIMEOUT:?}, and the settings require it",
+                        &*self.name
+                    )));
+                }
+                Err(_) => {}
             }
         }
-        checked.rows.store(version, Ordering::Relaxed);
+        checked.of(written).store(version, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn compare_declared(
+        &self,
+        tables: &[(Route, KeyType)],
+        own: &DeclaredLayout,
+        json: &str,
+    ) -> Result<(), Error> {
+        for (table, key) in tables {
+            let own = DeclaredLayout { tag: tag_of(*key), ..own.clone() };
+            self.check_declared(table, own, json).await?;
+        }
         Ok(())
     }
 
     /// What this handle declares of its rows, and the layout as JSON; none if they have no columns.
-    fn declared_row(&self) -> Option<(DeclaredLayout, String)> {
-        let schema = self.visible.schema();
+    fn declared_row(&self, written: Written) -> Option<(DeclaredLayout, String)> {
+        let schema = self.visible.base();
         if schema.fields().is_empty() {
             return None;
         }
         let json = schema.layout_json(self.visible.family());
         let layout = DeclaredLayout {
-            kind: LayoutKind::Row,
+            kind: match written {
+                Written::Rows => LayoutKind::Row,
+                Written::Columns => LayoutKind::Columns,
+            },
             tag: String::new(),
             fingerprint: Fnv::new().text(&json).fingerprint().to_string(),
             type_name: schema.name().to_owned(),
@@ -128,19 +167,24 @@ impl Handle {
             true => record,
             false => Arc::new(TableRecord::default()),
         };
-        let others: Vec<_> = record.of_tag(LayoutKind::Row, &own.tag).collect();
-        if others.iter().any(|other| other.fingerprint == own.fingerprint) {
-            return Ok(());
-        }
-        for other in others {
+        let others: Vec<_> = record.row_types(&own.tag).collect();
+        // Whoever writes rows writes their columns.
+        let says_it = |other: &&DeclaredLayout| {
+            other.fingerprint == own.fingerprint && [own.kind, LayoutKind::Row].contains(&other.kind)
+        };
+        // A known one too: of two programs that wrote at the same time, each registered after it was compared.
+        for other in others.iter().filter(|other| other.fingerprint != own.fingerprint) {
+            let writes_rows = (own.kind, other.kind) == (LayoutKind::Row, LayoutKind::Row);
             if let Some(saved) = self.saved_row(&other.fingerprint).await?
-                && let Some(fault) = incompatibility(json, &saved)
+                && let Some(fault) = incompatibility(json, &saved, writes_rows)
             {
                 client.count_mismatch(name);
                 return Err(Error::mismatch(table, refusal(&own, other, &fault)));
             }
         }
-        client.try_register(table, id.as_deref(), &[(own, json.to_owned())], false).await;
+        if !others.iter().any(says_it) {
+            client.try_register(table, id.as_deref(), &[(own, json.to_owned())], false).await;
+        }
         Ok(())
     }
 
@@ -187,10 +231,10 @@ fn tag_of(key: KeyType) -> String {
     key.schema().tag().unwrap_or_default().to_owned()
 }
 
-/// Why programs of a row type cannot share a table with those of another one, whose layout was saved.
-fn incompatibility(json: &str, saved: &str) -> Option<String> {
+/// Why programs of a row type cannot share a table with those of another one, whose layout was saved: if both write rows, or one of them
+/// columns alone.
+fn incompatibility(json: &str, saved: &str, writes_rows: bool) -> Option<String> {
     let changes = match RowSchema::changes_between(json, saved) {
-        Ok(changes) if changes.are_compatible() => return None,
         Ok(changes) => changes,
         // Of a later release, which compares itself with this one.
         Err(error) => {
@@ -198,8 +242,12 @@ fn incompatibility(json: &str, saved: &str) -> Option<String> {
             return None;
         }
     };
+    let is_fault = |change: &&SchemaChange| match writes_rows {
+        true => !change.is_compatible(),
+        false => change.is_of_values(),
+    };
     let mut text = String::new();
-    let faults = changes.iter().filter(|change| !change.is_compatible());
+    let faults = changes.iter().filter(is_fault);
     for (at, change) in faults.enumerate() {
         let between = if at == 0 { "" } else { "; " };
         match at < MAX_SHOWN {
@@ -208,7 +256,7 @@ fn incompatibility(json: &str, saved: &str) -> Option<String> {
             false => return Some(text + "; …"),
         }
     }
-    Some(text)
+    Some(text).filter(|text| !text.is_empty())
 }
 
 fn refusal(own: &DeclaredLayout, other: &DeclaredLayout, fault: &str) -> String {

@@ -52,11 +52,11 @@ impl Handle {
         }
     }
 
-    /// Whether its row type has been compared with those that other programs declare, too.
+    /// Whether its row type has been compared with those that other programs declare, for such writes.
     #[inline]
-    pub(super) fn is_row_type_checked(&self) -> bool {
+    pub(super) fn is_row_type_checked(&self, written: Written) -> bool {
         match &self.check {
-            Check::At(checked) => checked.rows.load(Ordering::Relaxed) == self.client.info_version(),
+            Check::At(checked) => checked.of(written).load(Ordering::Relaxed) == self.client.info_version(),
             Check::Off => true,
             Check::Failed(_) => false,
         }
@@ -149,8 +149,28 @@ pub(super) enum Check {
 pub(super) struct CheckedAt {
     /// Of the key layout, and of the families of the row type.
     pub(super) table: AtomicU64,
-    /// Of the row type beside those that other programs declare.
-    pub(super) rows: AtomicU64,
+    /// Of the row type beside those that other programs declare, for writes of rows.
+    rows: AtomicU64,
+    /// The same for writes of columns.
+    columns: AtomicU64,
+}
+
+/// What a call writes of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// A whole row: all that the row type names.
+    Rows,
+    /// Some columns, of a row that another program may have written.
+    Columns,
+}
+
+impl CheckedAt {
+    pub(super) fn of(&self, written: Written) -> &AtomicU64 {
+        match written {
+            Written::Rows => &self.rows,
+            Written::Columns => &self.columns,
+        }
+    }
 }
 
 impl Check {

@@ -50,6 +50,7 @@ pub use crate::row::DEFAULT_FAMILY;
 use crate::row::{self, Cell, Entry, MapRow, Qualifier, Row, Visible};
 
 pub(crate) use self::handle::Handle;
+use self::handle::Written;
 pub(crate) use self::store::Store;
 pub use self::store::{Direct, RowStore};
 
@@ -237,8 +238,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
 
     /// The check that every call begins with that writes cells.
     #[inline]
-    async fn ensure_writable(&self) -> Result<(), Error> {
-        self.store.ensure_writable(&self.handle).await
+    async fn ensure_writable(&self, written: Written) -> Result<(), Error> {
+        self.store.ensure_writable(&self.handle, written).await
     }
 
     fn encode_into(&self, key: &K, out: &mut Vec<u8>) -> Result<(), Error> {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
+use super::handle::Written;
 use super::{Direct, OnForeign, RowStore, Table};
 use crate::client::{
     Batch, Entry, Error, ExplicitTimestamp, Family, GcRule, Granularity, Mutations, REQUEST_BYTES, TableInfo,
@@ -79,7 +80,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_writable().await?;
+        self.ensure_writable(Written::Rows).await?;
         self.mutate(self.entry(key, row)?).await
     }
 
@@ -110,7 +111,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.merge(key, row).await
+        self.ensure_writable(Written::Rows).await?;
+        self.merge_into(key, row).await
     }
 
     /// Sets what is present in `row`, in one atomic request, and leaves the rest of the stored row as it is.
@@ -153,10 +155,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_writable().await?;
-        let mut entry = Entry::default();
-        self.encode_row(&mut entry, key, row, true)?;
-        self.mutate(entry).await
+        self.ensure_writable(Written::Columns).await?;
+        self.merge_into(key, row).await
     }
 
     /// [`put`](Self::put) for many rows, in requests of about 1 MiB, one after the other.
@@ -321,7 +321,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         I: IntoIterator<Item = Update<K, R, S>, IntoIter: Send + 'a>,
     {
         let mut updates = updates.into_iter().enumerate();
-        self.write_entries(move |entry| {
+        self.write_entries(Written::Columns, move |entry| {
             let (index, update) = updates.find(|(_, update)| !update.is_empty())?;
             Some(update.encode_into(self, entry).map_err(|error| Error::input(index, error)))
         })
@@ -549,7 +549,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_writable().await?;
+        self.ensure_writable(Written::Rows).await?;
         let (key, mut mutations) = (self.encode(key)?, MutationList::default());
         let written = mutations
             .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
@@ -594,12 +594,23 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
 }
 
 impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
+    /// Sets what is present in a row.
+    async fn merge_into(&self, key: &K, row: &R) -> Result<(), Error>
+    where
+        R: Row,
+    {
+        let mut entry = Entry::default();
+        self.encode_row(&mut entry, key, row, true)?;
+        self.mutate(entry).await
+    }
+
     async fn write_all(&self, rows: impl Iterator<Item: Borrow<(K, R)>>, merges: bool) -> Result<(), Error>
     where
         R: Row,
     {
         let mut rows = rows.enumerate();
-        self.write_entries(|entry| {
+        let written = if merges { Written::Columns } else { Written::Rows };
+        self.write_entries(written, |entry| {
             let (index, pair) = rows.next()?;
             let (key, row): &(K, R) = Borrow::borrow(&pair);
             Some(self.encode_row(entry, key, row, merges).map_err(|error| Error::input(index, error)))
@@ -610,9 +621,10 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// Sends the entries that `next` fills, one by one, in requests of some size, one after the other.
     async fn write_entries(
         &self,
+        written: Written,
         mut next: impl FnMut(&mut Entry) -> Option<Result<(), Error>>,
     ) -> Result<(), Error> {
-        self.ensure_writable().await?;
+        self.ensure_writable(written).await?;
         let (mut batch, mut entry) = (Batch::timed_by(self.handle.client.clock()), Entry::default());
         let mut keys = BatchKeys::new();
         // An entry is filled within one call, so that no row is held across an await.
@@ -1101,7 +1113,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     /// As `put_if`.
     #[must_use = "false means that nothing was written"]
     pub async fn only_if(self, condition: Condition<R>) -> Result<bool, Error> {
-        self.table.ensure_writable().await?;
+        self.table.ensure_writable(Written::Columns).await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return table.meets(key, condition).await;
@@ -1110,7 +1122,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     }
 
     async fn send(self) -> Result<(), Error> {
-        self.table.ensure_writable().await?;
+        self.table.ensure_writable(Written::Columns).await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return Ok(());
@@ -1324,7 +1336,7 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
         self,
         check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,
     ) -> Result<T, Error> {
-        self.table.ensure_writable().await?;
+        self.table.ensure_writable(Written::Columns).await?;
         let Self { table, key, rules, fault } = self;
         let key = key?;
         if let Some(error) = fault {

@@ -7,6 +7,7 @@ use keyderive::{Client, GcRule, Row, Table};
 
 use super::{Deep, Page, PageKey, Pages, Stats, key, map, pages};
 use crate::servers::on_every_bigtable;
+use keyderive_tests::registry::stamp_of;
 
 on_every_bigtable! {
     families_are_created_with_the_table
@@ -29,12 +30,12 @@ async fn families_are_created_with_the_table(client: Client) {
     let rules: Vec<_> =
         info.families().iter().map(|family| (family.name(), family.gc_rule().clone())).collect();
     let one = || GcRule::max_versions(1);
-    let stamp = format!("keyderive.{}", PageKey::fingerprint());
+    let stamp = stamp_of(&info, PageKey::fingerprint()).unwrap().name();
     let expected = [
         ("cf", GcRule::never()),
         ("daily", one()),
         ("extra", one()),
-        (&*stamp, one()),
+        (stamp, one()),
         ("series", GcRule::never()),
         ("stats", one()),
         ("tags", one()),

@@ -155,17 +155,24 @@ pub struct SchemaChange {
     text: String,
     reads_older_rows: bool,
     breaks_older_programs: bool,
+    /// Whether values that one of the two types writes are no values of the other.
+    is_of_values: bool,
 }
 
 impl SchemaChange {
     fn harmless(text: String) -> Self {
-        Self { text, reads_older_rows: true, breaks_older_programs: false }
+        Self { text, reads_older_rows: true, breaks_older_programs: false, is_of_values: false }
     }
 
     /// Whether each program still reads what both write: this type reads older rows, and older programs do not break.
     #[must_use]
     pub fn is_compatible(&self) -> bool {
         self.reads_older_rows && !self.breaks_older_programs
+    }
+
+    /// Whether values that one of the two types writes are no values of the other, whichever columns of a row either writes.
+    pub(crate) fn is_of_values(&self) -> bool {
+        self.is_of_values
     }
 
     /// Whether this row type reads rows that programs of the older type have written, with their values.
@@ -864,6 +871,7 @@ impl<'l> Comparison<'_, 'l> {
             text,
             reads_older_rows: !new.is_in_every_row(),
             breaks_older_programs: old.is_in_every_row(),
+            is_of_values: false,
         }
     }
 
@@ -893,6 +901,7 @@ impl<'l> Comparison<'_, 'l> {
             text: self.text(found),
             reads_older_rows: !found.breaks_reading,
             breaks_older_programs: found.breaks_older_programs,
+            is_of_values: matches!(found.topic, Topic::Type { .. } | Topic::Family { .. }),
         }
     }
 

@@ -10,6 +10,7 @@ use super::{CopyTo, Settings, checkpoint};
 use crate::client::{Error, Family, Granularity, Mutations, TableInfo};
 use crate::key::ShownKey;
 use crate::table::Handle;
+use crate::table::handle::Written;
 use crate::table::transfer::{
     self, CellCopy, Engine, Every, Mapping, PartsLeft, Puts, Reporter, Stop, Store, TableRows, Tracker,
     compare, first_row,
@@ -90,7 +91,7 @@ struct Begun {
 async fn begin(mapping: &Mapping<'_>, settings: &Settings, path: Option<&Path>) -> Result<Begun, Error> {
     let Mapping { old, new, .. } = mapping;
     old.ensure_checked().await?;
-    new.ensure_writable().await?;
+    new.ensure_writable(Written::Rows).await?;
     let old_info = old.client.table_info(&old.name).await?;
     let new_info = new.client.table_info(&new.name).await?;
     check_distinct(old, new)?;

@@ -17,6 +17,7 @@ use crate::client::{Entry, Error};
 use crate::key::TableKey;
 use crate::row::Row;
 use crate::table::Handle;
+use crate::table::handle::Written;
 use crate::table::transfer::{
     Done, Engine, Every, IfAbsent, Intake, Puts, READ_AT_ONCE, Reporter, Sink, Source, Stop, Store, Tracker,
 };
@@ -76,7 +77,7 @@ where
 /// Checks the checkpoint against the table; returns it, bound to the table, and where the partitions begin.
 async fn begin(given: Checkpoint, table: &Handle) -> Result<(Checkpoint, Vec<Vec<u8>>), Error> {
     given.check(table)?;
-    table.ensure_writable().await?;
+    table.ensure_writable(Written::Rows).await?;
     let starts = table.partition_starts().await?;
     // The request has shown that the table exists, so its id is known now.
     Ok((given.bound_to(table)?, starts))

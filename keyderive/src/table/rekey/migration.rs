@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::control::{Control, DEFAULT_LEASE, MAX_LEASE, MIN_LEASE, Side, State, StoredControl};
 use super::pair::{ORIGINS, TablePair};
 use super::stamps::PairStamps;
-use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo};
+use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo, TableSchema};
 use crate::key::ShownKey;
 use crate::table::transfer::{Progress, Reporter, TableDiff, first_row};
 use crate::table::verify;
@@ -220,13 +220,13 @@ impl Migration {
     /// Moves the table to `moved`: creates the new table, has writes go there, copies all rows, and verifies them. Run
     /// [`check`](Self::check) before it. In `moved` and `new` it does nothing.
     ///
-    /// The new table gets the families of the old one with their garbage collection rules, no row key schema, and splits at
+    /// The new table gets the families of the old one with their garbage collection rules, a row key schema if the old one has one and the new
+    /// key type can have one, and splits at
     /// each bucket of the new salt and at the new keys of the old table's tablets.
     ///
     /// # Errors
     /// While the re-keying is rolled back: [`roll_back`](Self::roll_back) must come to its end.
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has a row key schema
-    /// or aggregates, or the new one has rows, or was not made by this re-keying. When a row cannot be copied; when the tables differ
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has aggregates, or the new one has rows, or was not made by this re-keying. When a row cannot be copied; when the tables differ
     /// afterwards; when a request fails for good. Readers can go on then, and so can
     /// writers, unless [`state`](Self::state) is `Paused`, in which writes wait: call it again, or [`roll_back`](Self::roll_back).
     ///
@@ -494,7 +494,12 @@ impl Migration {
         splits.dedup();
         // Of the same granularity: cells keep their timestamps.
         let granularity = old.granularity();
-        let table = NewTable { families, splits, granularity, ..NewTable::default() };
+        // For SQL that reads the old table by columns; key types of some layouts have none.
+        let row_key_schema = old.row_key_schema().and_then(|_| {
+            let schema = pair.key_type(Side::New).schema().row_key_schema().ok()?;
+            Some(TableSchema::from(&schema))
+        });
+        let table = NewTable { families, splits, row_key_schema, granularity };
         match client.create_table(new, table).await {
             Err(error) if error.is_already_exists() => {}
             created => return created,

@@ -218,7 +218,7 @@ impl Migration {
     /// key, and rows above 100,000 cells or 64 MiB.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table has a row key schema or aggregates; when a request fails. That
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table has aggregates; when a request fails. That
     /// rows cannot be re-keyed is no error: see [`Findings::is_ok`].
     ///
     /// # Cancel safety

@@ -14,6 +14,7 @@ use crate::client::{Entries, Error, Mutations, TableInfo};
 use crate::plan::{IntoPlan, Plan, PlanError};
 use crate::row::{MutationList, RawRow, ReadModifyWrite, RowFilter};
 use crate::table::execution::ScanRequest;
+use crate::table::handle::Written;
 use crate::table::store::FoundRows;
 use crate::table::{Handle, Scan, Store, Table};
 
@@ -124,11 +125,11 @@ impl<Old: PairKey> Store for Pair<Old> {
         table.ensure_families(self.tables.info())
     }
 
-    async fn ensure_writable(&self, table: &Handle) -> Result<(), Error> {
+    async fn ensure_writable(&self, table: &Handle, written: Written) -> Result<(), Error> {
         table.ensure_families(self.tables.info())?;
-        match table.is_row_type_checked() {
+        match table.is_row_type_checked(written) {
             true => Ok(()),
-            false => Box::pin(table.check_row_type(&self.tables.declared_in())).await,
+            false => Box::pin(table.check_row_type(written, &self.tables.declared_in())).await,
         }
     }
 
