@@ -53,9 +53,9 @@ impl World {
             is_back |= matches!(state, State::RollbackPaused | State::RolledBack);
             drive_to(&driver, is_back, *state).await;
             world.before.push(client.raw_table("keyderive").read_row(CONTROL_ROW, None).await.unwrap());
+            // Until the state has reached it.
+            sleep(LEASE * 2).await;
             if !matches!(state, State::Paused | State::RollbackPaused) {
-                // Once the state has reached it.
-                sleep(LEASE).await;
                 let at = world.rows.len() as u64;
                 world.running.put(&key(at), &event(&at.to_string(), 2)).await.unwrap();
                 world.rows.insert(at, at.to_string());
@@ -210,7 +210,7 @@ async fn a_deleted_registry_is_loud_in_each_state() {
             match state {
                 // Nobody asks for the state any more.
                 State::New => assert!(reads.is_ok()),
-                _ => assert!(is_loud(&reads.unwrap_err()), "{state}"),
+                _ => assert!(reads.as_ref().is_err_and(is_loud), "{state}: {reads:?}"),
             }
             match open_again(&client).await {
                 // No row was written to the new table yet, or the way back has come to its end.

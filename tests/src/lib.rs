@@ -14,7 +14,6 @@ pub mod linearizable;
 pub mod proxy;
 #[cfg(test)]
 mod readme;
-pub mod registry;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

@@ -6,8 +6,8 @@ use keyderive::client::{Aggregate, Family, FamilyChange, ReadRows};
 use keyderive::row::Mutation;
 use keyderive::{Client, GcRule, RowKey, Table};
 
+use crate::registry::stamp_of;
 use crate::servers::on_every_bigtable;
-use keyderive_tests::registry::stamp_of;
 
 type Row = std::collections::BTreeMap<String, String>;
 

@@ -11,8 +11,8 @@ use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::key::TableKey;
 use keyderive::{Client, Error, GcRule, RowKey, Table};
 
+use crate::registry::stamp_of;
 use crate::servers::on_every_bigtable;
-use keyderive_tests::registry::stamp_of;
 
 type Columns = std::collections::BTreeMap<String, String>;
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use keyderive::client::{Family, ReadRows};
+use keyderive::client::{Family, ReadRows, TableInfo};
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
+use keyderive::key::Fingerprint;
 use keyderive::{Client, Error, GcRule, Row, RowKey, Table};
 use tokio::time::Instant;
 
 use crate::servers::on_every_bigtable;
-use keyderive_tests::registry::{stamp_of, without_registry};
 
 #[derive(RowKey, Clone)]
 struct EventKey {
@@ -51,6 +51,17 @@ struct Loose {
 struct Counted {
     #[row(counter)]
     views: i64,
+}
+
+/// A client whose requests are those of its calls alone.
+pub(crate) fn without_registry(client: &Client) -> Client {
+    client.with(|settings| settings.registry = false)
+}
+
+/// The family that stamps a table with the layout of this fingerprint.
+pub(crate) fn stamp_of(info: &TableInfo, fingerprint: Fingerprint) -> Option<&Family> {
+    let prefix = format!("keyderive.{fingerprint}.");
+    info.families().iter().find(|family| family.name().starts_with(&prefix))
 }
 
 on_every_bigtable! {

@@ -10,8 +10,8 @@ use keyderive::row::Condition;
 use keyderive::{Client, Error, GcRule, Row, RowKey, Table, WriteOutcome, put_both};
 use tokio::time::Instant;
 
+use crate::registry::{stamp_of, without_registry};
 use crate::servers::on_every_bigtable;
-use keyderive_tests::registry::{stamp_of, without_registry};
 
 type Columns = std::collections::BTreeMap<String, String>;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::{Client, PutBothError, Row, RowKey, Table, WriteOutcome, put_both};
 
-use keyderive_tests::registry::without_registry;
+use crate::registry::without_registry;
 
 /// A measurement, the newest first.
 #[derive(RowKey, Clone, Debug, PartialEq)]

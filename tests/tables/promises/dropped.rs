@@ -9,7 +9,7 @@ use keyderive::embedded::{Bigtable, Faults};
 
 use super::*;
 
-use keyderive_tests::registry::without_registry;
+use crate::registry::without_registry;
 
 /// More polls than any call needs, unless it waits for another thread: each call is dropped at every await.
 pub(super) const POLLS: usize = 40;

@@ -6,7 +6,7 @@ use keyderive::embedded::{Bigtable, Fault, Faults};
 
 use super::*;
 
-use keyderive_tests::registry::without_registry;
+use crate::registry::without_registry;
 
 fn lost(bigtable: &Bigtable, method: Method) -> Bigtable {
     bigtable.with_faults(Faults::seeded(0).fail_nth(method, 1, Fault::unavailable().after_the_call()))

@@ -8,7 +8,7 @@ use keyderive::row::{Max, Min, Sum};
 use super::dropped::{POLLS, polled};
 use super::*;
 
-use keyderive_tests::registry::without_registry;
+use crate::registry::without_registry;
 
 #[derive(Row, Debug)]
 struct Page {

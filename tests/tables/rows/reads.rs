@@ -6,8 +6,8 @@ use keyderive::row::{Condition, Mutation, RawRow, Timestamped, Versions};
 use keyderive::{Client, GcRule, Row, Table};
 
 use super::{Deep, Page, PageKey, Pages, Stats, key, map, pages};
+use crate::registry::stamp_of;
 use crate::servers::on_every_bigtable;
-use keyderive_tests::registry::stamp_of;
 
 on_every_bigtable! {
     families_are_created_with_the_table

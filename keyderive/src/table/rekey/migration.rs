@@ -406,7 +406,13 @@ impl Migration {
                 self.meter(control.state, Activity::Preparing).during(begun).await?;
                 Step::Change(RollbackCopying)
             }
-            (Goal::RolledBack, RollbackCopying) => self.copy_and_verify(control, RolledBack).await?,
+            (Goal::RolledBack, RollbackCopying) => {
+                let step = self.copy_and_verify(control, RolledBack).await?;
+                if let Step::Change(_) = step {
+                    self.stamps().spend_new().await?;
+                }
+                step
+            }
             (Goal::RolledBack, RolledBack) => {
                 self.wait(control, since).await;
                 let tidied = self.tidy(Side::Old, control);

@@ -59,6 +59,11 @@ impl PairStamps {
         StampName::of_pair(self.key_type(Side::New), self.key_types, &["of", self.route(Side::Old)])
     }
 
+    /// The stamp of the new table once its rows count no more. Another attempt would find rows there that were deleted since.
+    fn of_spent(&self) -> StampName {
+        StampName::of_pair(self.key_type(Side::New), self.key_types, &["spent", self.route(Side::Old)])
+    }
+
     /// Fails unless the tables have the stamps that they have in this state.
     ///
     /// # Errors
@@ -71,14 +76,15 @@ impl PairStamps {
             expected.extend(is_own.then(|| self.own(Side::Old)));
             self.check_table(Side::Old, &info, &expected, control.state)?;
         }
-        match control.state {
-            State::Copying | State::Moved | State::RollbackPaused | State::RollbackCopying | State::New => {}
-            State::Old | State::Paused | State::RolledBack => return Ok(()),
-        }
+        let expected = match control.state {
+            State::Old | State::RolledBack => return Ok(()),
+            State::Paused | State::Copying | State::RollbackPaused => vec![self.of_new()],
+            // `finish` and `roll_back` change the stamp before the row that says so.
+            State::Moved => vec![self.of_new(), self.own(Side::New)],
+            State::New => vec![self.own(Side::New)],
+            State::RollbackCopying => vec![self.of_new(), self.of_spent()],
+        };
         let info = self.client.table_info(self.route(Side::New)).await?;
-        let mut expected = vec![self.of_new()];
-        // `finish` begins with its own stamp.
-        expected.extend(matches!(control.state, State::Moved | State::New).then(|| self.own(Side::New)));
         self.check_table(Side::New, &info, &expected, control.state)
     }
 
@@ -144,6 +150,11 @@ impl PairStamps {
         let before = control.fence_before.iter().map(|fence| self.of_old(fence));
         let replaced: Vec<_> = before.chain([self.own(Side::Old)]).collect();
         stamp::replace(&self.client, self.route(Side::Old), &replaced, self.of_old(fence)).await
+    }
+
+    /// Has nobody take the new table for one that rows move to.
+    pub(super) async fn spend_new(&self) -> Result<(), Error> {
+        stamp::replace(&self.client, self.route(Side::New), &[self.of_new()], self.of_spent()).await
     }
 
     /// Gives a table the stamp of its own key type again.
