@@ -90,7 +90,7 @@ fn event() -> Event {
 }
 
 /// The rows of the registry, with the names of their columns.
-async fn registered(client: &Client) -> Vec<(String, Vec<String>)> {
+pub(crate) async fn registered(client: &Client) -> Vec<(String, Vec<String>)> {
     let mut rows = client.raw_table("keyderive").read_rows(ReadRows::all());
     let mut found = Vec::new();
     while let Some(row) = rows.next().await {

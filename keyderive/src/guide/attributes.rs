@@ -189,7 +189,7 @@
 //!    plain number. Two programs with different bounds are both accepted until step 4, so deploy one bound.
 //! 3. Count all keys by the new type, `events.count(EventKey::scan())`. It fails if a row is foreign, such as one of
 //!    the future that an older program wrote.
-//! 4. Call [`advance_marker`](crate::Table::advance_marker), at any time but the hour before the bound; if the bound is a plain number,
+//! 4. Call [`advance_stamp`](crate::Table::advance_stamp), at any time but the hour before the bound; if the bound is a plain number,
 //!    nothing checks the hour. It looks at no row. Programs with the old key type then fail `verify` and their first request; those
 //!    that run go on. There is no way back.
 //!

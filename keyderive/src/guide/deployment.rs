@@ -45,7 +45,7 @@
 //! ```
 //!
 //! The emulator needs no credentials, and the client never sends it any. It stores no row key schema, so
-//! [`verify`](crate::Table::verify) finds none; it does store a marker. It has no tablets, so splits have no effect.
+//! [`verify`](crate::Table::verify) finds none. It has no tablets, so splits have no effect.
 //!
 //! # On the cloud
 //!
@@ -110,7 +110,7 @@
 //! | role | allows |
 //! |---|---|
 //! | `roles/bigtable.reader` | reads, scans, counts, [SQL](super::sql), `partitions`, `export`, `verify` |
-//! | `roles/bigtable.user` | the same, and writes, loads, `drop_rows`, a marker if its family exists |
+//! | `roles/bigtable.user` | the same, and writes, loads, `drop_rows`, and the [registry](super::tables#registry) if it exists |
 //! | `roles/bigtable.admin` | the same, and creating, changing and deleting tables and families |
 //!
 //! A service that creates its tables at startup needs the admin role for that alone. Create them in a separate step, by
@@ -125,7 +125,7 @@
 //! | `bigtable.instances.ping` | [priming](crate::client::ClientBuilder::prime) connections; without it, a warning |
 //! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `stamp`, `rekeyed`; the [layout check](super::tables#layout) before the first request: without the permission, the client logs a warning and goes on. [`delete_versions`](crate::row::Mutation::delete_versions) with bounds that are no whole milliseconds: without the permission, the write fails |
 //! | `bigtable.tables.list` | `list_tables` |
-//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `stamp`, `advance_marker`, `create_if_absent` on a table of other key types, `write_marker` if its family does not exist, `remove_row_key_schema`; `delete_table`. A re-keying: `create` and `update` for `run`, `update` for `finish` and `roll_back` |
+//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `stamp`, `advance_stamp`, `create_if_absent` on a table of other key types; the first of them creates the [registry](super::tables#registry); `remove_row_key_schema`; `delete_table`. A re-keying: `create` and `update` for `run`, `update` for `finish` and `roll_back` |
 //! | `bigtable.tables.generateConsistencyToken`, `checkConsistency` | `wait_for_consistency` |
 //!
 //! Google's page [Access control with IAM](https://cloud.google.com/bigtable/docs/access-control) describes the roles
@@ -136,7 +136,7 @@
 //! Requests use the instance's default profile unless [`app_profile`](crate::client::ClientBuilder::app_profile) sets
 //! another.
 //!
-//! - Conditional writes, increments, appends and markers are single-row transactions. They need a profile with
+//! - Conditional writes, increments, appends and the registry's record of a table are single-row transactions. They need a profile with
 //!   single-cluster routing that allows them; they fail with multi-cluster routing.
 //! - With more than one cluster, a program reads its own writes only with single-cluster routing.
 //! - Separate profiles keep batch work from slowing down serving. Make a client for each.

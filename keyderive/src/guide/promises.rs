@@ -98,8 +98,8 @@
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not retried; a second call fails, since it is gone [^tables-once] | deleted or unchanged [^dropped-table] | no effect [^no-time] | deleted or unchanged [^killed-table] | deletes all columns [^older-table] |
 //! | [`remove_row_key_schema`](crate::Table::remove_row_key_schema), [`RawTable::remove_row_key_schema`](crate::client::RawTable::remove_row_key_schema) | all succeed [^unschemed] | retried; it can remove a schema that was added meanwhile [^unschemed-again] | removed or not: call it again [^unschemed-dropped] | no effect [^no-time] | removed or not: call it again [^unschemed-dropped] [^unschemed-again] | the row type has no effect [^unschemed-types] |
 //! | [`stamp`](crate::Table::stamp) | all succeed [^stamps] | not retried; a second call finds the stamp [^stamps-again] | stamp added or not: call it again [^stamps-dropped] | no effect [^no-time] | stamp added or not: call it again [^stamps-dropped] [^stamps-again] | adds the same stamp [^stamps-older] |
-//! | [`advance_marker`](crate::Table::advance_marker) | all succeed [^advances]; on a table that `verify` would still reject, all fail and change nothing [^advances-refused] | not retried; a second call finds what is done, or ends it [^advances-again] | replaced or not: call it again [^advances-dropped] | refused in the hour before a bound by this clock [^advances-hour] | replaced or not: call it again [^advances-dropped] [^advances-again] | fails, since the table is stamped with more [^advances-older] |
-//! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | a second call finds it written, or removed [^marker-again] | written or not: call it again [^marker-dropped] | no effect [^marker] | written or not: call it again [^marker-dropped] [^marker-again] | the row type has no effect [^marker] |
+//! | [`advance_stamp`](crate::Table::advance_stamp) | all succeed [^advances]; on a table that `verify` would still reject, all fail and change nothing [^advances-refused] | not retried; a second call finds what is done, or ends it [^advances-again] | replaced or not: call it again [^advances-dropped] | refused in the hour before a bound by this clock [^advances-hour] | replaced or not: call it again [^advances-dropped] [^advances-again] | fails, since the table is stamped with more [^advances-older] |
+//! | [`retire_row_type`](crate::Table::retire_row_type) | one finds it [^retires] | not retried; a second call finds it gone [^retires] | retired or not: call it again [^retires-dropped] | no effect [^no-time] | retired or not: call it again [^retires-dropped] | is compared with the others when it starts again [^retires] |
 //!
 //! # Without a key type
 //!
@@ -220,11 +220,10 @@
 //! [^advances-again]: `an_advance_is_found_after_a_lost_answer`
 //! [^advances-dropped]: `a_dropped_advance_leaves_one_layout_or_the_other`
 //! [^advances-hour]: `a_table_does_not_advance_in_the_hour_before_a_bound`
-//! [^advances-refused]: `a_table_with_a_row_key_schema_does_not_advance`, `a_table_with_the_marker_of_another_layout_does_not_advance`
+//! [^advances-refused]: `a_table_with_a_row_key_schema_does_not_advance`
 //! [^advances-older]: `an_older_program_fails_once_the_table_has_advanced`
-//! [^marker]: `concurrent_calls_write_and_remove_one_marker`
-//! [^marker-again]: `a_marker_is_compared_after_a_lost_answer`
-//! [^marker-dropped]: `a_dropped_call_leaves_a_marker_or_none`
+//! [^retires]: `a_retired_row_type_is_compared_no_more`
+//! [^retires-dropped]: `a_dropped_call_retires_a_row_type_or_not`
 //! [^raw]: `raw_writes_beside_each_other_are_applied_whole`
 //! [^raw-once]: `a_raw_write_of_the_servers_time_fails_after_a_lost_answer`
 //! [^raw-one-wins]: `of_raw_conditional_writes_beside_each_other_one_wins`

@@ -10,7 +10,7 @@
 //! | programs that write | go on | go on, and wait once for about 7 s | must be stopped, or their writes are lost |
 //! | programs that read | go on | go on; scans in no order wait too | go on, on the old table |
 //! | what programs change | attributes of the key type | one call, in two releases | one call |
-//! | the way back | remove the attribute, before the bound and before [`advance_marker`](crate::Table::advance_marker) | until [`finish`](crate::rekey::Migration::finish), with all that was written; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) none from the state `copying` on | the old table, without what was written since |
+//! | the way back | remove the attribute, before the bound and before [`advance_stamp`](crate::Table::advance_stamp) | until [`finish`](crate::rekey::Migration::finish), with all that was written; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) none from the state `copying` on | the old table, without what was written since |
 //! | cost | scans read the buckets of each salt | a conditional write a row, about a tenth of the rate of a load; both tables stored and compared; [more requests for each call](crate::rekey#what-it-costs) meanwhile | a bulk write a row, both tables stored and compared |
 //!
 //! - **A salt from a date on** is for time series whose writes outgrow their buckets: rows of the past keep their keys, and the key's
@@ -103,8 +103,11 @@
 //! # The operator's check list
 //!
 //! 1. **Before.**
-//!    - The old table has no row key schema, or [`remove_row_key_schema`](crate::Table::remove_row_key_schema) has taken it away: who
-//!      uses SQL on its key columns needs another way first.
+//!    - SQL that reads the key columns of the old table goes on; the new one gets a row key schema too, if the new key type has one. A
+//!      row that is deleted meanwhile stays as its origin alone: SQL counts it until the end.
+//!    - Back up the [registry](super::tables#registry), the table `keyderive`, with both tables. It has the state: a program that finds
+//!      an older one there, or none, fails with [`is_table_mismatch`](crate::Error::is_table_mismatch). Restore all three as they were at
+//!      one time, or none of them.
 //!    - The [app profile](super::deployment#app-profiles) of every program, and of the operator's, routes to one cluster and allows
 //!      single-row transactions. The operator's program needs the [permissions](super::deployment#permissions) of `run`, the others
 //!      `bigtable.tables.get`.
@@ -135,9 +138,9 @@
 //! 6. **In `moved`**, reads and writes cost what they did before, except increments, appends and conditional writes, which cost
 //!    one more request. Stay there for as long as you may want to [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
 //!    written meanwhile; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
-//! 7. **`verify()` once more, and then `finish()`**, which does not compare: what only the old table has is lost with it. It changes
-//!    the state to `new` first: from then on there is no way back, even if a later step fails. Then it drops the
-//!    origins, which takes longer the more rows there are, and stamps the new table with its key type alone. If it stops before its end, call it
+//! 7. **`verify()` once more, and then `finish()`**, which does not compare: what only the old table has is lost with it. It gives
+//!    the new table its own stamp and changes the state to `new` first: from then on there is no way back, even if a later step fails.
+//!    Then it drops the origins, which takes longer the more rows there are. If it stops before its end, call it
 //!    again.
 //! 8. **Deploy the release with the plain new table**, and then delete the old one. A program of the release before keeps working with
 //!    its open handle, but cannot start any more: [`rekeyed`](crate::Client::rekeyed) fails with

@@ -25,8 +25,7 @@
 //! let declared = events
 //!     .create()
 //!     .family("raw", GcRule::max_age(month))
-//!     .split_before(EventKey::scan().user_id_range("m"..))
-//!     .with_marker();
+//!     .split_before(EventKey::scan().user_id_range("m"..));
 //! declared.clone().if_absent().await?;
 //! assert!(declared.verify().await?.stamp); // key layout, families and rules are as declared
 //! # Ok(())
@@ -36,12 +35,12 @@
 //! | to | write |
 //! |---|---|
 //! | create a table unless it exists, split by salt bucket | [`create_if_absent`](crate::Table::create_if_absent) |
-//! | declare families with garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`, [`.granularity(Granularity::Micros)`](#timestamps); `.await` it, or `.if_absent()` |
+//! | declare families with garbage collection, more splits | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, [`.granularity(Granularity::Micros)`](#timestamps); `.await` it, or `.if_absent()` |
 //! | check at startup that a table is as declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: the error shows both sides |
 //! | add a stamp to a table that another program created | [`stamp`](crate::Table::stamp) |
-//! | stamp a table with a key type to which a [salt from a date on](super::attributes#a-salt-from-a-date-on) was added | [`advance_marker`](crate::Table::advance_marker) |
+//! | stamp a table with a key type to which a [salt from a date on](super::attributes#a-salt-from-a-date-on) was added | [`advance_stamp`](crate::Table::advance_stamp) |
 //! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
-//! | remove the row key schema, before key types with tags share the table, before a [re-keying](super::rekeying), and before a [salt from a date on](super::attributes#a-salt-from-a-date-on) | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
+//! | remove the row key schema, before key types with tags share the table, and before a [salt from a date on](super::attributes#a-salt-from-a-date-on) | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
 //! | list tables, show one | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
 //! | wait until all clusters have earlier writes | [`wait_for_consistency`](crate::Table::wait_for_consistency) |
 //! | delete a table | [`delete_table`](crate::Table::delete_table) |
@@ -68,8 +67,8 @@
 //! # Layout
 //!
 //! A table records the layout of its keys in a *stamp*: an empty column family, added when the table is created. Its
-//! name is `keyderive.<fingerprint>`, or `keyderive.<hash of the tag>.<fingerprint>` for a key type with a tag. It
-//! never has a cell. Programs without keyderive see an empty family and ignore it.
+//! name is `keyderive.<fingerprint>.<id>`, or `keyderive.<hash of the tag>.<fingerprint>.<id>` for a key type with a tag. The id is
+//! the table's: one that is made again under its name has another. The family never has a cell. Programs without keyderive see an empty family and ignore it.
 //!
 //! **The check.** Before its first request, a [`Table`](crate::Table) reads the table's definition (`GetTable`) and
 //! compares it with its types: the stamps, if there are any, must be for this layout, and the families of the row
@@ -111,14 +110,35 @@
 //! }
 //! ```
 //!
-//! # Row key schema and marker
+//! # Registry
+//!
+//! What programs declare about the tables of an instance is in one more table, named `keyderive`, which the first
+//! [`create`](crate::Table::create), [`create_if_absent`](crate::Table::create_if_absent) or [`stamp`](crate::Table::stamp) creates:
+//! the layouts of keys and rows as JSON, the types that programs declare for each table, and the state of a
+//! [re-keying](crate::rekey). Your tables have your rows alone. [`list_tables`](crate::Client::list_tables) names it, and
+//! `FORMAT.md` in the repository has its rows.
+//!
+//! - **An error can say what differs**: a stamp has a fingerprint alone, and the registry the layout, so `verify` and the layout check
+//!   name the field that has changed.
+//! - **Row types are compared.** Before a handle's first write, and beside the layout check, the client compares its row type with those
+//!   that other programs declare for the table, by the rules of [`changes_from`](crate::row::RowSchema::changes_from). If programs of
+//!   both cannot share the table, the write fails with [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing is
+//!   written. Whole rows ([`put`](crate::Table::put), [`insert`](crate::Table::insert), loads, copies) are compared whole; of a program
+//!   that writes columns alone ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), the values of its columns
+//!   are. Reads and deletions are not checked. Once no program has an older type any more, and its rows are rewritten or gone,
+//!   [`retire_row_type`](crate::Table::retire_row_type) takes it off.
+//! - Two programs with new types that make their first writes at the same moment both write: no transaction spans them. The next
+//!   start of either finds it. Programs without the registry, raw tables and [`unchecked()`](crate::Table::unchecked) handles are not
+//!   compared.
+//!
+//! **If there is no registry**, nothing is compared, and nothing is said. If it cannot be read or written within 3 s, requests go ahead
+//! with one warning, unless [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) is set.
+//! [`Settings::registry`](crate::client::Settings::registry) turns it off. It is information but for the state of a re-keying: that has
+//! to be read, and while a table is re-keyed the registry has deletion protection. Back it up with the tables.
+//!
+//! # Row key schema
 //!
 //! A *row key schema* lets Bigtable's SQL read the fields of a key as columns. A new table gets one if the layout has
 //! one. Create a table that several key types share
 //! [`without_row_key_schema`](crate::CreateTable::without_row_key_schema), since SQL fails on a row key that does not
 //! match the schema.
-//!
-//! A *marker* is a row that a table can have instead of the schema. Ask for it with
-//! [`with_marker`](crate::CreateTable::with_marker) or [`write_marker`](crate::Table::write_marker). It stores the
-//! whole layout of the key, while a stamp has only its fingerprint, so `verify` can name the field that has changed.
-//! Scans of keyderive skip it; other programs see a row whose key is one zero byte.

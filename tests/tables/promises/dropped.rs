@@ -159,6 +159,27 @@ async fn a_dropped_call_leaves_a_stamp_or_none() {
     }
 }
 
+#[tokio::test]
+async fn a_dropped_call_retires_a_row_type_or_not() {
+    for polls in 0..POLLS {
+        let bigtable = Bigtable::in_memory();
+        let steady = Tables::<Account>::created(&bigtable.client()).await.accounts;
+        let found = |rows: Vec<(String, Vec<String>)>| {
+            let columns = rows.into_iter().flat_map(|(_, columns)| columns);
+            columns.filter_map(|column| column.strip_prefix("row::").map(str::to_owned)).next()
+        };
+        steady.put(&AccountKey { id: 7 }, &account(1)).await.unwrap();
+        let fingerprint = found(crate::registry::registered(&bigtable.client()).await).unwrap();
+        let client = bigtable.client();
+        let accounts = Tables::<Account>::of(&client).accounts;
+        let is_done = polled(accounts.retire_row_type(&fingerprint), polls).await;
+        client.close().await;
+        let is_there = found(crate::registry::registered(&bigtable.client()).await).is_some();
+        assert!(!is_done || !is_there, "{polls}");
+        assert_eq!(steady.retire_row_type(&fingerprint).await.unwrap(), is_there);
+    }
+}
+
 /// One request per bucket, one after the other.
 #[tokio::test]
 async fn a_dropped_drop_of_rows_leaves_buckets_whole() {

@@ -63,10 +63,9 @@
 //! ```
 //!
 //! # Terms
-//! The *state* is in the control row: the row of the old table whose key is a single zero byte. It is the row of the
-//! [marker](Table::write_marker), if the table has one, in columns of its own; nobody may delete it before the end. A *driver* is a
-//! process that changes the state and copies rows: [`Migration`]. The *lease* is the time for which a process may act by a state
-//! that it has read. A row's *origin* is a cell, in the family `keyderive-origin`, which says that the row of the new table was copied
+//! The *state* is in the control row, a row of the [registry](crate::guide::tables#registry); nobody may delete or restore it before the
+//! end. The stamps of both tables say which states it can have: a process that finds another one there fails. A *driver* is a process that
+//! changes the state and copies rows: [`Migration`]. The *lease* is the time for which a process may act by a state that it has read. A row's *origin* is a cell, in the family `keyderive-origin`, which says that the row of the new table was copied
 //! or written. A table's *stamp*, an empty family, says what may use it: one key type, or a pair of them while it is re-keyed.
 //!
 //! # What holds
@@ -97,8 +96,7 @@
 //!
 //! # What it does not do
 //! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, writers, exports, `delete_rows` and `drop_rows`
-//! while it runs, and rows above 100,000 cells or 64 MiB. A table with a row key schema cannot be re-keyed before
-//! [`Table::remove_row_key_schema`] takes the schema away. [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a
+//! while it runs, and rows above 100,000 cells or 64 MiB. [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a
 //! key.
 
 mod control;
