@@ -12,11 +12,11 @@ use super::aggregate::{Aggregate, read};
 use super::raw::{CellSlice, RawCell};
 use super::schema::Alias;
 use super::{
-    As, Cell, CellError, CellType, CellWriter, ColumnKind, ComparableCell, Form, Max, Min, Name, OrderedCell,
-    OwnedCell, Qualifier, RowError, StoredCell, Sum, Timestamped, Versions,
+    As, Cell, CellError, CellType, CellWriter, ColumnKind, ComparableCell, Encoding, Max, Min, Name,
+    OrderedCell, OwnedCell, Qualifier, RowError, StoredCell, Sum, Timestamped, Versions,
 };
 
-/// The type of a column: its field's, with `String` for text and [`As`] for a form of its own.
+/// The type of a column: its field's, with `String` for text and [`As`] for a field with an encoding of its own.
 ///
 /// | field | column |
 /// |---|---|
@@ -327,23 +327,23 @@ impl<C: OwnedCell> CellValue<C> for &C {
     }
 }
 
-impl<T, F: Form<T>> CellValue<As<T, F>> for T {
+impl<T, E: Encoding<T>> CellValue<As<T, E>> for T {
     fn encode_value(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
-        F::encode(self, out)
+        E::encode(self, out)
     }
 
     fn encode_bound(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
-        F::encode_bound(self, out)
+        E::encode_bound(self, out)
     }
 }
 
-impl<T, F: Form<T>> CellValue<As<T, F>> for &T {
+impl<T, E: Encoding<T>> CellValue<As<T, E>> for &T {
     fn encode_value(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
-        F::encode(self, out)
+        E::encode(self, out)
     }
 
     fn encode_bound(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
-        F::encode_bound(self, out)
+        E::encode_bound(self, out)
     }
 }
 

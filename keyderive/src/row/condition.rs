@@ -319,7 +319,7 @@ fn check_comparable(place: &Place) -> Result<(), RowError> {
              server"
         }
         CellType::Json | CellType::Proto => {
-            "has several stored forms for one value; compare it in the program that has read it"
+            "has several encodings for one value; compare it in the program that has read it"
         }
         _ => return Ok(()),
     };
@@ -331,7 +331,7 @@ fn check_ordered(place: &Place) -> Result<(), RowError> {
     if place.stored.is_ordered() {
         return Ok(());
     }
-    let fault = "is stored in a form whose order is not that of its values; compare it with `equals`, or in the program that \
+    let fault = "has an encoding whose order is not that of its values; compare it with `equals`, or in the program that \
                  has read it";
     Err(RowError::cell(place.name(), CellError::unsupported(fault)))
 }

@@ -22,7 +22,7 @@ impl<'w> RowWriter<'w> {
     /// Sets a column to a value at the server's time.
     ///
     /// # Errors
-    /// When the value has no stored form.
+    /// When the value has no encoding.
     pub fn set<V: Cell + ?Sized>(
         &mut self,
         family: &str,

@@ -34,7 +34,7 @@ pub enum Value {
     F64(f64),
     /// For a column of text, an enum, a UUID, an IP address, a time, a date, or JSON.
     Text(String),
-    /// For a column of bytes, or the stored bytes of a form of your own.
+    /// For a column of bytes, or the stored bytes of an encoding of your own.
     Bytes(Bytes),
 }
 

@@ -72,7 +72,7 @@ impl RowSchema {
     ///
     /// # Errors
     /// If the text is not a schema that [`to_json`](Self::to_json) of this release has made: another version of it, or a name that
-    /// the form does not have. After an upgrade to a release that raises [`JSON_VERSION`](Self::JSON_VERSION), check out the older type,
+    /// the format does not have. After an upgrade to a release that raises [`JSON_VERSION`](Self::JSON_VERSION), check out the older type,
     /// run `to_json` of it under the new release, and save that.
     pub fn changes_from(&self, saved: &str) -> Result<SchemaChanges, SchemaError> {
         let (new, old) = (RowLayout::of(self), RowLayout::from_json(saved)?);
