@@ -535,11 +535,11 @@ impl Attempts {
         if failure.is_of_connection() && self.failed == 1 && !self.left_at(now).is_zero() {
             return Ok(Duration::ZERO);
         }
-        // It costs the budget nothing, since there is no time for a retry.
+        // A failure that leaves no time for a retry costs the budget nothing.
         if is_over {
             return Err(Some(self.time_limit(now)));
         }
-        // Nor does a request that this client did not send: the server had no work.
+        // A request that timed out before it was sent is no load for the server, and costs the budget nothing either.
         let is_load = !(failure.unsent && failure.timed_out);
         if let Some(budget) = self.budget().filter(|_| is_load)
             && !budget.failed()

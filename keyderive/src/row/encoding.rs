@@ -1,4 +1,4 @@
-//! The encodings of a field's values that an attribute chooses; without one, the type of the field has an encoding of its own.
+//! The encodings that an attribute chooses for a field: `json`, `ts`, `proto` and `with`. Without one, the field's type decides.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
