@@ -22,7 +22,7 @@ use std::io;
 
 pub(crate) use self::order::{Bounded, StoredOrder, StoredRange};
 pub use self::order::{ComparableCell, OrderedCell};
-use super::show::{Excerpt, Hex, Names};
+use super::show::{Excerpt, Names, ShownBytes};
 use crate::key::TimeUnit;
 
 /// A value that one cell holds.
@@ -340,7 +340,7 @@ impl CellError {
     /// The bytes are not those of a value.
     #[cold]
     fn not_these_bytes(value: &[u8], expected: impl Display) -> Self {
-        Self::malformed(format_args!("holds {}; {expected}", Hex(value)))
+        Self::malformed(format_args!("holds {}; {expected}", ShownBytes(value)))
     }
 
     /// The text is not that of a value.

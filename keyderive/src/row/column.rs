@@ -393,13 +393,13 @@ pub trait ColumnRef<R>: Sized {
     type Type: ColumnType;
 
     #[doc(hidden)]
-    fn place(self) -> Result<Place, RowError>;
+    fn place(self) -> Result<ColumnPlace, RowError>;
 }
 
 /// Where a column is.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ColumnPlace {
     pub(crate) family: Cow<'static, str>,
     pub(crate) qualifier: Bytes,
     /// Its former places.
@@ -409,7 +409,7 @@ pub struct Place {
     pub(crate) is_required: bool,
 }
 
-impl Place {
+impl ColumnPlace {
     pub(crate) fn name(&self) -> Name<'_> {
         Name { family: &self.family, qualifier: &self.qualifier }
     }
@@ -484,8 +484,8 @@ impl<R, T> fmt::Debug for Column<R, T> {
 impl<R, T: ColumnType> ColumnRef<R> for Column<R, T> {
     type Type = T;
 
-    fn place(self) -> Result<Place, RowError> {
-        Ok(Place {
+    fn place(self) -> Result<ColumnPlace, RowError> {
+        Ok(ColumnPlace {
             family: Cow::Borrowed(self.family),
             qualifier: Bytes::from_static(self.name.as_bytes()),
             aliases: self.aliases,
@@ -498,12 +498,12 @@ impl<R, T: ColumnType> ColumnRef<R> for Column<R, T> {
 
 /// A column that has its name at run time: an entry of a map, or a column that was named by text.
 pub struct Entry<R, T> {
-    place: Result<Place, RowError>,
+    place: Result<ColumnPlace, RowError>,
     of: PhantomData<fn() -> (R, T)>,
 }
 
 impl<R, T: ColumnType> Entry<R, T> {
-    pub(super) fn new(place: Result<Place, RowError>) -> Self {
+    pub(super) fn new(place: Result<ColumnPlace, RowError>) -> Self {
         Self { place, of: PhantomData }
     }
 }
@@ -511,7 +511,7 @@ impl<R, T: ColumnType> Entry<R, T> {
 impl<R, T: ColumnType> ColumnRef<R> for Entry<R, T> {
     type Type = T;
 
-    fn place(self) -> Result<Place, RowError> {
+    fn place(self) -> Result<ColumnPlace, RowError> {
         self.place
     }
 }
@@ -573,7 +573,7 @@ pub(crate) fn entry<R, Q: Qualifier, T: ColumnType>(
 ) -> Entry<R, T> {
     let place = match Q::to_qualifier(key) {
         Ok(qualifier) if qualifier.is_empty() => Err(RowError::empty_name(&family)),
-        Ok(qualifier) => Ok(Place {
+        Ok(qualifier) => Ok(ColumnPlace {
             family,
             qualifier,
             aliases: &[],

@@ -156,7 +156,7 @@ pub use column::{
     Addable, AddableAt, Any, Appendable, CellValue, Clearable, Column, ColumnRef, ColumnType, Countable,
     Counter, Entry, Family, FamilyRef, History, MapFamily, Settable, SettableAt,
 };
-pub(crate) use column::{Place, entry};
+pub(crate) use column::{ColumnPlace, entry};
 pub use condition::Condition;
 pub use decode::RowCells;
 pub use encode::RowWriter;
@@ -166,12 +166,10 @@ pub use encoding::Proto;
 pub use encoding::{As, Encoding, Json};
 pub use error::RowError;
 pub use family::{FamilyField, MapRow};
-pub(crate) use filter::{
-    ByteRange, Fault as FilterFault, Kind as FilterKind, Largest as LargestPart, TimeRange,
-};
+pub(crate) use filter::{ByteRange, FilterFault, FilterKind, Largest as LargestPart, TimeRange};
 pub use filter::{FilterError, RowFilter};
-pub(crate) use mutation::{Change, Rule, SERVER_TIME};
 pub use mutation::{Mutation, ReadModifyWrite};
+pub(crate) use mutation::{MutationKind, Rule, SERVER_TIME};
 pub(crate) use qualifier::Name;
 pub use qualifier::Qualifier;
 pub(crate) use raw::CellSpans;
@@ -180,7 +178,7 @@ pub use raw::{RawCell, RawCells, RawRow};
 pub use schema::{ColumnKind, ColumnSchema, RowSchema, SchemaChange, SchemaChanges, SchemaError};
 pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
 pub use select::{SelectedColumns, Selection, SelectionReader};
-pub(crate) use sink::{ComparedVersion, MutationList, Sink};
+pub(crate) use sink::{ComparedVersion, MutationList, MutationSink};
 pub(crate) use span::{Span, is_same_name};
 pub use text::Value;
 pub(crate) use text::check_kind;

@@ -111,10 +111,10 @@ struct OngoingRead {
 /// A read whose attempt was sent, up to the head of the answer.
 struct Opened {
     read: Box<OngoingRead>,
-    sent: Result<Sent, Error>,
+    sent: Result<SentAttempt, Error>,
 }
 
-struct Sent {
+struct SentAttempt {
     attempt: Attempt,
     answer: Result<Answer, Failure>,
 }
@@ -394,7 +394,7 @@ impl OngoingRead {
     }
 
     /// Sends an attempt and waits for the head of its answer.
-    async fn send(&mut self) -> Result<Sent, Error> {
+    async fn send(&mut self) -> Result<SentAttempt, Error> {
         let Self { attempts, request, .. } = self;
         let (client, route) = (attempts.client(), attempts.operation().route());
         let message = request
@@ -406,7 +406,7 @@ impl OngoingRead {
             stats.sent();
         }
         let answer = attempts.open(&attempt, Request::new(&message)).await;
-        Ok(Sent { attempt, answer })
+        Ok(SentAttempt { attempt, answer })
     }
 
     /// What follows a request that was answered in full.
@@ -442,7 +442,8 @@ impl OngoingRead {
 impl Opened {
     fn into_phase(self) -> Result<Phase, Error> {
         let Self { mut read, sent } = self;
-        let Sent { attempt, answer } = sent.map_err(|error| error.with_last_row(read.last_key.clone()))?;
+        let SentAttempt { attempt, answer } =
+            sent.map_err(|error| error.with_last_row(read.last_key.clone()))?;
         match answer {
             Ok(answer) => {
                 read.attempts.keep_cookies(answer.headers());

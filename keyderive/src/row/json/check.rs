@@ -13,7 +13,7 @@ const MAX_DEPTH: u8 = 127;
 
 /// Fails for a value that would be written as JSON and not be read back, `depth` arrays and objects deep.
 pub(in crate::row) fn check<T: Serialize + ?Sized>(value: &T, depth: u8) -> Result<(), Lost> {
-    value.serialize(Check { depth }).map(drop)
+    value.serialize(JsonCheck { depth }).map(drop)
 }
 
 /// What a value is as JSON, as far as an `Option` around it is concerned.
@@ -65,11 +65,11 @@ impl ser::Error for Lost {
 }
 
 /// Takes a value, and writes nothing.
-struct Check {
+struct JsonCheck {
     depth: u8,
 }
 
-impl Check {
+impl JsonCheck {
     fn deeper(self) -> Result<Self, Lost> {
         if self.depth >= MAX_DEPTH { Err(Lost::Deep) } else { Ok(Self { depth: self.depth + 1 }) }
     }
@@ -88,7 +88,7 @@ macro_rules! take {
     )*};
 }
 
-impl Serializer for Check {
+impl Serializer for JsonCheck {
     type Ok = JsonValue;
     type Error = Lost;
     type SerializeSeq = Self;
@@ -206,7 +206,7 @@ impl Serializer for Check {
 
 macro_rules! elements {
     ($($compound:ident $method:ident $($name:ty)?;)*) => {$(
-        impl $compound for Check {
+        impl $compound for JsonCheck {
             type Ok = JsonValue;
             type Error = Lost;
 
@@ -231,7 +231,7 @@ elements! {
 }
 
 /// A name that is no text is rejected by the writer of the JSON.
-impl SerializeMap for Check {
+impl SerializeMap for JsonCheck {
     type Ok = JsonValue;
     type Error = Lost;
 

@@ -44,7 +44,7 @@ pub(super) enum StoredType {
     Date,
     Json,
     Proto,
-    UnixTime(Unit),
+    UnixTime(StoredUnit),
     Custom(String),
 }
 
@@ -60,14 +60,14 @@ pub(super) struct Variant {
 /// A [`TimeUnit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Unit {
+pub(super) enum StoredUnit {
     Secs,
     Millis,
     Micros,
     Nanos,
 }
 
-impl Unit {
+impl StoredUnit {
     fn unit(self) -> TimeUnit {
         match self {
             Self::Secs => TimeUnit::Secs,
@@ -78,7 +78,7 @@ impl Unit {
     }
 }
 
-impl From<TimeUnit> for Unit {
+impl From<TimeUnit> for StoredUnit {
     fn from(unit: TimeUnit) -> Self {
         match unit {
             TimeUnit::Secs => Self::Secs,

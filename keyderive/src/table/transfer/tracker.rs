@@ -230,7 +230,7 @@ impl<'a> Tracker<'a> {
 
 /// Which rows are done: those of a stream, or those of the parts of a table.
 pub(crate) struct Done {
-    parts: Vec<Part>,
+    parts: Vec<TrackedPart>,
     is_stream: bool,
     /// The rows that are done without a gap in their parts, those before a checkpoint too.
     rows: u64,
@@ -239,7 +239,7 @@ pub(crate) struct Done {
 }
 
 /// A part of a table, or all of a stream.
-struct Part {
+struct TrackedPart {
     low_water: LowWater,
     /// The rows after the mark. Those of a stream have no keys here.
     rows: VecDeque<TrackedRow>,
@@ -262,13 +262,14 @@ const BITS: u32 = 40;
 impl Done {
     /// The first items of a stream, of which some failed.
     pub(crate) fn stream(items: u64, failed: &[u64]) -> Self {
-        let all = Part::new(LowWater::after(items, failed), KeyRange::new(Vec::new(), None));
+        let all = TrackedPart::new(LowWater::after(items, failed), KeyRange::new(Vec::new(), None));
         Self { parts: vec![all], is_stream: true, rows: items, left_out: 0 }
     }
 
     /// All of a table but these ranges, and how many rows of them were moved and left out.
     pub(crate) fn all_but(left: Vec<KeyRange>, moved: u64, left_out: u64) -> Self {
-        let parts = left.into_iter().map(|window| Part::new(LowWater::after(0, &[]), window)).collect();
+        let parts =
+            left.into_iter().map(|window| TrackedPart::new(LowWater::after(0, &[]), window)).collect();
         Self { parts, is_stream: false, rows: moved + left_out, left_out }
     }
 
@@ -294,7 +295,7 @@ impl Done {
 
     /// The ranges of a table that are left.
     pub(crate) fn left(&self) -> Vec<KeyRange> {
-        self.parts.iter().filter(|part| !part.is_done()).map(Part::left).collect()
+        self.parts.iter().filter(|part| !part.is_done()).map(TrackedPart::left).collect()
     }
 
     /// The ranges of a table that were left at the beginning.
@@ -344,7 +345,7 @@ impl Done {
     }
 }
 
-impl Part {
+impl TrackedPart {
     fn new(low_water: LowWater, window: KeyRange) -> Self {
         Self { low_water, rows: VecDeque::new(), window, done_to: None, is_read: false }
     }
