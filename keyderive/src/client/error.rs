@@ -527,7 +527,7 @@ pub(crate) enum RekeyingEnd {
     Waited,
     /// The lease ended before the answer arrived, so that the write may have been applied.
     Late,
-    /// The same of a write that can be repeated, and the call ended before it was.
+    /// As `Late`, for a write that can be repeated: the call ended before it repeated the write.
     Unanswered,
     /// The state changed under a scan that cannot continue in another state.
     Changed,

@@ -74,11 +74,10 @@
 //! [`on_checkpoint`](crate::load::Load::on_checkpoint) passes to your closure. After a crash, pass the last one to
 //! [`resume`](crate::load::Load::resume), with the same input in the same order.
 //!
-//! The load makes a checkpoint before the first row, then whenever it has finished all of the first 10,000 rows of the
-//! input, all of the first 20,000, and so on, and one at its end. Rows are sent out of order within the look-ahead, so
-//! a checkpoint between the first and the last one comes only once the input is well beyond the rows that it counts;
-//! a load of less than the look-ahead has none of them.
-//! For earlier checkpoints, set a smaller [`look_ahead`](crate::load::Load::look_ahead).
+//! A load makes a checkpoint before the first row, one at its end, and one whenever the first 10,000, 20,000, 30,000 … rows of the
+//! input are finished. Within the look-ahead, rows are written out of order. So the checkpoint for the first 10,000 rows comes when
+//! the load has read far beyond them, and a load that is smaller than the look-ahead makes only the first and the last one. For
+//! earlier checkpoints, set a smaller [`look_ahead`](crate::load::Load::look_ahead).
 //!
 //! A resumed load rewrites the rows that were written after the checkpoint: each cell gets one more version of the same
 //! value. This also overwrites what others have written to these rows since, unless the load is

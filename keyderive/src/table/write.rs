@@ -23,14 +23,14 @@ use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{
     Addable, AddableAt, Appendable, CellError, CellType, CellValue, CellWriter, Clearable, ColumnKind,
-    ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation, MutationList, Name, Place,
-    RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema, RowWriter, SERVER_TIME, Settable,
-    SettableAt, Sink, check_kind, check_timestamp,
+    ColumnPlace, ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation, MutationList,
+    MutationSink, Name, RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema, RowWriter, SERVER_TIME,
+    Settable, SettableAt, check_kind, check_timestamp,
 };
 
 /// Which versions of a column must be young enough to be read.
 #[derive(Clone, Copy, Debug)]
-enum Versions {
+enum CheckedVersions {
     /// The newest, of a whole row: the others may have expired since they were read.
     Newest,
     /// Each, of changes: every one was asked for by itself.
@@ -509,7 +509,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// As `put_if`.
     pub async fn delete_if(&self, key: &K, condition: Condition<R>) -> Result<bool, Error> {
         self.ensure_checked().await?;
-        self.mutate_if(self.encode(key)?, self.store.deletion(), Versions::Newest, condition).await
+        self.mutate_if(self.encode(key)?, self.store.deletion(), CheckedVersions::Newest, condition).await
     }
 
     /// [`put`](Self::put), if no row has this key; returns whether none had.
@@ -554,14 +554,14 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         let written = mutations
             .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
         written.map_err(|error| Error::row(&self.handle.name, &key, error))?;
-        self.mutate_if(key, mutations, Versions::Newest, condition).await
+        self.mutate_if(key, mutations, CheckedVersions::Newest, condition).await
     }
 
     async fn mutate_if(
         &self,
         key: Bytes,
         mut mutations: MutationList,
-        versions: Versions,
+        versions: CheckedVersions,
         condition: Condition<R>,
     ) -> Result<bool, Error> {
         let compared = condition.compared_versions();
@@ -687,7 +687,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
             .mutations
             .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
         written.map_err(|error| Error::row(&self.handle.name, &Bytes::copy_from_slice(&entry.key), error))?;
-        self.check_explicit_timestamps(&entry.key, &entry.mutations, Versions::Newest)
+        self.check_explicit_timestamps(&entry.key, &entry.mutations, CheckedVersions::Newest)
     }
 
     /// Rejects a value with a timestamp of its own that is finer than the table's granularity, or so old, by the client's clock,
@@ -698,7 +698,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         &self,
         key: &[u8],
         mutations: &Mutations,
-        versions: Versions,
+        versions: CheckedVersions,
     ) -> Result<(), Error> {
         match mutations.explicit_timestamps() {
             [] => Ok(()),
@@ -710,7 +710,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         &self,
         key: &[u8],
         explicit_timestamps: &[ExplicitTimestamp],
-        versions: Versions,
+        versions: CheckedVersions,
     ) -> Result<(), Error> {
         let known = self.store.known_info(&self.handle);
         let info = known.as_deref();
@@ -723,8 +723,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
                 return Err(Error::row(&self.handle.name, key, RowError::too_fine(family, qualifier, *fine)));
             }
             let at = match versions {
-                Versions::Newest => *latest_micros,
-                Versions::Each => *earliest_micros,
+                CheckedVersions::Newest => *latest_micros,
+                CheckedVersions::Each => *earliest_micros,
             };
             let age = Duration::from_micros(now.saturating_sub(at).max(0).cast_unsigned());
             let rule = info.and_then(|info| info.family(family)).map(Family::gc_rule);
@@ -1025,7 +1025,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     /// struct Page {
     ///     title: Option<String>,
     ///     #[row(family = "hourly", window = "1h", gc(max_age = "90d"))]
-    ///     views: Versions<Sum>,
+    ///     views: CheckedVersions<Sum>,
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -1054,7 +1054,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     }
 
     fn added<C: ColumnRef<R>>(mut self, column: C, timestamp_micros: i64, amount: i64) -> Self {
-        let window = |place: &Place| self.table.handle.visible.schema().window_micros(place.name());
+        let window = |place: &ColumnPlace| self.table.handle.visible.schema().window_micros(place.name());
         match column.place().and_then(|place| addition(&place, window(&place), timestamp_micros, amount)) {
             Ok(mutation) => self.mutations.push(mutation),
             Err(error) => self.note(Err(error)),
@@ -1071,7 +1071,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     fn changed<C: ColumnRef<R>>(
         mut self,
         column: C,
-        change: impl FnOnce(Place, &mut dyn Sink) -> Result<(), RowError>,
+        change: impl FnOnce(ColumnPlace, &mut dyn MutationSink) -> Result<(), RowError>,
     ) -> Self {
         let changed = column.place().and_then(|place| self.mutations.write(|sink| change(place, sink)));
         self.note(changed);
@@ -1118,7 +1118,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
         if mutations.is_empty() {
             return table.meets(key, condition).await;
         }
-        table.mutate_if(key, mutations, Versions::Each, condition).await
+        table.mutate_if(key, mutations, CheckedVersions::Each, condition).await
     }
 
     async fn send(self) -> Result<(), Error> {
@@ -1128,7 +1128,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
             return Ok(());
         }
         let mutations = Mutations::from(mutations);
-        table.check_explicit_timestamps(&key, &mutations, Versions::Each)?;
+        table.check_explicit_timestamps(&key, &mutations, CheckedVersions::Each)?;
         table.store.mutate_row(&table.handle, key, mutations).await
     }
 
@@ -1145,7 +1145,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
         }
         entry.key.extend_from_slice(&key);
         mutations.as_slice().iter().for_each(|mutation| entry.mutations.push_change(mutation));
-        into.check_explicit_timestamps(&key, &entry.mutations, Versions::Each)
+        into.check_explicit_timestamps(&key, &entry.mutations, CheckedVersions::Each)
     }
 
     /// Whether there is nothing to send, and no error to report.
@@ -1168,36 +1168,36 @@ type Parts<K, R, S> = (Table<K, R, S>, Bytes, MutationList);
 
 /// Sets a version of a column to what `encode` appends.
 fn encode(
-    place: &Place,
+    place: &ColumnPlace,
     timestamp_micros: i64,
-    sink: &mut dyn Sink,
+    sink: &mut dyn MutationSink,
     encode: impl FnOnce(&mut CellWriter<'_>) -> Result<(), CellError>,
 ) -> Result<(), RowError> {
     RowWriter::new(sink, &place.family, true).set_with(place.name(), timestamp_micros, encode)
 }
 
 /// Rejects a change of what the server finds in a column, where the value may be under a former name.
-fn check_has_no_former(place: &Place) -> Result<(), RowError> {
+fn check_has_no_former(place: &ColumnPlace) -> Result<(), RowError> {
     let text = "has an alias, and what is still stored under it would not be found any more; put the whole row first, and \
                 remove the alias";
     check_kind(place, |_| place.former().next().is_none(), text)
 }
 
 /// Rejects a change of what the server finds in a column, where the value may have expired.
-fn check_has_no_ttl(place: &Place, schema: &RowSchema) -> Result<(), RowError> {
+fn check_has_no_ttl(place: &ColumnPlace, schema: &RowSchema) -> Result<(), RowError> {
     let text = "is in a family with `ttl`, and the server would change an expired value that reads hide; count with \
                 `Versions<Sum>` and `window`, or `set` it";
     check_kind(place, |_| schema.rule(&place.family).is_none_or(|rule| rule.ttl.is_none()), text)
 }
 
-fn delete_former(place: &Place, sink: &mut dyn Sink) {
+fn delete_former(place: &ColumnPlace, sink: &mut dyn MutationSink) {
     for Name { family, qualifier } in place.former() {
         sink.delete_column(family, qualifier);
     }
 }
 
 fn addition(
-    place: &Place,
+    place: &ColumnPlace,
     window_micros: i64,
     timestamp_micros: i64,
     amount: i64,
@@ -1310,7 +1310,7 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
     fn with<C: ColumnRef<R>>(
         mut self,
         column: C,
-        rule: impl FnOnce(Place) -> Result<ReadModifyWrite, RowError>,
+        rule: impl FnOnce(ColumnPlace) -> Result<ReadModifyWrite, RowError>,
     ) -> Self {
         match column.place().and_then(rule) {
             Ok(rule) => self.rules.push(rule),

@@ -8,7 +8,7 @@ use super::super::epoch::{BoundValue, Epoch};
 use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, Width};
 use super::super::salt::{Salt, SaltHash, SaltPlace};
 use super::super::show::{Byte, Hex, Readable};
-use super::{Fingerprint, LenBounds, Part, Schema};
+use super::{Fingerprint, KeyPart, LenBounds, Schema};
 
 /// The layout as a table, with a line for each part.
 impl fmt::Display for Schema {
@@ -46,13 +46,13 @@ impl Schema {
             let mut parts = self.parts().peekable();
             while let Some(part) = parts.next() {
                 match part {
-                    Part::Tag(tag) => f.write_str(tag)?,
-                    Part::Salt(_) if self.has_epochs() => {
+                    KeyPart::Tag(tag) => f.write_str(tag)?,
+                    KeyPart::Salt(_) if self.has_epochs() => {
                         self.write_salt_by_time(f)?;
                         continue;
                     }
-                    Part::Salt(salt) => write!(f, "<salt {}>", salt.bounds())?,
-                    Part::Field(at) => write!(f, "<{}>", self.fields[at].name())?,
+                    KeyPart::Salt(salt) => write!(f, "<salt {}>", salt.bounds())?,
+                    KeyPart::Field(at) => write!(f, "<{}>", self.fields[at].name())?,
                 }
                 if parts.peek().is_some() {
                     self.write_separator(f, self.separator_after(part))?;
@@ -82,31 +82,31 @@ impl Schema {
     /// A line of the table for each part.
     fn lines(&self) -> Vec<Line> {
         let mut after = None;
-        let line = |(part, offset): (Part, Option<usize>)| {
+        let line = |(part, offset): (KeyPart, Option<usize>)| {
             let begins = match (offset, after.replace(part)) {
                 (Some(offset), _) => format!("byte {offset}"),
-                (None, Some(Part::Salt(salt))) if salt.sep().is_some() => {
+                (None, Some(KeyPart::Salt(salt))) if salt.sep().is_some() => {
                     format!("after `{}`", Readable(self.salt_end(&salt)))
                 }
                 (None, _) => format!("after {}", self.separator_name()),
             };
             let bounds = self.len_bounds(part);
             match part {
-                Part::Tag(tag) => Line {
+                KeyPart::Tag(tag) => Line {
                     name: "tag",
                     rust_type: "constant",
                     begins,
                     width: ByteCount(bounds.min, bounds.max).to_string(),
                     written: format!("`{}`", Readable(tag.as_bytes())),
                 },
-                Part::Salt(salt) => Line {
+                KeyPart::Salt(salt) => Line {
                     name: "salt",
                     rust_type: "bucket",
                     begins,
                     width: ByteCount(bounds.min, bounds.max).to_string(),
                     written: if self.has_epochs() { self.salts_written() } else { self.salt_written(&salt) },
                 },
-                Part::Field(at) => {
+                KeyPart::Field(at) => {
                     let field = &self.fields[at];
                     Line {
                         name: field.name(),

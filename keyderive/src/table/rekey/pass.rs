@@ -24,8 +24,8 @@ use crate::row::{RawRow, RowFilter};
 use crate::table::handle::windows;
 use crate::table::transfer::{
     BatchLimits, CellCopy, Comparison, Done, Engine, Every, Mapping, NewKeys, Origin, Origins, Outcomes,
-    PartsLeft, Settings, ShowKey, Sink, Stop, StoredRows, TableDiff, TableRows, Tracker, Versioned, compare,
-    counted, read_parts, write_each,
+    PartsLeft, Settings, ShowKey, Sink, StoredRows, TableDiff, TableRows, Tracker, TransferError, Versioned,
+    compare, counted, read_parts, write_each,
 };
 
 /// How many rows are copied at a time, for each partition that is read at a time.
@@ -384,11 +384,11 @@ impl Migration {
         };
         let engine = Engine::new(settings, tracker, starts, Arc::clone(&copies) as Arc<dyn Sink>);
         let copied = async {
-            let (mut tracker, stop) = engine.run(pin!(rows)).await;
+            let (mut tracker, error) = engine.run(pin!(rows)).await;
             tracker.reporter.report();
             // Without it, nothing is recorded any more.
             drop(tracker);
-            stop
+            error
         };
         let record = async {
             let mut outcome = Ok(());
@@ -399,14 +399,14 @@ impl Migration {
             }
             outcome
         };
-        let (stop, recorded) = meter.during(Box::pin(join(copied, record))).await;
-        match stop {
+        let (error, recorded) = meter.during(Box::pin(join(copied, record))).await;
+        match error {
             None => recorded.map(|()| Pass::Done),
             Some(_) if copies.is_superseded.load(Ordering::Relaxed) => Ok(Pass::Superseded),
-            Some(Stop::Failed(error)) => Err(error),
-            Some(stop) => Err(Error::definition(
+            Some(TransferError::Failed(error)) => Err(error),
+            Some(error) => Err(Error::definition(
                 self.pair.route(base),
-                format!("its rows could not be copied: {stop:?}"),
+                format!("its rows could not be copied: {error:?}"),
             )),
         }
     }

@@ -48,13 +48,13 @@ struct PairScan {
 impl PairScan {
     async fn run(self, rows: mpsc::Sender<Result<RawRow, Error>>) {
         let mut delivery = Delivery { rows, last: None, selected: Default::default() };
-        if let Err(End::Failed(error)) = self.deliver(&mut delivery).await {
+        if let Err(ScanEnd::Failed(error)) = self.deliver(&mut delivery).await {
             // Nobody may be waiting any more.
             let _ = delivery.rows.send(Err(error)).await;
         }
     }
 
-    async fn deliver(&self, delivery: &mut Delivery) -> Result<(), End> {
+    async fn deliver(&self, delivery: &mut Delivery) -> Result<(), ScanEnd> {
         let Self { pair, new, options, .. } = self;
         let ScanOptions { client, table, unordered, .. } = options;
         let old = self.old.as_ref().map_err(|error| Error::plan(pair.route(Side::Old), error.clone()))?;
@@ -98,10 +98,10 @@ impl PairScan {
             };
             match ended {
                 // Rows in no order have no last row to resume after.
-                Err(End::Changed) if *unordered => {
+                Err(ScanEnd::Changed) if *unordered => {
                     return Err(pair.lease().error(None, RekeyingEnd::Changed).into());
                 }
-                Err(End::Changed) => {}
+                Err(ScanEnd::Changed) => {}
                 ended => return ended,
             }
         }
@@ -145,12 +145,12 @@ impl PairScan {
         key: &[u8],
         row: &RawRow,
         delivery: &mut Delivery,
-    ) -> Result<(), End> {
+    ) -> Result<(), ScanEnd> {
         let pair = &self.pair;
         let Some(row) = pair.logical(row, key)? else { return Ok(()) };
         delivery.check(pair, key, !self.options.unordered)?;
         if !pair.lease().is_newest(view) {
-            return Err(End::Changed);
+            return Err(ScanEnd::Changed);
         }
         if let Some(keeps) = &self.options.key_filter
             && !keeps(key).map_err(|error| Error::foreign(&self.options.table, error))?
@@ -158,7 +158,7 @@ impl PairScan {
             return Ok(());
         }
         if delivery.rows.send(Ok(row)).await.is_err() {
-            return Err(End::Enough);
+            return Err(ScanEnd::Enough);
         }
         if !self.options.unordered {
             delivery.last = Some(Bytes::copy_from_slice(key));
@@ -167,7 +167,13 @@ impl PairScan {
     }
 
     /// Scans one table.
-    async fn one(&self, view: &View, side: Side, plan: Plan<()>, delivery: &mut Delivery) -> Result<(), End> {
+    async fn one(
+        &self,
+        view: &View,
+        side: Side,
+        plan: Plan<()>,
+        delivery: &mut Delivery,
+    ) -> Result<(), ScanEnd> {
         let pair = &*self.pair;
         let filter = pair.without_origins(Some(self.filter()));
         let mut stream = self.rows_of(side, plan, filter.clone());
@@ -214,7 +220,7 @@ impl PairScan {
         old: Plan<()>,
         new: Plan<()>,
         delivery: &mut Delivery,
-    ) -> Result<(), End> {
+    ) -> Result<(), ScanEnd> {
         let pair = &*self.pair;
         let filter = pair.with_origins(Some(self.filter()));
         let mut old_rows = self.rows_of(Side::Old, old, filter.clone());
@@ -276,7 +282,7 @@ impl PairScan {
         base_plan: Plan<()>,
         front_plan: Plan<()>,
         delivery: &mut Delivery,
-    ) -> Result<(), End> {
+    ) -> Result<(), ScanEnd> {
         let pair = &*self.pair;
         let (front, client) = (base.other(), &self.options.client);
         let filter = pair.with_origins(Some(self.filter()));
@@ -355,18 +361,23 @@ struct SideRows {
 
 impl SideRows {
     /// The next rows, at most `most`, while the state lasts; none at the end.
-    async fn next_rows(&mut self, pair: &TablePair, view: &View, most: usize) -> Result<Vec<RawRow>, End> {
+    async fn next_rows(
+        &mut self,
+        pair: &TablePair,
+        view: &View,
+        most: usize,
+    ) -> Result<Vec<RawRow>, ScanEnd> {
         let mut read = Vec::new();
         while read.len() < most {
             let row = tokio::select! {
                 biased;
-                () = pair.lease().superseded(view) => return Err(End::Changed),
+                () = pair.lease().superseded(view) => return Err(ScanEnd::Changed),
                 row = self.next() => row,
             };
             match row {
                 Ok(Some(row)) => read.push(row),
                 Ok(None) => break,
-                Err(_) if !pair.lease().is_newest(view) => return Err(End::Changed),
+                Err(_) if !pair.lease().is_newest(view) => return Err(ScanEnd::Changed),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -388,8 +399,8 @@ impl SideRows {
 }
 
 /// Fails if the state has changed: what was not there may have been in the next.
-fn still(pair: &TablePair, view: &View) -> Result<(), End> {
-    if pair.lease().is_newest(view) { Ok(()) } else { Err(End::Changed) }
+fn still(pair: &TablePair, view: &View) -> Result<(), ScanEnd> {
+    if pair.lease().is_newest(view) { Ok(()) } else { Err(ScanEnd::Changed) }
 }
 
 fn out_of_order(pair: &TablePair, key: &[u8], last: &[u8]) -> Error {
@@ -494,7 +505,7 @@ impl SelectedKeys {
 }
 
 /// Why a part of a scan ends before its last row.
-enum End {
+enum ScanEnd {
     /// The state has changed.
     Changed,
     /// The caller has all that it wants.
@@ -502,7 +513,7 @@ enum End {
     Failed(Error),
 }
 
-impl From<Error> for End {
+impl From<Error> for ScanEnd {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
