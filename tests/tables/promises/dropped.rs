@@ -168,7 +168,7 @@ async fn a_dropped_call_retires_a_row_type_or_not() {
             let columns = rows.into_iter().flat_map(|(_, columns)| columns);
             columns.filter_map(|column| column.strip_prefix("row::").map(str::to_owned)).next()
         };
-        steady.put(&AccountKey { id: 7 }, &account(1)).await.unwrap();
+        steady.put(&AccountKey { id: 7 }, &before()).await.unwrap();
         let fingerprint = found(crate::registry::registered(&bigtable.client()).await).unwrap();
         let client = bigtable.client();
         let accounts = Tables::<Account>::of(&client).accounts;
