@@ -217,6 +217,10 @@ async fn a_table_without_a_record_gets_one_at_its_first_write(client: Client) {
     table::<Event>(&client).put(&key("alice"), &event()).await.unwrap();
     let found = registered(&client).await;
     assert!(found.iter().any(|(row, columns)| row == "table/events" && columns.len() == 1), "{found:?}");
+    // It stays once the table is stamped.
+    table::<Event>(&client).stamp().await.unwrap();
+    let found = registered(&client).await;
+    assert!(found.iter().any(|(row, columns)| row == "table/events" && columns.len() == 3), "{found:?}");
     refused(table::<Numbered>(&client).put(&key("alice"), &Numbered { kind: 7 }).await);
 }
 

@@ -2,6 +2,7 @@
 //!
 //! All of it but the state of a re-keying is information: calls go on where it cannot be read or written.
 
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -162,6 +163,18 @@ impl Client {
         Ok(())
     }
 
+    /// Lets the registry be deleted again, as far as the service can.
+    pub(crate) async fn unprotect_registry(&self) {
+        let outcome = match self.table_info(REGISTRY).await {
+            Ok(info) if !info.is_protected() => return,
+            Ok(_) => self.set_deletion_protection(REGISTRY, false).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = outcome {
+            tracing::warn!(%error, "the table `{REGISTRY}` keeps its deletion protection, although no table is re-keyed");
+        }
+    }
+
     /// The record of a table, read once; none if there is no registry, or it cannot be read and the settings do not require it.
     ///
     /// # Errors
@@ -250,18 +263,20 @@ impl Client {
         match id {
             None => self.mutate_row(&registry, table_key(table), set).await?,
             Some(id) => {
-                let own =
-                    RowFilter::chain([column(ID), RowFilter::latest(1), RowFilter::value_range(id..=id)]);
-                let renewed = [
-                    Mutation::delete_row(),
-                    Mutation::set(REGISTRY_FAMILY, ID, SERVER_TIMESTAMP, id.to_owned()),
+                let others = [
+                    RowFilter::value_range(..id),
+                    RowFilter::value_range((Bound::Excluded(id), Bound::Unbounded)),
                 ];
-                let otherwise: Vec<_> = renewed.into_iter().chain(set.iter().cloned()).collect();
-                let (then, otherwise) = (Mutations::from(set), Mutations::from(otherwise));
+                let is_of_another =
+                    RowFilter::chain([column(ID), RowFilter::latest(1), RowFilter::interleave(others)]);
+                let set_id = Mutation::set(REGISTRY_FAMILY, ID, SERVER_TIMESTAMP, id.to_owned());
+                let set: Vec<_> = [set_id].into_iter().chain(set).collect();
+                let renewed: Vec<_> = [Mutation::delete_row()].into_iter().chain(set.iter().cloned()).collect();
+                let (renewed, set) = (Mutations::from(renewed), Mutations::from(set));
                 // A repetition finds the id.
                 let idempotency = Idempotency::Idempotent;
                 let key = table_key(table);
-                self.check_and_mutate(&registry, key, Some(own), then, otherwise, idempotency).await?;
+                self.check_and_mutate(&registry, key, Some(is_of_another), renewed, set, idempotency).await?;
             }
         }
         self.inner.records.forget(table);

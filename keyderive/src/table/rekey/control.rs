@@ -17,7 +17,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::stamps::{OldStamps, PairStamps};
-use crate::client::{Client, Error, Idempotency, REGISTRY, REGISTRY_FAMILY, RekeyingEnd, Route};
+use crate::client::{Client, Error, Idempotency, REGISTRY, REGISTRY_FAMILY, ReadRows, RekeyingEnd, Route};
+use crate::plan::KeyRange;
 use crate::row::{Mutation, RowFilter};
 
 /// How long a process acts by what it has read, where the control row does not say.
@@ -397,6 +398,25 @@ impl ControlRow {
                  nothing is read or written by an older state; restore the newest backup of it, or see `Migration::recover`"
             ),
         )
+    }
+
+    /// Lets the registry be deleted again, unless a table of the instance is still re-keyed.
+    pub(super) async fn release_registry(&self) -> Result<(), Error> {
+        let request = ReadRows { ranges: vec![KeyRange::prefix(b"rekey/")], ..ReadRows::default() };
+        let rows = self.client.read_rows(&self.registry, request);
+        let mut are_at_work = false;
+        rows.for_each(|row| {
+            let state = row.newest(REGISTRY_FAMILY, STATE);
+            let control = state.and_then(|state| serde_json::from_slice::<Control>(state.value()).ok());
+            // What a later release has written may be at work.
+            are_at_work |= control.is_none_or(|control| !matches!(control.state, State::New | State::RolledBack));
+            Ok(())
+        })
+        .await?;
+        if !are_at_work {
+            self.client.unprotect_registry().await;
+        }
+        Ok(())
     }
 
     /// The progress of a pass, as its driver recorded it.

@@ -285,6 +285,11 @@ impl Migration {
                 Step::Change(next) => next,
                 Step::Look => continue,
                 Step::Done => {
+                    if matches!(control.state, State::New | State::RolledBack) {
+                        if let Err(error) = lease.row().release_registry().await {
+                            tracing::warn!(%error, "the registry keeps its deletion protection");
+                        }
+                    }
                     self.meter(control.state, Activity::Done);
                     return Ok(());
                 }
@@ -339,6 +344,8 @@ impl Migration {
                 Step::Change(Paused)
             }
             (Goal::Moved, Paused) => {
+                // Another re-keying may have come to its end meanwhile.
+                self.client.protect_registry().await?;
                 let begun = self.stamps().begin_direction(control);
                 self.meter(control.state, Activity::Preparing).during(begun).await?;
                 Step::Change(Copying)
