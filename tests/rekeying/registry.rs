@@ -7,10 +7,10 @@ use keyderive::client::ReadRows;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::rekey::State;
 use keyderive::row::{Mutation, RawRow};
-use keyderive::{Client, Error};
+use keyderive::{Client, Error, RowKey as _};
 use tokio::time::sleep;
 
-use super::calls::{Events, LEASE, drive_to, event, key, old_table, open};
+use super::calls::{Event, Events, LEASE, New, Old, drive_to, event, key, old_table, open};
 
 const ROWS: u64 = 6;
 const CONTROL_ROW: &str = "rekey/events/";
@@ -255,4 +255,48 @@ async fn both_tables_have_the_rows_of_their_user() {
             }
         }
     }
+}
+
+/// SQL reads both tables by the fields of their keys: each row has a key of the table's type in every state. A row that was deleted
+/// meanwhile stays as its origin alone, until the end.
+#[tokio::test(start_paused = true)]
+async fn a_table_with_a_row_key_schema_is_re_keyed() {
+    let client = Bigtable::in_memory().client();
+    let old = client.table::<Old, Event>("events");
+    old.create().await.unwrap();
+    assert!(old.verify().await.unwrap().row_key_schema);
+    let rows: Vec<_> = (0..ROWS).map(|at| (key(at), event("old", 1))).collect();
+    old.put_all(rows.iter().map(|(key, row)| (Old::from(key), row.clone()))).await.unwrap();
+    let events = open(&client).await;
+    for state in [State::Paused, State::Copying, State::Moved, State::New] {
+        drive_to(&events, false, state).await;
+        if state == State::Copying {
+            events.delete(&key(0)).await.unwrap();
+        }
+        for (at, table) in ["events", "events-16"].into_iter().enumerate() {
+            let mut stored = client.raw_table(table).read_rows(ReadRows::all());
+            let mut keys = 0;
+            while let Some(row) = stored.next().await {
+                let row = row.unwrap();
+                let is_of_table =
+                    if at == 0 { Old::decode(row.key()).is_ok() } else { New::decode(row.key()).is_ok() };
+                assert!(is_of_table, "{state}: {:?}", row.key());
+                keys += 1;
+            }
+            let expected = match (table, state) {
+                ("events", _) => ROWS,
+                (_, State::Paused) => 0,
+                // That which was deleted, too.
+                (_, State::Copying) => 1,
+                (_, State::Moved) => ROWS,
+                _ => ROWS - 1,
+            };
+            assert_eq!(keys, expected, "{state}: {table}");
+        }
+        let expected = if state == State::Paused { ROWS } else { ROWS - 1 };
+        assert_eq!(events.scan(New::scan(), Old::scan()).count().await.unwrap(), expected, "{state}");
+    }
+    let new = client.table::<New, Event>("events-16");
+    assert!(new.verify().await.unwrap().row_key_schema);
+    assert_eq!(new.count(New::scan()).await.unwrap(), ROWS - 1);
 }
