@@ -503,6 +503,7 @@ impl Client {
             let calls = [
                 &mut settings.admin,
                 &mut settings.read_row,
+                &mut settings.read_rows,
                 &mut settings.mutate_row,
                 &mut settings.check_and_mutate_row,
             ];
@@ -514,7 +515,7 @@ impl Client {
     }
 
     /// The client's deadline has passed while a call waited for the layout check of its table.
-    fn check_ended(&self, table: &str, elapsed: Duration) -> Error {
+    pub(super) fn check_ended(&self, table: &str, elapsed: Duration) -> Error {
         let full_name = self.table_name(table);
         let operation = self.admin_operation("GetTable", table, ("name", &full_name));
         let failure =

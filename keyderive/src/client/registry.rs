@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::admin::NewTable;
 use super::cache::{CacheRead, Cached};
 use super::operation::Idempotency;
-use super::{Client, Error, Family, GcRule, Mutations, Route};
+use super::{Client, Error, Family, GcRule, Mutations, ReadRows, Route};
+use crate::plan::KeyRange;
 use crate::row::{Mutation, RawRow, RowFilter};
 
 /// The name of the registry.
@@ -180,6 +182,7 @@ impl Client {
     /// # Errors
     /// When the registry cannot be read and the settings require the layout check; when the client's deadline passes.
     pub(crate) async fn table_record(&self, table: &Arc<str>) -> Result<Option<Arc<TableRecord>>, Error> {
+        let begun = Instant::now();
         let (client, name) = (self.for_check(), Arc::clone(table));
         let read = CacheRead {
             is_required: self.settings.require_layout_check,
@@ -201,7 +204,8 @@ impl Client {
             Cached::Failed(error) if self.settings.require_layout_check && !error.is_not_found() => {
                 Err(error)
             }
-            Cached::Failed(_) | Cached::Unknown | Cached::Late => Ok(None),
+            Cached::Late => Err(self.check_ended(table, begun.elapsed())),
+            Cached::Failed(_) | Cached::Unknown => Ok(None),
         }
     }
 
@@ -317,18 +321,32 @@ impl Client {
         removed
     }
 
-    /// Removes the record of a table that was deleted, as far as it can be done.
+    /// Removes the record of a table that was deleted, and the states of its re-keyings, as far as it can be done.
     pub(crate) async fn forget_table(&self, table: &str) {
         if !self.settings.registry {
             return;
         }
         let client = self.for_check();
-        let registry = client.registry();
-        let removed = client.mutate_row(&registry, table_key(table), vec![Mutation::delete_row()]).await;
-        if let Err(error) = removed {
+        if let Err(error) = client.remove_records(table).await {
             self.registry_failed(&error);
         }
         self.inner.records.forget(table);
+    }
+
+    async fn remove_records(&self, table: &str) -> Result<(), Error> {
+        let registry = self.registry();
+        let prefix = format!("rekey/{table}/");
+        let request = ReadRows { ranges: vec![KeyRange::prefix(prefix.as_bytes())], ..ReadRows::default() };
+        let mut keys = vec![table_key(table)];
+        let read = self.read_rows(&registry, request).for_each(|row| {
+            keys.push(Bytes::copy_from_slice(row.key()));
+            Ok(())
+        });
+        read.await?;
+        for key in keys {
+            self.mutate_row(&registry, key, vec![Mutation::delete_row()]).await?;
+        }
+        Ok(())
     }
 }
 

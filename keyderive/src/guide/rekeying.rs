@@ -110,7 +110,8 @@
 //!      one time, or none of them.
 //!    - The [app profile](super::deployment#app-profiles) of every program, and of the operator's, routes to one cluster and allows
 //!      single-row transactions. The operator's program needs the [permissions](super::deployment#permissions) of `run`, the others
-//!      `bigtable.tables.get`.
+//!      `bigtable.tables.get`, and reads of the table `keyderive`. Open the table once with the operator's account first: it creates that
+//!      table, if there is none.
 //!    - Tools that declare tables, such as Terraform, leave the [families](super::tables#layout) of both tables alone: one that removes
 //!      `keyderive-origin` from the new table removes the origins, and the old rows count again.
 //!    - Writes wait for about 7 s, with a [lease](crate::rekey::Migration::lease) of 4 s. A `total_timeout` of 15 s or more for
@@ -120,6 +121,7 @@
 //!      [`is_retryable`](crate::Error::is_retryable).
 //!    - Afterwards all writes that waited are sent at once: raise `max_waiting` to what a program writes in ten seconds, or some fail
 //!      with [`is_overloaded`](crate::Error::is_overloaded).
+//!    - Take deletion protection off the old table until the end: its stamp is replaced.
 //!    - Add no column families until the end.
 //! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one small row
 //!    a second; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row), writes read the row first, and some fail. Until the end,
@@ -138,9 +140,9 @@
 //! 6. **In `moved`**, reads and writes cost what they did before, except increments, appends and conditional writes, which cost
 //!    one more request. Stay there for as long as you may want to [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
 //!    written meanwhile; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
-//! 7. **`verify()` once more, and then `finish()`**, which does not compare: what only the old table has is lost with it. It gives
-//!    the new table its own stamp and changes the state to `new` first: from then on there is no way back, even if a later step fails.
-//!    Then it drops the origins, which takes longer the more rows there are. If it stops before its end, call it
+//! 7. **`verify()` once more, and then `finish()`**, which does not compare: what only the old table has is lost with it. It closes
+//!    the way back by the stamp of the new table, and changes the state to `new`: there is no way back, even if a later step fails. Then it
+//!    drops the origins and lets plain programs in, which takes longer the more rows there are. If it stops before its end, call it
 //!    again.
 //! 8. **Deploy the release with the plain new table**, and then delete the old one. A program of the release before keeps working with
 //!    its open handle, but cannot start any more: [`rekeyed`](crate::Client::rekeyed) fails with
@@ -158,7 +160,7 @@
 //! | where is it? | [`state()`](crate::rekey::Migration::state) |
 //! | writes time out | they wait in `paused` and in `rollback_paused`, for about 7 s with the default lease. If it lasts longer, no driver runs. In `paused` call `run()` to go on or `roll_back()` to go back, in `rollback_paused` call `roll_back()`, anywhere; it leaves the state within some seconds |
 //! | is it safe to stop the driver? | no row is lost, whenever it ends. But in `paused` and `rollback_paused` writes wait until a driver runs again: look at `state()` first, and start another one at once if it is one of these |
-//! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the state is in the old table's row whose key is a single zero byte; while that row cannot be read, nothing is read or written for longer than a lease. Look whether the old table exists, whether the account may read it, and whether Bigtable reports an incident. The calls recover by themselves |
+//! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the state is in the row `rekey/<old table>/<tag>` of the table `keyderive`; while that row cannot be read, nothing is read or written for longer than a lease. Look whether that table exists, whether the account may read it, and whether Bigtable reports an incident. The calls recover by themselves |
 //! | a driver is started again and again, and the state stays the same | it waits for up to a lease and a quarter, and a second or two, before each change, and begins to wait anew each time: let it live for ten seconds |
 //! | the rows of a user have to be erased | delete them through `client.rekeyed::<Old, New, ()>(…)`: its scans also give rows that a `ttl` hides. The other table keeps its copies until you delete that table |
 //! | a program that opens a table by itself is rejected, although the state is `new` or `rolled_back` | `finish()` or `roll_back()` was stopped before its end: call it again |

@@ -116,7 +116,7 @@
 //! [`create`](crate::Table::create), [`create_if_absent`](crate::Table::create_if_absent) or [`stamp`](crate::Table::stamp) creates:
 //! the layouts of keys and rows as JSON, the types that programs declare for each table, and the state of a
 //! [re-keying](crate::rekey). Your tables have your rows alone. [`list_tables`](crate::Client::list_tables) names it, and
-//! `FORMAT.md` in the repository has its rows.
+//! `FORMAT.md` in the repository has its rows. Rows of a table that is re-keyed have an origin beside their cells until it ends.
 //!
 //! - **An error can say what differs**: a stamp has a fingerprint alone, and the registry the layout, so `verify` and the layout check
 //!   name the field that has changed.
@@ -131,8 +131,9 @@
 //!   start of either finds it. Programs without the registry, raw tables and [`unchecked()`](crate::Table::unchecked) handles are not
 //!   compared.
 //!
-//! **If there is no registry**, nothing is compared, and nothing is said. If it cannot be read or written within 3 s, requests go ahead
-//! with one warning, unless [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) is set.
+//! **If there is no registry**, nothing is compared, and nothing is logged above debug. If it cannot be read within 3 s, writes go ahead
+//! with one warning, unless [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) is set. A record that cannot
+//! be written only warns. A handle that could not compare does not try again; a new one does.
 //! [`Settings::registry`](crate::client::Settings::registry) turns it off. It is information but for the state of a re-keying: that has
 //! to be read, and while a table is re-keyed the registry has deletion protection. Back it up with the tables.
 //!

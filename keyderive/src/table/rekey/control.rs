@@ -395,7 +395,8 @@ impl ControlRow {
             &self.old,
             format!(
                 "the state of its re-keying went back from `{known}` to `{found}`: the table `{REGISTRY}` was deleted or restored, and \
-                 nothing is read or written by an older state; restore the newest backup of it, or see `Migration::recover`"
+                 nothing is read or written by an older state; restore the newest backup of it, with both tables as they were at that \
+                 time"
             ),
         )
     }

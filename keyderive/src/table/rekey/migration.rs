@@ -242,8 +242,8 @@ impl Migration {
     /// new one too, under another tag.
     ///
     /// # Errors
-    /// If [`run`](Self::run) has not come to its end; when a request fails. Once the state is `New`, the way back is closed, also after
-    /// an error: call it again.
+    /// If [`run`](Self::run) has not come to its end; when a request fails. From the first change on the way back is closed, also
+    /// after an error: call it again.
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.
@@ -257,7 +257,7 @@ impl Migration {
     /// nothing.
     ///
     /// # Errors
-    /// After [`finish`](Self::finish), and with [`rekeyed_by_row`](Client::rekeyed_by_row) from `copying` on: there is no way back.
+    /// Once [`finish`](Self::finish) has begun, and with [`rekeyed_by_row`](Client::rekeyed_by_row) from `copying` on: there is no way back.
     /// Otherwise those of [`run`](Self::run).
     ///
     /// # Cancel safety
@@ -368,7 +368,7 @@ impl Migration {
                     ));
                 }
                 // From here on there is no way back.
-                self.stamps().end(Side::New, control).await?;
+                self.stamps().begin_end().await?;
                 Step::Change(State::New)
             }
             (Goal::New, State::New) => {
@@ -385,7 +385,7 @@ impl Migration {
                     self.not_now(control, "it has ended, and there is no way back; re-key the new table")
                 );
             }
-            (Goal::RolledBack, Copying | Moved) if control.one_way => {
+            (Goal::RolledBack, Paused | Copying | Moved) if control.one_way => {
                 return Err(self.not_now(
                     control,
                     "its new keys are made of rows, and such a re-keying has no way back from `copying` on; let `run()` come to \
@@ -477,7 +477,7 @@ impl Migration {
             ));
         }
         let info = client.table_info(old).await?;
-        refuse_aggregates(&info)?;
+        refuse(&info)?;
         if control.state == State::RolledBack {
             self.wait(control, since).await;
             self.tidy(Side::Old, control).await?;
@@ -501,8 +501,9 @@ impl Migration {
         let mut splits: Vec<_> =
             pair.key_type(Side::New).schema().bucket_splits().into_iter().map(Into::into).collect();
         let tablets = client.sample_row_keys(pair.route(Side::Old)).await?;
+        let step = tablets.len().div_ceil(MAX_SPLITS).max(1);
         let keys = tablets.iter().filter_map(|(key, _)| pair.keys().new_of(key, &Default::default()).ok());
-        splits.extend(keys.take(MAX_SPLITS));
+        splits.extend(keys.step_by(step));
         splits.sort_unstable();
         splits.dedup();
         // Of the same granularity: cells keep their timestamps.
@@ -585,6 +586,19 @@ impl Migration {
     async fn tidy(&self, side: Side, control: &Control) -> Result<(), Error> {
         self.drop_origins(side).await?;
         self.stamps().end(side, control).await
+    }
+}
+
+/// Fails for a table that cannot be re-keyed.
+pub(super) fn refuse(info: &TableInfo) -> Result<(), Error> {
+    refuse_aggregates(info)?;
+    match info.is_protected() {
+        false => Ok(()),
+        true => Err(Error::mismatch(
+            info.name(),
+            "it has deletion protection, and re-keying replaces a column family of it; take the protection off until the re-keying has \
+             ended",
+        )),
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep};
 
 use super::control::{Control, Side, State, View};
-use super::migration::{Activity, Meter, Migration, Pass, refuse_aggregates};
+use super::migration::{Activity, Meter, Migration, Pass, refuse};
 use super::pace::{Pace, Sent};
 use super::pair::{ORIGINS, TablePair, has_data};
 use crate::client::{Client, Entries, Entry, Error, Idempotency, Mutations, RekeyingEnd};
@@ -101,7 +101,15 @@ impl Copies {
             );
             let begun_at = Instant::now();
             let sent = sent.await;
-            self.pace.end(turn, sent.as_ref().map_or(Sent::Failed, |_| Sent::Succeeded(begun_at.elapsed())));
+            let took = begun_at.elapsed();
+            self.pace.end(
+                turn,
+                match sent {
+                    Ok(false) => Sent::Copied(took),
+                    Ok(true) => Sent::Kept,
+                    Err(_) => Sent::Failed,
+                },
+            );
             match sent {
                 Ok(has_origin) => {
                     self.client.count_rekeyed(self.pair.route(Side::Old), 1);
@@ -224,7 +232,7 @@ impl Migration {
     /// # Cancel safety
     /// A dropped future cancels the reads.
     pub async fn check(&self) -> Result<Findings, Error> {
-        refuse_aggregates(&self.client.table_info(self.pair.route(Side::Old)).await?)?;
+        refuse(&self.client.table_info(self.pair.route(Side::Old)).await?)?;
         let state = self.state().await?;
         let meter = self.meter(state, Activity::Verifying);
         meter.during(Box::pin(self.find_faults(&meter))).await

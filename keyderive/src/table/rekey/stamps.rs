@@ -64,6 +64,11 @@ impl PairStamps {
         StampName::of_pair(self.key_type(Side::New), self.key_types, &["spent", self.route(Side::Old)])
     }
 
+    /// The stamp of the new table once there is no way back, and rows still have origins: programs that know nothing of them stay refused.
+    fn of_final(&self) -> StampName {
+        StampName::of_pair(self.key_type(Side::New), self.key_types, &["final", self.route(Side::Old)])
+    }
+
     /// Fails unless the tables have the stamps that they have in this state.
     ///
     /// # Errors
@@ -80,8 +85,8 @@ impl PairStamps {
             State::Old | State::RolledBack => return Ok(()),
             State::Paused | State::Copying | State::RollbackPaused => vec![self.of_new()],
             // `finish` and `roll_back` change the stamp before the row that says so.
-            State::Moved => vec![self.of_new(), self.own(Side::New)],
-            State::New => vec![self.own(Side::New)],
+            State::Moved => vec![self.of_new(), self.of_final()],
+            State::New => vec![self.of_final(), self.own(Side::New)],
             State::RollbackCopying => vec![self.of_new(), self.of_spent()],
         };
         let info = self.client.table_info(self.route(Side::New)).await?;
@@ -126,11 +131,11 @@ impl PairStamps {
         ))
     }
 
-    /// Whether `finish` has begun: the new table has the stamp of its key type alone.
+    /// Whether `finish` has begun: there is no way back.
     pub(super) async fn is_finishing(&self) -> Result<bool, Error> {
         let info = self.client.table_info(self.route(Side::New)).await?;
         let found = stamp::of_tag(self.key_type(Side::New), &info)?;
-        Ok(found.iter().any(|found| found.name == self.own(Side::New)))
+        Ok(found.iter().any(|found| found.name == self.of_final()))
     }
 
     /// Whether the new table was made by this re-keying.
@@ -152,16 +157,21 @@ impl PairStamps {
         stamp::replace(&self.client, self.route(Side::Old), &replaced, self.of_old(fence)).await
     }
 
+    /// Closes the way back.
+    pub(super) async fn begin_end(&self) -> Result<(), Error> {
+        stamp::replace(&self.client, self.route(Side::New), &[self.of_new()], self.of_final()).await
+    }
+
     /// Has nobody take the new table for one that rows move to.
     pub(super) async fn spend_new(&self) -> Result<(), Error> {
         stamp::replace(&self.client, self.route(Side::New), &[self.of_new()], self.of_spent()).await
     }
 
-    /// Gives a table the stamp of its own key type again.
+    /// Replaces the stamp of the pair by that of the table's key type, once its rows have no origins.
     pub(super) async fn end(&self, side: Side, control: &Control) -> Result<(), Error> {
         let of_pair = match side {
             Side::Old => control.fence.iter().map(|fence| self.of_old(fence)).collect(),
-            Side::New => vec![self.of_new()],
+            Side::New => vec![self.of_final()],
         };
         stamp::replace(&self.client, self.route(side), &of_pair, self.own(side)).await
     }

@@ -6,8 +6,8 @@ use crate::key::Schema;
 
 /// The first part of a layout, as the registry has it, that differs from that of `schema`.
 pub(super) fn difference(saved: &str, schema: &Schema) -> Option<String> {
-    let parsed = |json: &str| serde_json::from_str::<Value>(json).unwrap_or_default();
-    let (expected, found) = (parsed(&schema.layout_json()), parsed(saved));
+    let parsed = |json: &str| serde_json::from_str::<Value>(json).ok();
+    let (expected, found) = (parsed(&schema.layout_json())?, parsed(saved)?);
     first_difference(&expected, &found)
 }
 
@@ -28,7 +28,7 @@ fn first_difference(expected: &Value, found: &Value) -> Option<String> {
     .or_else(|| field_difference(&expected["fields"], &found["fields"]))
 }
 
-/// Markers of releases without epochs have no list of them.
+/// Layouts of releases without epochs have no list of them.
 fn epoch_difference(expected: &Value, found: &Value) -> Option<String> {
     let none = Vec::new();
     let (expected, found) = (expected.as_array().unwrap_or(&none), found.as_array().unwrap_or(&none));
