@@ -202,7 +202,11 @@ async fn a_deleted_registry_is_loud_in_each_state() {
             let client = world.client();
             // It has deletion protection, which somebody has taken away.
             let is_at_work = !matches!(state, State::New | State::RolledBack);
-            assert_eq!(client.raw_table("keyderive").info().await.unwrap().is_protected(), is_at_work, "{state}");
+            assert_eq!(
+                client.raw_table("keyderive").info().await.unwrap().is_protected(),
+                is_at_work,
+                "{state}"
+            );
             assert!(!is_at_work || client.delete_table("keyderive").await.is_err(), "{state}");
             world.restore(None).await;
             sleep(LEASE * 6).await;

@@ -275,7 +275,8 @@ impl Client {
                     RowFilter::chain([column(ID), RowFilter::latest(1), RowFilter::interleave(others)]);
                 let set_id = Mutation::set(REGISTRY_FAMILY, ID, SERVER_TIMESTAMP, id.to_owned());
                 let set: Vec<_> = [set_id].into_iter().chain(set).collect();
-                let renewed: Vec<_> = [Mutation::delete_row()].into_iter().chain(set.iter().cloned()).collect();
+                let renewed: Vec<_> =
+                    [Mutation::delete_row()].into_iter().chain(set.iter().cloned()).collect();
                 let (renewed, set) = (Mutations::from(renewed), Mutations::from(set));
                 // A repetition finds the id.
                 let idempotency = Idempotency::Idempotent;

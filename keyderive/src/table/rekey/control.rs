@@ -410,7 +410,8 @@ impl ControlRow {
             let state = row.newest(REGISTRY_FAMILY, STATE);
             let control = state.and_then(|state| serde_json::from_slice::<Control>(state.value()).ok());
             // What a later release has written may be at work.
-            are_at_work |= control.is_none_or(|control| !matches!(control.state, State::New | State::RolledBack));
+            are_at_work |=
+                control.is_none_or(|control| !matches!(control.state, State::New | State::RolledBack));
             Ok(())
         })
         .await?;
