@@ -7,7 +7,7 @@ use keyderive::client::ReadRows;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::rekey::State;
 use keyderive::row::{Mutation, RawRow};
-use keyderive::{Client, Error, RowKey as _};
+use keyderive::{Client, Error};
 use tokio::time::sleep;
 
 use super::calls::{Event, Events, LEASE, New, Old, drive_to, event, key, old_table, open};

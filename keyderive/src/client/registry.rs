@@ -269,7 +269,7 @@ impl Client {
             Some(id) => {
                 let others = [
                     RowFilter::value_range(..id),
-                    RowFilter::value_range((Bound::Excluded(id), Bound::Unbounded)),
+                    RowFilter::value_range::<&str>((Bound::Excluded(id), Bound::Unbounded)),
                 ];
                 let is_of_another =
                     RowFilter::chain([column(ID), RowFilter::latest(1), RowFilter::interleave(others)]);

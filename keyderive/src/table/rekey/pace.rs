@@ -61,7 +61,7 @@ impl Pace {
                 state.fastest = state.fastest.min(took);
                 if state.bound <= FLOOR {
                     // No copy waits for another one: the server takes that long now.
-                    state.fastest += (took - state.fastest) / AGING;
+                    state.fastest = state.fastest + (took - state.fastest) / AGING;
                 }
                 if took <= state.fastest.saturating_mul(2).saturating_add(SLACK) {
                     state.in_time += 1;
