@@ -288,14 +288,14 @@ async fn a_table_with_a_row_key_schema_is_re_keyed() {
                 keys += 1;
             }
             let expected = match (table, state) {
-                ("events", _) => ROWS,
-                (_, State::Paused) => 0,
-                // That which was deleted, too.
-                (_, State::Copying) => 1,
-                (_, State::Moved) => ROWS,
-                _ => ROWS - 1,
+                ("events", _) => ROWS..=ROWS,
+                (_, State::Paused) => 0..=0,
+                // As far as the copy has come, with the row that was deleted.
+                (_, State::Copying) => 1..=ROWS,
+                (_, State::Moved) => ROWS..=ROWS,
+                _ => ROWS - 1..=ROWS - 1,
             };
-            assert_eq!(keys, expected, "{state}: {table}");
+            assert!(expected.contains(&keys), "{state}: {table} has {keys}");
         }
         let expected = if state == State::Paused { ROWS } else { ROWS - 1 };
         assert_eq!(events.scan(New::scan(), Old::scan()).count().await.unwrap(), expected, "{state}");

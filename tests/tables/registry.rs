@@ -5,6 +5,7 @@ use std::time::Duration;
 use keyderive::client::{Family, ReadRows, TableInfo};
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::key::Fingerprint;
+use keyderive::row::RowFilter;
 use keyderive::{Client, Error, GcRule, Row, RowKey, Table};
 use tokio::time::Instant;
 
@@ -91,7 +92,8 @@ fn event() -> Event {
 
 /// The rows of the registry, with the names of their columns.
 pub(crate) async fn registered(client: &Client) -> Vec<(String, Vec<String>)> {
-    let mut rows = client.raw_table("keyderive").read_rows(ReadRows::all());
+    let newest = ReadRows::all().filter(RowFilter::latest(1));
+    let mut rows = client.raw_table("keyderive").read_rows(newest);
     let mut found = Vec::new();
     while let Some(row) = rows.next().await {
         let row = row.unwrap();
