@@ -263,7 +263,7 @@ impl Handle {
         match stamp::status(self.key, info)? {
             StampStatus::OtherTags => return Err(stamp::unstamped(self.key, info)),
             StampStatus::Earlier { epochs } => {
-                stamp::warn_of_bounds(self.key, &self.client, info.name(), epochs)
+                stamp::warn_of_bounds(self.key, &self.client, info.name(), epochs);
             }
             StampStatus::Stamped | StampStatus::Unstamped => {}
         }

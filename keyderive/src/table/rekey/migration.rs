@@ -285,10 +285,10 @@ impl Migration {
                 Step::Change(next) => next,
                 Step::Look => continue,
                 Step::Done => {
-                    if matches!(control.state, State::New | State::RolledBack) {
-                        if let Err(error) = lease.row().release_registry().await {
-                            tracing::warn!(%error, "the registry keeps its deletion protection");
-                        }
+                    if matches!(control.state, State::New | State::RolledBack)
+                        && let Err(error) = lease.row().release_registry().await
+                    {
+                        tracing::warn!(%error, "the registry keeps its deletion protection");
                     }
                     self.meter(control.state, Activity::Done);
                     return Ok(());
