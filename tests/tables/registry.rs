@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::servers::on_every_bigtable;
 
-#[derive(RowKey, Clone)]
+#[derive(RowKey, Clone, Debug)]
 struct EventKey {
     user: String,
 }
@@ -313,4 +313,130 @@ async fn a_registry_that_hangs_is_waited_for_once() {
     let begun = Instant::now();
     table::<Event>(&client).put(&key("bob"), &event()).await.unwrap();
     assert!(begun.elapsed() <= Duration::from_millis(100), "{:?}", begun.elapsed());
+}
+
+/// Terraform made it, and two key types stamp it at the same time, each with an id: the lower one counts from then on.
+#[tokio::test]
+async fn a_second_stamp_leaves_the_row_types_of_the_first() {
+    let client = Client::embedded();
+    client.table::<CountKey, Counted>("other").create_if_absent().await.unwrap();
+    client.raw_table("shared").create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
+    let counts = client.table::<CountKey, Event>("shared");
+    counts.stamp().await.unwrap();
+    counts.put(&CountKey { user: "a".into() }, &event()).await.unwrap();
+    // As the other program's request, which had not seen the first stamp.
+    let late = Family::new("keyderive.af63dc4c8601ec8c.0123456789abcdef.00000000", GcRule::max_versions(1));
+    let add = keyderive::client::FamilyChange::add(late);
+    client.raw_table("shared").modify_families(vec![add]).await.unwrap();
+    let next = client.clone().with(|_| ()).table::<CountKey, Numbered>("shared");
+    refused(next.put(&CountKey { user: "b".into() }, &Numbered { kind: 7 }).await);
+}
+
+/// A program that runs for long opens another handle: what others have declared meanwhile counts.
+#[tokio::test(start_paused = true)]
+async fn a_later_handle_of_a_program_is_compared_with_what_others_declared_since() {
+    let bigtable = Bigtable::in_memory();
+    let (long, other) = (bigtable.client(), bigtable.client());
+    table::<Counted>(&long).create_if_absent().await.unwrap();
+    table::<Counted>(&long).increment(&key("a"), Counted::VIEWS, 1).await.unwrap();
+    table::<Counted>(&long).increment(&key("a"), Counted::VIEWS, 1).await.unwrap();
+    table::<Event>(&other).put(&key("a"), &event()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    refused(table::<Numbered>(&long).put(&key("b"), &Numbered { kind: 7 }).await);
+}
+
+/// Its record has no id, since it had no stamp; whoever creates the next one knows that it is another.
+#[tokio::test]
+async fn a_table_that_was_made_again_has_no_row_types_of_one_without_a_stamp() {
+    let client = Client::embedded();
+    client.table::<CountKey, Counted>("counts").create_if_absent().await.unwrap();
+    client.raw_table("events").create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
+    table::<Event>(&client).put(&key("alice"), &event()).await.unwrap();
+    without_registry(&client).delete_table("events").await.unwrap();
+    table::<Numbered>(&client).create().without_row_key_schema().await.unwrap();
+    table::<Numbered>(&client).put(&key("alice"), &Numbered { kind: 7 }).await.unwrap();
+}
+
+/// A map owns its family: another type of its values, or a struct in it, does not fit.
+#[tokio::test]
+async fn maps_are_compared() {
+    use std::collections::BTreeMap;
+    let client = Client::embedded();
+    let families = [Family::new("cf", GcRule::max_versions(1)), Family::new("m", GcRule::max_versions(1))];
+    client.table::<CountKey, Counted>("counts").create_if_absent().await.unwrap();
+    client.raw_table("events").create(families, [""; 0]).await.unwrap();
+    let numbers = table::<BTreeMap<String, i64>>(&client).family("m");
+    numbers.put(&key("a"), &BTreeMap::from([("x".to_owned(), 1)])).await.unwrap();
+    let texts = || table::<BTreeMap<String, String>>(&client).family("m");
+    let row = BTreeMap::from([("x".to_owned(), "1".to_owned())]);
+    refused(texts().put(&key("a"), &row).await);
+    refused(texts().merge(&key("a"), &row).await);
+    // In the family of a struct.
+    let families = [Family::new("cf", GcRule::max_versions(1))];
+    client.raw_table("structs").create(families, [""; 0]).await.unwrap();
+    client.table::<EventKey, Event>("structs").put(&key("a"), &event()).await.unwrap();
+    let texts = client.table::<EventKey, BTreeMap<String, u32>>("structs");
+    let outcome = texts.put(&key("a"), &BTreeMap::from([("x".to_owned(), 1)])).await;
+    refused(outcome);
+}
+
+/// Other row types of a handle, conditions, and copies.
+#[tokio::test]
+async fn every_write_is_compared() {
+    #[derive(Row)]
+    struct NumberedNote {
+        note: Option<u32>,
+    }
+    let client = Client::embedded();
+    table::<Event>(&client).create_if_absent().await.unwrap();
+    table::<Event>(&client).put(&key("a"), &event()).await.unwrap();
+    table::<Noted>(&client).put(&key("b"), &Noted { kind: "b".into(), note: None }).await.unwrap();
+    let (at, row, other) = (key("a"), Numbered { kind: 7 }, || table::<Numbered>(&client));
+    let if_there = keyderive::row::Condition::row_exists;
+    refused(other().update(&at).set(Numbered::KIND, 7).only_if(if_there()).await);
+    refused(other().put_if(&at, &row, if_there()).await);
+    refused(other().merge_all([(at.clone(), Numbered { kind: 7 })]).await);
+    refused(other().writer().update(other().update(&at).set(Numbered::KIND, 7)).await);
+    let source = client.table::<EventKey, Numbered>("source");
+    source.create_if_absent().await.unwrap();
+    source.put(&at, &row).await.unwrap();
+    source.copy_to(&other(), |key, _| key).await.unwrap_err();
+    let part = || table::<Event>(&client).rows_as::<NumberedNote>();
+    refused(part().put(&at, &NumberedNote { note: Some(7) }).await);
+    refused(part().update(&at).set(NumberedNote::NOTE, 7).await);
+}
+
+/// A program that opened a pair before the new table was there is known there too.
+#[tokio::test(start_paused = true)]
+async fn row_types_of_a_re_keyed_table_are_those_of_its_new_one() {
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    struct Before {
+        user: String,
+    }
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    #[salt(range = 4, over = "user")]
+    struct After {
+        user: String,
+    }
+    impl From<Before> for After {
+        fn from(key: Before) -> Self {
+            Self { user: key.user }
+        }
+    }
+    impl From<&After> for Before {
+        fn from(key: &After) -> Self {
+            Self { user: key.user.clone() }
+        }
+    }
+    let bigtable = Bigtable::in_memory();
+    let client = bigtable.client();
+    client.table::<Before, Event>("old").create().without_row_key_schema().await.unwrap();
+    let running = client.rekeyed::<Before, After, Event>("old", "new").await.unwrap();
+    running.put(&After { user: "a".into() }, &event()).await.unwrap();
+    let driver = bigtable.client().rekeyed::<Before, After, Event>("old", "new").await.unwrap();
+    driver.migration().run().await.unwrap();
+    running.put(&After { user: "b".into() }, &event()).await.unwrap();
+    driver.migration().finish().await.unwrap();
+    let plain = bigtable.client().table::<After, Numbered>("new");
+    refused(plain.put(&After { user: "a".into() }, &Numbered { kind: 7 }).await);
 }

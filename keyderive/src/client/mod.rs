@@ -124,7 +124,7 @@ pub use query::{Query, QueryRows};
 pub use raw::{RawTable, RowOutcomes};
 pub(crate) use read::{ROWS_PER_TURN, RowCursor, RowTurns};
 pub use read::{ReadRows, RowStream};
-pub(crate) use registry::{DeclaredLayout, LayoutKind, REGISTRY, REGISTRY_FAMILY, TableRecord};
+pub(crate) use registry::{DeclaredLayout, LayoutKind, REGISTRY, REGISTRY_FAMILY, Registers, TableRecord};
 use retry::{Attempts, InFlight, Received};
 pub use settings::{Backoff, CallSettings, Hedging, Settings};
 pub(crate) use shutdown::StreamGuard;

@@ -5,6 +5,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -25,8 +26,10 @@ pub(crate) const REGISTRY_FAMILY: &str = "cf";
 const JSON: &str = "json";
 /// The column of a table's row for the id of its stamp.
 const ID: &str = "id";
-/// A fixed time, so that a layout that is written again is the same cell.
-const LAYOUT_TIMESTAMP: i64 = 0;
+/// A fixed time, so that a layout or an id that is written again is the same cell.
+const FIXED_TIMESTAMP: i64 = 0;
+/// After this time a handle that makes its first write has the record read again: other programs declare row types meanwhile.
+const MAX_AGE: Duration = Duration::from_secs(60);
 /// Has the server set the time.
 const SERVER_TIMESTAMP: i64 = -1;
 
@@ -57,6 +60,17 @@ impl LayoutKind {
         };
         format!("{prefix}/{fingerprint}").into()
     }
+}
+
+/// What registers layouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Registers {
+    /// The call that has created the table.
+    NewTable,
+    /// One that has stamped it, or found its stamp.
+    Table,
+    /// The first write of a handle.
+    Write,
 }
 
 /// A layout that a program declares for a table.
@@ -98,11 +112,13 @@ pub(crate) struct TableRecord {
     /// The id of the stamp that the table had.
     pub(crate) id: Option<String>,
     pub(crate) layouts: Vec<DeclaredLayout>,
+    /// When it was read.
+    read_at: Option<Instant>,
 }
 
 impl TableRecord {
     fn of(row: Option<&RawRow>) -> Self {
-        let mut record = Self::default();
+        let mut record = Self { read_at: Some(Instant::now()), ..Self::default() };
         for cell in row.into_iter().flat_map(RawRow::cells) {
             match DeclaredLayout::parse(cell.qualifier(), cell.value()) {
                 Some(layout) => record.layouts.push(layout),
@@ -116,13 +132,14 @@ impl TableRecord {
         record
     }
 
-    /// Whether the record is about a table with this id; a table that was made again under its name has another one.
-    pub(crate) fn is_of(&self, id: Option<&str>) -> bool {
-        match (self.id.as_deref(), id) {
-            (Some(recorded), Some(id)) => recorded == id,
-            // A table without a stamp cannot be told from one that was made before it.
-            (Some(_), None) | (None, _) => true,
-        }
+    /// Whether the record is about a table with these ids; a table that was made again under its name has another one.
+    pub(crate) fn is_of(&self, ids: &[String]) -> bool {
+        // A table without a stamp cannot be told from one that was made before it.
+        ids.is_empty() || self.id.as_ref().is_none_or(|recorded| ids.contains(recorded))
+    }
+
+    fn is_old(&self) -> bool {
+        self.read_at.is_some_and(|read_at| read_at.elapsed() >= MAX_AGE)
     }
 
     /// The row types that programs declare for keys of one tag.
@@ -199,6 +216,9 @@ impl Client {
             },
             failed: |_, _, _| true,
         };
+        if self.inner.records.known(table).is_some_and(|record| record.is_old()) {
+            self.inner.records.forget(table);
+        }
         match self.inner.records.get(table, read).await {
             Cached::Found(_, record) => Ok(Some(record)),
             Cached::Failed(error) if self.settings.require_layout_check && !error.is_not_found() => {
@@ -247,16 +267,18 @@ impl Client {
         }
     }
 
-    /// Registers layouts of a table, with their JSON. A record of another table that had its name is replaced.
+    /// Registers layouts of a table, with their JSON. A record of another table that had its name is replaced: if this one is new, a record
+    /// without an id too.
     pub(crate) async fn register(
         &self,
         table: &str,
-        id: Option<&str>,
+        ids: &[String],
         layouts: &[(DeclaredLayout, String)],
+        is_new: bool,
     ) -> Result<(), Error> {
         let registry = self.registry();
         for (layout, json) in layouts {
-            let set = Mutation::set(REGISTRY_FAMILY, JSON, LAYOUT_TIMESTAMP, json.clone());
+            let set = Mutation::set(REGISTRY_FAMILY, JSON, FIXED_TIMESTAMP, json.clone());
             let key = layout.kind.row_key(&layout.fingerprint);
             self.mutate_row(&registry, key, vec![set]).await?;
         }
@@ -264,47 +286,53 @@ impl Client {
             Mutation::set(REGISTRY_FAMILY, layout.column(), SERVER_TIMESTAMP, layout.type_name.clone())
         });
         let set: Vec<_> = set.collect();
-        match id {
+        match ids.first() {
             None => self.mutate_row(&registry, table_key(table), set).await?,
             Some(id) => {
-                let others = [
-                    RowFilter::value_range(..id),
-                    RowFilter::value_range::<&str>((Bound::Excluded(id), Bound::Unbounded)),
-                ];
-                let is_of_another =
-                    RowFilter::chain([column(ID), RowFilter::latest(1), RowFilter::interleave(others)]);
-                let set_id = Mutation::set(REGISTRY_FAMILY, ID, SERVER_TIMESTAMP, id.to_owned());
+                let bounds = || ids.iter().map(|id| Bound::Excluded(id.as_str()));
+                let others =
+                    [Bound::Unbounded].into_iter().chain(bounds()).zip(bounds().chain([Bound::Unbounded]));
+                let others = RowFilter::interleave(others.map(RowFilter::value_range::<&str>));
+                let own = RowFilter::interleave(
+                    ids.iter().map(|id| RowFilter::value_range(id.as_str()..=id.as_str())),
+                );
+                let known = if is_new { own } else { others };
+                let known = RowFilter::chain([column(ID), RowFilter::latest(1), known]);
+                let set_id = Mutation::set(REGISTRY_FAMILY, ID, FIXED_TIMESTAMP, id.clone());
                 let set: Vec<_> = [set_id].into_iter().chain(set).collect();
                 let renewed: Vec<_> =
                     [Mutation::delete_row()].into_iter().chain(set.iter().cloned()).collect();
                 let (renewed, set) = (Mutations::from(renewed), Mutations::from(set));
+                let (then, otherwise) = if is_new { (set, renewed) } else { (renewed, set) };
                 // A repetition finds the id.
                 let idempotency = Idempotency::Idempotent;
                 let key = table_key(table);
-                self.check_and_mutate(&registry, key, Some(is_of_another), renewed, set, idempotency).await?;
+                self.check_and_mutate(&registry, key, Some(known), then, otherwise, idempotency).await?;
             }
         }
         self.inner.records.forget(table);
         Ok(())
     }
 
-    /// [`register`](Self::register)s as far as it can be done; creates the registry for it if `creates`.
+    /// [`register`](Self::register)s as far as it can be done; creates the registry for it, unless it is a write.
     pub(crate) async fn try_register(
         &self,
         table: &str,
-        id: Option<&str>,
+        ids: &[String],
         layouts: &[(DeclaredLayout, String)],
-        creates: bool,
+        by: Registers,
     ) {
         if !self.settings.registry || layouts.is_empty() {
             return;
         }
-        let client = self.for_check();
-        let registered = match client.register(table, id, layouts).await {
-            Err(error) if error.is_not_found() && creates => match client.create_registry().await {
-                Ok(()) => client.register(table, id, layouts).await,
-                failed => failed,
-            },
+        let (client, is_new) = (self.for_check(), by == Registers::NewTable);
+        let registered = match client.register(table, ids, layouts, is_new).await {
+            Err(error) if error.is_not_found() && by != Registers::Write => {
+                match client.create_registry().await {
+                    Ok(()) => client.register(table, ids, layouts, is_new).await,
+                    failed => failed,
+                }
+            }
             registered => registered,
         };
         if let Err(error) = registered {

@@ -12,8 +12,8 @@ use super::stamp::{self, StampStatus};
 use super::verify::{self, Expected, Verify};
 use super::{Handle, Table};
 use crate::client::{
-    Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Route, TableInfo,
-    TableSchema,
+    Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Registers, Route,
+    TableInfo, TableSchema,
 };
 use crate::key::{KeyType, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
@@ -553,7 +553,7 @@ impl<K: TableKey> CreateTable<K> {
         let new = NewTable { families, splits, row_key_schema, granularity };
         self.client.create_table(&self.name, new).await?;
         let declared = [declared_key(self.key)];
-        self.client.try_register(&self.name, Some(&id), &declared, true).await;
+        self.client.try_register(&self.name, &[id], &declared, Registers::NewTable).await;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::handle::{Check, Written};
 use super::{Handle, RowStore, Table, stamp};
 use crate::client::{
-    CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Route, TableInfo, TableRecord,
+    CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Registers, Route, TableInfo, TableRecord,
 };
 use crate::key::{Fnv, KeyType};
 use crate::row::{RowSchema, SchemaChange};
@@ -37,7 +37,9 @@ impl<K, R, S: RowStore> Table<K, R, S> {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let client = Client::embedded();
-    /// # client.table::<UserKey, old::User>("users").create().await?;
+    /// # let older = client.table::<UserKey, old::User>("users");
+    /// # older.create().await?;
+    /// # older.put(&UserKey { id: 7 }, &old::User { age: 42 }).await?;
     /// let users = client.table::<UserKey, User>("users");
     /// let (key, user) = (UserKey { id: 7 }, User { age: "42".into() });
     /// let error = users.put(&key, &user).await.unwrap_err();
@@ -139,15 +141,16 @@ impl Handle {
 
     /// What this handle declares of its rows, and the layout as JSON; none if they have no columns.
     fn declared_row(&self, written: Written) -> Option<(DeclaredLayout, String)> {
-        let schema = self.visible.base();
+        let schema = self.visible.schema();
         if schema.fields().is_empty() {
             return None;
         }
         let json = schema.layout_json(self.visible.family());
         let layout = DeclaredLayout {
             kind: match written {
-                Written::Rows => LayoutKind::Row,
-                Written::Columns => LayoutKind::Columns,
+                // A whole row of another type than the table's leaves the columns that it does not have.
+                Written::Rows if std::ptr::eq(schema, self.visible.base()) => LayoutKind::Row,
+                Written::Rows | Written::Columns => LayoutKind::Columns,
             },
             tag: String::new(),
             fingerprint: Fnv::new().text(&json).fingerprint().to_string(),
@@ -162,8 +165,8 @@ impl Handle {
         let Some(record) = record? else { return Ok(()) };
         // Without the table, the write fails by itself.
         let Some((_, info)) = info? else { return Ok(()) };
-        let id = stamp::table_id(&info);
-        let record = match record.is_of(id.as_deref()) {
+        let ids = stamp::table_ids(&info);
+        let record = match record.is_of(&ids) {
             true => record,
             false => Arc::new(TableRecord::default()),
         };
@@ -183,7 +186,7 @@ impl Handle {
             }
         }
         if !others.iter().any(says_it) {
-            client.try_register(table, id.as_deref(), &[(own, json.to_owned())], false).await;
+            client.try_register(table, &ids, &[(own, json.to_owned())], Registers::Write).await;
         }
         Ok(())
     }
@@ -205,13 +208,13 @@ pub(super) async fn register_key(key: KeyType, client: &Client, info: &TableInfo
     if !client.settings().registry {
         return;
     }
-    let (id, layout) = (stamp::table_id(info), declared_key(key));
+    let (ids, layout) = (stamp::table_ids(info), declared_key(key));
     let record = client.table_record(&Arc::from(info.name())).await.ok().flatten();
     let is_known = record.is_some_and(|record| {
-        record.is_of(id.as_deref()) && record.layouts.iter().any(|known| known.is_same(&layout.0))
+        record.is_of(&ids) && record.layouts.iter().any(|known| known.is_same(&layout.0))
     });
     if !is_known {
-        client.try_register(info.name(), id.as_deref(), &[layout], true).await;
+        client.try_register(info.name(), &ids, &[layout], Registers::Table).await;
     }
 }
 

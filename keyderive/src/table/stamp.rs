@@ -276,6 +276,14 @@ pub(super) fn table_id(info: &TableInfo) -> Option<String> {
     names(info).filter_map(Stamp::parse).map(|stamp| stamp.id).min()
 }
 
+/// The ids that a table's stamps have, in order: several if two programs stamped it at the same time.
+pub(super) fn table_ids(info: &TableInfo) -> Vec<String> {
+    let mut ids: Vec<_> = names(info).filter_map(Stamp::parse).map(|stamp| stamp.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
 /// An id for a new table.
 pub(super) fn new_id() -> String {
     format!("{:08x}", fastrand::u32(..))

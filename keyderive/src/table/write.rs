@@ -1025,7 +1025,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     /// struct Page {
     ///     title: Option<String>,
     ///     #[row(family = "hourly", window = "1h", gc(max_age = "90d"))]
-    ///     views: CheckedVersions<Sum>,
+    ///     views: Versions<Sum>,
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]

@@ -246,6 +246,13 @@ pub(super) struct StoredControl {
     pub(super) control: Control,
 }
 
+impl StoredControl {
+    /// The row, if it is about a table that had the old one's name.
+    fn of_before(&self) -> Option<&Bytes> {
+        self.bytes.as_ref().filter(|_| self.control.change == 0)
+    }
+}
+
 /// Reads and changes the control row.
 #[derive(Clone, Debug)]
 pub(super) struct ControlRow {
@@ -377,7 +384,7 @@ impl ControlRow {
     pub(super) async fn read_checked(&self, lease: Duration) -> Result<StoredControl, Error> {
         let mut stored = self.read(lease).await?;
         for _ in 1..AGREE_ATTEMPTS {
-            let contradicted = match self.stamps.check(&stored.control).await {
+            let contradicted = match self.check(&stored).await {
                 Err(error) if error.is_table_mismatch() => error,
                 checked => return checked.map(|()| stored),
             };
@@ -387,7 +394,16 @@ impl ControlRow {
             }
             stored = now;
         }
-        self.stamps.check(&stored.control).await.map(|()| stored)
+        self.check(&stored).await.map(|()| stored)
+    }
+
+    async fn check(&self, stored: &StoredControl) -> Result<(), Error> {
+        let before = stored.of_before().and_then(|bytes| serde_json::from_slice::<Control>(bytes).ok());
+        let is_empty = |state| matches!(state, State::Old | State::Paused | State::RolledBack);
+        if before.is_some_and(|before| before.new == self.initial.new && !is_empty(before.state)) {
+            self.stamps.check_new_is_free().await?;
+        }
+        self.stamps.check(&stored.control).await
     }
 
     fn went_back(&self, found: State, known: State) -> Error {
@@ -399,6 +415,33 @@ impl ControlRow {
                  time"
             ),
         )
+    }
+
+    /// Fails while rows of another key type of the old table move, or until its origins are dropped: those of both would be in one
+    /// family, which the end of either drops.
+    pub(super) async fn check_alone(&self, has_origins: bool) -> Result<(), Error> {
+        let prefix = format!("rekey/{}/", &*self.old);
+        let request = ReadRows { ranges: vec![KeyRange::prefix(prefix.as_bytes())], ..ReadRows::default() };
+        let mut is_alone = true;
+        let rows = self.client.read_rows(&self.registry, request);
+        rows.for_each(|row| {
+            let state = row.newest(REGISTRY_FAMILY, STATE).filter(|_| row.key() != &self.key[..]);
+            let control = state.and_then(|state| serde_json::from_slice::<Control>(state.value()).ok());
+            is_alone &= control.is_none_or(|control| {
+                let has_ended = matches!(control.state, State::New | State::RolledBack);
+                control.old.id != self.initial.old.id || (has_ended && !has_origins)
+            });
+            Ok(())
+        })
+        .await?;
+        match is_alone {
+            true => Ok(()),
+            false => Err(Error::mismatch(
+                &self.old,
+                "another of its key types is being re-keyed; let `finish()` or `roll_back()` of that come to its end first, and take this \
+                 one back by `roll_back()` if its writes wait",
+            )),
+        }
     }
 
     /// Lets the registry be deleted again, unless a table of the instance is still re-keyed.
@@ -444,6 +487,8 @@ pub(super) struct View {
     pub(super) state: State,
     pub(super) change: u64,
     fence: Option<String>,
+    /// The row that a table of this name left.
+    before: Option<Bytes>,
     until: Instant,
     lease: Duration,
 }
@@ -502,20 +547,26 @@ impl Lease {
         let lease = self.known.borrow().view.as_ref().map_or(self.row.initial.lease(), |view| view.lease);
         let read = self.read(lease).await;
         self.known.send_modify(|known| match &read {
-            Ok(StoredControl { control, .. }) => {
+            Ok(stored @ StoredControl { control, .. }) => {
                 let (state, change) = (control.state, control.change);
                 // An answer that was overtaken by a newer one.
                 if known.view.as_ref().is_some_and(|view| view.change > change) {
                     return;
                 }
                 let fence = control.fence.clone();
-                let lease = control.lease();
+                let before = stored.of_before().cloned();
+                // After the end the registry may be deleted, and the first driver of another re-keying waits for the default lease.
+                let lease = match state {
+                    State::RolledBack => control.lease().min(DEFAULT_LEASE),
+                    _ => control.lease(),
+                };
                 // There is no state after it.
                 let until = asked + if state == State::New { FOREVER } else { lease };
                 let known_until =
                     known.view.as_ref().filter(|view| view.change == change).map(|view| view.until);
                 let until = known_until.map_or(until, |known| known.max(until));
-                *known = Known { view: Some(View { state, change, fence, until, lease }), error: None };
+                *known =
+                    Known { view: Some(View { state, change, fence, before, until, lease }), error: None };
             }
             Err(error) => known.error = Some(error.clone()),
         });
@@ -525,7 +576,8 @@ impl Lease {
         read
     }
 
-    /// Reads the control row; with the stamps at first, and when rows move in another direction.
+    /// Reads the control row; with the stamps at first, when rows move in another direction, and when the row is about another table of
+    /// this name: that one or the one that this process has opened is gone.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) if it has an older state than this process knows.
@@ -533,7 +585,7 @@ impl Lease {
         let known = self.known.borrow().view.clone();
         let Some(known) = known else { return self.row.read_checked(lease).await };
         let mut stored = self.row.read(lease).await?;
-        if stored.control.fence != known.fence {
+        if stored.control.fence != known.fence || stored.of_before() != known.before.as_ref() {
             stored = self.row.read_checked(lease).await?;
         }
         let Control { state, change, .. } = stored.control;

@@ -346,7 +346,11 @@ impl Migration {
             (Goal::Moved, Paused) => {
                 // Another re-keying may have come to its end meanwhile.
                 self.client.protect_registry().await?;
-                let begun = self.stamps().begin_direction(control);
+                let begun = async {
+                    self.stamps().begin_direction(control).await?;
+                    // Of two that begin at the same time, one finds the other.
+                    self.pair.lease().row().check_alone(false).await
+                };
                 self.meter(control.state, Activity::Preparing).during(begun).await?;
                 Step::Change(Copying)
             }
@@ -385,18 +389,16 @@ impl Migration {
                     self.not_now(control, "it has ended, and there is no way back; re-key the new table")
                 );
             }
+            // Without rows in the new table none was written there, whatever the registry was restored to.
+            (Goal::RolledBack, Paused) if self.is_new_empty(control, since).await? => {
+                Step::Change(RolledBack)
+            }
             (Goal::RolledBack, Paused | Copying | Moved) if control.one_way => {
                 return Err(self.not_now(
                     control,
                     "its new keys are made of rows, and such a re-keying has no way back from `copying` on; let `run()` come to \
                      its end",
                 ));
-            }
-            // Without rows in the new table none was written there, whatever the registry was restored to.
-            (Goal::RolledBack, Paused)
-                if first_row(&self.pair.table(&self.client, Side::New)).await?.is_none() =>
-            {
-                Step::Change(RolledBack)
             }
             (Goal::RolledBack, Moved) if self.stamps().is_finishing().await? => {
                 return Err(
@@ -427,6 +429,12 @@ impl Migration {
                 Step::Done
             }
         })
+    }
+
+    /// Whether the new table has no row, and will have none in this state: who writes it knows a later one, by a lease that ends.
+    async fn is_new_empty(&self, control: &Control, since: Instant) -> Result<bool, Error> {
+        self.wait(control, since).await;
+        Ok(first_row(&self.pair.table(&self.client, Side::New)).await?.is_none())
     }
 
     /// Copies every row, and goes on to `next` if both tables then are as they must be.
@@ -483,6 +491,8 @@ impl Migration {
             self.tidy(Side::Old, control).await?;
         }
         client.protect_registry().await?;
+        let has_origins = client.table_info(old).await?.family(ORIGINS).is_some();
+        pair.lease().row().check_alone(has_origins).await?;
         self.create(&info).await?;
         self.check_empty(control).await
     }

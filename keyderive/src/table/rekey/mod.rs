@@ -96,7 +96,7 @@
 //!
 //! # What it does not do
 //! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, writers, exports, `delete_rows` and `drop_rows`
-//! while it runs, and rows above 100,000 cells or 64 MiB. [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a
+//! while it runs, two key types of one table at the same time, and rows above 100,000 cells or 64 MiB. [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a
 //! key.
 
 mod control;

@@ -63,7 +63,9 @@ impl Pace {
                     // No copy waits for another one: the server takes that long now.
                     state.fastest = state.fastest + (took - state.fastest) / AGING;
                 }
-                if took <= state.fastest.saturating_mul(2).saturating_add(SLACK) {
+                let is_in_time = took <= state.fastest.saturating_mul(2).saturating_add(SLACK);
+                // After failures the bound can be below the floor, and a single request may have been far faster than the others.
+                if is_in_time || state.bound < FLOOR {
                     state.in_time += 1;
                     if state.in_time > state.bound && state.bound < self.most {
                         (state.bound, state.in_time) = (state.bound + 1, 0);
@@ -154,5 +156,14 @@ mod tests {
         assert_eq!(bound(&pace), MOST / 2);
         end_all(&pace, 5000, Sent::Failed);
         assert_eq!((bound(&pace), pace.permits.available_permits()), (1, 1));
+    }
+
+    #[test]
+    fn after_failures_the_bound_rises_to_the_floor_whatever_a_request_takes() {
+        let pace = Pace::new(MOST);
+        end_all(&pace, 1, took(1));
+        end_all(&pace, 5000, Sent::Failed);
+        end_all(&pace, MOST * MOST, took(100));
+        assert_eq!((bound(&pace), pace.permits.available_permits()), (FLOOR, FLOOR));
     }
 }

@@ -59,14 +59,15 @@ impl PairStamps {
         StampName::of_pair(self.key_type(Side::New), self.key_types, &["of", self.route(Side::Old)])
     }
 
+    /// The stamp of the new table from the moment on at which there is no way back, until its rows have no origins: a program that knows
+    /// nothing of them would find rows that were deleted.
+    fn of_ended(&self) -> StampName {
+        StampName::of_pair(self.key_type(Side::New), self.key_types, &["ended", self.route(Side::Old)])
+    }
+
     /// The stamp of the new table once its rows count no more. Another attempt would find rows there that were deleted since.
     fn of_spent(&self) -> StampName {
         StampName::of_pair(self.key_type(Side::New), self.key_types, &["spent", self.route(Side::Old)])
-    }
-
-    /// The stamp of the new table once there is no way back, and rows still have origins: programs that know nothing of them stay refused.
-    fn of_final(&self) -> StampName {
-        StampName::of_pair(self.key_type(Side::New), self.key_types, &["final", self.route(Side::Old)])
     }
 
     /// Fails unless the tables have the stamps that they have in this state.
@@ -76,6 +77,12 @@ impl PairStamps {
     pub(super) async fn check(&self, control: &Control) -> Result<(), Error> {
         if control.state != State::New {
             let info = self.client.table_info(self.route(Side::Old)).await?;
+            if control.old.id.as_ref().is_some_and(|id| !stamp::table_ids(&info).contains(id)) {
+                return Err(Error::mismatch(
+                    info.name(),
+                    "it was deleted and made again since this process opened it; open it again",
+                ));
+            }
             let OldStamps { fences, is_own } = control.old_stamps();
             let mut expected: Vec<_> = fences.into_iter().map(|fence| self.of_old(fence)).collect();
             expected.extend(is_own.then(|| self.own(Side::Old)));
@@ -83,14 +90,37 @@ impl PairStamps {
         }
         let expected = match control.state {
             State::Old | State::RolledBack => return Ok(()),
-            State::Paused | State::Copying | State::RollbackPaused => vec![self.of_new()],
-            // `finish` and `roll_back` change the stamp before the row that says so.
-            State::Moved => vec![self.of_new(), self.of_final()],
-            State::New => vec![self.of_final(), self.own(Side::New)],
-            State::RollbackCopying => vec![self.of_new(), self.of_spent()],
+            State::Paused | State::Copying => vec![self.of_new()],
+            // `finish` and `roll_back` change the stamp before the row that says so. If both run, the row may say that there is a way back.
+            State::Moved | State::RollbackPaused => vec![self.of_new(), self.of_ended()],
+            State::New => vec![self.of_ended(), self.own(Side::New)],
+            State::RollbackCopying => vec![self.of_new(), self.of_ended(), self.of_spent()],
         };
         let info = self.client.table_info(self.route(Side::New)).await?;
         self.check_table(Side::New, &info, &expected, control.state)
+    }
+
+    /// Fails if rows of a table that had the old one's name were moved to the new one: programs read and write them there.
+    pub(super) async fn check_new_is_free(&self) -> Result<(), Error> {
+        let (old, new) = (self.route(Side::Old), self.route(Side::New));
+        let info = match self.client.table_info(new).await {
+            Err(error) if error.is_not_found() => return Ok(()),
+            info => info?,
+        };
+        let has_rows = [self.of_new(), self.of_ended(), self.own(Side::New)];
+        let found = stamp::of_tag(self.key_type(Side::New), &info)?;
+        // A table that became itself was made again whole.
+        if old.table() == new.table() || !found.iter().any(|found| has_rows.contains(&found.name)) {
+            return Ok(());
+        }
+        Err(Error::mismatch(
+            old,
+            format!(
+                "it was deleted and made again after rows had moved from there to `{}`; open that table alone, by its key type, if the \
+                 re-keying has ended, or delete the one that has no rows to keep",
+                &**new
+            ),
+        ))
     }
 
     fn check_table(
@@ -131,11 +161,11 @@ impl PairStamps {
         ))
     }
 
-    /// Whether `finish` has begun: there is no way back.
+    /// Whether `finish` has begun.
     pub(super) async fn is_finishing(&self) -> Result<bool, Error> {
         let info = self.client.table_info(self.route(Side::New)).await?;
         let found = stamp::of_tag(self.key_type(Side::New), &info)?;
-        Ok(found.iter().any(|found| found.name == self.of_final()))
+        Ok(found.iter().any(|found| [self.of_ended(), self.own(Side::New)].contains(&found.name)))
     }
 
     /// Whether the new table was made by this re-keying.
@@ -149,6 +179,11 @@ impl PairStamps {
         stamp::replace(&self.client, self.route(Side::New), &[self.own(Side::New)], self.of_new()).await
     }
 
+    /// Has the stamp of the new table say that there is no way back.
+    pub(super) async fn begin_end(&self) -> Result<(), Error> {
+        stamp::replace(&self.client, self.route(Side::New), &[self.of_new()], self.of_ended()).await
+    }
+
     /// Has the stamp of the old table name the direction of the control row.
     pub(super) async fn begin_direction(&self, control: &Control) -> Result<(), Error> {
         let Some(fence) = &control.fence else { return Ok(()) };
@@ -157,21 +192,22 @@ impl PairStamps {
         stamp::replace(&self.client, self.route(Side::Old), &replaced, self.of_old(fence)).await
     }
 
-    /// Closes the way back.
-    pub(super) async fn begin_end(&self) -> Result<(), Error> {
-        stamp::replace(&self.client, self.route(Side::New), &[self.of_new()], self.of_final()).await
-    }
-
     /// Has nobody take the new table for one that rows move to.
     pub(super) async fn spend_new(&self) -> Result<(), Error> {
-        stamp::replace(&self.client, self.route(Side::New), &[self.of_new()], self.of_spent()).await
+        stamp::replace(
+            &self.client,
+            self.route(Side::New),
+            &[self.of_new(), self.of_ended()],
+            self.of_spent(),
+        )
+        .await
     }
 
-    /// Replaces the stamp of the pair by that of the table's key type, once its rows have no origins.
+    /// Gives a table the stamp of its own key type again.
     pub(super) async fn end(&self, side: Side, control: &Control) -> Result<(), Error> {
         let of_pair = match side {
             Side::Old => control.fence.iter().map(|fence| self.of_old(fence)).collect(),
-            Side::New => vec![self.of_final()],
+            Side::New => vec![self.of_new(), self.of_ended()],
         };
         stamp::replace(&self.client, self.route(side), &of_pair, self.own(side)).await
     }
