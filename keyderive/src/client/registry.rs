@@ -13,8 +13,7 @@ use tokio::time::Instant;
 use super::admin::NewTable;
 use super::cache::{CacheRead, Cached};
 use super::operation::Idempotency;
-use super::{Client, Error, Family, GcRule, Mutations, ReadRows, Route};
-use crate::plan::KeyRange;
+use super::{Client, Error, Family, GcRule, Mutations, Route};
 use crate::row::{Mutation, RawRow, RowFilter};
 
 /// The name of the registry.
@@ -350,32 +349,19 @@ impl Client {
         removed
     }
 
-    /// Removes the record of a table that was deleted, and the states of its re-keyings, as far as it can be done.
+    /// Removes the record of a table that was deleted, as far as it can be done. The state of its re-keying stays, since programs look for it
+    /// there.
     pub(crate) async fn forget_table(&self, table: &str) {
         if !self.settings.registry {
             return;
         }
         let client = self.for_check();
-        if let Err(error) = client.remove_records(table).await {
+        let registry = client.registry();
+        let removed = client.mutate_row(&registry, table_key(table), vec![Mutation::delete_row()]).await;
+        if let Err(error) = removed {
             self.registry_failed(&error);
         }
         self.inner.records.forget(table);
-    }
-
-    async fn remove_records(&self, table: &str) -> Result<(), Error> {
-        let registry = self.registry();
-        let prefix = format!("rekey/{table}/");
-        let request = ReadRows { ranges: vec![KeyRange::prefix(prefix.as_bytes())], ..ReadRows::default() };
-        let mut keys = vec![table_key(table)];
-        let read = self.read_rows(&registry, request).for_each(|row| {
-            keys.push(Bytes::copy_from_slice(row.key()));
-            Ok(())
-        });
-        read.await?;
-        for key in keys {
-            self.mutate_row(&registry, key, vec![Mutation::delete_row()]).await?;
-        }
-        Ok(())
     }
 }
 
