@@ -218,6 +218,7 @@ impl Serialize for Schema {
 
 impl Schema {
     /// The schema as JSON without the names of Rust types. Key types of one fingerprint differ in it by the values that their fields can hold.
+    #[cfg(feature = "client")]
     pub(crate) fn layout_json(&self) -> String {
         // It only has text, numbers and lists, all of which JSON can hold.
         serde_json::to_string(&self.data(false)).unwrap_or_default()
