@@ -64,8 +64,10 @@ impl Pace {
                     state.fastest = state.fastest + (took - state.fastest) / AGING;
                 }
                 let is_in_time = took <= state.fastest.saturating_mul(2).saturating_add(SLACK);
-                // After failures the bound can be below the floor, and a single request may have been far faster than the others.
-                if is_in_time || state.bound < FLOOR {
+                if state.bound < FLOOR {
+                    // After failures: whatever a request takes, so few of them wait for nothing.
+                    state.bound += 1;
+                } else if is_in_time {
                     state.in_time += 1;
                     if state.in_time > state.bound && state.bound < self.most {
                         (state.bound, state.in_time) = (state.bound + 1, 0);
@@ -76,6 +78,7 @@ impl Pace {
             }
             // The requests that are in flight fail together: they count once.
             Sent::Failed if is_reached => (state.bound, state.in_time) = ((state.bound / 2).max(1), 0),
+            Sent::Kept if state.bound < FLOOR => state.bound += 1,
             Sent::Failed | Sent::Kept => {}
         }
         if state.permits < state.bound {
@@ -137,9 +140,12 @@ mod tests {
         assert_eq!(bound(&pace), FLOOR);
         end_all(&pace, MOST * MOST, took(100));
         assert_eq!(bound(&pace), MOST);
-        // What is kept is no measure.
+        // What is kept is no measure, but shows that the server takes requests.
         end_all(&pace, 1000, Sent::Kept);
         assert_eq!(bound(&pace), MOST);
+        end_all(&pace, 5000, Sent::Failed);
+        end_all(&pace, FLOOR, Sent::Kept);
+        assert_eq!(bound(&pace), FLOOR);
     }
 
     #[test]
