@@ -50,8 +50,8 @@ const MAX_SHOWN: usize = 10;
 /// The progress of a pass, as the control row records it.
 #[derive(Serialize, Deserialize)]
 struct PassRecord {
-    /// That of the state in which the pass runs.
-    change: u64,
+    /// That of the direction in which the pass copies.
+    fence: Option<String>,
     #[serde(flatten)]
     left: PartsLeft,
 }
@@ -352,7 +352,7 @@ impl Migration {
             return Ok(Pass::Superseded);
         }
         let mapping = self.mapping(base);
-        let left = self.left(&mapping, control.change).await?;
+        let left = self.left(&mapping, control).await?;
         let starts = mapping.new.partition_starts().await?;
         let meter = self.meter(control.state, Activity::Copying);
         let in_flight = self.parallel.saturating_mul(COPIES_IN_FLIGHT).min(Semaphore::MAX_PERMITS);
@@ -366,13 +366,13 @@ impl Migration {
             is_superseded: AtomicBool::new(false),
         });
         let (records, mut recorded) = watch::channel(Vec::new());
-        let (change, at, writer) = (control.change, left.clone(), Arc::clone(&copies));
+        let (fence, at, writer) = (control.fence.clone(), left.clone(), Arc::clone(&copies));
         let store = Box::new(move |done: &Done| {
             // The record is that of the next state then.
             if writer.is_superseded.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let record = Versioned::new(PassRecord { change, left: at.at(done) });
+            let record = Versioned::new(PassRecord { fence: fence.clone(), left: at.at(done) });
             // It only has text and numbers, all of which JSON can hold.
             records.send_replace(serde_json::to_vec(&record).unwrap_or_default());
             Ok(())
@@ -419,13 +419,13 @@ impl Migration {
         }
     }
 
-    /// What is left of a table, by the record that the control row has for this state.
-    async fn left(&self, mapping: &Mapping<'_>, change: u64) -> Result<PartsLeft, Error> {
+    /// What is left of a table, by the record of this direction: that of a table which had its name is about other rows.
+    async fn left(&self, mapping: &Mapping<'_>, control: &Control) -> Result<PartsLeft, Error> {
         let starts = mapping.old.partition_starts().await?;
         if let Some(value) = self.pair.lease().row().pass().await?
             && let Ok(record) = serde_json::from_slice::<Versioned<PassRecord>>(&value)
-            && let Ok(PassRecord { change: of, left }) = record.read()
-            && of == change
+            && let Ok(PassRecord { fence, left }) = record.read()
+            && fence == control.fence
             && left.fault(mapping).is_none()
         {
             return Ok(left);
