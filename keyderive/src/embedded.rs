@@ -29,7 +29,7 @@ impl Client {
     /// [`embedded_at`](Self::embedded_at) keeps them in a file. Another call creates another Bigtable.
     ///
     /// The client can be created anywhere; like those of other clients, its operations need a tokio runtime, and fail
-    /// with [`is_misconfiguration`](Error::is_misconfiguration) outside of one.
+    /// with [`Misconfiguration`](crate::ErrorKind::Misconfiguration) outside of one.
     ///
     /// It answers like the service, and rejects what the service rejects. What differs:
     ///
@@ -76,10 +76,10 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// - [`is_file_in_use`](Error::is_file_in_use): another process has the file open, or another Bigtable of this process.
+    /// - [`FileInUse`](crate::ErrorKind::FileInUse): another process has the file open, or another Bigtable of this process.
     ///   Clones share it, and so do the clients of one [`Bigtable`].
-    /// - [`is_data_loss`](Error::is_data_loss): the file is damaged.
-    /// - [`is_misconfiguration`](Error::is_misconfiguration): the file cannot be created or opened, another program
+    /// - [`DataLoss`](crate::ErrorKind::DataLoss): the file is damaged.
+    /// - [`Misconfiguration`](crate::ErrorKind::Misconfiguration): the file cannot be created or opened, another program
     ///   wrote it, or a later release in a format that this one does not know; or no tokio runtime is running.
     ///
     /// # Cancel safety
@@ -283,7 +283,7 @@ impl Bigtable {
     /// [while garbage collection is paused](Self::pause_garbage_collection).
     ///
     /// # Errors
-    /// [`is_data_loss`](Error::is_data_loss) if its file is damaged, [`is_misconfiguration`](Error::is_misconfiguration) if it cannot
+    /// [`DataLoss`](crate::ErrorKind::DataLoss) if its file is damaged, [`Misconfiguration`](crate::ErrorKind::Misconfiguration) if it cannot
     /// be read or written. Some cells may be removed then.
     ///
     /// # Cancel safety

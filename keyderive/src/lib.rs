@@ -313,11 +313,11 @@ pub mod __private {
     #[cfg(feature = "client")]
     pub use crate::query::{ColumnError, FromQueryRow, NamedColumn, QueryColumns, QueryRow, named_column};
     #[cfg(feature = "client")]
+    pub use crate::row::bounds::{ComparableCell, OrderedCell, OwnedCell};
+    #[cfg(feature = "client")]
     pub use crate::row::generated;
     #[cfg(feature = "client")]
-    pub use crate::row::{
-        Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, OwnedCell, Qualifier,
-    };
+    pub use crate::row::{Cell, CellError, CellType, CellWriter, Qualifier};
     #[cfg(feature = "client")]
     pub use bytes::Bytes;
     pub use std::borrow::Cow;
@@ -326,15 +326,11 @@ pub mod __private {
 
     pub use core;
 
-    pub use crate::key::codec::{
-        BitReverse, Code, CodeCodec, DateTime17, Desc, Escape, Exact, Micros, Millis, Nanos, Ordered, Pad,
-        ReverseTs, Secs, Simple, Text, Ts, V4,
-    };
+    pub use crate::key::generated::*;
     pub use crate::key::{
-        BoundValue, Cut, DecodeError, EncodeError, Epoch, Field, FieldError, FieldOrder, FieldValues,
-        Fingerprint, Format, KeyBuf, KeyField, KeyReader, KeyWriter, Layout, OwnedRowKey, PrefixField,
-        RangeField, RawKey, RowKey, RowKeySchema, Salt, SaltHash, SaltPlace, Schema, Side, Sql, SqlError,
-        TableKey, Width, decode_fields, display_key, encode_fields, read_custom, write_custom, written_len,
+        BoundValue, DecodeError, EncodeError, Epoch, Field, FieldError, FieldOrder, FieldValues, Fingerprint,
+        Format, KeyField, Layout, OwnedRowKey, RawKey, RowKey, RowKeySchema, Salt, SaltHash, SaltPlace,
+        Schema, Sql, SqlError, TableKey, Width,
     };
     pub use crate::plan::{
         CanPlan, Draft, Ended, EndsAt, Explain, Fixed, IntoPlan, IsAfter, IsFirst, IsSecond, IsThird, Listed,

@@ -1,9 +1,9 @@
 //! Closing a client: operations in progress complete, and no new one starts.
 
 use futures_util::TryStreamExt as _;
-use keyderive::Error;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::ReadModifyWrite;
+use keyderive::{Error, ErrorKind};
 use keyderive_proto::data;
 use keyderive_scripted::{Answer, Gate, Mock, Rpc};
 use tokio::time::{sleep, timeout};
@@ -49,7 +49,10 @@ async fn a_closed_client_begins_nothing() {
     client.close().await;
     for error in errors(&table).await {
         let error = error.unwrap();
-        assert!(error.is_client_closed() && error.attempts() == 0 && !error.is_retryable(), "{error}");
+        assert!(
+            error.kind() == ErrorKind::ClientClosed && error.attempts() == 0 && !error.is_retryable(),
+            "{error}"
+        );
         assert_eq!(error.grpc_code(), Some(Code::Cancelled.into()));
     }
     assert_eq!(mock.connections(), 0);
@@ -78,7 +81,10 @@ async fn clones_and_other_settings_are_closed_too() {
     let (clone, other) = (client.clone(), client.with(|settings| settings.read_row.total_timeout = SECOND));
     clone.close().await;
     for client in [client, other] {
-        assert!(client.raw_table("events").mutate_row("k", set()).await.unwrap_err().is_client_closed());
+        assert_eq!(
+            client.raw_table("events").mutate_row("k", set()).await.unwrap_err().kind(),
+            ErrorKind::ClientClosed
+        );
     }
     assert!(mock.requests().is_empty());
 }
@@ -112,7 +118,7 @@ async fn what_has_begun_ends_well() {
         errors(&client.raw_table("events"))
             .await
             .iter()
-            .all(|error| error.as_ref().unwrap().is_client_closed())
+            .all(|error| error.as_ref().unwrap().kind() == ErrorKind::ClientClosed)
     );
     gate.open();
     timeout(SECOND, closing).await.unwrap();

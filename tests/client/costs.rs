@@ -2,7 +2,7 @@
 
 use futures_util::TryStreamExt as _;
 use keyderive::client::{RawTable, ReadRows, ReadStats};
-use keyderive::{Client, RowKey};
+use keyderive::{Client, ErrorKind, RowKey};
 use keyderive_proto::data::read_rows_request::RequestStatsView;
 use keyderive_proto::data::request_stats::StatsView;
 use keyderive_proto::{RowsMessage, data, values};
@@ -116,7 +116,7 @@ async fn an_empty_report_and_one_below_zero_count_as_none() {
     let mock =
         Mock::new().on(Rpc::ReadRows, Answer::rows(["a"]).send(&RowsMessage(b"\x1a\x02\x0a\x09"[..].into())));
     let error = all(&table(&mock)).await.unwrap_err();
-    assert!(error.is_protocol_violation(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::ProtocolViolation, "{error}");
     assert!(error.to_string().contains("request statistics cannot be decoded"), "{error}");
 }
 

@@ -1,9 +1,9 @@
 //! Servers whose answers are wrong or endless.
 
-use keyderive::Error;
 use keyderive::client::ReadRows;
 use keyderive::plan::KeyRange;
 use keyderive::row::ReadModifyWrite;
+use keyderive::{Error, ErrorKind};
 use keyderive_proto::data;
 use keyderive_scripted::{Answer, Failure, Mock, Rpc, row};
 use std::time::Duration;
@@ -54,7 +54,7 @@ async fn a_cookie_that_is_too_large_is_not_kept() {
 
 #[track_caller]
 fn not_asked(error: &Error, key: &str) {
-    assert!(error.is_protocol_violation(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::ProtocolViolation, "{error}");
     let text = error.to_string();
     assert!(text.contains(&format!("row b\"{key}\" was not asked for")), "{text}");
 }
@@ -71,7 +71,10 @@ async fn a_changed_row_of_another_key_is_an_error() {
     let mock = Mock::new().by(move |_| Answer::changed(changed.clone()));
     let rules = vec![ReadModifyWrite::increment("f", "q", 1)];
     let error = table(&mock).read_modify_write_row("1", rules).await.unwrap_err();
-    assert!(error.is_protocol_violation() && error.to_string().contains("it is about row `77`"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::ProtocolViolation && error.to_string().contains("it is about row `77`"),
+        "{error}"
+    );
 }
 
 /// A request, the rows of an answer, the rows that the client delivers, and the row that was not requested.

@@ -1,5 +1,6 @@
 //! Merging chunks into rows, and answers that break the rules of chunks.
 
+use keyderive::ErrorKind;
 use keyderive::client::{ReadRows, ReadStats};
 use keyderive::row::RawRow;
 use keyderive_scripted::{Answer, Chunk, Mock, Rpc, cell, row};
@@ -194,7 +195,7 @@ async fn broken(answer: Answer, request: ReadRows, before: &[&str], reason: &str
     let (keys, error) = keys_and_error(table(&mock).read_rows(request)).await;
     assert_eq!(keys, before);
     let shown = error.to_string();
-    assert!(error.is_protocol_violation() && shown.contains(reason), "{shown}");
+    assert!(error.kind() == ErrorKind::ProtocolViolation && shown.contains(reason), "{shown}");
     assert!(!error.is_retryable() && error.grpc_code() == Some(Code::Internal.into()), "{shown}");
     assert_eq!(asked(&mock).len(), 1);
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use keyderive::client::Query;
 use keyderive::query::{ColumnError, FromQueryRow, QueryRow, SqlDate, SqlTimestamp, SqlValue};
-use keyderive::{Client, Error};
+use keyderive::{Client, Error, ErrorKind};
 use keyderive_proto::admin::Type;
 use keyderive_proto::admin::r#type::{self as messages, Kind as TypeKind, r#struct::Field};
 use keyderive_proto::data::execute_query_response::Response;
@@ -337,7 +337,7 @@ async fn rows_that_come_with_a_token_a_second_time_are_not_delivered() {
     let mut stream = counts(&client(&mock)).rows::<(String, i64)>();
     assert!(stream.next().await.unwrap().is_ok());
     let error = stream.next().await.unwrap().unwrap_err();
-    assert!(error.is_protocol_violation() && error.attempts() == 1, "{error}");
+    assert!(error.kind() == ErrorKind::ProtocolViolation && error.attempts() == 1, "{error}");
     assert!(error.to_string().contains("the rows before a resume token come a second time"), "{error}");
 
     // Also by another request, which asked for the rows after them.
@@ -346,7 +346,7 @@ async fn rows_that_come_with_a_token_a_second_time_are_not_delivered() {
         _ => Answer::new().send(&rows()).fail(Code::Unavailable),
     });
     let error = fetch(counts(&client(&mock))).await.unwrap_err();
-    assert!(error.is_protocol_violation() && error.attempts() == 2, "{error}");
+    assert!(error.kind() == ErrorKind::ProtocolViolation && error.attempts() == 2, "{error}");
 
     // Other rows are delivered: Google's conformance suite gives all of them the same token.
     let other = || results("t", [text("b"), int(1)]);
@@ -407,7 +407,7 @@ async fn columns_are_checked_once_for_each_result() {
             .on(Rpc::PrepareQuery, plan_valid_for("p", SECOND, [("n", of)]))
             .on(Rpc::ExecuteQuery, answer);
         let error = client(&mock).query("SELECT n").fetch::<T>().await.unwrap_err();
-        assert!(error.is_invalid_row(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidRow, "{error}");
         error.to_string()
     }
     #[derive(FromQueryRow, Debug)]
@@ -463,7 +463,7 @@ async fn values_that_sql_does_not_have_are_rejected() {
     ] {
         let shown = format!("{value:?}");
         let error = run(of, Answer::new().send(&results("t", [value]))).await.unwrap_err();
-        assert!(error.is_protocol_violation(), "{shown}: {error}");
+        assert_eq!(error.kind(), ErrorKind::ProtocolViolation, "{shown}: {error}");
     }
     for (of, value) in
         [date(2000, 2, 29), date(1, 1, 1), date(9999, 12, 31), float(f64::INFINITY), float(f32::MAX.into())]
@@ -486,7 +486,7 @@ async fn values_that_sql_does_not_have_are_rejected() {
     ] {
         let query = client.query("SELECT @day").bind_value("day", keyderive::query::SqlType::Date, value);
         let error = query.fetch::<QueryRow>().await.unwrap_err();
-        assert!(error.is_invalid_argument() && error.attempts() == 0, "{error}");
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.attempts() == 0, "{error}");
         let shown = error.to_string();
         assert!(
             shown.starts_with("query `SELECT @day`: the parameter `@day` cannot be sent: ")
@@ -511,7 +511,7 @@ async fn an_answer_that_is_no_message_breaks_the_protocol() {
     ] {
         let mock = Mock::new().on(Rpc::PrepareQuery, prepare).on(Rpc::ExecuteQuery, execute);
         let error = fetch(counts(&client(&mock))).await.unwrap_err();
-        assert!(error.is_protocol_violation() && error.attempts() == 1, "{error}");
+        assert!(error.kind() == ErrorKind::ProtocolViolation && error.attempts() == 1, "{error}");
     }
 }
 
@@ -542,7 +542,10 @@ async fn errors_name_the_query_the_column_and_its_type() {
             "the result has 2 columns, and the tuple has 1",
         ),
     ] {
-        assert!(error.is_invalid_row() && error.to_string().starts_with("query `SELECT kind, n"), "{error}");
+        assert!(
+            error.kind() == ErrorKind::InvalidRow && error.to_string().starts_with("query `SELECT kind, n"),
+            "{error}"
+        );
         assert!(error.to_string().contains(what), "{error}");
         assert!(
             !error.redacted().to_string().contains("SELECT") && !error.redacted().to_string().contains("300")
@@ -553,7 +556,7 @@ async fn errors_name_the_query_the_column_and_its_type() {
 
     let refused = Mock::new().on(Rpc::PrepareQuery, Answer::failure(Code::InvalidArgument));
     let error = fetch(counts(&self::client(&refused))).await.unwrap_err();
-    assert!(error.is_invalid_argument(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     assert!(
         error
             .to_string()
@@ -611,13 +614,16 @@ async fn invalid_results_are_errors() {
     for (what, answer) in cases {
         let mock = Mock::new().on(Rpc::PrepareQuery, plan("p")).on(Rpc::ExecuteQuery, answer);
         let error = fetch(counts(&client(&mock))).await.unwrap_err();
-        assert!(error.is_protocol_violation() && error.to_string().contains(what), "{what}: {error}");
+        assert!(
+            error.kind() == ErrorKind::ProtocolViolation && error.to_string().contains(what),
+            "{what}: {error}"
+        );
         assert_eq!(asked(&mock).len(), 1, "{what}");
     }
     for (what, columns) in [("cannot be empty", vec![]), ("column `n`", vec![("n", Type { kind: None })])] {
         let mock = Mock::new().on(Rpc::PrepareQuery, plan_valid_for("p", SECOND, columns));
         let error = fetch(counts(&client(&mock))).await.unwrap_err();
-        assert!(error.is_protocol_violation() && error.to_string().contains(what), "{error}");
+        assert!(error.kind() == ErrorKind::ProtocolViolation && error.to_string().contains(what), "{error}");
     }
 }
 
@@ -670,9 +676,9 @@ async fn a_dropped_query_is_cancelled_and_a_closed_client_runs_none() {
     assert!(rows.next().await.unwrap().is_ok());
     // `close` waits for it, and gives it up as it is not polled.
     client.close().await;
-    assert!(rows.next().await.unwrap().unwrap_err().is_client_closed());
+    assert_eq!(rows.next().await.unwrap().unwrap_err().kind(), ErrorKind::ClientClosed);
     assert!(rows.next().await.is_none());
-    assert!(fetch(counts(&client)).await.unwrap_err().is_client_closed());
+    assert_eq!(fetch(counts(&client)).await.unwrap_err().kind(), ErrorKind::ClientClosed);
     sleep(SECOND).await;
     assert_eq!(mock.open(), 0);
 }
@@ -680,7 +686,10 @@ async fn a_dropped_query_is_cancelled_and_a_closed_client_runs_none() {
 #[tokio::test]
 async fn an_embedded_bigtable_says_that_it_has_no_sql() {
     let error = Client::embedded().query("SELECT 1").fetch::<(i64,)>().await.unwrap_err();
-    assert!(error.is_unimplemented() && error.to_string().contains("does not run SQL"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::Unimplemented && error.to_string().contains("does not run SQL"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -728,7 +737,10 @@ async fn a_row_becomes_a_struct_by_the_names_of_its_columns() {
     let mut rows = counts(&client(&mock)).rows::<Count>();
     assert_eq!(rows.next().await.unwrap().unwrap(), Count { kind: Some("login".to_owned()), count: 2 });
     let error = rows.next().await.unwrap().unwrap_err();
-    assert!(error.is_invalid_row() && error.to_string().contains("-1 does not fit into `u32`"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::InvalidRow && error.to_string().contains("-1 does not fit into `u32`"),
+        "{error}"
+    );
     assert!(rows.next().await.is_none());
 }
 

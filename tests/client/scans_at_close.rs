@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use keyderive::client::ReadRows;
-use keyderive::{Client, Error, RowKey, Scan, Table};
+use keyderive::{Client, Error, ErrorKind, RowKey, Scan, Table};
 use keyderive_proto::data::row_range::{EndKey, StartKey};
 use keyderive_scripted::{Answer, Mock, Request, Rpc};
 use tokio::time::{Instant, sleep, timeout};
@@ -199,7 +199,7 @@ async fn scans_that_nobody_polls_are_given_up(client: Client) {
         raw.next().await.unwrap().unwrap_err(),
         export.next().await.unwrap().unwrap_err(),
     ] {
-        assert!(error.is_client_closed(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::ClientClosed, "{error}");
         assert!(error.to_string().contains("on table `events` failed: the client is closed"), "{error}");
     }
     assert!(new.next().await.is_none() && begun.next().await.is_none());
@@ -296,6 +296,6 @@ async fn a_scan_whose_reader_went_away_is_given_up() {
     let mut raw = client.raw_table("events").read_rows(ReadRows::all());
     assert!(timeout(SECOND, rows.next()).await.is_err() && timeout(SECOND, raw.next()).await.is_err());
     timeout(GIVEN_UP_AFTER + SECOND, client.close()).await.unwrap();
-    assert!(rows.next().await.unwrap().unwrap_err().is_client_closed());
-    assert!(raw.next().await.unwrap().unwrap_err().is_client_closed());
+    assert_eq!(rows.next().await.unwrap().unwrap_err().kind(), ErrorKind::ClientClosed);
+    assert_eq!(raw.next().await.unwrap().unwrap_err().kind(), ErrorKind::ClientClosed);
 }

@@ -142,7 +142,7 @@ async fn an_error_says_that_no_connection_is_open_and_why() {
     );
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.is_overloaded() && error.is_unavailable() && !error.is_retryable(), "{error}");
-    assert!(!error.is_resource_exhausted() && error.attempts() == 0, "{error}");
+    assert!(error.kind() != ErrorKind::ResourceExhausted && error.attempts() == 0, "{error}");
 }
 
 /// Before the first connection is open, nothing has failed.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use keyderive::row::{Condition, Timestamped};
-use keyderive::{Row, RowKey, Table};
+use keyderive::{ErrorKind, Row, RowKey, Table};
 use keyderive_proto::data;
 use keyderive_proto::data::mutation::Mutation as Sent;
 use keyderive_scripted::{Answer, Failure, Mock, Request, Rpc};
@@ -196,7 +196,10 @@ async fn a_write_that_keeps_the_compared_version_is_refused() {
     let pages = client(&mock).table::<OrderKey, Page>("pages");
     let version = || Page::TEXT.version(LATE);
     let error = pages.update(&KEY).set(Page::VIEWS, 8).only_if(version()).await.unwrap_err();
-    assert!(error.is_invalid_row() && error.to_string().contains("leaves the version as it is"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::InvalidRow && error.to_string().contains("leaves the version as it is"),
+        "{error}"
+    );
     assert!(mock.requests_of(Rpc::CheckAndMutateRow).is_empty());
     // A deletion changes the version too.
     pages.update(&KEY).clear(Page::TEXT).only_if(version()).await.unwrap();

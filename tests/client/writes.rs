@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use keyderive::client::{Aggregate, Family, FamilyChange};
 use keyderive::row::Mutation;
-use keyderive::{Error, GcRule, RowKey};
+use keyderive::{Error, ErrorKind, GcRule, RowKey};
 use keyderive_proto::admin::gc_rule::Rule;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
 use keyderive_proto::admin::table::TimestampGranularity;
@@ -327,7 +327,7 @@ async fn an_entry_without_an_outcome_is_an_error() {
     let mock = mock([Answer::outcomes([(0, OK), (2, OK)])]);
     let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c"])).await;
     assert_eq!(codes(&outcomes), [OK, Code::Internal, OK]);
-    assert!(outcomes[1].as_ref().unwrap_err().is_protocol_violation());
+    assert_eq!(outcomes[1].as_ref().unwrap_err().kind(), ErrorKind::ProtocolViolation);
     assert_eq!(mock.requests().len(), 1);
 }
 
@@ -340,7 +340,7 @@ async fn a_status_out_of_range_makes_every_outcome_unknown() {
         let outcomes = table(&mock).mutate_rows(entries(["a", "b"])).await;
         for outcome in outcomes.iter() {
             let error = outcome.as_ref().unwrap_err();
-            assert!(error.is_protocol_violation() && error.is_outcome_unknown(), "{error}");
+            assert!(error.kind() == ErrorKind::ProtocolViolation && error.is_outcome_unknown(), "{error}");
             assert!(error.to_string().contains(&format!("a status for entry {index}, ")), "{error}");
         }
         assert_eq!(mock.requests().len(), 1);
@@ -355,7 +355,7 @@ async fn two_statuses_that_differ_make_the_outcome_of_an_entry_unknown() {
         let outcomes = table(&mock).mutate_rows(entries(["a", "b"])).await;
         assert_eq!(codes(&outcomes), [Code::Internal, OK]);
         let error = outcomes[0].as_ref().unwrap_err();
-        assert!(error.is_protocol_violation() && error.is_outcome_unknown(), "{error}");
+        assert!(error.kind() == ErrorKind::ProtocolViolation && error.is_outcome_unknown(), "{error}");
         assert!(error.to_string().contains("two different statuses"), "{error}");
         assert_eq!((mock.requests().len(), error.attempts()), (1, 1));
     }
@@ -405,7 +405,7 @@ async fn errors_count_the_attempts_of_broken_answers() {
     let mock = mock([Answer::failure(Code::Unavailable), Answer::outcomes([(0, OK)])]);
     let outcomes = table(&mock).mutate_rows(entries(["a", "b"])).await;
     let error = outcomes[1].as_ref().unwrap_err();
-    assert!(error.is_protocol_violation() && error.attempts() == 2, "{error}");
+    assert!(error.kind() == ErrorKind::ProtocolViolation && error.attempts() == 2, "{error}");
 
     let mock = Mock::new()
         .on(Rpc::ReadModifyWriteRow, Answer::changed(data::Row { key: "other".into(), ..Default::default() }))
@@ -413,10 +413,10 @@ async fn errors_count_the_attempts_of_broken_answers() {
         .on(Rpc::ReadRows, Answer::rows(["b", "a"]));
     let rule = keyderive::row::ReadModifyWrite::increment("f", "q", 1);
     let error = table(&mock).read_modify_write_row("a", vec![rule]).await.unwrap_err();
-    assert!(error.is_protocol_violation() && error.attempts() == 1, "{error}");
+    assert!(error.kind() == ErrorKind::ProtocolViolation && error.attempts() == 1, "{error}");
     assert!(error.is_outcome_unknown() && error.row_key() == Some(&b"a"[..]), "{error}");
     let error = crate::support::all(&table(&mock)).await.unwrap_err();
-    assert!(error.is_protocol_violation() && error.attempts() == 2, "{error}");
+    assert!(error.kind() == ErrorKind::ProtocolViolation && error.attempts() == 2, "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -548,9 +548,9 @@ async fn what_bigtable_would_refuse_is_not_sent() {
     ];
     for (key, mutations) in refused.clone() {
         let error = table.mutate_row(key.clone(), mutations.clone()).await.unwrap_err();
-        assert!(error.is_invalid_argument() && error.attempts() == 0, "{error}");
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.attempts() == 0, "{error}");
         let error = table.check_and_mutate_row(key, None, mutations, Vec::new()).await.unwrap_err();
-        assert!(error.is_invalid_argument() && error.attempts() == 0, "{error}");
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.attempts() == 0, "{error}");
     }
     let outcomes = table.mutate_rows(refused.into()).await;
     assert_eq!(codes(&outcomes), [Code::InvalidArgument; 6]);

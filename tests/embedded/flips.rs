@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use fastrand::Rng;
-use keyderive::{Client, Error};
+use keyderive::{Client, Error, ErrorKind};
 
 use keyderive_tests::variable;
 
@@ -72,7 +72,7 @@ async fn a_flipped_bit_gives_no_wrong_answer() {
             }
             Err(error) => {
                 assert!(
-                    error.is_data_loss() || error.is_misconfiguration(),
+                    error.kind() == ErrorKind::DataLoss || error.kind() == ErrorKind::Misconfiguration,
                     "flip {flip}, of byte {byte}: {error}"
                 );
                 assert!(error.to_string().contains(&file.display().to_string()), "{error}");

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use keyderive::RowKey;
 use keyderive::key::fingerprint64;
-use keyderive::plan::{KeyRange, Plan, Request, prefix_end};
+use keyderive::plan::{KeyRange, Plan, Request};
 
 use crate::keys::Event;
 use crate::plans::asks_for;
@@ -47,6 +47,11 @@ fn rows_of_a_longer_value_are_not_returned_for_a_shorter_one() {
     assert_eq!(short[..6], long[..6], "both begin with the salt and 123");
     let plan = Verbatim::scan().key("123").into_plan().unwrap();
     assert_eq!(asked(&plan, &[short.clone(), long]), [String::from_utf8(short).unwrap()]);
+}
+
+/// The end of the keys that begin with `prefix`.
+fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    KeyRange::prefix(prefix).end().map(<[u8]>::to_vec)
 }
 
 /// An end made from text did nothing for bytes over 127: <https://github.com/googleapis/java-bigtable-hbase/issues/2509>.

@@ -25,7 +25,7 @@ use keyderive::diff::RowDifference;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::rekey::{Activity, Pair, Rekeyed, State};
 use keyderive::row::{Mutation, RawRow, RowFilter};
-use keyderive::{Error, GcRule, Row, RowKey as _, Scan};
+use keyderive::{Error, ErrorKind, GcRule, Row, RowKey as _, Scan};
 use keyderive_tests::amount;
 
 use crate::exact::drive;
@@ -354,7 +354,7 @@ impl<L: Layout> Run<L> {
         let job = self.job(key);
         let put = self.table().put(&L::new_key(key), &job).await;
         match self.is_taken(state, key) {
-            true => assert!(put.unwrap_err().is_invalid_argument()),
+            true => assert!(put.unwrap_err().kind() == ErrorKind::InvalidArgument),
             false => {
                 put.unwrap();
                 self.rows.insert(key, Cells::of(&job));
@@ -372,7 +372,7 @@ impl<L: Layout> Run<L> {
         let job = self.job(key);
         let settled = |written: Result<bool, Error>, expected: bool| match is_taken {
             true => {
-                assert!(written.unwrap_err().is_invalid_argument());
+                assert_eq!(written.unwrap_err().kind(), ErrorKind::InvalidArgument);
                 false
             }
             false => {
@@ -405,7 +405,7 @@ impl<L: Layout> Run<L> {
             5 => {
                 let updated = table.update(&new).set(Job::STATE, wanted).await;
                 match is_taken || self.needs_row(state, key) {
-                    true => assert!(updated.unwrap_err().is_invalid_argument()),
+                    true => assert!(updated.unwrap_err().kind() == ErrorKind::InvalidArgument),
                     false => {
                         updated.unwrap();
                         self.rows.entry(key).or_default().state = Some((wanted.to_owned(), Age::New));
@@ -415,7 +415,7 @@ impl<L: Layout> Run<L> {
             6 => {
                 let tries = table.increment(&new, Job::TRIES, 2).await;
                 match is_taken || self.needs_row(state, key) {
-                    true => assert!(tries.unwrap_err().is_invalid_argument()),
+                    true => assert!(tries.unwrap_err().kind() == ErrorKind::InvalidArgument),
                     false => {
                         let sum = cells.tries.map_or(0, |cell| cell.0) + 2;
                         assert_eq!(tries.unwrap(), sum, "{state} {key:?}");

@@ -1,6 +1,6 @@
 //! Single rows, bulk writes, and scans that fail.
 
-use keyderive::{Client, Row, RowKey, Table};
+use keyderive::{Client, ErrorKind, Row, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
 
@@ -149,7 +149,7 @@ async fn put_all_writes_the_rows_in_front_of_a_bad_key(client: Client) {
     let events = events(&client).await;
     let rows = [key("alice", 1), key("a#b", 2), key("alice", 3)].map(|key| (key, event("login")));
     let error = events.put_all(rows).await.unwrap_err();
-    assert!(error.is_invalid_key() && error.to_string().contains("`user`"), "{error}");
+    assert!(error.kind() == ErrorKind::InvalidKey && error.to_string().contains("`user`"), "{error}");
     assert!(error.to_string().contains("row 1 of the input"), "{error}");
     assert_eq!(keys(&events).await, [key("alice", 1)]);
 }
@@ -178,7 +178,7 @@ async fn a_plan_error_is_the_first_and_last_item(client: Client) {
     let events = events(&client).await;
     let mut rows = events.scan(EventKey::scan().user("a#b")).limit(0).stream();
     let error = rows.next().await.unwrap().unwrap_err();
-    assert!(error.is_invalid_key() && error.to_string().contains("`user`"), "{error}");
+    assert!(error.kind() == ErrorKind::InvalidKey && error.to_string().contains("`user`"), "{error}");
     assert!(rows.next().await.is_none());
 }
 
@@ -207,7 +207,7 @@ async fn a_foreign_row_ends_the_scan(client: Client) {
     assert_eq!(rows.next().await.unwrap().unwrap().0, stored[0]);
     assert_eq!(rows.next().await.unwrap().unwrap().0, stored[1]);
     let error = rows.next().await.unwrap().unwrap_err();
-    assert!(error.is_foreign_row(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::ForeignRow, "{error}");
     assert_eq!(error.row_key(), Some(&b"2#c"[..]));
     assert!(error.to_string().contains("table `events`") && error.to_string().contains("2#c"), "{error}");
     assert!(rows.next().await.is_none());

@@ -6,9 +6,8 @@ use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use keyderive::row::{
-    CellValue, Column, ColumnType, Condition, Mutation, OrderedCell, Settable, Timestamped, Value,
-};
+use keyderive::row::bounds::{CellValue, ColumnRef, ColumnType, OrderedCell, Selection, Settable};
+use keyderive::row::{Column, Condition, Mutation, Timestamped, Value};
 use keyderive::{Cell, Client, Error, Row, RowKey, Table};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -175,9 +174,7 @@ where
     T: ColumnType<Output = Option<V>> + Settable + Debug + Send + Sync + 'static,
     T::Cell: OrderedCell,
     V: CellValue<T::Cell> + PartialOrd + Clone + Debug + Send + Sync + 'static,
-    Column<Task, T>: Copy
-        + keyderive::row::ColumnRef<Task, Type = T>
-        + keyderive::row::Selection<Task, Output = Option<V>>,
+    Column<Task, T>: Copy + ColumnRef<Task, Type = T> + Selection<Task, Output = Option<V>>,
 {
     let tasks = tasks(&Client::embedded()).await;
     for (id, value) in (0..).zip(values) {

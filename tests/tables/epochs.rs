@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use keyderive::client::{Family, FamilyChange};
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::key::TableKey;
-use keyderive::{Client, Error, GcRule, RowKey, Table};
+use keyderive::{Client, Error, ErrorKind, GcRule, RowKey, Table};
 
 use crate::registry::stamp_of;
 use crate::servers::on_every_bigtable;
@@ -145,17 +145,17 @@ async fn a_row_of_an_older_program_is_foreign(client: Client) {
     older.put(&First { user: "alice".into(), at: at(bound + 5) }, &row("straggler")).await.unwrap();
     for plan in [Second::scan().into_plan().unwrap(), Second::scan().user("alice").into_plan().unwrap()] {
         let error = newer.scan(plan.clone()).collect().await.unwrap_err();
-        assert!(error.is_foreign_row(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::ForeignRow, "{error}");
         assert_eq!(error.row_key(), Some(&b"alice#1577836805"[..]));
         assert!(error.to_string().contains("keys have since 2020-01-01T00:00:00Z"), "{error}");
-        assert!(newer.count(plan).await.unwrap_err().is_foreign_row());
+        assert_eq!(newer.count(plan).await.unwrap_err().kind(), ErrorKind::ForeignRow);
     }
     // A point read looks where the row should be.
     let key = Second { user: "alice".into(), at: at(bound + 5) };
     assert_eq!(newer.get(&key).await.unwrap(), None);
 
     // And the older program fails on the rows of the newer one.
-    assert!(older.scan(First::scan()).collect().await.unwrap_err().is_foreign_row());
+    assert_eq!(older.scan(First::scan()).collect().await.unwrap_err().kind(), ErrorKind::ForeignRow);
     newer.advance_stamp().await.unwrap();
     assert_mismatch(older.verify().await);
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use keyderive::row::{Condition, Timestamped, Versions};
-use keyderive::{Client, GcRule, Row, RowKey, Table};
+use keyderive::{Client, ErrorKind, GcRule, Row, RowKey, Table};
 use tokio::task::JoinSet;
 
 use crate::servers::on_every_bigtable;
@@ -185,7 +185,7 @@ async fn a_time_that_the_familys_rule_removes_is_refused(client: Client) {
         writer.put(&KEY, &late).await.unwrap_err(),
     ];
     for error in refused {
-        assert!(error.is_invalid_row(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidRow, "{error}");
         let shown = error.to_string();
         assert!(shown.contains("`older than 1 hour`") && shown.contains("gone at once"), "{shown}");
     }

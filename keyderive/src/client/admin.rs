@@ -548,7 +548,7 @@ impl Client {
 
 /// Whether the caller's own request will fail like this `GetTable`: there is no such table, or nothing could be sent.
 fn fails_the_request(error: &Error) -> bool {
-    let unsent = error.attempts() == 0 && !error.is_missing_credentials() && !error.is_deadline_exceeded();
+    let unsent = error.attempts() == 0 && !error.has_no_token() && !error.is_deadline_exceeded();
     error.is_not_found() || unsent
 }
 

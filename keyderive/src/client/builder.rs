@@ -204,7 +204,7 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// [`is_unavailable`](Error::is_unavailable) when no emulator answers;
-    /// [`is_misconfiguration`](Error::is_misconfiguration) when `host` is not a host and a port, the project or the instance
+    /// [`Misconfiguration`](crate::ErrorKind::Misconfiguration) when `host` is not a host and a port, the project or the instance
     /// is not an id, or no tokio runtime is running.
     ///
     /// # Cancel safety
@@ -696,6 +696,7 @@ fn check_instance(project: &str, instance: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::ErrorKind;
 
     fn parsed(address: &str) -> Address {
         Address::parse(address).unwrap()
@@ -758,7 +759,8 @@ mod tests {
             let error = Address::parse(address).unwrap_err();
             let text = error.to_string();
             assert!(
-                error.is_misconfiguration() && text.starts_with(&format!("`{address}` is no address")),
+                error.kind() == ErrorKind::Misconfiguration
+                    && text.starts_with(&format!("`{address}` is no address")),
                 "{text}"
             );
             assert!(text.contains("`embedded:path`"), "{text}");
@@ -805,7 +807,7 @@ mod tests {
     fn a_project_alone_and_empty_variables_name_nothing() {
         for nothing in [&[][..], &[(EMULATOR_HOST, ""), (INSTANCE, "")]] {
             let error = from_variables(nothing).unwrap_err();
-            assert!(error.is_misconfiguration(), "{error}");
+            assert_eq!(error.kind(), ErrorKind::Misconfiguration, "{error}");
             let text = error.to_string();
             assert!(
                 text.starts_with("the environment names no Bigtable: set `BIGTABLE_EMULATOR_HOST`"),
@@ -826,7 +828,10 @@ mod tests {
             ("p", "c d", "`c d` is not a valid instance id"),
         ] {
             let error = check_instance(project, instance).unwrap_err();
-            assert!(error.is_misconfiguration() && error.to_string().starts_with(wrong), "{error}");
+            assert!(
+                error.kind() == ErrorKind::Misconfiguration && error.to_string().starts_with(wrong),
+                "{error}"
+            );
         }
     }
 

@@ -52,21 +52,25 @@ pub struct Error(Arc<Repr>);
 /// }
 /// ```
 ///
-/// All but the last four have a predicate of [`Error`] that explains them. The predicate of a server's outcome is also true
-/// if the last attempt ended with it, or if the last attempts timed out and the one before them ended with it: an operation that
-/// timed out while the server was unavailable has the kind `DeadlineExceeded`, and is also `is_unavailable`. For a write, ask [`is_outcome_unknown`](Error::is_outcome_unknown) first.
+/// The kind says what failed, and the predicates of [`Error`] what can be done about it. The predicate of a server's outcome is also
+/// true if the last attempt ended with it, or if the last attempts timed out and the one before them ended with it: an operation
+/// that timed out while the server was unavailable has the kind `DeadlineExceeded`, and is also
+/// [`is_unavailable`](Error::is_unavailable). For a write, ask [`is_outcome_unknown`](Error::is_outcome_unknown) first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// See [`is_invalid_key`](Error::is_invalid_key).
+    /// The call was given a value that no key of the table can hold, whether to write, look up or scan for.
     InvalidKey,
-    /// See [`is_invalid_page_token`](Error::is_invalid_page_token).
+    /// A page token is invalid, or belongs to another scan.
     InvalidPageToken,
-    /// See [`is_invalid_row`](Error::is_invalid_row).
+    /// A row's value cannot be stored as columns, stored columns cannot be read as a row, or the columns of a query's result are
+    /// not what the program expects.
     InvalidRow,
-    /// See [`is_foreign_row`](Error::is_foreign_row).
+    /// A stored row key is not of the table's key type: another program wrote it, or wrote it under another layout. See
+    /// [`row_key`](Error::row_key).
     ForeignRow,
-    /// See [`is_invalid_argument`](Error::is_invalid_argument).
+    /// Bigtable rejects the request as malformed, whatever the state of the table. Some requests are rejected before sending, such
+    /// as those with a [`FilterError`].
     InvalidArgument,
     /// See [`is_not_found`](Error::is_not_found).
     NotFound,
@@ -76,27 +80,31 @@ pub enum ErrorKind {
     TableMismatch,
     /// See [`is_permission_denied`](Error::is_permission_denied).
     PermissionDenied,
-    /// See [`is_missing_credentials`](Error::is_missing_credentials).
+    /// There was no access token for the request. The source is a [`CredentialsError`]. It is also
+    /// [`is_permission_denied`](Error::is_permission_denied).
     MissingCredentials,
     /// See [`is_deadline_exceeded`](Error::is_deadline_exceeded).
     DeadlineExceeded,
     /// See [`is_unavailable`](Error::is_unavailable).
     Unavailable,
-    /// See [`is_resource_exhausted`](Error::is_resource_exhausted).
+    /// A quota or a limit of the server is used up.
     ResourceExhausted,
     /// See [`is_overloaded`](Error::is_overloaded).
     Overloaded,
-    /// See [`is_unimplemented`](Error::is_unimplemented).
+    /// The server does not offer the operation. The emulator and the embedded Bigtable lack some.
     Unimplemented,
-    /// See [`is_protocol_violation`](Error::is_protocol_violation).
+    /// The server's answer broke the protocol: a bug of the server, or of this client.
     ProtocolViolation,
-    /// See [`is_misconfiguration`](Error::is_misconfiguration).
+    /// The arguments or the environment are wrong: they name no Bigtable, need a feature that is not enabled, or there is no
+    /// suitable tokio runtime.
     Misconfiguration,
-    /// See [`is_file_in_use`](Error::is_file_in_use).
+    /// The file of an [embedded Bigtable](crate::Client::embedded_at) is open elsewhere: in another process, or by another embedded
+    /// Bigtable of this process.
     FileInUse,
-    /// See [`is_data_loss`](Error::is_data_loss).
+    /// Stored data is lost or damaged: of a row, or of the whole file of an embedded Bigtable.
     DataLoss,
-    /// See [`is_client_closed`](Error::is_client_closed).
+    /// The client was closed before the operation began, or gave up its stream because nobody polled it; see
+    /// [`close`](crate::Client::close).
     ClientClosed,
     /// The state of the table does not allow the operation: the server's `FAILED_PRECONDITION`.
     FailedPrecondition,
@@ -125,7 +133,7 @@ impl Error {
             Repr::Closed { .. } => ErrorKind::ClientClosed,
             Repr::Protocol(_) => ErrorKind::ProtocolViolation,
             _ if self.is_overloaded() && !self.is_unavailable() => ErrorKind::Overloaded,
-            _ if self.is_missing_credentials() => ErrorKind::MissingCredentials,
+            _ if self.has_no_token() => ErrorKind::MissingCredentials,
             Repr::Rekeying { cause: Some(error), .. } => error.kind(),
             Repr::NotPrefixes { .. } => ErrorKind::InvalidArgument,
             _ => self.code().map_or(ErrorKind::Server, kind_of_code),
@@ -170,36 +178,12 @@ impl Error {
         }
     }
 
-    /// Whether the call was given a value that no key of the table can hold, whether to write, look up or scan for.
-    #[must_use]
-    pub fn is_invalid_key(&self) -> bool {
+    /// Whether there was no access token for the request.
+    pub(super) fn has_no_token(&self) -> bool {
         match self.cause() {
-            Repr::Input { error, .. } => error.is_invalid_key(),
-            Repr::Plan { error, .. } => !error.is_invalid_page_token(),
-            kind => matches!(kind, Repr::Key { .. }),
-        }
-    }
-
-    /// Whether a page token is invalid, or belongs to another scan.
-    #[must_use]
-    pub fn is_invalid_page_token(&self) -> bool {
-        matches!(self.cause(), Repr::Plan { error, .. } if error.is_invalid_page_token())
-    }
-
-    /// Whether a stored row key is not of the table's key type: another program wrote it, or wrote it under another
-    /// layout. See [`row_key`](Self::row_key).
-    #[must_use]
-    pub fn is_foreign_row(&self) -> bool {
-        matches!(self.cause(), Repr::Foreign { .. })
-    }
-
-    /// Whether a row's value cannot be stored as columns, stored columns cannot be read as a row, or the columns of a query's
-    /// result are not what the program expects.
-    #[must_use]
-    pub fn is_invalid_row(&self) -> bool {
-        match self.cause() {
-            Repr::Input { error, .. } => error.is_invalid_row(),
-            kind => matches!(kind, Repr::Row { .. } | Repr::NewKey { .. } | Repr::Column { .. }),
+            Repr::Credentials { .. } => true,
+            Repr::Rpc(Rpc { failure, .. }) => failure.is_missing_token(),
+            _ => false,
         }
     }
 
@@ -222,29 +206,11 @@ impl Error {
         self.has_code(Code::AlreadyExists)
     }
 
-    /// Whether Bigtable rejects the request as malformed, whatever the state of the table. Some requests are rejected before
-    /// sending, such as those with a [`FilterError`](crate::row::FilterError).
-    #[must_use]
-    pub fn is_invalid_argument(&self) -> bool {
-        self.has_code(Code::InvalidArgument)
-    }
-
     /// Whether the caller is not authenticated, or lacks the permission for this operation. A caller without an access
     /// token is not authenticated.
     #[must_use]
     pub fn is_permission_denied(&self) -> bool {
         self.has_code(Code::PermissionDenied) || self.has_code(Code::Unauthenticated)
-    }
-
-    /// Whether there was no access token for the request. The source is a
-    /// [`CredentialsError`](crate::client::CredentialsError).
-    #[must_use]
-    pub fn is_missing_credentials(&self) -> bool {
-        match self.cause() {
-            Repr::Credentials { .. } => true,
-            Repr::Rpc(Rpc { failure, .. }) => failure.is_missing_token(),
-            _ => false,
-        }
     }
 
     /// Whether no part of the request can have reached the server.
@@ -299,13 +265,6 @@ impl Error {
         self.has_code(Code::Unavailable)
     }
 
-    /// Whether a quota or a limit of the server is used up, or the [bound](Self::is_overloaded) of this client on requests that
-    /// wait while its connections are full.
-    #[must_use]
-    pub fn is_resource_exhausted(&self) -> bool {
-        self.has_code(Code::ResourceExhausted)
-    }
-
     /// Whether the last attempt was not sent, since [`max_waiting`](crate::client::Settings::max_waiting) requests of this
     /// client waited for a connection already.
     ///
@@ -321,51 +280,12 @@ impl Error {
         matches!(self.cause(), Repr::Rpc(Rpc { failure, .. }) if failure.overloaded)
     }
 
-    /// Whether the server does not offer the operation. The emulator and the embedded Bigtable lack some.
-    #[must_use]
-    pub fn is_unimplemented(&self) -> bool {
-        self.has_code(Code::Unimplemented)
-    }
-
-    /// Whether the server's answer broke the protocol: a bug of the server, or of this client.
-    #[must_use]
-    pub fn is_protocol_violation(&self) -> bool {
-        matches!(self.cause(), Repr::Protocol { .. })
-    }
-
     /// Whether an existing table differs from its declaration: it is stamped with another key layout or with none, it lacks a
     /// column family, or it has another garbage collection rule or row key schema. The text says what was expected and
     /// found.
     #[must_use]
     pub fn is_table_mismatch(&self) -> bool {
         matches!(self.cause(), Repr::Mismatch { .. })
-    }
-
-    /// Whether the arguments or the environment are wrong: they name no Bigtable, need a feature that is not enabled, or
-    /// there is no suitable tokio runtime.
-    #[must_use]
-    pub fn is_misconfiguration(&self) -> bool {
-        matches!(self.cause(), Repr::Configuration { .. })
-    }
-
-    /// Whether the file of an [embedded Bigtable](crate::Client::embedded_at) is open elsewhere: in another process, or by
-    /// another embedded Bigtable of this process.
-    #[must_use]
-    pub fn is_file_in_use(&self) -> bool {
-        matches!(self.cause(), Repr::InUse { .. })
-    }
-
-    /// Whether stored data is lost or damaged: of a row, or of the whole file of an embedded Bigtable.
-    #[must_use]
-    pub fn is_data_loss(&self) -> bool {
-        self.has_code(Code::DataLoss)
-    }
-
-    /// Whether the client was closed before the operation began, or gave up its stream because nobody polled it; see
-    /// [`close`](crate::Client::close).
-    #[must_use]
-    pub fn is_client_closed(&self) -> bool {
-        matches!(self.cause(), Repr::Closed { .. })
     }
 
     /// Whether the failure is transient and the program may safely make the same call again.
@@ -447,7 +367,7 @@ impl Error {
             }
             _ => false,
         };
-        is_of_attempt || (!self.is_protocol_violation() && self.code() == Some(wanted))
+        is_of_attempt || (!matches!(self.cause(), Repr::Protocol { .. }) && self.code() == Some(wanted))
     }
 
     /// The failure without the row of the list, or the scan, in which it happened.
@@ -878,39 +798,29 @@ mod tests {
             Ok(())
         };
         let error = sql().unwrap_err();
-        assert!(error.kind() == ErrorKind::InvalidArgument && error.is_invalid_argument(), "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
         assert!(error.to_string().contains("String.hashCode"), "{error}");
         assert!(std::error::Error::source(&error).is_some_and(<dyn std::error::Error>::is::<SqlError>));
     }
 
     #[test]
-    fn a_kind_agrees_with_its_predicate() {
+    fn a_failure_of_one_row_of_many_has_the_kind_of_its_cause() {
         let table = "events";
         let key = bytes::Bytes::from_static(b"k");
-        for (error, kind, asked) in [
-            (
-                Error::configuration("none"),
-                ErrorKind::Misconfiguration,
-                Error::is_misconfiguration as fn(&Error) -> bool,
-            ),
-            (Error::unreachable("none".to_owned()), ErrorKind::Unavailable, Error::is_unavailable),
-            (Error::mismatch(table, "another"), ErrorKind::TableMismatch, Error::is_table_mismatch),
-            (Error::definition(table, "no"), ErrorKind::InvalidArgument, Error::is_invalid_argument),
-            (
-                Error::limit(table, &key, "no".to_owned()),
-                ErrorKind::InvalidArgument,
-                Error::is_invalid_argument,
-            ),
-            (
-                Error::protocol(&Operation::for_test(RpcMethod::ReadRows, table), 1, "no"),
-                ErrorKind::ProtocolViolation,
-                Error::is_protocol_violation,
-            ),
-            (Error::closed_scan(&table.into()), ErrorKind::ClientClosed, Error::is_client_closed),
+        let operation = Operation::for_test(RpcMethod::ReadRows, table);
+        for (error, kind) in [
+            (Error::configuration("none"), ErrorKind::Misconfiguration),
+            (Error::unreachable("none".to_owned()), ErrorKind::Unavailable),
+            (Error::mismatch(table, "another"), ErrorKind::TableMismatch),
+            (Error::definition(table, "no"), ErrorKind::InvalidArgument),
+            (Error::limit(table, &key, "no".to_owned()), ErrorKind::InvalidArgument),
+            (Error::protocol(&operation, 1, "no"), ErrorKind::ProtocolViolation),
+            (Error::closed_scan(&table.into()), ErrorKind::ClientClosed),
         ] {
-            assert!(error.kind() == kind && asked(&error), "{error}");
-            let entry = Error::entry(&key, error.clone());
-            assert!(entry.kind() == kind && asked(&entry), "{entry}");
+            assert_eq!(error.kind(), kind, "{error}");
+            assert_eq!(error.is_unavailable(), kind == ErrorKind::Unavailable);
+            assert_eq!(error.is_table_mismatch(), kind == ErrorKind::TableMismatch);
+            assert_eq!(Error::entry(&key, error.clone()).kind(), kind);
             assert_eq!(Error::input(7, error).kind(), kind);
         }
     }

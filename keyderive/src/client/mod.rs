@@ -243,7 +243,7 @@ impl Client {
     /// The cloud needs the feature `cloud`, and an embedded Bigtable the feature `embedded`.
     ///
     /// # Errors
-    /// [`is_misconfiguration`](Error::is_misconfiguration) for an invalid address, or one that needs a feature which is not
+    /// [`Misconfiguration`](crate::ErrorKind::Misconfiguration) for an invalid address, or one that needs a feature which is not
     /// enabled; otherwise as `cloud`, [`emulator`](Self::emulator) and `embedded_at`.
     ///
     /// # Cancel safety
@@ -266,7 +266,7 @@ impl Client {
     ///
     /// # Errors
     /// [`is_unavailable`](Error::is_unavailable) when no emulator answers;
-    /// [`is_misconfiguration`](Error::is_misconfiguration) when `host` is not a host and a port, or no tokio runtime is
+    /// [`Misconfiguration`](crate::ErrorKind::Misconfiguration) when `host` is not a host and a port, or no tokio runtime is
     /// running.
     ///
     /// # Cancel safety
@@ -287,8 +287,8 @@ impl Client {
     /// Uses the application-default credentials of the environment; a [`builder`](Self::builder) can set others.
     ///
     /// # Errors
-    /// [`is_missing_credentials`](Error::is_missing_credentials) when there are no credentials, at once or after 10 seconds;
-    /// [`is_misconfiguration`](Error::is_misconfiguration) when no tokio runtime is running.
+    /// [`MissingCredentials`](crate::ErrorKind::MissingCredentials) when there are no credentials, at once or after 10 seconds;
+    /// [`Misconfiguration`](crate::ErrorKind::Misconfiguration) when no tokio runtime is running.
     ///
     /// # Cancel safety
     /// A dropped future closes its connections.
@@ -376,7 +376,7 @@ impl Client {
     }
 
     /// Closes the client and all its clones. New operations fail with
-    /// [`is_client_closed`](Error::is_client_closed); operations in flight finish, and the future is ready when all have
+    /// [`ClientClosed`](crate::ErrorKind::ClientClosed); operations in flight finish, and the future is ready when all have
     /// ended. Drop streams before their end if you no longer read them: each may delay `close` for 10 s.
     ///
     /// A call that sends many requests, such as a load, `put_all` or `delete_rows`, fails before its next one; a load
@@ -385,7 +385,7 @@ impl Client {
     ///
     /// A scan is in flight from the creation of its stream until the stream returns its last row, the end or an error, or is
     /// dropped. `close` gives up a stream that has not been polled for 10 s: it waits for it no longer, and the stream fails
-    /// with `is_client_closed` when polled. A row that a [writer](RawWriter) has accepted is in flight too: the writer
+    /// with [`ClientClosed`](ErrorKind::ClientClosed) when polled. A row that a [writer](RawWriter) has accepted is in flight too: the writer
     /// flushes it at once.
     ///
     /// Any other future that you keep without polling blocks `close`: drop it.
@@ -690,7 +690,7 @@ mod tests {
     #[cfg(not(feature = "cloud"))]
     async fn without_its_feature_the_cloud_is_an_error_that_names_it() {
         let error = Client::connect("bigtable://p/i").await.unwrap_err();
-        assert!(error.is_misconfiguration());
+        assert_eq!(error.kind(), ErrorKind::Misconfiguration);
         assert!(error.to_string().starts_with("the instance `i` of project `p` is in the cloud"), "{error}");
         assert!(error.to_string().contains("feature `cloud`"), "{error}");
     }

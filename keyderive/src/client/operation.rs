@@ -387,6 +387,7 @@ pub(super) fn insert_all(headers: &mut HeaderMap, more: &HeaderMap) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::ErrorKind;
 
     fn check(table: &str) -> Result<(), Error> {
         Operation::for_test(RpcMethod::ReadRows, table).check_table()
@@ -399,7 +400,7 @@ mod tests {
         }
         for name in ["", "-a", ".a", "a/b", "a b", "é", "projects/p/instances/i/tables/t", &"x".repeat(51)] {
             let error = check(name).unwrap_err();
-            assert!(error.is_invalid_argument(), "{error}");
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
             assert!(
                 error.to_string().starts_with(&format!("table `{name}`: this is not a valid table name;")),
                 "{error}"

@@ -117,7 +117,7 @@ impl Client {
     /// ```
     ///
     /// [The guide](crate::guide::sql) has more. Only Google's service runs queries: Google's emulator and the embedded Bigtable
-    /// answer with [`is_unimplemented`](Error::is_unimplemented).
+    /// answer with [`Unimplemented`](crate::ErrorKind::Unimplemented).
     pub fn query(&self, text: impl Into<String>) -> Query {
         Query { client: self.clone(), text: text.into().into(), parameters: BTreeMap::new() }
     }
@@ -136,7 +136,7 @@ impl Query {
     /// ```
     ///
     /// [`query`](crate::query) lists the types of parameters. `None::<i64>` is NULL. The query fails before anything is sent, with
-    /// [`is_invalid_argument`](Error::is_invalid_argument), for a date that the calendar does not have and a timestamp with more
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument), for a date that the calendar does not have and a timestamp with more
     /// nanoseconds than a second has, as those of `chrono` in a leap second.
     pub fn bind(self, name: impl Into<String>, value: impl ToSql) -> Self {
         fn type_of<T: ToSql>(_: &T) -> SqlType {
@@ -157,7 +157,7 @@ impl Query {
     /// # }
     /// ```
     ///
-    /// The server rejects a value that is not of the type, with [`is_invalid_argument`](Error::is_invalid_argument).
+    /// The server rejects a value that is not of the type, with [`InvalidArgument`](crate::ErrorKind::InvalidArgument).
     pub fn bind_value(mut self, name: impl Into<String>, of: SqlType, value: SqlValue) -> Self {
         self.parameters.insert(name.into(), Parameter { of, value });
         self

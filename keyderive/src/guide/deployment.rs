@@ -71,8 +71,8 @@
 //!
 //! | what goes wrong | calls |
 //! |---|---|
-//! | there is no token, and a later attempt to fetch one may succeed | are retried until their timeout, and fail with [`is_missing_credentials`](crate::Error::is_missing_credentials) and [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) |
-//! | there is no token, for good | fail at once, with [`is_missing_credentials`](crate::Error::is_missing_credentials); calls work again once a token can be fetched |
+//! | there is no token, and a later attempt to fetch one may succeed | are retried until their timeout, and fail with [`MissingCredentials`](crate::ErrorKind::MissingCredentials) and [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) |
+//! | there is no token, for good | fail at once, with [`MissingCredentials`](crate::ErrorKind::MissingCredentials); calls work again once a token can be fetched |
 //! | the source of tokens does not answer | fail at their timeout, with [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) |
 //! | the server rejects the second token too | fail with [`is_permission_denied`](crate::Error::is_permission_denied) |
 //! | the server's certificate is for another name, has expired, or is of an unknown authority | are retried until their timeout, and fail with [`is_unavailable`](crate::Error::is_unavailable); `Client::cloud` succeeds, and logs a warning |

@@ -1,4 +1,4 @@
-//! Errors: what each predicate means, what to do, and what is retried.
+//! Errors: what each kind means, what to do, and what is retried.
 //!
 //! The text of an error states the fault, then the remedy. It names the operation, the table, the key (in hexadecimal
 //! too unless it is plain text), the value and the limit. It is for people, and its wording may change in any release.
@@ -9,7 +9,7 @@
 //! have them: without keys, values, the text of a query, and the server's own message, which may name a row.
 //!
 //! ```
-//! use keyderive::{Client, Error, RowKey};
+//! use keyderive::{Client, Error, ErrorKind, RowKey};
 //! # #[derive(RowKey)] struct UserKey { #[pad(6)] id: u32 }
 //! # type User = std::collections::BTreeMap<String, i64>;
 //!
@@ -25,19 +25,18 @@
 //! // The key has at most six digits.
 //! users.create_if_absent().await?;
 //! let error = users.get(&UserKey { id: 1_000_000 }).await.unwrap_err();
-//! assert!(error.is_invalid_key() && error.attempts() == 0); // nothing was sent
+//! assert!(error.kind() == ErrorKind::InvalidKey && error.attempts() == 0); // nothing was sent
 //!
 //! /// The HTTP status for an error.
 //! fn status(error: &Error) -> u16 {
-//!     match error {
-//!         error if error.is_invalid_key() || error.is_invalid_page_token() => 400,
+//!     match error.kind() {
+//!         ErrorKind::InvalidKey | ErrorKind::InvalidPageToken => 400,
 //!         // The write may have been applied: the caller must check before repeating it.
-//!         error if error.is_outcome_unknown() => 502,
-//!         // Before the next one: of a call that timed out while Bigtable was unavailable, both are true.
-//!         error if error.is_deadline_exceeded() => 504,
-//!         error if error.is_overloaded() || error.is_unavailable() || error.is_resource_exhausted() => 503,
-//!         error if error.is_client_closed() => 503, // the process is ending
-//!         // `is_not_found` too: the table is missing. A row that is missing is `None` or `false`.
+//!         _ if error.is_outcome_unknown() => 502,
+//!         ErrorKind::DeadlineExceeded => 504,
+//!         ErrorKind::Unavailable | ErrorKind::Overloaded | ErrorKind::ResourceExhausted => 503,
+//!         ErrorKind::ClientClosed => 503, // the process is ending
+//!         // `NotFound` too: the table is missing. A row that is missing is `None` or `false`.
 //!         _ => 500,
 //!     }
 //! }
@@ -49,30 +48,31 @@
 //!
 //! # `Error`
 //!
-//! Tables and clients return [`Error`](crate::Error). Several predicates can be true of one error.
+//! Tables and clients return [`Error`](crate::Error). It has one [`kind`](crate::Error::kind), which says what failed. Where programs do
+//! something about it there is a predicate too; several can be true of one error.
 //!
-//! | predicate | meaning | what to do |
+//! | kind or predicate | meaning | what to do |
 //! |---|---|---|
-//! | [`is_invalid_key`](crate::Error::is_invalid_key) | no key of the table can hold the value; nothing was sent | reject the value, or widen the field, which changes the layout |
-//! | [`is_invalid_page_token`](crate::Error::is_invalid_page_token) | the text is not a page token, or belongs to another scan | request the first page |
-//! | [`is_foreign_row`](crate::Error::is_foreign_row) | a scan met a foreign row: [`row_key`](crate::Error::row_key) does not decode as the table's key type | find out who writes it; skip such rows with [`on_foreign`](crate::Scan::on_foreign), or give each key type a tag |
-//! | [`is_invalid_row`](crate::Error::is_invalid_row) | a value cannot be stored as columns, the columns do not decode as the row type, or those of a [query](super::sql)'s result are not what the program expects: one is missing or malformed | the source, a [`RowError`](crate::row::RowError) or a [`ColumnError`](crate::query::ColumnError), names the column; if rows may lack it, make the field an `Option` or give it a default |
+//! | [`InvalidKey`](crate::ErrorKind::InvalidKey) | no key of the table can hold the value; nothing was sent | reject the value, or widen the field, which changes the layout |
+//! | [`InvalidPageToken`](crate::ErrorKind::InvalidPageToken) | the text is not a page token, or belongs to another scan | request the first page |
+//! | [`ForeignRow`](crate::ErrorKind::ForeignRow) | a scan met a foreign row: [`row_key`](crate::Error::row_key) does not decode as the table's key type | find out who writes it; skip such rows with [`on_foreign`](crate::Scan::on_foreign), or give each key type a tag |
+//! | [`InvalidRow`](crate::ErrorKind::InvalidRow) | a value cannot be stored as columns, the columns do not decode as the row type, or those of a [query](super::sql)'s result are not what the program expects: one is missing or malformed | the source, a [`RowError`](crate::row::RowError) or a [`ColumnError`](crate::query::ColumnError), names the column; if rows may lack it, make the field an `Option` or give it a default |
 //! | [`is_not_found`](crate::Error::is_not_found) | the table, or a family of the write, does not exist; never a row | create it: [tables](super::tables) |
 //! | [`is_already_exists`](crate::Error::is_already_exists) | the table to create exists already | call `create_if_absent`: it compares the table, and fails with `is_table_mismatch` if it differs or has no stamp |
 //! | [`is_table_mismatch`](crate::Error::is_table_mismatch) | the table differs from its declaration, its keys have another layout, its [row types](super::tables#registry) do not fit, or a checkpoint belongs to another table; the text shows both sides | do not write; deploy the right program or change the table. If a load's checkpoint is rejected, start from the beginning: [loading](super::loading#resuming) |
-//! | [`is_invalid_argument`](crate::Error::is_invalid_argument) | the request is malformed or exceeds a limit of Bigtable, whatever the table holds | fix the program: [limits](super::limits) |
+//! | [`InvalidArgument`](crate::ErrorKind::InvalidArgument) | the request is malformed or exceeds a limit of Bigtable, whatever the table holds | fix the program: [limits](super::limits) |
 //! | [`is_permission_denied`](crate::Error::is_permission_denied) | the caller is not authenticated, or lacks a permission | grant the role: [deployment](super::deployment#permissions) |
-//! | [`is_missing_credentials`](crate::Error::is_missing_credentials) | the client has no access token | log in, or set a service account; the source says what the client tried |
+//! | [`MissingCredentials`](crate::ErrorKind::MissingCredentials) | the client has no access token | log in, or set a service account; the source says what the client tried |
 //! | [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) | the timeout of the [`Settings`](crate::client::Settings), or the deadline of `with_deadline`, has passed; the text says which | raise it, or request less; for a write see `is_outcome_unknown` |
 //! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | try later, unless the text names [an invalid certificate](super::deployment#on-the-cloud); the client may have retried already: the text says how often, and names `retry_budget` if [many requests fail](super::serving#the-retry-budget) |
-//! | [`is_resource_exhausted`](crate::Error::is_resource_exhausted) | a quota or a limit of the server is exhausted, or `is_overloaded`, which to ask first | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
+//! | [`ResourceExhausted`](crate::ErrorKind::ResourceExhausted) | a quota or a limit of the server is exhausted | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
 //! | [`is_overloaded`](crate::Error::is_overloaded) | too many requests of this client wait for a connection, so that the last attempt was not sent; with `is_unavailable`, since no connection can be opened | shed load; do not call again at once: [a service under load](super::serving#connections) |
-//! | [`is_unimplemented`](crate::Error::is_unimplemented) | the server does not offer the operation | use the service; the emulator and the embedded Bigtable lack some operations |
-//! | [`is_protocol_violation`](crate::Error::is_protocol_violation) | the response violates the protocol | report it: a bug in the server or in keyderive |
-//! | [`is_misconfiguration`](crate::Error::is_misconfiguration) | the arguments or the environment do not name a Bigtable | set the variable or enable the feature that the text names |
-//! | [`is_file_in_use`](crate::Error::is_file_in_use) | the file of an embedded Bigtable is already open | open it once, and clone the client; for several processes, [serve the file on a port](super::testing#files-and-more-than-one-process) |
-//! | [`is_data_loss`](crate::Error::is_data_loss) | stored data is damaged | restore the file |
-//! | [`is_client_closed`](crate::Error::is_client_closed) | the client was closed before the operation began, or while its stream was not polled | make a new client; rows that a writer had accepted were sent, and its `flush` reports failures |
+//! | [`Unimplemented`](crate::ErrorKind::Unimplemented) | the server does not offer the operation | use the service; the emulator and the embedded Bigtable lack some operations |
+//! | [`ProtocolViolation`](crate::ErrorKind::ProtocolViolation) | the response violates the protocol | report it: a bug in the server or in keyderive |
+//! | [`Misconfiguration`](crate::ErrorKind::Misconfiguration) | the arguments or the environment do not name a Bigtable | set the variable or enable the feature that the text names |
+//! | [`FileInUse`](crate::ErrorKind::FileInUse) | the file of an embedded Bigtable is already open | open it once, and clone the client; for several processes, [serve the file on a port](super::testing#files-and-more-than-one-process) |
+//! | [`DataLoss`](crate::ErrorKind::DataLoss) | stored data is damaged | restore the file |
+//! | [`ClientClosed`](crate::ErrorKind::ClientClosed) | the client was closed before the operation began, or while its stream was not polled | make a new client; rows that a writer had accepted were sent, and its `flush` reports failures |
 //! | [`is_outcome_unknown`](crate::Error::is_outcome_unknown) | the write may or may not have been applied | depends on the call: [unknown outcomes](#unknown-outcomes) |
 //! | [`is_retryable`](crate::Error::is_retryable) | the failure is transient, and repeating the call is safe | repeat the call later |
 //!
@@ -146,13 +146,13 @@
 //! | [`EncodeError`](crate::key::EncodeError) | [`encode`](crate::RowKey::encode): a value that the key cannot hold | `field_name`, `is_too_long`, `is_empty_key` |
 //! | [`DecodeError`](crate::key::DecodeError) | [`decode`](crate::RowKey::decode): bytes that encode would not have written | `field_name`, `is_other_tag`, `is_wrong_bucket`, and the `key` |
 //! | [`PlanError`](crate::plan::PlanError) | `into_plan`, `explain`: a fixed value that no key can hold, a page token | `field_name`, `is_invalid_page_token` |
-//! | [`RowError`](crate::row::RowError) | the source of an error that `is_invalid_row` | `is_missing_column`, `is_malformed`, `is_unsupported` |
-//! | [`ColumnError`](crate::query::ColumnError) | [`QueryRow::get`](crate::query::QueryRow::get), and the source of an error of a query that `is_invalid_row` | `redacted` |
+//! | [`RowError`](crate::row::RowError) | the source of an error of the kind `InvalidRow` | `is_missing_column`, `is_malformed`, `is_unsupported` |
+//! | [`ColumnError`](crate::query::ColumnError) | [`QueryRow::get`](crate::query::QueryRow::get), and the source of an error of a query of the kind `InvalidRow` | `redacted` |
 //! | [`FilterError`](crate::row::FilterError) | the source of an error about a filter that the service does not accept | `is_too_large` |
 //! | [`WriteErrors`](crate::client::WriteErrors) | a writer's `flush` and `close` | `failed`: each row with its key and its error; `is_outcome_unknown` |
 //! | [`LoadError`](crate::load::LoadError) | a load that ended before its input | `is_input`, `is_too_many_failures`, `error`, `checkpoint`, `report` |
 //! | [`PutBothError`](crate::PutBothError) | [`put_both`](crate::put_both) | `first`, `second`: the outcome of each row; `is_retryable`, `is_outcome_unknown` |
-//! | [`CredentialsError`](crate::client::CredentialsError) | the source of an error that `is_missing_credentials` | `is_transient` |
+//! | [`CredentialsError`](crate::client::CredentialsError) | the source of an error of the kind `MissingCredentials` | `is_transient` |
 //! | [`SqlError`](crate::key::SqlError) | [`row_key_schema`](crate::RowKey::row_key_schema), [`sql`](crate::RowKey::sql) | |
 //!
 //! `?` converts the first three and the last into an [`Error`](crate::Error), and so it does a

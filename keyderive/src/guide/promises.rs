@@ -72,7 +72,7 @@
 //! compared `version` is at the client's time, so other clients do not see it if its clock is slow by the `ttl` or more. Queries in
 //! [SQL](super::sql), raw tables, `Condition::filter` and row types without the `ttl` see hidden cells. Where cells of a row expire one
 //! after the other, a row can be there without a column that its type requires: reads of it fail with
-//! [`is_invalid_row`](crate::Error::is_invalid_row).
+//! [`InvalidRow`](crate::ErrorKind::InvalidRow).
 //!
 //! # Tables that are re-keyed
 //!

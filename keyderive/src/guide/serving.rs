@@ -7,7 +7,7 @@
 //! use std::time::{Duration, Instant};
 //!
 //! use keyderive::client::{Hedging, Settings};
-//! # use keyderive::{Client, Row, RowKey};
+//! # use keyderive::{Client, ErrorKind, Row, RowKey};
 //! # #[derive(RowKey)] struct UserKey { id: u64 }
 //! # #[derive(Row)] struct User { name: String }
 //! # async fn sample() -> Result<(), keyderive::Error> {
@@ -25,7 +25,7 @@
 //!     Err(error) if error.is_outcome_unknown() => println!("answer 502; the row may have been written"),
 //!     Err(error) if error.is_deadline_exceeded() => println!("answer 504"),
 //!     Err(error) if error.is_overloaded() => println!("answer 503; do not call again at once"),
-//!     Err(error) if error.is_unavailable() || error.is_client_closed() => println!("answer 503"),
+//!     Err(error) if error.is_unavailable() || error.kind() == ErrorKind::ClientClosed => println!("answer 503"),
 //!     Err(error) => return Err(error),
 //! }
 //! # Ok(())

@@ -149,7 +149,7 @@
 //! | a deadline of its own | that of its client: `client.with_deadline(at).query(…)`, also between rows |
 //! | [`ReadStats`](crate::client::ReadStats), [hedging](super::serving#hedged-reads) | none |
 //! | the [retry budget](super::serving#the-retry-budget) | takes no tokens and is not stopped by it |
-//! | an emulator, the embedded Bigtable | fail with [`is_unimplemented`](crate::Error::is_unimplemented) |
+//! | an emulator, the embedded Bigtable | fail with [`Unimplemented`](crate::ErrorKind::Unimplemented) |
 //!
 //! # Columns of rows
 //!

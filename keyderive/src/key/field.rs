@@ -20,8 +20,8 @@ use super::show::Readable;
 /// ```
 /// use std::borrow::Cow;
 ///
-/// use keyderive::key::codec::Text;
-/// use keyderive::key::{Cut, FieldError, Format, RangeField, Side, Width};
+/// use keyderive::key::custom::{Cut, RangeField, Side, Text};
+/// use keyderive::key::{FieldError, Format, Width};
 /// use keyderive::{KeyField, RowKey};
 ///
 /// /// A release, stored as `001.024`.

@@ -21,15 +21,17 @@ mod schema;
 mod show;
 mod sql;
 
-pub use decode::{KeyReader, decode as decode_fields};
-pub use encode::{KeyWriter, encode as encode_fields, written_len};
 pub use epoch::{BoundValue, Epoch};
 pub use error::{DecodeError, EncodeError};
-pub use fast::KeyBuf;
-pub use field::{Cut, FieldError, KeyField, PrefixField, RangeField, Side, read_custom, write_custom};
+pub use field::FieldError;
+#[doc(no_inline)]
+pub use field::KeyField;
+pub(crate) use field::{Cut, PrefixField, RangeField, Side};
 pub use format::{Field, FieldOrder, FieldValues, Format, Layout, TimeUnit, Width};
 pub use keyderive_farmhash::fingerprint64;
-pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey, display_key};
+#[doc(no_inline)]
+pub use row_key::RowKey;
+pub use row_key::{OwnedRowKey, RawKey, TableKey};
 pub use salt::{Salt, SaltHash, SaltPlace};
 #[cfg(feature = "client")]
 pub(crate) use schema::{ConstText, Fnv};
@@ -48,6 +50,26 @@ pub(crate) use schema::bucket_of;
 #[cfg(feature = "client")]
 pub(crate) use show::ShownKey;
 pub(crate) use show::{Hex, Readable};
+
+/// What a [`KeyField`] that is written by hand needs beside [`FieldError`], [`Format`] and [`Width`]: its example shows them.
+pub mod custom {
+    pub use super::codec::{Ordered, Text};
+    pub use super::field::{Cut, PrefixField, RangeField, Side};
+}
+
+/// What generated code uses of keys.
+#[doc(hidden)]
+pub mod generated {
+    pub use super::codec::{
+        BitReverse, Code, CodeCodec, DateTime17, Desc, Escape, Exact, Micros, Millis, Nanos, Ordered, Pad,
+        ReverseTs, Secs, Simple, Text, Ts, V4,
+    };
+    pub use super::decode::{KeyReader, decode as decode_fields};
+    pub use super::encode::{KeyWriter, encode as encode_fields, written_len};
+    pub use super::fast::KeyBuf;
+    pub use super::field::{Cut, PrefixField, RangeField, Side, read_custom, write_custom};
+    pub use super::row_key::display_key;
+}
 
 /// Bigtable's limit on the length of a row key, in bytes.
 pub const MAX_KEY_LEN: usize = 4096;

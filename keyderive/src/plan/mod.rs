@@ -20,11 +20,12 @@ use std::fmt;
 use std::marker::PhantomData;
 
 #[doc(hidden)]
-pub use draft::{CanPlan, EndsAt, IsAfter, IsFirst, IsSecond, IsThird, Listed, NextAt};
-pub use draft::{Draft, Ended, Fixed};
+pub use draft::{CanPlan, Draft, Ended, EndsAt, Fixed, IsAfter, IsFirst, IsSecond, IsThird, Listed, NextAt};
 pub use error::PlanError;
 pub use explain::Explain;
-pub use request::{KeyRange, Request, prefix_end};
+#[cfg(feature = "client")]
+pub(crate) use request::prefix_end;
+pub use request::{KeyRange, Request};
 
 pub(crate) use explain::ExplainOptions;
 #[cfg(feature = "client")]

@@ -223,7 +223,7 @@ fn within_key_len(mut bound: Vec<u8>) -> Option<Vec<u8>> {
 /// It increments the last byte below `ff` and drops the bytes after it: `01 ff` gives `02`. With `02 00`, a scan for `01 ff`
 /// would return the row `02`.
 #[must_use]
-pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut end = prefix[..=last].to_vec();
     end[last] += 1;

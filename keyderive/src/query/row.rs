@@ -202,8 +202,8 @@ impl<T> NamedColumn<T> {
 
 /// A column of a result is missing, or is not of the type that the program expects.
 ///
-/// The text names the query, the column, its type and what is wrong. `?` converts it into an [`Error`](crate::Error), for which
-/// [`is_invalid_row`](crate::Error::is_invalid_row) is true.
+/// The text names the query, the column, its type and what is wrong. `?` converts it into an [`Error`](crate::Error) of the kind
+/// [`InvalidRow`](crate::ErrorKind::InvalidRow).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnError {
     query: Arc<str>,

@@ -151,21 +151,28 @@ mod visible;
 
 pub use aggregate::{Max, Min, Sum};
 pub(crate) use build::{RowBuilder, TooLarge};
-pub use cell::{Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, OwnedCell, StoredCell};
-pub use column::{
-    Addable, AddableAt, Any, Appendable, CellValue, Clearable, Column, ColumnRef, ColumnType, Countable,
-    Counter, Entry, Family, FamilyRef, History, MapFamily, Settable, SettableAt,
+#[doc(no_inline)]
+pub use cell::Cell;
+pub use cell::{CellError, CellType, CellWriter, StoredCell};
+pub(crate) use cell::{ComparableCell, OrderedCell, OwnedCell};
+pub(crate) use column::{
+    Addable, AddableAt, Appendable, CellValue, Clearable, ColumnRef, ColumnType, Countable, FamilyRef,
+    History, Settable, SettableAt,
 };
+pub use column::{Any, Column, Counter, Entry, Family, MapFamily};
 pub(crate) use column::{ColumnPlace, entry};
 pub use condition::Condition;
+#[doc(hidden)]
 pub use decode::RowCells;
+#[doc(hidden)]
 pub use encode::RowWriter;
 pub(crate) use encode::check_timestamp;
 #[cfg(feature = "proto")]
 pub use encoding::Proto;
 pub use encoding::{As, Encoding, Json};
 pub use error::RowError;
-pub use family::{FamilyField, MapRow};
+pub use family::FamilyField;
+pub(crate) use family::MapRow;
 pub(crate) use filter::{ByteRange, FilterFault, FilterKind, Largest as LargestPart, TimeRange};
 pub use filter::{FilterError, RowFilter};
 pub use mutation::{Mutation, ReadModifyWrite};
@@ -177,17 +184,30 @@ pub(crate) use raw::Shown;
 pub use raw::{RawCell, RawCells, RawRow};
 pub use schema::{ColumnKind, ColumnSchema, RowSchema, SchemaChange, SchemaChanges, SchemaError};
 pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
-pub use select::{SelectedColumns, Selection, SelectionReader};
+pub(crate) use select::Selection;
+pub use select::{SelectedColumns, SelectionReader};
 pub(crate) use sink::{ComparedVersion, MutationList, MutationSink};
 pub(crate) use span::{Span, is_same_name};
 pub use text::Value;
 pub(crate) use text::check_kind;
+#[doc(no_inline)]
 pub use typed::{OwnedRow, Row};
 pub(crate) use versions::now_micros;
 pub use versions::{Timestamped, Versions};
 #[doc(hidden)]
 pub use visible::DEFAULT_FAMILY;
 pub(crate) use visible::{DEFAULT_VERSIONS, Visible};
+
+/// The bounds of calls: which columns, families, rows and values a call takes. Derives implement them.
+pub mod bounds {
+    pub use super::cell::{ComparableCell, OrderedCell, OwnedCell};
+    pub use super::column::{
+        Addable, AddableAt, Appendable, CellValue, Clearable, ColumnRef, ColumnType, Countable, FamilyRef,
+        History, Settable, SettableAt,
+    };
+    pub use super::family::MapRow;
+    pub use super::select::Selection;
+}
 
 /// What generated code uses of rows.
 #[doc(hidden)]

@@ -6,7 +6,9 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
-pub use super::transfer::{CellDifference, DifferentKey, NewKey, RowDifference, TableDiff};
+#[doc(no_inline)]
+pub use super::transfer::NewKey;
+pub use super::transfer::{CellDifference, DifferentKey, RowDifference, TableDiff};
 use super::transfer::{Comparison, Mapping, OnProgress, Progress, Reporter, compare};
 use super::{RowRef, Table};
 use crate::client::Error;

@@ -95,7 +95,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// # }
     /// ```
     ///
-    /// [`get`](Self::get) fails for such a row, since the caller asked for just this one: `error.is_invalid_row()`.
+    /// [`get`](Self::get) fails for such a row, since the caller asked for just this one: with [`InvalidRow`](crate::ErrorKind::InvalidRow).
     #[must_use]
     pub fn on_unreadable(&self, policy: OnUnreadable) -> Self {
         let skipped = (policy == OnUnreadable::Skip).then(Skipped::default);

@@ -124,7 +124,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// request of every program fails.
     ///
     /// # Errors
-    /// [`is_invalid_argument`](Error::is_invalid_argument) in the hour before a bound that the stamp lacks, by
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) in the hour before a bound that the stamp lacks, by
     /// the client's clock: call it earlier, or after the bound. A bound that is a plain number is not checked.
     /// [`is_table_mismatch`](Error::is_table_mismatch) if the table is stamped with no layout, or with another one than those of
     /// the first epochs, and if [`verify`](Self::verify) would reject its row key schema: nothing is changed then, and
@@ -597,6 +597,7 @@ mod tests {
 
     use super::*;
     use crate::RowKey;
+    use crate::client::ErrorKind;
 
     #[derive(RowKey)]
     struct Plain {
@@ -680,7 +681,8 @@ mod tests {
             assert_eq!(advanced.is_ok(), may_advance, "{now}: {advanced:?}");
             if let Err(error) = advanced {
                 assert!(
-                    error.is_invalid_argument() && error.to_string().contains("2026-12-01T00:00:00Z"),
+                    error.kind() == ErrorKind::InvalidArgument
+                        && error.to_string().contains("2026-12-01T00:00:00Z"),
                     "{error}"
                 );
                 client.table::<before::Event, Columns>("t").verify().await.unwrap();

@@ -510,12 +510,13 @@ pub(super) fn is_reserved(family: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::ErrorKind;
 
     #[test]
     fn reserved_names_are_rejected() {
         for name in ["keyderive", "keyderive-origin", "keyderive.", "keyderive.x"] {
             let error = check_reserved("t", ["cf", name].into_iter()).unwrap_err();
-            assert!(error.is_invalid_argument() && error.attempts() == 0, "{error}");
+            assert!(error.kind() == ErrorKind::InvalidArgument && error.attempts() == 0, "{error}");
             assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
         }
         assert!(check_reserved("t", ["cf", "keyderiv", "keyderive_x", "Keyderive"].into_iter()).is_ok());

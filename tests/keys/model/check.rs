@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use keyderive::plan::{KeyRange, Plan, Request};
-use keyderive::{Client, Error, OnForeign, ReadRow, Row, Scan, Table};
+use keyderive::{Client, Error, ErrorKind, OnForeign, ReadRow, Row, Scan, Table};
 
 use super::case::{Case, Content, Execution, Read};
 use super::foreign::{AnyBytes, is_of_other_tag};
@@ -235,7 +235,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
             _ if self.execution.skip_foreign => {
                 Err(format!("foreign rows are skipped, and it fails: {error}"))
             }
-            Some(key) if error.is_foreign_row() && self.met.contains(&key) => Ok(key),
+            Some(key) if error.kind() == ErrorKind::ForeignRow && self.met.contains(&key) => Ok(key),
             _ => Err(format!("it fails: {error}")),
         }
     }
@@ -323,7 +323,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         match self.table.count(self.plan.clone()).await {
             Ok(count) if self.met.is_empty() => equal("counted", &count, &(self.selected().len() as u64)),
             Ok(_) => Err("foreign rows are counted".into()),
-            Err(error) if error.is_foreign_row() && !self.met.is_empty() => Ok(()),
+            Err(error) if error.kind() == ErrorKind::ForeignRow && !self.met.is_empty() => Ok(()),
             Err(error) => Err(format!("it fails: {error}")),
         }
     }

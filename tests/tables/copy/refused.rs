@@ -2,11 +2,11 @@
 
 use std::future::IntoFuture;
 
-use keyderive::GcRule;
 use keyderive::client::{Aggregate, Family, FamilyChange};
 use keyderive::copy::CopyError;
 use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::row::Mutation;
+use keyderive::{ErrorKind, GcRule};
 
 use super::*;
 
@@ -173,7 +173,7 @@ async fn errors_of_a_row_name_it() {
     let invalid =
         old.copy_to(&new, |key, _| UserEventKey { user: "a#b".into(), at: key.at }).allow_existing();
     let invalid = error(invalid).await;
-    assert!(invalid.error().unwrap().is_invalid_key(), "{invalid}");
+    assert_eq!(invalid.error().unwrap().kind(), ErrorKind::InvalidKey, "{invalid}");
     assert!(
         invalid.to_string().contains("row `00000000000000000000#user-0` of table `events` has no new key: "),
         "{invalid}"
@@ -186,7 +186,7 @@ async fn errors_of_a_row_name_it() {
         .unwrap();
     let unread = old.copy_to(&new, |key, row| row.read::<Event>().map(|_| user_key(key))).allow_existing();
     let unread = error(unread).await;
-    assert!(unread.error().unwrap().is_invalid_row(), "{unread}");
+    assert_eq!(unread.error().unwrap().kind(), ErrorKind::InvalidRow, "{unread}");
     assert!(unread.to_string().contains("column `cf:kind` is missing"), "{unread}");
 }
 
@@ -201,9 +201,9 @@ async fn a_foreign_row_is_an_error_wherever_it_is() {
     assert_eq!(old.count(UserEventKey::scan()).await.unwrap(), 0);
     let event_key = |key: UserEventKey, _: keyderive::RowRef<'_>| EventKey { at: key.at, user: key.user };
     let foreign = error(old.copy_to(&new, event_key)).await;
-    assert!(foreign.error().unwrap().is_foreign_row(), "{foreign}");
+    assert_eq!(foreign.error().unwrap().kind(), ErrorKind::ForeignRow, "{foreign}");
     let foreign = old.diff(&new, event_key).await.unwrap_err();
-    assert!(foreign.is_foreign_row(), "{foreign}");
+    assert_eq!(foreign.kind(), ErrorKind::ForeignRow, "{foreign}");
 }
 
 #[tokio::test]
@@ -238,7 +238,7 @@ async fn a_checkpoint_of_another_copy_is_refused() {
     assert!(refused.contains("cannot be read: it has the format 2"), "{refused}");
     std::fs::write(&path, "no JSON").unwrap();
     let refused = error(copy(&new)).await;
-    assert!(refused.error().unwrap().is_misconfiguration(), "{refused}");
+    assert_eq!(refused.error().unwrap().kind(), ErrorKind::Misconfiguration, "{refused}");
 
     // A folder that does not exist: nothing is written without a checkpoint.
     let lost = old.copy_to(&new, |key, _| user_key(key)).checkpoint(folder.join("absent/checkpoint"));

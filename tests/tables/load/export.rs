@@ -6,7 +6,7 @@ use std::time::Duration;
 use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive::plan::Plan;
 use keyderive::row::Mutation;
-use keyderive::{Client, OnForeign};
+use keyderive::{Client, ErrorKind, OnForeign};
 use keyderive_scripted::{Answer, Mock, Rpc};
 
 use super::{ReadingKey, Readings, client_of, reading, readings};
@@ -133,7 +133,7 @@ async fn an_export_that_fails_ends() {
             Err(error) => break error,
         }
     };
-    assert!(failed.is_foreign_row() && rows.next().await.is_none());
+    assert!(failed.kind() == ErrorKind::ForeignRow && rows.next().await.is_none());
     let mut rows = table.export(ReadingKey::scan()).with(|scan| scan.on_foreign(OnForeign::Skip)).stream();
     let mut count = 0;
     while let Some(row) = rows.next().await {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use keyderive::row::{Condition, Mutation, RawRow, Timestamped, Versions};
-use keyderive::{Client, GcRule, Row, Table};
+use keyderive::{Client, ErrorKind, GcRule, Row, Table};
 
 use super::{Deep, Page, PageKey, Pages, Stats, key, map, pages};
 use crate::registry::stamp_of;
@@ -188,7 +188,10 @@ async fn many_rows_are_got_in_the_order_of_their_keys(client: Client) {
     let absent: Pages = client.table("absent");
     assert_eq!(absent.get_many(Vec::<PageKey>::new()).await.unwrap(), []);
     let error = pages.get_many([key("a"), key("a#b")]).await.unwrap_err();
-    assert!(error.is_invalid_key() && error.to_string().starts_with("row 1 of the input"), "{error}");
+    assert!(
+        error.kind() == ErrorKind::InvalidKey && error.to_string().starts_with("row 1 of the input"),
+        "{error}"
+    );
 }
 
 /// 600 keys of 2,000 bytes exceed 512 KiB.
@@ -328,7 +331,7 @@ async fn a_row_that_cannot_be_read_is_named(client: Client) {
     let cells = [Mutation::set("cf", "title", 0, "a"), Mutation::set("stats", "clicks", 0, "x")];
     client.raw_table("pages").mutate_row("/", cells).await.unwrap();
     let error = pages.get(&key("/")).await.unwrap_err();
-    assert!(error.is_invalid_row());
+    assert_eq!(error.kind(), ErrorKind::InvalidRow);
     assert_eq!(
         error.to_string(),
         "row `/` of table `pages`: column `stats:clicks` holds 1 byte, `78`; `u32` is stored as an integer of 8 bytes, \

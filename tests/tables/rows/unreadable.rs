@@ -1,7 +1,7 @@
 //! Rows that do not read as the row type, among others that do.
 
 use keyderive::row::Mutation;
-use keyderive::{Client, Error, OnForeign, OnUnreadable, Row, RowKey, Skipped, Table};
+use keyderive::{Client, Error, ErrorKind, OnForeign, OnUnreadable, Row, RowKey, Skipped, Table};
 
 use crate::servers::on_every_bigtable;
 
@@ -68,7 +68,10 @@ fn assert_skipped(skipped: &Skipped, unreadable: u64) {
     let key = PageKey::decode(first.key()).unwrap();
     assert_eq!(key.id % 10, 3);
     let text = first.error().to_string();
-    assert!(text.contains("column `cf:title` is missing") && first.error().is_invalid_row(), "{text}");
+    assert!(
+        text.contains("column `cf:title` is missing") && first.error().kind() == ErrorKind::InvalidRow,
+        "{text}"
+    );
     assert!(skipped.first_foreign().is_none());
     // Its `Debug` output goes to logs, so it shows nothing of a row.
     assert!(!format!("{skipped:?}").contains("title"), "{skipped:?}");
@@ -83,7 +86,10 @@ async fn a_row_of_a_late_increment_ends_a_scan(client: Client) {
     // `on_foreign` does not cover unreadable rows.
     let error = pages.scan(PageKey::scan()).on_foreign(OnForeign::Skip).collect().await.unwrap_err();
     let text = error.to_string();
-    assert!(error.is_invalid_row() && text.contains("`.on_unreadable(OnUnreadable::Skip)`"), "{text}");
+    assert!(
+        error.kind() == ErrorKind::InvalidRow && text.contains("`.on_unreadable(OnUnreadable::Skip)`"),
+        "{text}"
+    );
     // The error names the last row that was read, as other errors of a scan do.
     let mut rows = pages.scan(PageKey::scan()).stream();
     let mut last = None;
@@ -119,7 +125,10 @@ async fn unreadable_rows_are_skipped_and_the_first_is_shown(client: Client) {
     assert_eq!(scan().count().await.unwrap(), u64::from(PAGES));
     assert_eq!(scan().raw().collect().await.unwrap().len(), PAGES as usize);
     // The last policy wins.
-    assert!(scan().on_unreadable(OnUnreadable::Fail).collect().await.unwrap_err().is_invalid_row());
+    assert_eq!(
+        scan().on_unreadable(OnUnreadable::Fail).collect().await.unwrap_err().kind(),
+        ErrorKind::InvalidRow
+    );
 }
 
 async fn unreadable_rows_do_not_count_towards_a_limit(client: Client) {
@@ -264,7 +273,7 @@ async fn a_failed_visit_names_the_last_visited_row(client: Client) {
 async fn an_unreadable_row_of_many_is_none(client: Client) {
     let pages = filled(&client).await;
     let keys = || [2, 3, 4, 13, 3, 77].map(|id| PageKey { id });
-    assert!(pages.get_many(keys()).await.unwrap_err().is_invalid_row());
+    assert_eq!(pages.get_many(keys()).await.unwrap_err().kind(), ErrorKind::InvalidRow);
     let skipping = pages.on_unreadable(OnUnreadable::Skip);
     let found = skipping.get_many(keys()).await.unwrap();
     assert_eq!(
@@ -276,9 +285,9 @@ async fn an_unreadable_row_of_many_is_none(client: Client) {
     assert_eq!(ids(skipping.scan(PageKey::scan()).collect().await.unwrap()), readable());
     assert_eq!(skipping.skipped().unreadable(), 3);
     let strict = skipping.scan(PageKey::scan()).on_unreadable(OnUnreadable::Fail);
-    assert!(strict.collect().await.unwrap_err().is_invalid_row());
+    assert_eq!(strict.collect().await.unwrap_err().kind(), ErrorKind::InvalidRow);
     // A single row is an error.
-    assert!(skipping.get(&PageKey { id: 3 }).await.unwrap_err().is_invalid_row());
+    assert_eq!(skipping.get(&PageKey { id: 3 }).await.unwrap_err().kind(), ErrorKind::InvalidRow);
 }
 
 /// The policy skips unreadable rows, but not all rows because of a mistake in the program.

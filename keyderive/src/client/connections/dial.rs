@@ -235,11 +235,12 @@ async fn tcp(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::ErrorKind;
 
     #[test]
     fn outside_a_runtime_is_an_error() {
         let error = Dialer::emulator("localhost:1").unwrap_err();
-        assert!(error.is_misconfiguration() && error.to_string().contains("tokio runtime"));
+        assert!(error.kind() == ErrorKind::Misconfiguration && error.to_string().contains("tokio runtime"));
     }
 
     #[tokio::test]
@@ -276,7 +277,7 @@ mod tests {
             "http://me@localhost",
         ] {
             let error = Dialer::endpoint(uri, &[]).unwrap_err();
-            assert!(error.is_misconfiguration());
+            assert_eq!(error.kind(), ErrorKind::Misconfiguration);
             assert!(error.to_string().starts_with(&format!("`{uri}` is no endpoint")), "{error}");
         }
         assert_eq!(Dialer::endpoint("http://localhost:1/", &[]).unwrap().address(), "localhost:1");

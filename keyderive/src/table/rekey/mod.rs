@@ -204,7 +204,7 @@ impl Client {
     /// - a write after which the row would have another key, or none, fails: an update of the columns that `key_of` reads, and an
     ///   update, an increment or an append where there is no row.
     ///
-    /// These errors say [`is_invalid_argument`](Error::is_invalid_argument). Of several programs that store different keys in one
+    /// These errors say [`InvalidArgument`](crate::ErrorKind::InvalidArgument). Of several programs that store different keys in one
     /// place at the same time, one succeeds. Once writes go to the new table, each key has a row of its own.
     ///
     /// # Errors

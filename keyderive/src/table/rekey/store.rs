@@ -97,7 +97,7 @@ impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
     ///   conversions change the value of a field. The last is an error once the scan comes to such a row: conversions must change all
     ///   rows, or none. An unordered scan waits in the states in which writes wait, and fails when the state changes, with an error that
     ///   [`is_retryable`](Error::is_retryable).
-    /// - A filter with [`row_key_regex`](RowFilter::row_key_regex), with [`is_invalid_argument`](Error::is_invalid_argument): use the
+    /// - A filter with [`row_key_regex`](RowFilter::row_key_regex), with [`InvalidArgument`](crate::ErrorKind::InvalidArgument): use the
     ///   plans.
     pub fn scan(&self, new: impl IntoPlan<New>, old: impl IntoPlan<Old>) -> Scan<New, R, Pair<Old>> {
         Scan::new(self.clone(), new.into_plan(), old.into_plan().map(Plan::untyped))

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use futures_util::StreamExt as _;
 use futures_util::stream::iter;
 
-use crate::client::{Entries, Error};
+use crate::client::{Entries, Error, ErrorKind};
 use crate::table::Handle;
 
 /// How many rows of a batch are in flight at a time if each is a request of its own.
@@ -97,12 +97,16 @@ pub(crate) fn fails_every_row(error: &Error) -> bool {
     error.is_retryable()
         || error.is_deadline_exceeded()
         || error.is_unavailable()
-        || error.is_resource_exhausted()
+        || error.is_overloaded()
         || error.is_not_found()
         || error.is_permission_denied()
-        || error.is_unimplemented()
         || error.needs_single_row_transactions()
-        || error.is_client_closed()
-        || error.is_misconfiguration()
-        || error.is_protocol_violation()
+        || matches!(
+            error.kind(),
+            ErrorKind::ResourceExhausted
+                | ErrorKind::Unimplemented
+                | ErrorKind::ClientClosed
+                | ErrorKind::Misconfiguration
+                | ErrorKind::ProtocolViolation
+        )
 }

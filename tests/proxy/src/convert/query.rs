@@ -148,7 +148,7 @@ fn value_message(value: &SqlValue) -> Value {
 /// The suite wants the text of one of Google's clients for an invalid answer. Python's is the name of its exception.
 pub(crate) fn of_query_error(error: &Error) -> values::Status {
     let status = super::of_error(error);
-    if error.is_protocol_violation() {
+    if error.kind() == ErrorKind::ProtocolViolation {
         return values::Status {
             message: format!("InvalidExecuteQueryResponse: {}", status.message),
             ..status
