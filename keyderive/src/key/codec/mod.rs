@@ -54,71 +54,57 @@ pub enum Text {}
 pub enum Ordered {}
 
 /// `#[pad(N)]`: N digits of an integer, or N bytes of a string.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Pad<const N: usize> {}
 
 /// `#[reverse_ts(max = MAX)]`: `MAX - t` in place of the number `t` that `C` writes, so that the newest comes first.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct ReverseTs<const MAX: u64, C = Text>(PhantomData<C>);
 
 /// `#[row_key(desc)]`: what `C` writes, the greatest first.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Desc<C = Text>(PhantomData<C>);
 
 /// `#[row_key(bit_reverse)]`: the bits of a sequential number in reverse, which spreads it over the key space.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct BitReverse<C = Text>(PhantomData<C>);
 
 /// `#[row_key(escape)]`: any string in a delimited field, with every byte up to `%` written `%XX`.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Escape {}
 
 /// `#[row_key(ts(unit = "millis"))]`: a time as the count of the unit `U` since 1970.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Ts<U, C = Text>(PhantomData<(U, C)>);
 
 /// `unit = "secs"`: 10 digits in text.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Secs {}
 
 /// `unit = "millis"`: 13 digits in text.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Millis {}
 
 /// `unit = "micros"`, and the unit of a time without attributes: 16 digits in text.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Micros {}
 
 /// `unit = "nanos"`: 19 digits in text.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Nanos {}
 
 /// `ts(exact)`: rejects a time that is finer than the unit `U`, instead of rounding it down.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Exact<U>(PhantomData<U>);
 
 /// `#[row_key(ts(format = "datetime17"))]`: a time as `YYYYMMDDHHMMSSmmm`, in UTC.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct DateTime17<U = Millis>(PhantomData<U>);
 
 /// `#[row_key(uuid(simple))]`: a UUID without hyphens.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Simple {}
 
 /// `#[row_key(uuid(v4))]`: a random UUID, of version 4, in the format that `C` writes.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct V4<C = Text>(PhantomData<C>);
