@@ -73,6 +73,8 @@ on_every_bigtable! {
     a_retired_row_type_is_compared_no_more
     a_table_without_a_record_gets_one_at_its_first_write
     a_table_that_was_made_again_has_no_row_types_of_before
+    a_restored_table_has_the_row_types_of_its_name
+    a_copied_table_has_the_row_types_of_its_copy
     tags_have_row_types_of_their_own
     nothing_is_created_where_the_registry_is_off
     of_two_new_programs_both_write_and_the_next_is_refused
@@ -240,6 +242,39 @@ async fn a_table_that_was_made_again_has_no_row_types_of_before(client: Client) 
     let numbered = table::<Numbered>(&client);
     numbered.put(&key("alice"), &Numbered { kind: 7 }).await.unwrap();
     assert!(refused(table::<Event>(&client).put(&key("alice"), &event()).await).contains("`Numbered`"));
+}
+
+/// A backup has the families of its table, the stamp with its id too, and goes to any name.
+async fn a_restored_table_has_the_row_types_of_its_name(client: Client) {
+    let events = table::<Event>(&client);
+    events.create_if_absent().await.unwrap();
+    events.put(&key("alice"), &event()).await.unwrap();
+    let families: Vec<_> = events.info().await.unwrap().families().to_vec();
+    without_registry(&client).delete_table("events").await.unwrap();
+    for name in ["events", "events-restored"] {
+        client.raw_table(name).create(families.clone(), [""; 0]).await.unwrap();
+    }
+    // It is the table that the record is about.
+    assert!(
+        refused(table::<Numbered>(&client).put(&key("a"), &Numbered { kind: 7 }).await).contains("`Event`")
+    );
+    table::<Event>(&client).put(&key("alice"), &event()).await.unwrap();
+    // That name has no record, until the first write.
+    let restored = client.table::<EventKey, Event>("events-restored");
+    restored.put(&key("alice"), &event()).await.unwrap();
+    let numbered = client.table::<EventKey, Numbered>("events-restored");
+    assert!(refused(numbered.put(&key("a"), &Numbered { kind: 7 }).await).contains("`Event`"));
+}
+
+async fn a_copied_table_has_the_row_types_of_its_copy(client: Client) {
+    let (events, copy) = (table::<Event>(&client), client.table::<EventKey, Event>("copy"));
+    for table in [&events, &copy] {
+        table.create_if_absent().await.unwrap();
+    }
+    events.put(&key("alice"), &event()).await.unwrap();
+    events.copy_to(&copy, |key, _| key).await.unwrap();
+    let numbered = client.table::<EventKey, Numbered>("copy");
+    assert!(refused(numbered.put(&key("a"), &Numbered { kind: 7 }).await).contains("`Event`"));
 }
 
 async fn tags_have_row_types_of_their_own(client: Client) {
