@@ -231,6 +231,27 @@ async fn a_deleted_registry_is_loud_in_each_state() {
     }
 }
 
+/// A table was deleted, or made again, while it was re-keyed: the end of another re-keying finds nothing to protect.
+#[tokio::test(start_paused = true)]
+async fn a_table_that_is_gone_does_not_keep_the_registry_protected() {
+    for is_made_again in [false, true] {
+        let client = Bigtable::in_memory().client();
+        old_table(&client, ROWS).await;
+        drive_to(&open(&client).await, false, State::Copying).await;
+        client.delete_table("events").await.unwrap();
+        if is_made_again {
+            old_table(&client, ROWS).await;
+        }
+        let is_protected = async || client.raw_table("keyderive").info().await.unwrap().is_protected();
+        client.table::<Old, Event>("others").create().without_row_key_schema().await.unwrap();
+        let others = client.rekeyed::<Old, New, Event>("others", "others-16").await.unwrap();
+        drive_to(&others, false, State::Moved).await;
+        assert!(is_protected().await);
+        drive_to(&others, false, State::New).await;
+        assert!(!is_protected().await);
+    }
+}
+
 /// Reads of the registry fail: calls go on for a lease, and then fail.
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_registry_is_loud_in_each_state() {

@@ -20,6 +20,7 @@ use super::stamps::{OldStamps, PairStamps};
 use crate::client::{Client, Error, Idempotency, REGISTRY, REGISTRY_FAMILY, ReadRows, RekeyingEnd, Route};
 use crate::plan::KeyRange;
 use crate::row::{Mutation, RowFilter};
+use crate::table::stamp;
 
 /// How long a process acts by what it has read, where the control row does not say.
 pub(super) const DEFAULT_LEASE: Duration = Duration::from_secs(4);
@@ -448,20 +449,32 @@ impl ControlRow {
     pub(super) async fn release_registry(&self) -> Result<(), Error> {
         let request = ReadRows { ranges: vec![KeyRange::prefix(b"rekey/")], ..ReadRows::default() };
         let rows = self.client.read_rows(&self.registry, request);
-        let mut are_at_work = false;
+        let mut at_work = Vec::new();
         rows.for_each(|row| {
             let state = row.newest(REGISTRY_FAMILY, STATE);
             let control = state.and_then(|state| serde_json::from_slice::<Control>(state.value()).ok());
-            // What a later release has written may be at work.
-            are_at_work |=
-                control.is_none_or(|control| !matches!(control.state, State::New | State::RolledBack));
+            let has_ended = |control: &Control| matches!(control.state, State::New | State::RolledBack);
+            at_work.extend(Some(control).filter(|control| !control.as_ref().is_some_and(has_ended)));
             Ok(())
         })
         .await?;
-        if !are_at_work {
-            self.client.unprotect_registry().await;
+        for control in at_work {
+            // What a later release has written may be at work.
+            let Some(control) = control else { return Ok(()) };
+            if !self.is_gone(&control.old).await {
+                return Ok(());
+            }
         }
+        self.client.unprotect_registry().await;
         Ok(())
+    }
+
+    /// Whether a re-keyed table was deleted, or made again since.
+    async fn is_gone(&self, old: &TableLayout) -> bool {
+        match self.client.table_info(&old.table).await {
+            Ok(info) => old.id.as_ref().is_some_and(|id| !stamp::table_ids(&info).contains(id)),
+            Err(error) => error.is_not_found(),
+        }
     }
 
     /// The progress of a pass, as its driver recorded it.
