@@ -98,7 +98,10 @@
 //! ```
 //!
 //! For every row, exactly one table counts: the new table's once its row has an *origin*, a cell in a family of its own that says that
-//! the row was copied or written; until then, the old table's. `roll_back()` takes the same way with the tables exchanged.
+//! the row was copied or written; until then, the old table's.
+//!
+//! `roll_back()` takes the same way with the tables exchanged: through `rollback_paused` and `rollback_copying` to `rolled_back`. From
+//! `paused` it goes straight to `rolled_back` if the new table has no rows. [`State`](crate::rekey::State) draws all states.
 //!
 //! # The operator's check list
 //!

@@ -51,14 +51,20 @@ const AGREE_ATTEMPTS: usize = 4;
 /// Where a re-keying is: which table each call reads and writes.
 ///
 /// ```text
-/// old ─ paused ─ copying ─ moved ─ new
-///          │        └───┬─────┘
-///          │     rollback_paused
-///          │            │
-///          │     rollback_copying
-///          └────────────┤
-///                  rolled_back
+/// old ──→ paused ──→ copying ──→ moved ──→ new
+///          │  │          │          │
+///          │  └──────────┴──────────┤
+///          │                        ↓
+///          │                 rollback_paused
+///          │                        ↓
+///          │                 rollback_copying
+///          │                        ↓
+///          └──────────────────→ rolled_back
 /// ```
+///
+/// From `paused`, [`roll_back`](super::Migration::roll_back) goes straight to `rolled_back` if the new table has no rows, and to
+/// `rollback_paused` if it has. From `rolled_back`, [`run`](super::Migration::run) begins another attempt in `paused`, with another new
+/// table.
 ///
 /// | state | reads | writes |
 /// |---|---|---|
