@@ -13,7 +13,7 @@ use super::handle::Check;
 use super::verify::{check_schema_of, schema_difference};
 use super::{Handle, Table};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, LayoutKind, TableInfo};
-use crate::key::{KeyType, TableKey};
+use crate::key::{Fnv, KeyType, TableKey};
 use crate::row::RowFilter;
 
 /// What the names of stamps begin with.
@@ -216,22 +216,21 @@ impl StampName {
     /// That of a table with keys of this type.
     pub(super) fn of(key: KeyType) -> Self {
         let schema = key.schema();
-        let tag = schema.tag().map(|tag| fnv1a(tag.as_bytes()));
+        let tag = schema.tag().map(|tag| Fnv::new().unterminated(tag.as_bytes()).fingerprint().to_u64());
         Self { tag, is_pair: false, fingerprint: schema.fingerprint().to_u64() }
     }
 
     /// That of a table while it is re-keyed from one key type to another, for `key`, which is one of both. Programs that know nothing of
     /// the re-keying are refused.
     pub(super) fn of_pair(key: KeyType, pair: [KeyType; 2], names: &[&str]) -> Self {
-        let mut named: Vec<u8> = Vec::new();
+        let mut hash = Fnv::new();
         for key in pair {
-            named.extend(key.schema().fingerprint().to_u64().to_be_bytes());
+            hash = hash.unterminated(&key.schema().fingerprint().to_u64().to_be_bytes());
         }
         for name in names {
-            named.extend(name.as_bytes());
-            named.push(0);
+            hash = hash.text(name);
         }
-        Self { is_pair: true, fingerprint: fnv1a(&named), ..Self::of(key) }
+        Self { is_pair: true, fingerprint: hash.fingerprint().to_u64(), ..Self::of(key) }
     }
 
     /// The family of it in a table that is created with it.
@@ -577,15 +576,6 @@ fn names(info: &TableInfo) -> impl Iterator<Item = &str> {
 /// Whether a family is a stamp.
 pub(super) fn is_stamp(family: &str) -> bool {
     family.starts_with(PREFIX)
-}
-
-/// FNV-1a over 64 bits.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in bytes {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash
 }
 
 #[cfg(test)]
