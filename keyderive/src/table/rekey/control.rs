@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::stamps::{OldStamps, PairStamps};
 use crate::client::{Client, Error, Idempotency, REGISTRY, REGISTRY_FAMILY, ReadRows, RekeyingEnd, Route};
+use crate::key::KeyType;
 use crate::plan::KeyRange;
 use crate::row::{Mutation, RowFilter};
 
@@ -107,6 +108,31 @@ impl Side {
         match self {
             Self::Old => Self::New,
             Self::New => Self::Old,
+        }
+    }
+}
+
+/// The names of both tables, the old one first, and their key types.
+#[derive(Clone, Debug)]
+pub(super) struct PairTables {
+    pub(super) routes: [Route; 2],
+    pub(super) key_types: [KeyType; 2],
+}
+
+impl PairTables {
+    pub(super) fn route(&self, side: Side) -> &Route {
+        let [old, new] = &self.routes;
+        match side {
+            Side::Old => old,
+            Side::New => new,
+        }
+    }
+
+    pub(super) fn key_type(&self, side: Side) -> KeyType {
+        let [old, new] = self.key_types;
+        match side {
+            Side::Old => old,
+            Side::New => new,
         }
     }
 }

@@ -118,7 +118,7 @@ pub use migration::{Activity, Migration, MigrationProgress};
 pub use pass::{Fault, Findings};
 pub use store::{Pair, Rekeyed};
 
-use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, TableLayout};
+use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, PairTables, TableLayout};
 use self::keys::{Converted, KeyOfRow, OfRows};
 use self::migration::refuse_aggregates;
 use self::pair::{PairKeys, TablePair};
@@ -274,7 +274,8 @@ impl Client {
         };
         // Its own requests have no deadline of a caller.
         let client = self.without_deadline();
-        let stamps = PairStamps::new(client.clone(), tables.clone(), key_types);
+        let tables = PairTables { routes: tables, key_types };
+        let stamps = PairStamps::new(client.clone(), tables.clone());
         let row = ControlRow::new(client, old, old_tag, initial, stamps);
         let lease = match Lease::open(row.clone()).await {
             Err(error) if error.is_not_found() => {
@@ -283,7 +284,7 @@ impl Client {
             }
             opened => opened?,
         };
-        let tables = Arc::new(TablePair::new(tables, key_types, keys, Arc::new(info), lease));
+        let tables = Arc::new(TablePair::new(tables, keys, Arc::new(info), lease));
         Ok(Table { handle, store: Pair::new(tables), types: PhantomData })
     }
 }

@@ -18,7 +18,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio::select;
 use tokio::time::Instant;
 
-use super::control::{Lease, Reads, Side, State, View, Writes, is_idempotent};
+use super::control::{Lease, PairTables, Reads, Side, State, View, Writes, is_idempotent};
 use crate::client::{
     Batch, Client, Entries, Error, Family, Idempotency, Mutations, REQUEST_BYTES, ReadRows, RekeyingEnd,
     Route, TableInfo,
@@ -160,8 +160,7 @@ impl Sent {
 
 /// A table that is re-keyed, and the one that it becomes.
 pub(crate) struct TablePair {
-    tables: [Route; 2],
-    key_types: [KeyType; 2],
+    tables: PairTables,
     keys: Arc<dyn PairKeys>,
     /// The old table's schema, when the pair was opened.
     info: Arc<TableInfo>,
@@ -176,8 +175,7 @@ pub(crate) struct TablePair {
 
 impl TablePair {
     pub(super) fn new(
-        tables: [Route; 2],
-        key_types: [KeyType; 2],
+        tables: PairTables,
         keys: Arc<dyn PairKeys>,
         info: Arc<TableInfo>,
         lease: Arc<Lease>,
@@ -188,15 +186,11 @@ impl TablePair {
         let patterns: Vec<_> = families.iter().map(|name| name.replace('.', "\\.")).collect();
         let data = RowFilter::family_regex(patterns.join("|"));
         let without_origins_since = AtomicU64::new(0);
-        Self { tables, key_types, keys, info, families, data, lease, without_origins_since }
+        Self { tables, keys, info, families, data, lease, without_origins_since }
     }
 
     pub(super) fn route(&self, side: Side) -> &Route {
-        let [old, new] = &self.tables;
-        match side {
-            Side::Old => old,
-            Side::New => new,
-        }
+        self.tables.route(side)
     }
 
     /// The old table's schema, when the pair was opened.
@@ -210,15 +204,11 @@ impl TablePair {
     }
 
     pub(super) fn key_types(&self) -> [KeyType; 2] {
-        self.key_types
+        self.tables.key_types
     }
 
     pub(super) fn key_type(&self, side: Side) -> KeyType {
-        let [old, new] = self.key_types;
-        match side {
-            Side::Old => old,
-            Side::New => new,
-        }
+        self.tables.key_type(side)
     }
 
     /// One of the tables, as its stored rows.
@@ -928,6 +918,6 @@ impl TablePair {
 
 impl std::fmt::Debug for TablePair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TablePair").field("tables", &self.tables).finish_non_exhaustive()
+        f.debug_struct("TablePair").field("tables", &self.tables.routes).finish_non_exhaustive()
     }
 }
