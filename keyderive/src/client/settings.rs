@@ -78,7 +78,8 @@ pub struct Settings {
     /// [Priming](crate::client::ClientBuilder::prime) a new connection: its first request, which has the server prepare for later ones.
     pub ping_and_warm: CallSettings,
     /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) has been checked. By default
-    /// they do not: they go ahead with a warning if the admin service refuses or does not answer within 3 s.
+    /// they do not: they go ahead with a warning if the admin service refuses or does not answer within 3 s. The same goes for writes,
+    /// and their row types in the [registry](crate::guide::tables#registry). If they do, they fail as the read that they wait for.
     ///
     /// Tables without a [stamp](crate::guide::tables#layout), the record of their key layout, pass in any case. The 3 s come on
     /// top of a call's own timeout, once for each table; a [deadline](crate::Client::with_deadline) bounds them too.
