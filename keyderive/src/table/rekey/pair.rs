@@ -128,7 +128,7 @@ enum Call<'a> {
     },
 }
 
-/// Whether the request of a write may have been applied, and nobody was told so.
+/// Whether the request of a write may have been applied, although the call has not returned.
 #[derive(Default)]
 struct Sent(AtomicBool);
 
@@ -335,7 +335,7 @@ impl TablePair {
         let client = client.with_deadline(deadline.into_std());
         loop {
             let view = self.lease.acquire(deadline, !matches!(call, Call::Read)).await;
-            let view = view.map_err(|error| self.told(key, call, error))?;
+            let view = view.map_err(|error| self.unknown_if_sent(key, call, error))?;
             let client = view.bound_attempts(&client);
             let answer = select! {
                 biased;
@@ -346,7 +346,7 @@ impl TablePair {
                 Ok(answer) if self.lease.holds(&view) => return Ok(answer),
                 // Nothing was sent, or it was rejected: that needs no lease.
                 Err(Stop::Failed(error)) if self.lease.holds(&view) || !error.is_retryable() => {
-                    return Err(self.told(key, call, error));
+                    return Err(self.unknown_if_sent(key, call, error));
                 }
                 Ok(_) | Err(Stop::Lost) => None,
                 Err(Stop::Failed(error)) => Some(error),
@@ -360,8 +360,8 @@ impl TablePair {
         }
     }
 
-    /// The error of a call, of which an earlier request may have been applied.
-    fn told(&self, key: Option<&Bytes>, call: Call<'_>, error: Error) -> Error {
+    /// The error of a call: of unknown outcome if an earlier request of it may have been applied.
+    fn unknown_if_sent(&self, key: Option<&Bytes>, call: Call<'_>, error: Error) -> Error {
         let end = match call {
             Call::Repeatable { sent } if sent.is_open() => RekeyingEnd::Unanswered,
             Call::Once { sent, .. } if sent.is_open() => RekeyingEnd::Late,
@@ -879,10 +879,10 @@ impl TablePair {
                 }
             }
             if was_open {
-                let told = |(outcome, keys): (Result<(), Error>, &RowKeys)| {
-                    outcome.map_err(|error| self.told(Some(&keys.new), call, error))
+                let with_earlier = |(outcome, keys): (Result<(), Error>, &RowKeys)| {
+                    outcome.map_err(|error| self.unknown_if_sent(Some(&keys.new), call, error))
                 };
-                outcomes = outcomes.into_iter().zip(keys).map(told).collect();
+                outcomes = outcomes.into_iter().zip(keys).map(with_earlier).collect();
             }
             Ok(outcomes)
         })
