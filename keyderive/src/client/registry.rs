@@ -365,8 +365,8 @@ impl Client {
         removed
     }
 
-    /// Removes the record of a table that was deleted, as far as it can be done. The state of its re-keying stays, since programs look for it
-    /// there.
+    /// Removes the record of a table that was deleted, as far as it can be done. The state of its re-keying stays, since programs look for
+    /// it there.
     pub(crate) async fn forget_table(&self, table: &str) {
         if !self.settings.registry {
             return;

@@ -2,10 +2,10 @@
 //! reads or writes rows that a `ttl` hides.
 //!
 //! - **A request.** A call on one row sends one request; a call on many rows sends several, each of many rows.
-//! - **Atomic** are the changes that one request makes to one row: Bigtable applies all of them or none, and a reader of the row sees all or none;
-//!   nothing is atomic over several rows.
-//! - **A retry** sends the same request again, with those rows alone that failed: if only the response was lost, their changes are applied a
-//!   second time, over what others have written in between.
+//! - **Atomic** are the changes that one request makes to one row: Bigtable applies all of them or none, and a reader of the row sees all
+//!   or none; nothing is atomic over several rows.
+//! - **A retry** sends the same request again, with those rows alone that failed: if only the response was lost, their changes are applied
+//!   a second time, over what others have written in between.
 //!
 //! "Retried" in the tables below is about a *lost response*: the server may have applied the request, and the client does not know.
 //! "Not retried" means that the call then fails with [`is_outcome_unknown`](crate::Error::is_outcome_unknown). Within the limits of
@@ -16,8 +16,8 @@
 //! - **Concurrent calls** of other programs for the same row come before it or after it, as a whole.
 //! - **Dropped or killed**: if the future of a call is dropped, or its process is killed, each row is changed whole or not at all. A
 //!   request in flight can still be applied later.
-//! - **The client's clock** has no effect, since Bigtable gives cells its own time. It is the clock of the client's machine; for an embedded
-//!   Bigtable in the process it is the Bigtable's, which a test can move. [`Client::now`](crate::Client::now) shows it.
+//! - **The client's clock** has no effect, since Bigtable gives cells its own time. It is the clock of the client's machine; for an
+//!   embedded Bigtable in the process it is the Bigtable's, which a test can move. [`Client::now`](crate::Client::now) shows it.
 //! - **An older program**, whose row type has fewer columns than the stored rows, writes its own columns whole, and leaves the others
 //!   as they are.
 //!

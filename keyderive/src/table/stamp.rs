@@ -112,9 +112,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// It replaces the stamp of the first epochs by that of all, in one request. From then on [`verify`](Self::verify) and the first request of a program without the last epochs
-    /// fail. A program that has made its first request runs on; if it still does at the bound, it writes rows without the
-    /// new salt.
+    /// It replaces the stamp of the first epochs by that of all, in one request. From then on [`verify`](Self::verify) and the first
+    /// request of a program without the last epochs fail. A program that has made its first request runs on; if it still does at the bound,
+    /// it writes rows without the new salt.
     ///
     /// It looks at no row, so that it can keep old programs out of a table that has rows in the wrong layout already: count them
     /// before.

@@ -229,8 +229,7 @@ impl Control {
         Duration::from_millis(self.lease_ms)
     }
 
-    /// How long a driver waits after it has read this value, before it changes it: until no process acts by the
-    /// state before it.
+    /// How long a driver waits after it has read this value, before it changes it: until no process acts by the state before it.
     pub(super) fn wait(&self) -> Duration {
         let lease = match self.change {
             // There is no state before it, by which a process could still act.

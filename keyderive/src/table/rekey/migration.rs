@@ -220,15 +220,15 @@ impl Migration {
     /// Moves the table to `moved`: creates the new table, has writes go there, copies all rows, and verifies them. Run
     /// [`check`](Self::check) before it. In `moved` and `new` it does nothing.
     ///
-    /// The new table gets the families of the old one with their garbage collection rules, a row key schema if the old one has one and the new
-    /// key type can have one, and splits at
-    /// each bucket of the new salt and at the new keys of the old table's tablets.
+    /// The new table gets the families of the old one with their garbage collection rules, a row key schema if the old one has one and the
+    /// new key type can have one, and splits at each bucket of the new salt and at the new keys of the old table's tablets.
     ///
     /// # Errors
     /// While the re-keying is rolled back: [`roll_back`](Self::roll_back) must come to its end.
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has aggregates, or the new one has rows, or was not made by this re-keying. When a row cannot be copied; when the tables differ
-    /// afterwards; when a request fails for good. Readers can go on then, and so can
-    /// writers, unless [`state`](Self::state) is `Paused`, in which writes wait: call it again, or [`roll_back`](Self::roll_back).
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has aggregates, or the new one has
+    /// rows, or was not made by this re-keying. When a row cannot be copied; when the tables differ afterwards; when a request fails for
+    /// good. Readers can go on then, and so can writers, unless [`state`](Self::state) is `Paused`, in which writes wait: call it again, or
+    /// [`roll_back`](Self::roll_back).
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.
@@ -257,8 +257,8 @@ impl Migration {
     /// nothing.
     ///
     /// # Errors
-    /// Once [`finish`](Self::finish) has begun, and with [`rekeyed_by_row`](Client::rekeyed_by_row) from `copying` on: there is no way back.
-    /// Otherwise those of [`run`](Self::run).
+    /// Once [`finish`](Self::finish) has begun, and with [`rekeyed_by_row`](Client::rekeyed_by_row) from `copying` on: there is no way
+    /// back. Otherwise those of [`run`](Self::run).
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.
