@@ -308,7 +308,7 @@ impl Migration {
                 ),
                 Ok(false) => {}
                 Err(error) if error.is_outcome_unknown() || error.is_retryable() => {
-                    sleep(READ_AGAIN_AFTER).await
+                    sleep(READ_AGAIN_AFTER).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -325,7 +325,7 @@ impl Migration {
             };
             match read {
                 Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => {
-                    sleep(READ_AGAIN_AFTER).await
+                    sleep(READ_AGAIN_AFTER).await;
                 }
                 read => return read,
             }
