@@ -108,6 +108,9 @@ fn shown(value: &Value) -> String {
             }
             Some((name, bytes)) if name == "fixed" && *bytes == 1 => "1 byte".to_owned(),
             Some((name, bytes)) if name == "fixed" => format!("{bytes} bytes"),
+            Some((name, bound)) if name == "reversed_from" => {
+                format!("reversed from {}", shown(&bound["max"]))
+            }
             Some((name, part)) => format!("{} {}", name.replace('_', " "), shown(part)),
             None => "none".to_owned(),
         },
@@ -171,7 +174,7 @@ mod tests {
             ),
             (
                 against_old::<Order>(),
-                "the order of the field `number` is `ascending` in the table and `descending` in this program",
+                "the order of the field `number` is `ascending` in the table and reversed from `999999` in this program",
             ),
             (against_old::<Name>(), "the name of field 2 is `number` in the table and `no` in this program"),
             (against_old::<More>(), "the number of fields is 2 in the table and 3 in this program"),
@@ -179,8 +182,12 @@ mod tests {
         ] {
             assert_eq!(text.unwrap(), part);
         }
-        let [between, reversed] = [r#"{"between":[1,10]}"#, r#"{"reversed_from":{"max":"9"}}"#]
-            .map(|json| shown(&serde_json::from_str(json).unwrap()));
-        assert_eq!((&*between, &*reversed), ("1 to 10 bytes", "reversed from max `9`"));
+        for (json, text) in [
+            (r#"{"between":[1,10]}"#, "1 to 10 bytes"),
+            (r#"{"fixed":1}"#, "1 byte"),
+            (r#"{"after":"user"}"#, "after `user`"),
+        ] {
+            assert_eq!(shown(&serde_json::from_str(json).unwrap()), text);
+        }
     }
 }
