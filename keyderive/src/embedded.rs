@@ -61,9 +61,8 @@ impl Client {
     /// some milliseconds; concurrent writes share the syncs, and so do the rows of a bulk write.
     ///
     /// Opening reads the whole file and verifies its checksums: 257 MB take about 0.5 s of processor time, and ten times as much if the
-    /// crate redb is compiled without optimization, as in a debug build without `[profile.dev.package.redb] opt-level = 3`. Reads
-    /// detect later damage.
-    /// A cache takes some 130 MB of memory. A row has at most 1 GiB; a write that would make it larger fails alone.
+    /// crate redb is compiled without optimization, as in a debug build without `[profile.dev.package.redb] opt-level = 3`. Reads detect
+    /// later damage. A cache takes some 130 MB of memory. A row has at most 1 GiB; a write that would make it larger fails alone.
     ///
     /// The file keeps the latest server time, so that time does not step back when the file is opened again. If the file
     /// is more than a minute ahead of this machine's clock, a warning is logged once.

@@ -201,11 +201,11 @@ async fn the_registry_says_what_differs_after_an_advance(client: Client) {
     assert!(second.verify().await.unwrap().stamp && third.verify().await.unwrap().stamp);
     let text = assert_mismatch(first.verify().await);
     assert!(
-        text.contains("it should have 0 `since` bounds and has 1: run the newer release, whose key type has"),
+        text.contains("the number of `since` bounds is 1 in the table and 0 in this program: run the newer release, whose"),
         "{text}"
     );
     let text = assert_mismatch(table::<Other>(&client).verify().await);
-    assert!(text.contains("the range of the salt should be `8` and is `4`"), "{text}");
+    assert!(text.contains("the range of the salt is 4 in the table and 8 in this program"), "{text}");
     third.advance_stamp().await.unwrap();
     assert_mismatch(second.verify().await);
 }

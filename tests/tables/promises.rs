@@ -7,6 +7,7 @@ mod killed;
 mod lost;
 mod older;
 mod page;
+mod proofs;
 mod sums;
 
 use std::error::Error as StdError;

@@ -333,21 +333,56 @@ async fn a_registry_that_cannot_be_read_stops_nothing() {
     }
 }
 
+/// Faults by which no read is answered.
+fn silent() -> Faults {
+    let hour = Duration::from_secs(3600);
+    (1..50).fold(Faults::seeded(0), |faults, number| faults.delay_nth(Method::ReadRows, number, hour))
+}
+
 /// A server that does not answer costs the first write 3 s, and no other.
 #[tokio::test(start_paused = true)]
 async fn a_registry_that_hangs_is_waited_for_once() {
     let bigtable = Bigtable::in_memory();
     table::<Event>(&bigtable.client()).create_if_absent().await.unwrap();
-    let hour = Duration::from_secs(3600);
-    let slow =
-        (1..50).fold(Faults::seeded(0), |faults, number| faults.delay_nth(Method::ReadRows, number, hour));
-    let client = bigtable.with_faults(slow).client();
+    let client = bigtable.with_faults(silent()).client();
     let begun = Instant::now();
     table::<Event>(&client).put(&key("bob"), &event()).await.unwrap();
     assert!(begun.elapsed() <= Duration::from_secs(4), "{:?}", begun.elapsed());
     let begun = Instant::now();
     table::<Event>(&client).put(&key("bob"), &event()).await.unwrap();
     assert!(begun.elapsed() <= Duration::from_millis(100), "{:?}", begun.elapsed());
+}
+
+/// Where the settings require it, a write that cannot be compared says why, and whether it may be repeated.
+#[tokio::test(start_paused = true)]
+async fn a_registry_that_is_required_and_cannot_be_read_fails_as_its_read_does() {
+    let bigtable = Bigtable::in_memory();
+    table::<Event>(&bigtable.client()).create_if_absent().await.unwrap();
+    table::<Event>(&bigtable.client()).put(&key("alice"), &event()).await.unwrap();
+    let failing = |fault| Faults::seeded(0).fail(Method::ReadRows, 1.0, fault);
+    for (faults, asked, is_retryable) in [
+        (silent(), Error::is_deadline_exceeded as fn(&Error) -> bool, true),
+        (failing(Fault::unavailable()), Error::is_unavailable, true),
+        (failing(Fault::permission_denied()), Error::is_permission_denied, false),
+    ] {
+        let client = bigtable.with_faults(faults).client();
+        let required = client.with(|settings| settings.require_layout_check = true);
+        let error = table::<Event>(&required).put(&key("bob"), &event()).await.unwrap_err();
+        assert!(asked(&error) && !error.is_misconfiguration() && !error.is_outcome_unknown(), "{error}");
+        assert_eq!(error.is_retryable(), is_retryable, "{error}");
+        for part in ["`keyderive`", "`events`", "nothing was written", "`require_layout_check`", "call again"]
+        {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+    // The deadline of the call is its own limit.
+    let client = bigtable.with_faults(silent()).client();
+    let hasty = client.with_deadline((Instant::now() + Duration::from_secs(1)).into_std());
+    let error = table::<Event>(&hasty).put(&key("bob"), &event()).await.unwrap_err();
+    assert!(
+        error.is_deadline_exceeded() && error.to_string().contains("row types of the table `events`"),
+        "{error}"
+    );
 }
 
 /// Terraform made it, and two key types stamp it at the same time, each with an id: the lower one counts from then on.

@@ -134,9 +134,9 @@ impl ClientBuilder {
     /// # drop((few, fixed));
     /// ```
     ///
-    /// One carries as many requests at a time as the server allows: about 100 in the cloud. The client adds a connection when each has 50 requests in flight, before
-    /// requests have to wait, and every minute removes those that the load no longer needs, once their requests have
-    /// ended. 0 counts as 1.
+    /// One carries as many requests at a time as the server allows: about 100 in the cloud. The client adds a connection when each has 50
+    /// requests in flight, before requests have to wait, and every minute removes those that the load no longer needs, once their requests
+    /// have ended. 0 counts as 1.
     pub fn connections(self, count: impl Into<ConnectionCount>) -> Self {
         Self { connections: Some(count.into().0), ..self }
     }

@@ -121,9 +121,9 @@ impl RawWriter {
     /// Buffers a write to one row; waits while too much is buffered or in flight, and yields once after a full batch.
     ///
     /// # Errors
-    /// When the write is above a limit of Bigtable, a deletion has [finer bounds](Mutation::delete_versions) and the table cannot be
-    /// read, the client is closed, or no tokio runtime is running.
-    /// [`flush`](Self::flush) and [`close`](Self::close) return the failures of the write itself.
+    /// When the write is above a limit of Bigtable, a deletion has [finer bounds](Mutation::delete_versions) and the table cannot be read,
+    /// the client is closed, or no tokio runtime is running. [`flush`](Self::flush) and [`close`](Self::close) return the failures of the
+    /// write itself.
     ///
     /// # Cancel safety
     /// If the future is dropped while it waits, nothing is buffered.

@@ -13,6 +13,7 @@ use super::Target;
 use super::credentials::CredentialsError;
 use super::failure::Failure;
 use super::operation::{Idempotency, Operation};
+use super::registry::REGISTRY;
 use crate::key::{DecodeError, EncodeError, SqlError};
 use crate::plan::PlanError;
 use crate::query::ColumnError;
@@ -699,6 +700,23 @@ impl Error {
             );
         }
         self
+    }
+
+    /// Adds why a call on this table failed with a request on the registry.
+    pub(crate) fn with_registry_hint(self, table: &str) -> Self {
+        match self.repr() {
+            // Other calls may have the same error.
+            Repr::Rpc(rpc) => {
+                let mut rpc = rpc.clone();
+                rpc.failure.message.push_str(&format!(
+                    "; nothing was written to the table `{table}`, since the settings require that its row types are read from the \
+                     registry first (`require_layout_check`): call again, and if that fails too, see that the program can read and \
+                     write the table `{REGISTRY}`"
+                ));
+                Self::new(Repr::Rpc(rpc))
+            }
+            _ => self,
+        }
     }
 
     /// Whether the app profile allows no single-row transactions.

@@ -291,10 +291,10 @@ impl RawTable {
     /// Rows that failed are retried, each as in [`mutate_row`](Self::mutate_row).
     ///
     /// # Errors
-    /// When a deletion has [finer bounds](Mutation::delete_versions) and the table cannot be read, every row fails, and nothing is
-    /// sent. Otherwise each outcome is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
-    /// server rejects it; if the answer leaves the row out, or has two different statuses for it; or if the request fails. The
-    /// errors name the rows.
+    /// When a deletion has [finer bounds](Mutation::delete_versions) and the table cannot be read, every row fails, and nothing is sent.
+    /// Otherwise each outcome is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
+    /// server rejects it; if the answer leaves the row out, or has two different statuses for it; or if the request fails. The errors name
+    /// the rows.
     ///
     /// # Cancel safety
     /// If the future is dropped, some of the rows are changed, each whole or not at all, perhaps later.

@@ -10,9 +10,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::admin::NewTable;
+use super::admin::{CHECK_TIMEOUT, NewTable};
 use super::cache::{CacheRead, Cached};
-use super::operation::Idempotency;
+use super::error::{AttemptSummary, RetryLimit};
+use super::failure::Failure;
+use super::operation::{Idempotency, RpcMethod};
 use super::{Client, Error, Family, GcRule, Mutations, Route};
 use crate::row::{Mutation, RawRow, RowFilter};
 
@@ -221,11 +223,25 @@ impl Client {
         match self.inner.records.get(table, read).await {
             Cached::Found(_, record) => Ok(Some(record)),
             Cached::Failed(error) if self.settings.require_layout_check && !error.is_not_found() => {
-                Err(error)
+                Err(error.with_registry_hint(table))
             }
-            Cached::Late => Err(self.check_ended(table, begun.elapsed())),
+            Cached::Late => Err(self.registry_unread(table, begun.elapsed(), Some(RetryLimit::Deadline))),
             Cached::Failed(_) | Cached::Unknown => Ok(None),
         }
+    }
+
+    /// A write has waited [`CHECK_TIMEOUT`] for what the registry has about its table, and the settings require it.
+    pub(crate) fn registry_timed_out(&self, table: &str) -> Error {
+        self.registry_unread(table, CHECK_TIMEOUT, None).with_registry_hint(table)
+    }
+
+    /// A write has waited for so long for what the registry has about its table.
+    fn registry_unread(&self, table: &str, elapsed: Duration, ended: Option<RetryLimit>) -> Error {
+        let operation = self.data_operation(RpcMethod::ReadRow, &self.registry());
+        let what = format!("the row types of the table `{table}` were not read and recorded");
+        let tries =
+            AttemptSummary { attempts: 0, elapsed, ended, unknown_outcome: None, honours_tokens: false };
+        Error::rpc(&operation, Failure::timed_out(&what, elapsed).before_sending(), tries)
     }
 
     /// Says once that the registry cannot be used. That there is none is no fault.
@@ -349,8 +365,8 @@ impl Client {
         removed
     }
 
-    /// Removes the record of a table that was deleted, as far as it can be done. The state of its re-keying stays, since programs look for it
-    /// there.
+    /// Removes the record of a table that was deleted, as far as it can be done. The state of its re-keying stays, since programs look for
+    /// it there.
     pub(crate) async fn forget_table(&self, table: &str) {
         if !self.settings.registry {
             return;

@@ -78,7 +78,8 @@ pub struct Settings {
     /// [Priming](crate::client::ClientBuilder::prime) a new connection: its first request, which has the server prepare for later ones.
     pub ping_and_warm: CallSettings,
     /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) has been checked. By default
-    /// they do not: they go ahead with a warning if the admin service refuses or does not answer within 3 s.
+    /// they do not: they go ahead with a warning if the admin service refuses or does not answer within 3 s. The same goes for writes,
+    /// and their row types in the [registry](crate::guide::tables#registry). If they do, they fail as the read that they wait for.
     ///
     /// Tables without a [stamp](crate::guide::tables#layout), the record of their key layout, pass in any case. The 3 s come on
     /// top of a call's own timeout, once for each table; a [deadline](crate::Client::with_deadline) bounds them too.
@@ -97,15 +98,13 @@ pub struct Settings {
     /// Whether reads and writes of one row are retried only while few of the client's requests fail, so that retries add
     /// little to the load of servers that are already overloaded.
     ///
-    /// The client has 100 tokens, all of them at first. A transient failure of such a call takes one, and a success gives a
-    /// tenth of one back. An attempt that ends with the call's own timeout or deadline takes none, nor does
-    /// one that was not sent in its time. While 50 tokens or fewer are
-    /// left, the call returns its failure without a retry. So if more than about one attempt in eleven keeps failing, callers see
-    /// the further failures. From no tokens, about 500 successes allow retries again.
+    /// The client has 100 tokens, all of them at first. A transient failure of such a call takes one, and a success gives a tenth of one
+    /// back. An attempt that ends with the call's own timeout or deadline takes none, nor does one that was not sent in its time. While 50
+    /// tokens or fewer are left, the call returns its failure without a retry. So if more than about one attempt in eleven keeps failing,
+    /// callers see the further failures. From no tokens, about 500 successes allow retries again.
     ///
     /// Scans, [`get_many`](crate::Table::get_many), queries, writers and loads take no tokens: each is retried within its own
-    /// `total_timeout` and [`max_attempts`](CallSettings::max_attempts).
-    /// Clients made by `with` share the tokens.
+    /// `total_timeout` and [`max_attempts`](CallSettings::max_attempts). Clients made by `with` share the tokens.
     pub retry_budget: bool,
     /// The most requests of the client, with its clones and tables, that may wait because every connection is full, or none is
     /// open yet. A further one, or a retry, fails at once with [`is_overloaded`](crate::Error::is_overloaded). With 0 none waits.
@@ -118,9 +117,9 @@ pub struct Settings {
     /// When a read of one row that has no answer yet is sent a second time, over another connection. The first answer
     /// counts, and the other request is cancelled. Off by default.
     ///
-    /// Over time, at most 5 in 100 reads are sent a second time, of which at most 10 can be saved up and then sent together,
-    /// counted for the client with its clones and tables. None is while the retry budget allows no retry, or while every other connection is full or not open. Writes never
-    /// are.
+    /// Over time, at most 5 in 100 reads are sent a second time, of which at most 10 can be saved up and then sent together, counted for
+    /// the client with its clones and tables. None is while the retry budget allows no retry, or while every other connection is full or
+    /// not open. Writes never are.
     ///
     /// It needs two connections: with an embedded Bigtable in this process, or a pool of one, it does nothing, and a warning
     /// says so once. At an emulator, which a client reaches over one connection until the load needs more, set

@@ -170,8 +170,9 @@
 //! ```
 //!
 //! 1. Pin the layout of each key type with `#[row_key(fingerprint = "…")]`, so that a change fails the build.
-//! 2. Call `verify` at startup, before the first write, with a [deadline](crate::Table::with_deadline) of some seconds. The table's [stamp](super::tables#layout) records the layout
-//!    of its keys, so a program with another layout fails then, or at its first request at the latest.
+//! 2. Call `verify` at startup, before the first write, with a [deadline](crate::Table::with_deadline) of some seconds. The table's
+//!    [stamp](super::tables#layout) records the layout of its keys, so a program with another layout fails then, or at its first request at
+//!    the latest.
 //! 3. If Terraform or another tool declares the table, let it ignore the [families](super::tables#layout) that
 //!    keyderive adds.
 //! 4. Print [`explain_analyze`](crate::Scan::explain_analyze) of each query once, on a table of real size: its cost is the rows that

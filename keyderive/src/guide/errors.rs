@@ -86,11 +86,11 @@
 //!
 //! # Retries
 //!
-//! The client retries transient failures, on another connection if there is one: with exponential backoff, or after the
-//! delay the server asks for. A scan resumes after the last row it delivered, so no row comes twice. A write of many
-//! rows retries only the rows that failed. A conditional write, an increment or an append is retried only if it was not
-//! applied: it was not sent, or the server [rejected](#unknown-outcomes) it. Reads and writes of one row are not retried while many of the client's
-//! requests fail: see [a service under load](super::serving). The error of an operation that gives up says what it tried:
+//! The client retries transient failures, on another connection if there is one: with exponential backoff, or after the delay the server
+//! asks for. A scan resumes after the last row it delivered, so no row comes twice. A write of many rows retries only the rows that failed.
+//! A conditional write, an increment or an append is retried only if it was not applied: it was not sent, or the server
+//! [rejected](#unknown-outcomes) it. Reads and writes of one row are not retried while many of the client's requests fail: see
+//! [a service under load](super::serving). The error of an operation that gives up says what it tried:
 //!
 //! ```text
 //! ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 9 attempts in 3.0 s; the timeout is 3s; the last attempt: UNAVAILABLE: the connection could not be made: Connection refused (os error 111), at the emulator at 127.0.0.1:8086

@@ -48,10 +48,9 @@
 //!
 //! # Scans
 //!
-//! A scan that does not fix the salted fields sends a request to each bucket, each with the scan's limit: over `N`
-//! buckets, a limit of 10 reads up to `10 * N` rows and returns 10. Only the fixed
-//! fields and the next one narrow what is read: a filter on any field after them reads rows only to drop them, at the
-//! server or in the client.
+//! A scan that does not fix the salted fields sends a request to each bucket, each with the scan's limit: over `N` buckets, a limit of 10
+//! reads up to `10 * N` rows and returns 10. Only the fixed fields and the next one narrow what is read: a filter on any field after them
+//! reads rows only to drop them, at the server or in the client.
 //!
 //! With a [salt from a date on](super::attributes#a-salt-from-a-date-on), that is a request for each bucket of each salt whose
 //! dates the scan does not exclude: with 4 buckets before a date and 16 after it, 20, or 16 for a range of times that
@@ -71,8 +70,8 @@
 //! - **Transactions over several rows.** Bigtable has none; the error of [`put_both`](crate::put_both) says which row
 //!   was written.
 //! - **Changing stored keys in place.** A row keeps its key as long as it exists. A
-//!   [salt from a date on](super::attributes#a-salt-from-a-date-on) is for new rows alone; a [re-keying](super::rekeying) moves stored
-//!   rows to another table while programs read and write them, but no aggregates and no hashed keys.
+//!   [salt from a date on](super::attributes#a-salt-from-a-date-on) is for new rows alone; a [re-keying](super::rekeying) moves stored rows
+//!   to another table while programs read and write them, but no aggregates and no hashed keys.
 //! - **Spreading one hot row.** A salt spreads rows, but a single row is on one server.
 //! - **SQL without the service.** [Queries](super::sql) run on Google's service only, not on an emulator or the embedded Bigtable.
 //! - **Authorized views, backups, change streams and instances.** Use Google's tools.

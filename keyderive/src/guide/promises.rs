@@ -1,44 +1,49 @@
 //! Guarantees: of each call that writes, under concurrent calls, after failures and next to older programs; and of each call that
 //! reads or writes rows that a `ttl` hides.
 //!
-//! A call on one row is one request, and is applied completely or not at all. Most tables below say what holds in six
-//! situations. The table of [rows that a `ttl` hides](#rows-that-a-ttl-hides) has other columns, and covers reads too. The
-//! footnotes name the tests.
+//! - **A request.** A call on one row sends one request; a call on many rows sends several, each of many rows.
+//! - **Atomic** are the changes that one request makes to one row: Bigtable applies all of them or none, and a reader of the row sees all
+//!   or none; nothing is atomic over several rows.
+//! - **A retry** sends the same request again, with those rows alone that failed: if only the response was lost, their changes are applied
+//!   a second time, over what others have written in between.
 //!
-//! - **Concurrent**: another program makes the same call for the same row at the same time.
-//! - **Lost response**: the server has applied the request, but the client gets no response.
-//! - **Dropped**: the future is dropped before it completes.
-//! - **Clock**: the client's clock is wrong. It is the clock of the client's machine; for an embedded Bigtable in the process it is
-//!   the Bigtable's, which a test can move. [`Client::now`](crate::Client::now) shows it.
-//! - **Killed**: the process is killed, which drops the future and loses the response.
-//! - **Older program**: the caller's row type has fewer columns than the stored rows.
+//! "Retried" in the tables below is about a *lost response*: the server may have applied the request, and the client does not know.
+//! "Not retried" means that the call then fails with [`is_outcome_unknown`](crate::Error::is_outcome_unknown). Within the limits of
+//! its settings, every call is retried after a transient failure that proves that nothing was applied.
 //!
-//! "Perhaps later" means that a request in flight can still be applied after the call has ended. "Unknown" means that
-//! the call fails with [`is_outcome_unknown`](crate::Error::is_outcome_unknown).
+//! These hold for every call, unless its row says something else:
+//!
+//! - **Concurrent calls** of other programs for the same row come before it or after it, as a whole.
+//! - **Dropped or killed**: if the future of a call is dropped, or its process is killed, each row is changed whole or not at all. A
+//!   request in flight can still be applied later.
+//! - **The client's clock** has no effect, since Bigtable gives cells its own time. It is the clock of the client's machine; for an
+//!   embedded Bigtable in the process it is the Bigtable's, which a test can move. [`Client::now`](crate::Client::now) shows it.
+//! - **An older program**, whose row type has fewer columns than the stored rows, writes its own columns whole, and leaves the others
+//!   as they are.
 //!
 //! # Rows
 //!
-//! | call | concurrent | lost response | dropped | clock | killed | older program |
-//! |---|---|---|---|---|---|---|
-//! | [`put`](crate::Table::put) | the last applied wins, whole [^histories] | retried [^again]; an older value can return, whole [^histories] | whole or not, perhaps later [^dropped] | no effect [^server-time] | whole or not [^killed] | writes its columns whole, others stay [^older] |
-//! | [`insert`](crate::Table::insert) | columns mix [^mix] | retried: one more version of the same value [^again] | whole or not, perhaps later [^dropped] | no effect [^server-time] | whole or not [^killed] | other columns stay [^older] |
-//! | [`merge`](crate::Table::merge), [`update`](crate::Table::update) | in each column, the last applied wins [^columns] | retried [^again] | all changes or none, perhaps later [^dropped] | no effect [^server-time] | all changes or none [^killed] | other columns stay [^older] |
-//! | [`put_if`](crate::Table::put_if) | at most one returns true, if it changes what the condition compares [^one-wins] [^histories] | not retried; unknown: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing [^once] | applied or not, perhaps later; the condition still guards it [^guarded] | affects a compared `version` [^version], and conditions in a family with `ttl`, which [expires early or late](#rows-that-a-ttl-hides) [^ahead] [^behind] | applied or not [^killed] | writes its columns whole, others stay [^older] |
-//! | [`Update::only_if`](crate::Update::only_if) | at most one returns true, if it changes what the condition compares [^one-wins] | not retried; unknown: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing [^once] | applied or not, perhaps later; the condition still guards it [^guarded] | affects a compared `version` [^version], and conditions in a family with `ttl`, which [expires early or late](#rows-that-a-ttl-hides) [^ahead] [^behind] | applied or not [^killed] | other columns stay [^older] |
-//! | [`put_if_absent`](crate::Table::put_if_absent) | at most one returns true [^one-wins] | not retried; unknown: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing [^once] | applied or not, perhaps later; an existing row stays [^guarded] | no effect [^server-time], but for a row type with `ttl`, of which rows [expire early or late](#rows-that-a-ttl-hides) [^ahead] [^behind] | applied or not [^killed] | a row with any cell that no `ttl` hides stays [^kept] |
-//! | [`delete_if`](crate::Table::delete_if) | at most one returns true [^one-wins] | not retried; unknown: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing [^once] | applied or not, perhaps later; the condition still guards it [^guarded] | no effect on what is deleted [^any-time]; affects conditions in a family with `ttl`, which [expires early or late](#rows-that-a-ttl-hides) [^ahead] [^behind] | applied or not [^killed] | deletes all columns [^older] |
-//! | [`increment`](crate::Table::increment), [`append`](crate::Table::append), [`modify`](crate::Table::modify) | all count [^counts] | not retried; unknown: a second call may count twice [^once] | counted once or not at all, perhaps later [^dropped] | no effect [^rule-time] | counted once or not at all [^killed] | other columns stay [^older] |
-//! | [`Update::add`](crate::Update::add), [`Update::add_at`](crate::Update::add_at), to a [`Sum`](crate::row::Sum) | all count [^sums] | retried with a token, counts once [^sums-once]; where the server ignores tokens, not retried: a second call may count twice [^sums-ignored] | counted once or not at all, perhaps later [^sums-dropped] | if it is 15 minutes slow or more, a server that honours tokens rejects every addition; if less, it rejects retries that much earlier [^sums-clock] | counted once or not at all [^sums-dropped] | `put` leaves it as it is [^sums-older] |
-//! | [`delete`](crate::Table::delete) | the last applied wins [^delete] | retried [^again]; it can delete a newer row | deleted or not, perhaps later [^dropped] | no effect [^any-time] | deleted or not [^killed] | deletes all columns [^older] |
-//! | [`delete_rows`](crate::Table::delete_rows) | all found rows are deleted [^deletes] | retried [^again] | some rows are deleted; call it again [^dropped] | no effect [^any-time] | some rows are deleted [^killed] | deletes all columns [^older] |
-//! | [`drop_rows`](crate::Table::drop_rows) | all rows are deleted [^deletes] | not retried; some rows are dropped: call it again [^tables-once] | each bucket is dropped or unchanged [^dropped-buckets] | no effect [^any-time] | each bucket is dropped or unchanged [^killed-table] | deletes all columns, and foreign rows [^deletes] |
-//! | [`put_both`](crate::put_both) | each row whole, rows in no order [^both] | retried [^again] | the first row only, or both [^dropped] | no effect [^server-time] | the first row only, or both [^killed] | as `put` [^older] |
-//! | [`put_all`](crate::Table::put_all), [`merge_all`](crate::Table::merge_all), [`update_all`](crate::Table::update_all) | as `put`, `merge` and `update`; of one key, the last one given wins [^histories] [^last-given] [^columns] | the failed rows are retried [^again] | some rows, each whole [^dropped] | no effect [^server-time] | some rows, each whole [^killed] | as `put`, `merge` and `update` [^older] |
-//! | [`Writer::put`](crate::Writer::put), [`Writer::update`](crate::Writer::update), [`Writer::delete`](crate::Writer::delete) | as `put`, `update` and `delete`; two writes of one row are in order only if `flush` was called between them [^histories] [^flush] | the failed rows are retried [^again] | rows that the writer has accepted are sent [^writer-dropped] [^dropped] | no effect [^server-time] [^any-time] | rows not yet sent are lost [^killed] | as `put`, `update` and `delete` [^older] |
-//! | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) | the last applied wins, whole [^histories] | the failed rows are retried [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it from the last checkpoint [^resumed] [^killed] | as `put` [^older] |
-//! | [`Load::new_rows`](crate::load::Load::new_rows) | columns mix [^mix] | retried: one more version of the same value [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | other columns stay [^older] |
-//! | [`copy_to`](crate::Table::copy_to) | several copies of one table write the same cells [^copies]; stop other writers: the new table can lack a write that was made during the copy; the comparison at the end finds it, unless the write came after the comparison had read its row | retried: the same cells, and each sum once [^copied-again] | some rows, each whole: resume it from the checkpoint [^copy-dropped] | no effect: cells keep their times [^copied] | some rows: resume it from the checkpoint [^copy-killed] | columns that the type lacks are copied too [^copied] |
-//! | [`Load::if_absent`](crate::load::Load::if_absent) | the first applied wins: a row that another program wrote during the load stays [^one-wins] [^live-row] | retried: the row counts as kept [^again] | some rows, each whole: resume it [^dropped] | as `put_if_absent` [^server-time] [^ahead] [^behind] | some rows: resume it [^killed] | a row with any cell that no `ttl` hides stays [^kept] |
+//! | call | what holds | what does not, and what to do |
+//! |---|---|---|
+//! | [`put`](crate::Table::put) | The last one applied wins, whole: no reader sees columns of two. Retried | A retry can return an older value, whole, over a newer one: [where that matters](#what-no-client-can-guarantee), use `put_if` |
+//! | [`insert`](crate::Table::insert) | Each one is applied whole. Retried | Concurrent inserts of one row mix their columns: insert a key once, or use `put`. A retry leaves one more version of the same value |
+//! | [`merge`](crate::Table::merge), [`update`](crate::Table::update) | In each column, the last one applied wins. Retried | A retry can return an older value of the columns that it changes, as that of `put` |
+//! | [`put_if`](crate::Table::put_if) | At most one of several concurrent calls returns true, if the row that it puts changes what the condition compares. The condition also guards a request that is applied late | Not retried: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing. A wrong clock affects a compared `version`, and conditions in a family with `ttl`, which [expires early or late](#rows-that-a-ttl-hides) |
+//! | [`Update::only_if`](crate::Update::only_if) | At most one of several concurrent calls returns true, if the update changes what the condition compares. The condition also guards a request that is applied late | As `put_if` |
+//! | [`put_if_absent`](crate::Table::put_if_absent) | At most one of several concurrent calls returns true. A row with any cell that no `ttl` hides stays, also if the row type lacks its column, and if the request is applied late | Not retried: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing. A wrong clock affects row types with `ttl`, of which rows [expire early or late](#rows-that-a-ttl-hides) |
+//! | [`delete_if`](crate::Table::delete_if) | At most one of several concurrent calls returns true. It deletes all columns, with cells of any time. The condition also guards a request that is applied late | Not retried: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing. A wrong clock affects conditions in a family with `ttl`, which [expires early or late](#rows-that-a-ttl-hides). Columns of newer programs are deleted too |
+//! | [`increment`](crate::Table::increment), [`append`](crate::Table::append), [`modify`](crate::Table::modify) | All concurrent calls count. A call that is dropped or killed counts once or not at all | Not retried: a second call may count twice |
+//! | [`Update::add`](crate::Update::add), [`Update::add_at`](crate::Update::add_at), to a [`Sum`](crate::row::Sum) | All concurrent additions count. Retried with a token, by which the server counts it once. One that is dropped or killed counts once or not at all. `put` leaves the sum as it is | Where the server ignores tokens, not retried: a second call may count twice. With a clock that is slow by 15 minutes or more, a server that honours tokens rejects every addition; with one that is slow by less, it rejects retries that much earlier |
+//! | [`delete`](crate::Table::delete) | The last one applied wins, of a `delete` and a `put` too: the row is whole or gone. It deletes all columns, with cells of any time. Retried | A retry can delete a newer row: where that matters, use `delete_if`. Columns of newer programs are deleted too |
+//! | [`delete_rows`](crate::Table::delete_rows) | Deletes all rows that it finds, with all columns and cells of any time. Retried | Dropped or killed, it has deleted some rows: call it again. Columns of newer programs are deleted too |
+//! | [`drop_rows`](crate::Table::drop_rows) | Deletes all rows, of any time. Each salt bucket is dropped or unchanged | Not retried, and dropped or killed, it has dropped some buckets: call it again. It deletes all columns, and foreign rows |
+//! | [`put_both`](crate::put_both) | Each row is put whole, as by `put`. The first one is stored before the second one is sent. Retried | Dropped or killed, it may have put the first row only: call it again. Concurrent calls put their rows in no order, so that each table can have the row of another call |
+//! | [`put_all`](crate::Table::put_all), [`merge_all`](crate::Table::merge_all), [`update_all`](crate::Table::update_all) | Each row as by `put`, `merge` or `update`. Of several rows with one key, the last one given wins. The failed rows are retried | Dropped or killed, it has written some rows: call it again |
+//! | [`Writer::put`](crate::Writer::put), [`Writer::update`](crate::Writer::update), [`Writer::delete`](crate::Writer::delete) | As `put`, `update` and `delete`. Rows that the writer has accepted are sent, also if the future or the writer is dropped. The failed rows are retried | Two writes of one row are in order only if `flush` was called between them. If the process is killed, rows that are not sent yet are lost: what `flush` has returned for is not |
+//! | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) | Each row as by `put`: the last one applied wins, whole. The failed rows are retried | Dropped or killed, it has written some rows: resume it from the last checkpoint |
+//! | [`Load::new_rows`](crate::load::Load::new_rows) | Each row as by `insert`. The failed rows are retried | Columns of concurrent loads of one row mix. A retry leaves one more version of the same value. Dropped or killed, it has written some rows: resume it |
+//! | [`copy_to`](crate::Table::copy_to) | Copies every cell with its time, also of columns that the row type lacks. Several copies of one table write the same cells. Retried: the same cells, and each sum once | Stop other writers: the new table can lack a write that was made during the copy. The comparison at the end finds it, unless the write came after the comparison had read its row. Dropped or killed, it has copied some rows, each whole: resume it from the checkpoint |
+//! | [`Load::if_absent`](crate::load::Load::if_absent) | The first one applied wins: a row that another program wrote during the load stays, and so does one with any cell that no `ttl` hides. Retried | A row that a retry finds counts as kept, although the load wrote it. A wrong clock affects row types with `ttl`, as for `put_if_absent`. Dropped or killed, it has written some rows: resume it |
 //!
 //! # Rows that a `ttl` hides
 //!
@@ -53,19 +58,19 @@
 //! the `ttl` exceed the longest use of a lock by the largest difference of clocks that you allow, and let an owner make its last write
 //! on the condition that the lock is its own: the server compares the owner's name, so that this fails if another has taken the lock.
 //!
-//! | call | a row that is hidden | clock ahead | clock behind |
-//! |---|---|---|---|
-//! | [`get`](crate::Table::get), [`get_many`](crate::Table::get_many), [`exists`](crate::Table::exists), [`count`](crate::Table::count), [`verify_rows`](crate::Table::verify_rows), [`Select::get`](crate::Select::get), [`Select::get_many`](crate::Select::get_many), [`Scan::collect`](crate::Scan::collect), [`Scan::count`](crate::Scan::count), [`Scan::page`](crate::Scan::page), [`Scan::visit`](crate::Scan::visit), [`Scan::explain_analyze`](crate::Scan::explain_analyze), [`Rows::next`](crate::Rows::next), [`Exported::next`](crate::Exported::next) | is not there [^hidden-reads] | it is hidden early [^ahead] | it is hidden late [^behind] |
-//! | [`get_raw`](crate::Table::get_raw), [`Scan::raw`](crate::Scan::raw) | is there, with its cells [^hidden-stored] | no effect [^hidden-stored] | no effect [^hidden-stored] |
-//! | [`put`](crate::Table::put), [`put_all`](crate::Table::put_all), [`Writer::put`](crate::Writer::put), [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter), [`put_both`](crate::put_both) | is replaced whole [^hidden-put] | no effect on values at the server's time [^server-time]; a value with its own timestamp is rejected up to `d` too early [^hidden-write] [^ahead] | no effect on values at the server's time [^server-time]; a value with its own timestamp is accepted up to `d` too late, and other clients do not see it [^hidden-write] |
-//! | [`insert`](crate::Table::insert), [`merge`](crate::Table::merge), [`merge_all`](crate::Table::merge_all), [`update`](crate::Table::update), [`update_all`](crate::Table::update_all), [`Writer::update`](crate::Writer::update), [`Load::new_rows`](crate::load::Load::new_rows) | the written columns are there, the others stay hidden, as if the row were new [^hidden-change] | as `put` [^server-time] [^hidden-write] [^ahead] | as `put` [^server-time] [^hidden-write] |
-//! | [`put_if`](crate::Table::put_if), [`Update::only_if`](crate::Update::only_if), [`delete_if`](crate::Table::delete_if) | conditions take it for absent; if one holds, it is replaced, changed or deleted as by the call without a condition [^hidden-conditions] | cells expire early [^ahead] | cells expire late [^behind] |
-//! | [`put_if_absent`](crate::Table::put_if_absent), [`Load::if_absent`](crate::load::Load::if_absent) | is replaced whole; one with a cell that is not hidden stays [^hidden-absent] [^hidden-part] | it is replaced early [^ahead] | it is replaced late [^behind] |
-//! | [`increment`](crate::Table::increment), [`append`](crate::Table::append), [`modify`](crate::Table::modify) | an error before anything is sent, for any column of a family with `ttl`: the server would change the hidden value [^hidden-modify] | no effect [^hidden-modify] | no effect [^hidden-modify] |
-//! | [`Update::add_at`](crate::Update::add_at) | an addition to a window that is hidden is an error before anything is sent [^hidden-window] | it is rejected up to `d` too early [^hidden-window] [^ahead] | it is accepted up to `d` too late, and other clients do not see it [^hidden-window] |
-//! | [`delete`](crate::Table::delete), [`Writer::delete`](crate::Writer::delete), [`delete_rows`](crate::Table::delete_rows), [`drop_rows`](crate::Table::drop_rows) | is deleted [^hidden-deletes] | no effect [^hidden-deletes] | no effect [^any-time] |
-//! | [`copy_to`](crate::Table::copy_to), [`Table::diff`](crate::Table::diff) | is copied and compared as it is stored [^hidden-copies] | no effect [^hidden-copies] | no effect [^hidden-copies] |
-//! | [`Rekeyed`](crate::rekey::Rekeyed): `get`, `get_many`, `exists`, `Scan::collect`, `Scan::count`, `put_if_absent`, `delete_if`, `delete` | as the call of `Table` [^hidden-rekeyed] | as the call of `Table` [^hidden-rekeyed] | as the call of `Table` [^behind] |
+//! | call | a row that is hidden | where the client's clock is wrong by `d` |
+//! |---|---|---|
+//! | [`get`](crate::Table::get), [`get_many`](crate::Table::get_many), [`exists`](crate::Table::exists), [`count`](crate::Table::count), [`verify_rows`](crate::Table::verify_rows), [`Select::get`](crate::Select::get), [`Select::get_many`](crate::Select::get_many), [`Scan::collect`](crate::Scan::collect), [`Scan::count`](crate::Scan::count), [`Scan::page`](crate::Scan::page), [`Scan::visit`](crate::Scan::visit), [`Scan::explain_analyze`](crate::Scan::explain_analyze), [`Rows::next`](crate::Rows::next), [`Exported::next`](crate::Exported::next) | Is not there | Ahead, it is hidden early; behind, it is hidden late |
+//! | [`get_raw`](crate::Table::get_raw), [`Scan::raw`](crate::Scan::raw) | Is there, with its cells | No effect |
+//! | [`put`](crate::Table::put), [`put_all`](crate::Table::put_all), [`Writer::put`](crate::Writer::put), [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter), [`put_both`](crate::put_both) | Is replaced whole | No effect on values at the server's time. A value with its own timestamp is rejected up to `d` too early by a clock that is ahead; by one that is behind it is accepted up to `d` too late, and other clients do not see it |
+//! | [`insert`](crate::Table::insert), [`merge`](crate::Table::merge), [`merge_all`](crate::Table::merge_all), [`update`](crate::Table::update), [`update_all`](crate::Table::update_all), [`Writer::update`](crate::Writer::update), [`Load::new_rows`](crate::load::Load::new_rows) | The written columns are there, the others stay hidden, as if the row were new | As `put` |
+//! | [`put_if`](crate::Table::put_if), [`Update::only_if`](crate::Update::only_if), [`delete_if`](crate::Table::delete_if) | Conditions take it for absent; if one holds, it is replaced, changed or deleted as by the call without a condition | Ahead, cells expire early; behind, they expire late |
+//! | [`put_if_absent`](crate::Table::put_if_absent), [`Load::if_absent`](crate::load::Load::if_absent) | Is replaced whole; one with a cell that is not hidden stays | Ahead, it is replaced early; behind, it is replaced late |
+//! | [`increment`](crate::Table::increment), [`append`](crate::Table::append), [`modify`](crate::Table::modify) | An error before anything is sent, for any column of a family with `ttl`: the server would change the hidden value | No effect |
+//! | [`Update::add_at`](crate::Update::add_at) | An addition to a window that is hidden is an error before anything is sent | Ahead, the addition is rejected up to `d` too early; behind, it is accepted up to `d` too late, and other clients do not see it |
+//! | [`delete`](crate::Table::delete), [`Writer::delete`](crate::Writer::delete), [`delete_rows`](crate::Table::delete_rows), [`drop_rows`](crate::Table::drop_rows) | Is deleted | No effect |
+//! | [`copy_to`](crate::Table::copy_to), [`Table::diff`](crate::Table::diff) | Is copied and compared as it is stored | No effect |
+//! | [`Rekeyed`](crate::rekey::Rekeyed): `get`, `get_many`, `exists`, `Scan::collect`, `Scan::count`, `put_if_absent`, `delete_if`, `delete` | As the call of `Table` | As the call of `Table` |
 //!
 //! A whole row is rejected if the newest of its [`Versions`](crate::row::Versions) of a column would be hidden: older ones may have
 //! expired since the row was read, and are stored and hidden. An update is rejected if *any* of its versions would be. A write on a
@@ -79,27 +84,29 @@
 //! Calls of a [re-keyed](super::rekeying) table give the guarantees of the [`Table`](crate::Table) call of the same name, in every
 //! state, among programs that open the same pair of tables. Every read, and every scan with any filter, returns each stored row once.
 //! With [`rekeyed_by_row`](crate::Client::rekeyed_by_row), some calls fail while the old table is written, because they could reach the
-//! row of another key. The clock column is about how fast clocks run, not whether they are set right; only expiry depends on the
-//! client's time.
+//! row of another key. Whether clocks are set right matters for expiry alone; that they run at other rates does no harm, up to a tenth.
+//! A program that opens one of the tables by itself is rejected from the state `paused` on; what it still writes is found by `verify`.
 //!
-//! | call | concurrent | lost response | dropped | clock | killed | older program |
-//! |---|---|---|---|---|---|---|
-//! | [`Rekeyed`](crate::rekey::Rekeyed): `put`, `merge`, `put_all`, `delete` | the last applied wins, whole [^chaos], and every read and scan has it [^rekeyed-reads]; of several keys with one place in the old table, the first [^by-row] | repeated, by the next state if it has changed [^lease] | whole or not, perhaps later [^chaos] | a clock that runs a tenth slower or faster does no harm [^leases] | whole or not [^chaos] | rejected, or found by `verify` [^stray] |
-//! | [`Rekeyed`](crate::rekey::Rekeyed): `increment`, `append`, `put_if`, `put_if_absent`, `delete_if` | all count; one of them wins [^chaos] | not repeated; unknown, also when the lease ends first [^late] | applied or not, perhaps later [^chaos] | as `put` [^leases] | applied or not [^chaos] | rejected, or found by `verify` [^stray] |
-//! | [`Migration::run`](crate::rekey::Migration::run), [`Migration::finish`](crate::rekey::Migration::finish), [`Migration::roll_back`](crate::rekey::Migration::roll_back) | several come to one end [^drivers] | the state is read again [^state-lost] | call it again: it goes on [^driver-killed] | as `put` [^leases]; what has expired by it, or will within a minute, need not be in both tables [^rekeyed-expiry] | call it again, anywhere [^driver-killed] | rejected from `paused` on [^stray] |
+//! | call | what holds | what does not, and what to do |
+//! |---|---|---|
+//! | [`Rekeyed`](crate::rekey::Rekeyed): `put`, `merge`, `put_all`, `delete` | The last one applied wins, whole, and every read and scan has it. Retried, by the next state if it has changed | With [`rekeyed_by_row`](crate::Client::rekeyed_by_row), of several keys with one place in the old table, the first one written has it, and puts by the others fail |
+//! | [`Rekeyed`](crate::rekey::Rekeyed): `increment`, `append`, `put_if`, `put_if_absent`, `delete_if` | All additions count; one of several concurrent conditional calls wins. Dropped or killed, it counts once or not at all | Not retried. The outcome is unknown also if the lease ends before the response |
+//! | [`Migration::run`](crate::rekey::Migration::run), [`Migration::finish`](crate::rekey::Migration::finish), [`Migration::roll_back`](crate::rekey::Migration::roll_back) | Several drivers come to one end. After a lost response, the state is read again | Dropped or killed, call it again, anywhere: it goes on. What has expired by the driver's clock, or will within a minute, need not be in both tables |
 //!
 //! # Tables
 //!
-//! | call | concurrent | lost response | dropped | clock | killed | older program |
-//! |---|---|---|---|---|---|---|
-//! | [`create_if_absent`](crate::Table::create_if_absent) | one creates the table, the others verify it [^creates] | not retried; a second call verifies the table [^created-once] | created with all families, or not [^dropped-table] | no effect [^no-time] | created with all families, or not [^killed-table] | families of newer programs stay [^older-families] |
-//! | [`create`](crate::Table::create), [`RawTable::create`](crate::client::RawTable::create), [`RawTable::create_with_granularity`](crate::client::RawTable::create_with_granularity) | one creates, the others fail [^creates] | not retried; a second call fails, since it exists [^created-once] | created with all families, or not [^dropped-table] | no effect [^no-time] | created with all families, or not [^killed-table] | fails if the table exists [^creates] |
-//! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | one adds a family, the others fail [^changes] | not retried: check the table [^tables-once] | all changes or none [^dropped-table] | no effect [^no-time] | all changes or none [^killed-table] | changes only what it names [^changes] |
-//! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not retried; a second call fails, since it is gone [^tables-once] | deleted or unchanged [^dropped-table] | no effect [^no-time] | deleted or unchanged [^killed-table] | deletes all columns [^older-table] |
-//! | [`remove_row_key_schema`](crate::Table::remove_row_key_schema), [`RawTable::remove_row_key_schema`](crate::client::RawTable::remove_row_key_schema) | all succeed [^unschemed] | retried; it can remove a schema that was added meanwhile [^unschemed-again] | removed or not: call it again [^unschemed-dropped] | no effect [^no-time] | removed or not: call it again [^unschemed-dropped] [^unschemed-again] | the row type has no effect [^unschemed-types] |
-//! | [`stamp`](crate::Table::stamp) | all succeed [^stamps] | not retried; a second call finds the stamp [^stamps-again] | stamp added or not: call it again [^stamps-dropped] | no effect [^no-time] | stamp added or not: call it again [^stamps-dropped] [^stamps-again] | adds the same stamp [^stamps-older] |
-//! | [`advance_stamp`](crate::Table::advance_stamp) | all succeed [^advances]; on a table that `verify` would still reject, all fail and change nothing [^advances-refused] | not retried; a second call finds what is done, or ends it [^advances-again] | replaced or not: call it again [^advances-dropped] | refused in the hour before a bound by this clock [^advances-hour] | replaced or not: call it again [^advances-dropped] [^advances-again] | fails, since the table is stamped with more [^advances-older] |
-//! | [`retire_row_type`](crate::Table::retire_row_type) | one finds it [^retires] | not retried; a second call finds it gone [^retires] | retired or not: call it again [^retires-dropped] | no effect [^no-time] | retired or not: call it again [^retires-dropped] | is compared with the others when it starts again [^retires] |
+//! A dropped or killed call has made all of its change to the table, or none.
+//!
+//! | call | what holds | what does not, and what to do |
+//! |---|---|---|
+//! | [`create_if_absent`](crate::Table::create_if_absent) | Of several concurrent calls, one creates the table, with all families, and the others verify it. Families of newer programs stay | Not retried: call it again, which verifies the table |
+//! | [`create`](crate::Table::create), [`RawTable::create`](crate::client::RawTable::create), [`RawTable::create_with_granularity`](crate::client::RawTable::create_with_granularity) | Of several concurrent calls, one creates the table, with all families, and the others fail, as they do if it exists | Not retried: a second call fails if the first one was applied, since the table exists |
+//! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | Makes all changes or none, and changes only what it names. Of several concurrent calls that add a family, one adds it, and the others fail | Not retried: check the table |
+//! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | Of several concurrent calls, one deletes the table, with all columns, and the others fail | Not retried: a second call fails if the first one was applied, since the table is gone |
+//! | [`remove_row_key_schema`](crate::Table::remove_row_key_schema), [`RawTable::remove_row_key_schema`](crate::client::RawTable::remove_row_key_schema) | All concurrent calls succeed, whatever their row type. Retried | A retry can remove a schema that was added meanwhile. Dropped or killed, it has removed the schema or not: call it again |
+//! | [`stamp`](crate::Table::stamp) | All concurrent calls succeed, and a program with an older row type adds the same stamp | Not retried: a second call finds the stamp. Dropped or killed, it has added the stamp or not: call it again |
+//! | [`advance_stamp`](crate::Table::advance_stamp) | All concurrent calls succeed; on a table that `verify` would still reject, all fail and change nothing | Not retried: a second call finds what is done, or ends it. Dropped or killed, it has replaced the stamp or not: call it again. Refused in the hour before a bound by the client's clock. An older key type fails, since the table is stamped with more |
+//! | [`retire_row_type`](crate::Table::retire_row_type) | Of several concurrent calls, one finds the row type | Not retried: a second call finds it gone. Dropped or killed, it has retired the type or not: call it again. A program with the retired type is compared with the others when it starts again |
 //!
 //! # Without a key type
 //!
@@ -107,12 +114,12 @@
 //! of a row consistent; that is up to the programs. [`delete_versions`](crate::row::Mutation::delete_versions) deletes exactly the
 //! versions in its range, whether the table stores milliseconds or microseconds.
 //!
-//! | call | concurrent | lost response | dropped | clock | killed | older program |
-//! |---|---|---|---|---|---|---|
-//! | [`mutate_row`](crate::client::RawTable::mutate_row) | each is applied whole, one after the other [^raw] | retried, unless it uses the server's time [^again] [^raw-once]; what adds to a cell counts as `Update::add` [^sums-once] | whole or not, perhaps later [^dropped] | wrong timestamps hide newer cells and mix rows [^old-write] | whole or not [^killed] | other columns stay [^older] |
-//! | [`mutate_rows`](crate::client::RawTable::mutate_rows), [`RawWriter::write`](crate::client::RawWriter::write) | each row as `mutate_row`; a key given twice is unordered [^raw] | failed rows as `mutate_row` [^again] [^raw-once] | some rows, each whole [^dropped] | as `mutate_row` [^old-write] | some rows, each whole [^killed] | other columns stay [^older] |
-//! | [`check_and_mutate_row`](crate::client::RawTable::check_and_mutate_row) | each is one atomic step [^raw-one-wins] | not retried; unknown: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing [^once] | applied or not, perhaps later [^dropped] | as `mutate_row` [^old-write] | applied or not [^killed] | other columns stay [^older] |
-//! | [`read_modify_write_row`](crate::client::RawTable::read_modify_write_row) | all count [^counts] | not retried; unknown: a second call may count twice [^once] | counted once or not at all, perhaps later [^dropped] | no effect [^rule-time] | counted once or not at all [^killed] | other columns stay [^older] |
+//! | call | what holds | what does not, and what to do |
+//! |---|---|---|
+//! | [`mutate_row`](crate::client::RawTable::mutate_row) | Applied whole, each concurrent call after another. Retried, unless it uses the server's time; what adds to a cell counts as `Update::add` | Wrong timestamps hide newer cells, and mix rows. At the server's time, not retried |
+//! | [`mutate_rows`](crate::client::RawTable::mutate_rows), [`RawWriter::write`](crate::client::RawWriter::write) | Each row as by `mutate_row`. Of the failed rows, those are retried that `mutate_row` would be | A key that is given twice is written in no order. Wrong timestamps as for `mutate_row`. Dropped or killed, it has written some rows, each whole |
+//! | [`check_and_mutate_row`](crate::client::RawTable::check_and_mutate_row) | Each is one atomic step: concurrent calls come one after the other | Not retried: [repeat it](super::errors#unknown-outcomes), since a read alone proves nothing. Wrong timestamps as for `mutate_row` |
+//! | [`read_modify_write_row`](crate::client::RawTable::read_modify_write_row) | All concurrent calls count. Dropped or killed, it counts once or not at all. The clock has no effect | Not retried: a second call may count twice |
 //!
 //! # What no client can guarantee
 //!
@@ -135,96 +142,4 @@
 //! Three kinds of tests prove most of it. A model checker explores a model of the writes exhaustively, with every order
 //! of requests, retries and clocks. Histories of 8 writers, with lost responses, late requests and wrong clocks, are
 //! checked for values that no reader may see. Further tests run each call concurrently, drop its future, kill its
-//! process and repeat it.
-//!
-//! [^histories]: `histories_of_the_embedded_bigtable_have_no_violation`, `histories_of_a_file_have_no_violation`, `histories_of_the_emulator_have_no_violation`, `what_put_sends`
-//! [^again]: `idempotent_calls_are_retried_after_a_lost_response`
-//! [^dropped]: `a_dropped_call_leaves_its_row_whole`
-//! [^server-time]: `every_write_of_a_value_sets_its_cells_at_the_servers_time`
-//! [^killed]: `a_killed_program_leaves_each_row_whole`
-//! [^older]: `an_older_program_leaves_newer_columns`
-//! [^mix]: `inserts_of_one_row_mix_their_columns`
-//! [^columns]: `concurrent_changes_of_different_columns_all_stay`
-//! [^one-wins]: `one_of_several_concurrent_conditional_calls_wins`, `a_state_machine_reaches_its_last_state`
-//! [^once]: `other_calls_fail_as_unknown_after_a_lost_response`
-//! [^guarded]: `a_condition_guards_the_call_after_a_dropped_one`
-//! [^version]: `a_compared_version_is_superseded`, `no_update_by_version_is_lost`
-//! [^kept]: `an_older_program_keeps_a_row_that_is_there`
-//! [^any-time]: `a_deletion_takes_cells_of_any_time`
-//! [^counts]: `concurrent_increments_and_appends_all_count`
-//! [^rule-time]: `a_cell_written_by_a_rule_is_never_older_than_the_cell_it_read`
-//! [^sums]: `concurrent_additions_all_count`
-//! [^sums-once]: `an_addition_counts_once_after_a_lost_answer`, `each_addition_counts_once_when_answers_are_lost`, `each_addition_counts_once_when_the_server_is_killed`
-//! [^sums-ignored]: `an_addition_without_tokens_fails_after_a_lost_answer`, `a_server_that_is_not_known_to_honour_tokens_gets_an_addition_once`
-//! [^sums-dropped]: `a_dropped_addition_counts_once_or_not_at_all`
-//! [^sums-clock]: `tokens_are_remembered_for_15_minutes`
-//! [^sums-older]: `sums_stay_beside_programs_without_them`
-//! [^delete]: `a_delete_beside_a_put_leaves_the_row_whole_or_none`
-//! [^deletes]: `deletions_beside_each_other_all_succeed`
-//! [^tables-once]: `a_table_is_not_changed_again_after_a_lost_answer`
-//! [^dropped-buckets]: `a_dropped_drop_of_rows_leaves_buckets_whole`
-//! [^killed-table]: `a_killed_program_leaves_each_table_whole`
-//! [^both]: `rows_of_put_both_are_whole_each`
-//! [^last-given]: `the_last_row_of_a_key_stays`, `no_request_has_a_key_twice`
-//! [^flush]: `a_flush_ends_what_was_taken_before`
-//! [^writer-dropped]: `a_writer_that_is_dropped_sends_what_it_has`
-//! [^resumed]: `loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input`
-//! [^copies]: `copies_beside_each_other_give_the_same_rows`
-//! [^copied-again]: `a_copy_is_exact_when_answers_are_lost`
-//! [^copy-dropped]: `a_dropped_copy_leaves_whole_rows_and_is_resumed`
-//! [^copied]: `rows_are_copied_to_another_key_type`, `random_rows_are_copied_exactly`
-//! [^copy-killed]: `copies_that_are_killed_and_resumed_end_with_every_cell`
-//! [^live-row]: `a_row_written_during_an_if_absent_load_is_kept`
-//! [^ahead]: `a_client_that_is_ahead_takes_a_lock_early`
-//! [^behind]: `a_client_that_is_behind_takes_a_lock_late`
-//! [^hidden-reads]: `reads_agree_that_a_hidden_row_is_not_there`
-//! [^hidden-stored]: `stored_reads_show_hidden_rows`
-//! [^hidden-put]: `a_put_replaces_a_hidden_row_whole`
-//! [^hidden-write]: `a_write_that_would_be_hidden_at_once_fails`, `a_write_that_would_be_hidden_at_once_fails_in_bulk`
-//! [^hidden-change]: `changes_of_a_hidden_row_leave_the_hidden_columns`
-//! [^hidden-conditions]: `conditions_take_a_hidden_row_for_absent`
-//! [^hidden-absent]: `if_absent_replaces_a_hidden_row_whole`
-//! [^hidden-part]: `a_row_that_is_hidden_in_part_is_there`
-//! [^hidden-modify]: `hidden_values_are_not_changed_at_the_server`
-//! [^hidden-window]: `a_window_that_is_hidden_takes_no_addition`
-//! [^hidden-deletes]: `erasures_take_hidden_rows`
-//! [^hidden-copies]: `copies_and_comparisons_take_hidden_cells`
-//! [^hidden-rekeyed]: `a_re_keyed_table_hides_rows_too`
-//! [^chaos]: `nothing_is_lost_while_a_table_is_re_keyed`
-//! [^lease]: `a_put_goes_again_once_the_state_is_known_again`, `a_write_that_was_sent_and_cannot_go_again_has_an_unknown_outcome`
-//! [^leases]: `a_driver_waits_longer_than_any_lease`
-//! [^late]: `a_late_answer_to_an_increment_has_an_unknown_outcome`, `no_request_outlives_a_lease`
-//! [^stray]: `other_programs_are_rejected_while_a_table_is_re_keyed`, `what_a_forgotten_program_writes_is_found_before_the_table_counts_as_moved`, `what_a_forgotten_program_wrote_is_copied_by_the_next_run`
-//! [^by-row]: `a_key_does_not_reach_the_row_of_another_key`, `one_of_several_keys_gets_a_place`, `lost_answers_do_no_harm`
-//! [^rekeyed-reads]: `every_read_of_every_state_is_that_of_the_model`, `a_filter_sees_the_row_that_counts`, `a_row_that_is_put_again_after_its_ttl_is_scanned`, `each_of_two_keys_with_one_old_key_is_scanned_once`, `many_keys_with_one_old_key_are_read_as_each_alone`, `a_row_whose_original_goes_during_a_scan_comes_once`
-//! [^rekeyed-expiry]: `a_table_whose_rows_expire_is_moved`, `a_table_whose_rows_expire_is_rolled_back`, `a_value_that_differs_is_a_difference_at_any_age`
-//! [^drivers]: `two_drivers_come_to_one_end`, `a_driver_that_was_stopped_gives_way`
-//! [^state-lost]: `a_change_of_the_state_whose_answer_is_lost_is_looked_up`
-//! [^driver-killed]: `a_pass_goes_on_where_a_dead_driver_was`, `another_driver_rolls_back_for_a_dead_one`
-//! [^creates]: `of_several_that_create_a_table_one_does`
-//! [^created-once]: `a_table_is_created_once_and_compared_after_a_lost_answer`
-//! [^dropped-table]: `a_dropped_call_leaves_its_table_whole`
-//! [^no-time]: `requests_that_change_tables_carry_no_timestamp`
-//! [^older-families]: `an_older_program_leaves_newer_families`
-//! [^changes]: `of_several_that_change_a_table_one_does`
-//! [^older-table]: `deleting_a_table_deletes_columns_that_the_program_lacks`
-//! [^unschemed]: `all_that_remove_a_row_key_schema_beside_each_other_succeed`
-//! [^unschemed-again]: `a_row_key_schema_is_removed_again_after_a_lost_answer`
-//! [^unschemed-dropped]: `a_dropped_call_leaves_a_row_key_schema_or_none`
-//! [^unschemed-types]: `a_row_key_schema_is_removed`
-//! [^stamps]: `all_that_stamp_a_table_beside_each_other_succeed`
-//! [^stamps-again]: `a_stamp_is_found_after_a_lost_answer`
-//! [^stamps-dropped]: `a_dropped_call_leaves_a_stamp_or_none`
-//! [^stamps-older]: `an_older_program_adds_the_same_stamp`
-//! [^advances]: `all_that_advance_beside_each_other_succeed`
-//! [^advances-again]: `an_advance_is_found_after_a_lost_answer`
-//! [^advances-dropped]: `a_dropped_advance_leaves_one_layout_or_the_other`
-//! [^advances-hour]: `a_table_does_not_advance_in_the_hour_before_a_bound`
-//! [^advances-refused]: `a_table_with_a_row_key_schema_does_not_advance`
-//! [^advances-older]: `an_older_program_fails_once_the_table_has_advanced`
-//! [^retires]: `a_retired_row_type_is_compared_no_more`
-//! [^retires-dropped]: `a_dropped_call_retires_a_row_type_or_not`
-//! [^raw]: `raw_writes_beside_each_other_are_applied_whole`
-//! [^raw-once]: `a_raw_write_of_the_servers_time_fails_after_a_lost_answer`
-//! [^raw-one-wins]: `of_raw_conditional_writes_beside_each_other_one_wins`
-//! [^old-write]: `writes_at_the_clients_time_tear_rows_within_1000_operations`
+//! process and repeat it. `tests/tables/promises/proofs.rs` in the repository names the tests of each row of these tables.

@@ -98,7 +98,10 @@
 //! ```
 //!
 //! For every row, exactly one table counts: the new table's once its row has an *origin*, a cell in a family of its own that says that
-//! the row was copied or written; until then, the old table's. `roll_back()` takes the same way with the tables exchanged.
+//! the row was copied or written; until then, the old table's.
+//!
+//! `roll_back()` takes the same way with the tables exchanged: through `rollback_paused` and `rollback_copying` to `rolled_back`. From
+//! `paused` it goes straight to `rolled_back` if the new table has no rows. [`State`](crate::rekey::State) draws all states.
 //!
 //! # The operator's check list
 //!
@@ -137,21 +140,20 @@
 //! 5. **`run()`** goes to `moved`. Watch its progress, the metrics `keyderive.rekey.rows` and `keyderive.rekey.state`, the latency
 //!    of writes, and the load of the cluster. It slows down when the server rejects copies. To stop it in `copying`, end the program; to go
 //!    on, call `run()` again, anywhere.
-//! 6. **In `moved`**, reads and writes cost what they did before, except increments, appends and conditional writes, which cost
-//!    one more request. Stay there for as long as you may want to [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
-//!    written meanwhile; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
+//! 6. **In `moved`**, reads and writes cost what they did before, except increments, appends and conditional writes, which cost one more
+//!    request. Stay there for as long as you may want to [`roll_back()`](crate::rekey::Migration::roll_back), with all that was written
+//!    meanwhile; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
 //! 7. **`verify()` once more, and then `finish()`**, which does not compare: what only the old table has is lost with it. It closes
 //!    the way back by the stamp of the new table, and changes the state to `new`: there is no way back, even if a later step fails. Then it
 //!    drops the origins and lets plain programs in, which takes longer the more rows there are. If it stops before its end, call it
 //!    again.
-//! 8. **Deploy the release with the plain new table**, and then delete the old one. A program of the release before keeps working with
-//!    its open handle, but cannot start any more: [`rekeyed`](crate::Client::rekeyed) fails with
-//!    [`is_not_found`](crate::Error::is_not_found) once the old table is deleted.
-//!    **If both key types share one table**, by their tags, do not delete it: drop the old rows with
+//! 8. **Deploy the release with the plain new table**, and then delete the old one. A program of the release before keeps working with its
+//!    open handle, but cannot start any more: [`rekeyed`](crate::Client::rekeyed) fails with [`is_not_found`](crate::Error::is_not_found)
+//!    once the old table is deleted. **If both key types share one table**, by their tags, do not delete it: drop the old rows with
 //!    `.unchecked().drop_rows(OldKey::scan())`, unchecked since the table is not stamped with the old key type any more.
 //!
-//! To go back instead: call `roll_back()`, deploy the release with the plain old table, and delete the new one. Another attempt needs another
-//! name for the new table.
+//! To go back instead: call `roll_back()`, deploy the release with the plain old table, and delete the new one. Another attempt needs
+//! another name for the new table.
 //!
 //! At 3 a.m.:
 //!
@@ -182,9 +184,8 @@
 //!
 //! - Aggregates: an addition that arrives late would count in a copy, or not. Stop the writers, and use [`copy_to`](crate::Table::copy_to).
 //! - Hashed fields, in the old key or the new one: each table's keys are made from the other's.
-//! - Scans in order where the fields are others, or have another order, also if the plan fixes those that differ, or where the
-//!   conversions change the value of a field: they must be
-//!   [`unordered`](crate::Scan::unordered), and fail, to be repeated, when the state changes. For the newest rows
-//!   of such a table read a range of times that has enough of them, in both plans, and sort it.
+//! - Scans in order where the fields are others, or have another order, also if the plan fixes those that differ, or where the conversions
+//!   change the value of a field: they must be [`unordered`](crate::Scan::unordered), and fail, to be repeated, when the state changes. For
+//!   the newest rows of such a table read a range of times that has enough of them, in both plans, and sort it.
 //! - Promise that a request which timed out never arrives, no more than with one table. One that arrives after the state has
 //!   changed twice, which takes longer than a lease and a quarter, can be read and vanish again.

@@ -147,10 +147,10 @@
 //!
 //! [`are_compatible`](crate::row::SchemaChanges::are_compatible) is two answers in one: this type
 //! [reads older rows](crate::row::SchemaChanges::reads_older_rows), and programs with the older type
-//! [can run at the same time](crate::row::SchemaChanges::breaks_older_programs): each reads what the other writes, and neither
-//! overwrites or hides it. A column or family that can be absent and gets another name without an `alias` is, to this comparison, one
-//! that is dropped and one that is new: compatible, and the older values are no longer read. Each change says which program fails on what, and the remedy. Where no older program runs while the newer
-//! one writes, the first answer is enough.
+//! [can run at the same time](crate::row::SchemaChanges::breaks_older_programs): each reads what the other writes, and neither overwrites
+//! or hides it. A column or family that can be absent and gets another name without an `alias` is, to this comparison, one that is dropped
+//! and one that is new: compatible, and the older values are no longer read. Each change says which program fails on what, and the remedy.
+//! Where no older program runs while the newer one writes, the first answer is enough.
 //!
 //! | to | do |
 //! |---|---|
@@ -309,10 +309,10 @@
 //!
 //! # Retries of writes
 //!
-//! A write is retried after a transient failure if repeating it leaves the same row: at most one more version of the
-//! same values. Additions to a sum are retried with their token. Conditional writes, increments and appends are retried only if
-//! they were certainly not applied: they were not sent, or the server rejected them. After an error with
-//! [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the write may or may not have been applied, and the program must check: [errors](super::errors#unknown-outcomes).
+//! A write is retried after a transient failure if repeating it leaves the same row: at most one more version of the same values. Additions
+//! to a sum are retried with their token. Conditional writes, increments and appends are retried only if they were certainly not applied:
+//! they were not sent, or the server rejected them. After an error with [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the write
+//! may or may not have been applied, and the program must check: [errors](super::errors#unknown-outcomes).
 //!
 //! [Guarantees of each call](super::promises) covers concurrent calls, lost responses, dropped futures and killed
 //! processes.

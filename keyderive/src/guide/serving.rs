@@ -51,9 +51,9 @@
 //!
 //! # Connections
 //!
-//! Google's servers take about 100 requests at a time on a connection: a server says how many when the connection opens. The client adds a connection when even the least busy one has
-//! 50 requests in flight, and removes connections that a minute of load did not need; their requests finish first.
-//! [`connections`](crate::client::ClientBuilder::connections) sets the bounds: 4 to 64 in the cloud.
+//! Google's servers take about 100 requests at a time on a connection: a server says how many when the connection opens. The client adds a
+//! connection when even the least busy one has 50 requests in flight, and removes connections that a minute of load did not need; their
+//! requests finish first. [`connections`](crate::client::ClientBuilder::connections) sets the bounds: 4 to 64 in the cloud.
 //!
 //! Some requests may be repeated: reads, `put`, `delete` and other idempotent writes, and any request that is known not to be
 //! applied. Conditional writes, increments and appends that have been sent may not. If their connection breaks, they fail with
@@ -116,15 +116,13 @@
 //!
 //! # The retry budget
 //!
-//! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the
-//! whole client, that of gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget), of which a transient
-//! failure takes one and a success gives a tenth back. An attempt that the call's own timeout or deadline ends takes none, nor does one that
-//! was not sent in its time. While
-//! 50 tokens or fewer are left, a call returns its failure without a retry, and the text of the error names `retry_budget`. A
-//! cluster whose requests fail sees at most about a tenth more load. Scans, queries, writers and loads, whose programs can wait,
-//! take no tokens: each is retried within its own `total_timeout` and
-//! [`max_attempts`](crate::client::CallSettings::max_attempts), which for a scan is 10 failures in a row by default.
-//! [`batch`](crate::client::Settings::batch) turns the budget off.
+//! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the whole client,
+//! that of gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget), of which a transient failure takes one and a
+//! success gives a tenth back. An attempt that the call's own timeout or deadline ends takes none, nor does one that was not sent in its
+//! time. While 50 tokens or fewer are left, a call returns its failure without a retry, and the text of the error names `retry_budget`. A
+//! cluster whose requests fail sees at most about a tenth more load. Scans, queries, writers and loads, whose programs can wait, take no
+//! tokens: each is retried within its own `total_timeout` and [`max_attempts`](crate::client::CallSettings::max_attempts), which for a scan
+//! is 10 failures in a row by default. [`batch`](crate::client::Settings::batch) turns the budget off.
 //!
 //! The price: retries hide failures while fewer than about one attempt in eleven fails. If 30 % keep failing, callers see
 //! about 30 % errors, and in an outage of a few seconds most calls fail after one attempt. If your callers would rather wait,

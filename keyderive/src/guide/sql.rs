@@ -56,8 +56,8 @@
 //! # Ok::<(), keyderive::key::SqlError>(())
 //! ```
 //!
-//! These expressions have not been run on the service yet. It is not verified that Bigtable's SQL has
-//! `FARM_FINGERPRINT`, which recomputes the salt. And numbers above `i64::MAX` fail the query. [`Sql`](crate::key::Sql#limits) lists the limits, and the
+//! These expressions have not been run on the service yet. It is not verified that Bigtable's SQL has `FARM_FINGERPRINT`, which recomputes
+//! the salt. And numbers above `i64::MAX` fail the query. [`Sql`](crate::key::Sql#limits) lists the limits, and the
 //! [deployment page](super::deployment#checks-on-the-service) says how to check them.
 //!
 //! # Worked queries

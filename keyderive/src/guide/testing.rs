@@ -135,8 +135,8 @@
 //!
 //! # Waits that take no time
 //!
-//! With `#[tokio::test(start_paused = true)]`, from tokio's feature `test-util`, the clock of timeouts and pauses jumps as soon as all tasks
-//! wait for it. A test of a re-keying, which waits about 7 s several times, for leases to end, then ends within a second:
+//! With `#[tokio::test(start_paused = true)]`, from tokio's feature `test-util`, the clock of timeouts and pauses jumps as soon as all
+//! tasks wait for it. A test of a re-keying, which waits about 7 s several times, for leases to end, then ends within a second:
 //!
 //! ```
 //! # use std::time::{Duration, Instant};

@@ -513,7 +513,7 @@ impl Schema {
     /// The hash of the layout with its first epochs alone, of which there is at least one.
     pub(crate) const fn fingerprint_of(&self, epochs: usize) -> Fingerprint {
         // A format that writes other bytes needs a new `FORMAT_VERSION`, which changes every fingerprint.
-        let mut hasher = Fnv(START).text("keyderive key format 1");
+        let mut hasher = Fnv::new().text("keyderive key format 1");
         hasher = match self.layout() {
             Layout::Delimited => hasher.text("text").bytes(&[self.delimiter()]),
             Layout::OrderedCode => hasher.text("ordered"),
@@ -557,16 +557,12 @@ impl Schema {
     }
 }
 
-/// The first state of FNV-1a.
-const START: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// FNV-1a over the parts of a schema. A zero byte ends each part, so that parts do not run together.
+/// FNV-1a over 64 bits.
 pub(crate) struct Fnv(u64);
 
 impl Fnv {
-    #[cfg(feature = "client")]
     pub(crate) const fn new() -> Self {
-        Self(START)
+        Self(0xcbf2_9ce4_8422_2325)
     }
 
     #[cfg(feature = "client")]
@@ -574,15 +570,19 @@ impl Fnv {
         Fingerprint(self.0)
     }
 
-    pub(crate) const fn bytes(mut self, bytes: &[u8]) -> Self {
-        const PRIME: u64 = 0x0100_0000_01b3;
+    /// Bytes that nothing separates from those that follow.
+    pub(crate) const fn unterminated(mut self, bytes: &[u8]) -> Self {
         let mut at = 0;
         while at < bytes.len() {
-            self.0 = (self.0 ^ bytes[at] as u64).wrapping_mul(PRIME);
+            self.0 = (self.0 ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
             at += 1;
         }
-        self.0 = self.0.wrapping_mul(PRIME);
         self
+    }
+
+    /// A part, which a zero byte ends, so that parts do not run together.
+    pub(crate) const fn bytes(self, bytes: &[u8]) -> Self {
+        self.unterminated(bytes).unterminated(&[0])
     }
 
     pub(crate) const fn text(self, text: &str) -> Self {

@@ -35,10 +35,9 @@ use super::{Cell, CellError, ColumnKind};
 /// ```
 ///
 /// [`Update::add`](crate::Update::add) adds to it, in the same request as other changes, and
-/// [counts once](crate::guide::rows#sums-that-count-once) however often it is retried. A sum to which nothing was added reads as 0.
-/// A sum that overflows wraps around. [`put`](crate::Table::put) leaves it as it is: the value of the field is not written,
-/// so any does, such as `Sum::default()`.
-/// Sums need families of their own: no other field can be in theirs.
+/// [counts once](crate::guide::rows#sums-that-count-once) however often it is retried. A sum to which nothing was added reads as 0. A sum
+/// that overflows wraps around. [`put`](crate::Table::put) leaves it as it is: the value of the field is not written, so any does, such as
+/// `Sum::default()`. Sums need families of their own: no other field can be in theirs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sum(i64);
 

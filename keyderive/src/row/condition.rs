@@ -38,10 +38,10 @@ use crate::plan::prefix_end;
 /// A condition compares the newest stored version of a column. Every comparison with an absent column is false, and its
 /// [`not`](Self::not) is true. Defaults, and the 0 of an absent counter, exist only in reads: use `absent()` for them.
 ///
-/// Values are compared as reads return them, and need not be storable. A time between two stored ones of `#[row(ts(unit = "secs"))]`
-/// is an exact bound and equals neither. A value that no cell can hold, such as a `u64` above `i64::MAX` or the year 10000, equals
-/// nothing, and is still an exact bound. NaN, which is in no order, is an error. In a family with a `ttl`, cells that [reads hide](crate::guide::promises#rows-that-a-ttl-hides) are
-/// absent.
+/// Values are compared as reads return them, and need not be storable. A time between two stored ones of `#[row(ts(unit = "secs"))]` is an
+/// exact bound and equals neither. A value that no cell can hold, such as a `u64` above `i64::MAX` or the year 10000, equals nothing, and
+/// is still an exact bound. NaN, which is in no order, is an error. In a family with a `ttl`, cells that
+/// [reads hide](crate::guide::promises#rows-that-a-ttl-hides) are absent.
 ///
 /// # Limits
 ///
@@ -513,8 +513,8 @@ macro_rules! conditions {
             /// # }
             /// ```
             ///
-            /// The guarded write gives the column a later timestamp than the compared one: the
-            /// [client's time](crate::Client::now), or one millisecond after the compared timestamp if that is later. This overrides an earlier time in a
+            /// The guarded write gives the column a later timestamp than the compared one: the [client's time](crate::Client::now), or one
+            /// millisecond after the compared timestamp if that is later. This overrides an earlier time in a
             /// [`Timestamped`](super::Timestamped). So if several writers have read the same version, one of them gets true.
             ///
             /// The guarded write must set the column; otherwise it fails, since the version would stay valid for other

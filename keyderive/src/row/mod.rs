@@ -103,8 +103,8 @@
 //! - **Aliases.** `#[row(alias = "mail")]` names a former column, under which reads and conditions find the value where the
 //!   column itself has none. A write of the column deletes it.
 //!
-//! Cells have the server's time of the write, in the table's [granularity](crate::client::Granularity), unless [`Timestamped`] or [`Versions`] set another. A
-//! retried write can add a second version with the same values, if the family keeps several versions.
+//! Cells have the server's time of the write, in the table's [granularity](crate::client::Granularity), unless [`Timestamped`] or
+//! [`Versions`] set another. A retried write can add a second version with the same values, if the family keeps several versions.
 //!
 //! # Columns as values
 //!

@@ -233,10 +233,10 @@ impl<'a> CopyTo<'a> {
     /// # }
     /// ```
     ///
-    /// It is stored before the first row is written, then by [`checkpoint_every`](Self::checkpoint_every), and at the end, also of a
-    /// copy that fails: to a temporary file in the same folder, which then gets its name, so that a crash leaves the checkpoint before. The copy waits for
-    /// the disk. The file is JSON, with the names of both tables, the fingerprints of their key types, and the ranges that are left;
-    /// so it contains row keys. A copy of other tables or key types, or of a table that was created since in an embedded Bigtable,
+    /// It is stored before the first row is written, then by [`checkpoint_every`](Self::checkpoint_every), and at the end, also of a copy
+    /// that fails: to a temporary file in the same folder, which then gets its name, so that a crash leaves the checkpoint before. The copy
+    /// waits for the disk. The file is JSON, with the names of both tables, the fingerprints of their key types, and the ranges that are
+    /// left; so it contains row keys. A copy of other tables or key types, or of a table that was created since in an embedded Bigtable,
     /// rejects it, and so does one to a table without rows, if the file counts some. Other servers do not say that a table was created
     /// again: delete the file when you do so.
     ///

@@ -192,9 +192,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// **Find out first who queries the key's columns.** From then on SQL sees keys as bytes, in the column `_key`: queries that name a part of
-    /// the key fail, in this program, in Bigtable Studio, in dashboards, and in materialized views, as do exports to other
-    /// tools that name one. keyderive itself reads and plans by the key type, and [`verify`](Self::verify) and
+    /// **Find out first who queries the key's columns.** From then on SQL sees keys as bytes, in the column `_key`: queries that name a
+    /// part of the key fail, in this program, in Bigtable Studio, in dashboards, and in materialized views, as do exports to other tools
+    /// that name one. keyderive itself reads and plans by the key type, and [`verify`](Self::verify) and
     /// [`create_if_absent`](Self::create_if_absent) accept a table without the schema. No stored row changes.
     ///
     /// Call it before a [re-keying](crate::rekey), before [`since`](crate::guide::attributes#a-salt-from-a-date-on) gives the key another

@@ -114,10 +114,7 @@ impl Handle {
                 Ok(compared) => compared?,
                 // The client has warned of the request that took so long.
                 Err(_) if self.client.settings().require_layout_check => {
-                    return Err(Error::configuration(format!(
-                        "table `{}`: the registry was not read and written within {CHECK_TIMEOUT:?}, and the settings require it",
-                        &*self.name
-                    )));
+                    return Err(self.client.registry_timed_out(&self.name));
                 }
                 Err(_) => {}
             }
@@ -178,7 +175,8 @@ impl Handle {
         // A known one too: of two programs that wrote at the same time, each registered after it was compared.
         for other in others.iter().filter(|other| other.fingerprint != own.fingerprint) {
             let writes_rows = (own.kind, other.kind) == (LayoutKind::Row, LayoutKind::Row);
-            if let Some(saved) = self.saved_row(&other.fingerprint).await?
+            let saved = self.saved_row(&other.fingerprint).await;
+            if let Some(saved) = saved.map_err(|error| error.with_registry_hint(name))?
                 && let Some(fault) = incompatibility(json, &saved, writes_rows)
             {
                 client.count_mismatch(name);

@@ -13,7 +13,7 @@ use super::handle::Check;
 use super::verify::{check_schema_of, schema_difference};
 use super::{Handle, Table};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, LayoutKind, TableInfo};
-use crate::key::{KeyType, TableKey};
+use crate::key::{Fnv, KeyType, TableKey};
 use crate::row::RowFilter;
 
 /// What the names of stamps begin with.
@@ -112,9 +112,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// It replaces the stamp of the first epochs by that of all, in one request. From then on [`verify`](Self::verify) and the first request of a program without the last epochs
-    /// fail. A program that has made its first request runs on; if it still does at the bound, it writes rows without the
-    /// new salt.
+    /// It replaces the stamp of the first epochs by that of all, in one request. From then on [`verify`](Self::verify) and the first
+    /// request of a program without the last epochs fail. A program that has made its first request runs on; if it still does at the bound,
+    /// it writes rows without the new salt.
     ///
     /// It looks at no row, so that it can keep old programs out of a table that has rows in the wrong layout already: count them
     /// before.
@@ -216,22 +216,21 @@ impl StampName {
     /// That of a table with keys of this type.
     pub(super) fn of(key: KeyType) -> Self {
         let schema = key.schema();
-        let tag = schema.tag().map(|tag| fnv1a(tag.as_bytes()));
+        let tag = schema.tag().map(|tag| Fnv::new().unterminated(tag.as_bytes()).fingerprint().to_u64());
         Self { tag, is_pair: false, fingerprint: schema.fingerprint().to_u64() }
     }
 
     /// That of a table while it is re-keyed from one key type to another, for `key`, which is one of both. Programs that know nothing of
     /// the re-keying are refused.
     pub(super) fn of_pair(key: KeyType, pair: [KeyType; 2], names: &[&str]) -> Self {
-        let mut named: Vec<u8> = Vec::new();
+        let mut hash = Fnv::new();
         for key in pair {
-            named.extend(key.schema().fingerprint().to_u64().to_be_bytes());
+            hash = hash.unterminated(&key.schema().fingerprint().to_u64().to_be_bytes());
         }
         for name in names {
-            named.extend(name.as_bytes());
-            named.push(0);
+            hash = hash.text(name);
         }
-        Self { is_pair: true, fingerprint: fnv1a(&named), ..Self::of(key) }
+        Self { is_pair: true, fingerprint: hash.fingerprint().to_u64(), ..Self::of(key) }
     }
 
     /// The family of it in a table that is created with it.
@@ -273,12 +272,12 @@ impl Stamp {
 ///
 /// Two programs that stamp a table at the same time give it one each: the lower one counts.
 pub(super) fn table_id(info: &TableInfo) -> Option<String> {
-    names(info).filter_map(Stamp::parse).map(|stamp| stamp.id).min()
+    stamp_names(info).filter_map(Stamp::parse).map(|stamp| stamp.id).min()
 }
 
 /// The ids that a table's stamps have, in order: several if two programs stamped it at the same time.
 pub(super) fn table_ids(info: &TableInfo) -> Vec<String> {
-    let mut ids: Vec<_> = names(info).filter_map(Stamp::parse).map(|stamp| stamp.id).collect();
+    let mut ids: Vec<_> = stamp_names(info).filter_map(Stamp::parse).map(|stamp| stamp.id).collect();
     ids.sort_unstable();
     ids.dedup();
     ids
@@ -301,7 +300,7 @@ pub(super) fn first(key: KeyType, id: &str) -> Family {
 pub(super) fn of_tag(key: KeyType, info: &TableInfo) -> Result<Vec<Stamp>, Error> {
     let own = StampName::of(key).tag;
     let mut found = Vec::new();
-    for name in names(info) {
+    for name in stamp_names(info) {
         match Stamp::parse(name) {
             Some(stamp) if stamp.name.tag == own => found.push(stamp),
             Some(stamp) if stamp.name.tag.is_some() && own.is_some() => {}
@@ -321,7 +320,8 @@ pub(super) async fn replace(
     let mut tries = 0;
     loop {
         let info = client.table_info(table).await?;
-        let found: Vec<_> = names(&info).filter_map(|name| Some((name, Stamp::parse(name)?.name))).collect();
+        let found: Vec<_> =
+            stamp_names(&info).filter_map(|name| Some((name, Stamp::parse(name)?.name))).collect();
         let mut changes = Vec::new();
         if !found.iter().any(|(_, found)| *found == new) {
             let id = table_id(&info).unwrap_or_else(new_id);
@@ -360,7 +360,7 @@ pub(super) fn status(key: KeyType, info: &TableInfo) -> Result<StampStatus, Erro
         status = Some(found);
     }
     let others =
-        || if names(info).next().is_some() { StampStatus::OtherTags } else { StampStatus::Unstamped };
+        || if stamp_names(info).next().is_some() { StampStatus::OtherTags } else { StampStatus::Unstamped };
     Ok(status.unwrap_or_else(others))
 }
 
@@ -458,7 +458,7 @@ fn check_hour(key: KeyType, table: &str, epochs: usize, now: i128) -> Result<(),
 /// The error for a table that is not stamped with the key type.
 pub(super) fn unstamped(key: KeyType, info: &TableInfo) -> Error {
     let expected = layout_of(key);
-    let text = match names(info).next() {
+    let text = match stamp_names(info).next() {
         None => format!(
             "it is not stamped with the layout of its keys, since another program created it; expected {expected}, found no \
              stamp beside the column families {}; `stamp()` adds it, after it has checked a sample of the keys, and \
@@ -487,7 +487,7 @@ pub(super) async fn explained(error: Error, key: KeyType, client: &Client, info:
     }
     let own = StampName::of(key);
     let is_other = |stamp: &Stamp| stamp.name.tag == own.tag && !stamp.name.is_pair && stamp.name != own;
-    let Some(other) = names(info).filter_map(Stamp::parse).find(is_other) else { return error };
+    let Some(other) = stamp_names(info).filter_map(Stamp::parse).find(is_other) else { return error };
     let fingerprint = format!("{:016x}", other.name.fingerprint);
     let saved = client.for_check().layout(LayoutKind::Key, &fingerprint).await;
     let difference = saved.ok().flatten().and_then(|saved| difference(&saved, key.schema()));
@@ -499,15 +499,15 @@ pub(super) async fn explained(error: Error, key: KeyType, client: &Client, info:
 
 fn contradiction_with(key: KeyType, info: &TableInfo, difference: Option<String>) -> Error {
     let own = StampName::of(key);
-    let found: Vec<_> = names(info).map(|name| Some(Stamp::parse(name)?.name)).collect();
-    let known = || found.iter().flatten();
-    let of_own_tag: Vec<_> = known().filter(|found| found.tag == own.tag).collect();
+    let found: Vec<_> = stamp_names(info).map(|name| Some(Stamp::parse(name)?.name)).collect();
+    let parsed = || found.iter().flatten();
+    let of_own_tag: Vec<_> = parsed().filter(|found| found.tag == own.tag).collect();
     let (fault, remedy) = if found.contains(&None) {
         (
             "it is stamped in a way that this release of keyderive does not know",
             "use the release that last changed the table",
         )
-    } else if known().any(|found| found.tag.is_some() != own.tag.is_some()) {
+    } else if parsed().any(|found| found.tag.is_some() != own.tag.is_some()) {
         let fault = match own.tag {
             None => "it is stamped with a key type that has a tag, and this one has none",
             Some(_) => "it is stamped with a key type that has no tag, and this one has one",
@@ -555,7 +555,7 @@ fn layout_of(key: KeyType) -> String {
 
 /// The stamps of a table, in words.
 pub(super) fn described(info: &TableInfo) -> String {
-    let found = names(info).map(|family| {
+    let found = stamp_names(info).map(|family| {
         let Some(Stamp { name, .. }) = Stamp::parse(family) else {
             return format!("the column family `{family}`");
         };
@@ -570,22 +570,13 @@ pub(super) fn described(info: &TableInfo) -> String {
 }
 
 /// The names of a table's stamps.
-fn names(info: &TableInfo) -> impl Iterator<Item = &str> {
+fn stamp_names(info: &TableInfo) -> impl Iterator<Item = &str> {
     info.families().iter().map(Family::name).filter(|name| name.starts_with(PREFIX))
 }
 
 /// Whether a family is a stamp.
 pub(super) fn is_stamp(family: &str) -> bool {
     family.starts_with(PREFIX)
-}
-
-/// FNV-1a over 64 bits.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in bytes {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash
 }
 
 #[cfg(test)]
@@ -691,7 +682,7 @@ mod tests {
                     .modify_families("t", vec![FamilyChange::add(first(KeyType::of::<Event>(), "0123abcd"))])
                     .await
                     .unwrap();
-                assert_eq!(names(&info).count(), 2);
+                assert_eq!(stamp_names(&info).count(), 2);
                 events.handle.advance_stamp_at(now).await.unwrap();
             }
             // A bound that the stamp has needs no hour.

@@ -273,9 +273,9 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// ```
     ///
     /// A missing row is created with these columns alone, and cannot be read if the row type requires others:
-    /// `.only_if(Condition::row_exists())` prevents that. A row that loses its last cell is gone; a row whose fields were all
-    /// absent when it was put has an empty cell, and exists until it is deleted. Use [`increment`](Self::increment) for counters, or [`modify`](Self::modify) for several at once: Bigtable
-    /// has no request that both sets columns and increments others.
+    /// `.only_if(Condition::row_exists())` prevents that. A row that loses its last cell is gone; a row whose fields were all absent when
+    /// it was put has an empty cell, and exists until it is deleted. Use [`increment`](Self::increment) for counters, or
+    /// [`modify`](Self::modify) for several at once: Bigtable has no request that both sets columns and increments others.
     pub fn update(&self, key: &K) -> Update<K, R, S> {
         Update { table: self.clone(), key: self.encode(key), mutations: MutationList::default(), fault: None }
     }
@@ -961,8 +961,8 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
 
     /// Adds a version with a time of its own, in microseconds since the epoch, to a column that keeps its versions.
     ///
-    /// A table stores whole milliseconds, unless it was [created](crate::client::Granularity) for microseconds. A version of the same time is replaced. A family with `max_versions` keeps the
-    /// newest versions, so that an older one may be removed at once.
+    /// A table stores whole milliseconds, unless it was [created](crate::client::Granularity) for microseconds. A version of the same time
+    /// is replaced. A family with `max_versions` keeps the newest versions, so that an older one may be removed at once.
     pub fn add_version<C: ColumnRef<R>, V>(self, column: C, timestamp_micros: i64, value: V) -> Self
     where
         C::Type: History,
@@ -1004,9 +1004,9 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     /// ```
     ///
     /// Concurrent additions all count, whatever the clients' clocks say, and retries inside the call
-    /// [count once](crate::guide::rows#sums-that-count-once). It fails before sending if the rule of the family would remove the
-    /// aggregate. After an error with
-    /// [`is_outcome_unknown`](Error::is_outcome_unknown), the value may have been added, and a second call may add it twice.
+    /// [count once](crate::guide::rows#sums-that-count-once). It fails before sending if the rule of the family would remove the aggregate.
+    /// After an error with [`is_outcome_unknown`](Error::is_outcome_unknown), the value may have been added, and a second call may add it
+    /// twice.
     pub fn add<C: ColumnRef<R>>(self, column: C, amount: i64) -> Self
     where
         C::Type: Addable,

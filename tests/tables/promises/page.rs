@@ -1,8 +1,10 @@
-//! Checks the page of the guide: it has a row for each call that writes, and each cell names tests that exist.
+//! Checks the page of the guide: it has a row for each call that writes, and each row has its tests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use super::proofs::{Tests, proofs};
 
 /// Calls that change nothing, or only wait: they need no row.
 const WITHOUT_A_ROW: [&str; 52] = [
@@ -74,11 +76,8 @@ const OF_ANOTHER_ROW: [(&str, &str); 10] = [
     ("Update", "Table::update"),
 ];
 
-/// The columns of the tables of writes, with that of the call.
-const OF_WRITES: usize = 7;
-
-/// The columns of the table of hidden rows.
-const OF_HIDDEN_ROWS: usize = 4;
+/// The heading of the table of hidden rows; the others are of writes.
+const HIDDEN_ROWS: &str = "Rows that a `ttl` hides";
 
 /// Calls of typed rows that no `ttl` is about.
 const OF_NO_ROW: [&str; 11] = [
@@ -181,17 +180,15 @@ fn calls() -> BTreeSet<String> {
     calls
 }
 
-/// A row of the page: the calls that its links name, its cells, and how many its table has.
+/// A row of the page.
 struct Row {
+    /// The heading that its table is under.
+    heading: String,
+    /// The text of its first cell, without markup.
+    name: String,
+    /// The calls that the links of its first cell name.
     calls: Vec<String>,
     cells: Vec<String>,
-    columns: usize,
-}
-
-struct Page {
-    rows: Vec<Row>,
-    /// The tests that a footnote names.
-    notes: BTreeMap<String, Vec<String>>,
 }
 
 /// The parts of a text between two marks.
@@ -199,38 +196,66 @@ fn between<'a>(text: &'a str, begin: &'a str, end: &'a str) -> impl Iterator<Ite
     text.split(begin).skip(1).filter_map(move |part| Some(part.split_once(end)?.0))
 }
 
-fn page() -> Page {
-    let text = fs::read_to_string(root().join("keyderive/src/guide/promises.rs")).unwrap();
-    let mut page = Page { rows: Vec::new(), notes: BTreeMap::new() };
-    let mut columns = 0;
-    for line in text.lines().filter_map(|line| line.strip_prefix("//! ")) {
-        if let Some((label, tests)) = line.strip_prefix("[^").and_then(|rest| rest.split_once("]: ")) {
-            let tests: Vec<_> = tests.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-            assert!(!tests.is_empty(), "the note `{label}` names no test");
-            assert!(
-                page.notes.insert(label.to_owned(), tests).is_none(),
-                "the note `{label}` is there twice"
-            );
-        } else if let Some(header) = line.strip_prefix("| call |") {
-            columns = header.split('|').count();
-        } else if let Some(cells) = line.strip_prefix("| [`") {
-            let cells: Vec<String> = cells.trim_end_matches('|').split('|').map(str::to_owned).collect();
-            let calls = between(&cells[0], "](crate::", ")").map(|path| {
-                let parts: Vec<_> = path.rsplit("::").take(2).collect();
-                let has_type = parts.len() == 2 && parts[1].starts_with(char::is_uppercase);
-                if has_type { format!("{}::{}", parts[1], parts[0]) } else { parts[0].to_owned() }
-            });
-            page.rows.push(Row { calls: calls.collect(), cells, columns });
+fn page_text() -> String {
+    fs::read_to_string(root().join("keyderive/src/guide/promises.rs")).unwrap()
+}
+
+/// The rows of all tables of calls in a page.
+fn rows(text: &str) -> Vec<Row> {
+    let (mut rows, mut heading, mut is_in_table) = (Vec::new(), "", false);
+    for line in text.lines().map(|line| line.trim_start_matches("//!").trim()) {
+        heading = line.strip_prefix("# ").unwrap_or(heading);
+        is_in_table = line.starts_with("| call |") || (is_in_table && line.starts_with('|'));
+        if !is_in_table || line.starts_with("| call |") || line.starts_with("|---") {
+            continue;
+        }
+        let cells = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned());
+        let cells: Vec<_> = cells.collect();
+        let calls = between(&cells[0], "](crate::", ")").map(|path| {
+            let parts: Vec<_> = path.rsplit("::").take(2).collect();
+            let has_type = parts.len() == 2 && parts[1].starts_with(char::is_uppercase);
+            if has_type { format!("{}::{}", parts[1], parts[0]) } else { parts[0].to_owned() }
+        });
+        let calls = calls.collect();
+        let links = between(&cells[0], "](", ")").map(|path| format!("]({path})"));
+        let name = links.fold(cells[0].clone(), |name, link| name.replace(&link, ""));
+        rows.push(Row { heading: heading.to_owned(), name: name.replace(['[', '`'], ""), calls, cells });
+    }
+    rows
+}
+
+/// What is wrong between the rows of a page and the list of tests.
+fn faults(page: &[Row]) -> Vec<String> {
+    let (mut faults, mut proved) = (Vec::new(), BTreeSet::new());
+    for (heading, name, situations) in proofs() {
+        if !proved.insert((heading, name)) {
+            faults.push(format!("`{name}` has tests twice under `{heading}`"));
+        }
+        if situations.iter().any(|tests| tests.is_empty()) {
+            faults.push(format!("a situation of `{name}` under `{heading}` has no test"));
         }
     }
-    page
+    let mut shown = BTreeSet::new();
+    for Row { heading, name, cells, .. } in page {
+        if !shown.insert((&**heading, &**name)) {
+            faults.push(format!("`{name}` is twice under `{heading}`"));
+        }
+        if cells.len() != 3 || cells.iter().any(String::is_empty) {
+            faults.push(format!("`{name}` under `{heading}` has not three cells with text"));
+        }
+    }
+    let without = shown.difference(&proved);
+    faults.extend(without.map(|(heading, name)| format!("`{name}` under `{heading}` has no tests")));
+    let gone = proved.difference(&shown);
+    faults.extend(gone.map(|(heading, name)| format!("there is no row `{name}` under `{heading}`")));
+    faults
 }
 
 #[test]
 fn every_call_that_writes_has_a_row() {
-    let (calls, page) = (calls(), page());
+    let (calls, page) = (calls(), rows(&page_text()));
     assert!(calls.len() > 60, "only {} calls are found in the source: {calls:?}", calls.len());
-    let named = named(&page, OF_WRITES);
+    let named = named(&page, |heading| heading != HIDDEN_ROWS);
     let has_row = |call: &&String| {
         let row = OF_ANOTHER_ROW.iter().find(|(of, _)| of == call).map_or(call.as_str(), |(_, row)| row);
         named.contains(row) || WITHOUT_A_ROW.contains(&call.as_str())
@@ -245,16 +270,16 @@ fn every_call_that_writes_has_a_row() {
     assert!(gone.is_empty(), "there are no calls {gone:?}");
 }
 
-/// The calls of the tables with so many columns.
-fn named(page: &Page, columns: usize) -> BTreeSet<&str> {
-    let rows = page.rows.iter().filter(|row| row.columns == columns);
+/// The calls of the tables under some headings.
+fn named(page: &[Row], is_of: impl Fn(&str) -> bool) -> BTreeSet<&str> {
+    let rows = page.iter().filter(|row| is_of(&row.heading));
     rows.flat_map(|row| &row.calls).map(String::as_str).collect()
 }
 
 #[test]
 fn every_call_of_rows_says_what_it_makes_of_a_hidden_one() {
-    let (calls, page) = (calls(), page());
-    let named = named(&page, OF_HIDDEN_ROWS);
+    let (calls, page) = (calls(), rows(&page_text()));
+    let named = named(&page, |heading| heading == HIDDEN_ROWS);
     let of_rows = |call: &&String| {
         let of = call.split("::").next().unwrap();
         ["Table", "Scan", "Select", "Rows", "Exported"].contains(&of) || *call == "put_both"
@@ -270,31 +295,30 @@ fn every_call_of_rows_says_what_it_makes_of_a_hidden_one() {
 }
 
 #[test]
-fn every_cell_names_a_test() {
-    let page = page();
+fn every_row_has_its_tests() {
+    let found = faults(&rows(&page_text()));
+    assert!(found.is_empty(), "{found:#?}");
     let sources = sources_of(&["keyderive/src", "keyderive-embedded/src", "tests", "emulator/tests"]);
-    let mut used = BTreeSet::new();
-    for Row { calls, cells, columns } in &page.rows {
-        assert!([OF_WRITES, OF_HIDDEN_ROWS].contains(columns), "the table of {calls:?}");
-        assert_eq!(cells.len(), *columns, "the cells of {calls:?}");
-        for cell in &cells[1..] {
-            let labels: Vec<_> = between(cell, "[^", "]").collect();
-            assert!(!labels.is_empty(), "`{}` of {calls:?} names no test", cell.trim());
-            assert!(!cell.trim().starts_with("[^"), "a cell of {calls:?} says nothing");
-            for label in labels {
-                assert!(page.notes.contains_key(label), "there is no note `{label}`, which {calls:?} has");
-                used.insert(label);
-            }
-        }
+    let groups: BTreeSet<Tests> =
+        proofs().flat_map(|(_, _, tests)| tests.iter().copied().flatten()).copied().collect();
+    for test in groups.into_iter().flatten() {
+        let definition = format!("fn {test}(");
+        let is_there = sources.iter().any(|(_, text)| text.contains(&definition));
+        assert!(is_there, "the test `{test}` is nowhere");
     }
-    for (label, tests) in &page.notes {
-        assert!(used.contains(label.as_str()), "no cell has the note `{label}`");
-        for test in tests {
-            let definition = format!("fn {test}(");
-            let is_there = sources.iter().any(|(_, text)| text.contains(&definition));
-            assert!(is_there, "the note `{label}` names the test `{test}`, which is nowhere");
-        }
-    }
+}
+
+#[test]
+fn a_row_without_tests_and_tests_without_a_row_are_found() {
+    let text = page_text();
+    let line = text.lines().find(|line| line.contains("| [`put_if`]")).unwrap();
+    let added = line.replace("[`put_if`]", "[`put_unless`]");
+    let more = text.replace(line, &format!("{line}\n{added}"));
+    assert_eq!(faults(&rows(&more)), ["`put_unless` under `Rows` has no tests"]);
+    let less = text.replace(&format!("{line}\n"), "");
+    assert_eq!(faults(&rows(&less)), ["there is no row `put_if` under `Rows`"]);
+    let short = text.replace(line, line.rsplit_once(" |").unwrap().0.rsplit_once(" |").unwrap().0);
+    assert_eq!(faults(&rows(&short)), ["`put_if` under `Rows` has not three cells with text"]);
 }
 
 /// Requests that change tables carry no timestamp, so they do not depend on clocks.

@@ -1,9 +1,8 @@
 //! The list of all formats: for each layout and each set of attributes, the codec that they choose, the order of its
 //! bytes, and the types that have it.
 //!
-//! The tables of `FORMAT.md` are generated from this list, and the laws of
-//! [`KeyField`](crate::KeyField#laws) are tested on each row of it. The tests fail
-//! for a codec without a row.
+//! The tables of `FORMAT.md` are generated from this list, and the laws of [`KeyField`](crate::KeyField#laws) are tested on each row of it.
+//! The tests fail for a codec without a row.
 
 /// Calls a macro with the rows.
 ///

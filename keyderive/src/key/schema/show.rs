@@ -217,7 +217,8 @@ impl Serialize for Schema {
 }
 
 impl Schema {
-    /// The schema as JSON without the names of Rust types. Key types of one fingerprint differ in it by the values that their fields can hold.
+    /// The schema as JSON without the names of Rust types. Key types of one fingerprint differ in it by the values that their fields can
+    /// hold.
     #[cfg(feature = "client")]
     pub(crate) fn layout_json(&self) -> String {
         // It only has text, numbers and lists, all of which JSON can hold.

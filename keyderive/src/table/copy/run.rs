@@ -145,8 +145,8 @@ fn check_checkpoint(mapping: &Mapping<'_>, checkpoint: &PartsLeft, path: &Path) 
     ))
 }
 
-/// Fails unless the new table can keep each timestamp of the old one, and has each of its families, of the same kind and with the same rule. Returns the families of
-/// aggregates.
+/// Fails unless the new table can keep each timestamp of the old one, and has each of its families, of the same kind and with the same
+/// rule. Returns the families of aggregates.
 fn check_families(old: &TableInfo, new: &TableInfo) -> Result<HashMap<String, Arc<str>>, Error> {
     let mismatch = |text: String| Err(Error::mismatch(new.name(), text));
     let families = || old.families().iter().filter(|family| !is_reserved(family.name()));

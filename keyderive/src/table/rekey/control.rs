@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::stamps::{OldStamps, PairStamps};
 use crate::client::{Client, Error, Idempotency, REGISTRY, REGISTRY_FAMILY, ReadRows, RekeyingEnd, Route};
+use crate::key::KeyType;
 use crate::plan::KeyRange;
 use crate::row::{Mutation, RowFilter};
 use crate::table::stamp;
@@ -52,14 +53,20 @@ const AGREE_ATTEMPTS: usize = 4;
 /// Where a re-keying is: which table each call reads and writes.
 ///
 /// ```text
-/// old ─ paused ─ copying ─ moved ─ new
-///          │        └───┬─────┘
-///          │     rollback_paused
-///          │            │
-///          │     rollback_copying
-///          └────────────┤
-///                  rolled_back
+/// old ──→ paused ──→ copying ──→ moved ──→ new
+///          │  │          │          │
+///          │  └──────────┴──────────┤
+///          │                        ↓
+///          │                 rollback_paused
+///          │                        ↓
+///          │                 rollback_copying
+///          │                        ↓
+///          └──────────────────→ rolled_back
 /// ```
+///
+/// From `paused`, [`roll_back`](super::Migration::roll_back) goes straight to `rolled_back` if the new table has no rows, and to
+/// `rollback_paused` if it has. From `rolled_back`, [`run`](super::Migration::run) begins another attempt in `paused`, with another new
+/// table.
 ///
 /// | state | reads | writes |
 /// |---|---|---|
@@ -102,6 +109,31 @@ impl Side {
         match self {
             Self::Old => Self::New,
             Self::New => Self::Old,
+        }
+    }
+}
+
+/// The names of both tables, the old one first, and their key types.
+#[derive(Clone, Debug)]
+pub(super) struct PairTables {
+    pub(super) routes: [Route; 2],
+    pub(super) key_types: [KeyType; 2],
+}
+
+impl PairTables {
+    pub(super) fn route(&self, side: Side) -> &Route {
+        let [old, new] = &self.routes;
+        match side {
+            Side::Old => old,
+            Side::New => new,
+        }
+    }
+
+    pub(super) fn key_type(&self, side: Side) -> KeyType {
+        let [old, new] = self.key_types;
+        match side {
+            Side::Old => old,
+            Side::New => new,
         }
     }
 }
@@ -198,8 +230,7 @@ impl Control {
         Duration::from_millis(self.lease_ms)
     }
 
-    /// How long a driver waits after it was told that the row holds this value, before it changes it: until no process acts by the
-    /// state before it.
+    /// How long a driver waits after it has read this value, before it changes it: until no process acts by the state before it.
     pub(super) fn wait(&self) -> Duration {
         let lease = match self.change {
             // There is no state before it, by which a process could still act.
@@ -356,7 +387,7 @@ impl ControlRow {
         }))
     }
 
-    /// Replaces what a driver was told by the next value; returns whether the row held it.
+    /// Replaces the value that a driver has read by the next one; returns whether the row held it.
     ///
     /// Sent again only if it was not applied. After an unknown outcome, read the row.
     pub(super) async fn change(&self, from: &StoredControl, to: &Control) -> Result<bool, Error> {
@@ -407,11 +438,11 @@ impl ControlRow {
         self.stamps.check(&stored.control).await
     }
 
-    fn went_back(&self, found: State, known: State) -> Error {
+    fn went_back(&self, found: State, last: State) -> Error {
         Error::mismatch(
             &self.old,
             format!(
-                "the state of its re-keying went back from `{known}` to `{found}`: the table `{REGISTRY}` was deleted or restored, and \
+                "the state of its re-keying went back from `{last}` to `{found}`: the table `{REGISTRY}` was deleted or restored, and \
                  nothing is read or written by an older state; restore the newest backup of it, with both tables as they were at that \
                  time"
             ),
@@ -526,25 +557,26 @@ impl View {
     }
 }
 
-/// What a process knows of the control row.
+/// What the reads of the control row have given a process.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct LeaseStatus {
+    /// The newest state.
     view: Option<View>,
     /// Why the last read failed.
     error: Option<Error>,
 }
 
-/// The lease of a process: what it knows of the control row, which a task renews.
+/// The lease of a process: the newest state that it has read, which a task renews.
 #[derive(Debug)]
 pub(super) struct Lease {
     row: ControlRow,
-    known: watch::Sender<Known>,
+    status: watch::Sender<LeaseStatus>,
 }
 
 impl Lease {
     /// Takes the first lease, and renews it until the last handle is dropped.
     pub(super) async fn open(row: ControlRow) -> Result<Arc<Self>, Error> {
-        let lease = Arc::new(Self { row, known: watch::Sender::default() });
+        let lease = Arc::new(Self { row, status: watch::Sender::default() });
         lease.renew().await?;
         tokio::spawn(keep(Arc::downgrade(&lease)));
         Ok(lease)
@@ -557,13 +589,13 @@ impl Lease {
     /// Reads the control row, and acts by it from now on.
     pub(super) async fn renew(&self) -> Result<StoredControl, Error> {
         let asked = Instant::now();
-        let lease = self.known.borrow().view.as_ref().map_or(self.row.initial.lease(), |view| view.lease);
+        let lease = self.status.borrow().view.as_ref().map_or(self.row.initial.lease(), |view| view.lease);
         let read = self.read(lease).await;
-        self.known.send_modify(|known| match &read {
+        self.status.send_modify(|status| match &read {
             Ok(stored @ StoredControl { control, .. }) => {
                 let (state, change) = (control.state, control.change);
                 // An answer that was overtaken by a newer one.
-                if known.view.as_ref().is_some_and(|view| view.change > change) {
+                if status.view.as_ref().is_some_and(|view| view.change > change) {
                     return;
                 }
                 let fence = control.fence.clone();
@@ -575,15 +607,14 @@ impl Lease {
                 };
                 // There is no state after it.
                 let until = asked + if state == State::New { FOREVER } else { lease };
-                let known_until =
-                    known.view.as_ref().filter(|view| view.change == change).map(|view| view.until);
-                let until = known_until.map_or(until, |known| known.max(until));
-                *known =
-                    Known { view: Some(View { state, change, fence, before, until, lease }), error: None };
+                let last = status.view.as_ref().filter(|view| view.change == change);
+                let until = last.map_or(until, |last| last.until.max(until));
+                let view = View { state, change, fence, before, until, lease };
+                *status = LeaseStatus { view: Some(view), error: None };
             }
-            Err(error) => known.error = Some(error.clone()),
+            Err(error) => status.error = Some(error.clone()),
         });
-        let view = self.known.borrow().view.clone();
+        let view = self.status.borrow().view.clone();
         let change = view.filter(|view| self.holds(view)).map(|view| view.change);
         self.row.client.note_rekeying(&self.row.old, change);
         read
@@ -593,25 +624,25 @@ impl Lease {
     /// this name: that one or the one that this process has opened is gone.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if it has an older state than this process knows.
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if it has an older state than this process has read.
     async fn read(&self, lease: Duration) -> Result<StoredControl, Error> {
-        let known = self.known.borrow().view.clone();
-        let Some(known) = known else { return self.row.read_checked(lease).await };
+        let last = self.status.borrow().view.clone();
+        let Some(last) = last else { return self.row.read_checked(lease).await };
         let mut stored = self.row.read(lease).await?;
-        if stored.control.fence != known.fence || stored.of_before() != known.before.as_ref() {
+        if stored.control.fence != last.fence || stored.of_before() != last.before.as_ref() {
             stored = self.row.read_checked(lease).await?;
         }
         let Control { state, change, .. } = stored.control;
-        if change < known.change || (change == known.change && state != known.state) {
-            return Err(self.row.went_back(state, known.state));
+        if change < last.change || (change == last.change && state != last.state) {
+            return Err(self.row.went_back(state, last.state));
         }
         Ok(stored)
     }
 
     /// How long to wait before the next renewal; none if there is none.
     fn pause(&self) -> Option<Duration> {
-        let known = self.known.borrow();
-        match (&known.view, &known.error) {
+        let status = self.status.borrow();
+        match (&status.view, &status.error) {
             (Some(view), _) if view.state == State::New => None,
             (Some(view), None) => Some(view.lease / RENEWALS),
             _ => Some(RETRY_AFTER),
@@ -623,15 +654,15 @@ impl Lease {
     /// # Errors
     /// When none is to be had before the deadline.
     pub(super) async fn acquire(&self, deadline: Instant, is_write: bool) -> Result<View, Error> {
-        let mut changes = self.known.subscribe();
+        let mut changes = self.status.subscribe();
         loop {
             let waits = {
-                let known = changes.borrow_and_update();
-                if let Some(error) = known.error.as_ref().filter(|error| error.is_table_mismatch()) {
+                let status = changes.borrow_and_update();
+                if let Some(error) = status.error.as_ref().filter(|error| error.is_table_mismatch()) {
                     return Err(error.clone());
                 }
                 let now = Instant::now();
-                match known.view.as_ref().filter(|view| view.until > now) {
+                match status.view.as_ref().filter(|view| view.until > now) {
                     Some(view) if is_write && view.state.writes() == Writes::Wait => true,
                     Some(view) => return Ok(view.clone()),
                     None => false,
@@ -640,7 +671,7 @@ impl Lease {
             if timeout_at(deadline, changes.changed()).await.is_err() {
                 let (end, cause) = match waits {
                     true => (RekeyingEnd::Waited, None),
-                    false => (RekeyingEnd::NoLease, self.known.borrow().error.clone()),
+                    false => (RekeyingEnd::NoLease, self.status.borrow().error.clone()),
                 };
                 return Err(Error::rekeying(self.row.old.table(), None, end, cause));
             }
@@ -654,14 +685,14 @@ impl Lease {
 
     /// Whether this state is the newest that the process knows, and counts.
     pub(super) fn is_newest(&self, view: &View) -> bool {
-        let newest = self.known.borrow().view.as_ref().map(|known| known.change);
+        let newest = self.status.borrow().view.as_ref().map(|newest| newest.change);
         newest == Some(view.change) && self.holds(view)
     }
 
     /// Until when this state counts: its lease may have been renewed.
     fn end_of(&self, view: &View) -> Instant {
-        let known = self.known.borrow();
-        match &known.view {
+        let status = self.status.borrow();
+        match &status.view {
             Some(newest) if newest.change == view.change => newest.until.max(view.until),
             _ => view.until,
         }
@@ -680,7 +711,7 @@ impl Lease {
 
     /// Waits until this state is not the newest that the process knows, or does not count.
     pub(super) async fn superseded(&self, view: &View) {
-        let mut changes = self.known.subscribe();
+        let mut changes = self.status.subscribe();
         loop {
             changes.borrow_and_update();
             if !self.is_newest(view) {
@@ -705,7 +736,7 @@ async fn keep(lease: Weak<Lease>) {
         let Some(pause) = lease.upgrade().and_then(|lease| lease.pause()) else { return };
         sleep(pause).await;
         let Some(lease) = lease.upgrade() else { return };
-        // Those who act by the lease are told of a failure.
+        // `acquire` returns the failure.
         let _ = lease.renew().await;
     }
 }

@@ -20,7 +20,7 @@ use crate::table::verify;
 /// How often progress is reported, at least.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// Pause before the control row is read again after a change whose outcome is not known.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// How long a driver waits for a server that does not answer.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// How many rows that differ an error names.
@@ -139,8 +139,8 @@ enum Goal {
 /// What a driver does next.
 enum Step {
     Change(State),
-    /// Something has changed meanwhile.
-    Look,
+    /// Read the state again, which has changed meanwhile.
+    ReadAgain,
     Done,
 }
 
@@ -220,15 +220,15 @@ impl Migration {
     /// Moves the table to `moved`: creates the new table, has writes go there, copies all rows, and verifies them. Run
     /// [`check`](Self::check) before it. In `moved` and `new` it does nothing.
     ///
-    /// The new table gets the families of the old one with their garbage collection rules, a row key schema if the old one has one and the new
-    /// key type can have one, and splits at
-    /// each bucket of the new salt and at the new keys of the old table's tablets.
+    /// The new table gets the families of the old one with their garbage collection rules, a row key schema if the old one has one and the
+    /// new key type can have one, and splits at each bucket of the new salt and at the new keys of the old table's tablets.
     ///
     /// # Errors
     /// While the re-keying is rolled back: [`roll_back`](Self::roll_back) must come to its end.
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has aggregates, or the new one has rows, or was not made by this re-keying. When a row cannot be copied; when the tables differ
-    /// afterwards; when a request fails for good. Readers can go on then, and so can
-    /// writers, unless [`state`](Self::state) is `Paused`, in which writes wait: call it again, or [`roll_back`](Self::roll_back).
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has aggregates, or the new one has
+    /// rows, or was not made by this re-keying. When a row cannot be copied; when the tables differ afterwards; when a request fails for
+    /// good. Readers can go on then, and so can writers, unless [`state`](Self::state) is `Paused`, in which writes wait: call it again, or
+    /// [`roll_back`](Self::roll_back).
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.
@@ -257,8 +257,8 @@ impl Migration {
     /// nothing.
     ///
     /// # Errors
-    /// Once [`finish`](Self::finish) has begun, and with [`rekeyed_by_row`](Client::rekeyed_by_row) from `copying` on: there is no way back.
-    /// Otherwise those of [`run`](Self::run).
+    /// Once [`finish`](Self::finish) has begun, and with [`rekeyed_by_row`](Client::rekeyed_by_row) from `copying` on: there is no way
+    /// back. Otherwise those of [`run`](Self::run).
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.
@@ -272,18 +272,18 @@ impl Migration {
 
     async fn drive(&self, goal: Goal) -> Result<(), Error> {
         let lease = self.pair.lease();
-        let mut told: Option<(StoredControl, Instant)> = None;
+        let mut last: Option<(StoredControl, Instant)> = None;
         loop {
-            let stored = self.look().await?;
-            let since = match &told {
-                Some((known, since)) if *known == stored => *since,
+            let stored = self.read_control().await?;
+            let since = match &last {
+                Some((last, since)) if *last == stored => *since,
                 _ => Instant::now(),
             };
-            told = Some((stored.clone(), since));
+            last = Some((stored.clone(), since));
             let control = &stored.control;
             let next = match self.step(goal, control, since).await? {
                 Step::Change(next) => next,
-                Step::Look => continue,
+                Step::ReadAgain => continue,
                 Step::Done => {
                     if matches!(control.state, State::New | State::RolledBack)
                         && let Err(error) = lease.row().release_registry().await
@@ -307,14 +307,16 @@ impl Migration {
                     "the state of a re-keying has changed"
                 ),
                 Ok(false) => {}
-                Err(error) if error.is_outcome_unknown() || error.is_retryable() => sleep(LOOK_AGAIN).await,
+                Err(error) if error.is_outcome_unknown() || error.is_retryable() => {
+                    sleep(READ_AGAIN_AFTER).await;
+                }
                 Err(error) => return Err(error),
             }
         }
     }
 
     /// Reads the control row and the stamps, and tries again while the server does not answer.
-    async fn look(&self) -> Result<StoredControl, Error> {
+    async fn read_control(&self) -> Result<StoredControl, Error> {
         let (begun, lease) = (Instant::now(), self.pair.lease());
         loop {
             let read = match lease.renew().await {
@@ -322,7 +324,9 @@ impl Migration {
                 failed => failed,
             };
             match read {
-                Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => sleep(LOOK_AGAIN).await,
+                Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => {
+                    sleep(READ_AGAIN_AFTER).await;
+                }
                 read => return read,
             }
         }
@@ -440,10 +444,10 @@ impl Migration {
     /// Copies every row, and goes on to `next` if both tables then are as they must be.
     async fn copy_and_verify(&self, control: &Control, next: State) -> Result<Step, Error> {
         match self.copy(control).await? {
-            Pass::Superseded => return Ok(Step::Look),
+            Pass::Superseded => return Ok(Step::ReadAgain),
             Pass::Done => {}
         }
-        let Some(verified) = self.verified().await? else { return Ok(Step::Look) };
+        let Some(verified) = self.verified().await? else { return Ok(Step::ReadAgain) };
         if verified.is_equal() {
             return Ok(Step::Change(next));
         }
@@ -550,7 +554,7 @@ impl Migration {
         let Some(row) = first_row(&self.pair.table(client, Side::New)).await? else {
             return Ok(());
         };
-        if self.look().await?.control != *control {
+        if self.read_control().await?.control != *control {
             // Another driver has gone on, and they are copies.
             return Ok(());
         }

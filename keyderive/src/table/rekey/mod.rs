@@ -65,15 +65,16 @@
 //! # Terms
 //! The *state* is in the control row, a row of the [registry](crate::guide::tables#registry); nobody may delete or restore it before the
 //! end. The stamps of both tables say which states it can have: a process that finds another one there fails. A *driver* is a process that
-//! changes the state and copies rows: [`Migration`]. The *lease* is the time for which a process may act by a state that it has read. A row's *origin* is a cell, in the family `keyderive-origin`, which says that the row of the new table was copied
-//! or written. A table's *stamp*, an empty family, says what may use it: one key type, or a pair of them while it is re-keyed.
+//! changes the state and copies rows: [`Migration`]. The *lease* is the time for which a process may act by a state that it has read. A
+//! row's *origin* is a cell, in the family `keyderive-origin`, which says that the row of the new table was copied or written. A table's
+//! *stamp*, an empty family, says what may use it: one key type, or a pair of them while it is re-keyed.
 //!
 //! # What holds
-//! Calls on one row are linearizable, whichever table they go to, but for writes whose outcome is unknown: as with one table, a write
-//! that timed out can be applied later. If it is applied after the state has changed twice, one read can see it, and a later one not.
-//! No write and no delete that was acknowledged is lost or undone, whatever process dies at whatever moment, and however late its
-//! requests arrive. A scan gives each row once, and by the filter that the caller asks for. Rows move with every cell: all versions with their timestamps, in all families, named by
-//! the row type or not. Writes wait once in each direction, for about 7 s with a lease of 4 s.
+//! Calls on one row are linearizable, whichever table they go to, but for writes whose outcome is unknown: as with one table, a write that
+//! timed out can be applied later. If it is applied after the state has changed twice, one read can see it, and a later one not. No write
+//! and no delete that was acknowledged is lost or undone, whatever process dies at whatever moment, and however late its requests arrive. A
+//! scan gives each row once, and by the filter that the caller asks for. Rows move with every cell: all versions with their timestamps, in
+//! all families, named by the row type or not. Writes wait once in each direction, for about 7 s with a lease of 4 s.
 //!
 //! This relies on
 //! - every program that writes the table opening it by [`Client::rekeyed`], with the same two key types. From the state `paused` on the
@@ -95,9 +96,9 @@
 //! In every state but `new` each process reads the control row once in a quarter of a lease, by default each second.
 //!
 //! # What it does not do
-//! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, writers, exports, `delete_rows` and `drop_rows`
-//! while it runs, two key types of one table at the same time, and rows above 100,000 cells or 64 MiB. [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a
-//! key.
+//! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, writers, exports, `delete_rows` and `drop_rows` while
+//! it runs, two key types of one table at the same time, and rows above 100,000 cells or 64 MiB.
+//! [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a key.
 
 mod control;
 mod keys;
@@ -118,7 +119,7 @@ pub use migration::{Activity, Migration, MigrationProgress};
 pub use pass::{Fault, Findings};
 pub use store::{Pair, Rekeyed};
 
-use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, TableLayout};
+use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, PairTables, TableLayout};
 use self::keys::{Converted, KeyOfRow, OfRows};
 use self::migration::refuse_aggregates;
 use self::pair::{PairKeys, TablePair};
@@ -274,7 +275,8 @@ impl Client {
         };
         // Its own requests have no deadline of a caller.
         let client = self.without_deadline();
-        let stamps = PairStamps::new(client.clone(), tables.clone(), key_types);
+        let tables = PairTables { routes: tables, key_types };
+        let stamps = PairStamps::new(client.clone(), tables.clone());
         let row = ControlRow::new(client, old, old_tag, initial, stamps);
         let lease = match Lease::open(row.clone()).await {
             Err(error) if error.is_not_found() => {
@@ -283,7 +285,7 @@ impl Client {
             }
             opened => opened?,
         };
-        let tables = Arc::new(TablePair::new(tables, key_types, keys, Arc::new(info), lease));
+        let tables = Arc::new(TablePair::new(tables, keys, Arc::new(info), lease));
         Ok(Table { handle, store: Pair::new(tables), types: PhantomData })
     }
 }

@@ -13,7 +13,8 @@ const SLACK: Duration = Duration::from_millis(10);
 /// At the floor, how many copies the fastest one is forgotten over.
 const AGING: u32 = 512;
 
-/// Bounds the requests in flight.
+/// Bounds how many requests of a pass, which copy a row each, are in flight at a time: `most` at first, half as many after a failure, and
+/// an eighth less, down to [`FLOOR`], after one that took more than twice as long as the fastest. It rises again as they succeed.
 pub(super) struct Pace {
     permits: Semaphore,
     most: usize,

@@ -18,7 +18,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio::select;
 use tokio::time::Instant;
 
-use super::control::{Lease, Reads, Side, State, View, Writes, is_idempotent};
+use super::control::{Lease, PairTables, Reads, Side, State, View, Writes, is_idempotent};
 use crate::client::{
     Batch, Client, Entries, Error, Family, Idempotency, Mutations, REQUEST_BYTES, ReadRows, RekeyingEnd,
     Route, TableInfo,
@@ -128,7 +128,7 @@ enum Call<'a> {
     },
 }
 
-/// Whether the request of a write may have been applied, and nobody was told so.
+/// Whether the request of a write may have been applied, although the call has not returned.
 #[derive(Default)]
 struct Sent(AtomicBool);
 
@@ -160,8 +160,7 @@ impl Sent {
 
 /// A table that is re-keyed, and the one that it becomes.
 pub(crate) struct TablePair {
-    tables: [Route; 2],
-    key_types: [KeyType; 2],
+    tables: PairTables,
     keys: Arc<dyn PairKeys>,
     /// The old table's schema, when the pair was opened.
     info: Arc<TableInfo>,
@@ -176,8 +175,7 @@ pub(crate) struct TablePair {
 
 impl TablePair {
     pub(super) fn new(
-        tables: [Route; 2],
-        key_types: [KeyType; 2],
+        tables: PairTables,
         keys: Arc<dyn PairKeys>,
         info: Arc<TableInfo>,
         lease: Arc<Lease>,
@@ -188,15 +186,11 @@ impl TablePair {
         let patterns: Vec<_> = families.iter().map(|name| name.replace('.', "\\.")).collect();
         let data = RowFilter::family_regex(patterns.join("|"));
         let without_origins_since = AtomicU64::new(0);
-        Self { tables, key_types, keys, info, families, data, lease, without_origins_since }
+        Self { tables, keys, info, families, data, lease, without_origins_since }
     }
 
     pub(super) fn route(&self, side: Side) -> &Route {
-        let [old, new] = &self.tables;
-        match side {
-            Side::Old => old,
-            Side::New => new,
-        }
+        self.tables.route(side)
     }
 
     /// The old table's schema, when the pair was opened.
@@ -210,15 +204,11 @@ impl TablePair {
     }
 
     pub(super) fn key_types(&self) -> [KeyType; 2] {
-        self.key_types
+        self.tables.key_types
     }
 
     pub(super) fn key_type(&self, side: Side) -> KeyType {
-        let [old, new] = self.key_types;
-        match side {
-            Side::Old => old,
-            Side::New => new,
-        }
+        self.tables.key_type(side)
     }
 
     /// One of the tables, as its stored rows.
@@ -345,7 +335,7 @@ impl TablePair {
         let client = client.with_deadline(deadline.into_std());
         loop {
             let view = self.lease.acquire(deadline, !matches!(call, Call::Read)).await;
-            let view = view.map_err(|error| self.told(key, call, error))?;
+            let view = view.map_err(|error| self.unknown_if_sent(key, call, error))?;
             let client = view.bound_attempts(&client);
             let answer = select! {
                 biased;
@@ -356,7 +346,7 @@ impl TablePair {
                 Ok(answer) if self.lease.holds(&view) => return Ok(answer),
                 // Nothing was sent, or it was rejected: that needs no lease.
                 Err(Stop::Failed(error)) if self.lease.holds(&view) || !error.is_retryable() => {
-                    return Err(self.told(key, call, error));
+                    return Err(self.unknown_if_sent(key, call, error));
                 }
                 Ok(_) | Err(Stop::Lost) => None,
                 Err(Stop::Failed(error)) => Some(error),
@@ -370,8 +360,8 @@ impl TablePair {
         }
     }
 
-    /// The error of a call, of which an earlier request may have been applied.
-    fn told(&self, key: Option<&Bytes>, call: Call<'_>, error: Error) -> Error {
+    /// The error of a call: of unknown outcome if an earlier request of it may have been applied.
+    fn unknown_if_sent(&self, key: Option<&Bytes>, call: Call<'_>, error: Error) -> Error {
         let end = match call {
             Call::Repeatable { sent } if sent.is_open() => RekeyingEnd::Unanswered,
             Call::Once { sent, .. } if sent.is_open() => RekeyingEnd::Late,
@@ -889,10 +879,10 @@ impl TablePair {
                 }
             }
             if was_open {
-                let told = |(outcome, keys): (Result<(), Error>, &RowKeys)| {
-                    outcome.map_err(|error| self.told(Some(&keys.new), call, error))
+                let with_earlier = |(outcome, keys): (Result<(), Error>, &RowKeys)| {
+                    outcome.map_err(|error| self.unknown_if_sent(Some(&keys.new), call, error))
                 };
-                outcomes = outcomes.into_iter().zip(keys).map(told).collect();
+                outcomes = outcomes.into_iter().zip(keys).map(with_earlier).collect();
             }
             Ok(outcomes)
         })
@@ -928,6 +918,6 @@ impl TablePair {
 
 impl std::fmt::Debug for TablePair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TablePair").field("tables", &self.tables).finish_non_exhaustive()
+        f.debug_struct("TablePair").field("tables", &self.tables.routes).finish_non_exhaustive()
     }
 }

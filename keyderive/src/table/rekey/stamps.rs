@@ -3,9 +3,8 @@
 //! That of the old table names the direction in which rows move too, the *fence* of the control row. So a control row that is older than
 //! the tables, or is missing, does not fit them.
 
-use super::control::{Control, Side, State};
-use crate::client::{Client, Error, REGISTRY, Route, TableInfo};
-use crate::key::KeyType;
+use super::control::{Control, PairTables, Side, State};
+use crate::client::{Client, Error, REGISTRY, TableInfo};
 use crate::table::stamp::{self, StampName};
 
 /// What the stamp of the old table may name in a state.
@@ -19,55 +18,43 @@ pub(super) struct OldStamps<'c> {
 #[derive(Clone, Debug)]
 pub(super) struct PairStamps {
     client: Client,
-    tables: [Route; 2],
-    key_types: [KeyType; 2],
+    tables: PairTables,
 }
 
 impl PairStamps {
-    pub(super) fn new(client: Client, tables: [Route; 2], key_types: [KeyType; 2]) -> Self {
-        Self { client, tables, key_types }
-    }
-
-    fn route(&self, side: Side) -> &Route {
-        let [old, new] = &self.tables;
-        match side {
-            Side::Old => old,
-            Side::New => new,
-        }
-    }
-
-    fn key_type(&self, side: Side) -> KeyType {
-        let [old, new] = self.key_types;
-        match side {
-            Side::Old => old,
-            Side::New => new,
-        }
+    pub(super) fn new(client: Client, tables: PairTables) -> Self {
+        Self { client, tables }
     }
 
     /// The stamp of a table of one key type.
     fn own(&self, side: Side) -> StampName {
-        StampName::of(self.key_type(side))
+        StampName::of(self.tables.key_type(side))
+    }
+
+    /// A stamp of both key types, for a table of the pair.
+    fn of_pair(&self, side: Side, names: &[&str]) -> StampName {
+        StampName::of_pair(self.tables.key_type(side), self.tables.key_types, names)
     }
 
     /// The stamp of the old table while rows move in the direction of this fence.
     fn of_old(&self, fence: &str) -> StampName {
-        StampName::of_pair(self.key_type(Side::Old), self.key_types, &["fence", fence])
+        self.of_pair(Side::Old, &["fence", fence])
     }
 
     /// The stamp of the new table. It names the old one, since the table of another re-keying between the same key types has other rows.
     pub(super) fn of_new(&self) -> StampName {
-        StampName::of_pair(self.key_type(Side::New), self.key_types, &["of", self.route(Side::Old)])
+        self.of_pair(Side::New, &["of", self.tables.route(Side::Old)])
     }
 
     /// The stamp of the new table from the moment on at which there is no way back, until its rows have no origins: a program that knows
     /// nothing of them would find rows that were deleted.
     fn of_ended(&self) -> StampName {
-        StampName::of_pair(self.key_type(Side::New), self.key_types, &["ended", self.route(Side::Old)])
+        self.of_pair(Side::New, &["ended", self.tables.route(Side::Old)])
     }
 
     /// The stamp of the new table once its rows count no more. Another attempt would find rows there that were deleted since.
     fn of_spent(&self) -> StampName {
-        StampName::of_pair(self.key_type(Side::New), self.key_types, &["spent", self.route(Side::Old)])
+        self.of_pair(Side::New, &["spent", self.tables.route(Side::Old)])
     }
 
     /// Fails unless the tables have the stamps that they have in this state.
@@ -76,7 +63,7 @@ impl PairStamps {
     /// [`is_table_mismatch`](Error::is_table_mismatch); when a table cannot be read.
     pub(super) async fn check(&self, control: &Control) -> Result<(), Error> {
         if control.state != State::New {
-            let info = self.client.table_info(self.route(Side::Old)).await?;
+            let info = self.client.table_info(self.tables.route(Side::Old)).await?;
             if control.old.id.as_ref().is_some_and(|id| !stamp::table_ids(&info).contains(id)) {
                 return Err(Error::mismatch(
                     info.name(),
@@ -96,19 +83,19 @@ impl PairStamps {
             State::New => vec![self.of_ended(), self.own(Side::New)],
             State::RollbackCopying => vec![self.of_new(), self.of_ended(), self.of_spent()],
         };
-        let info = self.client.table_info(self.route(Side::New)).await?;
+        let info = self.client.table_info(self.tables.route(Side::New)).await?;
         self.check_table(Side::New, &info, &expected, control.state)
     }
 
     /// Fails if rows of a table that had the old one's name were moved to the new one: programs read and write them there.
     pub(super) async fn check_new_is_free(&self) -> Result<(), Error> {
-        let (old, new) = (self.route(Side::Old), self.route(Side::New));
+        let (old, new) = (self.tables.route(Side::Old), self.tables.route(Side::New));
         let info = match self.client.table_info(new).await {
             Err(error) if error.is_not_found() => return Ok(()),
             info => info?,
         };
         let has_rows = [self.of_new(), self.of_ended(), self.own(Side::New)];
-        let found = stamp::of_tag(self.key_type(Side::New), &info)?;
+        let found = stamp::of_tag(self.tables.key_type(Side::New), &info)?;
         // A table that became itself was made again whole.
         if old.table() == new.table() || !found.iter().any(|found| has_rows.contains(&found.name)) {
             return Ok(());
@@ -130,7 +117,7 @@ impl PairStamps {
         expected: &[StampName],
         state: State,
     ) -> Result<(), Error> {
-        let key = self.key_type(side);
+        let key = self.tables.key_type(side);
         let found = stamp::of_tag(key, info)?;
         if found.is_empty() {
             return Err(stamp::unstamped(key, info));
@@ -163,25 +150,26 @@ impl PairStamps {
 
     /// Whether `finish` has begun.
     pub(super) async fn is_finishing(&self) -> Result<bool, Error> {
-        let info = self.client.table_info(self.route(Side::New)).await?;
-        let found = stamp::of_tag(self.key_type(Side::New), &info)?;
+        let info = self.client.table_info(self.tables.route(Side::New)).await?;
+        let found = stamp::of_tag(self.tables.key_type(Side::New), &info)?;
         Ok(found.iter().any(|found| [self.of_ended(), self.own(Side::New)].contains(&found.name)))
     }
 
     /// Whether the new table was made by this re-keying.
     pub(super) fn is_of_this(&self, new: &TableInfo) -> Result<bool, Error> {
-        let found = stamp::of_tag(self.key_type(Side::New), new)?;
+        let found = stamp::of_tag(self.tables.key_type(Side::New), new)?;
         Ok(found.iter().any(|found| found.name == self.of_new()))
     }
 
     /// Stamps the old table with the new key type's tag too, where it becomes itself.
     pub(super) async fn begin_new(&self) -> Result<(), Error> {
-        stamp::replace(&self.client, self.route(Side::New), &[self.own(Side::New)], self.of_new()).await
+        stamp::replace(&self.client, self.tables.route(Side::New), &[self.own(Side::New)], self.of_new())
+            .await
     }
 
     /// Has the stamp of the new table say that there is no way back.
     pub(super) async fn begin_end(&self) -> Result<(), Error> {
-        stamp::replace(&self.client, self.route(Side::New), &[self.of_new()], self.of_ended()).await
+        stamp::replace(&self.client, self.tables.route(Side::New), &[self.of_new()], self.of_ended()).await
     }
 
     /// Has the stamp of the old table name the direction of the control row.
@@ -189,14 +177,14 @@ impl PairStamps {
         let Some(fence) = &control.fence else { return Ok(()) };
         let before = control.fence_before.iter().map(|fence| self.of_old(fence));
         let replaced: Vec<_> = before.chain([self.own(Side::Old)]).collect();
-        stamp::replace(&self.client, self.route(Side::Old), &replaced, self.of_old(fence)).await
+        stamp::replace(&self.client, self.tables.route(Side::Old), &replaced, self.of_old(fence)).await
     }
 
     /// Has nobody take the new table for one that rows move to.
     pub(super) async fn spend_new(&self) -> Result<(), Error> {
         stamp::replace(
             &self.client,
-            self.route(Side::New),
+            self.tables.route(Side::New),
             &[self.of_new(), self.of_ended()],
             self.of_spent(),
         )
@@ -209,6 +197,6 @@ impl PairStamps {
             Side::Old => control.fence.iter().map(|fence| self.of_old(fence)).collect(),
             Side::New => vec![self.of_new(), self.of_ended()],
         };
-        stamp::replace(&self.client, self.route(side), &of_pair, self.own(side)).await
+        stamp::replace(&self.client, self.tables.route(side), &of_pair, self.own(side)).await
     }
 }
