@@ -264,6 +264,8 @@ mod features;
 #[cfg(feature = "embedded")]
 pub mod guide;
 pub mod key;
+#[cfg(feature = "client")]
+pub mod layouts;
 pub mod plan;
 #[cfg(feature = "client")]
 pub mod query;

@@ -20,6 +20,7 @@ mod expired;
 mod flights;
 mod granularity;
 mod handles;
+mod layout_file;
 mod layouts;
 mod load;
 mod ordered;

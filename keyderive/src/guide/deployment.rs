@@ -169,7 +169,8 @@
 //! # }
 //! ```
 //!
-//! 1. Pin the layout of each key type with `#[row_key(fingerprint = "…")]`, so that a change fails the build.
+//! 1. Commit a [file of the layouts](super::layouts) of all tables, which a test compares with the types: a change fails it, and the text
+//!    says what it does to stored rows.
 //! 2. Call `verify` at startup, before the first write, with a [deadline](crate::Table::with_deadline) of some seconds. The table's
 //!    [stamp](super::tables#layout) records the layout of its keys, so a program with another layout fails then, or at its first request at
 //!    the latest.

@@ -7,6 +7,7 @@
 //! | [`scans`] | how to select, order, limit and page rows, and how to read `explain()` |
 //! | [`tables`] | how to create a table, compare it with its key type, and change it |
 //! | [`rows`] | how to write, change and read rows |
+//! | [`layouts`] | a file of the layouts of all tables: what a change of a type does to stored rows |
 //! | [`from_serde`] | what other mappers write, side by side with rows here |
 //! | [`promises`] | what each write guarantees, under concurrent writes, after failures and next to older programs; what each call makes of rows that a `ttl` hides |
 //! | [`loading`] | how to load and export many rows |
@@ -27,6 +28,7 @@ pub mod choosing;
 pub mod deployment;
 pub mod errors;
 pub mod from_serde;
+pub mod layouts;
 pub mod limits;
 pub mod loading;
 pub mod promises;

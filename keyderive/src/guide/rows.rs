@@ -163,7 +163,8 @@
 //! | change the type otherwise | add a column with the new type, write both, fill the old rows, then drop the first |
 //! | remove a column | make it an `Option` in every program first, then drop the field; stored cells stay until the row is deleted |
 //!
-//! [`changes_from`](crate::row::RowSchema::changes_from) has the whole table. `#[row(fingerprint = "…")]` on the struct makes any
+//! [`changes_from`](crate::row::RowSchema::changes_from) has the whole table; a [file of layouts](super::layouts) compares all tables of a
+//! program at once. `#[row(fingerprint = "…")]` on the struct makes any
 //! change of the layout fail the build, so that none happens by accident.
 //!
 //! A release of keyderive that raises [`RowSchema::JSON_VERSION`](crate::row::RowSchema::JSON_VERSION) refuses the saved file. Then

@@ -34,6 +34,8 @@ pub use row_key::RowKey;
 pub use row_key::{OwnedRowKey, RawKey, TableKey};
 pub use salt::{Salt, SaltHash, SaltPlace};
 #[cfg(feature = "client")]
+pub(crate) use schema::changes::{BOUNDS, KeyChange, changes};
+#[cfg(feature = "client")]
 pub(crate) use schema::{ConstText, Fnv};
 pub use schema::{Fingerprint, Schema};
 #[cfg(feature = "client")]

@@ -1,5 +1,7 @@
 //! The schema of a key type: its parts in order, their lengths and its fingerprint, as constant data.
 
+#[cfg(feature = "client")]
+pub(super) mod changes;
 mod epochs;
 mod salted;
 mod show;

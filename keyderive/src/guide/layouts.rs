@@ -1,0 +1,57 @@
+//! A file of layouts: what a change of a type does to stored rows, said before it is deployed.
+//!
+//! Keys and rows are stored as the types of a program say. A change of a type is a change of what is stored, and the compiler accepts
+//! it. [`Layouts`](crate::layouts::Layouts) writes the layouts of all tables to a file that is committed beside the code, and a test
+//! compares the types with it:
+//!
+//! ```
+//! use keyderive::layouts::{Layouts, LayoutsError};
+//! # use keyderive::{Row, RowKey};
+//! # #[derive(RowKey)] struct EventKey { user: String, at: u64 }
+//! # #[derive(Row)] struct Event { kind: String }
+//! # #[derive(RowKey)] struct UserKey { id: u64 }
+//! # #[derive(Row)] struct User { name: String }
+//! # mod test_attribute {}
+//!
+//! # /*
+//! #[test]
+//! # */
+//! fn layouts_are_as_committed() -> Result<(), LayoutsError> {
+//!     Layouts::new()
+//!         .table::<EventKey, Event>("events")
+//!         .table::<UserKey, User>("users")
+//!         .check("layouts.json") // beside the package's Cargo.toml
+//! }
+//! # layouts_are_as_committed().unwrap_err();
+//! ```
+//!
+//! 1. `KEYDERIVE_BLESS=1 cargo test` writes the file. Commit it.
+//! 2. When a type changes, the test fails and says what each change does to stored rows.
+//! 3. If that is intended, write the file again, and commit it with the change: the reviewer sees both.
+//!
+//! The text of a change of a row is that of [`changes_from`](crate::row::RowSchema::changes_from), whose table lists them; [rows](super::rows)
+//! says how to make each in steps. These are the changes of keys:
+//!
+//! | change of a key type | stored rows and older programs |
+//! |---|---|
+//! | a field is added, removed or moved | every row has another key, and no stored row is found |
+//! | another format, order or width of a field, such as another `#[pad(n)]`, `desc`, or `u64` for `u32` without `#[pad(n)]` | every row has another key, and no stored row is found |
+//! | another delimiter, tag or layout | every row has another key, and no stored row is found |
+//! | a salt is added or removed, or is over other fields, by another hash or at another place | every row has another key, and no stored row is found |
+//! | another range of the salt, with as many digits | 1 of 2 rows have another key, and are not found |
+//! | another range of the salt, with more or fewer digits | every row has another key, and no stored row is found |
+//! | a salt from a date on | keys before the bound stay; rows from it on that are stored already have another key, and are not found |
+//! | another name of a field | the keys are the same, but a stamped table refuses the program |
+//! | an integer type that holds more, with `#[pad(n)]`; more variants of an enum of codes; a UUID of any version for one of version 4 | stored rows are read; older programs cannot read keys with values that they lack |
+//! | an integer type that holds less; fewer variants; a UUID of version 4 alone | stored keys with values that it lacks cannot be read, and are foreign rows |
+//! | `ts(exact)`, or no longer | the keys are the same |
+//! | another name of the struct | stored rows stay as they are |
+//!
+//! Of ranges, the text counts the keys that get another bucket: from 4 to 8 that is one of two. [When a key must change](super::rekeying)
+//! says how rows move to their new keys.
+//!
+//! A program that holds the file of an older release, [`Layouts::from_json`](crate::layouts::Layouts::from_json), can ask which rows of
+//! today's tables that release could not read: [`Layouts::changes_from`](crate::layouts::Layouts::changes_from).
+//!
+//! What the file does not say: bytes of a `with` module or of a [`KeyField`](crate::key::KeyField) by hand, which have a name alone, and what
+//! is inside of JSON and messages.

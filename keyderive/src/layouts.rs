@@ -1,0 +1,464 @@
+//! The layouts of a program's tables as data, and a file of them that the next release is compared with.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::key::{KeyChange, RowKey, Schema};
+use crate::row::{DEFAULT_FAMILY, Row, RowSchema};
+
+/// The version of the file.
+const FORMAT: u32 = 1;
+/// The environment variable with which [`Layouts::check`] writes the file.
+const BLESS: &str = "KEYDERIVE_BLESS";
+
+/// What the types of a program say of the bytes in its tables: the layouts of keys and rows, table by table.
+///
+/// A test compares them with a file that is committed beside the code. So no release changes a key or a row by accident, and whoever
+/// reviews the change reads what it does to stored rows:
+///
+/// ```
+/// use keyderive::layouts::{Layouts, LayoutsError};
+/// use keyderive::{Row, RowKey};
+///
+/// #[derive(RowKey)]
+/// #[salt(range = 4, over = "user_id")]
+/// struct EventKey {
+///     user_id: String,
+///     #[reverse_ts]
+///     at: u64,
+/// }
+///
+/// #[derive(Row)]
+/// struct Event {
+///     kind: String,
+/// }
+///
+/// # mod test_attribute {}
+/// # /*
+/// #[test]
+/// # */
+/// fn layouts_are_as_committed() -> Result<(), LayoutsError> {
+///     Layouts::new().table::<EventKey, Event>("events").check("layouts.json")
+/// }
+/// # let error = layouts_are_as_committed().unwrap_err();
+/// # assert!(error.to_string().contains("`layouts.json` does not exist"), "{error}");
+/// ```
+///
+/// `KEYDERIVE_BLESS=1 cargo test` writes the file. It is JSON: `format` is the version, and `tables` has for each table the key types,
+/// each with its `key`, the layout as [`Schema`](crate::key::Schema#as-data) lists it without the names of Rust types, and the `rows` that
+/// programs store under it, as [`RowSchema::to_json`](crate::row::RowSchema::to_json) lists them.
+///
+/// A [pinned fingerprint](crate::guide::attributes#fingerprint) fails the build for the same changes of one type, without saying what
+/// they are.
+#[derive(Clone, Debug, Default)]
+pub struct Layouts {
+    tables: BTreeMap<String, Vec<KeyEntry>>,
+    /// What cannot be in one file.
+    conflicts: Vec<String>,
+}
+
+/// A key type of a table, and the rows that have such keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyEntry {
+    key_type: String,
+    key: Value,
+    rows: Vec<RowEntry>,
+}
+
+impl KeyEntry {
+    fn tag(&self) -> Option<&str> {
+        self.key["tag"].as_str()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RowEntry {
+    row_type: String,
+    row: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    format: u32,
+    tables: BTreeMap<String, Vec<KeyEntry>>,
+}
+
+impl Layouts {
+    /// No tables.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a table with its types of keys and rows. A table that has several key types, each with a tag, or several row types, is added
+    /// with each.
+    ///
+    /// A row type that is a map is in the family `cf`; [`table_with_family`](Self::table_with_family) names another.
+    #[must_use]
+    pub fn table<K: RowKey, R: Row>(self, name: &str) -> Self {
+        self.table_with_family::<K, R>(name, DEFAULT_FAMILY)
+    }
+
+    /// Adds a table whose row type is a map, with the family that [`Table::family`](crate::Table::family) names.
+    #[must_use]
+    pub fn table_with_family<K: RowKey, R: Row>(mut self, name: &str, family: &str) -> Self {
+        let (schema, rows) = (K::SCHEMA, R::SCHEMA);
+        // Both are JSON that this crate has made.
+        let parsed = |json: String| serde_json::from_str(&json).unwrap_or_default();
+        let key: Value = parsed(schema.layout_json());
+        let entries = self.tables.entry(name.to_owned()).or_default();
+        let at = match entries.iter().position(|entry| entry.tag() == schema.tag()) {
+            Some(at) => {
+                let known = &entries[at];
+                if known.key != key {
+                    self.conflicts.push(format!(
+                        "table `{name}`: `{}` and `{}` are two key types with the same tag; give each a tag of its own, or a table of its \
+                         own",
+                        known.key_type,
+                        schema.key_type()
+                    ));
+                }
+                at
+            }
+            None => {
+                entries.push(KeyEntry { key_type: schema.key_type().to_owned(), key, rows: Vec::new() });
+                entries.len() - 1
+            }
+        };
+        if !rows.fields().is_empty() {
+            let row = RowEntry { row_type: rows.name().to_owned(), row: parsed(rows.layout_json(family)) };
+            if !entries[at].rows.contains(&row) {
+                entries[at].rows.push(row);
+                entries[at].rows.sort_by(|one, other| one.row_type.cmp(&other.row_type));
+            }
+        }
+        entries.sort_by(|one, other| one.tag().cmp(&other.tag()));
+        self
+    }
+
+    /// The layouts as the text of the file.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let document = Document { format: FORMAT, tables: self.tables.clone() };
+        // Names, numbers and lists have a form in JSON.
+        serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+    }
+
+    /// Reads the text of a file, of this release or an older one.
+    ///
+    /// # Errors
+    /// If it is no such text, or a later release has written it.
+    pub fn from_json(json: &str) -> Result<Self, LayoutsError> {
+        let malformed = |fault: String| LayoutsError(Fault::Malformed { path: None, fault });
+        let document: Document =
+            serde_json::from_str(json).map_err(|error| malformed(format!("it is not read: {error}")))?;
+        if document.format != FORMAT {
+            return Err(malformed(format!(
+                "it has the format {}, and this release of keyderive reads the format {FORMAT}; use the release that wrote it",
+                document.format
+            )));
+        }
+        for (table, entries) in &document.tables {
+            for entry in entries {
+                for (part, known) in
+                    [("version", Schema::JSON_VERSION), ("format_version", Schema::FORMAT_VERSION)]
+                {
+                    if entry.key[part] != known {
+                        return Err(malformed(format!(
+                            "the key `{}` of the table `{table}` has the {part} {}, and this release of keyderive reads {known}; use the \
+                             release that wrote it",
+                            entry.key_type, entry.key[part]
+                        )));
+                    }
+                }
+                for row in &entry.rows {
+                    RowSchema::changes_between(&row.row.to_string(), &row.row.to_string()).map_err(
+                        |error| {
+                            malformed(format!("the row `{}` of the table `{table}`: {error}", row.row_type))
+                        },
+                    )?;
+                }
+            }
+        }
+        Ok(Self { tables: document.tables, conflicts: Vec::new() })
+    }
+
+    /// What has changed since the older layouts, and what each change does to stored rows and to programs of the older types.
+    ///
+    /// ```
+    /// use keyderive::layouts::Layouts;
+    /// use keyderive::{Row, RowKey};
+    ///
+    /// #[derive(RowKey)]
+    /// #[salt(range = 4, over = "user")]
+    /// struct EventKey { user: String }
+    ///
+    /// #[derive(Row)]
+    /// struct Event { kind: String }
+    ///
+    /// mod next {
+    ///     #[derive(keyderive::RowKey)]
+    ///     #[salt(range = 8, over = "user")]
+    ///     pub struct EventKey { user: String }
+    /// }
+    ///
+    /// let older = Layouts::new().table::<EventKey, Event>("events");
+    /// let changes = Layouts::new().table::<next::EventKey, Event>("events").changes_from(&older);
+    /// let change = changes.iter().next().unwrap();
+    /// assert!(change.to_string().starts_with(
+    ///     "key of `events`: the range of the salt was 4 and is 8: 1 of 2 rows have another key, and are not found"
+    /// ));
+    /// assert!(!change.reads_older_rows());
+    /// ```
+    #[must_use]
+    pub fn changes_from(&self, older: &Self) -> LayoutChanges {
+        let mut found = Vec::new();
+        for name in
+            older.tables.keys().chain(self.tables.keys().filter(|name| !older.tables.contains_key(*name)))
+        {
+            let harmless =
+                |text: String| LayoutChange { text, reads_older_rows: true, breaks_older_programs: false };
+            match (older.tables.get(name), self.tables.get(name)) {
+                (None, _) => found.push(harmless(format!("table `{name}` is new"))),
+                (_, None) => found.push(harmless(format!("table `{name}` is gone: its rows stay stored"))),
+                (Some(older), Some(newer)) => found.extend(table_changes(name, older, newer)),
+            }
+        }
+        LayoutChanges(found)
+    }
+
+    /// Compares the layouts with the file, or writes it if the environment variable `KEYDERIVE_BLESS` is set. The path is that of a file
+    /// in the package whose test this is, unless it is absolute.
+    ///
+    /// # Errors
+    /// If something has changed; the text says what, and what that does to stored rows. If there is no such file, or it cannot be read or
+    /// written.
+    pub fn check(&self, path: impl AsRef<Path>) -> Result<(), LayoutsError> {
+        let path = path.as_ref();
+        if !self.conflicts.is_empty() {
+            return Err(LayoutsError(Fault::Conflicts(self.conflicts.clone())));
+        }
+        let failed = |error| LayoutsError(Fault::File { path: path.to_owned(), error });
+        if std::env::var_os(BLESS).is_some() {
+            return fs::write(path, self.to_json()).map_err(failed);
+        }
+        let text = fs::read_to_string(path).map_err(failed)?;
+        let committed = Self::from_json(&text).map_err(|error| match error.0 {
+            Fault::Malformed { fault, .. } => {
+                LayoutsError(Fault::Malformed { path: Some(path.to_owned()), fault })
+            }
+            other => LayoutsError(other),
+        })?;
+        match self.tables == committed.tables {
+            true => Ok(()),
+            false => {
+                let changes = self.changes_from(&committed);
+                Err(LayoutsError(Fault::Changed { path: path.to_owned(), changes }))
+            }
+        }
+    }
+}
+
+/// What has changed between the key types and row types of a table.
+fn table_changes(table: &str, older: &[KeyEntry], newer: &[KeyEntry]) -> Vec<LayoutChange> {
+    let harmless = |text: String| LayoutChange { text, reads_older_rows: true, breaks_older_programs: false };
+    let mut found = Vec::new();
+    // A key type is known by its tag; of one on both sides the tag may be what has changed.
+    let is_alone = older.len() == 1 && newer.len() == 1;
+    let same = |one: &KeyEntry, other: &KeyEntry| is_alone || one.tag() == other.tag();
+    for old in older {
+        let Some(new) = newer.iter().find(|new| same(old, new)) else {
+            found.push(LayoutChange {
+                text: format!(
+                    "key of `{table}`: `{}` is gone: its rows stay stored, as foreign rows",
+                    old.key_type
+                ),
+                reads_older_rows: false,
+                breaks_older_programs: false,
+            });
+            continue;
+        };
+        for KeyChange { part, old, new, effect } in crate::key::changes(&old.key, &new.key) {
+            found.push(LayoutChange {
+                text: format!("key of `{table}`: {part} was {old} and is {new}: {effect}"),
+                reads_older_rows: effect.reads_older_rows(),
+                breaks_older_programs: effect.breaks_older_programs(),
+            });
+        }
+        if old.key_type != new.key_type {
+            let (old, new) = (&old.key_type, &new.key_type);
+            found.push(harmless(format!(
+                "key of `{table}`: `{old}` is now `{new}`: stored rows stay as they are"
+            )));
+        }
+        found.extend(row_changes(table, &old.rows, &new.rows));
+    }
+    for new in newer.iter().filter(|new| !older.iter().any(|old| same(old, new))) {
+        found.push(harmless(format!("key of `{table}`: `{}` is new", new.key_type)));
+    }
+    found
+}
+
+fn row_changes(table: &str, older: &[RowEntry], newer: &[RowEntry]) -> Vec<LayoutChange> {
+    let harmless = |text: String| LayoutChange { text, reads_older_rows: true, breaks_older_programs: false };
+    let mut found = Vec::new();
+    let is_alone = older.len() == 1 && newer.len() == 1;
+    let same = |one: &RowEntry, other: &RowEntry| is_alone || one.row_type == other.row_type;
+    for old in older {
+        let Some(new) = newer.iter().find(|new| same(old, new)) else {
+            found.push(harmless(format!(
+                "row of `{table}`: `{}` is gone: its columns stay stored",
+                old.row_type
+            )));
+            continue;
+        };
+        if old.row_type != new.row_type {
+            let (old, new) = (&old.row_type, &new.row_type);
+            found.push(harmless(format!(
+                "row of `{table}`: `{old}` is now `{new}`: stored rows stay as they are"
+            )));
+        }
+        if old.row == new.row {
+            continue;
+        }
+        match RowSchema::changes_between(&new.row.to_string(), &old.row.to_string()) {
+            Ok(changes) => found.extend(changes.iter().map(|change| LayoutChange {
+                text: format!("row of `{table}`: {change}"),
+                reads_older_rows: change.reads_older_rows(),
+                breaks_older_programs: change.breaks_older_programs(),
+            })),
+            Err(error) => found.push(LayoutChange {
+                text: format!("row of `{table}`: `{}` cannot be compared: {error}", old.row_type),
+                reads_older_rows: false,
+                breaks_older_programs: true,
+            }),
+        }
+    }
+    for new in newer.iter().filter(|new| !older.iter().any(|old| same(old, new))) {
+        found.push(harmless(format!("row of `{table}`: `{}` is new", new.row_type)));
+    }
+    found
+}
+
+/// The differences between layouts and older ones, from [`Layouts::changes_from`]. Printed with `{}`, a line each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayoutChanges(Vec<LayoutChange>);
+
+impl LayoutChanges {
+    /// The changes, table by table.
+    pub fn iter(&self) -> impl Iterator<Item = &LayoutChange> {
+        self.0.iter()
+    }
+
+    /// Whether programs of both layouts can share the tables: each reads what both write.
+    #[must_use]
+    pub fn are_compatible(&self) -> bool {
+        self.iter().all(|change| change.reads_older_rows && !change.breaks_older_programs)
+    }
+}
+
+impl fmt::Display for LayoutChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|change| writeln!(f, "{change}"))
+    }
+}
+
+/// One difference between layouts and older ones. Printed with `{}`: the table, what changed, and what that does to stored rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayoutChange {
+    text: String,
+    reads_older_rows: bool,
+    breaks_older_programs: bool,
+}
+
+impl LayoutChange {
+    /// Whether the newer program finds and reads all rows that are stored, as the older one does.
+    #[must_use]
+    pub fn reads_older_rows(&self) -> bool {
+        self.reads_older_rows
+    }
+
+    /// Whether, by this change, programs of both must not run at the same time: one cannot read, does not find, overwrites or hides what
+    /// the other writes.
+    #[must_use]
+    pub fn breaks_older_programs(&self) -> bool {
+        self.breaks_older_programs
+    }
+}
+
+impl fmt::Display for LayoutChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Why layouts are not those of a file, or the file cannot be read.
+///
+/// `{:?}` prints the same text as `{}`, for tests that return it.
+pub struct LayoutsError(Fault);
+
+enum Fault {
+    Changed { path: PathBuf, changes: LayoutChanges },
+    File { path: PathBuf, error: io::Error },
+    Malformed { path: Option<PathBuf>, fault: String },
+    Conflicts(Vec<String>),
+}
+
+impl LayoutsError {
+    /// What has changed, if the file could be read.
+    #[must_use]
+    pub fn changes(&self) -> Option<&LayoutChanges> {
+        match &self.0 {
+            Fault::Changed { changes, .. } => Some(changes),
+            Fault::File { .. } | Fault::Malformed { .. } | Fault::Conflicts(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for LayoutsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Fault::Changed { path, changes } => {
+                writeln!(f, "the layouts of this program are not those of `{}`:", path.display())?;
+                changes.iter().try_for_each(|change| writeln!(f, "- {change}"))?;
+                write!(
+                    f,
+                    "If all of that is intended, write the file by `{BLESS}=1 cargo test`, and commit it with the change"
+                )
+            }
+            Fault::File { path, error } if error.kind() == io::ErrorKind::NotFound => write!(
+                f,
+                "`{}` does not exist; write it by `{BLESS}=1 cargo test`, and commit it",
+                path.display()
+            ),
+            Fault::File { path, error } => write!(f, "`{}`: {error}", path.display()),
+            Fault::Malformed { path: Some(path), fault } => write!(f, "`{}`: {fault}", path.display()),
+            Fault::Malformed { path: None, fault } => f.write_str(fault),
+            Fault::Conflicts(conflicts) => f.write_str(&conflicts.join("; ")),
+        }
+    }
+}
+
+impl fmt::Debug for LayoutsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for LayoutsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0 {
+            Fault::File { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
