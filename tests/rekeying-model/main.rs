@@ -20,6 +20,7 @@ mod epochs;
 mod handoff;
 mod lease;
 mod lin;
+mod registry;
 mod rekeying;
 mod world;
 
@@ -379,6 +380,49 @@ mod leases {
 
     long! { found:
         bug_unconditional: lease(Some(Unconditional));
+    }
+}
+
+/// The registry.
+mod registries {
+    use registry::Bug::{self, *};
+    use registry::Registry;
+
+    use super::*;
+
+    fn env_or(name: &str, or: u8) -> u8 {
+        env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or)
+    }
+
+    #[test]
+    fn probe() {
+        let programs: &'static [u8] = match env_or("P", 1) { 1 => &[1], 2 => &[1, 1], 0 => &[], 12 => &[1, 2], _ => &[2] };
+        let of: &'static [u8] = match env_or("OF", 1) { 1 => &[1], 2 => &[2], _ => &[1, 2] };
+        let bugs: Vec<Bug> = env::var("BUGS").unwrap_or_default().split(',').filter(|s| !s.is_empty()).map(|s| Bug::named(s)).collect();
+        let model = Registry {
+            programs, of, drivers: env_or("D", 1).into(), faults: env_or("F", 0), recoveries: env_or("R", 0),
+            second: env_or("S", 0) == 1, late: env_or("L", 255), empty: env_or("E", 0) == 1, one_table: env_or("ONE", 0) == 1, bugs: bugs.leak() };
+        let begun = Instant::now();
+        let checker = model.checker().threads(2).spawn_bfs().join();
+        println!("{} states, depth {}, {:.1?}", checker.unique_state_count(), checker.max_depth(), begun.elapsed());
+        for property in checker.model().properties() {
+            match (property.expectation, checker.discovery(property.name)) {
+                (Expectation::Sometimes, None) => println!("NEVER {}", property.name),
+                (Expectation::Sometimes, Some(_)) | (_, None) => {}
+                (_, Some(path)) => {
+                    println!("NOT {}", property.name);
+                    let last = path.last_state().clone();
+                    if env_or("V", 0) == 0 {
+                        println!("   {}", Registry::shown(&last));
+                    }
+                    if env_or("V", 0) == 1 {
+                        for (state, action) in path.into_vec() {
+                            println!("   {}\n      {action:?}", Registry::shown(&state));
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 
