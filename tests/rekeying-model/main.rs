@@ -36,6 +36,7 @@ use keyderive_tests::{left_out, runs_long};
 use lease::Lease;
 use lin::Op::{self, Claim, Delete, Inc, Put, Read, Scan};
 use lin::Row;
+use registry::Registry;
 use rekeying::Rekeying;
 use stateright::{Checker, Expectation, Model};
 use world::Again::{self, Anywhere, Elsewhere};
@@ -383,46 +384,118 @@ mod leases {
     }
 }
 
-/// The registry.
+/// Which state counts, where the registry that has it is deleted or restored.
 mod registries {
     use registry::Bug::{self, *};
-    use registry::Registry;
+    use rekeying::State::{Moved, Paused, RollbackPaused, RolledBack};
 
     use super::*;
 
-    fn env_or(name: &str, or: u8) -> u8 {
-        env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or)
+    /// A registry that stays whole, one program, and one driver at a time.
+    fn whole() -> Registry {
+        Registry {
+            programs: &[1],
+            of: &[1],
+            drivers: 1,
+            restores: 0,
+            recoveries: 0,
+            is_empty: false,
+            again: false,
+            one_table: false,
+            bugs: &[],
+        }
     }
 
-    #[test]
-    fn probe() {
-        let programs: &'static [u8] = match env_or("P", 1) { 1 => &[1], 2 => &[1, 1], 0 => &[], 12 => &[1, 2], _ => &[2] };
-        let of: &'static [u8] = match env_or("OF", 1) { 1 => &[1], 2 => &[2], _ => &[1, 2] };
-        let bugs: Vec<Bug> = env::var("BUGS").unwrap_or_default().split(',').filter(|s| !s.is_empty()).map(|s| Bug::named(s)).collect();
-        let model = Registry {
-            programs, of, drivers: env_or("D", 1).into(), faults: env_or("F", 0), recoveries: env_or("R", 0),
-            second: env_or("S", 0) == 1, late: env_or("L", 255), empty: env_or("E", 0) == 1, one_table: env_or("ONE", 0) == 1, bugs: bugs.leak() };
-        let begun = Instant::now();
-        let checker = model.checker().threads(2).spawn_bfs().join();
-        println!("{} states, depth {}, {:.1?}", checker.unique_state_count(), checker.max_depth(), begun.elapsed());
-        for property in checker.model().properties() {
-            match (property.expectation, checker.discovery(property.name)) {
-                (Expectation::Sometimes, None) => println!("NEVER {}", property.name),
-                (Expectation::Sometimes, Some(_)) | (_, None) => {}
-                (_, Some(path)) => {
-                    println!("NOT {}", property.name);
-                    let last = path.last_state().clone();
-                    if env_or("V", 0) == 0 {
-                        println!("   {}", Registry::shown(&last));
-                    }
-                    if env_or("V", 0) == 1 {
-                        for (state, action) in path.into_vec() {
-                            println!("   {}\n      {action:?}", Registry::shown(&state));
-                        }
-                    }
-                }
-            }
-        }
+    /// The registry is deleted or restored once.
+    fn restored() -> Registry {
+        Registry { restores: 1, recoveries: 1, ..whole() }
+    }
+
+    fn restored_twice(bugs: &'static [Bug]) -> Registry {
+        Registry { restores: 2, recoveries: 2, bugs, ..whole() }
+    }
+
+    fn two_drivers(registry: Registry) -> Registry {
+        Registry { drivers: 2, ..registry }
+    }
+
+    /// A second attempt, with another new table.
+    fn again(registry: Registry) -> Registry {
+        Registry { programs: &[2], of: &[2], again: true, ..registry }
+    }
+
+    fn one_table(registry: Registry) -> Registry {
+        Registry { one_table: true, ..registry }
+    }
+
+    fn empty(registry: Registry) -> Registry {
+        Registry { is_empty: true, ..registry }
+    }
+
+    fn bug(bugs: &'static [Bug], registry: Registry) -> Registry {
+        Registry { bugs, ..registry }
+    }
+
+    holds! {
+        whole_one_driver: whole();
+        whole_empty_one_driver: empty(whole());
+        whole_two_drivers: two_drivers(whole());
+        whole_two_drivers_recover: two_drivers(Registry { recoveries: 1, ..whole() });
+        restored_one_driver: restored();
+        restored_empty_one_driver: empty(restored());
+        restored_one_table: one_table(restored());
+        restored_two_programs: Registry { programs: &[1, 1], ..restored() };
+        restored_again: again(restored());
+        restored_again_one_table: one_table(again(restored()));
+    }
+
+    long! { holds:
+        whole_empty_two_drivers: empty(two_drivers(whole()));
+        whole_two_drivers_two_programs: Registry { programs: &[1, 1], ..two_drivers(whole()) };
+        restored_again_programs_of_both_attempts: Registry { programs: &[1, 2], of: &[1, 2], ..again(restored()) };
+        restored_twice_one_driver: restored_twice(&[]);
+        restored_twice_at_once_renewals_read_stamps: restored_twice(&[RestoredTwice, RenewalsCheck]);
+    }
+
+    large! { holds:
+        restored_two_drivers: two_drivers(restored());
+        restored_again_two_drivers: Registry { recoveries: 0, ..two_drivers(again(restored())) };
+    }
+
+    found! {
+        bug_stamp_first: bug(&[StampFirst], whole());
+        bug_absent_is_old: bug(&[AbsentIsOld], restored());
+        bug_one_direction: bug(&[OneDirection], restored());
+        bug_late_direction: bug(&[LateDirection], restored());
+        bug_any_new_table: bug(&[AnyNewTable], again(restored()));
+        bug_running_unchecked: bug(&[RunningUnchecked], restored());
+        bug_known_is_enough: bug(&[KnownIsEnough], restored());
+        bug_driver_unchecked: bug(&[DriverUnchecked], restored());
+        bug_acts_after_wait: bug(&[ActsAfterWait], whole());
+        bug_no_wait_in_paused: bug(&[NoWait(Paused)], whole());
+        bug_no_wait_in_moved: bug(&[NoWait(Moved)], whole());
+        bug_no_wait_in_rollback_paused: bug(&[NoWait(RollbackPaused)], whole());
+        bug_no_wait_in_rolled_back: bug(&[NoWait(RolledBack)], whole());
+        bug_new_first: bug(&[NewFirst], restored());
+        bug_undecided: bug(&[Undecided], two_drivers(whole()));
+        bug_own_first: bug(&[OwnFirst], empty(whole()));
+        bug_shortcut: bug(&[Shortcut], restored());
+        bug_origins_apart: bug(&[OriginsApart], again(restored()));
+        bug_origins_at_once: bug(&[OriginsAtOnce], one_table(again(whole())));
+        bug_unspent: bug(&[Unspent], two_drivers(whole()));
+        bug_spent_first: bug(&[SpentFirst], restored());
+        bug_recover_at_once: bug(&[RecoverAtOnce], two_drivers(Registry { recoveries: 1, ..whole() }));
+        bug_recover_forward: bug(&[RecoverForward], restored());
+    }
+
+    long! { found:
+        limit_restored_twice_at_once: restored_twice(&[RestoredTwice]);
+    }
+
+    large! { found:
+        bug_same_row: bug(&[SameRow], two_drivers(restored()));
+        bug_row_first: bug(&[RowFirst], two_drivers(restored()));
+        bug_empty_shortcut: bug(&[EmptyShortcut], two_drivers(restored()));
     }
 }
 

@@ -1,4 +1,60 @@
-//! DOC
+//! The registry by itself: what keeps a re-keying whose state is in a table that a user can delete, or restore as it was before.
+//!
+//! The *row* of the registry has the state, as in `rekeying`. The *stamp* of a table is an empty column family, which lives and dies with
+//! the table. One request changes it, and fails unless the stamp is the one before. The row counts only where it fits the stamps.
+//!
+//! | row | stamp of the old table | stamp of the new table |
+//! |---|---|---|
+//! | absent (`Old`) | own | not read |
+//! | `Paused` | own, forward | pair |
+//! | `Copying` | forward | pair |
+//! | `Moved` | forward, final; not read if the new one is own | pair, own |
+//! | `New` | not read | own |
+//! | `RollbackPaused` | forward, back | pair |
+//! | `RollbackCopying` | back | pair |
+//! | `RolledBack` | own, forward, back | not read |
+//!
+//! - A table with its *own* stamp is used by programs of its key type alone, which read the stamp before their first request. All
+//!   other stamps refuse them.
+//! - *forward*, *back* and *final* name the new table, by its id. Forward becomes back when rows move back, and final when `finish` begins:
+//!   of `finish` and `roll_back` one wins. With back the old table gets the family of the origins, in the same request.
+//! - The new table is created with *pair*, which names the old one. It becomes *own* at the end of `finish`, and *spent* at the
+//!   end of `roll_back`. A spent table serves no other attempt.
+//! - `RolledBack` fits *forward* since a request that is very late can set it again; `roll_back` takes it away.
+//!
+//! A driver goes by the stamps and the row, which it reads in this order before each step. Where it *waits*, no lease lasts afterwards that
+//! counts from before it read the row. Then it reads both again, and goes by those; where the row has changed, it waits anew.
+//!
+//! | call | row, stamps | step |
+//! |---|---|---|
+//! | `run` | absent, or `RolledBack` and own | creates the new table, which must have no rows; waits, if the row is `RolledBack`; row `Paused` |
+//! | all | `Paused`, own | old stamp forward |
+//! | `run` | `Paused`, forward | waits; if a table becomes itself, adds its origins; row `Copying` |
+//! | `run` | `Copying` | copies; waits; row `Moved` |
+//! | `finish` | `Moved`, forward | old stamp final |
+//! | `finish` | `Moved`, final | waits; drops the origins of the new table; its stamp own |
+//! | `finish` | `Moved`, new stamp own | row `New` |
+//! | `roll_back` | `Paused`, `Copying` or `Moved`, forward | waits; row `RollbackPaused` |
+//! | `roll_back` | `RollbackPaused`, forward | old stamp back, with origins |
+//! | `roll_back` | `RollbackPaused`, back | waits; row `RollbackCopying`, or `RolledBack` if the new table has no rows |
+//! | `roll_back` | `RollbackCopying` | copies; waits; row `RolledBack` |
+//! | `roll_back`, `run` | `RolledBack`, pair | new stamp spent |
+//! | `roll_back`, `run` | `RolledBack`, spent | waits; drops the origins of the old table; its stamp own |
+//! | all | `RollbackPaused`, final | waits; row `Moved`: `finish` was faster |
+//! | `recover` | does not fit | waits; the row that the stamps say |
+//!
+//! `recover` writes `RolledBack` where the old stamp is own or the new one spent; else `Paused` for forward, `RollbackPaused` for back,
+//! and for final `Moved` or, if the new stamp is own, `New`. All other calls fail where the row does not fit.
+//!
+//! Each change of the row is conditional on all of it, and writes what no row before can have been: it has a random number.
+//!
+//! A program reads the row and then the stamps when it opens, when its lease has ended, and when the row is another than the one that it
+//! acts by. It acts by the row if that fits, for a lease that counts from before it read the row, and fails otherwise. It renews the lease by
+//! reading the row alone. By `New` it acts for ever.
+//!
+//! What is left out: rows but one, and requests within a call, which `world` has; clocks, which `lease` has. A copy is one step, and what
+//! is written counts at once. A program of the old key type that began before the old stamp was forward is stopped by its user. Nobody
+//! restores the registry twice between two looks of a driver at the row, which are a lease apart.
 
 use stateright::{Model, Property};
 
@@ -6,80 +62,59 @@ use crate::rekeying::State::{self, *};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// The old table is stamped before the row says `Paused`.
+    /// The old table's stamp is forward before the row is `Paused`.
     StampFirst,
-    /// A row that is not there is `Old`, whatever the stamps.
+    /// A row that is absent is `Old`, whatever the stamps.
     AbsentIsOld,
-    /// The stamp of the old table does not say the direction.
+    /// Forward and back are one stamp.
     OneDirection,
-    /// It says the direction only once the row says `RollbackCopying`.
+    /// The old stamp is back only once the row is `RollbackCopying`.
     LateDirection,
-    /// It does not say which new table.
+    /// The old stamp does not name the new table.
     AnyNewTable,
-    /// Drivers do not read the stamps.
-    DriverUnchecked,
-    /// A program checks the stamps when it opens, and takes each other row as it is.
+    /// Programs that run take each row as it is, also an older one.
     RunningUnchecked,
-    /// A program whose lease has ended goes on by the row that it knew, without the stamps.
+    /// A program whose lease has ended goes on if the row is the one that it knew.
     KnownIsEnough,
-    /// A lease counts from when the stamps were read.
-    FromStamps,
-    /// A driver acts after the wait by what it saw before it.
+    /// Drivers read no stamps.
+    DriverUnchecked,
+    /// A driver reads the row before the stamps.
+    RowFirst,
+    /// After the wait a driver does what it was to do before.
     ActsAfterWait,
-    /// A wait goes on when the stamps have changed meanwhile.
-    WaitFromFirstLook,
-    /// `finish` ends the way back by the row `New`, before any stamp.
+    /// In this state a driver does not wait.
+    NoWait(State),
+    /// A change of the row only counts one up.
+    SameRow,
+    /// `finish` closes the way back by the row `New`.
     NewFirst,
-    /// `finish` stamps the new table first of all.
+    /// The old stamp does not say that `finish` has begun.
     Undecided,
-    /// `finish` does not wait for programs that act by `Copying`.
-    OpenAtOnce,
-    /// As those, and it drops the origins at the end.
-    OriginsLast,
-    /// From `Paused` the way back is `RolledBack` at once.
+    /// The new table gets its own stamp at once, and loses its origins at the end.
+    OwnFirst,
+    /// The way back from `Paused` is `RolledBack`.
     Shortcut,
-    /// The same, if the new table has no rows.
+    /// The same if the new table has no rows.
     EmptyShortcut,
-    /// The family of the origins is added to the old table by a request of its own.
+    /// The family of the origins is added to the old table by another request.
     OriginsApart,
-    /// It is dropped before the stamp is changed.
-    OriginsFirst,
-    /// The new table is not spent.
+    /// A new table is not spent.
     Unspent,
-    /// It is spent before the row says `RolledBack`.
+    /// It is spent before the row is `RolledBack`.
     SpentFirst,
-    /// The driver does not wait after it has spent the new table.
-    SpentAtOnce,
-    /// A recovered row can be the same as one of before.
-    SameBytes,
-    SameRecovered,
+    /// `recover` does not wait.
     RecoverAtOnce,
-    /// `recover` takes the way there, whatever the direction.
-    RecoverThere,
-    /// The origins are added to the table that becomes itself when it gets its new stamp.
-    OriginsAtCreate,
-    /// Limit
-    TwiceBetweenLooks,
-    /// Renewals check too.
+    /// `recover` takes no notice of the direction.
+    RecoverForward,
+    /// A table that becomes itself gets its origins together with its new stamp.
+    OriginsAtOnce,
+    /// The registry is restored as often as can be.
+    RestoredTwice,
+    /// With that: a renewal reads the stamps, too.
     RenewalsCheck,
-    Hasty(State),
 }
 use Bug::*;
 
-impl Bug {
-    pub(crate) fn named(s: &str) -> Self {
-        let all = [
-            StampFirst, AbsentIsOld, OneDirection, LateDirection, AnyNewTable, DriverUnchecked, RunningUnchecked,
-            KnownIsEnough, FromStamps, ActsAfterWait, WaitFromFirstLook, NewFirst, Undecided, OpenAtOnce, OriginsLast, Shortcut,
-            EmptyShortcut, OriginsApart, OriginsFirst, Unspent, SpentFirst, SpentAtOnce, SameBytes, SameRecovered, RecoverAtOnce, RecoverThere,
-            OriginsAtCreate, TwiceBetweenLooks, RenewalsCheck,
-            Hasty(RolledBack), Hasty(Paused), Hasty(Copying), Hasty(Moved), Hasty(RollbackPaused), Hasty(RollbackCopying),
-        ];
-        *all.iter().find(|b| format!("{b:?}") == s).expect(s)
-    }
-}
-
-/// The stamp of the old table: of its own key type, or of the pair with this new table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum OldStamp {
     Own,
@@ -87,9 +122,8 @@ pub(crate) enum OldStamp {
     Back(u8),
     Final(u8),
 }
-use OldStamp::{Back, Final, Forward, Own};
+use OldStamp::{Back, Final, Forward};
 
-/// The stamp of a new table: of the pair, of its own key type at the end, or of a table whose rows count no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum NewStamp {
     Pair,
@@ -98,22 +132,28 @@ pub(crate) enum NewStamp {
 }
 use NewStamp::{Pair, Spent};
 
-/// The control row, which is absent in `Old`.
+/// Of the old table, and of the new ones.
+type Stamps = (OldStamp, [Option<NewStamp>; 2]);
+
+/// The row of the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Control {
     state: State,
+    /// The number of the new table, from 1.
     new: u8,
+    /// Stands for all that makes a row unlike others.
     change: u8,
 }
 
+/// A row that is not there.
 const ABSENT: Control = Control { state: Old, new: 0, change: 0 };
 
-/// A row, with the same key in each table.
+/// What a table has under the one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
     Absent,
-    /// It was acknowledged before the newest one.
     Stale,
+    /// What was acknowledged last.
     Newest,
 }
 
@@ -127,20 +167,34 @@ pub(crate) enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Table<S> {
     stamp: S,
+    /// Whether it has the family of the origins.
     has_origins: bool,
     value: Value,
     origin: Origin,
 }
 
-/// Bits of drivers: whether the control row was read after the driver was told what it holds.
-type Since = u8;
+impl<S> Table<S> {
+    fn drop_origins(&mut self) {
+        (self.has_origins, self.origin) = (false, Origin::None);
+    }
+
+    fn has_rows(&self) -> bool {
+        self.value != Value::Absent || self.origin != Origin::None
+    }
+}
+
+/// The row as it was read, and a bit for each driver: whether that was after the driver read it.
+type Read = (Control, u8);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Program {
+    /// The number of the new table that it is made for.
     of: u8,
-    lease: Option<(Control, Since)>,
-    /// A row that was read, before the stamps are.
-    read: Option<(Control, Since)>,
+    /// What it acts by.
+    lease: Option<Read>,
+    /// A row for which it has to read the stamps.
+    unchecked: Option<Read>,
+    /// The row of its last lease, where a bug goes by it.
     known: Option<Control>,
 }
 
@@ -153,102 +207,128 @@ pub(crate) enum Goal {
 }
 use Goal::{Finish, Recover, RollBack, Run};
 
+/// A request, or those of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     Create,
-    /// Of the old table's stamp. The origins come with the way back, and go with the end.
     Restamp(OldStamp, OldStamp),
     Spend,
-    /// The new table's own stamp, without origins.
-    Open,
     AddOrigins,
-    AddOldOrigins,
+    /// Before `Own`.
     DropOrigins,
-    DropOldOrigins,
+    /// The table that is left gets its own stamp.
+    Own,
     Copy,
     Change(Control),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
-    Look,
-    Check,
+    First,
+    Second,
     Wait(Step),
     Do(Step),
 }
-
-type Stamps = (OldStamp, [Option<NewStamp>; 2]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Driver {
     goal: Goal,
     of: u8,
+    stage: Stage,
     stamps: Option<Stamps>,
-    told: Option<Control>,
+    row: Option<Control>,
+    /// Since it read this row.
     has_waited: bool,
     has_copied: bool,
+    /// Whether the registry was restored since its last look.
     is_disturbed: bool,
-    stage: Stage,
 }
 
 impl Driver {
     fn new(goal: Goal, of: u8) -> Self {
-        Self { goal, of, stamps: None, told: None, has_waited: false, has_copied: false, is_disturbed: false, stage: Stage::Check }
+        Self {
+            goal,
+            of,
+            stage: Stage::First,
+            stamps: None,
+            row: None,
+            has_waited: false,
+            has_copied: false,
+            is_disturbed: false,
+        }
     }
 }
 
 enum Plan {
-    Error,
-    Done,
+    Fails,
+    IsDone,
     Now(Step),
     Waited(Step),
 }
+use Plan::{Fails, IsDone, Now, Waited};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
     row: Control,
-    /// Each value that the row had, in order.
+    /// All that the row has been, which can be restored.
     rows: Vec<Control>,
     old: Table<OldStamp>,
     new: [Option<Table<NewStamp>>; 2],
     programs: Vec<Program>,
     drivers: Vec<Option<Driver>>,
-    faults: u8,
-    recoveries: u8,
-    late: u8,
+    restored: u8,
+    recovered: u8,
+    /// Whether the second driver has begun.
+    has_second: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    Start(usize, Goal, u8),
+    Begin {
+        driver: usize,
+        goal: Goal,
+        of: u8,
+    },
     Die(usize),
     Drive(usize),
     Read(usize),
     Check(usize),
-    Lapse(usize),
+    /// A program hangs, or is started again.
+    EndLease(usize),
     Write(usize),
-    PlainOld,
-    PlainNew(usize),
+    /// Writes of programs of one key type that have just begun.
+    WriteOld,
+    WriteNew(u8),
     Restore(Control),
 }
 
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Registry {
+    /// The new table that each program is made for.
     pub(crate) programs: &'static [u8],
-    pub(crate) drivers: usize,
-    /// How often the second driver may be started
-    pub(crate) late: u8,
+    /// The same of drivers, of which any may be started.
     pub(crate) of: &'static [u8],
-    pub(crate) faults: u8,
+    /// One at a time, or two. The second begins once.
+    pub(crate) drivers: usize,
+    /// How often the registry is deleted, or restored.
+    pub(crate) restores: u8,
+    /// How often `recover` changes the row.
     pub(crate) recoveries: u8,
-    pub(crate) second: bool,
-    pub(crate) empty: bool,
+    /// Whether the old table has no row.
+    pub(crate) is_empty: bool,
+    /// It begins after an attempt that was rolled back.
+    pub(crate) again: bool,
+    /// The table becomes itself under another tag: there is one family of origins.
     pub(crate) one_table: bool,
     pub(crate) bugs: &'static [Bug],
 }
 
+fn at(new: u8) -> usize {
+    usize::from(new).wrapping_sub(1)
+}
+
 fn new_stamp(stamps: &Stamps, new: u8) -> Option<NewStamp> {
-    stamps.1[usize::from(new.checked_sub(1)?)]
+    stamps.1.get(at(new)).copied().flatten()
 }
 
 impl World {
@@ -256,12 +336,12 @@ impl World {
         (self.old.stamp, self.new.map(|new| Some(new?.stamp)))
     }
 
-    fn new(&self, new: u8) -> Option<Table<NewStamp>> {
-        self.new[usize::from(new.checked_sub(1)?)]
+    fn new_table(&self, new: u8) -> Option<Table<NewStamp>> {
+        self.new.get(at(new)).copied().flatten()
     }
 
     fn new_mut(&mut self, new: u8) -> Option<&mut Table<NewStamp>> {
-        self.new[usize::from(new.checked_sub(1)?)].as_mut()
+        self.new.get_mut(at(new))?.as_mut()
     }
 
     fn set_row(&mut self, row: Control) {
@@ -271,49 +351,37 @@ impl World {
         }
     }
 
-    /// Whether a read that finds this is right.
-    fn is_newest(&self, value: Value) -> bool {
-        let is_written = self.old.value == Value::Newest || self.new.iter().flatten().any(|new| new.value == Value::Newest);
-        match value {
-            Value::Newest => true,
-            Value::Absent => !is_written,
-            Value::Stale => false,
-        }
+    /// A number that no row has had.
+    fn unlike(&self) -> u8 {
+        1 + self.rows.iter().map(|row| row.change).max().unwrap_or(0)
     }
 
-    fn reads(&self, row: Control) -> Value {
-        let new = self.new(row.new);
-        match (row.state, new) {
-            (Old | RolledBack, _) | (_, None) => self.old.value,
+    /// Whether it is right to find this.
+    fn is_right(&self, value: Value) -> bool {
+        let values = || self.new.iter().flatten().map(|new| new.value).chain([self.old.value]);
+        value == Value::Newest || value == Value::Absent && values().all(|value| value != Value::Newest)
+    }
+
+    fn read(&self, row: Control) -> Value {
+        match (row.state, self.new_table(row.new)) {
             (Moved | New, Some(new)) => new.value,
-            (_, Some(new)) if self.old.origin == Origin::None && new.origin != Origin::None => new.value,
+            (Paused | Copying | RollbackPaused | RollbackCopying, Some(new))
+                if self.old.origin == Origin::None && new.origin != Origin::None =>
+            {
+                new.value
+            }
             _ => self.old.value,
         }
     }
 
-    /// A write to the new table of this number, or to the old one for 0.
-    fn write(&mut self, to: u8, has_origin: bool, needs_origin: bool) {
-        let has_origins = match to {
-            0 => self.old.has_origins,
-            _ => self.new(to).is_some_and(|new| new.has_origins),
-        };
-        if needs_origin && !has_origins {
-            return;
-        }
-        let outdate = |value: &mut Value| {
-            if *value == Value::Newest {
-                *value = Value::Stale;
-            }
-        };
-        outdate(&mut self.old.value);
-        self.new.iter_mut().flatten().for_each(|new| outdate(&mut new.value));
-        let (value, origin) = match to {
-            0 => (&mut self.old.value, &mut self.old.origin),
-            _ => match self.new[usize::from(to) - 1].as_mut() {
-                Some(new) => (&mut new.value, &mut new.origin),
-                None => return,
-            },
-        };
+    /// A write to the old table, 0, or to a new one.
+    fn write(&mut self, table: u8, has_origin: bool) {
+        let values = self.new.iter_mut().flatten().map(|new| &mut new.value).chain([&mut self.old.value]);
+        values.filter(|value| **value == Value::Newest).for_each(|value| *value = Value::Stale);
+        let old = (&mut self.old.value, &mut self.old.origin, self.old.has_origins);
+        let new = self.new.get_mut(at(table)).and_then(Option::as_mut);
+        let (value, origin, has_origins) =
+            new.map_or(old, |new| (&mut new.value, &mut new.origin, new.has_origins));
         *value = Value::Newest;
         if has_origin && has_origins {
             *origin = Origin::Written;
@@ -322,12 +390,15 @@ impl World {
 
     fn write_by(&mut self, row: Control) {
         match row.state {
-            Old => self.write(0, false, false),
-            RolledBack => self.write(0, true, false),
-            RollbackCopying => self.write(0, true, true),
-            Copying => self.write(row.new, true, true),
-            Moved | New => self.write(row.new, true, false),
-            Paused | RollbackPaused => {}
+            Old => self.write(0, false),
+            RolledBack => self.write(0, true),
+            Moved | New => self.write(row.new, true),
+            // Without the family of the origins it fails.
+            RollbackCopying if self.old.has_origins => self.write(0, true),
+            Copying if self.new_table(row.new).is_some_and(|new| new.has_origins) => {
+                self.write(row.new, true);
+            }
+            Paused | RollbackPaused | Copying | RollbackCopying => {}
         }
     }
 }
@@ -337,353 +408,278 @@ impl Registry {
         self.bugs.contains(&bug)
     }
 
-    fn agrees(&self, stamps: &Stamps, row: Control, of: u8) -> bool {
+    /// Whether the row fits the stamps, for who is made for the new table `of`.
+    fn fits(&self, row: Control, stamps: &Stamps, of: u8) -> bool {
         let n = row.new;
-        let old = |any: &[OldStamp]| {
-            let found = stamps.0;
-            let same = |a: OldStamp, b: OldStamp| match (a, b) {
-                (Forward(_), Forward(_)) | (Back(_), Back(_)) | (Final(_), Final(_)) if self.has(AnyNewTable) => true,
-                (Forward(a) | Back(a), Forward(b) | Back(b)) if self.has(OneDirection) => a == b,
-                _ => a == b,
-            };
-            any.iter().any(|stamp| same(*stamp, found))
+        let old = |fitting: &[OldStamp]| {
+            fitting.iter().any(|stamp| match (*stamp, stamps.0) {
+                (Forward(_), Forward(_)) | (Back(_), Back(_)) if self.has(AnyNewTable) => true,
+                (Forward(one), Back(other)) | (Back(one), Forward(other)) if self.has(OneDirection) => {
+                    one == other
+                }
+                (stamp, found) => stamp == found,
+            })
         };
+        let new = new_stamp(stamps, n);
+        let (is_pair, is_own) = (new == Some(Pair), new == Some(NewStamp::Own));
         match row.state {
-            Old => return old(&[Own]) || self.has(AbsentIsOld),
-            RolledBack => return old(&[Own, Forward(n), Back(n)]),
-            _ if n != of => return false,
-            _ => {}
-        }
-        let Some(new) = new_stamp(stamps, n) else { return false };
-        let is_pair = new == Pair;
-        match row.state {
-            Paused => is_pair && old(&[Own, Forward(n)]),
+            Old => old(&[OldStamp::Own]) || self.has(AbsentIsOld),
+            RolledBack => old(&[OldStamp::Own, Forward(n), Back(n)]),
+            _ if n != of => false,
+            Paused => is_pair && old(&[OldStamp::Own, Forward(n)]),
             Copying => is_pair && old(&[Forward(n)]),
-            Moved => new == NewStamp::Own || is_pair && old(&[Forward(n), Final(n)]),
-            New => new == NewStamp::Own || is_pair && self.has(NewFirst),
+            Moved => is_own || is_pair && old(&[Forward(n), Final(n)]),
+            New => is_own || self.has(NewFirst),
             RollbackPaused => is_pair && old(&[Forward(n), Back(n)]),
-            RollbackCopying => (is_pair || new == Spent && self.has(SpentFirst)) && (old(&[Back(n)]) || self.has(LateDirection) && old(&[Forward(n)])),
-            Old | RolledBack => unreachable!(),
+            RollbackCopying if self.has(LateDirection) => is_pair && old(&[Forward(n), Back(n)]),
+            RollbackCopying => (is_pair || new == Some(Spent) && self.has(SpentFirst)) && old(&[Back(n)]),
         }
     }
 
-    fn recovered(&self, stamps: &Stamps, row: Control, of: u8) -> Option<Control> {
-        let is_of = |n| n == of || self.has(AnyNewTable);
-        if stamps.0 == Own {
-            return Some(Control { state: RolledBack, ..row });
-        }
-        let state = match (stamps.0, new_stamp(stamps, of)?) {
-            (Forward(n), Pair) if is_of(n) => Paused,
-            (Back(n), Pair) if is_of(n) && self.has(RecoverThere) => Paused,
-            (Back(n), Pair) if is_of(n) => RollbackPaused,
-            (Forward(n) | Back(n), Spent) if is_of(n) => RolledBack,
-            (Final(n), Pair) if is_of(n) => Moved,
-            (Final(n), NewStamp::Own) if is_of(n) => New,
-            _ => return None,
+    /// The row that the stamps say.
+    fn recovered(&self, row: Control, stamps: &Stamps, of: u8) -> Option<Control> {
+        let (old, new) = (stamps.0, new_stamp(stamps, of));
+        let state = match old {
+            OldStamp::Own => return Some(Control { state: RolledBack, change: 0, ..row }),
+            Forward(n) | Back(n) | Final(n) if n != of && !self.has(AnyNewTable) => return None,
+            _ => match (old, new?) {
+                (Forward(_) | Back(_), Spent) => RolledBack,
+                (Back(_), Pair) if !self.has(RecoverForward) => RollbackPaused,
+                (Forward(_) | Back(_), Pair) => Paused,
+                (Final(_), Pair) => Moved,
+                (Final(_), NewStamp::Own) => New,
+                _ => return None,
+            },
         };
-        Some(Control { state, new: of, ..row })
+        Some(Control { state, new: of, change: 0 })
     }
 
-    fn plan(&self, w: &World, d: &Driver, row: Control) -> Plan {
-        use Plan::{Done, Error, Now, Waited};
-        let n = row.new;
-        let Some(stamps) = d.stamps else { return Error };
-        let old = stamps.0;
-        let new = w.new(n);
-        let new_is = |stamp| new_stamp(&stamps, n) == Some(stamp);
-        let has_rows = |new: Table<NewStamp>| new.value != Value::Absent || new.origin != Origin::None;
-        let is_opened = new_is(NewStamp::Own);
-        // Chosen when it is written.
-        let unlike = if self.has(SameBytes) && d.goal != Recover { row.change + 1 } else { 0 };
-        let next = |state| Control { state, change: unlike, ..row };
-        let change = |state| if self.has(Hasty(row.state)) { Now(Step::Change(next(state))) } else { Waited(Step::Change(next(state))) };
-        let agrees = self.agrees(&stamps, row, d.of);
+    fn plan(&self, w: &World, d: &Driver, row: Control, stamps: &Stamps) -> Plan {
+        let (n, old) = (row.new, stamps.0);
+        let new = w.new_table(n);
+        let is_empty = !new.is_some_and(|new| new.has_rows());
+        let new_is = |stamp| new_stamp(stamps, n) == Some(stamp);
+        let waited = |step| if self.has(NoWait(row.state)) { Now(step) } else { Waited(step) };
+        let change = |state| waited(Step::Change(Control { state, change: 0, ..row }));
         if d.goal == Recover {
-            if self.agrees(&stamps, row, n) {
-                return Done;
-            }
-            let Some(to) = self.recovered(&stamps, row, d.of) else { return Error };
-            if self.has(SameRecovered)
-                && let Some(row) = w.rows.iter().find(|row| (row.state, row.new) == (to.state, to.new))
-            {
-                return Waited(Step::Change(*row));
-            }
-            let step = Step::Change(Control { change: unlike, ..to });
-            return if self.has(RecoverAtOnce) { Now(step) } else { Waited(step) };
+            return match self.recovered(row, stamps, d.of).map(Step::Change) {
+                _ if self.fits(row, stamps, n) => IsDone,
+                Some(step) if self.has(RecoverAtOnce) => Now(step),
+                Some(step) => Waited(step),
+                None => Fails,
+            };
         }
-        // A `finish` was faster.
         if row.state == RollbackPaused && old == Final(n) && n == d.of {
             return change(Moved);
         }
-        if !agrees && !self.has(DriverUnchecked) {
-            return Error;
+        if !self.fits(row, stamps, d.of) && !self.has(DriverUnchecked) {
+            return Fails;
         }
+        let decides = !self.has(Undecided) && !self.has(OwnFirst);
         match (d.goal, row.state) {
             (Run | RollBack, RolledBack) if new_is(Pair) && !self.has(Unspent) => Now(Step::Spend),
-            (Run | RollBack, RolledBack) if self.has(OriginsFirst) && old != Own && w.old.has_origins => Waited(Step::DropOldOrigins),
-            (Run | RollBack, RolledBack) if old != Own => if self.has(SpentAtOnce) { Now(Step::Restamp(old, Own)) } else { Waited(Step::Restamp(old, Own)) },
-            (RollBack, RolledBack | Old) => Done,
-            (Run, Old | RolledBack) => {
-                let to = Step::Change(Control { state: Paused, new: d.of, change: unlike });
-                match w.new(d.of) {
-                    None => Now(Step::Create),
-                    Some(new) if new.stamp != Pair || has_rows(new) => Error,
-                    Some(_) if self.has(StampFirst) && old == Own => Now(Step::Restamp(Own, Forward(d.of))),
-                    Some(_) if row.state == Old => Now(to),
-                    Some(_) => change(Paused).or(to),
+            (Run | RollBack, RolledBack) if old != OldStamp::Own => waited(Step::DropOrigins),
+            (RollBack, Old | RolledBack) => IsDone,
+            (Run, Old | RolledBack) => match w.new_table(d.of) {
+                None => Now(Step::Create),
+                Some(new) if new.stamp != Pair || new.has_rows() => Fails,
+                Some(_) if self.has(StampFirst) && old == OldStamp::Own => {
+                    Now(Step::Restamp(old, Forward(d.of)))
                 }
+                Some(_) => {
+                    let step = Step::Change(Control { state: Paused, new: d.of, change: 0 });
+                    if row.state == Old { Now(step) } else { waited(step) }
+                }
+            },
+            (RollBack, Paused) if self.has(Shortcut) || self.has(EmptyShortcut) && is_empty => {
+                change(RolledBack)
             }
-            (RollBack, Paused) if self.has(Shortcut) || self.has(EmptyShortcut) && !new.is_some_and(has_rows) => change(RolledBack),
-            (_, Paused) if old == Own => Now(Step::Restamp(Own, Forward(n))),
-            (Run, Paused) if new.is_some_and(|new| !new.has_origins) => Waited(Step::AddOrigins),
+            (_, Paused) if old == OldStamp::Own => Now(Step::Restamp(old, Forward(n))),
+            (Run, Paused) if new.is_some_and(|new| !new.has_origins) => waited(Step::AddOrigins),
             (Run, Paused) => change(Copying),
             (Run, Copying) if !d.has_copied => Now(Step::Copy),
             (Run, Copying) => change(Moved),
-            (Run, Moved | New) => Done,
+            (Run, Moved | New) => IsDone,
             (Finish, Moved) if self.has(NewFirst) => change(New),
-            (Finish, New) if self.has(NewFirst) && !is_opened => Waited(Step::Open),
-            (Finish, Moved) if is_opened => if self.has(OriginsLast) { change(New) } else { Now(Step::Change(next(New))) },
-            (Finish, Moved) if old == Forward(n) && !self.has(Undecided) => Now(Step::Restamp(old, Final(n))),
-            (Finish, Moved) if self.has(OpenAtOnce) => Now(Step::Open),
-            (Finish, Moved) => Waited(Step::Open),
-            (Finish, New) if new.is_some_and(|new| new.has_origins) => Waited(Step::DropOrigins),
-            (Finish, New) => Done,
-            (RollBack, Paused | Copying | Moved) if is_opened || old != Forward(n) => Error,
-            (RollBack, Paused | Copying | Moved) if self.has(OriginsApart) && !w.old.has_origins => Now(Step::AddOldOrigins),
+            (Finish, Moved) if new_is(NewStamp::Own) => {
+                Now(Step::Change(Control { state: New, change: 0, ..row }))
+            }
+            (Finish, Moved) if old == Forward(n) && decides => Now(Step::Restamp(old, Final(n))),
+            (Finish, Moved) if self.has(OwnFirst) => Now(Step::Own),
+            (Finish, Moved) => waited(Step::DropOrigins),
+            (Finish, New) if new.is_some_and(|new| new.has_origins) || new_is(Pair) => {
+                waited(Step::DropOrigins)
+            }
+            (Finish, New) => IsDone,
+            (RollBack, Paused | Copying | Moved) if new_is(NewStamp::Own) || old != Forward(n) => Fails,
+            (RollBack, Paused | Copying | Moved) if self.has(OriginsApart) && !w.old.has_origins => {
+                Now(Step::AddOrigins)
+            }
             (RollBack, Paused | Copying | Moved) => change(RollbackPaused),
-            (RollBack, RollbackPaused) if old == Forward(n) && !self.has(LateDirection) => Now(Step::Restamp(old, Back(n))),
-            (RollBack, RollbackPaused) if !new.is_some_and(has_rows) => change(RolledBack),
+            (RollBack, RollbackPaused) if old == Forward(n) && !self.has(LateDirection) => {
+                Now(Step::Restamp(old, Back(n)))
+            }
+            (RollBack, RollbackPaused) if is_empty => change(RolledBack),
             (RollBack, RollbackPaused) => change(RollbackCopying),
             (RollBack, RollbackCopying) if old == Forward(n) => Now(Step::Restamp(old, Back(n))),
             (RollBack, RollbackCopying) if !d.has_copied => Now(Step::Copy),
             (RollBack, RollbackCopying) if self.has(SpentFirst) && new_is(Pair) => Now(Step::Spend),
             (RollBack, RollbackCopying) => change(RolledBack),
-            (Run, RollbackPaused | RollbackCopying) | (Finish, _) | (RollBack, New) | (Recover, _) => Error,
+            (Run, RollbackPaused | RollbackCopying) | (Finish, _) | (RollBack, New) | (Recover, _) => Fails,
         }
     }
 
-    /// Takes a driver's next step. If it has come to its end: whether with what it was to do, or with an error.
-    fn drive(&self, w: &mut World, at: usize) -> Option<Option<bool>> {
+    /// Takes a driver one step further. Gives whether it has done all, or failed, where it has ended.
+    fn drive(&self, w: &mut World, at: usize) -> Option<bool> {
         let mut d = w.drivers[at]?;
         let mut ended = None;
-        match d.stage {
-            Stage::Check => {
-                let stamps = w.stamps();
-                if self.has(WaitFromFirstLook) {
-                    d.stamps = Some(stamps);
-                } else if d.stamps != Some(stamps) {
-                    d = Driver { stamps: Some(stamps), ..Driver::new(d.goal, d.of) };
-                }
-                d.stage = Stage::Look;
-            }
-            Stage::Look => {
-                if d.told != Some(w.row) {
-                    d = Driver { stamps: d.stamps, told: Some(w.row), ..Driver::new(d.goal, d.of) };
-                    for p in &mut w.programs {
-                        for (_, since) in [&mut p.lease, &mut p.read].into_iter().flatten() {
-                            *since &= !(1 << at);
-                        }
+        let reads_row = match d.stage {
+            Stage::First => Some(self.has(RowFirst)),
+            Stage::Second => Some(!self.has(RowFirst)),
+            _ => None,
+        };
+        match reads_row {
+            Some(false) => d.stamps = Some(w.stamps()),
+            Some(true) => {
+                if d.row != Some(w.row) {
+                    (d.row, d.has_waited, d.has_copied) = (Some(w.row), false, false);
+                    for read in w.programs.iter_mut().flat_map(|p| [&mut p.lease, &mut p.unchecked]).flatten()
+                    {
+                        read.1 &= !(1 << at);
                     }
                 }
                 d.is_disturbed = false;
-                match self.plan(w, &d, w.row) {
-                    Plan::Error => ended = Some(false),
-                    Plan::Done => ended = Some(true),
-                    Plan::Waited(step) if !d.has_waited => d.stage = Stage::Wait(step),
-                    Plan::Now(step) | Plan::Waited(step) => d.stage = Stage::Do(step),
-                }
             }
-            Stage::Wait(step) => {
-                // Leases that count from before have ended.
+            None => {}
+        }
+        match (d.stage, d.row, d.stamps) {
+            (Stage::First, ..) => d.stage = Stage::Second,
+            (Stage::Second, Some(row), Some(stamps)) => match self.plan(w, &d, row, &stamps) {
+                Fails => ended = Some(false),
+                IsDone => ended = Some(true),
+                Waited(step) if !d.has_waited => d.stage = Stage::Wait(step),
+                Now(step) | Waited(step) => d.stage = Stage::Do(step),
+            },
+            (Stage::Wait(step), ..) => {
+                let lasts = |read: &Read| read.1 & 1 << at != 0;
                 for p in &mut w.programs {
-                    let holds = |row: &(Control, Since)| row.1 & 1 << at != 0;
-                    p.lease = p.lease.filter(|lease| lease.0.state == New || holds(lease));
-                    p.read = p.read.filter(|read| holds(read) || self.has(FromStamps));
+                    p.lease = p.lease.filter(|read| read.0.state == New || lasts(read));
+                    p.unchecked = p.unchecked.filter(lasts);
                 }
                 d.has_waited = true;
-                d.stage = if self.has(ActsAfterWait) { Stage::Do(step) } else { Stage::Check };
+                d.stage = if self.has(ActsAfterWait) { Stage::Do(step) } else { Stage::First };
             }
-            Stage::Do(step) => {
-                self.take(w, &d, step, d.told?);
-                if step == Step::Copy {
-                    (d.has_copied, d.stage) = (true, Stage::Check);
-                } else {
-                    d = Driver::new(d.goal, d.of);
+            (Stage::Do(step), Some(row), Some(stamps)) => {
+                self.take(w, &d, step, row, stamps.0);
+                match step {
+                    Step::DropOrigins => d.stage = Stage::Do(Step::Own),
+                    Step::Copy => (d.stage, d.has_copied) = (Stage::First, true),
+                    _ => d = Driver::new(d.goal, d.of),
                 }
             }
+            _ => {}
         }
         w.drivers[at] = Some(d).filter(|_| ended.is_none());
-        Some(ended)
+        ended
     }
 
-    fn take(&self, w: &mut World, d: &Driver, step: Step, told: Control) {
-        let n = told.new;
+    fn take(&self, w: &mut World, d: &Driver, step: Step, row: Control, old: OldStamp) {
+        let is_back = matches!(row.state, RolledBack);
         match step {
             Step::Create => {
-                let has_origins = !self.one_table || self.has(OriginsAtCreate);
-                if w.new(d.of).is_none() {
-                    w.new[usize::from(d.of) - 1] =
-                        Some(Table { stamp: Pair, has_origins, value: Value::Absent, origin: Origin::None });
-                    if self.one_table {
-                        w.old.has_origins |= has_origins;
-                    }
-                }
+                let has_origins = !self.one_table || self.has(OriginsAtOnce);
+                let new = Table { stamp: Pair, has_origins, value: Value::Absent, origin: Origin::None };
+                w.new[usize::from(d.of) - 1].get_or_insert(new);
+                w.old.has_origins |= self.one_table && has_origins;
             }
-            Step::Restamp(from, to) => {
-                if w.old.stamp == from {
-                    w.old.stamp = to;
-                    match to {
-                        Back(n) => {
-                            w.old.has_origins = true;
-                            if self.one_table && let Some(new) = w.new_mut(n) {
-                                new.has_origins = true;
-                            }
-                        }
-                        Own => self.drop_old(w, n),
-                        _ => {}
-                    }
-                }
+            Step::Restamp(from, to) if w.old.stamp == from => {
+                w.old.stamp = to;
+                w.old.has_origins |= matches!(to, Back(_));
             }
+            Step::AddOrigins if self.one_table || row.state != Paused => {
+                w.old.has_origins = true;
+                w.new_mut(row.new).into_iter().for_each(|new| new.has_origins = true);
+            }
+            Step::AddOrigins => w.old.has_origins = true,
             Step::Spend => {
-                if let Some(new) = w.new_mut(n).filter(|new| new.stamp == Pair) {
-                    new.stamp = Spent;
-                }
+                let new = w.new_mut(row.new).filter(|new| new.stamp == Pair);
+                new.into_iter().for_each(|new| new.stamp = Spent);
             }
-            Step::Open => {
-                let keeps = self.has(OriginsLast);
-                let one_table = self.one_table;
-                if let Some(new) = w.new_mut(n).filter(|new| new.stamp == Pair) {
-                    new.stamp = NewStamp::Own;
-                    if !keeps {
-                        (new.has_origins, new.origin) = (false, Origin::None);
-                        if one_table {
-                            (w.old.has_origins, w.old.origin) = (false, Origin::None);
-                        }
-                    }
-                }
-            }
-            Step::AddOrigins => {
-                if let Some(new) = w.new_mut(n) {
-                    new.has_origins = true;
-                    w.old.has_origins = true;
-                }
-            }
-            Step::AddOldOrigins => w.old.has_origins = true,
             Step::DropOrigins => {
-                if let Some(new) = w.new_mut(n) {
-                    (new.has_origins, new.origin) = (false, Origin::None);
+                if is_back || self.one_table {
+                    w.old.drop_origins();
+                }
+                if !is_back || self.one_table {
+                    w.new_mut(row.new).into_iter().for_each(Table::drop_origins);
                 }
             }
-            Step::DropOldOrigins => self.drop_old(w, n),
+            Step::Own if is_back && w.old.stamp == old => w.old.stamp = OldStamp::Own,
+            Step::Own if is_back => {}
+            Step::Own => {
+                let new = w.new_mut(row.new).filter(|new| new.stamp == Pair);
+                new.into_iter().for_each(|new| new.stamp = NewStamp::Own);
+            }
             Step::Copy => {
-                let Some(new) = w.new(n) else { return };
-                match told.state {
-                    Copying if new.has_origins && new.origin == Origin::None && w.old.value != Value::Absent => {
-                        let value = w.old.value;
-                        w.new[usize::from(n) - 1] = Some(Table { value, origin: Origin::Copied, ..new });
-                    }
-                    RollbackCopying if w.old.has_origins && w.old.origin == Origin::None && new.origin == Origin::Written => {
-                        (w.old.value, w.old.origin) = (new.value, Origin::Copied);
-                    }
-                    _ => {}
+                let (old, Some(new)) = (w.old, w.new_table(row.new)) else { return };
+                let is_copied = new.has_origins && new.origin == Origin::None && old.value != Value::Absent;
+                let is_copied_back =
+                    old.has_origins && old.origin == Origin::None && new.origin == Origin::Written;
+                if row.state == Copying && is_copied {
+                    let copied = |new: &mut Table<_>| (new.value, new.origin) = (old.value, Origin::Copied);
+                    w.new_mut(row.new).into_iter().for_each(copied);
+                } else if row.state == RollbackCopying && is_copied_back {
+                    (w.old.value, w.old.origin) = (new.value, Origin::Copied);
                 }
             }
-            Step::Change(to) => {
-                if w.row == told {
-                    w.recoveries += u8::from(d.goal == Recover);
-                    let unlike = 1 + w.rows.iter().map(|row| row.change).max().unwrap_or(0);
-                    w.set_row(Control { change: if to.change == 0 { unlike } else { to.change }, ..to });
-                }
+            Step::Change(to) if w.row == row => {
+                let change = if self.has(SameRow) { row.change + 1 } else { w.unlike() };
+                w.recovered += u8::from(d.goal == Recover);
+                w.set_row(Control { change, ..to });
             }
+            Step::Change(_) | Step::Restamp(..) => {}
         }
     }
 
-    fn drop_old(&self, w: &mut World, n: u8) {
-        (w.old.has_origins, w.old.origin) = (false, Origin::None);
-        if self.one_table && let Some(new) = w.new_mut(n) {
-            (new.has_origins, new.origin) = (false, Origin::None);
-        }
-    }
-
-    /// Forgets what makes no difference.
-    fn normal(&self, mut w: World) -> World {
-        for (at, driver) in w.drivers.iter().enumerate() {
-            if !driver.is_some_and(|d| d.told.is_some() && !d.has_waited) {
-                for p in &mut w.programs {
-                    for (_, since) in [&mut p.lease, &mut p.read].into_iter().flatten() {
-                        *since |= 1 << at;
-                    }
-                }
-            }
-        }
-        w.programs.sort();
-        w
-    }
-
-    /// Drivers, one after the other, if each comes to its end.
-    fn alone(&self, w: &World, of: u8, goals: &[Goal]) -> Option<World> {
+    /// The world after drivers, one after the other, if each has done all.
+    fn after(&self, w: &World, of: u8, goals: &[Goal]) -> Option<World> {
         let mut w = w.clone();
-        for goal in goals {
+        let done = goals.iter().all(|goal| {
             w.drivers[0] = Some(Driver::new(*goal, of));
-            let ended = (0..200).find_map(|_| self.drive(&mut w, 0).flatten());
-            if ended != Some(true) {
-                return None;
-            }
-        }
-        Some(w)
+            (0..200).find_map(|_| self.drive(&mut w, 0)) == Some(true)
+        });
+        done.then_some(w)
     }
 
+    /// Whether it comes to an end from here, once all programs and drivers have died; each call where it may be made.
     fn can_end(&self, w: &World) -> bool {
-        if w.drivers.iter().any(Option::is_some) || w.programs.iter().any(|p| p.lease.is_some() || p.read.is_some()) {
+        let is_still = w.drivers.iter().all(Option::is_none)
+            && w.programs.iter().all(|p| p.lease.is_none() && p.unchecked.is_none());
+        if !is_still {
             return true;
         }
-        let first: &[Goal] = if w.faults > 0 { &[Recover] } else { &[] };
         let of = match w.old.stamp {
-            Own => *self.of.last().unwrap(),
+            OldStamp::Own => self.of[self.of.len() - 1],
             Forward(n) | Back(n) | Final(n) => n,
         };
-        let new = w.new(of).map(|new| new.stamp);
-        let forth = |goals: &[Goal]| {
-            self.alone(w, of, &[first, goals].concat()).is_some_and(|w| {
-                w.row.state == New && w.new(of).is_some_and(|new| new.stamp == NewStamp::Own && !new.has_origins)
+        let Some(w) = self.after(w, of, if w.restored > 0 { &[Recover] } else { &[] }) else { return false };
+        let there = |goals: &[Goal]| {
+            self.after(&w, of, goals).is_some_and(|w| {
+                let new = w.new_table(of);
+                w.row.state == New && new.is_some_and(|new| new.stamp == NewStamp::Own && !new.has_origins)
             })
         };
         let back = || {
-            self.alone(w, of, &[first, &[RollBack]].concat())
-                .is_some_and(|w| w.old.stamp == Own && matches!(w.row.state, Old | RolledBack))
+            self.after(&w, of, &[RollBack])
+                .is_some_and(|w| matches!(w.row.state, Old | RolledBack) && w.old.stamp == OldStamp::Own)
         };
-        let is_there = self.agrees(&w.stamps(), w.row, of);
-        let is_back = is_there && matches!(w.row.state, RollbackPaused | RollbackCopying | RolledBack) && w.row.new == of;
-        match (w.old.stamp, new) {
-            (Final(_), _) | (_, Some(NewStamp::Own)) => forth(&[Finish]),
-            _ if is_there && w.row.state == New => forth(&[Finish]),
-            (Back(_), _) | (_, Some(Spent)) => back(),
-            _ if is_back => back(),
-            _ => back() && forth(&[Run, Finish]),
-        }
-    }
-
-    pub(crate) fn shown(w: &World) -> String {
-        let mut s = format!("row {:?} {} {}", w.row.state, w.row.new, w.row.change);
-        s += &format!(" | old {:?}{} {:?} {:?}", w.old.stamp, if w.old.has_origins { " o" } else { "" }, w.old.value, w.old.origin);
-        for t in w.new.iter().flatten() {
-            s += &format!(" | new {:?}{} {:?} {:?}", t.stamp, if t.has_origins { " o" } else { "" }, t.value, t.origin);
-        }
-        for p in &w.programs {
-            s += &format!(" | P{} lease {:?} read {:?}", p.of, p.lease.map(|(r, s)| (r.state, r.change, s)), p.read.map(|(r, s)| (r.state, r.change, s)));
-        }
-        for d in w.drivers.iter().flatten() {
-            s += &format!(" | {:?}{} {:?} told {:?} {}", d.goal, d.of, d.stage, d.told.map(|r| (r.state, r.change)), if d.has_waited { "waited" } else { "" });
-        }
-        s
-    }
-}
-
-impl Plan {
-    fn or(self, step: Step) -> Self {
-        match self {
-            Self::Waited(_) => Self::Waited(step),
-            _ => Self::Now(step),
+        match w.row.state {
+            _ if matches!(w.old.stamp, Final(_)) => there(&[Finish]),
+            New => there(&[Finish]),
+            Moved if new_stamp(&w.stamps(), of) == Some(NewStamp::Own) => there(&[Finish]),
+            RollbackPaused | RollbackCopying => back(),
+            RolledBack if w.row.new == of => back(),
+            Old | RolledBack if new_stamp(&w.stamps(), of) == Some(Spent) => back(),
+            _ => back() && there(&[Run, Finish]),
         }
     }
 }
@@ -693,130 +689,119 @@ impl Model for Registry {
     type Action = Action;
 
     fn init_states(&self) -> Vec<World> {
-        let value = if self.empty { Value::Absent } else { Value::Newest };
+        let value = if self.is_empty { Value::Absent } else { Value::Newest };
+        let program = |of: &u8| Program { of: *of, lease: None, unchecked: None, known: None };
         let mut w = World {
             row: ABSENT,
             rows: vec![ABSENT],
-            old: Table { stamp: Own, has_origins: false, value, origin: Origin::None },
+            old: Table { stamp: OldStamp::Own, has_origins: false, value, origin: Origin::None },
             new: [None; 2],
-            programs: self.programs.iter().map(|of| Program { of: *of, lease: None, read: None, known: None }).collect(),
+            programs: self.programs.iter().map(program).collect(),
             drivers: vec![None; self.drivers],
-            faults: 0,
-            recoveries: 0,
-            late: 0,
+            restored: 0,
+            recovered: 0,
+            has_second: false,
         };
-        if self.second {
+        if self.again {
             let states = [Paused, Copying, Moved, RollbackPaused, RollbackCopying, RolledBack];
-            for (state, change) in states.into_iter().zip(1..) {
-                w.set_row(Control { state, new: 1, change });
-            }
-            let has_origins = !self.one_table;
-            let stamp = if self.has(Unspent) { Pair } else { Spent };
+            states
+                .into_iter()
+                .zip(1..)
+                .for_each(|(state, change)| w.set_row(Control { state, new: 1, change }));
+            let (stamp, has_origins) = (if self.has(Unspent) { Pair } else { Spent }, !self.one_table);
             let origin = if has_origins { Origin::Written } else { Origin::None };
-            // A request of before that came late.
-            w.old.has_origins = self.has(OriginsApart);
             w.new[0] = Some(Table { stamp, has_origins, value: Value::Stale, origin });
+            // By a request of a driver that hung all the time.
+            w.old.has_origins = self.has(OriginsApart);
         }
-        vec![self.normal(w)]
+        vec![w]
     }
 
     fn actions(&self, w: &World, actions: &mut Vec<Action>) {
         for (at, driver) in w.drivers.iter().enumerate() {
             if driver.is_some() {
                 actions.extend([Action::Drive(at), Action::Die(at)]);
-                continue;
-            }
-            if at == 1 && (w.late == self.late || w.drivers[0].is_none() && self.late == u8::MAX) {
-                continue;
-            }
-            for of in self.of {
-                let goals: &[Goal] = if w.recoveries < self.recoveries { &[Run, Finish, RollBack, Recover] } else { &[Run, Finish, RollBack] };
-                actions.extend(goals.iter().map(|goal| Action::Start(at, *goal, *of)));
+            } else if at == 0 || !w.has_second {
+                let goals = [Run, Finish, RollBack, Recover];
+                let goals = &goals[..if w.recovered < self.recoveries { 4 } else { 3 }];
+                let begin =
+                    |of: u8| goals.iter().map(move |goal| Action::Begin { driver: at, goal: *goal, of });
+                actions.extend(self.of.iter().flat_map(|of| begin(*of)));
             }
         }
         for (at, p) in w.programs.iter().enumerate() {
-            let is_fresh = matches!(p.lease, Some((row, since)) if row == w.row && since + 1 == 1 << self.drivers);
-            match p.read {
+            match p.unchecked {
                 Some(_) => actions.push(Action::Check(at)),
-                None if !is_fresh => actions.push(Action::Read(at)),
-                None => {}
+                None => actions.push(Action::Read(at)),
             }
-            if p.lease.is_some() || p.read.is_some() {
-                actions.push(Action::Lapse(at));
-            }
+            actions.push(Action::EndLease(at));
             if p.lease.is_some() {
                 actions.push(Action::Write(at));
             }
         }
-        if w.old.stamp == Own {
-            actions.push(Action::PlainOld);
+        if w.old.stamp == OldStamp::Own {
+            actions.push(Action::WriteOld);
         }
-        for (at, new) in w.new.iter().enumerate() {
-            if new.is_some_and(|new| new.stamp == NewStamp::Own) {
-                actions.push(Action::PlainNew(at));
-            }
-        }
-        if w.faults < self.faults && !w.drivers.iter().flatten().any(|d| d.is_disturbed) {
+        actions.extend(
+            (1..=2).filter(|n| new_stamp(&w.stamps(), *n) == Some(NewStamp::Own)).map(Action::WriteNew),
+        );
+        let is_disturbed = w.drivers.iter().flatten().any(|d| d.is_disturbed) && !self.has(RestoredTwice);
+        if w.restored < self.restores && !is_disturbed {
             actions.extend(w.rows.iter().filter(|row| **row != w.row).map(|row| Action::Restore(*row)));
         }
     }
 
-    fn next_state(&self, w: &World, action: Action) -> Option<World> {
-        let before = w;
-        let mut w = w.clone();
-        let row = w.row;
-        let fresh = (1 << self.drivers) - 1;
+    fn next_state(&self, before: &World, action: Action) -> Option<World> {
+        let mut w = before.clone();
+        let read = (w.row, u8::MAX);
         match action {
-            Action::Start(at, goal, of) => {
-                w.drivers[at] = Some(Driver::new(goal, of));
-                if at == 1 && self.late < u8::MAX {
-                    w.late += 1;
-                }
-                self.drive(&mut w, at)?;
+            Action::Begin { driver, goal, of } => {
+                w.drivers[driver] = Some(Driver::new(goal, of));
+                w.has_second |= driver == 1;
+                self.drive(&mut w, driver);
             }
             Action::Die(at) => w.drivers[at] = None,
             Action::Drive(at) => {
-                self.drive(&mut w, at)?;
+                self.drive(&mut w, at);
             }
             Action::Read(at) => {
                 let p = &mut w.programs[at];
-                let held = p.lease.map(|(held, _)| held);
-                let is_taken = held == Some(row) && !self.has(RenewalsCheck)
-                    || self.has(RunningUnchecked) && held.is_some_and(|held| held.new == row.new || held.state == Old)
-                    || self.has(KnownIsEnough) && p.known == Some(row);
-                if is_taken {
-                    p.lease = Some((row, fresh));
-                } else {
-                    p.read = Some((row, fresh));
-                }
+                let is_renewed = match p.lease {
+                    Some((known, _)) if known == read.0 => !self.has(RenewalsCheck),
+                    Some((known, _)) => self.has(RunningUnchecked) && [known.new, p.of].contains(&read.0.new),
+                    None => self.has(KnownIsEnough) && p.known == Some(read.0),
+                };
+                if is_renewed { p.lease = Some(read) } else { p.unchecked = Some(read) }
             }
             Action::Check(at) => {
-                let (row, since) = w.programs[at].read.take()?;
-                if self.agrees(&w.stamps(), row, w.programs[at].of) {
-                    w.programs[at].lease = Some((row, if self.has(FromStamps) { fresh } else { since }));
+                let read = w.programs[at].unchecked.take()?;
+                if self.fits(read.0, &w.stamps(), w.programs[at].of) {
+                    w.programs[at].lease = Some(read);
                 }
             }
-            Action::Lapse(at) => (w.programs[at].lease, w.programs[at].read) = (None, None),
+            Action::EndLease(at) => (w.programs[at].lease, w.programs[at].unchecked) = (None, None),
             Action::Write(at) => w.write_by(before.programs[at].lease?.0),
-            Action::PlainOld => w.write(0, false, false),
-            Action::PlainNew(at) => w.write(at as u8 + 1, false, false),
+            Action::WriteOld => w.write(0, false),
+            Action::WriteNew(new) => w.write(new, false),
             Action::Restore(row) => {
-                w.faults += 1;
-                w.row = row;
-                if !self.has(TwiceBetweenLooks) {
-                    for d in w.drivers.iter_mut().flatten() {
-                        let looks_again = !matches!(d.stage, Stage::Do(_)) && d.told.is_some();
-                        d.is_disturbed = looks_again && w.faults < self.faults;
-                    }
+                (w.row, w.restored) = (row, w.restored + 1);
+                for d in w.drivers.iter_mut().flatten() {
+                    let looks_again = d.row.is_some() && !matches!(d.stage, Stage::Do(_));
+                    d.is_disturbed = looks_again && w.restored < self.restores;
                 }
             }
         }
-        if self.has(KnownIsEnough) {
-            for p in &mut w.programs {
-                p.known = p.lease.map(|(row, _)| row).or(p.known);
+        for p in w.programs.iter_mut().filter(|_| self.has(KnownIsEnough)) {
+            p.known = p.lease.map(|(row, _)| row).or(p.known);
+        }
+        // For which driver a lease is new makes no difference once that has waited.
+        for (at, d) in w.drivers.iter().enumerate() {
+            if !d.is_some_and(|d| d.row.is_some() && !d.has_waited) {
+                let reads = w.programs.iter_mut().flat_map(|p| [&mut p.lease, &mut p.unchecked]).flatten();
+                reads.for_each(|read| read.1 |= 1 << at);
             }
         }
-        let w = self.normal(w);
+        w.programs.sort();
         (w != *before).then_some(w)
     }
 
@@ -826,22 +811,28 @@ impl Model for Registry {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always("who acts reads the newest", |_: &Self, w: &World| {
-                w.programs.iter().all(|p| p.lease.is_none_or(|(row, _)| w.is_newest(w.reads(row))))
+            Property::always("who acts reads what was written last", |_: &Self, w: &World| {
+                w.programs.iter().all(|p| p.lease.is_none_or(|(row, _)| w.is_right(w.read(row))))
             }),
-            Property::always("a table with its own stamp has the newest", |_: &Self, w: &World| {
-                (w.old.stamp != Own || w.is_newest(w.old.value))
-                    && w.new.iter().flatten().all(|new| new.stamp != NewStamp::Own || w.is_newest(new.value))
+            // A program of its key type can begin at any time.
+            Property::always(
+                "a table with its own stamp has what was written last",
+                |_: &Self, w: &World| {
+                    let new = w.new.iter().flatten();
+                    (w.old.stamp != OldStamp::Own || w.is_right(w.old.value))
+                        && new.filter(|new| new.stamp == NewStamp::Own).all(|new| w.is_right(new.value))
+                },
+            ),
+            Property::always("nobody is refused while the registry is whole", |m: &Self, w: &World| {
+                let Control { state, new, .. } = w.row;
+                w.restored > 0
+                    || m.fits(w.row, &w.stamps(), new)
+                    || state == RollbackPaused && w.old.stamp == Final(new)
             }),
-            Property::always("nobody is refused without a fault", |m: &Self, w: &World| {
-                w.faults > 0
-                    || m.agrees(&w.stamps(), w.row, w.row.new)
-                    || w.row.state == RollbackPaused && w.old.stamp == Final(w.row.new)
-            }),
-            Property::always("a driver alone comes to an end", |m: &Self, w: &World| m.can_end(w)),
-            Property::sometimes("it ends with the new table", |_: &Self, w: &World| w.row.state == New),
-            Property::sometimes("it ends with the old table", |_: &Self, w: &World| {
-                w.row.state == RolledBack && w.old.stamp == Own
+            Property::always("it comes to an end by one driver", |m: &Self, w: &World| m.can_end(w)),
+            Property::sometimes("it can end with the new table", |_: &Self, w: &World| w.row.state == New),
+            Property::sometimes("it can end with the old table", |_: &Self, w: &World| {
+                w.row.state == RolledBack && w.row.new > 0 && w.old.stamp == OldStamp::Own
             }),
         ]
     }
