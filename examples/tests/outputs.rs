@@ -46,10 +46,20 @@ examples! {
     flights [];
     load [];
     market_data [];
-    quickstart [];
     rekey [];
     server_metrics [];
     sharded_users [];
+    weather [];
+}
+
+/// README's program, which takes no address.
+const QUICKSTART: &str = "quickstart";
+
+#[test]
+fn quickstart() {
+    let output = printed(QUICKSTART, &[], None);
+    bless("quickstart.txt", &output);
+    compare(&output, "quickstart.txt");
 }
 
 #[test]
@@ -68,15 +78,13 @@ fn no_example_is_left_out() {
     let sources = files.filter(|file| file.extension().is_some_and(|extension| extension == "rs"));
     let names: BTreeSet<_> =
         sources.map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
-    assert_eq!(names, EXAMPLES.iter().map(|name| (*name).to_owned()).collect());
+    assert_eq!(names, EXAMPLES.iter().chain([&QUICKSTART]).map(|name| (*name).to_owned()).collect());
 }
 
 fn in_memory(example: &str, args: &[&str], expected: &str) {
     let (target, output) = run(example, args, None);
     assert_eq!(target, "target: embedded Bigtable (in memory)");
-    if env::var_os(BLESS).is_some() {
-        fs::write(file(expected), &output).unwrap();
-    }
+    bless(expected, &output);
     compare(&output, expected);
 }
 
@@ -96,6 +104,12 @@ fn on_the_emulator(example: &str, args: &[&str], expected: &str) {
 
 /// The first line that an example prints, and the others.
 fn run(example: &str, args: &[&str], emulator: Option<&str>) -> (String, String) {
+    let printed = printed(example, args, emulator);
+    let (target, rest) = printed.split_once('\n').unwrap();
+    (target.to_owned(), rest.to_owned())
+}
+
+fn printed(example: &str, args: &[&str], emulator: Option<&str>) -> String {
     let mut command = Command::new(executable(example));
     command.env_remove(ADDRESS);
     let output =
@@ -103,9 +117,7 @@ fn run(example: &str, args: &[&str], emulator: Option<&str>) -> (String, String)
     let output = output.unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "`{example}` has failed, {}: {errors}", output.status);
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let (target, rest) = printed.split_once('\n').unwrap();
-    (target.to_owned(), rest.to_owned())
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// The executable that cargo builds for the example before it runs all tests of the package.
@@ -119,6 +131,12 @@ fn executable(example: &str) -> PathBuf {
     // With `--test` or a test's name, cargo builds no examples.
     assert!(is_new, "`{example}` is not built: run `cargo build -p keyderive-examples --examples` first");
     executable
+}
+
+fn bless(expected: &str, output: &str) {
+    if env::var_os(BLESS).is_some() {
+        fs::write(file(expected), output).unwrap();
+    }
 }
 
 fn compare(output: &str, expected: &str) {

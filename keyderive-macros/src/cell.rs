@@ -71,7 +71,7 @@ impl<'a> CellInput<'a> {
             };
             cx.error(
                 tokens,
-                format_args!("a value of a cell has no {kind}; declare one type for each stored form"),
+                format_args!("a value of a cell has no {kind}; declare one type for each encoding"),
             );
         }
         let shape = match &input.data {

@@ -164,6 +164,17 @@ async fn a_scan_at_its_limit_waits_for_what_its_requests_report() {
     assert_eq!((visited, &figures(&stats)[..2]), (3, &[16, 12][..]));
 }
 
+/// The server's time is the sum over requests that run side by side, and longer than the scan.
+#[tokio::test(start_paused = true)]
+async fn an_analysis_adds_up_the_times_of_all_buckets() {
+    let events = client(&four_buckets()).table::<EventKey, ()>("events").unchecked();
+    let begun = Instant::now();
+    let analysis = events.scan(EventKey::scan()).explain_analyze().await.unwrap();
+    assert_eq!((analysis.rows, figures(&analysis.stats)), (80, [4, 4, 800, 80]));
+    assert_eq!(analysis.stats.server_latency(), 8 * MILLISECOND);
+    assert!(begun.elapsed() < 8 * MILLISECOND, "{:?}", begun.elapsed());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failure_after_the_last_row_fails_no_scan() {
     let mock = Mock::new().by(|_| Answer::rows(["007"]).wait(MILLISECOND).fail(Code::Internal));

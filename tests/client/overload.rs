@@ -272,7 +272,8 @@ async fn a_deadline_bounds_the_layout_check() {
     let mock = Mock::new()
         .on(Rpc::MutateRow, Answer::written())
         .admin_by(|_| Answer::table(["cf"]).wait(2 * SECOND));
-    let client = client(&mock, 1).with(|settings| settings.require_layout_check = true);
+    let client =
+        client(&mock, 1).with(|settings| (settings.require_layout_check, settings.registry) = (true, false));
     let users = client.table::<UserKey, User>("users");
     let put = async |deadline: Option<Duration>| {
         let begun = Instant::now();

@@ -44,7 +44,7 @@ fn server() -> Mock {
 }
 
 fn orders(mock: &Mock) -> Table<OrderKey, Order> {
-    client(mock).table::<OrderKey, Order>("orders")
+    client(mock).with(|settings| settings.registry = false).table::<OrderKey, Order>("orders")
 }
 
 /// The mutations of all writes.

@@ -36,6 +36,7 @@ async fn with_events(count: u32) -> (Bigtable, Events) {
     (bigtable, events)
 }
 
+/// Its requests are those of its calls alone.
 fn events(client: &Client) -> Events {
-    client.table(TABLE)
+    client.with(|settings| settings.registry = false).table(TABLE)
 }

@@ -40,7 +40,7 @@ impl Network for WriterNetwork {
         for mutation in request.mutations().flatten() {
             // -1 is the server's time.
             if let Some(Change::SetCell(cell)) = &mut mutation.mutation
-                && cell.timestamp_micros >= 0
+                && cell.timestamp_micros > 0
             {
                 cell.timestamp_micros += self.skew_micros;
             }

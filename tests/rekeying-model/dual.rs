@@ -12,7 +12,7 @@ use crate::world::{Answer, Change, NEW, Next, OLD, Protocol, Stored, get, write}
 pub(crate) enum State {
     Old,
     /// Deletes of the old table are sentinels.
-    Stamped,
+    Timestamped,
     /// Both are written, the old one is read; no copy is made yet.
     Both,
     Copy,
@@ -91,9 +91,9 @@ impl Protocol for Dual {
             Op::Delete => Change::Sentinel(variant),
         };
         Some(match (view, log.len()) {
-            (Old | Stamped | Paused | Aborted, 0) => write(OLD, key, vec![change]),
+            (Old | Timestamped | Paused | Aborted, 0) => write(OLD, key, vec![change]),
             (New, 0) => write(NEW, key, vec![change]),
-            (Old | Stamped | Paused | Aborted | New, _) => Next::End(Row::NONE),
+            (Old | Timestamped | Paused | Aborted | New, _) => Next::End(Row::NONE),
             // The old one first: what the new one has the old one has had.
             (_, 0) => write(OLD, key, vec![change]),
             (_, 1) => write(NEW, key, vec![change]),
@@ -120,9 +120,9 @@ impl Protocol for Dual {
         let moved = moved || self.has(Bug::EarlyReadNew);
         match now {
             Old if self.has(Bug::NoStamped) => vec![Both],
-            Old => vec![Stamped],
-            Stamped if self.has(Bug::NoBoth) => vec![Copy],
-            Stamped => vec![Both],
+            Old => vec![Timestamped],
+            Timestamped if self.has(Bug::NoBoth) => vec![Copy],
+            Timestamped => vec![Both],
             Both => vec![Copy],
             Copy if !moved => vec![],
             Copy if self.has(Bug::Pause) => vec![Paused],

@@ -1,4 +1,4 @@
-//! Protocol 2: each key is handed over by itself, by marks in both tables.
+//! Protocol 2: each key is handed over by itself, by flags in both tables.
 //!
 //! old: none -> MOVING (frozen) -> MOVED -> RETURNED; new: none -> LIVE -> GONE (frozen). Whoever writes a key moves it
 //! first, and so does the mover. There is no state in which all writes wait, but increments wait in two, since
@@ -34,10 +34,10 @@ const MOVED: u8 = 2;
 const RETURNED: u8 = 3;
 const LIVE: u8 = 1;
 const GONE: u8 = 2;
-/// The sets of marks that a condition is for.
+/// The sets of flags that a condition is for.
 const NONE: u8 = 1;
-const fn is(mark: u8) -> u8 {
-    1 << mark
+const fn is(flag: u8) -> u8 {
+    1 << flag
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +52,8 @@ pub(crate) enum Bug {
     IncrementReturning,
     /// A copy is made whatever the new row is.
     CopyOverwrites,
-    /// A delete in the new table removes the mark.
-    DeleteUnmarks,
+    /// A delete in the new table removes the flag.
+    DeleteRemovesFlag,
     /// `moved` is set before the new row is live.
     MovedFirst,
     /// The new table is read alone before the mover is through.
@@ -61,7 +61,7 @@ pub(crate) enum Bug {
     /// From reading both to writing the new table alone at once.
     NoMoved,
     /// A moving key that is to stay is set back, and a copy of it may be late.
-    AbortUnmarks,
+    AbortRemovesFlag,
     /// A scan merges both tables by what it finds in each.
     ScanMerges,
 }
@@ -79,9 +79,9 @@ impl Handoff {
 
     /// Goes one step further to where the key is in the new table; none where it is.
     fn move_there(&self, key: usize, old: Stored) -> Option<Next> {
-        let copy = vec![Change::Mark(LIVE), Change::Replace(old.row)];
-        match old.mark {
-            0 | RETURNED => Some(cas(OLD, key, NONE, vec![Change::Mark(MOVING)], vec![])),
+        let copy = vec![Change::Flag(LIVE), Change::Replace(old.row)];
+        match old.flag {
+            0 | RETURNED => Some(cas(OLD, key, NONE, vec![Change::Flag(MOVING)], vec![])),
             MOVING if self.has(Bug::CopyOverwrites) => Some(write(NEW, key, copy)),
             MOVING => Some(cas(NEW, key, NONE, copy, vec![])),
             _ => None,
@@ -93,17 +93,17 @@ impl Handoff {
         let mut log = log.iter().copied();
         loop {
             let Some(Answer { found: old, .. }) = log.next() else { return get(OLD, key) };
-            match old.mark {
+            match old.flag {
                 MOVED if op.is_none() => return Next::End(Row::NONE),
                 MOVED => {
                     let op = op.unwrap();
-                    let change = if op == Op::Delete && self.has(Bug::DeleteUnmarks) {
+                    let change = if op == Op::Delete && self.has(Bug::DeleteRemovesFlag) {
                         Change::DeleteRow
                     } else {
                         Change::Do(op)
                     };
                     // An increment has no condition.
-                    let when = if matches!(op, Op::Inc(_)) || self.has(Bug::DeleteUnmarks) {
+                    let when = if matches!(op, Op::Inc(_)) || self.has(Bug::DeleteRemovesFlag) {
                         u8::MAX
                     } else {
                         is(LIVE)
@@ -114,7 +114,7 @@ impl Handoff {
                         // It is being brought back: help, and begin again.
                         (Some(_), None) => return get(NEW, key),
                         (Some(_), Some(new)) => {
-                            let copy = vec![Change::Mark(RETURNED), Change::Replace(new.found.row)];
+                            let copy = vec![Change::Flag(RETURNED), Change::Replace(new.found.row)];
                             if log.next().is_none() {
                                 return cas(OLD, key, is(MOVED), copy, vec![]);
                             }
@@ -124,7 +124,7 @@ impl Handoff {
                 MOVING => {
                     let first_moved = self.has(Bug::MovedFirst);
                     let live = self.move_there(key, old).unwrap();
-                    let moved = || cas(OLD, key, is(MOVING), vec![Change::Mark(MOVED)], vec![]);
+                    let moved = || cas(OLD, key, is(MOVING), vec![Change::Flag(MOVED)], vec![]);
                     let (one, other) = if first_moved { (moved(), live) } else { (live, moved()) };
                     match (log.next(), log.next()) {
                         (None, _) => return one,
@@ -153,7 +153,7 @@ impl Handoff {
         let mut log = log.iter().copied();
         loop {
             let Some(Answer { found: old, .. }) = log.next() else { return get(OLD, key) };
-            match old.mark {
+            match old.flag {
                 0 | RETURNED => {
                     let Some(op) = op else { return Next::End(Row::NONE) };
                     let when = if matches!(op, Op::Inc(_)) { u8::MAX } else { NONE | is(RETURNED) };
@@ -163,23 +163,23 @@ impl Handoff {
                         Some(_) => {}
                     }
                 }
-                MOVING if self.has(Bug::AbortUnmarks) => {
+                MOVING if self.has(Bug::AbortRemovesFlag) => {
                     if log.next().is_none() {
-                        return cas(OLD, key, is(MOVING), vec![Change::Mark(0)], vec![]);
+                        return cas(OLD, key, is(MOVING), vec![Change::Flag(0)], vec![]);
                     }
                 }
                 // A move that has begun is brought to its end first.
                 MOVING => match (log.next(), log.next()) {
                     (None, _) => return self.move_there(key, old).unwrap(),
-                    (Some(_), None) => return cas(OLD, key, is(MOVING), vec![Change::Mark(MOVED)], vec![]),
+                    (Some(_), None) => return cas(OLD, key, is(MOVING), vec![Change::Flag(MOVED)], vec![]),
                     _ => {}
                 },
                 _ => {
                     if log.next().is_none() {
-                        return cas(NEW, key, is(LIVE), vec![Change::Mark(GONE)], vec![]);
+                        return cas(NEW, key, is(LIVE), vec![Change::Flag(GONE)], vec![]);
                     }
                     let Some(Answer { found: new, .. }) = log.next() else { return get(NEW, key) };
-                    let copy = vec![Change::Mark(RETURNED), Change::Replace(new.row)];
+                    let copy = vec![Change::Flag(RETURNED), Change::Replace(new.row)];
                     if log.next().is_none() {
                         return cas(OLD, key, is(MOVED), copy, vec![]);
                     }
@@ -199,7 +199,7 @@ impl Handoff {
     fn read(&self, key: usize, log: &[Answer]) -> Next {
         match log {
             [] => get(OLD, key),
-            [old] if old.found.mark == MOVED => get(NEW, key),
+            [old] if old.found.flag == MOVED => get(NEW, key),
             [old] => Next::End(old.found.row),
             [_, new, ..] => Next::End(new.found.row),
         }
@@ -214,8 +214,8 @@ impl Handoff {
             [one, other, ..] => {
                 let (old, new) =
                     if variant == 0 { (one.found, other.found) } else { (other.found, one.found) };
-                let old = Some(old.row).filter(|row| row.is_some() && old.mark != MOVED);
-                let new = Some(new.row).filter(|row| row.is_some() && new.mark == LIVE);
+                let old = Some(old.row).filter(|row| row.is_some() && old.flag != MOVED);
+                let new = Some(new.row).filter(|row| row.is_some() && new.flag == LIVE);
                 Next::Rows(vec![old.into_iter().chain(new).collect()])
             }
         }
@@ -237,7 +237,7 @@ impl Protocol for Handoff {
             (Op::Read, Returned) => one(OLD, vec![]),
             (Op::Read, _) => self.read(key, log),
             (Op::Scan, Passing | Moving) if self.has(Bug::ScanMerges) => self.scan_merged(key, variant, log),
-            // Every key has a row in the old table, since who writes marks it there: of those that are moved, the new row.
+            // Every key has a row in the old table, since whoever writes flags it there: of those that are moved, the new row.
             (Op::Scan, _) => match self.client(view, Op::Read, key, variant, log)? {
                 Next::End(row) => {
                     Next::Rows(vec![Some(row).filter(|row| row.is_some()).into_iter().collect()])
@@ -250,14 +250,14 @@ impl Protocol for Handoff {
             (Op::Inc(_), Returning) if !self.has(Bug::IncrementReturning) => return None,
             (_, Guarded) => self.guarded(op, key, log),
             (_, Moving | Passing | Recalled | Moved) => self.moving(Some(op), key, log),
-            (_, New) => one(NEW, vec![Change::Mark(LIVE), Change::Do(op)]),
+            (_, New) => one(NEW, vec![Change::Flag(LIVE), Change::Do(op)]),
             (_, Returning | PassingBack | Returned) => self.returning(Some(op), key, log),
         })
     }
 
     fn mover(&self, now: State, key: usize, log: &[Answer]) -> Option<Next> {
         let is_absent =
-            log.first().is_some_and(|answer| answer.found.mark == 0 && !answer.found.row.is_some());
+            log.first().is_some_and(|answer| answer.found.flag == 0 && !answer.found.row.is_some());
         match now {
             Passing if is_absent => Some(Next::End(Row::NONE)),
             Passing => Some(self.moving(None, key, log)),
@@ -305,9 +305,9 @@ impl Protocol for Handoff {
     fn authority(&self, view: State, old: Stored, _: Stored) -> Option<usize> {
         match view {
             Plain | Aborted => Some(OLD),
-            Guarded if old.mark == 0 => Some(OLD),
+            Guarded if old.flag == 0 => Some(OLD),
             New => Some(NEW),
-            _ => None, // by marks, with conditions
+            _ => None, // by flags, with conditions
         }
     }
 

@@ -172,7 +172,7 @@ impl<P> Check<P> {
     }
 }
 
-/// Moving the keys of a table to another key type, by marks in the old row.
+/// Moving the keys of a table to another key type, by flags in the old row.
 mod moving_over {
     use rekeying::Bug::{self, *};
 
@@ -237,20 +237,20 @@ mod moving_over {
         limit_one_table_again_late: check(Rekeying { stays: true, ..there() }, &TWO).again(Anywhere).late();
         limit_back_late_read: check(back(), &[Put(1), Read, Read]).late();
         bug_copy_overwrites: bug(CopyOverwrites, &TWO);
-        bug_delete_unmarked: bug(DeleteUnmarked, &TWO);
+        bug_delete_without_origin: bug(DeleteWithoutOrigin, &TWO);
         bug_no_pause: bug(NoPause, &TWO);
         bug_no_rollback_pause: bug(NoRollbackPause, &TWO);
         bug_early_moved: bug(EarlyMoved, &TWO);
-        bug_last_unmarked: bug(LastUnmarked, &TWO).late();
+        bug_last_without_origin: bug(LastWithoutOrigin, &TWO).late();
         bug_never_dropped: bug(NeverDropped, &TWO).late();
         bug_last_delete_row: bug(LastDeleteRow, &TWO).late();
         bug_increment_uncopied: bug(IncrementUncopied, &[Inc(1), Read]);
         bug_copy_then_write: bug(CopyThenWrite, &TWO);
-        bug_reads_ignore_old_marks: bug(ReadsIgnoreOldMarks, &TWO);
+        bug_reads_ignore_old_origins: bug(ReadsIgnoreOldOrigins, &TWO);
         bug_back_skips_written: bug(BackSkipsWritten, &TWO);
-        bug_scan_by_marks: bug(ScanByMarks, &[Put(1), Scan]);
+        bug_scan_by_origins: bug(ScanByOrigins, &[Put(1), Scan]);
         bug_paused_reads_old: bug(PausedReadsOld, &TWO);
-        bug_old_deletes_unmark: bug(OldDeletesUnmark, &TWO).late();
+        bug_old_deletes_remove_origins: bug(OldDeletesRemoveOrigins, &TWO).late();
         bug_same_table_again: bug(SameTableAgain, &TWO);
         bug_driver_does_not_wait: Check { premature: true, ..check(back(), &[Put(1), Delete, Read]) };
     }
@@ -308,10 +308,10 @@ mod handing_off {
         bug_increment_guarded: bug(IncrementGuarded, &[Put(1), Inc(1)]);
         bug_increment_returning: bug(IncrementReturning, &[Put(1), Inc(1)]);
         bug_copy_overwrites: bug(CopyOverwrites, &[Put(1), Delete]);
-        bug_delete_unmarks: bug(DeleteUnmarks, &[Put(1), Delete]);
+        bug_delete_removes_flag: bug(DeleteRemovesFlag, &[Put(1), Delete]);
         bug_moved_first: bug(MovedFirst, &[Put(1), Delete]);
         bug_early_moved: bug(EarlyMoved, &[Put(1), Delete]);
-        bug_abort_unmarks: bug(AbortUnmarks, &[Put(1), Delete]);
+        bug_abort_removes_flag: bug(AbortRemovesFlag, &[Put(1), Delete]);
     }
 }
 

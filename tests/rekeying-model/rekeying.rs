@@ -1,9 +1,9 @@
 //! The protocol of the library: the new table is laid over the old one.
 //!
-//! Writes wait once, for as long as a lease, and then go to the new table, each with a mark, and first with a copy of the
+//! Writes wait once, for as long as a lease, and then go to the new table, each with an origin, and first with a copy of the
 //! old row. The old table is not written any more, so that it can be read and copied in any order and at any time. The way
-//! back is the same with the tables exchanged. A row is that of the old table where it has a mark there, else that of the
-//! new table where it has a mark there, else that of the old table.
+//! back is the same with the tables exchanged. A row is that of the old table where it has an origin there, else that of the
+//! new table where it has an origin there, else that of the old table.
 
 use crate::lin::{Op, Row};
 use crate::world::{Answer, Change, NEW, Next, OLD, Protocol, Stored, cas, get, write};
@@ -21,43 +21,43 @@ pub(crate) enum State {
 }
 use State::*;
 
-/// Marks: a copy, or a row that has been written since.
+/// Origins: a copy, or a row that has been written since.
 const COPIED: u8 = 1;
 const WRITTEN: u8 = 2;
-const MARKED: u8 = 1 << COPIED | 1 << WRITTEN;
+const ANY: u8 = 1 << COPIED | 1 << WRITTEN;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// The mover copies without looking whether the key is marked.
+    /// The mover copies without looking whether the row has an origin.
     CopyOverwrites,
-    /// A delete in the new table leaves no mark.
-    DeleteUnmarked,
+    /// A delete in the new table leaves no origin.
+    DeleteWithoutOrigin,
     /// The old table is left for the new one without a state in which writes wait.
     NoPause,
     /// The same on the way back.
     NoRollbackPause,
     /// The new table is read alone before the mover is through.
     EarlyMoved,
-    /// In the last state writes set no marks, while copies may still be on the way.
-    LastUnmarked,
-    /// As that, and the marks are never dropped.
+    /// In the last state writes set no origins, while copies may still be on the way.
+    LastWithoutOrigin,
+    /// As that, and the origins are never dropped.
     NeverDropped,
-    /// In the last state a delete removes the mark, while copies may still be on the way.
+    /// In the last state a delete removes the origin, while copies may still be on the way.
     LastDeleteRow,
     /// An increment does not copy the row first.
     IncrementUncopied,
     /// A write copies the row that it has read, but in a request of its own, without a condition.
     CopyThenWrite,
-    /// Reads look into the new table alone where they find a row there, marked or not, and at no mark of the old one.
-    ReadsIgnoreOldMarks,
+    /// Reads look into the new table alone where they find a row there, with an origin or without, and at no origin of the old one.
+    ReadsIgnoreOldOrigins,
     /// The mover back leaves out rows that were written.
     BackSkipsWritten,
-    /// A scan in no order takes new rows as they are and old ones that have no mark in the new table.
-    ScanByMarks,
-    /// A second attempt, after the first was rolled back, has the same new table, with the marks that are there.
+    /// A scan in no order takes new rows as they are and old ones that have no origin in the new table.
+    ScanByOrigins,
+    /// A second attempt, after the first was rolled back, has the same new table, with the origins that are there.
     SameTableAgain,
     /// Before the migration, deletes are `DeleteFromRow`.
-    OldDeletesUnmark,
+    OldDeletesRemoveOrigins,
     /// While writes wait, reads still look at the old table alone.
     PausedReadsOld,
 }
@@ -84,64 +84,64 @@ impl Rekeying {
             return self.end_or(log, 0, || write(front, key, self.delete()));
         }
         let Some(base) = log.first().map(|answer| answer.found) else { return get(back, key) };
-        // What the back table has counts where nothing in front is marked: of the old table every row, of the new
+        // What the back table has counts where no row in front has an origin: of the old table every row, of the new
         // table the written ones, since a copy is what the old table has.
         let counts = match back {
             OLD => base.row.is_some(),
-            _ => base.mark == WRITTEN,
+            _ => base.flag == WRITTEN,
         };
-        let (mark, replace) = (Change::Mark(WRITTEN), Change::Replace(base.row));
+        let (origin, replace) = (Change::Flag(WRITTEN), Change::Replace(base.row));
         let copies = counts && !(self.has(Bug::IncrementUncopied) && matches!(op, Op::Inc(_)));
         if self.has(Bug::CopyThenWrite) && copies {
             return match log.len() {
-                1 => write(front, key, vec![mark, replace]),
+                1 => write(front, key, vec![origin, replace]),
                 _ => self.end_or(log, 2, || write(front, key, vec![Change::Do(op)])),
             };
         }
         match (op, copies) {
             // What the server computes, or decides by a condition of its own, is a request behind.
             (Op::Inc(_) | Op::Claim(_), true) if log.len() == 1 => {
-                cas(front, key, MARKED, vec![mark], vec![mark, replace])
+                cas(front, key, ANY, vec![origin], vec![origin, replace])
             }
-            (Op::Inc(_) | Op::Claim(_), false) if log.len() == 1 => write(front, key, vec![mark]),
+            (Op::Inc(_) | Op::Claim(_), false) if log.len() == 1 => write(front, key, vec![origin]),
             (Op::Inc(_) | Op::Claim(_), _) => self.end_or(log, 2, || write(front, key, vec![Change::Do(op)])),
             (_, true) => self.end_or(log, 1, || {
-                cas(front, key, MARKED, vec![mark, Change::Do(op)], vec![mark, replace, Change::Do(op)])
+                cas(front, key, ANY, vec![origin, Change::Do(op)], vec![origin, replace, Change::Do(op)])
             }),
-            (_, false) => self.end_or(log, 1, || write(front, key, vec![mark, Change::Do(op)])),
+            (_, false) => self.end_or(log, 1, || write(front, key, vec![origin, Change::Do(op)])),
         }
     }
 
-    /// A write to a table that has all rows. It sets its mark for as long as marks are there: a copy that is late finds it,
+    /// A write to a table that has all rows. It sets the row's origin for as long as origins are there: a late copy finds it,
     /// or is refused.
-    fn write_marked(&self, table: usize, op: Op, key: usize, log: &[Answer]) -> Next {
+    fn write_with_origin(&self, table: usize, op: Op, key: usize, log: &[Answer]) -> Next {
         let refused = log.first().is_some_and(|answer| answer.refused);
         match op {
-            Op::Inc(_) | Op::Claim(_) if log.is_empty() => write(table, key, vec![Change::Mark(WRITTEN)]),
+            Op::Inc(_) | Op::Claim(_) if log.is_empty() => write(table, key, vec![Change::Flag(WRITTEN)]),
             Op::Inc(_) | Op::Claim(_) => self.end_or(log, 1, || write(table, key, vec![Change::Do(op)])),
             _ if refused => self.end_or(log, 1, || write(table, key, vec![Change::Do(op)])),
             Op::Delete => self.end_or(log, 0, || write(table, key, self.delete())),
-            _ => self.end_or(log, 0, || write(table, key, vec![Change::Mark(WRITTEN), Change::Do(op)])),
+            _ => self.end_or(log, 0, || write(table, key, vec![Change::Flag(WRITTEN), Change::Do(op)])),
         }
     }
 
     fn delete(&self) -> Vec<Change> {
-        match self.has(Bug::DeleteUnmarked) {
+        match self.has(Bug::DeleteWithoutOrigin) {
             true => vec![Change::DeleteRow],
-            false => vec![Change::Do(Op::Delete), Change::Mark(WRITTEN)],
+            false => vec![Change::Do(Op::Delete), Change::Flag(WRITTEN)],
         }
     }
 
     /// A write in the last state.
     fn write_last(&self, table: usize, op: Op, key: usize, log: &[Answer]) -> Next {
         match self.bug {
-            Some(Bug::LastUnmarked | Bug::NeverDropped) => {
+            Some(Bug::LastWithoutOrigin | Bug::NeverDropped) => {
                 self.end_or(log, 0, || write(table, key, vec![Change::Do(op)]))
             }
             Some(Bug::LastDeleteRow) if op == Op::Delete => {
                 self.end_or(log, 0, || write(table, key, vec![Change::DeleteRow]))
             }
-            _ => self.write_marked(table, op, key, log),
+            _ => self.write_with_origin(table, op, key, log),
         }
     }
 
@@ -162,16 +162,16 @@ impl Rekeying {
             [one, other, ..] => {
                 let (old, new) =
                     if variant == 0 { (other.found, one.found) } else { (one.found, other.found) };
-                Next::End(self.by_marks(old, new))
+                Next::End(self.by_origins(old, new))
             }
         }
     }
 
-    fn by_marks(&self, old: Stored, new: Stored) -> Row {
-        if self.has(Bug::ReadsIgnoreOldMarks) {
-            return if new.mark != 0 { new.row } else { old.row };
+    fn by_origins(&self, old: Stored, new: Stored) -> Row {
+        if self.has(Bug::ReadsIgnoreOldOrigins) {
+            return if new.flag != 0 { new.row } else { old.row };
         }
-        if old.mark == 0 && new.mark != 0 { new.row } else { old.row }
+        if old.flag == 0 && new.flag != 0 { new.row } else { old.row }
     }
 
     /// What each stream of a merging scan has read so far. The bits of the variant say whose turn it is.
@@ -210,17 +210,17 @@ impl Rekeying {
         let rows: Vec<_> = match view {
             Old | RolledBack => old.iter().map(|old| old.row).collect(),
             Moved | New => new.iter().map(|new| new.row).collect(),
-            _ => old.iter().zip(&new).map(|(old, new)| self.by_marks(*old, *new)).collect(),
+            _ => old.iter().zip(&new).map(|(old, new)| self.by_origins(*old, *new)).collect(),
         };
         rows.into_iter().map(|row| Some(row).filter(|row| row.is_some()).into_iter().collect()).collect()
     }
 
     /// A scan where the tables have other orders, while `base` is not written: the rows that are in `base` are given
-    /// there, as they are by the marks; those that are in `front` alone are given there. What is in `base` does not
+    /// there, as they are by the origins; those that are in `front` alone are given there. What is in `base` does not
     /// change, so each row is given once. Both streams run at once, in an order that the variant says, and so do the keys.
     fn scan_unordered(&self, base: usize, front: usize, variant: u8, log: &[Answer]) -> Next {
         // Of each stream: the row, and then its other side, where the row is there.
-        let is_in = |stored: Stored| if base == OLD { stored.row.is_some() } else { stored.mark != 0 };
+        let is_in = |stored: Stored| if base == OLD { stored.row.is_some() } else { stored.flag != 0 };
         let (mut base_log, mut front_log): (Vec<Stored>, Vec<Stored>) = (vec![], vec![]);
         let mut given = vec![];
         for turn in 0.. {
@@ -231,10 +231,10 @@ impl Rekeying {
                     _ if !is_in(row) => base_done = true,
                     Some(other) => {
                         let (old, new) = if base == OLD { (row, other) } else { (other, row) };
-                        let row = match self.has(Bug::ScanByMarks) {
-                            true if other.mark != 0 => Row::NONE,
+                        let row = match self.has(Bug::ScanByOrigins) {
+                            true if other.flag != 0 => Row::NONE,
                             true => row.row,
-                            false => self.by_marks(old, new),
+                            false => self.by_origins(old, new),
                         };
                         given.extend(Some(row).filter(|row| row.is_some()));
                         base_done = true;
@@ -245,8 +245,8 @@ impl Rekeying {
             if let Some(row) = front_log.first().copied() {
                 match front_log.get(1).copied() {
                     _ if !row.row.is_some() => front_done = true,
-                    _ if self.has(Bug::ScanByMarks) => {
-                        given.extend(Some(row.row).filter(|_| row.mark != 0));
+                    _ if self.has(Bug::ScanByOrigins) => {
+                        given.extend(Some(row.row).filter(|_| row.flag != 0));
                         front_done = true;
                     }
                     Some(other) => {
@@ -307,7 +307,7 @@ impl Protocol for Rekeying {
             (Op::Scan, RollbackCopying) => self.scan_unordered(NEW, OLD, variant, log),
             (_, Old) => write_old(self, op, key, log),
             (_, Copying) => self.write_over(NEW, OLD, op, key, log),
-            (_, Moved) => self.write_marked(NEW, op, key, log),
+            (_, Moved) => self.write_with_origin(NEW, op, key, log),
             (_, New) => self.write_last(NEW, op, key, log),
             (_, RollbackCopying) => self.write_over(OLD, NEW, op, key, log),
             (_, RolledBack) => self.write_last(OLD, op, key, log),
@@ -327,12 +327,12 @@ impl Protocol for Rekeying {
                 // A copy that nobody has written is the same in the old table.
                 let is_moved = match from {
                     OLD => found.row.is_some(),
-                    _ => found.mark == if self.has(Bug::BackSkipsWritten) { COPIED } else { WRITTEN },
+                    _ => found.flag == if self.has(Bug::BackSkipsWritten) { COPIED } else { WRITTEN },
                 };
-                let copy = vec![Change::Mark(COPIED), Change::Replace(found.row)];
+                let copy = vec![Change::Flag(COPIED), Change::Replace(found.row)];
                 match is_moved {
                     true if self.has(Bug::CopyOverwrites) => write(to, key, copy),
-                    true => cas(to, key, MARKED, vec![], copy),
+                    true => cas(to, key, ANY, vec![], copy),
                     false => Next::End(Row::NONE),
                 }
             }
@@ -412,7 +412,7 @@ fn write_old(protocol: &Rekeying, op: Op, key: usize, log: &[Answer]) -> Next {
         write(
             OLD,
             key,
-            vec![if op == Op::Delete && protocol.has(Bug::OldDeletesUnmark) {
+            vec![if op == Op::Delete && protocol.has(Bug::OldDeletesRemoveOrigins) {
                 Change::DeleteRow
             } else {
                 Change::Do(op)

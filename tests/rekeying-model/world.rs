@@ -23,12 +23,12 @@ pub(crate) const NEW: usize = 1;
 /// More answers than any program needs.
 const MOST_ANSWERS: usize = 20;
 
-/// A stored row. What a mark means is the protocol's; 0 is none. `ts` and `del` are the timestamps of the value and of a
-/// delete sentinel, for the protocol that goes by them.
+/// A stored row. What a flag means is the protocol's, such as the row's origin; 0 is none. `ts` and `del` are the timestamps
+/// of the value and of a delete sentinel, for the protocol that goes by them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Stored {
     pub(crate) row: Row,
-    pub(crate) mark: u8,
+    pub(crate) flag: u8,
     pub(crate) ts: u8,
     pub(crate) del: u8,
 }
@@ -36,11 +36,11 @@ pub(crate) struct Stored {
 /// A change within one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Change {
-    Mark(u8),
+    Flag(u8),
     /// The value becomes this one.
     Replace(Row),
     Do(Op),
-    /// `DeleteFromRow`: the mark goes too.
+    /// `DeleteFromRow`: the flag goes too.
     DeleteRow,
     /// A cell with a timestamp: the greatest one is read.
     Cell(Row, u8),
@@ -49,7 +49,7 @@ pub(crate) enum Change {
     Bump(Op, u8),
 }
 
-/// One request about one row: a read where it changes nothing. `when` has a bit for each mark with which `then` is done.
+/// One request about one row: a read where it changes nothing. `when` has a bit for each flag with which `then` is done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Rpc {
     pub(crate) table: usize,
@@ -81,7 +81,7 @@ pub(crate) enum Next {
 }
 
 /// What a request found before it changed anything, whether `then` was done, and whether it was refused, since the family
-/// of the marks is not there any more.
+/// of the flags is not there any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Answer {
     pub(crate) found: Stored,
@@ -124,7 +124,7 @@ pub(crate) struct World<S> {
     pub(crate) before: S,
     pub(crate) now: S,
     pub(crate) tables: [Vec<Stored>; 2],
-    /// Whether the family of the marks has been dropped from a table: what would set one fails as a whole.
+    /// Whether the family of the flags has been dropped from a table: what would set one fails as a whole.
     pub(crate) dropped: [bool; 2],
     pub(crate) net: Vec<Message<S>>,
     pub(crate) ops: Vec<Run<S>>,
@@ -154,7 +154,7 @@ pub(crate) enum Action<S> {
     Move(usize),
     Crash(usize),
     Enter(S),
-    DropMarks(usize),
+    DropFlags(usize),
 }
 
 pub(crate) trait Protocol: Sized {
@@ -174,7 +174,7 @@ pub(crate) trait Protocol: Sized {
     /// The states that the driver may enter; `moved`: the mover has dealt with every key in this state.
     fn next(&self, now: Self::State, moved: bool) -> Vec<Self::State>;
 
-    /// The table whose marks are dropped in the state, once every process is in it.
+    /// The table whose flags are dropped in the state, once every process is in it.
     fn drops(&self, now: Self::State) -> Option<usize>;
 
     /// The table that is left in a last state.
@@ -233,14 +233,14 @@ impl<P: Protocol> Check<P> {
         let dropped = w.dropped[rpc.table];
         let stored = &mut w.tables[rpc.table][rpc.key];
         let found = *stored;
-        let matched = rpc.when & (1 << found.mark) != 0;
+        let matched = rpc.when & (1 << found.flag) != 0;
         let changes = if matched { &rpc.then } else { &rpc.other };
-        if dropped && changes.iter().any(|change| matches!(change, Change::Mark(_))) {
+        if dropped && changes.iter().any(|change| matches!(change, Change::Flag(_))) {
             return Answer { found, matched, refused: true };
         }
         for change in changes {
             match *change {
-                Change::Mark(mark) => stored.mark = mark,
+                Change::Flag(flag) => stored.flag = flag,
                 Change::Replace(row) => stored.row = row,
                 Change::Do(op) => stored.row = op.apply(stored.row),
                 Change::DeleteRow => *stored = Stored::default(),
@@ -389,7 +389,7 @@ impl<P: Protocol> Model for Check<P> {
             && !w.dropped[table]
             && !behind
         {
-            actions.push(Action::DropMarks(table));
+            actions.push(Action::DropFlags(table));
         }
     }
 
@@ -488,10 +488,10 @@ impl<P: Protocol> Model for Check<P> {
                 }
                 (w.before, w.now) = (w.now, state);
             }
-            Action::DropMarks(table) => {
+            Action::DropFlags(table) => {
                 w.dropped[table] = true;
                 w.before = w.now;
-                w.tables[table].iter_mut().for_each(|stored| stored.mark = 0);
+                w.tables[table].iter_mut().for_each(|stored| stored.flag = 0);
                 if !self.late {
                     let now = w.now;
                     w.net.retain(|message| message.owner != Owner::Nobody || message.view == now);

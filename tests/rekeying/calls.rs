@@ -10,20 +10,20 @@ use keyderive::row::{Condition, Versions};
 use keyderive::{Client, Row, RowKey, RowStore, Table};
 
 /// Short, so that the states follow each other soon, and longer than a busy machine keeps a process waiting.
-const LEASE: Duration = Duration::from_secs(1);
+pub(super) const LEASE: Duration = Duration::from_secs(1);
 
 #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[salt(range = 4, over = "user")]
-struct Old {
-    user: String,
-    at: u64,
+pub(super) struct Old {
+    pub(super) user: String,
+    pub(super) at: u64,
 }
 
 #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[salt(range = 16, over = "user,at")]
-struct New {
-    user: String,
-    at: u64,
+pub(super) struct New {
+    pub(super) user: String,
+    pub(super) at: u64,
 }
 
 impl From<Old> for New {
@@ -39,8 +39,8 @@ impl From<&New> for Old {
 }
 
 #[derive(Row, Clone, Debug, Default, PartialEq)]
-struct Event {
-    kind: Option<String>,
+pub(super) struct Event {
+    pub(super) kind: Option<String>,
     #[row(counter)]
     views: i64,
     log: Option<String>,
@@ -60,13 +60,13 @@ struct Ranked {
     rank: Option<i64>,
 }
 
-type Events = Rekeyed<Old, New, Event>;
+pub(super) type Events = Rekeyed<Old, New, Event>;
 
-fn key(at: u64) -> New {
+pub(super) fn key(at: u64) -> New {
     New { user: ["alice", "bob", "carol"][usize::try_from(at % 3).unwrap()].into(), at }
 }
 
-fn event(kind: &str, day: i64) -> Event {
+pub(super) fn event(kind: &str, day: i64) -> Event {
     Event {
         kind: Some(kind.into()),
         daily: BTreeMap::from([("d".into(), day)]),
@@ -76,7 +76,7 @@ fn event(kind: &str, day: i64) -> Event {
 }
 
 /// A table of keys `Old` with these rows.
-async fn old_table(client: &Client, rows: u64) -> Table<Old, Event> {
+pub(super) async fn old_table(client: &Client, rows: u64) -> Table<Old, Event> {
     let events = client.table::<Old, Event>("events");
     events.create().without_row_key_schema().await.unwrap();
     let rows: Vec<_> = (0..rows).map(|at| (Old::from(&key(at)), event("old", 1))).collect();
@@ -84,12 +84,12 @@ async fn old_table(client: &Client, rows: u64) -> Table<Old, Event> {
     events
 }
 
-async fn open(client: &Client) -> Events {
+pub(super) async fn open(client: &Client) -> Events {
     client.rekeyed("events", "events-16").await.unwrap()
 }
 
 /// Where a driver stops: it is dropped once it reports this state.
-async fn drive_to(events: &Events, back: bool, state: State) {
+pub(super) async fn drive_to(events: &Events, back: bool, state: State) {
     let reached = Arc::new(tokio::sync::Notify::new());
     let migration = {
         let reached = Arc::clone(&reached);
@@ -306,7 +306,7 @@ async fn a_table_is_moved_while_it_is_written(client: Client) {
             assert!(verified.is_equal(), "{verified}");
         }
     }
-    // A plain table of the new keys has the rows, and no mark.
+    // A plain table of the new keys has the rows, and no origins.
     let plain = client.table::<New, Event>("events-16");
     plain.verify().await.unwrap();
     for (at, row) in &expected.rows {
@@ -314,7 +314,7 @@ async fn a_table_is_moved_while_it_is_written(client: Client) {
     }
     assert_eq!(plain.count(New::scan()).await.unwrap(), expected.rows.len() as u64);
     let families = plain.info().await.unwrap();
-    assert!(families.family("keyderive-move").is_none());
+    assert!(families.family("keyderive-origin").is_none());
     // The old table can no longer be used.
     let old = client.table::<Old, Event>("events");
     assert!(old.verify().await.unwrap_err().is_table_mismatch());

@@ -189,7 +189,7 @@ macro_rules! found {
 }
 
 found! {
-    it_shows_that_writes_set_marks: Broken::Unmarked, Plan::Forward;
+    it_shows_that_writes_set_origins: Broken::WithoutOrigin, Plan::Forward;
     it_shows_that_copies_leave_written_rows: Broken::CopiesOverwrite, Plan::Forward;
     it_shows_that_writes_copy_first: Broken::Uncopied, Plan::Forward;
     it_shows_that_leases_end: Broken::Frozen, Plan::Forward;
@@ -644,8 +644,8 @@ impl Run {
             }
         };
         let info = self.client.raw_table(table).info().await.unwrap();
-        if info.family("keyderive-move").is_some() {
-            self.violations.push("the last table has marks".to_owned());
+        if info.family("keyderive-origin").is_some() {
+            self.violations.push("the last table has origins".to_owned());
         }
         for (at, operations) in &mut history.keys {
             match rows.get(at).map_or(Ok(Row::NONE), |row| row.state(*at)) {

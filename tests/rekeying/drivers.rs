@@ -194,7 +194,7 @@ async fn a_change_of_the_state_whose_answer_is_lost_is_looked_up() {
     has_all_rows(&pages, ROWS).await;
 }
 
-/// Without the mark, a copy that is under way brings back what was deleted.
+/// Without the origin, a copy that is under way brings back what was deleted.
 #[tokio::test(start_paused = true)]
 async fn writes_during_the_pass_are_not_overwritten() {
     let bigtable = created().await;
@@ -247,7 +247,7 @@ async fn what_a_forgotten_program_wrote_is_copied_by_the_next_run() {
     has_all_rows(&pages, ROWS + 1).await;
 }
 
-/// Once the marks are gone there is nothing to compare, and that is no difference.
+/// Once the origins are gone there is nothing to compare, and that is no difference.
 #[tokio::test(start_paused = true)]
 async fn a_comparison_that_another_driver_overtakes_says_so() {
     let bigtable = created().await;

@@ -434,7 +434,7 @@ mod equality {
             RowDifference::Missing { new_key, .. }
             | RowDifference::Extra { new_key, .. }
             | RowDifference::Cells { new_key, .. }
-            | RowDifference::Unmarked { new_key, .. } => new_key.as_bytes().to_vec(),
+            | RowDifference::WithoutOrigin { new_key, .. } => new_key.as_bytes().to_vec(),
             other => panic!("{other:?}"),
         };
         let keys: BTreeSet<_> = diff.first().iter().map(key).collect();
@@ -471,7 +471,7 @@ mod equality {
                 let damage = match rng.u8(..16) {
                     _ if stored.is_none() && rng.bool() => continue,
                     0 => vec![Mutation::delete_row()],
-                    // What only the mark is left of.
+                    // A row of which only the origin is left.
                     1 => ["cf", "more"].map(Mutation::delete_family).into(),
                     2 => vec![Mutation::delete_column("more", "rank")],
                     3 => vec![Mutation::delete_row(), Mutation::set("cf", "text", at, "replaced")],

@@ -17,6 +17,7 @@ mod keys;
 mod leases;
 mod model;
 mod refusals;
+mod registry;
 #[path = "../tables/servers.rs"]
 #[allow(unused_macros, unused_imports, reason = "the tests of tables use all of it")]
 mod servers;

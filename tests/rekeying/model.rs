@@ -234,11 +234,11 @@ fn all_keys() -> impl Iterator<Item = Key> {
     SHOPS.into_iter().flat_map(|shop| (0..IDS).map(move |id| (shop, id)))
 }
 
-fn mark(row: Option<&RawRow>) -> Option<Vec<u8>> {
-    Some(row?.newest("keyderive-move", "m")?.value().to_vec())
+fn origin(row: Option<&RawRow>) -> Option<Vec<u8>> {
+    Some(row?.newest("keyderive-origin", "o")?.value().to_vec())
 }
 
-/// The columns that are no marks.
+/// The columns that are no origins.
 fn columns(row: &RawRow) -> Vec<(String, Vec<u8>, i64, Vec<u8>)> {
     let own = row.cells().filter(|cell| !cell.family().starts_with("keyderive"));
     own.map(|cell| {
@@ -327,10 +327,10 @@ impl<L: Layout> Run<L> {
         (shop.as_deref() == Some(key.0.as_bytes())).then_some(row)
     }
 
-    /// Which table has the row that counts, and its mark.
+    /// Which table has the row that counts, and its origin.
     async fn counting(&self, state: State, key: Key) -> (Side, Option<Vec<u8>>) {
-        let old = mark(self.stored(state, Side::Old, key).await.as_ref());
-        let new = mark(self.stored(state, Side::New, key).await.as_ref());
+        let old = origin(self.stored(state, Side::Old, key).await.as_ref());
+        let new = origin(self.stored(state, Side::New, key).await.as_ref());
         match state {
             State::Old | State::RolledBack => (Side::Old, old),
             State::Moved | State::New => (Side::New, new),
@@ -436,8 +436,8 @@ impl<L: Layout> Run<L> {
 
     /// Lets the cells of a row grow old, or not. A row and its copy would then differ.
     async fn grow_old(&mut self, state: State, key: Key) {
-        let (side, mark) = self.counting(state, key).await;
-        if !matches!(state, State::Old | State::New) && mark.as_deref() != Some(b"w") {
+        let (side, origin) = self.counting(state, key).await;
+        if !matches!(state, State::Old | State::New) && origin.as_deref() != Some(b"w") {
             return;
         }
         let Some(row) = self.stored(state, side, key).await else { return };
@@ -461,7 +461,7 @@ impl<L: Layout> Run<L> {
     async fn collect(&mut self, state: State, side: Side, key: Key) {
         let is_rolled_back = matches!(state, State::RollbackPaused | State::RollbackCopying);
         let new = self.stored(state, Side::New, key).await;
-        let is_both = is_rolled_back && mark(new.as_ref()).as_deref() == Some(b"c");
+        let is_both = is_rolled_back && origin(new.as_ref()).as_deref() == Some(b"c");
         let counting = self.counting(state, key).await.0;
         for of in [Side::Old, Side::New].into_iter().filter(|of| is_both || *of == side) {
             let Some(row) = self.stored(state, of, key).await else { continue };
@@ -609,7 +609,7 @@ impl<L: Layout> Run<L> {
             let both: Vec<_> =
                 columns(&old).into_iter().filter(|cell| columns(&new).contains(cell)).collect();
             let both = both.into_iter().filter(|cell| !(L::BY_ROW && cell.1 == b"shop"));
-            if mark(Some(&new)).as_deref() == Some(b"c") {
+            if origin(Some(&new)).as_deref() == Some(b"c") {
                 copies.extend(both.map(|cell| (key, cell)));
             }
         }

@@ -12,6 +12,8 @@ pub mod emulator;
 mod lin;
 pub mod linearizable;
 pub mod proxy;
+#[cfg(test)]
+mod readme;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

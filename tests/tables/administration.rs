@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use keyderive::client::{Aggregate, Family, FamilyChange};
-use keyderive::row::{Mutation, RowFilter};
+use keyderive::client::{Aggregate, Family, FamilyChange, ReadRows};
+use keyderive::row::Mutation;
 use keyderive::{Client, GcRule, RowKey, Table};
 
+use crate::registry::stamp_of;
 use crate::servers::on_every_bigtable;
 
 type Row = std::collections::BTreeMap<String, String>;
@@ -67,11 +68,8 @@ on_every_bigtable! {
     a_rule_that_differs_is_reported_with_both_sides
     a_missing_family_is_reported
     an_invalid_table_is_rejected_before_any_request
-    a_marker_of_another_layout_is_reported
-    a_marker_is_in_nobodys_way
-    a_marker_is_written_once_and_removed
-    key_types_with_tags_have_a_marker_each
-    if_absent_writes_a_missing_marker
+    what_differs_from_the_stamped_layout_is_said
+    a_table_has_the_rows_of_its_user_alone
 }
 
 fn table<K: keyderive::key::TableKey>(client: &Client) -> Table<K, Row> {
@@ -102,11 +100,10 @@ async fn a_table_has_the_families_it_is_declared_with(client: Client) {
         .aggregate_family("most", Aggregate::Max, GcRule::never());
     declared.clone().await.unwrap();
     let verified = declared.verify().await.unwrap();
-    assert!(!verified.marker);
+    assert!(verified.stamp);
 
     let info = events.info().await.unwrap();
-    let voucher = format!("keyderive.{}", Salted::fingerprint());
-    assert_eq!(info.family(&voucher), Some(&Family::new(&voucher, GcRule::max_versions(1))));
+    assert_eq!(*stamp_of(&info, Salted::fingerprint()).unwrap().gc_rule(), GcRule::max_versions(1));
     assert_eq!(info.families().len(), 7);
     assert_eq!(info.family("raw"), Some(&Family::new("raw", rule)));
     assert_eq!(info.family("cf"), Some(&Family::new("cf", GcRule::max_versions(2))));
@@ -156,13 +153,13 @@ async fn families_are_added_changed_and_dropped(client: Client) {
         ])
         .await
         .unwrap();
-    let voucher = format!("keyderive.{}", Plain::fingerprint());
+    let stamp = stamp_of(&changed, Plain::fingerprint()).unwrap().clone();
     for info in [changed, events.info().await.unwrap()] {
         assert_eq!(
             info.families(),
             [
                 Family::new("cf", GcRule::max_versions(5)),
-                Family::new(&voucher, GcRule::max_versions(1)),
+                stamp.clone(),
                 Family::new("new", GcRule::max_age(WEEK)),
             ]
         );
@@ -241,7 +238,7 @@ async fn an_invalid_table_is_rejected_before_any_request(client: Client) {
     let errors = [
         events.create().family("cf", GcRule::max_versions(0)).await.unwrap_err(),
         events.create().family("no/name", GcRule::never()).await.unwrap_err(),
-        events.create().family("keyderive", GcRule::never()).with_marker().await.unwrap_err(),
+        events.create().family("keyderive", GcRule::never()).await.unwrap_err(),
         // In SQL, the name would mean both a family and a column.
         table::<OfFamily>(&client).create_if_absent().await.unwrap_err(),
     ];
@@ -255,107 +252,45 @@ async fn an_invalid_table_is_rejected_before_any_request(client: Client) {
     table::<OfFamily>(&client).create().without_row_key_schema().await.unwrap();
 }
 
-async fn a_marker_of_another_layout_is_reported(client: Client) {
+/// The registry has the stored layout.
+async fn what_differs_from_the_stamped_layout_is_said(client: Client) {
     let events = table::<Plain>(&client);
-    events.create().with_marker().await.unwrap();
-    assert!(events.verify().await.unwrap().marker);
-    assert!(events.create().with_marker().verify().await.unwrap().marker);
-
+    events.create_if_absent().await.unwrap();
     let padded = table::<Padded>(&client);
+    let key = Padded { user: "alice".into(), at: 1 };
     for error in [
         padded.verify().await.unwrap_err(),
         padded.create().verify().await.unwrap_err(),
-        padded.create().with_marker().if_absent().await.unwrap_err(),
-        padded.write_marker().await.unwrap_err(),
+        padded.create_if_absent().await.unwrap_err(),
+        padded.get(&key).await.unwrap_err(),
     ] {
         assert!(error.is_table_mismatch(), "{error}");
         let (expected, found) = (Padded::fingerprint().to_string(), Plain::fingerprint().to_string());
-        for part in
-            ["table `events`", "the width of the field `at`", &expected, &found, "`Padded`", "`Plain`"]
-        {
+        for part in ["table `events`", "the width of the field `at`", &expected, &found, "`Padded`"] {
             assert!(error.to_string().contains(part), "{error}");
         }
     }
-    assert!(events.verify().await.unwrap().marker);
+    assert!(events.verify().await.unwrap().stamp);
 }
 
-/// Scans, counts and deletions never meet the marker, in any direction or layout.
-async fn a_marker_is_in_nobodys_way(client: Client) {
+/// Law 20: the user's table has the user's rows.
+async fn a_table_has_the_rows_of_its_user_alone(client: Client) {
     let events = table::<Plain>(&client);
-    events.create().with_marker().await.unwrap();
-    assert_eq!(events.count(Plain::scan()).await.unwrap(), 0);
-    let keys = [plain("", 0), plain("alice", 1), plain("bob", 2)];
-    events.put_all(keys.iter().map(|key| (key.clone(), row("login")))).await.unwrap();
-    let all: Vec<_> = keys.iter().map(|key| (key.clone(), row("login"))).collect();
-    assert_eq!(events.scan(Plain::scan()).collect().await.unwrap(), all);
-    assert_eq!(events.scan(Plain::scan()).limit(1).collect().await.unwrap(), all[..1]);
-    assert_eq!(events.scan(Plain::scan().user_range(.."b")).collect().await.unwrap(), all[..2]);
-    let backwards: Vec<_> = all.iter().rev().cloned().collect();
-    assert_eq!(events.scan(Plain::scan()).reversed().collect().await.unwrap(), backwards);
-    let mut rows = Vec::new();
-    for plan in events.partitions().await.unwrap() {
-        rows.extend(events.scan(plan).collect().await.unwrap());
+    events.create_if_absent().await.unwrap();
+    assert!(!events.create_if_absent().await.unwrap());
+    events.stamp().await.unwrap();
+    events.verify().await.unwrap();
+    let key = plain("alice", 1);
+    events.put(&key, &row("login")).await.unwrap();
+    let mut stored = client.raw_table("events").read_rows(ReadRows::all());
+    let mut keys = Vec::new();
+    while let Some(row) = stored.next().await {
+        keys.push(row.unwrap().key().to_vec());
     }
-    assert_eq!(rows, all);
-    assert_eq!(events.count(Plain::scan()).await.unwrap(), 3);
-    assert_eq!(events.delete_rows(Plain::scan()).await.unwrap(), 3);
-    assert!(events.verify().await.unwrap().marker);
-
-    let ordered = client.table::<Ordered, Row>("ordered");
-    ordered.create().with_marker().await.unwrap();
-    let least = Ordered { user: String::new(), at: 0 };
-    ordered.put(&least, &row("login")).await.unwrap();
-    assert_eq!(ordered.scan(Ordered::scan()).collect().await.unwrap(), [(least, row("login"))]);
-    assert!(ordered.verify().await.unwrap().marker);
-}
-
-async fn a_marker_is_written_once_and_removed(client: Client) {
-    let events = table::<Plain>(&client);
-    events.create().without_row_key_schema().await.unwrap();
-    let error = events.create().with_marker().verify().await.unwrap_err();
-    assert!(
-        error.is_table_mismatch() && error.to_string().contains("expected a marker row for `Plain`"),
-        "{error}"
-    );
-    events.write_marker().await.unwrap();
-    events.write_marker().await.unwrap();
-    assert!(events.verify().await.unwrap().marker);
-    // One cell, as specified in FORMAT.md.
-    let stored = client.raw_table("events").read_row(&b"\0"[..], None).await.unwrap().unwrap();
-    let [cell] = stored.cells().collect::<Vec<_>>()[..] else { panic!("{stored:?}") };
-    assert_eq!((cell.family(), cell.qualifier(), cell.timestamp_micros()), ("keyderive", &b"layout"[..], 0));
-    assert_eq!(cell.value(), serde_json::to_vec(Plain::SCHEMA).unwrap());
-
-    // Changes the layout.
-    let padded = table::<Padded>(&client);
-    padded.remove_marker().await.unwrap();
-    assert!(!events.verify().await.unwrap().marker);
-    padded.write_marker().await.unwrap();
-    assert!(events.verify().await.unwrap_err().is_table_mismatch());
-}
-
-async fn key_types_with_tags_have_a_marker_each(client: Client) {
-    let (a, b) = (table::<TaggedA>(&client), table::<TaggedB>(&client));
-    a.create().with_marker().await.unwrap();
-    assert!(a.verify().await.unwrap().marker && !b.verify().allow_unvouched().await.unwrap().marker);
-    assert!(!b.create().with_marker().if_absent().await.unwrap());
-    assert!(a.verify().await.unwrap().marker && b.verify().await.unwrap().marker);
-    b.remove_marker().await.unwrap();
-    assert!(a.verify().await.unwrap().marker && !b.verify().await.unwrap().marker);
-}
-
-async fn if_absent_writes_a_missing_marker(client: Client) {
-    let events = table::<Plain>(&client);
-    events.create().without_row_key_schema().await.unwrap();
-    assert!(!events.create().with_marker().if_absent().await.unwrap());
-    assert!(events.verify().await.unwrap().marker);
-    // A marker of another program is kept, and reported.
-    let raw = client.raw_table("events");
-    raw.mutate_row(&b"\0"[..], [Mutation::set("keyderive", "layout", 0, "mine")]).await.unwrap();
-    let error = events.create().with_marker().if_absent().await.unwrap_err();
-    assert!(error.is_table_mismatch() && error.to_string().contains("found `mine`"), "{error}");
-    let stored = raw.read_row(&b"\0"[..], Some(RowFilter::family("keyderive"))).await.unwrap().unwrap();
-    assert_eq!(stored.cells().next().unwrap().value(), b"mine");
+    assert_eq!(keys, [key.encode().unwrap().to_vec()]);
+    assert_eq!(client.list_tables().await.unwrap(), ["events", "keyderive"]);
+    client.delete_table("events").await.unwrap();
+    assert_eq!(client.list_tables().await.unwrap(), ["keyderive"]);
 }
 
 /// The emulator applies changes in order, and keeps the earlier ones when one fails.
@@ -437,17 +372,9 @@ async fn a_row_key_schema_is_kept_and_compared() {
         error.is_table_mismatch() && error.to_string().contains("expected none, found `user` STRING"),
         "{error}"
     );
-    // SQL would fail at a marker.
-    let error = events.write_marker().await.unwrap_err();
-    assert!(error.is_table_mismatch() && error.to_string().contains("its row key schema"), "{error}");
-
     let ordered = client.table::<Ordered, Row>("ordered");
     ordered.create_if_absent().await.unwrap();
     assert!(ordered.verify().await.unwrap().row_key_schema);
-    let unnamed = client.table::<Plain, Row>("unnamed");
-    unnamed.create().with_marker().await.unwrap();
-    let verified = unnamed.verify().await.unwrap();
-    assert!(verified.marker && !verified.row_key_schema);
 }
 
 /// SQL that names a column of the schema would fail at a key of the other type.
@@ -463,8 +390,6 @@ async fn a_row_key_schema_is_removed() {
     assert!(!events.verify().await.unwrap().row_key_schema);
     assert!(!events.create_if_absent().await.unwrap());
     assert_eq!(events.count(TaggedA::scan()).await.unwrap(), 1);
-    // Now a marker can be written, and another key type can share the table.
-    events.write_marker().await.unwrap();
     let error = client.raw_table("absent").remove_row_key_schema().await.unwrap_err();
     assert!(error.is_not_found(), "{error}");
 }
@@ -475,7 +400,7 @@ async fn a_server_without_row_key_schemas_is_accepted() {
     let events = table::<Plain>(&client);
     events.create_if_absent().await.unwrap();
     for verified in [events.verify().await.unwrap(), events.create().verify().await.unwrap()] {
-        assert!(!verified.row_key_schema && !verified.marker);
+        assert!(!verified.row_key_schema);
     }
     // Nothing is sent to it but a read.
     events.remove_row_key_schema().await.unwrap();

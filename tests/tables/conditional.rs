@@ -110,7 +110,7 @@ async fn a_column_that_is_no_integer_is_not_incremented(client: Client) {
     struct Owners {
         owner: Option<i64>,
     }
-    let owners = client.table::<JobKey, Owners>("jobs");
+    let owners = crate::registry::without_registry(&client).table::<JobKey, Owners>("jobs");
     let error = owners.increment(&KEY, Owners::OWNER, 1).await.unwrap_err();
     assert!(error.to_string().starts_with("ReadModifyWriteRow of row `00000000000000000007` "), "{error}");
     let needs =

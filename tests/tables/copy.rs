@@ -45,6 +45,7 @@ on_every_bigtable! {
     the_closure_leaves_rows_out
     a_table_is_copied_to_the_same_key_type
     copies_beside_each_other_give_the_same_rows
+    rows_are_copied_to_another_instance
 }
 
 /// The key of the same event in the new table.
@@ -107,7 +108,11 @@ async fn dump(table: &RawTable) -> BTreeMap<Vec<u8>, BTreeSet<Cell>> {
 
 /// Fails unless the new table has exactly the rows of the old one, by raw reads.
 async fn assert_copied(client: &Client) {
-    let (old, new) = (client.raw_table("events"), client.raw_table("user-events"));
+    assert_copied_between(client, client).await;
+}
+
+async fn assert_copied_between(from: &Client, to: &Client) {
+    let (old, new) = (from.raw_table("events"), to.raw_table("user-events"));
     let rekeyed = dump(&old)
         .await
         .into_iter()
@@ -178,6 +183,22 @@ async fn copies_beside_each_other_give_the_same_rows(client: Client) {
     // Once more, over all rows: sums count once.
     copy().await.unwrap();
     assert_copied(&client).await;
+}
+
+async fn rows_are_copied_to_another_instance(client: Client) {
+    let (old, _) = filled(&client, 100).await;
+    let other = Client::embedded();
+    let (same, new) = tables(&other);
+    new.create().await.unwrap();
+    let report = old.copy_to(&new, |key, _| user_key(key)).await.unwrap();
+    assert_eq!((report.copied(), report.diff().unwrap().compared()), (100, 100));
+    assert_copied_between(&client, &other).await;
+    // Under its own name, and compared once more.
+    same.create().await.unwrap();
+    old.copy_to(&same, |key, _| key).await.unwrap();
+    assert!(old.diff(&same, |key, _| key).await.unwrap().is_equal());
+    same.delete(&key(7)).await.unwrap();
+    assert_eq!(old.diff(&same, |key, _| key).await.unwrap().missing(), 1);
 }
 
 /// Key types that share a table: the copy reads and writes the rows of its tags alone.

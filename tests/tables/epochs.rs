@@ -1,4 +1,4 @@
-//! Tables whose keys have another salt from a date on: rows of all epochs, programs of two releases, and the voucher.
+//! Tables whose keys have another salt from a date on: rows of all epochs, programs of two releases, and the stamp.
 
 use std::future::Future;
 use std::pin::pin;
@@ -9,9 +9,9 @@ use futures_util::future::join_all;
 use keyderive::client::{Family, FamilyChange};
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::key::TableKey;
-use keyderive::row::Mutation;
 use keyderive::{Client, Error, GcRule, RowKey, Table};
 
+use crate::registry::stamp_of;
 use crate::servers::on_every_bigtable;
 
 type Columns = std::collections::BTreeMap<String, String>;
@@ -60,7 +60,7 @@ on_every_bigtable! {
     late_and_early_rows_have_the_layout_of_their_time
     a_row_of_an_older_program_is_foreign
     an_older_program_fails_once_the_table_has_advanced
-    a_marker_advances_with_the_voucher
+    the_registry_says_what_differs_after_an_advance
     all_that_advance_beside_each_other_succeed
     tags_advance_by_themselves
     a_half_made_advance_is_finished
@@ -138,7 +138,7 @@ async fn a_row_of_an_older_program_is_foreign(client: Client) {
     older.create().without_row_key_schema().await.unwrap();
     let [bound, _] = BOUNDS;
     older.put(&First { user: "alice".into(), at: at(bound - 1) }, &row("before")).await.unwrap();
-    assert!(newer.verify().await.unwrap().voucher);
+    assert!(newer.verify().await.unwrap().stamp);
     newer.put(&Second { user: "alice".into(), at: at(bound + 7) }, &row("newer")).await.unwrap();
     assert_eq!(newer.count(Second::scan()).await.unwrap(), 2);
 
@@ -156,7 +156,7 @@ async fn a_row_of_an_older_program_is_foreign(client: Client) {
 
     // And the older program fails on the rows of the newer one.
     assert!(older.scan(First::scan()).collect().await.unwrap_err().is_foreign_row());
-    newer.advance_marker().await.unwrap();
+    newer.advance_stamp().await.unwrap();
     assert_mismatch(older.verify().await);
 }
 
@@ -164,43 +164,41 @@ async fn an_older_program_fails_once_the_table_has_advanced(client: Client) {
     let (first, second, third) = (table::<First>(&client), table::<Second>(&client), table::<Third>(&client));
     first.create().without_row_key_schema().await.unwrap();
     for _ in 0..2 {
-        assert!(first.verify().await.unwrap().voucher);
-        assert!(second.verify().await.unwrap().voucher);
-        assert!(third.verify().await.unwrap().voucher);
+        assert!(first.verify().await.unwrap().stamp);
+        assert!(second.verify().await.unwrap().stamp);
+        assert!(third.verify().await.unwrap().stamp);
         assert!(!third.create_if_absent().await.unwrap());
-        third.vouch().await.unwrap();
+        third.stamp().await.unwrap();
     }
-    second.advance_marker().await.unwrap();
-    second.advance_marker().await.unwrap();
+    second.advance_stamp().await.unwrap();
+    second.advance_stamp().await.unwrap();
     let key = First { user: "alice".into(), at: at(5) };
     for text in [
         assert_mismatch(first.verify().await),
         assert_mismatch(first.create_if_absent().await),
         assert_mismatch(table::<First>(&client).put(&key, &row("old")).await),
         assert_mismatch(table::<First>(&client).scan(First::scan()).collect().await),
-        assert_mismatch(first.advance_marker().await),
+        assert_mismatch(first.advance_stamp().await),
     ] {
         assert!(text.contains(&Second::fingerprint().to_string()), "{text}");
     }
-    assert!(second.verify().await.unwrap().voucher && third.verify().await.unwrap().voucher);
+    assert!(second.verify().await.unwrap().stamp && third.verify().await.unwrap().stamp);
 
     // To the third release, over the second.
-    third.advance_marker().await.unwrap();
+    third.advance_stamp().await.unwrap();
     assert_mismatch(second.verify().await);
-    assert_mismatch(second.advance_marker().await);
-    assert!(third.verify().await.unwrap().voucher);
-    let vouchers: Vec<_> =
+    assert_mismatch(second.advance_stamp().await);
+    assert!(third.verify().await.unwrap().stamp);
+    let stamps: Vec<_> =
         third.info().await.unwrap().families().iter().map(|family| family.name().to_owned()).collect();
-    assert_eq!(vouchers.iter().filter(|name| name.starts_with("keyderive.")).count(), 1, "{vouchers:?}");
+    assert_eq!(stamps.iter().filter(|name| name.starts_with("keyderive.")).count(), 1, "{stamps:?}");
 }
 
-async fn a_marker_advances_with_the_voucher(client: Client) {
+async fn the_registry_says_what_differs_after_an_advance(client: Client) {
     let (first, second, third) = (table::<First>(&client), table::<Second>(&client), table::<Third>(&client));
-    first.create().with_marker().await.unwrap();
-    assert!(second.verify().await.unwrap().marker && third.verify().await.unwrap().marker);
-    second.advance_marker().await.unwrap();
-    assert!(second.verify().await.unwrap().marker && third.verify().await.unwrap().marker);
-    // The marker says what differs.
+    first.create().without_row_key_schema().await.unwrap();
+    second.advance_stamp().await.unwrap();
+    assert!(second.verify().await.unwrap().stamp && third.verify().await.unwrap().stamp);
     let text = assert_mismatch(first.verify().await);
     assert!(
         text.contains("it should have 0 `since` bounds and has 1: run the newer release, whose key type has"),
@@ -208,18 +206,16 @@ async fn a_marker_advances_with_the_voucher(client: Client) {
     );
     let text = assert_mismatch(table::<Other>(&client).verify().await);
     assert!(text.contains("the range of the salt should be `8` and is `4`"), "{text}");
-    second.write_marker().await.unwrap();
-    third.write_marker().await.unwrap();
-    third.advance_marker().await.unwrap();
-    assert_mismatch(second.write_marker().await);
+    third.advance_stamp().await.unwrap();
+    assert_mismatch(second.verify().await);
 }
 
 async fn all_that_advance_beside_each_other_succeed(client: Client) {
-    table::<First>(&client).create().with_marker().await.unwrap();
+    table::<First>(&client).create().without_row_key_schema().await.unwrap();
     let second = table::<Second>(&client);
-    join_all((0..8).map(|_| second.advance_marker())).await.into_iter().for_each(Result::unwrap);
+    join_all((0..8).map(|_| second.advance_stamp())).await.into_iter().for_each(Result::unwrap);
     let verified = second.verify().await.unwrap();
-    assert!(verified.voucher && verified.marker);
+    assert!(verified.stamp);
     assert_mismatch(table::<First>(&client).verify().await);
 }
 
@@ -228,41 +224,43 @@ async fn tags_advance_by_themselves(client: Client) {
         (table::<TaggedFirst>(&client), table::<TaggedSecond>(&client), table::<OtherTag>(&client));
     first.create().without_row_key_schema().await.unwrap();
     other.create().without_row_key_schema().if_absent().await.unwrap();
-    second.advance_marker().await.unwrap();
-    assert!(second.verify().await.unwrap().voucher && other.verify().await.unwrap().voucher);
+    second.advance_stamp().await.unwrap();
+    assert!(second.verify().await.unwrap().stamp && other.verify().await.unwrap().stamp);
     assert_mismatch(first.verify().await);
-    assert_mismatch(table::<Second>(&client).advance_marker().await);
+    assert_mismatch(table::<Second>(&client).advance_stamp().await);
 }
 
 /// A server that has applied a part of the request: nobody uses the table until the call is made again.
 async fn a_half_made_advance_is_finished(client: Client) {
     let (first, second, third) = (table::<First>(&client), table::<Second>(&client), table::<Third>(&client));
     first.create().without_row_key_schema().await.unwrap();
-    let voucher = Family::new(format!("keyderive.{}", Second::fingerprint()), GcRule::max_versions(1));
-    first.modify_families([FamilyChange::add(voucher)]).await.unwrap();
+    let info = first.info().await.unwrap();
+    let (_, id) = stamp_of(&info, First::fingerprint()).unwrap().name().rsplit_once('.').unwrap();
+    let stamp = Family::new(format!("keyderive.{}.{id}", Second::fingerprint()), GcRule::max_versions(1));
+    first.modify_families([FamilyChange::add(stamp)]).await.unwrap();
     for text in [
         assert_mismatch(second.verify().await),
-        assert_mismatch(third.advance_marker().await),
+        assert_mismatch(third.advance_stamp().await),
         assert_mismatch(table::<Second>(&client).get(&Second { user: "a".into(), at: at(5) }).await),
     ] {
-        assert!(text.contains("`advance_marker`"), "{text}");
+        assert!(text.contains("`advance_stamp`"), "{text}");
     }
     assert_mismatch(first.verify().await);
-    second.advance_marker().await.unwrap();
-    assert!(second.verify().await.unwrap().voucher);
+    second.advance_stamp().await.unwrap();
+    assert!(second.verify().await.unwrap().stamp);
 }
 
 async fn only_the_layout_of_the_first_epochs_advances(client: Client) {
     let (first, second, other) = (table::<First>(&client), table::<Second>(&client), table::<Other>(&client));
     client.raw_table("events").create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
-    let text = assert_mismatch(second.advance_marker().await);
-    assert!(text.contains("`vouch()`"), "{text}");
-    first.vouch().await.unwrap();
-    second.advance_marker().await.unwrap();
-    assert_mismatch(other.advance_marker().await);
-    assert_mismatch(first.advance_marker().await);
-    assert!(second.verify().await.unwrap().voucher);
-    // A table that the newest release makes vouches for all epochs.
+    let text = assert_mismatch(second.advance_stamp().await);
+    assert!(text.contains("`stamp()`"), "{text}");
+    first.stamp().await.unwrap();
+    second.advance_stamp().await.unwrap();
+    assert_mismatch(other.advance_stamp().await);
+    assert_mismatch(first.advance_stamp().await);
+    assert!(second.verify().await.unwrap().stamp);
+    // A table that the newest release makes is stamped with all epochs.
     client.table::<Third, Columns>("new").create_if_absent().await.unwrap();
     assert_mismatch(client.table::<Second, Columns>("new").verify().await);
 }
@@ -274,66 +272,52 @@ async fn a_table_with_a_row_key_schema_does_not_advance() {
     let (first, second) = (table::<First>(&client), table::<Second>(&client));
     first.create().await.unwrap();
     let before = first.info().await.unwrap();
-    for text in [assert_mismatch(second.verify().await), assert_mismatch(second.advance_marker().await)] {
+    for text in [assert_mismatch(second.verify().await), assert_mismatch(second.advance_stamp().await)] {
         assert!(text.contains("`remove_row_key_schema`"), "{text}");
     }
     assert_eq!(first.info().await.unwrap(), before);
-    assert!(first.verify().await.unwrap().voucher);
+    assert!(first.verify().await.unwrap().stamp);
     first.remove_row_key_schema().await.unwrap();
-    second.advance_marker().await.unwrap();
-    assert!(second.verify().await.unwrap().voucher);
+    second.advance_stamp().await.unwrap();
+    assert!(second.verify().await.unwrap().stamp);
 }
 
-/// Nor does one whose marker is of another layout.
+/// Rows of another key type's schema: the stamp would contradict it.
 #[tokio::test]
-async fn a_table_with_the_marker_of_another_layout_does_not_advance() {
-    let bigtable = of_the_first_release().await;
-    let client = bigtable.client();
-    let (first, second) = (table::<First>(&client), table::<Second>(&client));
-    let marker = client.raw_table("events").read_row(&[0][..], None).await.unwrap().unwrap();
-    let cell = marker.cells().next().unwrap();
-    let other = [Mutation::set(cell.family(), cell.qualifier().to_vec(), 0, "{\"fingerprint\":\"0\"}")];
-    client.raw_table("events").mutate_row(&[0][..], other).await.unwrap();
-    let before = first.info().await.unwrap();
-    assert_mismatch(second.advance_marker().await);
-    assert_eq!(first.info().await.unwrap(), before);
-}
-
-/// Rows of another key type's schema: the voucher would contradict it.
-#[tokio::test]
-async fn a_table_with_the_row_key_schema_of_another_layout_is_not_vouched_for() {
+async fn a_table_with_the_row_key_schema_of_another_layout_is_not_stamped() {
     let client = Client::embedded();
     let first = table::<First>(&client);
     first.create().await.unwrap();
-    let voucher = format!("keyderive.{}", First::fingerprint());
-    first.modify_families([FamilyChange::drop(voucher)]).await.unwrap();
+    let stamp = stamp_of(&first.info().await.unwrap(), First::fingerprint()).unwrap().name().to_owned();
+    first.modify_families([FamilyChange::drop(stamp)]).await.unwrap();
     let before = first.info().await.unwrap();
-    let text = assert_mismatch(table::<Second>(&client).vouch().await);
+    let text = assert_mismatch(table::<Second>(&client).stamp().await);
     assert!(text.contains("`remove_row_key_schema`"), "{text}");
     assert_eq!(first.info().await.unwrap(), before);
-    first.vouch().await.unwrap();
-    assert!(first.verify().await.unwrap().voucher);
+    first.stamp().await.unwrap();
+    assert!(first.verify().await.unwrap().stamp);
 }
 
-/// A Bigtable with a table that vouches for the first release, with a marker.
+/// A Bigtable with a table that is stamped with the first release.
 async fn of_the_first_release() -> Bigtable {
     let bigtable = Bigtable::in_memory();
-    table::<First>(&bigtable.client()).create().with_marker().await.unwrap();
+    table::<First>(&bigtable.client()).create().without_row_key_schema().await.unwrap();
     bigtable
 }
 
 #[tokio::test]
 async fn an_advance_is_found_after_a_lost_answer() {
-    for method in [Method::ModifyColumnFamilies, Method::CheckAndMutateRow] {
+    {
+        let method = Method::ModifyColumnFamilies;
         let bigtable = of_the_first_release().await;
         let faults = Faults::seeded(0).fail_nth(method, 1, Fault::unavailable().after_the_call());
         let faulty = bigtable.with_faults(faults);
         let second = table::<Second>(&faulty.client());
-        assert!(second.advance_marker().await.unwrap_err().is_outcome_unknown());
-        second.advance_marker().await.unwrap();
+        assert!(second.advance_stamp().await.unwrap_err().is_outcome_unknown());
+        second.advance_stamp().await.unwrap();
         assert_eq!(faulty.calls(method), 1, "{method:?}");
         let verified = second.verify().await.unwrap();
-        assert!(verified.voucher && verified.marker);
+        assert!(verified.stamp);
         assert_mismatch(table::<First>(&bigtable.client()).verify().await);
     }
 }
@@ -345,9 +329,9 @@ async fn an_advance_that_was_not_sent_changes_nothing() {
     let fault = Fault::failed_precondition();
     let faulty = bigtable.with_faults(Faults::seeded(0).fail_nth(Method::ModifyColumnFamilies, 1, fault));
     let second = table::<Second>(&faulty.client());
-    second.advance_marker().await.unwrap_err();
-    assert!(table::<First>(&bigtable.client()).verify().await.unwrap().voucher);
-    second.advance_marker().await.unwrap();
+    second.advance_stamp().await.unwrap_err();
+    assert!(table::<First>(&bigtable.client()).verify().await.unwrap().stamp);
+    second.advance_stamp().await.unwrap();
     assert_mismatch(table::<First>(&bigtable.client()).verify().await);
 }
 
@@ -358,7 +342,7 @@ async fn a_dropped_advance_leaves_one_layout_or_the_other() {
         let client = bigtable.client();
         {
             let second = table::<Second>(&client);
-            let mut advance = pin!(second.advance_marker());
+            let mut advance = pin!(second.advance_stamp());
             for _ in 0..polls {
                 if advance.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
                     break;
@@ -368,8 +352,8 @@ async fn a_dropped_advance_leaves_one_layout_or_the_other() {
         }
         client.close().await;
         let steady = bigtable.client();
-        assert!(table::<Second>(&steady).verify().await.unwrap().voucher);
-        table::<Second>(&steady).advance_marker().await.unwrap();
+        assert!(table::<Second>(&steady).verify().await.unwrap().stamp);
+        table::<Second>(&steady).advance_stamp().await.unwrap();
         assert_mismatch(table::<First>(&steady).verify().await);
     }
 }

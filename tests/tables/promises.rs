@@ -299,8 +299,8 @@ struct SaltedKey {
     id: u64,
 }
 
-/// A table that another program created, so that no family vouches for its layout.
-async fn unvouched(client: &Client) -> Table<AccountKey, Account> {
+/// A table that another program created, so that it has no stamp.
+async fn unstamped(client: &Client) -> Table<AccountKey, Account> {
     let families = [Family::new("cf", GcRule::max_versions(1))];
     client.raw_table("accounts").create(families, [""; 0]).await.unwrap();
     client.table("accounts")

@@ -84,7 +84,7 @@ fn implementation(
 fn newtype(inner: &Type, private: &TokenStream) -> Parts {
     let inner_as = quote!(<#inner as #private::Cell>);
     Parts {
-        // Reports an inner type without a stored form once, not at every use.
+        // Reports an inner type without an encoding once, not at every use.
         bound: Some(on_span_of(inner, quote!(), &quote!(#inner), quote!(: #private::OwnedCell))),
         ty: quote!(#inner_as::TYPE),
         encode: quote!(#inner_as::encode(&self.0, __out)),

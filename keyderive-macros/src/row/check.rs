@@ -123,24 +123,21 @@ fn options(cx: &Ctxt, field: &Field<'_>) {
             format_args!("`{name}` is for a family; move it to the struct or to a field with `family`"),
         );
     }
-    let forms = [
+    let encodings = [
         ("json", attrs.json.tokens()),
         ("proto", attrs.proto.tokens()),
         ("ts", attrs.ts.tokens()),
         ("with", attrs.with.tokens()),
     ];
-    let given: Vec<_> = forms.into_iter().filter_map(|(name, tokens)| Some((name, tokens?))).collect();
+    let given: Vec<_> = encodings.into_iter().filter_map(|(name, tokens)| Some((name, tokens?))).collect();
     if let [(first, _), (second, tokens), ..] = &given[..] {
-        cx.error(
-            tokens,
-            format_args!("`{first}` and `{second}` are two stored forms of one field; keep one"),
-        );
+        cx.error(tokens, format_args!("`{first}` and `{second}` are two encodings of one field; keep one"));
     }
-    if let (Some(tokens), Some((form, _))) = (attrs.counter.tokens(), given.first()) {
+    if let (Some(tokens), Some((encoding, _))) = (attrs.counter.tokens(), given.first()) {
         cx.error(
             tokens,
             format_args!(
-                "a counter is stored as an integer and not in the form `{form}`; remove `counter` or `{form}`"
+                "a counter is stored as an integer and not as `{encoding}`; remove `counter` or `{encoding}`"
             ),
         );
     }

@@ -86,11 +86,11 @@ impl Code<'_, '_> {
     /// An item of the trait by which the field's values are stored.
     fn stored(&self, field: &Field<'_>, lifetime: &str, item: &str) -> TokenStream {
         let (private, item) = (self.private, format_ident!("{item}"));
-        match field.form(private) {
+        match field.encoding(private) {
             None => self.on_value(field, quote!(<), lifetime, quote!(as #private::Cell>::#item)),
-            Some(form) => self.on_value(
+            Some(encoding) => self.on_value(
                 field,
-                quote!(<#form as #private::generated::Form<),
+                quote!(<#encoding as #private::generated::Encoding<),
                 lifetime,
                 quote!(>>::#item),
             ),
@@ -107,9 +107,9 @@ impl Code<'_, '_> {
         if field.attrs.counter.get().is_some() {
             return quote!(#generated::Counter);
         }
-        let cell = match field.form(private) {
+        let cell = match field.encoding(private) {
             None => self.on_value(field, quote!(<), "'static", quote!(as #private::Cell>::Owned)),
-            Some(form) => self.on_value(field, quote!(#generated::As<), "'static", quote!(, #form>)),
+            Some(encoding) => self.on_value(field, quote!(#generated::As<), "'static", quote!(, #encoding>)),
         };
         let optional = |ty: TokenStream| quote!(#private::core::option::Option<#ty>);
         let is_optional = field.attrs.default.get().is_some() || field.is_family();
@@ -150,7 +150,7 @@ impl Code<'_, '_> {
         }
     }
 
-    /// The marker types: the names of families, and the forms of fields stored `with` a module.
+    /// The marker types: the names of families, and the encodings of fields stored `with` a module.
     fn markers(&self) -> TokenStream {
         let private = self.private;
         let families = self.row.fields.iter().filter(|field| field.is_family()).map(|field| {
@@ -163,12 +163,12 @@ impl Code<'_, '_> {
                 }
             }
         });
-        let forms = self.row.fields.iter().filter_map(|field| self.with_form(field));
-        quote!(#(#families)* #(#forms)*)
+        let encodings = self.row.fields.iter().filter_map(|field| self.with_encoding(field));
+        quote!(#(#families)* #(#encodings)*)
     }
 
     /// The marker type that stands for the module of a field.
-    fn with_form(&self, field: &Field<'_>) -> Option<TokenStream> {
+    fn with_encoding(&self, field: &Field<'_>) -> Option<TokenStream> {
         let private = self.private;
         if field.is_faulty.get() {
             return None;
@@ -183,7 +183,7 @@ impl Code<'_, '_> {
         Some(quote! {
             pub enum #marker {}
 
-            impl #private::generated::Form<#ty> for #marker {
+            impl #private::generated::Encoding<#ty> for #marker {
                 const TYPE: #private::CellType = #private::CellType::Custom(#written);
 
                 #[inline]

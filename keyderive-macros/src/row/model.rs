@@ -191,8 +191,8 @@ impl<'a> Field<'a> {
         argument(self.ty, "Option").is_some()
     }
 
-    /// The form that an attribute gives the field's values; none for that of their type.
-    pub(super) fn form(&self, private: &TokenStream) -> Option<TokenStream> {
+    /// The encoding that an attribute gives the field's values; none for that of their type.
+    pub(super) fn encoding(&self, private: &TokenStream) -> Option<TokenStream> {
         if self.attrs.json.get().is_some() {
             return Some(quote!(#private::generated::Json));
         }

@@ -3,9 +3,8 @@
 
 mod schema;
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,24 +14,21 @@ use keyderive_proto::admin::drop_row_range_request::Target;
 use keyderive_proto::admin::table::View;
 use keyderive_proto::values::{FieldMask, Operation as Update, operation as update};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until};
 use tonic::{Code, Status};
 
+use super::cache::{CacheRead, Cached};
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::Failure;
 use super::grpc::Request;
 use super::operation::{Idempotency, Operation};
+use super::registry::REGISTRY;
 use super::{Client, Route, observe};
 
 pub use schema::{Aggregate, Family, FamilyChange, GcRule, Granularity, TableSchema};
 
 /// How long the first request to a table waits for the admin service.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
-/// When to retry a `GetTable` that failed; until then requests are not checked.
-const CHECK_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// The most tables in the cache. A program that uses more tables reads some schemas again.
-const MAX_CACHED: usize = 4096;
+pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The schema of a table: its column families, the granularity of its timestamps, and its row key schema if it has one.
 ///
@@ -212,7 +208,7 @@ impl Client {
         let version = self.info_version();
         let table = self.call(operation, Request::new(&message)).await?;
         let info = TableInfo::new(name, table);
-        self.inner.infos.learn(name, version, &info);
+        self.inner.infos.learn(name, version, || info.clone());
         Ok(info)
     }
 
@@ -275,7 +271,7 @@ impl Client {
         }
     }
 
-    /// Deletes the table `name` with all its rows.
+    /// Deletes the table `name` with all its rows, and its record in the [registry](crate::guide::tables#registry).
     ///
     /// ```
     /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
@@ -295,7 +291,11 @@ impl Client {
         let operation = self.admin_operation("DeleteTable", name, ("name", &full_name));
         let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         let message = admin::DeleteTableRequest { name: full_name };
-        self.call(operation, Request::new(&message)).await
+        let deleted = self.call(operation, Request::new(&message)).await;
+        if deleted.is_ok() && name != REGISTRY {
+            self.forget_table(name).await;
+        }
+        deleted
     }
 
     /// Changes the column families of a table, atomically.
@@ -341,6 +341,20 @@ impl Client {
         }
         let message = admin::DropRowRangeRequest { name, target: Some(Target::RowKeyPrefix(prefix)) };
         self.call(operation, Request::new(&message)).await
+    }
+
+    /// Has the service refuse to delete a table, or lets it be deleted again.
+    pub(crate) async fn set_deletion_protection(&self, table: &str, is_protected: bool) -> Result<(), Error> {
+        let _forgotten = self.inner.infos.forget_after(table);
+        let name = self.table_name(table);
+        let operation = self.admin_operation("UpdateTable", table, ("table.name", &name));
+        let message = admin::UpdateTableRequest {
+            table: Some(admin::Table { name, deletion_protection: is_protected, ..admin::Table::default() }),
+            update_mask: Some(FieldMask { paths: vec!["deletion_protection".to_owned()] }),
+            ignore_warnings: false,
+        };
+        // The server goes on with it by itself.
+        self.call(operation, Request::new(&message)).await.map(|update: Update| drop(update))
     }
 
     /// Removes the row key schema of a table, if it has one.
@@ -449,7 +463,7 @@ impl Client {
     /// The version of the cache: a handle checked at this version needs no further check.
     #[inline]
     pub(crate) fn info_version(&self) -> u64 {
-        self.inner.infos.version.load(Ordering::Relaxed)
+        self.inner.infos.version()
     }
 
     /// The schema of a table, read once and cached, with the version of the cache.
@@ -463,36 +477,45 @@ impl Client {
     /// Waits for the admin service once, at most [`CHECK_TIMEOUT`]. Concurrent calls share one `GetTable`, which a dropped
     /// future does not cancel.
     pub(crate) async fn cached_info(&self, table: &Arc<str>) -> Result<Option<(u64, Arc<TableInfo>)>, Error> {
-        let Ok(runtime) = Handle::try_current() else { return Ok(None) };
-        let (version, mut reading) = match self.look_up(table, &runtime) {
-            Lookup::Cached(version, info) => return Ok(Some((version, info))),
-            Lookup::InFlight(version, reading) => (version, reading),
-            Lookup::Unreadable => return Ok(None),
+        let (begun, required) = (Instant::now(), self.settings.require_layout_check);
+        let (client, name) = (self.for_check(), Arc::clone(table));
+        let read = CacheRead {
+            is_required: required,
+            deadline: self.deadline,
+            load: async move { client.table_info(&name).await },
+            failed: cannot_be_checked,
         };
-        let begun = Instant::now();
-        let answer = async { reading.wait_for(Option::is_some).await.ok() };
-        let answer = match self.deadline {
-            Some(deadline) => match timeout_at(deadline, answer).await {
-                Ok(answer) => answer,
-                Err(_) => return Err(self.check_ended(table, begun.elapsed())),
-            },
-            None => answer.await,
-        };
-        let answer =
-            answer.and_then(|answer| Some(answer.as_ref()?.as_ref().map(Arc::clone).map_err(Error::clone)));
-        let required = self.settings.require_layout_check;
-        match answer {
-            Some(Ok(info)) => Ok(Some((version, info))),
-            Some(Err(error)) if required && !fails_the_request(&error) => Err(error),
-            None if required => Err(Error::configuration(format!(
-                "table `{table}`: the tokio runtime ended before the layout was checked"
-            ))),
-            Some(Err(_)) | None => Ok(None),
+        match self.inner.infos.get(table, read).await {
+            Cached::Found(version, info) => Ok(Some((version, info))),
+            Cached::Late => Err(self.check_ended(table, begun.elapsed())),
+            Cached::Failed(error) if required && !fails_the_request(&error) => Err(error),
+            Cached::Unknown if required && Handle::try_current().is_ok() => Err(Error::configuration(
+                format!("table `{table}`: the tokio runtime ended before the layout was checked"),
+            )),
+            Cached::Failed(_) | Cached::Unknown => Ok(None),
         }
     }
 
+    /// A client whose requests take no longer than a call waits for the layout check, whatever deadline the call has: other calls wait for
+    /// the answer too.
+    pub(crate) fn for_check(&self) -> Self {
+        let hasty = self.with(|settings| {
+            let calls = [
+                &mut settings.admin,
+                &mut settings.read_row,
+                &mut settings.read_rows,
+                &mut settings.mutate_row,
+                &mut settings.check_and_mutate_row,
+            ];
+            for call in calls {
+                call.total_timeout = call.total_timeout.min(CHECK_TIMEOUT);
+            }
+        });
+        Self { deadline: None, ..hasty }
+    }
+
     /// The client's deadline has passed while a call waited for the layout check of its table.
-    fn check_ended(&self, table: &str, elapsed: Duration) -> Error {
+    pub(super) fn check_ended(&self, table: &str, elapsed: Duration) -> Error {
         let full_name = self.table_name(table);
         let operation = self.admin_operation("GetTable", table, ("name", &full_name));
         let failure =
@@ -512,164 +535,14 @@ impl Client {
         observe::mismatched(table);
     }
 
-    /// Whether a warning may be logged now that the bound of a salt has passed which a table does not vouch for.
+    /// Whether a warning may be logged since the bound of a salt has passed that the stamp of a table lacks.
     pub(crate) fn may_warn_of_bounds(&self) -> bool {
         self.inner.pool.may_warn_of_bounds()
     }
 
     /// The schema of a table, if it is cached.
     pub(crate) fn known_info(&self, table: &str) -> Option<Arc<TableInfo>> {
-        self.inner.infos.tables().get(table)?.answer.as_ref()?.as_ref().ok().map(Arc::clone)
-    }
-
-    fn look_up(&self, table: &Arc<str>, runtime: &Handle) -> Lookup {
-        let cache = &self.inner.infos;
-        let mut tables = cache.tables();
-        cache.make_room(&mut tables, table);
-        let version = cache.version.load(Ordering::Relaxed);
-        let entry = tables.entry(Arc::clone(table)).or_default();
-        let waits = match &entry.answer {
-            Some(Ok(info)) => return Lookup::Cached(version, Arc::clone(info)),
-            Some(Err(_)) => self.settings.require_layout_check,
-            None => true,
-        };
-        let is_due = waits || entry.retry_at.is_none_or(|retry_at| retry_at <= Instant::now());
-        // A read whose sender is gone was lost with its runtime.
-        let in_flight = entry.reading.take().filter(|reading| reading.has_changed().is_ok());
-        entry.reading = if is_due {
-            Some(in_flight.unwrap_or_else(|| self.spawn_read(table, runtime)))
-        } else {
-            in_flight
-        };
-        match entry.reading.clone() {
-            Some(reading) if waits => Lookup::InFlight(version, reading),
-            _ => Lookup::Unreadable,
-        }
-    }
-
-    /// Sends a `GetTable` in a task of its own, which no dropped future cancels.
-    fn spawn_read(&self, table: &Arc<str>, runtime: &Handle) -> watch::Receiver<Option<Answer>> {
-        let (sender, receiver) = watch::channel(None);
-        let hasty = self.with(|settings| {
-            settings.admin.total_timeout = settings.admin.total_timeout.min(CHECK_TIMEOUT);
-        });
-        // Other calls wait for its answer too.
-        let client = Self { deadline: None, ..hasty };
-        let table = Arc::clone(table);
-        runtime.spawn(async move {
-            let answer = client.table_info(&table).await.map(Arc::new);
-            client.inner.infos.settle(&table, &sender, &answer);
-            // Fails if no call waits any more.
-            let _ = sender.send(Some(answer));
-        });
-        receiver
-    }
-}
-
-type Answer = Result<Arc<TableInfo>, Error>;
-
-/// The schemas of tables that a client has read, shared by its clones: the layout check reads each once.
-#[derive(Debug)]
-pub(super) struct InfoCache {
-    /// Grows when an answer is removed. Handles remember the version at which they were checked.
-    version: AtomicU64,
-    tables: Mutex<HashMap<Arc<str>, Entry>>,
-}
-
-#[derive(Debug, Default)]
-struct Entry {
-    answer: Option<Answer>,
-    /// The `GetTable` in flight, for which all callers wait.
-    reading: Option<watch::Receiver<Option<Answer>>>,
-    /// When to retry a failed `GetTable`; none if none has failed.
-    retry_at: Option<Instant>,
-}
-
-/// The cache's answer for a table, with its version.
-enum Lookup {
-    Cached(u64, Arc<TableInfo>),
-    InFlight(u64, watch::Receiver<Option<Answer>>),
-    Unreadable,
-}
-
-impl Default for InfoCache {
-    fn default() -> Self {
-        // 0 is the version of a handle that was never checked.
-        Self { version: AtomicU64::new(1), tables: Mutex::default() }
-    }
-}
-
-impl InfoCache {
-    fn tables(&self) -> MutexGuard<'_, HashMap<Arc<str>, Entry>> {
-        // Nothing panics while it holds the lock.
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn forget(&self, table: &str) {
-        let mut tables = self.tables();
-        tables.remove(table);
-        // Under the lock, so that an answer always goes with its version.
-        self.version.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Removes all tables if one more does not fit.
-    fn make_room(&self, tables: &mut HashMap<Arc<str>, Entry>, table: &str) {
-        if tables.len() >= MAX_CACHED && !tables.contains_key(table) {
-            tables.clear();
-            self.version.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Caches the answer of a `GetTable` that was sent at this version, unless a table was changed or removed since. If it differs
-    /// from the cached one, another program has changed the table, and every handle must be checked again.
-    fn learn(&self, table: &str, version: u64, info: &TableInfo) {
-        let mut tables = self.tables();
-        let is_new = self.version.load(Ordering::Relaxed) == version;
-        match tables.get(table).and_then(|entry| entry.answer.as_ref()) {
-            Some(Ok(kept)) if **kept == *info => return,
-            Some(Ok(_)) => {
-                tables.remove(table);
-                self.version.fetch_add(1, Ordering::Relaxed);
-            }
-            Some(Err(_)) | None => {}
-        }
-        if is_new {
-            self.make_room(&mut tables, table);
-            let entry = tables.entry(table.into()).or_default();
-            (entry.answer, entry.retry_at) = (Some(Ok(Arc::new(info.clone()))), None);
-        }
-    }
-
-    /// Removes the table when the guard is dropped: after the answer to a change, or when its future is dropped.
-    fn forget_after<'a>(&'a self, table: &'a str) -> ForgetOnDrop<'a> {
-        ForgetOnDrop { cache: self, table }
-    }
-
-    /// Caches the answer of a `GetTable`, unless the table was removed while it was in flight.
-    fn settle(&self, table: &Arc<str>, sender: &watch::Sender<Option<Answer>>, answer: &Answer) {
-        let mut tables = self.tables();
-        let Some(entry) = tables.get_mut(table) else { return };
-        if !entry.reading.as_ref().is_some_and(|reading| reading.same_channel(&sender.subscribe())) {
-            return;
-        }
-        entry.reading = None;
-        match answer {
-            Ok(info) => entry.answer = Some(Ok(Arc::clone(info))),
-            Err(error) if fails_the_request(error) => _ = tables.remove(table),
-            Err(error) => {
-                let warned = entry.retry_at.replace(Instant::now() + CHECK_RETRY_AFTER).is_some();
-                entry.answer = Some(Err(error.clone()));
-                drop(tables);
-                observe::unchecked(table, error);
-                if !warned {
-                    tracing::warn!(
-                        table = &**table,
-                        %error,
-                        "the layout of a table cannot be checked; requests go ahead unchecked, and the check is retried each minute"
-                    );
-                }
-            }
-        }
+        self.inner.infos.known(table)
     }
 }
 
@@ -679,15 +552,20 @@ fn fails_the_request(error: &Error) -> bool {
     error.is_not_found() || unsent
 }
 
-struct ForgetOnDrop<'a> {
-    cache: &'a InfoCache,
-    table: &'a str,
-}
-
-impl Drop for ForgetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.cache.forget(self.table);
+/// Whether requests go ahead unchecked for a while after this failure of a `GetTable`, which is the first one or not.
+fn cannot_be_checked(table: &str, error: &Error, is_first: bool) -> bool {
+    if fails_the_request(error) {
+        return false;
     }
+    observe::unchecked(table, error);
+    if is_first {
+        tracing::warn!(
+            table,
+            %error,
+            "the layout of a table cannot be checked; requests go ahead unchecked, and the check is retried each minute"
+        );
+    }
+    true
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use super::credentials::{Authorizer, Credentials};
 use super::credentials::{CredentialsError, application_default};
 use super::shutdown::Shutdown;
 use super::throttle::Throttle;
-use super::{Client, Error, InfoCache, Inner, Settings, Statements, StreamBudget, observe, operation};
+use super::{Client, Error, Inner, Settings, Statements, StreamBudget, observe, operation};
 
 /// The cloud's data service and admin service.
 const DATA_ENDPOINT: &str = "https://bigtable.googleapis.com";
@@ -216,7 +216,7 @@ impl ClientBuilder {
             check_instance(project, instance)?;
         }
         check_emulator(&host).await?;
-        Ok(self.open(Endpoint::emulator(&host, dialer)).await)
+        Ok(self.open(ConnectOptions::emulator(&host, dialer)).await)
     }
 
     /// Connects to an instance of Google Cloud, as [`Client::cloud`].
@@ -315,14 +315,14 @@ impl ClientBuilder {
         };
         let data = Dialer::endpoint(self.endpoint.as_deref().unwrap_or(DATA_ENDPOINT), roots)?;
         let credentials = self.authorizer(&data, admin.as_ref()).await?;
-        let endpoint = Endpoint {
-            place: Place::Cloud(data.address().into()),
+        let options = ConnectOptions {
+            target: TargetKind::Cloud(data.address().into()),
             runtime: data.runtime().clone(),
             data: Arc::new(data),
             admin: admin.map(|admin| Arc::new(admin) as _),
             credentials,
         };
-        Ok(self.open(endpoint).await)
+        Ok(self.open(options).await)
     }
 
     /// The builder's credentials, or else the environment's; none if the builder sets none and every endpoint is plaintext.
@@ -348,17 +348,17 @@ impl ClientBuilder {
     }
 
     /// Makes a client and primes its connections.
-    pub(super) async fn open(self, endpoint: Endpoint) -> Client {
-        let (client, to_prime) = self.connected(endpoint);
+    pub(super) async fn open(self, options: ConnectOptions) -> Client {
+        let (client, to_prime) = self.connected(options);
         prime(&client, &to_prime).await;
         client
     }
 
     /// A client, and those of its connections that are yet to be primed.
-    fn connected(self, endpoint: Endpoint) -> (Client, Vec<Transport>) {
-        let Endpoint { place, data, admin, runtime, credentials } = endpoint;
-        let (size, prime, refresh_after) = match place {
-            Place::Cloud(_) => (PoolSize { min: 4, max: 64 }, true, Some(REFRESH_AFTER)),
+    fn connected(self, options: ConnectOptions) -> (Client, Vec<Transport>) {
+        let ConnectOptions { target, data, admin, runtime, credentials } = options;
+        let (size, prime, refresh_after) = match target {
+            TargetKind::Cloud(_) => (PoolSize { min: 4, max: 64 }, true, Some(REFRESH_AFTER)),
             _ => (PoolSize { min: 1, max: 16 }, false, None),
         };
         let (size, prime) = (self.connections.unwrap_or(size), self.prime.unwrap_or(prime));
@@ -382,7 +382,7 @@ impl ClientBuilder {
         let small_windows = Some(small_windows);
         let connections =
             Connections { data, small_windows, admin, streams, upkeep, clock: Clock::default() };
-        let client = self.client(connections, place, credentials);
+        let client = self.client(connections, target, credentials);
         (client, if prime { transports } else { Vec::new() })
     }
 
@@ -394,10 +394,10 @@ impl ClientBuilder {
         let admin = Arc::clone(&data);
         let connections =
             Connections { data, small_windows: None, admin, streams: None, upkeep: Vec::new(), clock };
-        self.client(connections, Place::Embedded(file), None)
+        self.client(connections, TargetKind::Embedded(file), None)
     }
 
-    fn client(self, connections: Connections, place: Place, credentials: Option<Authorizer>) -> Client {
+    fn client(self, connections: Connections, target: TargetKind, credentials: Option<Authorizer>) -> Client {
         let Self { instance, app_profile, settings, throttle, .. } = self;
         let Connections { data, small_windows, admin, streams, upkeep, clock } = connections;
         let default = || (DEFAULT_PROJECT.to_owned(), DEFAULT_INSTANCE.to_owned());
@@ -415,16 +415,19 @@ impl ClientBuilder {
             small_windows,
             admin,
             shutdown: Arc::new(Shutdown::default()),
-            honours_tokens: AtomicBool::new(place.honours_tokens()),
+            honours_tokens: AtomicBool::new(target.honours_tokens()),
             clock,
-            target: Target(place),
+            target: Target(target),
             instance: format!("projects/{project}/instances/{instance}").into(),
             app_profile,
             features: operation::features(throttle),
             streams,
             credentials,
             throttle: throttle.then(Throttle::default),
-            infos: InfoCache::default(),
+            infos: Arc::default(),
+            records: Arc::default(),
+            layouts: Arc::default(),
+            registry_warned: AtomicBool::new(false),
             statements: Statements::default(),
             retry_budget: RetryBudget::default(),
             hedge_budget: HedgeBudget::default(),
@@ -463,7 +466,7 @@ async fn first_token(authorizer: &Authorizer) -> Result<(), CredentialsError> {
 pub fn connected_by(builder: ClientBuilder, connect: impl Connector) -> Result<Client, Error> {
     let host = "test:1";
     let dialer = Dialer::emulator(host)?.connected_by(connect);
-    Ok(builder.connected(Endpoint::emulator(host, dialer)).0)
+    Ok(builder.connected(ConnectOptions::emulator(host, dialer)).0)
 }
 
 /// How many connections a client has: see [`ClientBuilder::connections`].
@@ -485,8 +488,8 @@ impl From<RangeInclusive<usize>> for ConnectionCount {
 }
 
 /// How to connect to a Bigtable.
-pub(super) struct Endpoint {
-    pub(super) place: Place,
+pub(super) struct ConnectOptions {
+    pub(super) target: TargetKind,
     pub(super) data: Arc<dyn Dial>,
     /// How to connect to the admin service, if it has another address.
     pub(super) admin: Option<Arc<dyn Dial>>,
@@ -495,10 +498,10 @@ pub(super) struct Endpoint {
     pub(super) credentials: Option<Authorizer>,
 }
 
-impl Endpoint {
+impl ConnectOptions {
     fn emulator(host: &str, dialer: Dialer) -> Self {
         Self {
-            place: Place::Emulator(host.into()),
+            target: TargetKind::Emulator(host.into()),
             runtime: dialer.runtime().clone(),
             data: Arc::new(dialer),
             admin: None,
@@ -519,10 +522,10 @@ struct Connections {
 
 /// Where the tables of a [`Client`] are. Its `Display` text is for people, not for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target(Place);
+pub struct Target(TargetKind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TargetKind {
     /// In memory, or in a file.
     #[cfg(feature = "embedded")]
     Embedded(Option<Arc<str>>),
@@ -530,7 +533,7 @@ pub(super) enum Place {
     Cloud(Arc<str>),
 }
 
-impl Place {
+impl TargetKind {
     /// Whether its server is known to apply a write once that carries an idempotency token. Google's emulator ignores tokens;
     /// an embedded Bigtable on a port names itself in its answers.
     fn honours_tokens(&self) -> bool {
@@ -541,7 +544,7 @@ impl Place {
 impl Target {
     #[cfg(test)]
     pub(super) fn for_test() -> Self {
-        Self(Place::Emulator("127.0.0.1:1".into()))
+        Self(TargetKind::Emulator("127.0.0.1:1".into()))
     }
 }
 
@@ -549,11 +552,11 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             #[cfg(feature = "embedded")]
-            Place::Embedded(None) => f.write_str("embedded Bigtable (in memory)"),
+            TargetKind::Embedded(None) => f.write_str("embedded Bigtable (in memory)"),
             #[cfg(feature = "embedded")]
-            Place::Embedded(Some(path)) => write!(f, "embedded Bigtable (in the file `{path}`)"),
-            Place::Emulator(host) => write!(f, "emulator at {host}"),
-            Place::Cloud(host) => write!(f, "cloud at {host}"),
+            TargetKind::Embedded(Some(path)) => write!(f, "embedded Bigtable (in the file `{path}`)"),
+            TargetKind::Emulator(host) => write!(f, "emulator at {host}"),
+            TargetKind::Cloud(host) => write!(f, "cloud at {host}"),
         }
     }
 }

@@ -74,7 +74,7 @@ pub(super) struct Pool {
     failure_warnings: WarnLimit,
     /// Limits the warning that cells with a time in the future were read.
     future_cell_warnings: WarnLimit,
-    /// Limits the warning that the bound of a salt has passed which a table does not vouch for.
+    /// Limits the warning that the bound of a salt has passed that the stamp of a table lacks.
     bound_warnings: WarnLimit,
     /// Whether a warning has been logged that there is no connection for hedged reads.
     warned_of_single_connection: AtomicBool,
@@ -117,7 +117,7 @@ struct Connection {
 
 /// Counts a request as in flight on its connection until dropped.
 #[derive(Debug)]
-pub(super) struct Lease(Arc<Connection>);
+pub(super) struct PooledConnection(Arc<Connection>);
 
 /// How busy a pool is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,7 +177,11 @@ impl Pool {
     ///
     /// # Errors
     /// When `max_waiting` requests wait, and this one would wait too.
-    pub(super) fn lease(&self, avoided: Option<usize>, max_waiting: usize) -> Result<Lease, Overload> {
+    pub(super) fn get(
+        &self,
+        avoided: Option<usize>,
+        max_waiting: usize,
+    ) -> Result<PooledConnection, Overload> {
         let (mut has_stalled, mut has_closed) = (false, false);
         let least_busy = {
             let connections = self.connections.read().unwrap_or_else(PoisonError::into_inner);
@@ -214,7 +218,7 @@ impl Pool {
                 return Err(self.overload(waiting));
             }
         }
-        Ok(Lease::new(least_busy))
+        Ok(PooledConnection::new(least_busy))
     }
 
     #[cold]
@@ -280,21 +284,21 @@ impl Pool {
     }
 
     /// Records that the server answered an attempt.
-    pub(super) fn answered(&self, lease: &Lease) {
-        if lease.0.silent.load(Ordering::Relaxed) > 0 {
-            lease.0.silent.store(0, Ordering::Relaxed);
+    pub(super) fn answered(&self, connection: &PooledConnection) {
+        if connection.0.silent.load(Ordering::Relaxed) > 0 {
+            connection.0.silent.store(0, Ordering::Relaxed);
         }
     }
 
     /// Records that an attempt timed out without an answer, and replaces the connection if that happens too often.
-    pub(super) fn timed_out(&self, lease: &Lease) {
+    pub(super) fn timed_out(&self, connection: &PooledConnection) {
         // One that is being opened, or waits for its server, has a timeout of its own.
-        if lease.0.health.is_closed() {
+        if connection.0.health.is_closed() {
             return;
         }
-        let silent = lease.0.silent.fetch_add(1, Ordering::Relaxed) + 1;
+        let silent = connection.0.silent.fetch_add(1, Ordering::Relaxed) + 1;
         let Some(dialer) = self.dialer.as_ref().filter(|_| silent == SILENT_ATTEMPTS) else { return };
-        self.replace(lease.0.number, dialer.dial());
+        self.replace(connection.0.number, dialer.dial());
         tracing::warn!(silent, "a connection has gone silent; it is replaced");
     }
 
@@ -360,7 +364,7 @@ impl Connection {
     }
 }
 
-impl Lease {
+impl PooledConnection {
     fn new(connection: Arc<Connection>) -> Self {
         let in_flight = connection.health.enter();
         if in_flight > connection.peak.load(Ordering::Relaxed) {
@@ -389,7 +393,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
         self.0.health.in_flight.fetch_sub(1, Ordering::Relaxed);
     }

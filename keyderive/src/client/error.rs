@@ -333,7 +333,7 @@ impl Error {
         matches!(self.cause(), Repr::Protocol { .. })
     }
 
-    /// Whether an existing table differs from its declaration: it vouches for another key layout or for none, it lacks a
+    /// Whether an existing table differs from its declaration: it is stamped with another key layout or with none, it lacks a
     /// column family, or it has another garbage collection rule or row key schema. The text says what was expected and
     /// found.
     #[must_use]
@@ -527,7 +527,7 @@ pub(crate) enum RekeyingEnd {
     Waited,
     /// The lease ended before the answer arrived, so that the write may have been applied.
     Late,
-    /// The same of a write that can be repeated, and the call ended before it was.
+    /// As `Late`, for a write that can be repeated: the call ended before it repeated the write.
     Unanswered,
     /// The state changed under a scan that cannot continue in another state.
     Changed,

@@ -61,6 +61,7 @@ mod admin;
 mod budget;
 mod builder;
 mod bulk;
+mod cache;
 mod connections;
 mod credentials;
 mod error;
@@ -74,6 +75,7 @@ mod protobuf;
 mod query;
 mod raw;
 mod read;
+mod registry;
 mod retry;
 mod row_merger;
 mod settings;
@@ -96,14 +98,14 @@ use prost::Message;
 use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
 
-use admin::InfoCache;
-pub(crate) use admin::NewTable;
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, Granularity, TableInfo, TableSchema};
+pub(crate) use admin::{CHECK_TIMEOUT, NewTable};
 use budget::{HedgeBudget, P95, RetryBudget};
 #[doc(hidden)]
 pub use builder::connected_by;
 pub use builder::{ClientBuilder, ConnectionCount, Target};
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
+use cache::TableCache;
 pub(crate) use connections::Clock;
 #[cfg(feature = "embedded")]
 pub(crate) use connections::{BoxFuture, InProcess};
@@ -122,6 +124,7 @@ pub use query::{Query, QueryRows};
 pub use raw::{RawTable, RowOutcomes};
 pub(crate) use read::{ROWS_PER_TURN, RowCursor, RowTurns};
 pub use read::{ReadRows, RowStream};
+pub(crate) use registry::{DeclaredLayout, LayoutKind, REGISTRY, REGISTRY_FAMILY, Registers, TableRecord};
 use retry::{Attempts, InFlight, Received};
 pub use settings::{Backoff, CallSettings, Hedging, Settings};
 pub(crate) use shutdown::StreamGuard;
@@ -196,7 +199,13 @@ struct Inner {
     throttle: Option<Throttle>,
     /// Whether the server is known to honour idempotency tokens.
     honours_tokens: AtomicBool,
-    infos: InfoCache,
+    infos: Arc<TableCache<TableInfo>>,
+    /// The records of tables in the registry.
+    records: Arc<TableCache<TableRecord>>,
+    /// The layouts in the registry, by the keys of their rows.
+    layouts: Arc<TableCache<Option<String>>>,
+    /// Whether a warning was logged that the registry cannot be used.
+    registry_warned: AtomicBool,
     statements: Statements,
     retry_budget: RetryBudget,
     hedge_budget: HedgeBudget,

@@ -338,12 +338,12 @@ struct Statement {
     text: Arc<str>,
     types: ParameterTypes,
     /// Locked while it is prepared, so that concurrent queries share one request.
-    plan: tokio::sync::Mutex<Option<Arc<Plan>>>,
+    plan: tokio::sync::Mutex<Option<Arc<PreparedPlan>>>,
 }
 
 /// A statement as the server has prepared it.
 #[derive(Debug)]
-struct Plan {
+struct PreparedPlan {
     prepared: Bytes,
     columns: Arc<QueryColumns>,
     renewed_at: Instant,
@@ -351,7 +351,7 @@ struct Plan {
     is_expired: AtomicBool,
 }
 
-impl Plan {
+impl PreparedPlan {
     fn is_good(&self) -> bool {
         self.renewed_at > Instant::now() && !self.is_expired.load(Ordering::Relaxed)
     }
@@ -381,7 +381,7 @@ impl Statements {
 
 impl Statement {
     /// The plan; a new one if it has expired, or does soon.
-    async fn plan(&self, client: &Client) -> Result<Arc<Plan>, Error> {
+    async fn plan(&self, client: &Client) -> Result<Arc<PreparedPlan>, Error> {
         let (begun, total) = (Instant::now(), client.settings().prepare_query.total_timeout);
         let end = client.at_deadline_or(begun + total.min(NEVER));
         let Ok(mut kept) = timeout_at(end, self.plan.lock()).await else {
@@ -413,7 +413,7 @@ impl Statement {
         Ok(plan)
     }
 
-    async fn prepare(&self, client: &Client) -> Result<Plan, Error> {
+    async fn prepare(&self, client: &Client) -> Result<PreparedPlan, Error> {
         let operation = client.instance_operation(RpcMethod::PrepareQuery);
         let message = data::PrepareQueryRequest {
             instance_name: client.instance_name().to_owned(),
@@ -424,7 +424,7 @@ impl Statement {
         };
         let plan = |answer: data::PrepareQueryResponse| {
             let columns = columns(answer.metadata)?;
-            Ok(Plan {
+            Ok(PreparedPlan {
                 prepared: answer.prepared_query,
                 columns: Arc::new(QueryColumns { query: Arc::clone(&self.text), columns }),
                 renewed_at: Instant::now() + used_for(answer.valid_until),
@@ -476,7 +476,7 @@ struct Execution {
 
 struct Begun {
     attempts: Attempts,
-    plan: Arc<Plan>,
+    plan: Arc<PreparedPlan>,
     answer: Option<(Attempt, Answer)>,
 }
 

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tonic::{Code, Status};
 
 use super::budget::RetryBudget;
-use super::connections::{self, Lease, Pool};
+use super::connections::{self, Pool, PooledConnection};
 use super::credentials::Authorizer;
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::{Failure, NO_COMPLETE_ANSWER};
@@ -127,7 +127,7 @@ pub(super) struct Attempts {
 
 /// One attempt. It counts as in flight on its connection until dropped.
 pub(super) struct Attempt {
-    lease: Lease,
+    connection: PooledConnection,
     /// Counted from 0.
     number: u32,
     pub(super) deadline: Instant,
@@ -226,8 +226,8 @@ impl Attempts {
             return Err(self.not_begun(failure, Some(limit)));
         }
         let max_waiting = self.client.settings().max_waiting;
-        let lease = match self.pool.lease(self.avoided, max_waiting) {
-            Ok(lease) => lease,
+        let connection = match self.pool.get(self.avoided, max_waiting) {
+            Ok(connection) => connection,
             Err(overload) => {
                 observe::rejected(&self.operation);
                 return Err(self.not_begun(Failure::overloaded(&overload, max_waiting), None));
@@ -238,7 +238,7 @@ impl Attempts {
         self.made += 1;
         let may_move = !self.stays && self.client.may_repeat(self.operation.idempotency());
         let is_sent = AtomicBool::new(false);
-        Ok(Attempt { lease, number, deadline: now + timeout, timeout, may_move, is_sent })
+        Ok(Attempt { connection, number, deadline: now + timeout, timeout, may_move, is_sent })
     }
 
     /// The error of an attempt that was not begun.
@@ -281,20 +281,20 @@ impl Attempts {
         let headers = self.headers(attempt).await?;
         let answer = async {
             let path = self.operation.path();
-            let transport = attempt.lease.transport();
+            let transport = attempt.connection.transport();
             let request = request.clone();
             let answer = transport.send(path, headers, request, attempt.deadline, &attempt.is_sent).await?;
             self.note_server(answer.headers());
             read(answer).await
         };
-        attempt.within(answer).await.inspect(|_| self.pool.answered(&attempt.lease))
+        attempt.within(answer).await.inspect(|_| self.pool.answered(&attempt.connection))
     }
 
     /// Sends the request of a stream, up to the head of its answer.
     pub(super) async fn open(&self, attempt: &Attempt, request: Request) -> Result<Answer, Failure> {
         let headers = self.headers(attempt).await?;
         let path = self.operation.path();
-        let transport = attempt.lease.transport();
+        let transport = attempt.connection.transport();
         let head = transport.send(path, headers, request, attempt.deadline, &attempt.is_sent);
         attempt.head_within(self.idle_timeout(), head).await
     }
@@ -339,19 +339,19 @@ impl Attempts {
             return answer;
         }
         let may_hedge = !self.client.settings().retry_budget || retry_budget.is_open();
-        let own = attempt.lease.number();
-        let lease = match may_hedge {
-            true => self.pool.lease(Some(own), 0).ok().filter(|lease| lease.number() != own),
+        let own = attempt.connection.number();
+        let connection = match may_hedge {
+            true => self.pool.get(Some(own), 0).ok().filter(|connection| connection.number() != own),
             false => None,
         };
-        if lease.is_none() && self.pool.may_warn_of_single_connection() {
+        if connection.is_none() && self.pool.may_warn_of_single_connection() {
             tracing::warn!(
                 at = %self.operation.target(),
                 "`hedging` does nothing: this client has one connection, and a second request needs another; allow more \
                  with `ClientBuilder::connections`"
             );
         }
-        let Some(lease) = lease.filter(|_| hedge_budget.take()) else {
+        let Some(connection) = connection.filter(|_| hedge_budget.take()) else {
             let answer = first.await;
             p95.record(begun.elapsed());
             return answer;
@@ -359,7 +359,7 @@ impl Attempts {
         observe::hedged(self.operation.table());
         // The server sees a repetition.
         let hedge =
-            Attempt { lease, number: attempt.number + 1, is_sent: AtomicBool::new(false), ..*attempt };
+            Attempt { connection, number: attempt.number + 1, is_sent: AtomicBool::new(false), ..*attempt };
         let second = pin!(self.answer(&hedge, request, read));
         let (answer, is_second) = match select(first, second).await {
             Either::Left((Err(_), second)) => (second.await, true),
@@ -412,7 +412,7 @@ impl Attempts {
 
     /// Records that the server has answered an attempt, with whatever status.
     pub(super) fn answered(&self, attempt: &Attempt) {
-        self.pool.answered(&attempt.lease);
+        self.pool.answered(&attempt.connection);
     }
 
     /// Records that the operation has succeeded.
@@ -510,10 +510,10 @@ impl Attempts {
         if failure.answered {
             self.answered(attempt);
         } else if failure.timed_out && !failure.unsent && attempt.timeout >= SILENT_FOR {
-            self.pool.timed_out(&attempt.lease);
+            self.pool.timed_out(&attempt.connection);
         }
         self.failed = self.failed.saturating_add(1);
-        self.avoided = Some(attempt.lease.number());
+        self.avoided = Some(attempt.connection.number());
         let now = Instant::now();
         let is_over = failure.code == Code::DeadlineExceeded && self.left_at(now).is_zero();
         if let Some(credentials) = self.rejected_credentials(failure)
@@ -535,11 +535,11 @@ impl Attempts {
         if failure.is_of_connection() && self.failed == 1 && !self.left_at(now).is_zero() {
             return Ok(Duration::ZERO);
         }
-        // It costs the budget nothing, since there is no time for a retry.
+        // A failure that leaves no time for a retry costs the budget nothing.
         if is_over {
             return Err(Some(self.time_limit(now)));
         }
-        // Nor does a request that this client did not send: the server had no work.
+        // A request that timed out before it was sent is no load for the server, and costs the budget nothing either.
         let is_load = !(failure.unsent && failure.timed_out);
         if let Some(budget) = self.budget().filter(|_| is_load)
             && !budget.failed()
@@ -703,20 +703,20 @@ impl Attempt {
         .await
     }
 
-    pub(super) fn lease(&self) -> &Lease {
-        &self.lease
+    pub(super) fn connection(&self) -> &PooledConnection {
+        &self.connection
     }
 
     /// Whether its connection has stalled, and it may be repeated on another.
     pub(super) fn has_stalled(&self) -> bool {
-        self.may_move && self.lease.has_stalled()
+        self.may_move && self.connection.has_stalled()
     }
 
     /// The failure of an attempt whose deadline, or whose idle timeout, has passed.
     pub(super) fn late(&self, idle_timeout: Duration) -> Failure {
         match self.is_past_deadline() {
             true => self.timed_out(),
-            false if !self.is_sent() => Failure::not_sent(self.lease.is_open(), idle_timeout),
+            false if !self.is_sent() => Failure::not_sent(self.connection.is_open(), idle_timeout),
             false => Failure::silent(idle_timeout),
         }
     }
@@ -730,7 +730,7 @@ impl Attempt {
     pub(super) fn timed_out(&self) -> Failure {
         match self.is_sent() {
             true => Failure::timed_out(NO_COMPLETE_ANSWER, self.timeout),
-            false => Failure::not_sent(self.lease.is_open(), self.timeout),
+            false => Failure::not_sent(self.connection.is_open(), self.timeout),
         }
     }
 

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use keyderive_proto::data::RequestStats;
 use prost::Message as _;
 
-use self::chunk::{Chunk, Part, Status};
+use self::chunk::{Chunk, MessagePart, Status};
 use self::fast_path::LastNumber;
 pub(super) use self::requested::{KeyOrRange, RequestedRows, in_key_order};
 use super::stats::ReadCost;
@@ -142,14 +142,14 @@ impl RowMerger {
     fn advance_by_chunks(&mut self) -> Result<bool, ProtocolViolation> {
         loop {
             match chunk::next(&self.message, &mut self.at)? {
-                Part::Chunk(chunk) => {
+                MessagePart::Chunk(chunk) => {
                     if self.push(&chunk)? || self.try_fast_path() {
                         return Ok(true);
                     }
                 }
-                Part::Scanned(scanned_key) => self.scanned_key = scanned_key,
-                Part::Stats(stats) => self.note_cost(stats)?,
-                Part::End => return self.end_message().map(|()| false),
+                MessagePart::Scanned(scanned_key) => self.scanned_key = scanned_key,
+                MessagePart::Stats(stats) => self.note_cost(stats)?,
+                MessagePart::End => return self.end_message().map(|()| false),
             }
         }
     }
@@ -277,12 +277,12 @@ impl RowMerger {
         let mut at = 0;
         loop {
             match chunk::next(&self.message, &mut at)? {
-                Part::Chunk(chunk) => {
+                MessagePart::Chunk(chunk) => {
                     let first = chunk.key.of(&self.message);
                     return Ok(if self.requested.is_reversed() { key > first } else { key < first });
                 }
-                Part::Scanned(_) | Part::Stats(_) => {}
-                Part::End => return Ok(false),
+                MessagePart::Scanned(_) | MessagePart::Stats(_) => {}
+                MessagePart::End => return Ok(false),
             }
         }
     }

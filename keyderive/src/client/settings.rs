@@ -80,9 +80,14 @@ pub struct Settings {
     /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) has been checked. By default
     /// they do not: they go ahead with a warning if the admin service refuses or does not answer within 3 s.
     ///
-    /// Tables without a [voucher](crate::guide::tables#layout), the record of their key layout, pass in any case. The 3 s come on
+    /// Tables without a [stamp](crate::guide::tables#layout), the record of their key layout, pass in any case. The 3 s come on
     /// top of a call's own timeout, once for each table; a [deadline](crate::Client::with_deadline) bounds them too.
     pub require_layout_check: bool,
+    /// Whether programs record what they declare about tables in the [registry](crate::guide::tables#registry), a table of the instance
+    /// named `keyderive`, and compare their row types with it before the first write of a table's handle. By default they do.
+    ///
+    /// Turn it off where tables are made by other means, and no other table may be. Re-keying needs the registry in any case.
+    pub registry: bool,
     /// Whether the server honours idempotency tokens, so that a write that adds to a [`Sum`](crate::row::Sum) may be retried
     /// when it may have been applied. `None`: the cloud and the embedded Bigtable do, and Google's emulator ignores them.
     ///
@@ -220,6 +225,7 @@ impl Settings {
             admin,
             ping_and_warm,
             require_layout_check: _,
+            registry: _,
             idempotency_tokens: _,
             retry_budget: _,
             max_waiting: _,
@@ -257,6 +263,7 @@ impl Default for Settings {
             admin: CallSettings::of(MINUTE, 10 * MINUTE),
             ping_and_warm: CallSettings { max_attempts: 1, ..CallSettings::of(30 * SECOND, 30 * SECOND) },
             require_layout_check: false,
+            registry: true,
             idempotency_tokens: None,
             retry_budget: true,
             max_waiting: 10_000,

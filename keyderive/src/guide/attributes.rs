@@ -184,12 +184,12 @@
 //!
 //! 1. Choose a bound that is later than every stored time and than the end of the rollout, by a day at least. No program with the
 //!    old key type may run at the bound, also none that only reads: it does not see the rows after the bound.
-//! 2. Add the salt, and the new value of a pinned `fingerprint`, and deploy the key type everywhere. It accepts a table that vouches
-//!    for its first epochs, and logs a warning once a bound has passed that the table does not vouch for, unless the bound is a
+//! 2. Add the salt, and the new value of a pinned `fingerprint`, and deploy the key type everywhere. It accepts a table that is
+//!    stamped with its first epochs, and logs a warning once a bound has passed that the stamp lacks, unless the bound is a
 //!    plain number. Two programs with different bounds are both accepted until step 4, so deploy one bound.
 //! 3. Count all keys by the new type, `events.count(EventKey::scan())`. It fails if a row is foreign, such as one of
 //!    the future that an older program wrote.
-//! 4. Call [`advance_marker`](crate::Table::advance_marker), at any time but the hour before the bound; if the bound is a plain number,
+//! 4. Call [`advance_stamp`](crate::Table::advance_stamp), at any time but the hour before the bound; if the bound is a plain number,
 //!    nothing checks the hour. It looks at no row. Programs with the old key type then fail `verify` and their first request; those
 //!    that run go on. There is no way back.
 //!

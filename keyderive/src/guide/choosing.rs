@@ -80,9 +80,10 @@
 //! - **`over`**: the fields to hash. The default, all of them, spreads rows the most, but every scan reads every
 //!   bucket. If you hash only the leftmost ones, a scan that fixes them is one request, but a single value of them can
 //!   still be hot.
-//! - **`range`**: the number of buckets, 2 to 4096. It cannot change as long as the table exists, since the bucket
-//!   is part of each row key. Choose it for the cluster at its largest, not for today's number of nodes, but keep it
-//!   low enough for your scans: a scan over all buckets sends one request per bucket.
+//! - **`range`**: the number of buckets, 2 to 4096. The bucket is part of each row key, so another number is another
+//!   key for nearly every row. Choose it for the cluster at its largest, not for today's number of nodes, but keep it low
+//!   enough for your scans: a scan over all buckets sends one request per bucket. If the key has a time, it can start
+//!   small and get [a larger salt from a date on](super::attributes#a-salt-from-a-date-on).
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -120,6 +121,19 @@
 //! ten reads the ten newest. If you need the newest rows only now and then, leave the times readable and scan backwards
 //! with [`Scan::reversed`](crate::Scan::reversed). A key that begins with a reversed time is a hotspot too, at the
 //! start of the table.
+//!
+//! # If the key turns out wrong
+//!
+//! A wrong key can be mended while programs read and write the table. Which way depends on what must change:
+//!
+//! | what is wrong | remedy | cost |
+//! |---|---|---|
+//! | too few buckets, or no salt, in a key with a time, a date or a number that grows | [`#[salt(…, since(…))]`](super::attributes#a-salt-from-a-date-on): keys from a date on get another salt | no row moves; scans that go back before the date read the buckets of both salts |
+//! | the same for rows that are stored, or the fields, their order or their formats | [re-keying](super::rekeying): the rows move to another table, and back if need be | each row is written once more; writes wait once for about 7 s; both tables are stored meanwhile |
+//! | the same, and nobody writes, or writers can be stopped | a [copy](super::loading#copies), also to another instance | each row is written once more |
+//!
+//! None of them replaces a good choice at first. A salt from a date on needs a fixed width of its field and of all fields after
+//! it. A re-keying cannot move aggregates or hashed keys. [When a key must change](super::rekeying) compares the three.
 //!
 //! # What else helps
 //!

@@ -45,7 +45,7 @@
 //! ```
 //!
 //! The emulator needs no credentials, and the client never sends it any. It stores no row key schema, so
-//! [`verify`](crate::Table::verify) finds none; it does store a marker. It has no tablets, so splits have no effect.
+//! [`verify`](crate::Table::verify) finds none. It has no tablets, so splits have no effect.
 //!
 //! # On the cloud
 //!
@@ -94,7 +94,7 @@
 //!    where the service will run: with the service account of the machine, or the workload identity of the cluster.
 //! 2. As an account with no role but `roles/bigtable.user`, call `get`. Take the role away and wait some minutes, until the change
 //!    has taken effect: `get` fails with [`is_permission_denied`](crate::Error::is_permission_denied).
-//! 3. `cbt ls events` shows the voucher family `keyderive.…`; `verify` passes and finds the row key schema.
+//! 3. `cbt ls events` shows the stamp family `keyderive.…`; `verify` passes and finds the row key schema.
 //! 4. Run `EventKey::sql()` in Bigtable Studio over some rows, and compare it with the decoded keys. If `FARM_FINGERPRINT` is
 //!    unknown there, leave out the first expression, that of the salt.
 //! 5. Use an app profile with multi-cluster routing: conditional writes fail, and the text names single-row transactions.
@@ -110,7 +110,7 @@
 //! | role | allows |
 //! |---|---|
 //! | `roles/bigtable.reader` | reads, scans, counts, [SQL](super::sql), `partitions`, `export`, `verify` |
-//! | `roles/bigtable.user` | the same, and writes, loads, `drop_rows`, a marker if its family exists |
+//! | `roles/bigtable.user` | the same, and writes, loads, `drop_rows`, and the [registry](super::tables#registry) if it exists |
 //! | `roles/bigtable.admin` | the same, and creating, changing and deleting tables and families |
 //!
 //! A service that creates its tables at startup needs the admin role for that alone. Create them in a separate step, by
@@ -121,11 +121,11 @@
 //! | `bigtable.tables.readRows` | all reads; with `mutateRows`, conditional writes, increments and appends |
 //! | `bigtable.tables.mutateRows` | all writes, `drop_rows` |
 //! | `bigtable.instances.executeQuery` | SQL: `PrepareQuery` and `ExecuteQuery`; with `readRows` on the table |
-//! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions`, `copy_to`, `diff`, `vouch`, `verify_rows`; `check`, `run`, `verify` and `roll_back` of a [re-keying](crate::rekey) |
+//! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions`, `copy_to`, `diff`, `stamp`, `verify_rows`; `check`, `run`, `verify` and `roll_back` of a [re-keying](crate::rekey) |
 //! | `bigtable.instances.ping` | [priming](crate::client::ClientBuilder::prime) connections; without it, a warning |
-//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`, `rekeyed`; the [layout check](super::tables#layout) before the first request: without the permission, the client logs a warning and goes on. [`delete_versions`](crate::row::Mutation::delete_versions) with bounds that are no whole milliseconds: without the permission, the write fails |
+//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `stamp`, `rekeyed`; the [layout check](super::tables#layout) before the first request: without the permission, the client logs a warning and goes on. [`delete_versions`](crate::row::Mutation::delete_versions) with bounds that are no whole milliseconds: without the permission, the write fails |
 //! | `bigtable.tables.list` | `list_tables` |
-//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `vouch`, `advance_marker`, `create_if_absent` on a table of other key types, `write_marker` if its family does not exist, `remove_row_key_schema`; `delete_table`. A re-keying: `create` and `update` for `run`, `update` for `finish` and `roll_back` |
+//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `stamp`, `advance_stamp`, `create_if_absent` on a table of other key types; the first of them creates the [registry](super::tables#registry); `remove_row_key_schema`; `delete_table`. A re-keying: `create` and `update` for `run`, `update` for `finish` and `roll_back` |
 //! | `bigtable.tables.generateConsistencyToken`, `checkConsistency` | `wait_for_consistency` |
 //!
 //! Google's page [Access control with IAM](https://cloud.google.com/bigtable/docs/access-control) describes the roles
@@ -136,7 +136,7 @@
 //! Requests use the instance's default profile unless [`app_profile`](crate::client::ClientBuilder::app_profile) sets
 //! another.
 //!
-//! - Conditional writes, increments, appends and markers are single-row transactions. They need a profile with
+//! - Conditional writes, increments, appends and the registry's record of a table are single-row transactions. They need a profile with
 //!   single-cluster routing that allows them; they fail with multi-cluster routing.
 //! - With more than one cluster, a program reads its own writes only with single-cluster routing.
 //! - Separate profiles keep batch work from slowing down serving. Make a client for each.
@@ -170,11 +170,12 @@
 //! ```
 //!
 //! 1. Pin the layout of each key type with `#[row_key(fingerprint = "…")]`, so that a change fails the build.
-//! 2. Call `verify` at startup, before the first write, with a [deadline](crate::Table::with_deadline) of some seconds. The table's [voucher](super::tables#layout) records the layout
+//! 2. Call `verify` at startup, before the first write, with a [deadline](crate::Table::with_deadline) of some seconds. The table's [stamp](super::tables#layout) records the layout
 //!    of its keys, so a program with another layout fails then, or at its first request at the latest.
 //! 3. If Terraform or another tool declares the table, let it ignore the [families](super::tables#layout) that
 //!    keyderive adds.
-//! 4. Print [`explain`](crate::plan::Plan::explain) of each query once: the number of requests is its cost.
+//! 4. Print [`explain_analyze`](crate::Scan::explain_analyze) of each query once, on a table of real size: its cost is the rows that
+//!    the server reads, returned or not, [and not the number of requests](super::scans#what-a-scan-costs).
 //! 5. Write some rows and look at them with `cbt read`. Load with [`throttle`](crate::client::ClientBuilder::throttle)
 //!    if others share the cluster.
 //! 6. After a day, look at [Key Visualizer](https://cloud.google.com/bigtable/docs/keyvis-overview). A bright diagonal

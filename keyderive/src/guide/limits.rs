@@ -12,7 +12,8 @@
 //! | a row key | 1 to 4096 bytes | a compile error if its fixed widths exceed it, else an encode error |
 //! | a padded or fixed field | its width | an encode error, which names the field |
 //! | a delimited string | no byte at or below the delimiter | the same; `#[row_key(escape)]` takes any string |
-//! | buckets of a salt | 2 to 4096 | a compile error |
+//! | buckets of a salt | 2 to 4096; 2 to 64 with a `since` in the ordered layout | a compile error |
+//! | the field that a [salt from a date on](super::attributes#a-salt-from-a-date-on) goes by | a number, a time or a date, with only fields of fixed width after it | a compile error that says what to write |
 //! | a time in the text layout | 1970-01-01 to before 2286-11-20T17:46:40Z; with `reverse_ts`, 1970-01-01 to `max` | an encode error |
 //! | a date, `datetime17` | the years 1 to 9999 | an encode error |
 //! | a number in the ordered layout | `i64::MAX` | an encode error |
@@ -52,6 +53,10 @@
 //! fields and the next one narrow what is read: a filter on any field after them reads rows only to drop them, at the
 //! server or in the client.
 //!
+//! With a [salt from a date on](super::attributes#a-salt-from-a-date-on), that is a request for each bucket of each salt whose
+//! dates the scan does not exclude: with 4 buckets before a date and 16 after it, 20, or 16 for a range of times that
+//! begins at the date.
+//!
 //! A foreign row, one whose key does not decode as the table's key type, ends a scan with an error, unless
 //! [`on_foreign`](crate::Scan::on_foreign) skips and counts it. A scan never sees rows outside the ranges that it
 //! requests.
@@ -65,7 +70,9 @@
 //!   `keyderive.future_cells`.
 //! - **Transactions over several rows.** Bigtable has none; the error of [`put_both`](crate::put_both) says which row
 //!   was written.
-//! - **Changing stored keys in place.** Move the rows: see [when a key must change](super::rekeying).
+//! - **Changing stored keys in place.** A row keeps its key as long as it exists. A
+//!   [salt from a date on](super::attributes#a-salt-from-a-date-on) is for new rows alone; a [re-keying](super::rekeying) moves stored
+//!   rows to another table while programs read and write them, but no aggregates and no hashed keys.
 //! - **Spreading one hot row.** A salt spreads rows, but a single row is on one server.
 //! - **SQL without the service.** [Queries](super::sql) run on Google's service only, not on an emulator or the embedded Bigtable.
 //! - **Authorized views, backups, change streams and instances.** Use Google's tools.

@@ -42,7 +42,7 @@
 //! | write a few rows and wait for them | [`put_all`](crate::Table::put_all) |
 //! | write rows one by one, in the background | [`writer`](crate::Table::writer) |
 //! | write a finite file or stream | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) |
-//! | copy a table to one with another key type, while nobody writes | [`copy_to`](crate::Table::copy_to) |
+//! | copy a table to one with another key type, or to another instance, while nobody writes | [`copy_to`](crate::Table::copy_to) |
 //! | compare two tables, row by row and cell by cell | [`diff`](crate::Table::diff) |
 //! | read a table as a stream, in no order | [`export`](crate::Table::export) |
 //! | read a table in parts, by workers in other processes | [`partitions`](crate::Table::partitions), [`export_parts`](crate::Table::export_parts) |
@@ -74,11 +74,10 @@
 //! [`on_checkpoint`](crate::load::Load::on_checkpoint) passes to your closure. After a crash, pass the last one to
 //! [`resume`](crate::load::Load::resume), with the same input in the same order.
 //!
-//! The load makes a checkpoint before the first row, then whenever it has finished all of the first 10,000 rows of the
-//! input, all of the first 20,000, and so on, and one at its end. Rows are sent out of order within the look-ahead, so
-//! a checkpoint between the first and the last one comes only once the input is well beyond the rows that it counts;
-//! a load of less than the look-ahead has none of them.
-//! For earlier checkpoints, set a smaller [`look_ahead`](crate::load::Load::look_ahead).
+//! A load makes a checkpoint before the first row, one at its end, and one whenever the first 10,000, 20,000, 30,000 … rows of the
+//! input are finished. Within the look-ahead, rows are written out of order. So the checkpoint for the first 10,000 rows comes when
+//! the load has read far beyond them, and a load that is smaller than the look-ahead makes only the first and the last one. For
+//! earlier checkpoints, set a smaller [`look_ahead`](crate::load::Load::look_ahead).
 //!
 //! A resumed load rewrites the rows that were written after the checkpoint: each cell gets one more version of the same
 //! value. This also overwrites what others have written to these rows since, unless the load is
@@ -113,6 +112,34 @@
 //! belongs to another [`Client::embedded`](crate::Client::embedded), and rejects the checkpoint. The service and the
 //! emulator know a table only by its name: after you delete a table there or restart the emulator, load from the start,
 //! without [`resume`](crate::load::Load::resume).
+//!
+//! # Copies
+//!
+//! [`copy_to`](crate::Table::copy_to) copies every cell of every row, with its timestamp, and compares both tables at the end. The
+//! tables can be of two clients, and so of two instances, projects or servers; [`diff`](crate::Table::diff) compares such tables too:
+//!
+//! ```
+//! # use keyderive::{Client, Row, RowKey};
+//! # #[derive(RowKey, Debug)] struct UserKey { id: u64 }
+//! # #[derive(Row)] struct User { age: u32 }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (from, to) = (Client::embedded(), Client::embedded());
+//! // let from = Client::cloud("my-project", "events-eu").await?;
+//! // let to = Client::cloud("my-project", "events-us").await?;
+//! let old = from.table::<UserKey, User>("users");
+//! let new = to.table::<UserKey, User>("users");
+//! # old.create_if_absent().await?;
+//! # old.put(&UserKey { id: 7 }, &User { age: 42 }).await?;
+//! new.create_if_absent().await?;
+//! assert_eq!(old.copy_to(&new, |key, _| key).await?.copied(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! All rows go through the program that copies, so run it near one of the instances. Its account needs
+//! [`roles/bigtable.reader`](super::deployment#permissions) on the old table and `roles/bigtable.user` on the new one.
+//! [`CopyTo`](crate::copy::CopyTo) says what is copied, what must hold before, and how a copy is resumed.
 //!
 //! # Failed rows
 //!

@@ -34,10 +34,10 @@
 //! | [`drop_rows`](crate::Table::drop_rows) | all rows are deleted [^deletes] | not retried; some rows are dropped: call it again [^tables-once] | each bucket is dropped or unchanged [^dropped-buckets] | no effect [^any-time] | each bucket is dropped or unchanged [^killed-table] | deletes all columns, and foreign rows [^deletes] |
 //! | [`put_both`](crate::put_both) | each row whole, rows in no order [^both] | retried [^again] | the first row only, or both [^dropped] | no effect [^server-time] | the first row only, or both [^killed] | as `put` [^older] |
 //! | [`put_all`](crate::Table::put_all), [`merge_all`](crate::Table::merge_all), [`update_all`](crate::Table::update_all) | as `put`, `merge` and `update`; of one key, the last one given wins [^histories] [^last-given] [^columns] | the failed rows are retried [^again] | some rows, each whole [^dropped] | no effect [^server-time] | some rows, each whole [^killed] | as `put`, `merge` and `update` [^older] |
-//! | [`Writer::put`](crate::Writer::put), [`Writer::update`](crate::Writer::update), [`Writer::delete`](crate::Writer::delete) | as `put`, `update` and `delete`; unordered without a `flush` in between [^histories] [^flush] | the failed rows are retried [^again] | rows that the writer took are sent [^writer-dropped] [^dropped] | no effect [^server-time] [^any-time] | rows not yet sent are lost [^killed] | as `put`, `update` and `delete` [^older] |
+//! | [`Writer::put`](crate::Writer::put), [`Writer::update`](crate::Writer::update), [`Writer::delete`](crate::Writer::delete) | as `put`, `update` and `delete`; two writes of one row are in order only if `flush` was called between them [^histories] [^flush] | the failed rows are retried [^again] | rows that the writer has accepted are sent [^writer-dropped] [^dropped] | no effect [^server-time] [^any-time] | rows not yet sent are lost [^killed] | as `put`, `update` and `delete` [^older] |
 //! | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) | the last applied wins, whole [^histories] | the failed rows are retried [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it from the last checkpoint [^resumed] [^killed] | as `put` [^older] |
 //! | [`Load::new_rows`](crate::load::Load::new_rows) | columns mix [^mix] | retried: one more version of the same value [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | other columns stay [^older] |
-//! | [`copy_to`](crate::Table::copy_to) | several copies of one table write the same cells [^copies]; stop other writers: a write during the copy can be missing from the new table, which the comparison reports unless it came later | retried: the same cells, and each sum once [^copied-again] | some rows, each whole: resume it from the checkpoint [^copy-dropped] | no effect: cells keep their times [^copied] | some rows: resume it from the checkpoint [^copy-killed] | columns that the type lacks are copied too [^copied] |
+//! | [`copy_to`](crate::Table::copy_to) | several copies of one table write the same cells [^copies]; stop other writers: the new table can lack a write that was made during the copy; the comparison at the end finds it, unless the write came after the comparison had read its row | retried: the same cells, and each sum once [^copied-again] | some rows, each whole: resume it from the checkpoint [^copy-dropped] | no effect: cells keep their times [^copied] | some rows: resume it from the checkpoint [^copy-killed] | columns that the type lacks are copied too [^copied] |
 //! | [`Load::if_absent`](crate::load::Load::if_absent) | the first applied wins: a row that another program wrote during the load stays [^one-wins] [^live-row] | retried: the row counts as kept [^again] | some rows, each whole: resume it [^dropped] | as `put_if_absent` [^server-time] [^ahead] [^behind] | some rows: resume it [^killed] | a row with any cell that no `ttl` hides stays [^kept] |
 //!
 //! # Rows that a `ttl` hides
@@ -97,9 +97,9 @@
 //! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | one adds a family, the others fail [^changes] | not retried: check the table [^tables-once] | all changes or none [^dropped-table] | no effect [^no-time] | all changes or none [^killed-table] | changes only what it names [^changes] |
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not retried; a second call fails, since it is gone [^tables-once] | deleted or unchanged [^dropped-table] | no effect [^no-time] | deleted or unchanged [^killed-table] | deletes all columns [^older-table] |
 //! | [`remove_row_key_schema`](crate::Table::remove_row_key_schema), [`RawTable::remove_row_key_schema`](crate::client::RawTable::remove_row_key_schema) | all succeed [^unschemed] | retried; it can remove a schema that was added meanwhile [^unschemed-again] | removed or not: call it again [^unschemed-dropped] | no effect [^no-time] | removed or not: call it again [^unschemed-dropped] [^unschemed-again] | the row type has no effect [^unschemed-types] |
-//! | [`vouch`](crate::Table::vouch) | all succeed [^vouches] | not retried; a second call finds the voucher [^vouches-again] | voucher added or not: call it again [^vouches-dropped] | no effect [^no-time] | voucher added or not: call it again [^vouches-dropped] [^vouches-again] | adds the same voucher [^vouches-older] |
-//! | [`advance_marker`](crate::Table::advance_marker) | all succeed [^advances]; on a table that `verify` would still reject, all fail and change nothing [^advances-refused] | not retried; a second call finds what is done, or ends it [^advances-again] | replaced or not: call it again [^advances-dropped] | refused in the hour before a bound by this clock [^advances-hour] | replaced or not: call it again [^advances-dropped] [^advances-again] | fails, since the table vouches for more [^advances-older] |
-//! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | a second call finds it written, or removed [^marker-again] | written or not: call it again [^marker-dropped] | no effect [^marker] | written or not: call it again [^marker-dropped] [^marker-again] | the row type has no effect [^marker] |
+//! | [`stamp`](crate::Table::stamp) | all succeed [^stamps] | not retried; a second call finds the stamp [^stamps-again] | stamp added or not: call it again [^stamps-dropped] | no effect [^no-time] | stamp added or not: call it again [^stamps-dropped] [^stamps-again] | adds the same stamp [^stamps-older] |
+//! | [`advance_stamp`](crate::Table::advance_stamp) | all succeed [^advances]; on a table that `verify` would still reject, all fail and change nothing [^advances-refused] | not retried; a second call finds what is done, or ends it [^advances-again] | replaced or not: call it again [^advances-dropped] | refused in the hour before a bound by this clock [^advances-hour] | replaced or not: call it again [^advances-dropped] [^advances-again] | fails, since the table is stamped with more [^advances-older] |
+//! | [`retire_row_type`](crate::Table::retire_row_type) | one finds it [^retires] | not retried; a second call finds it gone [^retires] | retired or not: call it again [^retires-dropped] | no effect [^no-time] | retired or not: call it again [^retires-dropped] | is compared with the others when it starts again [^retires] |
 //!
 //! # Without a key type
 //!
@@ -212,19 +212,18 @@
 //! [^unschemed-again]: `a_row_key_schema_is_removed_again_after_a_lost_answer`
 //! [^unschemed-dropped]: `a_dropped_call_leaves_a_row_key_schema_or_none`
 //! [^unschemed-types]: `a_row_key_schema_is_removed`
-//! [^vouches]: `all_that_vouch_beside_each_other_succeed`
-//! [^vouches-again]: `a_voucher_is_found_after_a_lost_answer`
-//! [^vouches-dropped]: `a_dropped_call_leaves_a_voucher_or_none`
-//! [^vouches-older]: `an_older_program_vouches_for_the_same_layout`
+//! [^stamps]: `all_that_stamp_a_table_beside_each_other_succeed`
+//! [^stamps-again]: `a_stamp_is_found_after_a_lost_answer`
+//! [^stamps-dropped]: `a_dropped_call_leaves_a_stamp_or_none`
+//! [^stamps-older]: `an_older_program_adds_the_same_stamp`
 //! [^advances]: `all_that_advance_beside_each_other_succeed`
 //! [^advances-again]: `an_advance_is_found_after_a_lost_answer`
 //! [^advances-dropped]: `a_dropped_advance_leaves_one_layout_or_the_other`
 //! [^advances-hour]: `a_table_does_not_advance_in_the_hour_before_a_bound`
-//! [^advances-refused]: `a_table_with_a_row_key_schema_does_not_advance`, `a_table_with_the_marker_of_another_layout_does_not_advance`
+//! [^advances-refused]: `a_table_with_a_row_key_schema_does_not_advance`
 //! [^advances-older]: `an_older_program_fails_once_the_table_has_advanced`
-//! [^marker]: `concurrent_calls_write_and_remove_one_marker`
-//! [^marker-again]: `a_marker_is_compared_after_a_lost_answer`
-//! [^marker-dropped]: `a_dropped_call_leaves_a_marker_or_none`
+//! [^retires]: `a_retired_row_type_is_compared_no_more`
+//! [^retires-dropped]: `a_dropped_call_retires_a_row_type_or_not`
 //! [^raw]: `raw_writes_beside_each_other_are_applied_whole`
 //! [^raw-once]: `a_raw_write_of_the_servers_time_fails_after_a_lost_answer`
 //! [^raw-one-wins]: `of_raw_conditional_writes_beside_each_other_one_wins`

@@ -10,7 +10,7 @@
 //! | programs that write | go on | go on, and wait once for about 7 s | must be stopped, or their writes are lost |
 //! | programs that read | go on | go on; scans in no order wait too | go on, on the old table |
 //! | what programs change | attributes of the key type | one call, in two releases | one call |
-//! | the way back | remove the attribute, before the bound and before [`advance_marker`](crate::Table::advance_marker) | until [`finish`](crate::rekey::Migration::finish), with all that was written; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) none from the state `copying` on | the old table, without what was written since |
+//! | the way back | remove the attribute, before the bound and before [`advance_stamp`](crate::Table::advance_stamp) | until [`finish`](crate::rekey::Migration::finish), with all that was written; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) none from the state `copying` on | the old table, without what was written since |
 //! | cost | scans read the buckets of each salt | a conditional write a row, about a tenth of the rate of a load; both tables stored and compared; [more requests for each call](crate::rekey#what-it-costs) meanwhile | a bulk write a row, both tables stored and compared |
 //!
 //! - **A salt from a date on** is for time series whose writes outgrow their buckets: rows of the past keep their keys, and the key's
@@ -97,20 +97,23 @@
 //! new        can be deleted            ████████████ is written   new table
 //! ```
 //!
-//! For every row, exactly one table counts: the new table's rows have a mark, in a family of their own,
-//! once they are copied or written, and a row without a mark is that of the old table. `roll_back()` takes the same way with the tables
-//! exchanged.
+//! For every row, exactly one table counts: the new table's once its row has an *origin*, a cell in a family of its own that says that
+//! the row was copied or written; until then, the old table's. `roll_back()` takes the same way with the tables exchanged.
 //!
 //! # The operator's check list
 //!
 //! 1. **Before.**
-//!    - The old table has no row key schema, or [`remove_row_key_schema`](crate::Table::remove_row_key_schema) has taken it away: who
-//!      uses SQL on its key columns needs another way first.
+//!    - SQL that reads the key columns of the old table goes on; the new one gets a row key schema too, if the new key type has one. A
+//!      row that is deleted meanwhile stays as its origin alone: SQL counts it until the end.
+//!    - Back up the [registry](super::tables#registry), the table `keyderive`, with both tables. It has the state: a program that finds
+//!      an older one there, or none, fails with [`is_table_mismatch`](crate::Error::is_table_mismatch). Restore all three as they were at
+//!      one time, or none of them.
 //!    - The [app profile](super::deployment#app-profiles) of every program, and of the operator's, routes to one cluster and allows
 //!      single-row transactions. The operator's program needs the [permissions](super::deployment#permissions) of `run`, the others
-//!      `bigtable.tables.get`.
+//!      `bigtable.tables.get`, and reads of the table `keyderive`. Open the table once with the operator's account first: it creates that
+//!      table, if there is none.
 //!    - Tools that declare tables, such as Terraform, leave the [families](super::tables#layout) of both tables alone: one that removes
-//!      `keyderive-move` from the new table removes the marks, and the old rows count again.
+//!      `keyderive-origin` from the new table removes the origins, and the old rows count again.
 //!    - Writes wait for about 7 s, with a [lease](crate::rekey::Migration::lease) of 4 s. A `total_timeout` of 15 s or more for
 //!      `mutate_row`, `mutate_rows`, `check_and_mutate_row` and `read_modify_write_row` lasts through it. With a shorter one, as
 //!      with [`serving`](crate::client::Settings::serving), expect [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) for
@@ -118,6 +121,7 @@
 //!      [`is_retryable`](crate::Error::is_retryable).
 //!    - Afterwards all writes that waited are sent at once: raise `max_waiting` to what a program writes in ten seconds, or some fail
 //!      with [`is_overloaded`](crate::Error::is_overloaded).
+//!    - Take deletion protection off the old table until the end: its stamp is replaced.
 //!    - Add no column families until the end.
 //! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one small row
 //!    a second; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row), writes read the row first, and some fail. Until the end,
@@ -136,15 +140,15 @@
 //! 6. **In `moved`**, reads and writes cost what they did before, except increments, appends and conditional writes, which cost
 //!    one more request. Stay there for as long as you may want to [`roll_back()`](crate::rekey::Migration::roll_back), with all that was
 //!    written meanwhile; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) there is no way back from `copying` on. `verify()` at any time.
-//! 7. **`verify()` once more, and then `finish()`**, which does not compare: what only the old table has is lost with it. It changes
-//!    the state to `new` first: from then on there is no way back, even if a later step fails. Then it drops the
-//!    marks, which takes longer the more rows there are, and lets the new table vouch for its key type. If it stops before its end, call it
+//! 7. **`verify()` once more, and then `finish()`**, which does not compare: what only the old table has is lost with it. It closes
+//!    the way back by the stamp of the new table, and changes the state to `new`: there is no way back, even if a later step fails. Then it
+//!    drops the origins and lets plain programs in, which takes longer the more rows there are. If it stops before its end, call it
 //!    again.
 //! 8. **Deploy the release with the plain new table**, and then delete the old one. A program of the release before keeps working with
 //!    its open handle, but cannot start any more: [`rekeyed`](crate::Client::rekeyed) fails with
 //!    [`is_not_found`](crate::Error::is_not_found) once the old table is deleted.
 //!    **If both key types share one table**, by their tags, do not delete it: drop the old rows with
-//!    `.unchecked().drop_rows(OldKey::scan())`, unchecked since the table does not vouch for the old key type any more.
+//!    `.unchecked().drop_rows(OldKey::scan())`, unchecked since the table is not stamped with the old key type any more.
 //!
 //! To go back instead: call `roll_back()`, deploy the release with the plain old table, and delete the new one. Another attempt needs another
 //! name for the new table.
@@ -156,7 +160,7 @@
 //! | where is it? | [`state()`](crate::rekey::Migration::state) |
 //! | writes time out | they wait in `paused` and in `rollback_paused`, for about 7 s with the default lease. If it lasts longer, no driver runs. In `paused` call `run()` to go on or `roll_back()` to go back, in `rollback_paused` call `roll_back()`, anywhere; it leaves the state within some seconds |
 //! | is it safe to stop the driver? | no row is lost, whenever it ends. But in `paused` and `rollback_paused` writes wait until a driver runs again: look at `state()` first, and start another one at once if it is one of these |
-//! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the state is in the old table's row whose key is a single zero byte; while that row cannot be read, nothing is read or written for longer than a lease. Look whether the old table exists, whether the account may read it, and whether Bigtable reports an incident. The calls recover by themselves |
+//! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the state is in the row `rekey/<old table>/<tag>` of the table `keyderive`; while that row cannot be read, nothing is read or written for longer than a lease. Look whether that table exists, whether the account may read it, and whether Bigtable reports an incident. The calls recover by themselves |
 //! | a driver is started again and again, and the state stays the same | it waits for up to a lease and a quarter, and a second or two, before each change, and begins to wait anew each time: let it live for ten seconds |
 //! | the rows of a user have to be erased | delete them through `client.rekeyed::<Old, New, ()>(…)`: its scans also give rows that a `ttl` hides. The other table keeps its copies until you delete that table |
 //! | a program that opens a table by itself is rejected, although the state is `new` or `rolled_back` | `finish()` or `roll_back()` was stopped before its end: call it again |
@@ -166,7 +170,7 @@
 //! |---|---|
 //! | `Missing` | in `copying` nothing: it is copied. In `moved` a program that does not know of the re-keying wrote it, and it is lost if you do nothing: read it from the old table, by `client.table(…).unchecked()`, and put it through `rekeyed` |
 //! | `Cells` | read the row of each table, by `client.table(…).unchecked()`, and put what is right through `rekeyed` |
-//! | `Unmarked` | read the row of the new table, by `client.table(…).unchecked()`: if it is right, put it through `rekeyed`; else delete it through `rekeyed` |
+//! | `WithoutOrigin` | read the row of the new table, by `client.table(…).unchecked()`: if it is right, put it through `rekeyed`; else delete it through `rekeyed` |
 //! | `Extra` | the original was deleted by another program or, with `rekeyed_by_row`, now gives another key. Callers still read this copy. If it is right, put it through `rekeyed`; if the row should be gone, delete it through `rekeyed` |
 //!
 //! Cells that both tables have must have the same values, however old they are. A cell that one table has alone is a difference, unless

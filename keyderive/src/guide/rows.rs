@@ -158,7 +158,7 @@
 //! | add a column to an `Option` of a struct | as above. Write it only once every program knows it: an older program that stores `None` deletes the columns it knows and leaves the new one, and then newer programs cannot read the row if the struct requires another column |
 //! | make it required later | write it in every program, fill the old rows, check with [`verify_rows`](crate::Table::verify_rows), then drop the `Option` and save the new schema over the file |
 //! | rename a field | keep the stored name by `#[row(name = "…")]`: nothing else changes |
-//! | rename a stored column | two releases, as below |
+//! | rename a stored column | [two releases](#a-renamed-column-in-two-releases) |
 //! | widen an integer, add variants to an enum | deploy the new type to every reader before any program writes such a value |
 //! | change the type otherwise | add a column with the new type, write both, fill the old rows, then drop the first |
 //! | remove a column | make it an `Option` in every program first, then drop the field; stored cells stay until the row is deleted |
@@ -169,54 +169,138 @@
 //! A release of keyderive that raises [`RowSchema::JSON_VERSION`](crate::row::RowSchema::JSON_VERSION) refuses the saved file. Then
 //! check out the type as it was when the file was saved, run `to_json` of it under the new release, and save that.
 //!
+//! # A renamed column, in two releases
+//!
 //! A type that writes a column under a new name is not compatible with one that knows only the former name: the older program fails on
 //! the first such row if the column is required, and misses its value otherwise. So the first release reads both names and writes
-//! the former one. When every program has it, the second release writes the new one:
+//! the former one. When every program has it, the second release writes the new one. In each step, the programs that run at the same
+//! time read what all of them write:
+//!
+//! | programs that run | stored under | the older one reads | the newer one reads |
+//! |---|---|---|---|
+//! | the release before | `mail` | `mail` | |
+//! | the release before, and release 1 | `mail` | `mail` | `mail` |
+//! | release 1 | `mail` | | `mail` |
+//! | release 1 and release 2 | `mail` if release 1 wrote last, `email` if release 2 did | either | either |
+//! | release 2 | `email`, and `mail` in rows that were not written since | | either |
+//! | release 2, and the release before: **never** | either, or both | fails on a row with `email` alone | `email`, also where the other program has written `mail` since |
 //!
 //! ```
-//! use keyderive::Row;
 //! # use keyderive::{Client, RowKey};
-//! # #[derive(RowKey)] struct UserKey { id: u64 }
-//!
-//! #[derive(Row)]
-//! struct User {
-//!     mail: String,
+//! /// The release before.
+//! mod before {
+//!     #[derive(keyderive::Row)]
+//!     pub struct User {
+//!         pub mail: String,
+//!         pub visits: Option<u32>,
+//!     }
 //! }
 //!
-//! /// Release 1 finds values under both names.
-//! #[derive(Row)]
-//! struct User1 {
-//!     #[row(alias = "email")]
-//!     mail: String,
+//! /// Reads both names, and writes the former one.
+//! mod release1 {
+//!     #[derive(keyderive::Row)]
+//!     pub struct User {
+//!         #[row(alias = "email")]
+//!         pub mail: String,
+//!         pub visits: Option<u32>,
+//!     }
 //! }
 //!
-//! /// Release 2 stores values under the new name.
-//! #[derive(Row)]
-//! struct User2 {
-//!     #[row(alias = "mail")]
-//!     email: String,
+//! /// Reads both names, and writes the new one.
+//! mod release2 {
+//!     #[derive(keyderive::Row)]
+//!     pub struct User {
+//!         #[row(alias = "mail")]
+//!         pub email: String,
+//!         pub visits: Option<u32>,
+//!     }
 //! }
 //!
+//! # use keyderive::Row as _;
+//! # #[derive(RowKey, Clone)] struct UserKey { id: u64 }
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! assert!(User1::SCHEMA.changes_from(&User::SCHEMA.to_json())?.are_compatible());
-//! assert!(User2::SCHEMA.changes_from(&User1::SCHEMA.to_json())?.are_compatible());
-//! let at_once = User2::SCHEMA.changes_from(&User::SCHEMA.to_json())?;
+//! // A test of each release.
+//! assert!(release1::User::SCHEMA.changes_from(&before::User::SCHEMA.to_json())?.are_compatible());
+//! assert!(release2::User::SCHEMA.changes_from(&release1::User::SCHEMA.to_json())?.are_compatible());
+//! let at_once = release2::User::SCHEMA.changes_from(&before::User::SCHEMA.to_json())?;
 //! assert!(at_once.reads_older_rows() && at_once.breaks_older_programs(), "{at_once}");
 //!
 //! # let client = Client::embedded();
-//! # client.table::<UserKey, User>("users").create_if_absent().await?;
-//! let (older, newer) = (client.table::<UserKey, User1>("users"), client.table::<UserKey, User2>("users"));
-//! newer.put(&UserKey { id: 7 }, &User2 { email: "a@example.com".into() }).await?;
-//! assert_eq!(older.get(&UserKey { id: 7 }).await?.unwrap().mail, "a@example.com");
-//! older.put(&UserKey { id: 7 }, &User1 { mail: "b@example.com".into() }).await?; // it deletes the other name's value
-//! assert_eq!(newer.get(&UserKey { id: 7 }).await?.unwrap().email, "b@example.com");
+//! let oldest = client.table::<UserKey, before::User>("users");
+//! let older = client.table::<UserKey, release1::User>("users");
+//! let newer = client.table::<UserKey, release2::User>("users");
+//! # oldest.create_if_absent().await?;
+//! # let key = UserKey { id: 7 };
+//! # let stored = async || -> Result<Vec<String>, keyderive::Error> {
+//! #     let row = oldest.get_raw(&key).await?.expect("a row");
+//! #     Ok(row.cells().map(|cell| String::from_utf8_lossy(cell.qualifier()).into_owned()).collect())
+//! # };
+//!
+//! // The release before, and release 1.
+//! oldest.put(&key, &before::User { mail: "a@example.com".into(), visits: None }).await?;
+//! assert_eq!(older.get(&key).await?.unwrap().mail, "a@example.com");
+//! older.update(&key).set(release1::User::MAIL, "b@example.com").await?;
+//! assert_eq!(oldest.get(&key).await?.unwrap().mail, "b@example.com");
+//! assert_eq!(stored().await?, ["mail"]);
+//!
+//! // Release 1 and release 2. Whoever writes the column deletes the other name.
+//! assert_eq!(newer.get(&key).await?.unwrap().email, "b@example.com");
+//! newer.update(&key).set(release2::User::EMAIL, "c@example.com").await?;
+//! assert_eq!(stored().await?, ["email"]);
+//! assert_eq!(older.get(&key).await?.unwrap().mail, "c@example.com");
+//! older.update(&key).set(release1::User::MAIL, "d@example.com").await?;
+//! assert_eq!(stored().await?, ["mail"]);
+//! assert_eq!(newer.get(&key).await?.unwrap().email, "d@example.com");
+//!
+//! // A write of another column leaves the name as it is, and conditions look under both.
+//! newer.update(&key).set(release2::User::VISITS, 1).await?;
+//! assert_eq!(stored().await?, ["mail", "visits"]);
+//! let email = release2::User::EMAIL;
+//! assert!(newer.update(&key).set(email, "e@example.com").only_if(email.equals("d@example.com")).await?);
+//! assert_eq!(stored().await?, ["email", "visits"]);
+//!
+//! // The release before cannot read that, and what it writes is not seen.
+//! assert!(oldest.get(&key).await.is_err());
+//! oldest.update(&key).set(before::User::MAIL, "lost@example.com").await?;
+//! assert_eq!(newer.get(&key).await?.unwrap().email, "e@example.com");
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The alias stays until every row has been written again. Then drop it: `changes_from` reports the dropped alias, since it cannot
-//! see that all rows were rewritten, so save the new schema over the file.
+//! So each deployment can be rolled back by one release. The release before can run again only if no row has the new name: release 1
+//! gives a row its former name when it writes the column.
+//!
+//! The alias stays until no row has a value under the former name. Writing each row once more gets there, as an update on the
+//! condition that the value is the one that was read, so that no newer one is overwritten:
+//!
+//! ```
+//! # use keyderive::{Client, Row, RowKey};
+//! # #[derive(Row)] struct FormerUser { mail: String }
+//! # #[derive(RowKey)] struct UserKey { id: u64 }
+//! # #[derive(Row)]
+//! # struct User { #[row(alias = "mail")] email: String }
+//! # #[derive(Row)] struct NextUser { email: String }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! # let client = Client::embedded();
+//! # let former = client.table::<UserKey, FormerUser>("users");
+//! # former.create_if_absent().await?;
+//! # former.put_all((0..5).map(|id| (UserKey { id }, FormerUser { mail: "a@example.com".into() }))).await?;
+//! # let users = client.table::<UserKey, User>("users");
+//! # assert!(client.table::<UserKey, NextUser>("users").verify_rows().await.is_err());
+//! let mut rows = users.scan(UserKey::scan()).stream();
+//! while let Some(row) = rows.next().await {
+//!     let (key, User { email }) = row?;
+//!     users.update(&key).set(User::EMAIL, &email).only_if(User::EMAIL.equals(&email)).await?;
+//! }
+//! # assert_eq!(client.table::<UserKey, NextUser>("users").verify_rows().await?, 5);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Then drop the alias: `changes_from` reports the dropped alias, since it cannot see that all rows were rewritten, so save the new
+//! schema over the file.
 //!
 //! # Atomicity
 //!

@@ -196,6 +196,13 @@
 //!   cost         the server read 1000 rows and 1000 cells, and returned 10 and 10, in 3.2ms; 1 request
 //! ```
 //!
+//! The cost of a scan is the rows that the server sees, not the requests: four requests for the four buckets of a user's rows
+//! read no more than one would without a salt, and one request with a filter can read the whole table. More requests cost
+//! the client some work each, and the answer is as late as the slowest of them.
+//!
+//! The two times differ. That of `rows` is what the caller waits. That of `cost` adds up the server's times of requests that run
+//! side by side, with the time in which the client had not taken their rows: over many buckets it can be far longer than the scan.
+//!
 //! If such a scan runs often, let the key begin with what it looks for: [choosing a key](super::choosing). In a program that
 //! serves, [`with_stats`](crate::Scan::with_stats) adds the same figures of its scans to a
 //! [`ReadStats`](crate::client::ReadStats), and to the metrics.

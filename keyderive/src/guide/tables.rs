@@ -25,10 +25,9 @@
 //! let declared = events
 //!     .create()
 //!     .family("raw", GcRule::max_age(month))
-//!     .split_before(EventKey::scan().user_id_range("m"..))
-//!     .with_marker();
+//!     .split_before(EventKey::scan().user_id_range("m"..));
 //! declared.clone().if_absent().await?;
-//! assert!(declared.verify().await?.voucher); // key layout, families and rules are as declared
+//! assert!(declared.verify().await?.stamp); // key layout, families and rules are as declared
 //! # Ok(())
 //! # }
 //! ```
@@ -36,12 +35,12 @@
 //! | to | write |
 //! |---|---|
 //! | create a table unless it exists, split by salt bucket | [`create_if_absent`](crate::Table::create_if_absent) |
-//! | declare families with garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`, [`.granularity(Granularity::Micros)`](#timestamps); `.await` it, or `.if_absent()` |
+//! | declare families with garbage collection, more splits | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, [`.granularity(Granularity::Micros)`](#timestamps); `.await` it, or `.if_absent()` |
 //! | check at startup that a table is as declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: the error shows both sides |
-//! | add a voucher to a table that another program created | [`vouch`](crate::Table::vouch) |
-//! | vouch for a [salt from a date on](super::attributes#a-salt-from-a-date-on) that was added to the key type | [`advance_marker`](crate::Table::advance_marker) |
+//! | add a stamp to a table that another program created | [`stamp`](crate::Table::stamp) |
+//! | stamp a table with a key type to which a [salt from a date on](super::attributes#a-salt-from-a-date-on) was added | [`advance_stamp`](crate::Table::advance_stamp) |
 //! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
-//! | remove the row key schema, before key types with tags share the table, before a [re-keying](super::rekeying), and before a [salt from a date on](super::attributes#a-salt-from-a-date-on) | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
+//! | remove the row key schema, before key types with tags share the table, and before a [salt from a date on](super::attributes#a-salt-from-a-date-on) | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
 //! | list tables, show one | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
 //! | wait until all clusters have earlier writes | [`wait_for_consistency`](crate::Table::wait_for_consistency) |
 //! | delete a table | [`delete_table`](crate::Table::delete_table) |
@@ -67,12 +66,12 @@
 //!
 //! # Layout
 //!
-//! A table records the layout of its keys in a *voucher*: an empty column family, added when the table is created. Its
-//! name is `keyderive.<fingerprint>`, or `keyderive.<hash of the tag>.<fingerprint>` for a key type with a tag. It
-//! never has a cell. Programs without keyderive see an empty family and ignore it.
+//! A table records the layout of its keys in a *stamp*: an empty column family, added when the table is created. Its
+//! name is `keyderive.<fingerprint>.<id>`, or `keyderive.<hash of the tag>.<fingerprint>.<id>` for a key type with a tag. The id is
+//! the table's: one that is made again under its name has another. The family never has a cell. Programs without keyderive see an empty family and ignore it.
 //!
 //! **The check.** Before its first request, a [`Table`](crate::Table) reads the table's definition (`GetTable`) and
-//! compares it with its types: the vouchers, if there are any, must be for this layout, and the families of the row
+//! compares it with its types: the stamps, if there are any, must be for this layout, and the families of the row
 //! type must exist and hold what its fields are: bytes, sums, minima or maxima. A difference fails the request with
 //! [`is_table_mismatch`](crate::Error::is_table_mismatch) before anything else is sent. The client caches the result
 //! for all handles, and discards it when this client changes the table. [`verify`](crate::Table::verify) and
@@ -85,22 +84,22 @@
 //! [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) makes unchecked requests fail
 //! instead.
 //!
-//! **A table without a voucher**, created by Terraform or another program, can be read and written, but
+//! **A table without a stamp**, created by Terraform or another program, can be read and written, but
 //! [`verify`](crate::Table::verify) and [`create_if_absent`](crate::Table::create_if_absent) fail.
-//! [`vouch`](crate::Table::vouch) decodes a sample of its keys and adds the voucher.
-//! [`verify().allow_unvouched()`](crate::Verify::allow_unvouched) accepts the table without one.
+//! [`stamp`](crate::Table::stamp) decodes a sample of its keys and adds the stamp.
+//! [`verify().allow_unstamped()`](crate::Verify::allow_unstamped) accepts the table without one.
 //!
-//! **Key types that share a table** need a tag each, `#[row_key(tag = "…")]`. `create_if_absent` adds the voucher of
+//! **Key types that share a table** need a tag each, `#[row_key(tag = "…")]`. `create_if_absent` adds the stamp of
 //! its key type to the others. It rejects a table of several key types unless each has a tag.
 //!
 //! **No check.** [`unchecked()`](crate::Table::unchecked) returns a handle without the check. Raw tables are never
 //! checked.
 //!
-//! **Reserved names.** A row type or a declaration with a family named `keyderive`, `keyderive-move` (the marks of a
+//! **Reserved names.** A row type or a declaration with a family named `keyderive`, `keyderive-origin` (the origins of rows in a
 //! [re-keying](crate::rekey)), or a name that begins with `keyderive.`, is an error before anything is sent.
 //!
 //! **Terraform and other tools** that declare tables must ignore these families, or they remove them as drift. With
-//! Terraform, after `vouch` has added the voucher:
+//! Terraform, after `stamp` has added the stamp:
 //!
 //! ```text
 //! resource "google_bigtable_table" "events" {
@@ -111,14 +110,36 @@
 //! }
 //! ```
 //!
-//! # Row key schema and marker
+//! # Registry
+//!
+//! What programs declare about the tables of an instance is in one more table, named `keyderive`, which the first
+//! [`create`](crate::Table::create), [`create_if_absent`](crate::Table::create_if_absent) or [`stamp`](crate::Table::stamp) creates:
+//! the layouts of keys and rows as JSON, the types that programs declare for each table, and the state of a
+//! [re-keying](crate::rekey). Your tables have your rows alone. [`list_tables`](crate::Client::list_tables) names it, and
+//! `FORMAT.md` in the repository has its rows. Rows of a table that is re-keyed have an origin beside their cells until it ends.
+//!
+//! - **An error can say what differs**: a stamp has a fingerprint alone, and the registry the layout, so `verify` and the layout check
+//!   name the field that has changed.
+//! - **Row types are compared.** Before a handle's first write, and beside the layout check, the client compares its row type with those
+//!   that other programs declare for the table, by the rules of [`changes_from`](crate::row::RowSchema::changes_from). If programs of
+//!   both cannot share the table, the write fails with [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing is
+//!   written. Whole rows ([`put`](crate::Table::put), [`insert`](crate::Table::insert), loads, copies) are compared whole; of a program
+//!   that writes columns alone ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), the values of its columns
+//!   are. Reads and deletions are not checked. Once no program has an older type any more, and its rows are rewritten or gone,
+//!   [`retire_row_type`](crate::Table::retire_row_type) takes it off.
+//! - Two programs with new types that make their first writes at the same moment both write: no transaction spans them. The next
+//!   start of either finds it. Programs without the registry, raw tables and [`unchecked()`](crate::Table::unchecked) handles are not
+//!   compared.
+//!
+//! **If there is no registry**, nothing is compared, and nothing is logged above debug. If it cannot be read within 3 s, writes go ahead
+//! with one warning, unless [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) is set. A record that cannot
+//! be written only warns. A handle that could not compare does not try again; a new one does.
+//! [`Settings::registry`](crate::client::Settings::registry) turns it off. It is information but for the state of a re-keying: that has
+//! to be read, and while a table is re-keyed the registry has deletion protection. Back it up with the tables.
+//!
+//! # Row key schema
 //!
 //! A *row key schema* lets Bigtable's SQL read the fields of a key as columns. A new table gets one if the layout has
 //! one. Create a table that several key types share
 //! [`without_row_key_schema`](crate::CreateTable::without_row_key_schema), since SQL fails on a row key that does not
 //! match the schema.
-//!
-//! A *marker* is a row that a table can have instead of the schema. Ask for it with
-//! [`with_marker`](crate::CreateTable::with_marker) or [`write_marker`](crate::Table::write_marker). It stores the
-//! whole layout of the key, while a voucher has only its fingerprint, so `verify` can name the field that has changed.
-//! Scans of keyderive skip it; other programs see a row whose key is one zero byte.

@@ -123,7 +123,9 @@
 //! let lost = FaultRule::fail(Fault::unavailable().after_the_call()).methods([Method::MutateRow]).times(1);
 //! let slow = FaultRule::delay(Duration::from_millis(100)).methods([Method::ReadRows]).tables(["users"]);
 //! let faulty = bigtable.with_faults(Faults::seeded(1).rule(lost).rule(slow));
-//! let users = faulty.client().table::<UserKey, User>("users");
+//! // Without the requests to the registry, which count as well.
+//! let client = faulty.client().with(|settings| settings.registry = false);
+//! let users = client.table::<UserKey, User>("users");
 //! users.put(&UserKey { id: 7 }, &User { name: "Ada".to_owned() }).await?;
 //! assert!(users.get(&UserKey { id: 7 }).await?.is_some());
 //! assert_eq!(faulty.calls(Method::MutateRow), 2);

@@ -35,7 +35,7 @@ pub use salt::{Salt, SaltHash, SaltPlace};
 pub(crate) use schema::{ConstText, Fnv};
 pub use schema::{Fingerprint, Schema};
 #[cfg(feature = "client")]
-pub(crate) use sql::{Encoding as ColumnEncoding, Kind as ColumnKind};
+pub(crate) use sql::{ColumnJoin, SqlColumnType};
 pub use sql::{RowKeySchema, Sql, SqlError};
 
 pub(crate) use encode::{check_len, ordered_end, write_field, write_hashed};

@@ -106,7 +106,7 @@ pub struct Schema {
 
 /// A part of a key.
 #[derive(Clone, Copy)]
-enum Part {
+enum KeyPart {
     Tag(&'static str),
     Salt(Salt),
     /// The field at this index.
@@ -166,19 +166,19 @@ impl Schema {
     }
 
     /// The parts from left to right.
-    fn parts(&self) -> impl Iterator<Item = Part> {
-        let salt = |place| self.first_salt().filter(|salt| salt.place() == place).copied().map(Part::Salt);
+    fn parts(&self) -> impl Iterator<Item = KeyPart> {
+        let salt = |place| self.first_salt().filter(|salt| salt.place() == place).copied().map(KeyPart::Salt);
         let fields = (0..self.fields.len())
-            .flat_map(move |field| [Some(Part::Field(field)), salt(SaltPlace::After { field })]);
-        let tag = self.tag.map(Part::Tag);
+            .flat_map(move |field| [Some(KeyPart::Field(field)), salt(SaltPlace::After { field })]);
+        let tag = self.tag.map(KeyPart::Tag);
         [salt(SaltPlace::Front), tag, salt(SaltPlace::BeforeFields)].into_iter().chain(fields).flatten()
     }
 
     /// What follows a part that is not the last one.
-    fn separator_after(&self, part: Part) -> &[u8] {
+    fn separator_after(&self, part: KeyPart) -> &[u8] {
         match part {
-            Part::Salt(salt) => self.salt_end(&salt),
-            Part::Tag(_) | Part::Field(_) => self.separator(),
+            KeyPart::Salt(salt) => self.salt_end(&salt),
+            KeyPart::Tag(_) | KeyPart::Field(_) => self.separator(),
         }
     }
 
@@ -337,11 +337,11 @@ impl Schema {
     /// since a part left of the field has no fixed width.
     #[must_use]
     pub fn offset(&self, field: usize) -> Option<usize> {
-        self.offsets().find(|(part, _)| matches!(part, Part::Field(at) if *at == field))?.1
+        self.offsets().find(|(part, _)| matches!(part, KeyPart::Field(at) if *at == field))?.1
     }
 
     /// Every part, with its offset if that is the same in all keys.
-    fn offsets(&self) -> impl Iterator<Item = (Part, Option<usize>)> {
+    fn offsets(&self) -> impl Iterator<Item = (KeyPart, Option<usize>)> {
         let mut next = Some(0);
         self.parts().map(move |part| {
             let offset = next;
@@ -352,11 +352,11 @@ impl Schema {
         })
     }
 
-    fn len_bounds(&self, part: Part) -> LenBounds {
+    fn len_bounds(&self, part: KeyPart) -> LenBounds {
         match part {
-            Part::Tag(tag) => LenBounds::exactly(self.tag_len(tag)),
-            Part::Salt(_) => self.salt_len_bounds(),
-            Part::Field(at) => self.field_len_bounds(at),
+            KeyPart::Tag(tag) => LenBounds::exactly(self.tag_len(tag)),
+            KeyPart::Salt(_) => self.salt_len_bounds(),
+            KeyPart::Field(at) => self.field_len_bounds(at),
         }
     }
 

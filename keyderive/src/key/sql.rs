@@ -61,19 +61,19 @@ impl Error for SqlError {}
 /// that name: `salt_` beside a field `salt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowKeySchema {
-    columns: Vec<Column>,
-    encoding: Encoding,
+    columns: Vec<SchemaColumn>,
+    encoding: ColumnJoin,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Column {
+struct SchemaColumn {
     name: String,
-    kind: Kind,
+    kind: SqlColumnType,
 }
 
 /// The type of a column, which also decides its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SqlColumnType {
     String,
     Bytes,
     Int64,
@@ -81,13 +81,13 @@ pub(crate) enum Kind {
 
 /// How the columns are joined into a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Encoding {
+pub(crate) enum ColumnJoin {
     Singleton,
     Delimited(u8),
     OrderedCode,
 }
 
-impl Kind {
+impl SqlColumnType {
     /// The names of the type and its encoding in the message.
     fn message(self) -> (&'static str, &'static str) {
         match self {
@@ -101,28 +101,28 @@ impl Kind {
 impl RowKeySchema {
     /// The columns from left to right.
     #[cfg(feature = "client")]
-    pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, Kind)> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, SqlColumnType)> {
         self.columns.iter().map(|column| (column.name.as_str(), column.kind))
     }
 
     /// How they are joined.
     #[cfg(feature = "client")]
-    pub(crate) fn encoding(&self) -> Encoding {
+    pub(crate) fn encoding(&self) -> ColumnJoin {
         self.encoding
     }
 
     /// The schema as protobuf JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let columns = self.columns.iter().map(|Column { name, kind }| {
+        let columns = self.columns.iter().map(|SchemaColumn { name, kind }| {
             let (kind, encoding) = kind.message();
             format!(r#"{{"fieldName":"{name}","type":{{"{kind}":{{"encoding":{{"{encoding}":{{}}}}}}}}}}"#)
         });
         let columns = columns.collect::<Vec<_>>().join(",");
         let encoding = match self.encoding {
-            Encoding::Singleton => r#"{"singleton":{}}"#.to_owned(),
-            Encoding::OrderedCode => r#"{"orderedCodeBytes":{}}"#.to_owned(),
-            Encoding::Delimited(byte) => {
+            ColumnJoin::Singleton => r#"{"singleton":{}}"#.to_owned(),
+            ColumnJoin::OrderedCode => r#"{"orderedCodeBytes":{}}"#.to_owned(),
+            ColumnJoin::Delimited(byte) => {
                 format!(r#"{{"delimitedBytes":{{"delimiter":"{}"}}}}"#, base64(byte))
             }
         };
@@ -132,14 +132,14 @@ impl RowKeySchema {
     /// The schema as YAML.
     #[must_use]
     pub fn to_yaml(&self) -> String {
-        let columns = self.columns.iter().map(|Column { name, kind }| {
+        let columns = self.columns.iter().map(|SchemaColumn { name, kind }| {
             let (kind, encoding) = kind.message();
             format!("- fieldName: {name}\n  type:\n    {kind}:\n      encoding:\n        {encoding}: {{}}\n")
         });
         let encoding = match self.encoding {
-            Encoding::Singleton => "  singleton: {}\n".to_owned(),
-            Encoding::OrderedCode => "  orderedCodeBytes: {}\n".to_owned(),
-            Encoding::Delimited(byte) => format!("  delimitedBytes:\n    delimiter: {}\n", base64(byte)),
+            ColumnJoin::Singleton => "  singleton: {}\n".to_owned(),
+            ColumnJoin::OrderedCode => "  orderedCodeBytes: {}\n".to_owned(),
+            ColumnJoin::Delimited(byte) => format!("  delimitedBytes:\n    delimiter: {}\n", base64(byte)),
         };
         format!("fields:\n{}encoding:\n{encoding}", columns.collect::<String>())
     }
@@ -177,25 +177,25 @@ impl Schema {
             )));
         }
         let mut columns = Vec::with_capacity(self.fields().len() + 2);
-        let place_salt = |columns: &mut Vec<Column>, place| {
+        let place_salt = |columns: &mut Vec<SchemaColumn>, place| {
             if self.salt().is_some_and(|salt| salt.place() == place) {
-                columns.push(Column { name: self.unused_name("salt"), kind: self.salt_column_kind()? });
+                columns.push(SchemaColumn { name: self.unused_name("salt"), kind: self.salt_column_kind()? });
             }
             Ok(())
         };
         place_salt(&mut columns, SaltPlace::Front)?;
         if self.tag().is_some() {
-            columns.push(Column { name: self.unused_name("tag"), kind: Kind::String });
+            columns.push(SchemaColumn { name: self.unused_name("tag"), kind: SqlColumnType::String });
         }
         place_salt(&mut columns, SaltPlace::BeforeFields)?;
         for (at, field) in self.fields().iter().enumerate() {
-            columns.push(Column { name: field.name().to_owned(), kind: self.column_kind(field)? });
+            columns.push(SchemaColumn { name: field.name().to_owned(), kind: self.column_kind(field)? });
             place_salt(&mut columns, SaltPlace::After { field: at })?;
         }
         let encoding = match self.layout() {
-            Layout::OrderedCode => Encoding::OrderedCode,
-            Layout::Delimited if columns.len() == 1 => Encoding::Singleton,
-            Layout::Delimited => Encoding::Delimited(self.delimiter()),
+            Layout::OrderedCode => ColumnJoin::OrderedCode,
+            Layout::Delimited if columns.len() == 1 => ColumnJoin::Singleton,
+            Layout::Delimited => ColumnJoin::Delimited(self.delimiter()),
         };
         Ok(RowKeySchema { columns, encoding })
     }
@@ -210,10 +210,10 @@ impl Schema {
     }
 
     /// The salt is a column too: the delimiter must end it, and it must not hold a byte at or below the delimiter.
-    fn salt_column_kind(&self) -> Result<Kind, SqlError> {
+    fn salt_column_kind(&self) -> Result<SqlColumnType, SqlError> {
         let fault = |reason: String| SqlError(format!("the salt of `{}` {reason}", self.key_type()));
         if let Layout::OrderedCode = self.layout() {
-            return Ok(Kind::Int64);
+            return Ok(SqlColumnType::Int64);
         }
         if let Some(sep) = self.salt().and_then(Salt::sep) {
             return Err(fault(format!(
@@ -228,11 +228,11 @@ impl Schema {
         };
         match least <= self.delimiter() {
             true => Err(fault(below_delimiter(least, self.delimiter()))),
-            false => Ok(Kind::String),
+            false => Ok(SqlColumnType::String),
         }
     }
 
-    fn column_kind(&self, field: &Field) -> Result<Kind, SqlError> {
+    fn column_kind(&self, field: &Field) -> Result<SqlColumnType, SqlError> {
         let fault =
             |reason: String| SqlError(format!("field `{}` of `{}` {reason}", field.name(), self.key_type()));
         if RESERVED.contains(&field.name()) {
@@ -246,9 +246,11 @@ impl Schema {
         }
         if let Layout::OrderedCode = self.layout() {
             return Ok(match field.format() {
-                Format::Int64 | Format::BoolInt64 | Format::UnixTime(_) | Format::Date => Kind::Int64,
-                Format::Utf8 => Kind::String,
-                _ => Kind::Bytes,
+                Format::Int64 | Format::BoolInt64 | Format::UnixTime(_) | Format::Date => {
+                    SqlColumnType::Int64
+                }
+                Format::Utf8 => SqlColumnType::String,
+                _ => SqlColumnType::Bytes,
             });
         }
         if let Format::Custom(name) = field.format() {
@@ -259,7 +261,7 @@ impl Schema {
         }
         let least = least_byte(field.format()).filter(|least| *least <= self.delimiter());
         match least {
-            None => Ok(Kind::String),
+            None => Ok(SqlColumnType::String),
             Some(byte) => Err(fault(below_delimiter(byte, self.delimiter()))),
         }
     }
@@ -456,9 +458,11 @@ impl Schema {
             let name = quoted(field.name());
             parts.push(match (self.layout(), self.column_kind(field)?) {
                 (Layout::Delimited, _) => name,
-                (Layout::OrderedCode, Kind::String) => ordered_part(&format!("CAST({name} AS BYTES)")),
-                (Layout::OrderedCode, Kind::Bytes) => ordered_part(&name),
-                (Layout::OrderedCode, Kind::Int64) => {
+                (Layout::OrderedCode, SqlColumnType::String) => {
+                    ordered_part(&format!("CAST({name} AS BYTES)"))
+                }
+                (Layout::OrderedCode, SqlColumnType::Bytes) => ordered_part(&name),
+                (Layout::OrderedCode, SqlColumnType::Int64) => {
                     return Err(SqlError(format!(
                         "the salt of `{}` is over `{}`, whose ordered code SQL has no function for; \
                          salt over text or bytes",

@@ -22,7 +22,7 @@ use std::io;
 
 pub(crate) use self::order::{Bounded, StoredOrder, StoredRange};
 pub use self::order::{ComparableCell, OrderedCell};
-use super::show::{Excerpt, Hex, Names};
+use super::show::{Excerpt, Names, ShownBytes};
 use crate::key::TimeUnit;
 
 /// A value that one cell holds.
@@ -62,7 +62,7 @@ use crate::key::TimeUnit;
 /// A `u64` above `i64::MAX` is an error. Types of crates need the feature of their name. A type of your own is a value by
 /// `#[derive(Cell)]`, or by an implementation of this trait.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no stored form, so it cannot be the value of a column",
+    message = "`{Self}` has no encoding, so it cannot be the value of a column",
     label = "not the value of a column",
     note = "times, dates and UUIDs of chrono, jiff, time and uuid are values with the feature of keyderive that has the crate's name, \
             such as `features = [\"jiff\"]`",
@@ -81,7 +81,7 @@ pub trait Cell {
     /// Appends the stored bytes.
     ///
     /// # Errors
-    /// When the value has no stored form, such as a `u64` above `i64::MAX`.
+    /// When the value has no encoding, such as a `u64` above `i64::MAX`.
     fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError>;
 
     /// Reads the value from its stored bytes.
@@ -243,7 +243,7 @@ pub enum CellType {
     Proto,
     /// An integer from 1970 in this unit, with `#[row(ts(unit = "…"))]`.
     UnixTime(TimeUnit),
-    /// A form of the user's own, by its name.
+    /// An encoding of the user's own, by its name.
     Custom(&'static str),
 }
 
@@ -259,7 +259,7 @@ impl io::Write for CellWriter<'_> {
     }
 }
 
-/// Why a value has no stored form, or stored bytes are no value of a type. It does not know the column.
+/// Why a value cannot be encoded, or stored bytes are no value of a type. It does not know the column.
 #[derive(Debug)]
 pub struct CellError(Box<Inner>);
 
@@ -340,7 +340,7 @@ impl CellError {
     /// The bytes are not those of a value.
     #[cold]
     fn not_these_bytes(value: &[u8], expected: impl Display) -> Self {
-        Self::malformed(format_args!("holds {}; {expected}", Hex(value)))
+        Self::malformed(format_args!("holds {}; {expected}", ShownBytes(value)))
     }
 
     /// The text is not that of a value.

@@ -12,11 +12,11 @@ use super::aggregate::{Aggregate, read};
 use super::raw::{CellSlice, RawCell};
 use super::schema::Alias;
 use super::{
-    As, Cell, CellError, CellType, CellWriter, ColumnKind, ComparableCell, Form, Max, Min, Name, OrderedCell,
-    OwnedCell, Qualifier, RowError, StoredCell, Sum, Timestamped, Versions,
+    As, Cell, CellError, CellType, CellWriter, ColumnKind, ComparableCell, Encoding, Max, Min, Name,
+    OrderedCell, OwnedCell, Qualifier, RowError, StoredCell, Sum, Timestamped, Versions,
 };
 
-/// The type of a column: its field's, with `String` for text and [`As`] for a form of its own.
+/// The type of a column: its field's, with `String` for text and [`As`] for a field with an encoding of its own.
 ///
 /// | field | column |
 /// |---|---|
@@ -327,23 +327,23 @@ impl<C: OwnedCell> CellValue<C> for &C {
     }
 }
 
-impl<T, F: Form<T>> CellValue<As<T, F>> for T {
+impl<T, E: Encoding<T>> CellValue<As<T, E>> for T {
     fn encode_value(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
-        F::encode(self, out)
+        E::encode(self, out)
     }
 
     fn encode_bound(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
-        F::encode_bound(self, out)
+        E::encode_bound(self, out)
     }
 }
 
-impl<T, F: Form<T>> CellValue<As<T, F>> for &T {
+impl<T, E: Encoding<T>> CellValue<As<T, E>> for &T {
     fn encode_value(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
-        F::encode(self, out)
+        E::encode(self, out)
     }
 
     fn encode_bound(&self, _: CellType, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
-        F::encode_bound(self, out)
+        E::encode_bound(self, out)
     }
 }
 
@@ -393,13 +393,13 @@ pub trait ColumnRef<R>: Sized {
     type Type: ColumnType;
 
     #[doc(hidden)]
-    fn place(self) -> Result<Place, RowError>;
+    fn place(self) -> Result<ColumnPlace, RowError>;
 }
 
 /// Where a column is.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ColumnPlace {
     pub(crate) family: Cow<'static, str>,
     pub(crate) qualifier: Bytes,
     /// Its former places.
@@ -409,7 +409,7 @@ pub struct Place {
     pub(crate) is_required: bool,
 }
 
-impl Place {
+impl ColumnPlace {
     pub(crate) fn name(&self) -> Name<'_> {
         Name { family: &self.family, qualifier: &self.qualifier }
     }
@@ -484,8 +484,8 @@ impl<R, T> fmt::Debug for Column<R, T> {
 impl<R, T: ColumnType> ColumnRef<R> for Column<R, T> {
     type Type = T;
 
-    fn place(self) -> Result<Place, RowError> {
-        Ok(Place {
+    fn place(self) -> Result<ColumnPlace, RowError> {
+        Ok(ColumnPlace {
             family: Cow::Borrowed(self.family),
             qualifier: Bytes::from_static(self.name.as_bytes()),
             aliases: self.aliases,
@@ -498,12 +498,12 @@ impl<R, T: ColumnType> ColumnRef<R> for Column<R, T> {
 
 /// A column that has its name at run time: an entry of a map, or a column that was named by text.
 pub struct Entry<R, T> {
-    place: Result<Place, RowError>,
+    place: Result<ColumnPlace, RowError>,
     of: PhantomData<fn() -> (R, T)>,
 }
 
 impl<R, T: ColumnType> Entry<R, T> {
-    pub(super) fn new(place: Result<Place, RowError>) -> Self {
+    pub(super) fn new(place: Result<ColumnPlace, RowError>) -> Self {
         Self { place, of: PhantomData }
     }
 }
@@ -511,7 +511,7 @@ impl<R, T: ColumnType> Entry<R, T> {
 impl<R, T: ColumnType> ColumnRef<R> for Entry<R, T> {
     type Type = T;
 
-    fn place(self) -> Result<Place, RowError> {
+    fn place(self) -> Result<ColumnPlace, RowError> {
         self.place
     }
 }
@@ -573,7 +573,7 @@ pub(crate) fn entry<R, Q: Qualifier, T: ColumnType>(
 ) -> Entry<R, T> {
     let place = match Q::to_qualifier(key) {
         Ok(qualifier) if qualifier.is_empty() => Err(RowError::empty_name(&family)),
-        Ok(qualifier) => Ok(Place {
+        Ok(qualifier) => Ok(ColumnPlace {
             family,
             qualifier,
             aliases: &[],

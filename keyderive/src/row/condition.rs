@@ -6,7 +6,7 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use super::cell::{Bounded, StoredOrder};
-use super::column::{Appendable, Place};
+use super::column::{Appendable, ColumnPlace};
 use super::filter::MAX_DEPTH;
 use super::live::Live;
 use super::{
@@ -295,7 +295,7 @@ fn all_of(mut filters: Vec<RowFilter>) -> RowFilter {
 }
 
 /// A compared value of a column with a type.
-fn bounded<V: CellValue<C>, C>(place: &Place, value: &V) -> Result<Bounded, RowError> {
+fn bounded<V: CellValue<C>, C>(place: &ColumnPlace, value: &V) -> Result<Bounded, RowError> {
     check_comparable(place)?;
     let bounded = Bounded::new(|out| value.encode_bound(place.stored, out));
     let bounded = bounded.and_then(|value| match StoredOrder::of(place.stored).is_nan(value.stored()) {
@@ -309,7 +309,7 @@ fn bounded<V: CellValue<C>, C>(place: &Place, value: &V) -> Result<Bounded, RowE
 
 /// Rejects a comparison that the server cannot make. The compiler does so for a column with a type; one that was named by text is
 /// known by its place alone.
-fn check_comparable(place: &Place) -> Result<(), RowError> {
+fn check_comparable(place: &ColumnPlace) -> Result<(), RowError> {
     let fault = match place.stored {
         _ if place.kind.is_aggregate() => {
             "is an aggregate, which is compared by the program that has read it"
@@ -319,7 +319,7 @@ fn check_comparable(place: &Place) -> Result<(), RowError> {
              server"
         }
         CellType::Json | CellType::Proto => {
-            "has several stored forms for one value; compare it in the program that has read it"
+            "has several encodings for one value; compare it in the program that has read it"
         }
         _ => return Ok(()),
     };
@@ -327,18 +327,18 @@ fn check_comparable(place: &Place) -> Result<(), RowError> {
 }
 
 /// Rejects an order that stored bytes do not have. The compiler does so for a column with a type.
-fn check_ordered(place: &Place) -> Result<(), RowError> {
+fn check_ordered(place: &ColumnPlace) -> Result<(), RowError> {
     if place.stored.is_ordered() {
         return Ok(());
     }
-    let fault = "is stored in a form whose order is not that of its values; compare it with `equals`, or in the program that \
+    let fault = "has an encoding whose order is not that of its values; compare it with `equals`, or in the program that \
                  has read it";
     Err(RowError::cell(place.name(), CellError::unsupported(fault)))
 }
 
 /// The test of a column's newest value, or whether there is one if there is no filter. A column without a value has that of a
 /// former name, as for a read.
-fn on_column<R>(place: &Place, value: Option<&RowFilter>) -> Condition<R> {
+fn on_column<R>(place: &ColumnPlace, value: Option<&RowFilter>) -> Condition<R> {
     on_newest(place, value.is_some(), |name| column(name, value.cloned()))
 }
 
@@ -348,7 +348,7 @@ fn column(Name { family, qualifier }: Name<'_>, value: Option<RowFilter>) -> Tes
 
 /// The row passes the test of the column, or of a former name of it. If `hides`, a cell of a name hides those of the names before it,
 /// whether or not it passes.
-fn on_newest<R>(place: &Place, hides: bool, test: impl Fn(Name<'_>) -> Test) -> Condition<R> {
+fn on_newest<R>(place: &ColumnPlace, hides: bool, test: impl Fn(Name<'_>) -> Test) -> Condition<R> {
     let mut names: Vec<_> = [place.name()].into_iter().chain(place.former()).collect();
     let Some(last) = names.pop() else { return Test::Row.into() };
     let all = names.into_iter().rev().fold(test(last), |former, name| {
@@ -361,7 +361,7 @@ fn on_newest<R>(place: &Place, hides: bool, test: impl Fn(Name<'_>) -> Test) -> 
 
 fn compared<R, C: ColumnRef<R>>(
     column: C,
-    filter: impl FnOnce(&Place, StoredOrder) -> Result<RowFilter, RowError>,
+    filter: impl FnOnce(&ColumnPlace, StoredOrder) -> Result<RowFilter, RowError>,
 ) -> Condition<R> {
     let place = match column.place() {
         Ok(place) => place,

@@ -1,12 +1,12 @@
 //! From a row to the changes that make the stored row equal to it.
 
-use super::{Cell, CellError, CellWriter, Name, RowError, SERVER_TIME, Sink, Timestamped};
+use super::{Cell, CellError, CellWriter, MutationSink, Name, RowError, SERVER_TIME, Timestamped};
 
 /// Takes the cells of a row as it is written: the argument of [`Row::encode`](super::Row::encode).
 ///
 /// It takes deletions and cells in any order. All deletions are sent before the cells, in one atomic request.
 pub struct RowWriter<'w> {
-    sink: &'w mut dyn Sink,
+    sink: &'w mut dyn MutationSink,
     /// The family of a row that is a map.
     family: &'w str,
     /// Whether absent columns are left as they are.
@@ -15,14 +15,14 @@ pub struct RowWriter<'w> {
 }
 
 impl<'w> RowWriter<'w> {
-    pub(crate) fn new(sink: &'w mut dyn Sink, family: &'w str, merges: bool) -> Self {
+    pub(crate) fn new(sink: &'w mut dyn MutationSink, family: &'w str, merges: bool) -> Self {
         Self { sink, family, merges, cells: 0 }
     }
 
     /// Sets a column to a value at the server's time.
     ///
     /// # Errors
-    /// When the value has no stored form.
+    /// When the value has no encoding.
     pub fn set<V: Cell + ?Sized>(
         &mut self,
         family: &str,

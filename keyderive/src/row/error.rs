@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::{self, Display};
 
-use super::show::Text;
+use super::show::EscapedText;
 use super::{CellError, Name, RawRow};
 
 /// The error of writing a row, or of reading a stored row as its type.
@@ -16,13 +16,13 @@ pub struct RowError(Box<Inner>);
 struct Inner {
     family: Box<str>,
     qualifier: Box<[u8]>,
-    fault: Fault,
+    fault: RowFault,
     /// The columns that a row has which lacks this one.
     present: Vec<String>,
 }
 
 #[derive(Debug)]
-enum Fault {
+enum RowFault {
     Missing,
     Cell(CellError),
 }
@@ -31,13 +31,13 @@ impl RowError {
     /// The row has no cell in a column that its type needs.
     #[cold]
     pub(super) fn missing(column: Name<'_>) -> Self {
-        Self::new(column, Fault::Missing)
+        Self::new(column, RowFault::Missing)
     }
 
     /// The column holds another value than its type's, or a value cannot be stored there.
     #[cold]
     pub(crate) fn cell(column: Name<'_>, error: CellError) -> Self {
-        Self::new(column, Fault::Cell(error))
+        Self::new(column, RowFault::Cell(error))
     }
 
     /// A key of a map is empty.
@@ -91,7 +91,7 @@ impl RowError {
         Self::cell(Name { family, qualifier }, error)
     }
 
-    fn new(column: Name<'_>, fault: Fault) -> Self {
+    fn new(column: Name<'_>, fault: RowFault) -> Self {
         let Name { family, qualifier } = column;
         Self(Box::new(Inner {
             family: family.into(),
@@ -106,9 +106,11 @@ impl RowError {
     pub(crate) fn of_row(mut self, row: &RawRow) -> Self {
         /// How many columns the text names.
         const SHOWN: usize = 8;
-        if let Fault::Missing = self.0.fault {
-            let mut names: Vec<_> =
-                row.cells().map(|cell| format!("`{}:{}`", cell.family(), Text(cell.qualifier()))).collect();
+        if let RowFault::Missing = self.0.fault {
+            let mut names: Vec<_> = row
+                .cells()
+                .map(|cell| format!("`{}:{}`", cell.family(), EscapedText(cell.qualifier())))
+                .collect();
             names.dedup();
             if names.len() > SHOWN {
                 let rest = names.len() - SHOWN;
@@ -122,25 +124,25 @@ impl RowError {
 
     /// The column, as `family:qualifier`.
     pub(crate) fn column(&self) -> String {
-        format!("{}:{}", self.0.family, Text(&self.0.qualifier))
+        format!("{}:{}", self.0.family, EscapedText(&self.0.qualifier))
     }
 
     /// Whether the row has no cell in a column that the row type needs.
     #[must_use]
     pub fn is_missing_column(&self) -> bool {
-        matches!(self.0.fault, Fault::Missing)
+        matches!(self.0.fault, RowFault::Missing)
     }
 
     /// Whether a column's value does not decode as its field's type.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
-        matches!(&self.0.fault, Fault::Cell(error) if error.is_malformed())
+        matches!(&self.0.fault, RowFault::Cell(error) if error.is_malformed())
     }
 
     /// Whether a value cannot be stored in its column.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
-        matches!(&self.0.fault, Fault::Cell(error) if !error.is_malformed())
+        matches!(&self.0.fault, RowFault::Cell(error) if !error.is_malformed())
     }
 
     /// The text without values, for logs that must not have them. It names the column.
@@ -149,17 +151,17 @@ impl RowError {
         fmt::from_fn(|f| {
             self.write_place(f)?;
             match &self.0.fault {
-                Fault::Missing => f.write_str(MISSING),
-                Fault::Cell(error) if error.is_malformed() => {
+                RowFault::Missing => f.write_str(MISSING),
+                RowFault::Cell(error) if error.is_malformed() => {
                     f.write_str(" does not hold a value of its field's type")
                 }
-                Fault::Cell(_) => f.write_str(" cannot be stored"),
+                RowFault::Cell(_) => f.write_str(" cannot be stored"),
             }
         })
     }
 
     fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "column `{}:{}`", self.0.family, Text(&self.0.qualifier))
+        write!(f, "column `{}:{}`", self.0.family, EscapedText(&self.0.qualifier))
     }
 }
 
@@ -172,9 +174,9 @@ impl Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_place(f)?;
         match &self.0.fault {
-            Fault::Missing if self.0.present.is_empty() => f.write_str(MISSING),
-            Fault::Missing => write!(f, "{MISSING}; the row has {}", self.0.present.join(", ")),
-            Fault::Cell(error) => write!(f, " {error}"),
+            RowFault::Missing if self.0.present.is_empty() => f.write_str(MISSING),
+            RowFault::Missing => write!(f, "{MISSING}; the row has {}", self.0.present.join(", ")),
+            RowFault::Cell(error) => write!(f, " {error}"),
         }
     }
 }
@@ -182,8 +184,8 @@ impl Display for RowError {
 impl Error for RowError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0.fault {
-            Fault::Missing => None,
-            Fault::Cell(error) => error.source(),
+            RowFault::Missing => None,
+            RowFault::Cell(error) => error.source(),
         }
     }
 }

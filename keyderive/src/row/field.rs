@@ -1,6 +1,6 @@
 //! How generated code reads and writes a field: in its column, or in its family.
 //!
-//! The functions take the decoding or encoding of a value, and not a bound on its type. So a type without a stored form is one
+//! The functions take the decoding or encoding of a value, and not a bound on its type. So a type without an encoding is one
 //! error, at the field.
 
 #![expect(clippy::missing_errors_doc, reason = "generated code calls these functions")]

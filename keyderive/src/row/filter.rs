@@ -14,7 +14,7 @@ use super::cell::{Bounded, StoredOrder, StoredRange};
 use super::{Cell, ComparableCell, OrderedCell, RowError};
 
 pub use self::error::FilterError;
-pub(crate) use self::error::{Fault, Largest};
+pub(crate) use self::error::{FilterFault, Largest};
 pub(crate) use self::range::{ByteRange, TimeRange};
 
 /// How deep filters may be nested, by the protocol's own rule.
@@ -51,7 +51,7 @@ const OWN_LABELS: &str = "keyderive-";
 /// `\C` matches any byte.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowFilter {
-    kind: Kind,
+    kind: FilterKind,
     traits: Traits,
 }
 
@@ -67,7 +67,7 @@ struct Traits {
 /// What a filter does. No chain and no interleave has fewer than two filters, no range is empty, and what is rejected
 /// is the whole filter.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum FilterKind {
     PassAll,
     BlockAll,
     Chain(Vec<RowFilter>),
@@ -105,13 +105,13 @@ impl RowFilter {
     /// Every cell.
     #[must_use]
     pub fn pass_all() -> Self {
-        Kind::PassAll.into()
+        FilterKind::PassAll.into()
     }
 
     /// No cell, hence no row.
     #[must_use]
     pub fn block_all() -> Self {
-        Kind::BlockAll.into()
+        FilterKind::BlockAll.into()
     }
 
     /// Each filter gets the cells that the previous one passed. An empty chain passes everything.
@@ -124,9 +124,9 @@ impl RowFilter {
             0 => Self::pass_all(),
             1 => filters.remove(0),
             _ if filters.iter().filter(|filter| filter.traits.has_label).count() > 1 => {
-                refused(Fault::TwoLabels)
+                refused(FilterFault::TwoLabels)
             }
-            _ => Self::around(Traits::of(&filters), Kind::Chain(filters)),
+            _ => Self::around(Traits::of(&filters), FilterKind::Chain(filters)),
         }
     }
 
@@ -138,7 +138,7 @@ impl RowFilter {
         match filters.len() {
             0 => Self::block_all(),
             1 => filters.remove(0),
-            _ => Self::around(Traits::of(&filters), Kind::Interleave(filters)),
+            _ => Self::around(Traits::of(&filters), FilterKind::Interleave(filters)),
         }
     }
 
@@ -156,10 +156,10 @@ impl RowFilter {
     #[must_use]
     pub fn condition(predicate: RowFilter, then: RowFilter, otherwise: RowFilter) -> Self {
         let traits = match Traits::of([&predicate, &then, &otherwise]) {
-            Ok(traits) if traits.has_sink => return refused(Fault::SinkInCondition),
+            Ok(traits) if traits.has_sink => return refused(FilterFault::SinkInCondition),
             traits => traits,
         };
-        Self::around(traits, Kind::Condition(Box::new(Condition { predicate, then, otherwise })))
+        Self::around(traits, FilterKind::Condition(Box::new(Condition { predicate, then, otherwise })))
     }
 
     /// Sends every cell that it gets directly to the client, past all later and outer filters.
@@ -169,7 +169,7 @@ impl RowFilter {
     /// contain it.
     #[must_use]
     pub fn sink() -> Self {
-        Self { kind: Kind::Sink, traits: Traits { has_sink: true, ..Traits::SINGLE } }
+        Self { kind: FilterKind::Sink, traits: Traits { has_sink: true, ..Traits::SINGLE } }
     }
 }
 
@@ -181,7 +181,7 @@ impl RowFilter {
     /// [re-keyed table](crate::rekey::Rekeyed) rejects it: a row has a key in each of its two tables.
     #[must_use]
     pub fn row_key_regex(regex: impl AsRef<[u8]>) -> Self {
-        let kind = Kind::RowKeyRegex(owned(regex));
+        let kind = FilterKind::RowKeyRegex(owned(regex));
         Self { kind, traits: Traits { reads_key: true, ..Traits::SINGLE } }
     }
 
@@ -189,9 +189,9 @@ impl RowFilter {
     #[must_use]
     pub fn sample(probability: f64) -> Self {
         if probability > 0.0 && probability < 1.0 {
-            return Kind::RowSample(probability).into();
+            return FilterKind::RowSample(probability).into();
         }
-        refused(Fault::Sample(probability))
+        refused(FilterFault::Sample(probability))
     }
 }
 
@@ -202,9 +202,9 @@ impl RowFilter {
     pub fn family(name: impl Into<String>) -> Self {
         let name = name.into();
         if name.contains(':') {
-            return refused(Fault::Family(name));
+            return refused(FilterFault::Family(name));
         }
-        Kind::Family(name).into()
+        FilterKind::Family(name).into()
     }
 
     /// The columns of the families whose name matches a regular expression. It cannot contain a colon, by the
@@ -213,15 +213,15 @@ impl RowFilter {
     pub fn family_regex(regex: impl Into<String>) -> Self {
         let regex = regex.into();
         if regex.contains(':') {
-            return refused(Fault::Family(regex));
+            return refused(FilterFault::Family(regex));
         }
-        Kind::FamilyRegex(regex).into()
+        FilterKind::FamilyRegex(regex).into()
     }
 
     /// The columns, of every family, whose qualifier matches a regular expression.
     #[must_use]
     pub fn qualifier_regex(regex: impl AsRef<[u8]>) -> Self {
-        Kind::QualifierRegex(owned(regex)).into()
+        FilterKind::QualifierRegex(owned(regex)).into()
     }
 
     /// One column. The qualifier is bytes, not a regular expression.
@@ -238,14 +238,14 @@ impl RowFilter {
     ) -> Self {
         let (family, qualifiers): (_, Vec<_>) = (family.into(), qualifiers.into_iter().map(owned).collect());
         if family.contains(':') {
-            return refused(Fault::Family(family));
+            return refused(FilterFault::Family(family));
         }
         if qualifiers.is_empty() {
             return Self::block_all();
         }
         // It is sent as a chain of two.
         let traits = Traits { depth: 2, ..Traits::SINGLE };
-        Self { kind: Kind::AnyColumn { family, qualifiers }, traits }
+        Self { kind: FilterKind::AnyColumn { family, qualifiers }, traits }
     }
 
     /// The columns of one family whose qualifier is in a range.
@@ -261,7 +261,7 @@ impl RowFilter {
     #[must_use]
     pub fn columns<Q: AsRef<[u8]>>(family: impl Into<String>, range: impl RangeBounds<Q>) -> Self {
         match ByteRange::new(&range) {
-            Some(range) => Kind::Columns { family: family.into(), range }.into(),
+            Some(range) => FilterKind::Columns { family: family.into(), range }.into(),
             None => Self::block_all(),
         }
     }
@@ -272,19 +272,19 @@ impl RowFilter {
     /// The newest `versions` of each column.
     #[must_use]
     pub fn latest(versions: u32) -> Self {
-        if versions == 0 { Self::block_all() } else { Kind::CellsPerColumn(versions).into() }
+        if versions == 0 { Self::block_all() } else { FilterKind::CellsPerColumn(versions).into() }
     }
 
     /// The first `cells` of each row, in the table's order.
     #[must_use]
     pub fn cells_per_row(cells: u32) -> Self {
-        if cells == 0 { Self::block_all() } else { Kind::CellsPerRow(cells).into() }
+        if cells == 0 { Self::block_all() } else { FilterKind::CellsPerRow(cells).into() }
     }
 
     /// Skips the first `cells` of each row, in the table's order.
     #[must_use]
     pub fn skip_cells(cells: u32) -> Self {
-        if cells == 0 { Self::pass_all() } else { Kind::SkipCells(cells).into() }
+        if cells == 0 { Self::pass_all() } else { FilterKind::SkipCells(cells).into() }
     }
 
     /// The versions whose timestamp is in a range, in microseconds since the epoch.
@@ -292,13 +292,13 @@ impl RowFilter {
     /// The bounds are sent as they are given, also to a table of milliseconds, whose timestamps are whole milliseconds.
     #[must_use]
     pub fn timestamps(micros: impl RangeBounds<i64>) -> Self {
-        TimeRange::new(&micros).map_or_else(Self::block_all, |range| Kind::Timestamps(range).into())
+        TimeRange::new(&micros).map_or_else(Self::block_all, |range| FilterKind::Timestamps(range).into())
     }
 
     /// The cells whose value matches a regular expression.
     #[must_use]
     pub fn value_regex(regex: impl AsRef<[u8]>) -> Self {
-        Kind::ValueRegex(owned(regex)).into()
+        FilterKind::ValueRegex(owned(regex)).into()
     }
 
     /// The cells whose value is in a range of bytes.
@@ -311,7 +311,7 @@ impl RowFilter {
     /// ```
     #[must_use]
     pub fn value_range<V: AsRef<[u8]>>(range: impl RangeBounds<V>) -> Self {
-        ByteRange::new(&range).map_or_else(Self::block_all, |range| Kind::Values(range).into())
+        ByteRange::new(&range).map_or_else(Self::block_all, |range| FilterKind::Values(range).into())
     }
 
     /// The cells whose value is in a range of values of a type, as [`Cell`](super::Cell) stores them.
@@ -337,7 +337,7 @@ impl RowFilter {
             (Ok(start), Ok(end)) => {
                 Self::in_ranges(StoredOrder::of(V::TYPE).within(start.as_ref(), end.as_ref()))
             }
-            (Err(error), _) | (_, Err(error)) => refused(Fault::Value(error.to_string())),
+            (Err(error), _) | (_, Err(error)) => refused(FilterFault::Value(error.to_string())),
         }
     }
 
@@ -353,7 +353,7 @@ impl RowFilter {
     pub fn value_is<V: Cell + ComparableCell>(value: &V) -> Self {
         match Bounded::new(|out| value.encode_bound(out)) {
             Ok(value) => Self::in_ranges(StoredOrder::of(V::TYPE).equal(&value)),
-            Err(error) => refused(Fault::Value(error.to_string())),
+            Err(error) => refused(FilterFault::Value(error.to_string())),
         }
     }
 
@@ -365,7 +365,7 @@ impl RowFilter {
     /// Every cell, with an empty value instead of its own.
     #[must_use]
     pub fn strip_value() -> Self {
-        Kind::StripValue.into()
+        FilterKind::StripValue.into()
     }
 
     /// One cell of each row, without its value: what shows that the row is there.
@@ -381,7 +381,7 @@ impl RowFilter {
     pub fn label(label: impl Into<String>) -> Self {
         let label = label.into();
         if label.starts_with(OWN_LABELS) {
-            return refused(Fault::OwnLabel(label));
+            return refused(FilterFault::OwnLabel(label));
         }
         Self::own_label(label)
     }
@@ -391,40 +391,40 @@ impl RowFilter {
         let label = label.into();
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if label.is_empty() || label.len() > MAX_LABEL_BYTES || !label.bytes().all(allowed) {
-            return refused(Fault::Label(label));
+            return refused(FilterFault::Label(label));
         }
-        Self { kind: Kind::Label(label), traits: Traits { has_label: true, ..Traits::SINGLE } }
+        Self { kind: FilterKind::Label(label), traits: Traits { has_label: true, ..Traits::SINGLE } }
     }
 }
 
 impl RowFilter {
-    pub(crate) fn kind(&self) -> &Kind {
+    pub(crate) fn kind(&self) -> &FilterKind {
         &self.kind
     }
 
     /// Fails if the filter matches row keys. For tables that are re-keyed, where a row has two keys.
     pub(crate) fn check_keyless(&self) -> Result<(), FilterError> {
-        if self.traits.reads_key { Err(Fault::KeyOfOneTable.into()) } else { Ok(()) }
+        if self.traits.reads_key { Err(FilterFault::KeyOfOneTable.into()) } else { Ok(()) }
     }
 
     pub(crate) fn is_block_all(&self) -> bool {
-        matches!(self.kind, Kind::BlockAll)
+        matches!(self.kind, FilterKind::BlockAll)
     }
 
     /// A filter that fails before it is sent: it would be nested too deep.
     pub(super) fn too_deep() -> Self {
-        refused(Fault::Depth)
+        refused(FilterFault::Depth)
     }
 
     /// A filter that fails before it is sent: one of the columns to keep is not a column.
     pub(crate) fn of_no_column(error: &RowError) -> Self {
-        refused(Fault::Column(error.to_string()))
+        refused(FilterFault::Column(error.to_string()))
     }
 
-    fn around(traits: Result<Traits, FilterError>, kind: Kind) -> Self {
+    fn around(traits: Result<Traits, FilterError>, kind: FilterKind) -> Self {
         match traits {
             Ok(traits) => Self { kind, traits },
-            Err(error) => Kind::Refused(error).into(),
+            Err(error) => FilterKind::Refused(error).into(),
         }
     }
 }
@@ -438,7 +438,7 @@ impl Traits {
     fn of<'a>(parts: impl IntoIterator<Item = &'a RowFilter>) -> Result<Self, FilterError> {
         let mut traits = Self::SINGLE;
         for part in parts {
-            if let Kind::Refused(error) = &part.kind {
+            if let FilterKind::Refused(error) = &part.kind {
                 return Err(error.clone());
             }
             traits.depth = traits.depth.max(part.traits.depth.saturating_add(1));
@@ -446,18 +446,18 @@ impl Traits {
             traits.has_sink |= part.traits.has_sink;
             traits.reads_key |= part.traits.reads_key;
         }
-        if traits.depth > MAX_DEPTH { Err(Fault::Depth.into()) } else { Ok(traits) }
+        if traits.depth > MAX_DEPTH { Err(FilterFault::Depth.into()) } else { Ok(traits) }
     }
 }
 
-impl From<Kind> for RowFilter {
-    fn from(kind: Kind) -> Self {
+impl From<FilterKind> for RowFilter {
+    fn from(kind: FilterKind) -> Self {
         Self { kind, traits: Traits::SINGLE }
     }
 }
 
-fn refused(fault: Fault) -> RowFilter {
-    Kind::Refused(fault.into()).into()
+fn refused(fault: FilterFault) -> RowFilter {
+    FilterKind::Refused(fault.into()).into()
 }
 
 fn owned(bytes: impl AsRef<[u8]>) -> Bytes {

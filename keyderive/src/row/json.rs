@@ -1,4 +1,4 @@
-//! JSON in one cell: the form of `#[row(json)]`.
+//! JSON in one cell: the encoding of `#[row(json)]`.
 
 mod check;
 
@@ -12,7 +12,7 @@ use super::{CellError, CellWriter};
 /// Appends a value as JSON, if JSON gives it back.
 pub(super) fn write<T: Serialize>(value: &T, out: &mut CellWriter<'_>) -> Result<(), CellError> {
     match check(value, 0) {
-        // What has no form at all is told by the writer.
+        // The writer reports what has no encoding at all.
         Ok(()) | Err(Lost::Other) => serde_json::to_writer(out, value).map_err(|error| {
             CellError::unsupported(format_args!("cannot be written as JSON: {error}")).with_source(error)
         }),

@@ -126,11 +126,11 @@ mod column;
 mod condition;
 mod decode;
 mod encode;
+mod encoding;
 mod error;
 mod family;
 mod field;
 mod filter;
-mod form;
 mod json;
 mod live;
 mod mutation;
@@ -156,22 +156,20 @@ pub use column::{
     Addable, AddableAt, Any, Appendable, CellValue, Clearable, Column, ColumnRef, ColumnType, Countable,
     Counter, Entry, Family, FamilyRef, History, MapFamily, Settable, SettableAt,
 };
-pub(crate) use column::{Place, entry};
+pub(crate) use column::{ColumnPlace, entry};
 pub use condition::Condition;
 pub use decode::RowCells;
 pub use encode::RowWriter;
 pub(crate) use encode::check_timestamp;
+#[cfg(feature = "proto")]
+pub use encoding::Proto;
+pub use encoding::{As, Encoding, Json};
 pub use error::RowError;
 pub use family::{FamilyField, MapRow};
-pub(crate) use filter::{
-    ByteRange, Fault as FilterFault, Kind as FilterKind, Largest as LargestPart, TimeRange,
-};
+pub(crate) use filter::{ByteRange, FilterFault, FilterKind, Largest as LargestPart, TimeRange};
 pub use filter::{FilterError, RowFilter};
-#[cfg(feature = "proto")]
-pub use form::Proto;
-pub use form::{As, Form, Json};
-pub(crate) use mutation::{Change, Rule, SERVER_TIME};
 pub use mutation::{Mutation, ReadModifyWrite};
+pub(crate) use mutation::{MutationKind, Rule, SERVER_TIME};
 pub(crate) use qualifier::Name;
 pub use qualifier::Qualifier;
 pub(crate) use raw::CellSpans;
@@ -180,7 +178,7 @@ pub use raw::{RawCell, RawCells, RawRow};
 pub use schema::{ColumnKind, ColumnSchema, RowSchema, SchemaChange, SchemaChanges, SchemaError};
 pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
 pub use select::{SelectedColumns, Selection, SelectionReader};
-pub(crate) use sink::{ComparedVersion, MutationList, Sink};
+pub(crate) use sink::{ComparedVersion, MutationList, MutationSink};
 pub(crate) use span::{Span, is_same_name};
 pub use text::Value;
 pub(crate) use text::check_kind;
@@ -199,13 +197,13 @@ pub mod generated {
     pub use super::column::{Column, Counter, Family, Faulty, MapFamily};
     pub use super::decode::{FamilyRun, RowCells, Slot};
     pub use super::encode::RowWriter;
+    #[cfg(feature = "proto")]
+    pub use super::encoding::Proto;
+    pub use super::encoding::{As, Encoding, Json};
     pub use super::family::{FamilyConst, FamilyField, FamilyName};
     pub use super::field::{
         aggregate, aggregates, map, newest, newest_timestamped, optional_family, owns_all, required, versions,
     };
-    #[cfg(feature = "proto")]
-    pub use super::form::Proto;
-    pub use super::form::{As, Form, Json};
     pub use super::qualifier::Name;
     pub use super::raw::CellSlice;
     pub use super::schema::{

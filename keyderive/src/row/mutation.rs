@@ -22,7 +22,7 @@ use super::TimeRange;
 /// microseconds since the epoch, of which a table stores whole milliseconds, unless it was
 /// [created](crate::client::Granularity) for microseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mutation(pub(crate) Change);
+pub struct Mutation(pub(crate) MutationKind);
 
 /// The timestamp that stands for the server's own time.
 pub(crate) const SERVER_TIME: i64 = -1;
@@ -34,7 +34,7 @@ const NO_VERSIONS: TimeRange = TimeRange { start: i64::MAX / 1000 * 1000, end: N
 
 /// What a mutation does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum MutationKind {
     /// Sets one version of a column.
     SetCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, value: Bytes },
     /// Adds to a cell of an aggregate family. To a minimum or a maximum, twice is as once: it `is_idempotent`.
@@ -58,7 +58,7 @@ impl Mutation {
         value: impl Into<Bytes>,
     ) -> Self {
         let (family, qualifier, value) = (family.into(), qualifier.into(), value.into());
-        Self(Change::SetCell { family, qualifier, timestamp_micros, value })
+        Self(MutationKind::SetCell { family, qualifier, timestamp_micros, value })
     }
 
     /// Sets a version of a column with the server's time.
@@ -84,7 +84,7 @@ impl Mutation {
         value: i64,
     ) -> Self {
         let (family, qualifier) = (family.into(), qualifier.into());
-        Self(Change::AddToCell { family, qualifier, timestamp_micros, value, is_idempotent: false })
+        Self(MutationKind::AddToCell { family, qualifier, timestamp_micros, value, is_idempotent: false })
     }
 
     /// Adds to a minimum or a maximum.
@@ -95,7 +95,7 @@ impl Mutation {
         value: i64,
     ) -> Self {
         let (family, qualifier) = (family.into(), qualifier.into());
-        Self(Change::AddToCell { family, qualifier, timestamp_micros, value, is_idempotent: true })
+        Self(MutationKind::AddToCell { family, qualifier, timestamp_micros, value, is_idempotent: true })
     }
 
     /// Merges an aggregate's state, as it is stored, into a cell of an aggregate family. It is retried as
@@ -107,13 +107,13 @@ impl Mutation {
         state: impl Into<Bytes>,
     ) -> Self {
         let (family, qualifier, state) = (family.into(), qualifier.into(), state.into());
-        Self(Change::MergeToCell { family, qualifier, timestamp_micros, state })
+        Self(MutationKind::MergeToCell { family, qualifier, timestamp_micros, state })
     }
 
     /// Deletes every version of a column.
     pub fn delete_column(family: impl Into<Arc<str>>, qualifier: impl Into<Bytes>) -> Self {
         let (family, qualifier) = (family.into(), qualifier.into());
-        Self(Change::DeleteColumn { family, qualifier, versions: None })
+        Self(MutationKind::DeleteColumn { family, qualifier, versions: None })
     }
 
     /// Deletes the versions of a column whose timestamps are in a range, in microseconds since the epoch.
@@ -143,35 +143,38 @@ impl Mutation {
     ) -> Self {
         let versions = TimeRange::new(&micros).unwrap_or(NO_VERSIONS);
         let (family, qualifier) = (family.into(), qualifier.into());
-        Self(Change::DeleteColumn { family, qualifier, versions: Some(versions) })
+        Self(MutationKind::DeleteColumn { family, qualifier, versions: Some(versions) })
     }
 
     /// Deletes every column of a family.
     pub fn delete_family(family: impl Into<Arc<str>>) -> Self {
-        Self(Change::DeleteFamily { family: family.into() })
+        Self(MutationKind::DeleteFamily { family: family.into() })
     }
 
     /// Deletes the row.
     #[must_use]
     pub fn delete_row() -> Self {
-        Self(Change::DeleteRow)
+        Self(MutationKind::DeleteRow)
     }
 
     /// Whether what it deletes depends on the table's granularity.
     pub(crate) fn has_fine_bounds(&self) -> bool {
-        matches!(self.0, Change::DeleteColumn { versions: Some(range), .. } if !range.is_in_millis())
+        matches!(self.0, MutationKind::DeleteColumn { versions: Some(range), .. } if !range.is_in_millis())
     }
 
     /// Cuts the bounds of a deletion for a table of milliseconds.
     pub(crate) fn cut_to_millis(&mut self) {
-        if let Change::DeleteColumn { versions: Some(range), .. } = &mut self.0 {
+        if let MutationKind::DeleteColumn { versions: Some(range), .. } = &mut self.0 {
             *range = range.in_millis().unwrap_or(NO_VERSIONS);
         }
     }
 
     /// Whether it adds to what a cell holds, so that twice is not as once.
     pub(crate) fn adds(&self) -> bool {
-        matches!(self.0, Change::AddToCell { is_idempotent: false, .. } | Change::MergeToCell { .. })
+        matches!(
+            self.0,
+            MutationKind::AddToCell { is_idempotent: false, .. } | MutationKind::MergeToCell { .. }
+        )
     }
 }
 

@@ -27,7 +27,7 @@ pub trait Qualifier: Ord + Sized {
     /// The stored name.
     ///
     /// # Errors
-    /// When the key has no stored form.
+    /// When the key has no encoding.
     fn to_qualifier(key: &Self::Borrowed) -> Result<Bytes, CellError>;
 
     /// The key as a borrow.

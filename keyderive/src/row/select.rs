@@ -6,7 +6,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::column::{Column, ColumnRef, ColumnType, Entry, Family, MapFamily, Place};
+use super::column::{Column, ColumnPlace, ColumnRef, ColumnType, Entry, Family, MapFamily};
 use super::field::optional_family;
 use super::live::Live;
 use super::raw::{CellSlice, RawRow};
@@ -128,7 +128,7 @@ fn cells_of<'r>(cells: RowCells<'r>, column: Name<'_>) -> CellSlice<'r> {
 /// Reads one column.
 #[doc(hidden)]
 pub struct ColumnReader<T> {
-    place: Place,
+    place: ColumnPlace,
     of: std::marker::PhantomData<fn() -> T>,
 }
 

@@ -22,9 +22,9 @@ impl Display for Names {
 const SHOWN: usize = 32;
 
 /// The length of a value and its first bytes in hex.
-pub(super) struct Hex<'a>(pub(super) &'a [u8]);
+pub(super) struct ShownBytes<'a>(pub(super) &'a [u8]);
 
-impl Display for Hex<'_> {
+impl Display for ShownBytes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.len() {
             0 => return f.write_str("no bytes"),
@@ -48,14 +48,14 @@ impl Display for Excerpt<'_> {
             return f.write_str("no bytes");
         }
         let shown = &self.0[..self.0.len().min(SHOWN)];
-        write!(f, "`{}{}`", Text(shown), ellipsis(self.0))
+        write!(f, "`{}{}`", EscapedText(shown), ellipsis(self.0))
     }
 }
 
 /// Bytes as text, with escapes for what is not text or would break the line.
-pub(super) struct Text<'a>(pub(super) &'a [u8]);
+pub(super) struct EscapedText<'a>(pub(super) &'a [u8]);
 
-impl Display for Text<'_> {
+impl Display for EscapedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
             for char in chunk.valid().chars() {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{CellError, Change, Mutation, Name, RowError, RowSchema, SERVER_TIME};
+use super::{CellError, Mutation, MutationKind, Name, RowError, RowSchema, SERVER_TIME};
 
 /// Takes the changes to one row.
 ///
 /// Whatever order they come in, what is deleted is deleted before anything is set.
-pub(crate) trait Sink {
+pub(crate) trait MutationSink {
     /// Sets the version of a column that has this timestamp.
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]);
 
@@ -52,7 +52,10 @@ pub(crate) struct ComparedVersion {
 
 impl MutationList {
     /// Takes what one write changes. After an error it has taken a part of it.
-    pub(crate) fn write<E>(&mut self, change: impl FnOnce(&mut dyn Sink) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn write<E>(
+        &mut self,
+        change: impl FnOnce(&mut dyn MutationSink) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.sets = self.mutations.len();
         change(self)
     }
@@ -72,11 +75,13 @@ impl MutationList {
     /// The error of the first required column that a deletion of its family leaves unset.
     pub(crate) fn deleted_required_column(&self, schema: &RowSchema) -> Option<RowError> {
         let is_set = |mutation: &Mutation, family: &str, name: &str| match &mutation.0 {
-            Change::SetCell { family: of, qualifier, .. } => **of == *family && qualifier == name.as_bytes(),
+            MutationKind::SetCell { family: of, qualifier, .. } => {
+                **of == *family && qualifier == name.as_bytes()
+            }
             _ => false,
         };
         self.mutations.iter().enumerate().find_map(|(index, mutation)| {
-            let Change::DeleteFamily { family } = &mutation.0 else { return None };
+            let MutationKind::DeleteFamily { family } = &mutation.0 else { return None };
             let later = &self.mutations[index..];
             let unset = schema
                 .required_columns(family)
@@ -103,7 +108,7 @@ impl MutationList {
         let (mut has_newest, mut is_superseded) = (false, false);
         for Mutation(change) in &mut self.mutations {
             match change {
-                Change::SetCell { family: of, qualifier: column, timestamp_micros: at, .. }
+                MutationKind::SetCell { family: of, qualifier: column, timestamp_micros: at, .. }
                     if of == family && column == qualifier =>
                 {
                     is_superseded = true;
@@ -119,13 +124,13 @@ impl MutationList {
                         })?;
                     }
                 }
-                Change::DeleteColumn { family: of, qualifier: column, .. }
+                MutationKind::DeleteColumn { family: of, qualifier: column, .. }
                     if of == family && column == qualifier =>
                 {
                     (has_newest, is_superseded) = (false, true);
                 }
-                Change::DeleteFamily { family: of } => is_superseded |= of == family,
-                Change::DeleteRow => is_superseded = true,
+                MutationKind::DeleteFamily { family: of } => is_superseded |= of == family,
+                MutationKind::DeleteRow => is_superseded = true,
                 _ => {}
             }
         }
@@ -149,7 +154,7 @@ impl From<Mutation> for MutationList {
     }
 }
 
-impl Sink for MutationList {
+impl MutationSink for MutationList {
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
         let (qualifier, value) = (Bytes::copy_from_slice(qualifier), Bytes::copy_from_slice(value));
         self.mutations.push(Mutation::set(family, qualifier, timestamp_micros, value));

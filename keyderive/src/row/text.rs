@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bytes::Bytes;
 
-use super::column::{Any, CellValue, Entry, Place};
+use super::column::{Any, CellValue, ColumnPlace, Entry};
 use super::schema::ColumnKind;
 use super::{Cell, CellError, CellType, CellWriter, Name, RowError, RowSchema};
 
@@ -34,7 +34,7 @@ pub enum Value {
     F64(f64),
     /// For a column of text, an enum, a UUID, an IP address, a time, a date, or JSON.
     Text(String),
-    /// For a column of bytes, or the stored bytes of a form of your own.
+    /// For a column of bytes, or the stored bytes of an encoding of your own.
     Bytes(Bytes),
 }
 
@@ -219,7 +219,7 @@ impl RowSchema {
         if let Some((family, column)) =
             self.columns().find(|(of, column)| *of == family && column.name() == name)
         {
-            return Ok(Entry::new(Ok(Place {
+            return Ok(Entry::new(Ok(ColumnPlace {
                 family: Cow::Borrowed(family),
                 qualifier: Bytes::from_static(column.name().as_bytes()),
                 aliases: column.former(),
@@ -240,7 +240,7 @@ impl RowSchema {
                     let text = format_args!("is named by text that is not {key}, as the keys of the map are");
                     return Err(RowError::cell(column, CellError::unsupported(text)));
                 }
-                Ok(Entry::new(Ok(Place {
+                Ok(Entry::new(Ok(ColumnPlace {
                     family: Cow::Borrowed(family),
                     qualifier: Bytes::copy_from_slice(name.as_bytes()),
                     aliases: &[],
@@ -273,7 +273,7 @@ impl RowSchema {
 
 /// Checks that a column which was named by text is one that a call is for. Other columns are checked by the compiler.
 pub(crate) fn check_kind(
-    place: &Place,
+    place: &ColumnPlace,
     is_one: impl Fn(ColumnKind) -> bool,
     remedy: &str,
 ) -> Result<(), RowError> {

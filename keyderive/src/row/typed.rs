@@ -89,7 +89,7 @@ pub trait Row {
     /// Writes the row as the changes that make the stored row equal to it.
     ///
     /// # Errors
-    /// When a value has no stored form.
+    /// When a value has no encoding.
     fn encode(&self, out: &mut RowWriter<'_>) -> Result<(), RowError>;
 }
 

@@ -90,6 +90,11 @@ impl Visible {
         Live { schema: self.schema, base: self.base, now_micros }
     }
 
+    /// The row type that the table was declared with.
+    pub(crate) fn base(&self) -> &'static RowSchema {
+        self.base
+    }
+
     pub(crate) fn schema(&self) -> &'static RowSchema {
         self.schema
     }

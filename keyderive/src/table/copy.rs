@@ -97,7 +97,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// # What is copied
 ///
 /// Every cell of every row, with its own timestamp: all versions, all families, also columns that the row type does not have. The
-/// server filters nothing. Not copied are the rows that the closure leaves out, the marker row, and vouchers: the new table has its
+/// server filters nothing. Not copied are the rows that the closure leaves out, and stamps: the new table has its
 /// own from [`create`](Table::create). A row is written by one atomic request, so a reader of the new table sees it whole or not.
 ///
 /// **Aggregates** cannot be set, only added to. So the request of a row that has sums, minima or maxima deletes these families of

@@ -7,11 +7,13 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 
-use super::verify::{self, Expected, Verify, VoucherStatus};
-use super::{Handle, Table, marker};
+use super::declared::{declared_key, register_key};
+use super::stamp::{self, StampStatus};
+use super::verify::{self, Expected, Verify};
+use super::{Handle, Table};
 use crate::client::{
-    Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Route, TableInfo,
-    TableSchema,
+    Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Registers, Route,
+    TableInfo, TableSchema,
 };
 use crate::key::{KeyType, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
@@ -52,8 +54,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// | garbage collection rules | those of the row type's `gc` and `ttl`; else one version of each column, or every cell in families with [`Versions`](crate::row::Versions) or aggregates |
     /// | initial splits | the first key of every salt bucket, so that the first writes are spread; none without a salt |
     /// | row key schema | that of the key type, if its layout has one |
-    /// | voucher | an empty column family whose name has the fingerprint of the key type's layout |
-    /// | marker row | none |
+    /// | stamp | an empty column family whose name has the fingerprint of the key type's layout |
     /// | granularity of timestamps | milliseconds |
     ///
     /// Awaiting the declaration, or [`if_absent`](CreateTable::if_absent), sends it.
@@ -67,7 +68,6 @@ impl<K: TableKey, R> Table<K, R> {
             at_zero: self.handle.aggregates_at_zero(),
             splits: Vec::new(),
             has_schema: true,
-            has_marker: false,
             granularity: None,
             fault: None,
             key: self.handle.key,
@@ -94,7 +94,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// garbage collection rules are those of [`create`](Self::create).
     ///
     /// If several programs call it at the same time, one creates the table and the others compare it. An existing table is
-    /// compared as by [`verify`](Self::verify). Key types with tags can share a table: the call adds this one's voucher. Each
+    /// compared as by [`verify`](Self::verify). Key types with tags can share a table: the call adds this one's stamp. Each
     /// of them should create the table [without a row key schema](CreateTable::without_row_key_schema).
     ///
     /// # Errors
@@ -346,7 +346,6 @@ pub struct CreateTable<K> {
     at_zero: Vec<String>,
     splits: Vec<Bytes>,
     has_schema: bool,
-    has_marker: bool,
     /// As declared.
     granularity: Option<Granularity>,
     /// The first error in the declaration.
@@ -435,15 +434,6 @@ impl<K: TableKey> CreateTable<K> {
         Self { has_schema: false, ..self }
     }
 
-    /// Also writes a marker row, which holds the layout of the row keys. [`Table::verify`] compares it, so that its error says
-    /// how the layout of another key type differs.
-    ///
-    /// The table then has no row key schema: the marker's key is not of the key type, so SQL that names a column of the schema
-    /// would fail at it. [`Table::write_marker`] describes the row.
-    pub fn with_marker(self) -> Self {
-        Self { has_marker: true, ..self }
-    }
-
     /// Sets the unit of the table's timestamps, which is fixed when the table is created. Default: milliseconds.
     ///
     /// ```
@@ -468,42 +458,38 @@ impl<K: TableKey> CreateTable<K> {
     /// Creates the table if it does not exist, and returns whether it was created.
     ///
     /// An existing table is compared as by [`verify`](Self::verify), except for rules that are not declared. The call
-    /// adds the declared marker row, and the voucher of a key type with a tag, if the table lacks them.
+    /// adds the stamp of a key type with a tag, if the table lacks it.
     ///
     /// # Errors
     /// When the table can neither be created nor found. [`is_table_mismatch`](Error::is_table_mismatch) for the first
-    /// difference from the declaration, as expected and as found, and for a table without vouchers, which another
-    /// program created: [`Table::vouch`] adds one.
+    /// difference from the declaration, as expected and as found, and for a table without stamps, which another
+    /// program created: [`Table::stamp`] adds one.
     ///
     /// # Cancel safety
-    /// After a dropped future, the table may exist without its marker. Call it again to complete the table.
+    /// If the future is dropped, the table is created or not, perhaps later.
     pub async fn if_absent(self) -> Result<bool, Error> {
         match self.send().await {
             Err(error) if error.is_already_exists() => {}
             created => return created.map(|()| true),
         }
         let info = self.client.table_info(&self.name).await?;
-        // The marker is added below.
-        let expected = Expected { marker: false, ..self.expected(self.declared_rules.clone()) };
+        let expected = self.expected(self.declared_rules.clone());
         let (_, status) = verify::compare(self.key, &self.client, &info, &expected).await?;
         match status {
-            VoucherStatus::Vouched | VoucherStatus::Earlier { .. } => {}
-            VoucherStatus::OtherTags => verify::add_voucher(self.key, &self.client, &self.name).await?,
-            VoucherStatus::Unvouched => return Err(verify::unvouched(self.key, &info)),
+            StampStatus::Stamped | StampStatus::Earlier { .. } => {}
+            StampStatus::OtherTags => _ = stamp::add(self.key, &self.client, &info).await?,
+            StampStatus::Unstamped => return Err(stamp::unstamped(self.key, &info)),
         }
-        if self.has_marker {
-            marker::write(self.key, &self.client, &info).await?;
-        }
+        register_key(self.key, &self.client, &info).await;
         Ok(false)
     }
 
     /// Compares an existing table with the declaration, and changes nothing. Awaiting it sends it. The table must
     ///
-    /// - vouch for the layout of the key type,
+    /// - be stamped with the layout of the key type,
     /// - have the declared families, each with its rule and its type of cells,
-    /// - have the declared row key schema, if it has one,
-    /// - have the granularity of timestamps, if one is declared,
-    /// - have the marker row of the key type, if one is declared.
+    /// - have the declared row key schema, if it has one, and
+    /// - have the granularity of timestamps, if one is declared.
     ///
     /// It may have other families and splits.
     ///
@@ -529,7 +515,7 @@ impl<K: TableKey> CreateTable<K> {
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
-    /// table that does not vouch for the key type, unless [`allow_unvouched`](Verify::allow_unvouched) accepts it;
+    /// table that is not stamped with the key type, unless [`allow_unstamped`](Verify::allow_unstamped) accepts it;
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify {
         let all = self.families.iter().map(|family| family.name().to_owned());
@@ -537,7 +523,7 @@ impl<K: TableKey> CreateTable<K> {
             client: self.client.clone(),
             name: self.name.clone(),
             expected: self.check().map(|()| self.expected(all.collect())),
-            allows_unvouched: false,
+            allows_unstamped: false,
             key: self.key,
         }
     }
@@ -549,7 +535,6 @@ impl<K: TableKey> CreateTable<K> {
             versioned: self.versioned.clone(),
             at_zero: self.at_zero.clone(),
             schema: self.schema(),
-            marker: self.has_marker,
             granularity: self.granularity,
         }
     }
@@ -557,10 +542,8 @@ impl<K: TableKey> CreateTable<K> {
     async fn send(&self) -> Result<(), Error> {
         self.check()?;
         let mut families = self.families.clone();
-        families.push(verify::voucher_family(self.key));
-        if self.has_marker {
-            families.push(marker::family());
-        }
+        let id = stamp::new_id();
+        families.push(stamp::first(self.key, &id));
         let buckets = self.key.schema().bucket_splits().into_iter().map(Bytes::from);
         let mut splits: Vec<_> = buckets.chain(self.splits.iter().cloned()).collect();
         splits.sort_unstable();
@@ -569,16 +552,14 @@ impl<K: TableKey> CreateTable<K> {
         let granularity = self.granularity.unwrap_or_default();
         let new = NewTable { families, splits, row_key_schema, granularity };
         self.client.create_table(&self.name, new).await?;
-        match self.has_marker {
-            true => marker::write_in_family(self.key, &self.client, &self.name).await,
-            false => Ok(()),
-        }
+        let declared = [declared_key(self.key)];
+        self.client.try_register(&self.name, &[id], &declared, Registers::NewTable).await;
+        Ok(())
     }
 
     /// The row key schema to create the table with.
     fn schema(&self) -> Option<TableSchema> {
-        let wanted = self.has_schema && !self.has_marker;
-        wanted.then(|| self.key.schema().row_key_schema())?.ok().map(|schema| (&schema).into())
+        self.has_schema.then(|| self.key.schema().row_key_schema())?.ok().map(|schema| (&schema).into())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -602,9 +583,6 @@ impl<K: TableKey> CreateTable<K> {
         if let Some(family) = self.families.iter().find(loses) {
             let text = verify::removes_aggregates(family.name(), family.gc_rule());
             return Err(Error::definition(&self.name, text));
-        }
-        if self.has_marker {
-            marker::check(self.key, &self.name)?;
         }
         let Some(schema) = self.schema() else { return Ok(()) };
         match schema.columns().find(|column| self.families.iter().any(|family| family.name() == *column)) {
@@ -677,7 +655,6 @@ impl<K> Clone for CreateTable<K> {
             at_zero: self.at_zero.clone(),
             splits: self.splits.clone(),
             has_schema: self.has_schema,
-            has_marker: self.has_marker,
             granularity: self.granularity,
             fault: self.fault.clone(),
             key: self.key,
@@ -692,7 +669,6 @@ impl<K> fmt::Debug for CreateTable<K> {
             .field("name", &self.name)
             .field("families", &self.families)
             .field("splits", &self.splits)
-            .field("has_marker", &self.has_marker)
             .finish_non_exhaustive()
     }
 }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::key_space::exclude_marker;
 use super::skipped::Skipped;
 use crate::client::{Client, Error, Route, check_filter};
 use crate::key::KeyType;
@@ -47,7 +46,17 @@ impl Handle {
     #[inline]
     pub(super) fn is_checked(&self) -> bool {
         match &self.check {
-            Check::At(version) => version.load(Ordering::Relaxed) == self.client.info_version(),
+            Check::At(checked) => checked.table.load(Ordering::Relaxed) == self.client.info_version(),
+            Check::Off => true,
+            Check::Failed(_) => false,
+        }
+    }
+
+    /// Whether its row type has been compared with those that other programs declare, for such writes.
+    #[inline]
+    pub(super) fn is_row_type_checked(&self, written: Written) -> bool {
+        match &self.check {
+            Check::At(checked) => checked.of(written).load(Ordering::Relaxed) == self.client.info_version(),
             Check::Off => true,
             Check::Failed(_) => false,
         }
@@ -81,16 +90,15 @@ impl Handle {
     }
 
     /// The ranges in a part of the key space that hold the rows of the key type: those of its tag; without a tag all, so that a
-    /// foreign row is found wherever it is. Without the marker row.
+    /// foreign row is found wherever it is.
     pub(super) fn ranges_within(&self, window: KeyRange) -> Vec<KeyRange> {
-        let ranges = match self.key.schema().tag() {
+        match self.key.schema().tag() {
             None => vec![window],
             Some(_) => {
                 let requests = Plan::<()>::full(self.key.schema()).within(&window).requests();
                 requests.iter().flat_map(|request| request.ranges().to_vec()).collect()
             }
-        };
-        exclude_marker(self.key, ranges)
+        }
     }
 
     /// Where the partitions of the key space begin, in order; the first one at the empty key.
@@ -130,11 +138,39 @@ pub(super) fn windows(starts: Vec<Vec<u8>>) -> Vec<KeyRange> {
 /// Whether a table handle and its clones have passed the layout check.
 #[derive(Clone, Debug)]
 pub(super) enum Check {
-    /// The version of the client's schema cache at the last check; 0 before the first.
-    At(Arc<AtomicU64>),
+    At(Arc<CheckedAt>),
     Off,
     /// The handle reads rows of a type that does not fit the table's.
     Failed(Error),
+}
+
+/// The version of the client's schema cache at the last check; 0 before the first.
+#[derive(Debug, Default)]
+pub(super) struct CheckedAt {
+    /// Of the key layout, and of the families of the row type.
+    pub(super) table: AtomicU64,
+    /// Of the row type beside those that other programs declare, for writes of rows.
+    rows: AtomicU64,
+    /// The same for writes of columns.
+    columns: AtomicU64,
+}
+
+/// What a call writes of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// A whole row: all that the row type names.
+    Rows,
+    /// Some columns, of a row that another program may have written.
+    Columns,
+}
+
+impl CheckedAt {
+    pub(super) fn of(&self, written: Written) -> &AtomicU64 {
+        match written {
+            Written::Rows => &self.rows,
+            Written::Columns => &self.columns,
+        }
+    }
 }
 
 impl Check {

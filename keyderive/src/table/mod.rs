@@ -2,13 +2,14 @@
 
 pub mod copy;
 mod create;
+mod declared;
 pub mod diff;
 mod execution;
 mod export;
 mod handle;
-mod key_space;
+
 pub mod load;
-mod marker;
+
 mod put_both;
 mod read;
 pub mod rekey;
@@ -16,6 +17,7 @@ mod sample;
 mod scan;
 mod select;
 mod skipped;
+mod stamp;
 mod store;
 mod transfer;
 mod verify;
@@ -48,6 +50,7 @@ pub use crate::row::DEFAULT_FAMILY;
 use crate::row::{self, Cell, Entry, MapRow, Qualifier, Row, Visible};
 
 pub(crate) use self::handle::Handle;
+use self::handle::Written;
 pub(crate) use self::store::Store;
 pub use self::store::{Direct, RowStore};
 
@@ -231,6 +234,12 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     #[inline]
     async fn ensure_checked(&self) -> Result<(), Error> {
         self.store.ensure_checked(&self.handle).await
+    }
+
+    /// The check that every call begins with that writes cells.
+    #[inline]
+    async fn ensure_writable(&self, written: Written) -> Result<(), Error> {
+        self.store.ensure_writable(&self.handle, written).await
     }
 
     fn encode_into(&self, key: &K, out: &mut Vec<u8>) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::row::Row;
 use bytes::Bytes;
 
+use super::handle::Written;
 use super::{RowStore, Table};
 use crate::client::{Entry, Error};
 use crate::key::{ShownKey, TableKey};
@@ -172,7 +173,7 @@ impl PutSide {
 
     /// Checks the layout of the table; returns whether the row may be written.
     async fn check_table<K: TableKey, R, S: RowStore>(&mut self, table: &Table<K, R, S>) -> bool {
-        self.error = table.ensure_checked().await.err();
+        self.error = table.ensure_writable(Written::Rows).await.err();
         self.error.is_none()
     }
 

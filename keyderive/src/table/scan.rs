@@ -481,7 +481,10 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// `rows` are those that pass the filters and [`filter_key`](Self::filter_key), up to the [`limit`](Self::limit). No row is
     /// decoded, so unreadable rows count, and foreign rows count rather than end the scan, unless [`on_foreign`](Self::on_foreign)
-    /// skips them.
+    /// skips them. Their time is that of the whole scan, by the client's clock.
+    ///
+    /// The time of `cost` is the sum of the server's times for all requests. Requests to buckets run side by side and each counts in full,
+    /// so it can be longer than the time of the scan: compare it between runs of one scan, and not with that time.
     ///
     /// # Errors
     /// Those of [`explain`](Self::explain), and the first failed request.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::Handle;
 use super::execution::{ScanCursor, ScanExecution, ScanRequest, TableCheck};
+use super::handle::Written;
 use crate::client::{Client, Entries, Error, Mutations, ReadRows, RowStream, TableInfo};
 use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
 
@@ -47,6 +48,14 @@ pub(crate) trait Store: Clone + fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference.
     fn ensure_checked(&self, table: &Handle) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// The check that every call begins with that writes cells: beside [`ensure_checked`](Self::ensure_checked), that the row type fits
+    /// those of other programs.
+    fn ensure_writable(
+        &self,
+        table: &Handle,
+        written: Written,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// The schema of the table, if it is known.
     fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>>;
@@ -138,6 +147,11 @@ impl Store for Direct {
     #[inline]
     async fn ensure_checked(&self, table: &Handle) -> Result<(), Error> {
         table.ensure_checked().await
+    }
+
+    #[inline]
+    async fn ensure_writable(&self, table: &Handle, written: Written) -> Result<(), Error> {
+        table.ensure_writable(written).await
     }
 
     fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>> {

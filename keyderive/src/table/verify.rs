@@ -1,8 +1,4 @@
 //! Whether a table has the layout of the key type and the families of the row type.
-//!
-//! A table vouches for the layout of its keys by an empty column family, whose name has the layout's fingerprint. Bigtable
-//! stores nothing else about a table that a program could put there: `CreateTable` makes the families together with the
-//! table, `GetTable` reads their names, and an older program ignores them.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -11,22 +7,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::handle::Check;
-use super::{Handle, Table, marker};
-use crate::client::{
-    Client, Error, Family, FamilyChange, GcRule, Granularity, Route, TableInfo, TableSchema,
-};
-use crate::key::{KeyType, Schema, TableKey};
-use crate::row::{RowFilter, now_micros};
+use super::stamp::{self, StampStatus};
+use super::{Handle, Table};
+use crate::client::{Client, Error, Family, GcRule, Granularity, Route, TableInfo, TableSchema};
+use crate::key::{KeyType, TableKey};
+use crate::row::now_micros;
 
-/// The prefix of the names of voucher families.
-const PREFIX: &str = "keyderive.";
-/// Reserved family names: that of the marker row, and one that is kept for later releases.
-const RESERVED: [&str; 2] = [marker::FAMILY, "keyderive-move"];
-
-/// How long before a bound [`Table::advance_marker`] does nothing.
-const HOUR: i128 = 3600 * 1_000_000_000;
-/// How often [`Table::advance_marker`] looks again after another program changed the table.
-const ADVANCE_ATTEMPTS: usize = 8;
+/// The family of the origins of rows while a table is re-keyed.
+pub(super) const ORIGINS: &str = "keyderive-origin";
 
 /// What confirms the key layout of a table that passed [`Table::verify`] or
 /// [`CreateTable::verify`](super::CreateTable::verify).
@@ -35,13 +23,11 @@ const ADVANCE_ATTEMPTS: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
-    /// Whether the table has the voucher of the key type's layout, an empty column family that it is created with, or that of
-    /// the layout without the last of its salts from a date on. False only if [`Verify::allow_unvouched`] accepts that.
-    pub voucher: bool,
+    /// Whether the table has the stamp of the key type's layout, an empty column family that it is created with, or that of
+    /// the layout without the last of its salts from a date on. False only if [`Verify::allow_unstamped`] accepts that.
+    pub stamp: bool,
     /// Whether the table has a row key schema, which is then the expected one. The emulator stores none.
     pub row_key_schema: bool,
-    /// Whether the table has a marker row for the key type, which then has its fingerprint, or one as for the voucher.
-    pub marker: bool,
 }
 
 /// A comparison of a table with its declaration, from [`Table::verify`] or
@@ -57,7 +43,7 @@ pub struct Verify {
     pub(super) client: Client,
     pub(super) name: Route,
     pub(super) expected: Result<Expected, Error>,
-    pub(super) allows_unvouched: bool,
+    pub(super) allows_unstamped: bool,
     pub(super) key: KeyType,
 }
 
@@ -73,14 +59,12 @@ pub(super) struct Expected {
     /// The families with aggregates without windows.
     pub(super) at_zero: Vec<String>,
     pub(super) schema: Option<TableSchema>,
-    /// Whether the table must have a marker.
-    pub(super) marker: bool,
     /// As declared.
     pub(super) granularity: Option<Granularity>,
 }
 
 impl Verify {
-    /// Accepts a table that does not vouch for the key type, such as one that Terraform or another program created.
+    /// Accepts a table that is not stamped with the key type, such as one that Terraform or another program created.
     ///
     /// ```
     /// # use keyderive::{Client, GcRule, RowKey};
@@ -93,14 +77,14 @@ impl Verify {
     /// # let families = [Family::new("cf", GcRule::max_versions(1))];
     /// # client.raw_table("users").create(families, [""; 0]).await?;
     /// let users = client.table::<UserKey, User>("users");
-    /// assert!(!users.verify().allow_unvouched().await?.voucher);
+    /// assert!(!users.verify().allow_unstamped().await?.stamp);
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// A voucher for another layout is still an error. [`Table::vouch`] adds a voucher to the table.
-    pub fn allow_unvouched(self) -> Self {
-        Self { allows_unvouched: true, ..self }
+    /// A stamp with another layout is still an error. [`Table::stamp`] stamps the table.
+    pub fn allow_unstamped(self) -> Self {
+        Self { allows_unstamped: true, ..self }
     }
 }
 
@@ -113,9 +97,9 @@ impl IntoFuture for Verify {
             let expected = self.expected?;
             let info = self.client.table_info(&self.name).await?;
             let (verified, _) = compare(self.key, &self.client, &info, &expected).await?;
-            match verified.voucher || self.allows_unvouched {
+            match verified.stamp || self.allows_unstamped {
                 true => Ok(verified),
-                false => Err(unvouched(self.key, &info)),
+                false => Err(stamp::unstamped(self.key, &info)),
             }
         })
     }
@@ -123,11 +107,11 @@ impl IntoFuture for Verify {
 
 impl fmt::Debug for Verify {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, expected, allows_unvouched, .. } = self;
+        let Self { name, expected, allows_unstamped, .. } = self;
         f.debug_struct("Verify")
             .field("name", name)
             .field("expected", expected)
-            .field("allows_unvouched", allows_unvouched)
+            .field("allows_unstamped", allows_unstamped)
             .finish_non_exhaustive()
     }
 }
@@ -135,19 +119,18 @@ impl fmt::Debug for Verify {
 impl<K: TableKey, R> Table<K, R> {
     /// Compares an existing table with the key type and the row type, and changes nothing. Awaiting it sends it.
     ///
-    /// - The table must vouch for the layout of the key type, and for no other layout of key types with this tag.
-    ///   [`allow_unvouched`](Verify::allow_unvouched) accepts a table that another program created;
-    ///   [`vouch`](Self::vouch) adds a voucher to it. For a key type with [salts from a date
-    ///   on](crate::guide::attributes#a-salt-from-a-date-on), it may vouch for the layout without the last ones;
-    ///   [`advance_marker`](Self::advance_marker) makes it vouch for all, and the client logs a warning if a bound has passed that it
-    ///   does not vouch for.
+    /// - The table must be stamped with the layout of the key type, and with no other layout of key types with this tag.
+    ///   [`allow_unstamped`](Verify::allow_unstamped) accepts a table that another program created;
+    ///   [`stamp`](Self::stamp) adds a stamp to it. For a key type with [salts from a date
+    ///   on](crate::guide::attributes#a-salt-from-a-date-on), it may be stamped with the layout without the last ones;
+    ///   [`advance_stamp`](Self::advance_stamp) stamps it with all, and the client logs a warning if a bound has passed that the
+    ///   stamp lacks.
     /// - It must have the default family and those of the row type: families of aggregates where fields are
     ///   [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) or [`Max`](crate::row::Max), and of bytes elsewhere. If the row type has
     ///   [`Versions`](crate::row::Versions) in a family, the garbage collection rule must keep more than one version. For aggregates
     ///   without windows, whose cells are at time 0, it must not remove cells by their age.
     /// - Its row key schema, if it has one, must be that of the key type. It may have none, since it may have been created
     ///   without, and the emulator stores none.
-    /// - Its marker row for key types with this tag, if it has one, must have such a fingerprint too.
     ///
     /// [`CreateTable::verify`](super::CreateTable::verify) compares the whole declaration, including rules, and
     /// [`verify_rows`](Self::verify_rows) reads a sample of the stored rows.
@@ -171,20 +154,20 @@ impl<K: TableKey, R> Table<K, R> {
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// let client = Client::embedded();
     /// let users = client.table::<UserKey, User>("users");
-    /// users.create().with_marker().if_absent().await?;
+    /// users.create_if_absent().await?;
     /// let found = users.verify().await?;
-    /// assert!(found.voucher && found.marker);
+    /// assert!(found.stamp);
     ///
     /// let error = client.table::<WideKey, User>("users").verify().await.unwrap_err();
     /// assert!(error.is_table_mismatch());
-    /// assert!(error.to_string().contains("the width of the field `id`")); // thanks to the marker
+    /// assert!(error.to_string().contains("the width of the field `id`")); // the registry has the stored layout
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
-    /// table that does not vouch for the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
+    /// table that is not stamped with the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify {
         let handle = &self.handle;
         let expected = Expected {
@@ -193,14 +176,13 @@ impl<K: TableKey, R> Table<K, R> {
             versioned: handle.versioned_families(),
             at_zero: handle.aggregates_at_zero(),
             schema: handle.key.schema().row_key_schema().ok().map(|schema| (&schema).into()),
-            marker: false,
             granularity: None,
         };
         Verify {
             client: handle.client.clone(),
             name: handle.name.clone(),
             expected: Ok(expected),
-            allows_unvouched: false,
+            allows_unstamped: false,
             key: handle.key,
         }
     }
@@ -229,156 +211,11 @@ impl<K: TableKey, R> Table<K, R> {
     pub fn unchecked(&self) -> Self {
         self.with_handle(Handle { check: Check::Off, ..self.handle.clone() })
     }
-
-    /// Adds the voucher for this key type's layout to a table that has none: one that another program created, or one whose
-    /// vouchers are for other tags.
-    ///
-    /// ```
-    /// # use keyderive::{Client, GcRule, RowKey};
-    /// # use keyderive::client::Family;
-    /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # type User = std::collections::BTreeMap<String, i64>;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), keyderive::Error> {
-    /// # let client = Client::embedded();
-    /// // As Terraform creates it.
-    /// let families = [Family::new("cf", GcRule::max_versions(1))];
-    /// client.raw_table("users").create(families, [""; 0]).await?;
-    ///
-    /// let users = client.table::<UserKey, User>("users");
-    /// assert!(users.verify().await.unwrap_err().is_table_mismatch());
-    /// users.vouch().await?;
-    /// assert!(users.verify().await?.voucher);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// It first reads some hundred keys from all parts of the table, which must all be of the key type: with its salt bucket,
-    /// its widths and its tag. If key types with tags share the table, it reads only keys with this tag. It cannot notice what
-    /// the keys do not show, such as whether the digits of a time are seconds or milliseconds.
-    ///
-    /// It does nothing if the table already vouches for the layout.
-    ///
-    /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for another layout, has a row key schema or a marker
-    /// of another one, or has a key that is not of this key type; when a request fails.
-    ///
-    /// # Cancel safety
-    /// A dropped future may have added the voucher. Call it again to be sure.
-    pub async fn vouch(&self) -> Result<(), Error> {
-        let handle = Handle { check: Check::Off, ..self.handle.clone() };
-        let (client, name, key) = (&handle.client, &handle.name, handle.key);
-        let info = client.table_info(name).await?;
-        if let VoucherStatus::Vouched | VoucherStatus::Earlier { .. } = voucher_status(key, &info)? {
-            return Ok(());
-        }
-        check_stored_layout(key, client, &info).await?;
-        handle.check_sampled_keys().await?;
-        add_voucher(key, client, name).await
-    }
-
-    /// Makes the table vouch for all epochs of the key type, once a [salt from a date on](crate::guide::attributes#a-salt-from-a-date-on)
-    /// was added to it.
-    ///
-    /// ```
-    /// # use keyderive::{Client, RowKey};
-    /// # type Event = std::collections::BTreeMap<String, i64>;
-    /// # mod old {
-    /// # #[derive(keyderive::RowKey)]
-    /// # pub struct EventKey { user_id: String, #[pad(10)] at: u64 }
-    /// # }
-    /// #[derive(RowKey)]
-    /// #[salt(range = 4, over = "user_id", sep = "!", since(at = 1796083200))]
-    /// struct EventKey {
-    ///     user_id: String,
-    ///     #[pad(10)]
-    ///     at: u64,
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), keyderive::Error> {
-    /// # let client = Client::embedded();
-    /// # let before = client.table::<old::EventKey, Event>("events"); // as a program without the salt does
-    /// # before.create().without_row_key_schema().await?;
-    /// let events = client.table::<EventKey, Event>("events");
-    /// events.verify().await?; // the table vouches for the layout without the salt
-    /// events.count(EventKey::scan()).await?; // fails if a row is in the wrong layout
-    /// events.advance_marker().await?;
-    /// # assert!(before.verify().await.unwrap_err().is_table_mismatch());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// It replaces the voucher of the first epochs by that of all, in one request, and then the layout in the marker row, if
-    /// the table has one. From then on [`verify`](Self::verify) and the first request of a program without the last epochs
-    /// fail. A program that has made its first request runs on; if it still does at the bound, it writes rows without the
-    /// new salt.
-    ///
-    /// It looks at no row, so that it can keep old programs out of a table that has rows in the wrong layout already: count them
-    /// before.
-    ///
-    /// It does nothing if the table already vouches for all epochs, so several programs may call it. If it fails, call it
-    /// again at once: a server that applied a part of the request leaves a table that vouches for both layouts, and the first
-    /// request of every program fails.
-    ///
-    /// # Errors
-    /// [`is_invalid_argument`](Error::is_invalid_argument) in the hour before a bound that the table does not vouch for, by
-    /// the client's clock: call it earlier, or after the bound. A bound that is a plain number is not checked.
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for no layout, or for another one than those of
-    /// the first epochs, and if [`verify`](Self::verify) would reject its row key schema or its marker: nothing is changed then, and
-    /// the error names the remedy, such as [`remove_row_key_schema`](Self::remove_row_key_schema). When a request fails, such
-    /// as for a table with deletion protection.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, the layout is replaced or not, perhaps later. Call it again.
-    pub async fn advance_marker(&self) -> Result<(), Error> {
-        self.handle.advance_marker_at(i128::from(self.handle.client.now_micros()) * 1000).await
-    }
 }
 
 impl Handle {
-    /// As [`Table::advance_marker`], at a time in nanoseconds since 1970.
-    async fn advance_marker_at(&self, now: i128) -> Result<(), Error> {
-        let key = self.key;
-        let mut info = self.client.table_info(&self.name).await?;
-        for _ in 0..ADVANCE_ATTEMPTS {
-            check_stored_layout(key, &self.client, &info).await?;
-            let changes = changes_to_advance(key, &info, now)?;
-            if changes.is_empty() {
-                return marker::advance(key, &self.client, &info).await;
-            }
-            info = match self.client.modify_families(&self.name, changes).await {
-                // Another program has made a part of the change, or all of it.
-                Err(error) if error.is_already_exists() || error.is_not_found() => {
-                    self.client.table_info(&self.name).await?
-                }
-                changed => changed?,
-            };
-        }
-        Err(contradiction(key, &info))
-    }
-
-    /// Fails if a key of a sample is not of the key type.
-    async fn check_sampled_keys(&self) -> Result<(), Error> {
-        let keys = RowFilter::chain(RowFilter::existence());
-        self.sample(keys, |row| {
-            // Decoding fails for keys that would not encode to the same bytes.
-            self.key.check(row.key()).map_err(|error| {
-                Error::mismatch(
-                    &self.name,
-                    format!(
-                        "it cannot vouch for {}, since it has a row of another layout: {error}; call `vouch()` with the key \
-                         type that its rows were written by",
-                        described(self.key.schema())
-                    ),
-                )
-            })
-        })
-        .await
-    }
-
     /// The layout check, which every typed call begins with: before the handle's first request, it checks that the table
-    /// vouches for no other layout and has the families of the row type.
+    /// is stamped with no other layout and has the families of the row type.
     ///
     /// If the schema of the table cannot be read, it passes, unless the settings require the check.
     ///
@@ -398,9 +235,12 @@ impl Handle {
         }
         check_reserved(&self.name, self.family_names())?;
         let Some((version, info)) = self.client.cached_info(self.name.table()).await? else { return Ok(()) };
-        self.compare(&info).inspect_err(|_| self.client.count_mismatch(self.name.table()))?;
+        if let Err(error) = self.compare(&info) {
+            self.client.count_mismatch(self.name.table());
+            return Err(stamp::explained(error, self.key, &self.client, &info).await);
+        }
         if let Check::At(checked) = &self.check {
-            checked.store(version, Ordering::Relaxed);
+            checked.table.store(version, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -409,10 +249,10 @@ impl Handle {
     pub(super) fn ensure_families(&self, info: &TableInfo) -> Result<(), Error> {
         match &self.check {
             Check::Failed(error) => return Err(error.clone()),
-            Check::At(version) if version.load(Ordering::Relaxed) == 0 => {
+            Check::At(checked) if checked.table.load(Ordering::Relaxed) == 0 => {
                 check_reserved(&self.name, self.family_names())?;
                 self.compare_families(info).inspect_err(|_| self.client.count_mismatch(self.name.table()))?;
-                version.store(1, Ordering::Relaxed);
+                checked.table.store(1, Ordering::Relaxed);
             }
             Check::At(_) | Check::Off => {}
         }
@@ -420,10 +260,12 @@ impl Handle {
     }
 
     fn compare(&self, info: &TableInfo) -> Result<(), Error> {
-        match voucher_status(self.key, info)? {
-            VoucherStatus::OtherTags => return Err(unvouched(self.key, info)),
-            VoucherStatus::Earlier { epochs } => warn_of_bounds(self.key, &self.client, info.name(), epochs),
-            VoucherStatus::Vouched | VoucherStatus::Unvouched => {}
+        match stamp::status(self.key, info)? {
+            StampStatus::OtherTags => return Err(stamp::unstamped(self.key, info)),
+            StampStatus::Earlier { epochs } => {
+                stamp::warn_of_bounds(self.key, &self.client, info.name(), epochs);
+            }
+            StampStatus::Stamped | StampStatus::Unstamped => {}
         }
         self.compare_families(info)
     }
@@ -438,34 +280,13 @@ impl Handle {
     }
 }
 
-/// What the vouchers of a table say about a key type, if they do not contradict it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VoucherStatus {
-    /// The table vouches for its layout.
-    Vouched,
-    /// The table vouches for its layout with this many of its epochs, the first ones.
-    Earlier { epochs: usize },
-    /// The table has no vouchers.
-    Unvouched,
-    /// The table only has vouchers for other tags.
-    OtherTags,
-}
-
-/// What the name of a voucher family says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Voucher {
-    /// The hash of the key type's tag.
-    tag: Option<u64>,
-    fingerprint: u64,
-}
-
-/// Compares a table with what is expected, apart from the voucher status, which it returns.
+/// Compares a table with what is expected, apart from the stamp status, which it returns.
 pub(super) async fn compare(
     key: KeyType,
     client: &Client,
     info: &TableInfo,
     expected: &Expected,
-) -> Result<(Verified, VoucherStatus), Error> {
+) -> Result<(Verified, StampStatus), Error> {
     check_families(info, &expected.families)?;
     check_cell_types(info, &expected.families)?;
     check_versions(info, &expected.versioned)?;
@@ -474,24 +295,15 @@ pub(super) async fn compare(
     let is_declared = |family: &&Family| expected.declared_rules.iter().any(|name| name == family.name());
     expected.families.iter().filter(is_declared).try_for_each(|family| check_rule(info, family))?;
     let row_key_schema = check_schema(key, info, expected.schema.as_ref())?;
-    // Before the vouchers: the marker says what differs, a voucher only that something does.
-    let marker = marker::compare(key, client, info).await?;
-    let status = voucher_status(key, info)?;
-    if expected.marker && !marker {
-        return Err(Error::mismatch(
-            info.name(),
-            format!(
-                "expected a marker row for `{}`, found none; once you know that the rows are of this key type, \
-                 `write_marker` writes it",
-                key.schema().key_type(),
-            ),
-        ));
+    let status = match stamp::status(key, info) {
+        Ok(status) => status,
+        Err(error) => return Err(stamp::explained(error, key, client, info).await),
+    };
+    if let StampStatus::Earlier { epochs } = status {
+        stamp::warn_of_bounds(key, client, info.name(), epochs);
     }
-    if let VoucherStatus::Earlier { epochs } = status {
-        warn_of_bounds(key, client, info.name(), epochs);
-    }
-    let voucher = matches!(status, VoucherStatus::Vouched | VoucherStatus::Earlier { .. });
-    Ok((Verified { voucher, row_key_schema, marker }, status))
+    let stamp = matches!(status, StampStatus::Stamped | StampStatus::Earlier { .. });
+    Ok((Verified { stamp, row_key_schema }, status))
 }
 
 /// Fails if the table lacks families, and names all of them. The first of `families` is the table's own.
@@ -635,7 +447,7 @@ fn differs(
 }
 
 /// The first difference between the row key schemas of the table and of the key type, in words.
-fn schema_difference(key: KeyType, info: &TableInfo) -> Option<String> {
+pub(super) fn schema_difference(key: KeyType, info: &TableInfo) -> Option<String> {
     let expected = TableSchema::from(&key.schema().row_key_schema().ok()?);
     info.row_key_schema()?.difference(&expected)
 }
@@ -666,34 +478,10 @@ fn check_schema(key: KeyType, info: &TableInfo, expected: Option<&TableSchema>) 
     Err(Error::mismatch(info.name(), fault))
 }
 
-/// Fails for a table whose row key schema or marker is not that of the key type, so that `verify` would reject it with whatever
-/// voucher.
-async fn check_stored_layout(key: KeyType, client: &Client, info: &TableInfo) -> Result<(), Error> {
+/// Fails for a table whose row key schema is not that of the key type, so that `verify` would reject it with whatever stamp.
+pub(super) fn check_schema_of(key: KeyType, info: &TableInfo) -> Result<(), Error> {
     let schema = key.schema().row_key_schema().ok().map(|schema| (&schema).into());
-    check_schema(key, info, schema.as_ref())?;
-    marker::compare(key, client, info).await.map(drop)
-}
-
-/// The voucher family of a key type.
-pub(super) fn voucher_family(key: KeyType) -> Family {
-    voucher(key).family()
-}
-
-/// Adds the voucher of a key type to a table.
-///
-/// # Errors
-/// When the vouchers of the table then contradict the key type.
-pub(super) async fn add_voucher(key: KeyType, client: &Client, table: &str) -> Result<(), Error> {
-    let info = match client.modify_families(table, vec![FamilyChange::add(voucher_family(key))]).await {
-        // Another program has added it.
-        Err(error) if error.is_already_exists() => client.table_info(table).await?,
-        changed => changed?,
-    };
-    // If two programs add different vouchers at the same time, both fail here.
-    match voucher_status(key, &info)? {
-        VoucherStatus::Vouched | VoucherStatus::Earlier { .. } => Ok(()),
-        VoucherStatus::Unvouched | VoucherStatus::OtherTags => Err(unvouched(key, &info)),
-    }
+    check_schema(key, info, schema.as_ref()).map(drop)
 }
 
 /// Fails for families with reserved names.
@@ -707,7 +495,7 @@ pub(super) fn check_reserved<'a>(
             table,
             format!(
                 "the column family `{name}` has a name that is reserved for keyderive itself, as are `keyderive`, \
-                 `keyderive-move` and all that begin with `{PREFIX}`; give the field another name by \
+                 `keyderive-origin` and all that begin with `keyderive.`; give the field another name by \
                  `#[row(name = \"…\")]`, or declare the family with another name"
             ),
         )),
@@ -716,491 +504,16 @@ pub(super) fn check_reserved<'a>(
 
 /// Whether a family has a reserved name: no row has cells in it that are a caller's.
 pub(super) fn is_reserved(family: &str) -> bool {
-    RESERVED.contains(&family) || family.starts_with(PREFIX)
-}
-
-/// The voucher of a table while it is re-keyed from one key type to another, for `key`, which is one of both. Older and newer
-/// programs, which know nothing of the re-keying, reject the table.
-pub(super) fn pair_voucher(key: KeyType, pair: [KeyType; 2], old_table: &str) -> Family {
-    let both = pair.map(|key| key.schema().fingerprint().to_u64().to_be_bytes());
-    let named = [both.as_flattened(), old_table.as_bytes()].concat();
-    Voucher { fingerprint: fnv1a(&named), ..voucher(key) }.family()
-}
-
-/// Fails unless the old table of a pair vouches for its key type, for the pair, or, while a voucher is being replaced, for both.
-pub(super) fn check_pair(pair: [KeyType; 2], info: &TableInfo) -> Result<(), Error> {
-    let [key, _] = pair;
-    let (own, of_pair) = (voucher_family(key), pair_voucher(key, pair, ""));
-    let tag = voucher(key).tag;
-    let mut is_vouched = false;
-    for name in vouchers(info) {
-        match Voucher::parse(name) {
-            _ if name == own.name() || name == of_pair.name() => is_vouched = true,
-            Some(found) if found.tag.is_some() && tag.is_some() && found.tag != tag => {}
-            _ => return Err(contradiction(key, info)),
-        }
-    }
-    if is_vouched { Ok(()) } else { Err(unvouched(key, info)) }
-}
-
-/// Replaces one voucher of a table by another. A server may do the half; the same call then does the rest.
-pub(super) async fn replace_voucher(
-    client: &Client,
-    table: &str,
-    old: &Family,
-    new: &Family,
-) -> Result<(), Error> {
-    let mut tries = 0;
-    loop {
-        let info = client.table_info(table).await?;
-        let mut changes = Vec::new();
-        if info.family(new.name()).is_none() {
-            changes.push(FamilyChange::add(new.clone()));
-        }
-        if info.family(old.name()).is_some() {
-            changes.push(FamilyChange::drop(old.name()));
-        }
-        if changes.is_empty() {
-            return Ok(());
-        }
-        match client.modify_families(table, changes).await {
-            // Another program has made one of the changes.
-            Err(error) if tries < 3 && (error.is_already_exists() || error.is_not_found()) => tries += 1,
-            changed => return changed.map(drop),
-        }
-    }
-}
-
-/// What the vouchers of a table say about a key type.
-///
-/// # Errors
-/// [`is_table_mismatch`](Error::is_table_mismatch) if they contradict it.
-fn voucher_status(key: KeyType, info: &TableInfo) -> Result<VoucherStatus, Error> {
-    let own = voucher(key);
-    let (mut status, mut contradicted) = (VoucherStatus::Unvouched, false);
-    for name in vouchers(info) {
-        match Voucher::parse(name) {
-            Some(Voucher { tag, fingerprint }) if tag == own.tag => match epochs_of(key, fingerprint) {
-                // A table that vouches for two layouts of the key type is used by none.
-                _ if matches!(status, VoucherStatus::Vouched | VoucherStatus::Earlier { .. }) => {
-                    contradicted = true;
-                }
-                Some(epochs) if epochs == key.schema().epoch_count() => status = VoucherStatus::Vouched,
-                Some(epochs) => status = VoucherStatus::Earlier { epochs },
-                None => contradicted = true,
-            },
-            Some(Voucher { tag: Some(_), .. }) if own.tag.is_some() => {
-                if status == VoucherStatus::Unvouched {
-                    status = VoucherStatus::OtherTags;
-                }
-            }
-            _ => contradicted = true,
-        }
-    }
-    match contradicted {
-        false => Ok(status),
-        true => Err(contradiction(key, info)),
-    }
-}
-
-/// How many of the epochs of the key type, the first ones, a layout has; `None` for another layout.
-fn epochs_of(key: KeyType, fingerprint: u64) -> Option<usize> {
-    (1..=key.schema().epoch_count())
-        .find(|epochs| key.schema().fingerprint_of(*epochs).to_u64() == fingerprint)
-}
-
-/// Warns now and then if a bound has passed that the table does not vouch for.
-fn warn_of_bounds(key: KeyType, client: &Client, table: &str, epochs: usize) {
-    let now = i128::from(client.now_micros()) * 1000;
-    let passed = key.schema().epochs().iter().skip(epochs - 1).find(|epoch| {
-        let bound = epoch.since().unix_nanos();
-        bound.is_some_and(|bound| bound <= now)
-    });
-    if let Some(epoch) = passed.filter(|_| client.may_warn_of_bounds()) {
-        tracing::warn!(
-            table,
-            since = %epoch.since(),
-            "the keys have another salt since a time that has passed, and the table does not vouch for it: programs \
-             without the salt can still write rows; call `advance_marker` once all programs have it"
-        );
-    }
-}
-
-/// The changes after which the table vouches for all epochs alone; none if it does.
-///
-/// # Errors
-/// If it vouches for no layout, or for another one than those of the first epochs; in the hour before a bound.
-fn changes_to_advance(key: KeyType, info: &TableInfo, now: i128) -> Result<Vec<FamilyChange>, Error> {
-    let own = voucher(key);
-    let all = key.schema().epoch_count();
-    let (mut earlier, mut is_vouched) = (Vec::new(), false);
-    for name in vouchers(info) {
-        match Voucher::parse(name) {
-            Some(Voucher { tag, fingerprint }) if tag == own.tag => match epochs_of(key, fingerprint) {
-                Some(epochs) if epochs == all => is_vouched = true,
-                Some(epochs) => earlier.push((epochs, name)),
-                None => return Err(contradiction(key, info)),
-            },
-            Some(Voucher { tag: Some(_), .. }) if own.tag.is_some() => {}
-            _ => return Err(contradiction(key, info)),
-        }
-    }
-    let mut changes = Vec::new();
-    if !is_vouched {
-        let [(epochs, _)] = earlier[..] else {
-            return Err(match earlier.is_empty() {
-                true => unvouched(key, info),
-                false => contradiction(key, info),
-            });
-        };
-        check_hour(key, info.name(), epochs, now)?;
-        changes.push(FamilyChange::add(voucher_family(key)));
-    }
-    changes.extend(earlier.iter().map(|(_, name)| FamilyChange::drop(*name)));
-    Ok(changes)
-}
-
-/// Fails in the hour before a bound that the table, which vouches for this many epochs, does not vouch for.
-fn check_hour(key: KeyType, table: &str, epochs: usize, now: i128) -> Result<(), Error> {
-    let is_near = |bound: i128| (bound - HOUR..bound).contains(&now);
-    let near = key
-        .schema()
-        .epochs()
-        .iter()
-        .skip(epochs - 1)
-        .find(|epoch| epoch.since().unix_nanos().is_some_and(is_near));
-    match near {
-        None => Ok(()),
-        Some(epoch) => Err(Error::definition(
-            table,
-            format!(
-                "`advance_marker` does nothing in the hour before a bound, and keys have another salt since {}: programs \
-                 without the salt would fail when it is too late to deploy them before the bound; call it after the bound, \
-                 and until then see that no such program is left",
-                epoch.since()
-            ),
-        )),
-    }
-}
-
-/// The error for a table that does not vouch for the key type.
-pub(super) fn unvouched(key: KeyType, info: &TableInfo) -> Error {
-    let expected = described(key.schema());
-    let text = match vouchers(info).next() {
-        None => format!(
-            "nothing vouches for the layout of its keys, since another program created it; expected {expected}, found no \
-             voucher beside the column families {}; `vouch()` adds it, after it has checked a sample of the keys, and \
-             `verify().allow_unvouched()` accepts the table without one",
-            info.family_names(),
-        ),
-        Some(_) => format!(
-            "it only vouches for key types with other tags; expected {expected}, found {}; if the tag is new in this \
-             table, `create_if_absent` adds the voucher, and so does `vouch()`, after it has checked a sample of the keys",
-            describe_vouchers(info),
-        ),
-    };
-    Error::mismatch(info.name(), text)
-}
-
-/// The error for a table whose vouchers contradict the key type.
-#[cold]
-fn contradiction(key: KeyType, info: &TableInfo) -> Error {
-    let own = voucher(key);
-    let found: Vec<_> = vouchers(info).map(Voucher::parse).collect();
-    let of_own_tag = found.iter().flatten().filter(|found| found.tag == own.tag).count();
-    let (fault, remedy) = if found.contains(&None) {
-        (
-            "it vouches in a way that this release of keyderive does not know",
-            "use the release that last changed the table",
-        )
-    } else if found.iter().flatten().any(|found| found.tag.is_some() != own.tag.is_some()) {
-        let fault = match own.tag {
-            None => "it vouches for a key type with a tag, and this one has none",
-            Some(_) => "it vouches for a key type without a tag, and this one has one",
-        };
-        (
-            fault,
-            "key types that share a table need a tag each, `#[row_key(tag = \"…\")]`; others need tables of their own",
-        )
-    } else if of_own_tag > 1
-        && found
-            .iter()
-            .flatten()
-            .all(|found| found.tag != own.tag || epochs_of(key, found.fingerprint).is_some())
-    {
-        (
-            "it vouches for several layouts of one key type, with other epochs",
-            "a call of `advance_marker` has not ended; call it again",
-        )
-    } else if of_own_tag > 1 {
-        (
-            "it vouches for several layouts of one key type",
-            "two programs created it at the same time, or a change of its layout has not ended; drop the families of the \
-             layouts that its keys do not have, with `modify_families` and `FamilyChange::drop`",
-        )
-    } else {
-        (
-            "it vouches for another layout of its keys",
-            "nothing was sent: run a release with the table's key type, which is the newer one after `advance_marker`, or undo the \
-             change of the key type. If the table is being re-keyed, open it with `Client::rekeyed`, or let `finish()` or \
-             `roll_back()` come to its end. A new layout needs a new table, and key types that share a table need a tag each, `#[row_key(tag = \"…\")]`",
-        )
-    };
-    let difference = schema_difference(key, info);
-    let difference =
-        difference.map(|text| format!(" (the row key schemas differ: {text})")).unwrap_or_default();
-    Error::mismatch(
-        info.name(),
-        format!(
-            "{fault}; expected {}{difference}, found {}; {remedy}",
-            described(key.schema()),
-            describe_vouchers(info)
-        ),
-    )
-}
-
-/// A key type and its layout.
-fn described(schema: &Schema) -> String {
-    let tag = schema.tag().map(|tag| format!(", tag `{tag}`")).unwrap_or_default();
-    format!("`{}` of `{}` (fingerprint {}{tag})", schema.template(), schema.key_type(), schema.fingerprint(),)
-}
-
-/// The vouchers of a table, in words.
-fn describe_vouchers(info: &TableInfo) -> String {
-    let found = vouchers(info).map(|name| match Voucher::parse(name) {
-        Some(Voucher { tag: None, fingerprint }) => {
-            format!("fingerprint {fingerprint:016x} (column family `{name}`)")
-        }
-        Some(Voucher { tag: Some(_), fingerprint }) => {
-            format!("fingerprint {fingerprint:016x} of a type with a tag (column family `{name}`)")
-        }
-        None => format!("the column family `{name}`"),
-    });
-    found.collect::<Vec<_>>().join(", ")
-}
-
-/// The names of a table's voucher families.
-fn vouchers(info: &TableInfo) -> impl Iterator<Item = &str> {
-    info.families().iter().map(Family::name).filter(|name| name.starts_with(PREFIX))
-}
-
-fn voucher(key: KeyType) -> Voucher {
-    let schema = key.schema();
-    Voucher { tag: schema.tag().map(|tag| fnv1a(tag.as_bytes())), fingerprint: schema.fingerprint().to_u64() }
-}
-
-impl Voucher {
-    fn family(self) -> Family {
-        let Self { tag, fingerprint } = self;
-        let tag = tag.map(|tag| format!("{tag:016x}.")).unwrap_or_default();
-        Family::new(format!("{PREFIX}{tag}{fingerprint:016x}"), GcRule::max_versions(1))
-    }
-
-    /// None for a voucher that this release does not know.
-    fn parse(family: &str) -> Option<Self> {
-        let number = |text: &str| -> Option<u64> {
-            let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-            (digits && text.len() == 16).then(|| u64::from_str_radix(text, 16).ok())?
-        };
-        let name = family.strip_prefix(PREFIX)?;
-        match name.split_once('.') {
-            None => Some(Self { tag: None, fingerprint: number(name)? }),
-            Some((tag, name)) => Some(Self { tag: Some(number(tag)?), fingerprint: number(name)? }),
-        }
-    }
-}
-
-/// FNV-1a over 64 bits.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut at = 0;
-    while at < bytes.len() {
-        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
-        at += 1;
-    }
-    hash
+    family == "keyderive" || family == ORIGINS || stamp::is_stamp(family)
 }
 
 #[cfg(test)]
 mod tests {
-    #[cfg(feature = "embedded")]
-    use std::sync::Arc;
-    #[cfg(feature = "embedded")]
-    use std::sync::atomic::AtomicU64;
-
     use super::*;
-    use crate::RowKey;
-
-    #[derive(RowKey)]
-    struct Plain {
-        id: u64,
-    }
-
-    #[derive(RowKey)]
-    #[row_key(tag = "a")]
-    struct Tagged {
-        id: u64,
-    }
-
-    #[test]
-    fn a_voucher_is_named_by_tag_and_fingerprint() {
-        assert_eq!(
-            voucher_family(KeyType::of::<Plain>()).name(),
-            format!("keyderive.{}", Plain::fingerprint())
-        );
-        // The hash of `a` that the authors of FNV publish.
-        let tagged = format!("keyderive.af63dc4c8601ec8c.{}", Tagged::fingerprint());
-        assert_eq!(voucher_family(KeyType::of::<Tagged>()).name(), tagged);
-        assert_eq!(
-            Voucher::parse(voucher_family(KeyType::of::<Plain>()).name()),
-            Some(voucher(KeyType::of::<Plain>()))
-        );
-        assert_eq!(Voucher::parse(&tagged), Some(voucher(KeyType::of::<Tagged>())));
-    }
-
-    mod before {
-        #[derive(crate::RowKey)]
-        pub(super) struct Event {
-            id: String,
-            at: std::time::SystemTime,
-        }
-    }
-
-    #[derive(RowKey)]
-    #[allow(clippy::duplicated_attributes, reason = "each salt names its fields")]
-    #[salt(range = 4, over = "id", sep = "!", since(at = "2020-01-01T00:00:00Z"))]
-    #[salt(range = 16, over = "id", sep = "!", since(at = "2026-12-01T00:00:00Z"))]
-    struct Event {
-        id: String,
-        at: std::time::SystemTime,
-    }
-
-    #[derive(RowKey)]
-    #[salt(range = 4, over = "id", sep = "!", since(at = 1796083200))]
-    struct Numbered {
-        id: String,
-        #[pad(16)]
-        at: u64,
-    }
-
-    #[derive(RowKey)]
-    struct Unnumbered {
-        id: String,
-        #[pad(16)]
-        at: u64,
-    }
-
-    #[cfg(feature = "embedded")]
-    type Columns = std::collections::BTreeMap<String, i64>;
-
-    /// 2026-12-01, in nanoseconds.
-    #[cfg(feature = "embedded")]
-    const BOUND: i128 = 1_796_083_200 * 1_000_000_000;
-
-    #[cfg(feature = "embedded")]
-    #[tokio::test]
-    async fn a_table_does_not_advance_in_the_hour_before_a_bound() {
-        for (now, may_advance) in [
-            (BOUND - HOUR - 1, true),
-            (BOUND - HOUR, false),
-            (BOUND - 1, false),
-            (BOUND, true),
-            (BOUND + HOUR, true),
-        ] {
-            let client = Client::embedded();
-            client.table::<before::Event, Columns>("t").create().without_row_key_schema().await.unwrap();
-            let events = client.table::<Event, Columns>("t");
-            let advanced = events.handle.advance_marker_at(now).await;
-            assert_eq!(advanced.is_ok(), may_advance, "{now}: {advanced:?}");
-            if let Err(error) = advanced {
-                assert!(
-                    error.is_invalid_argument() && error.to_string().contains("2026-12-01T00:00:00Z"),
-                    "{error}"
-                );
-                client.table::<before::Event, Columns>("t").verify().await.unwrap();
-                // Another call has begun before the hour, and has not ended.
-                let info = client
-                    .modify_families("t", vec![FamilyChange::add(voucher_family(KeyType::of::<Event>()))])
-                    .await
-                    .unwrap();
-                assert_eq!(vouchers(&info).count(), 2);
-                events.handle.advance_marker_at(now).await.unwrap();
-            }
-            // What the table vouches for needs no hour.
-            events.handle.advance_marker_at(BOUND - 1).await.unwrap();
-            events.verify().await.unwrap();
-        }
-    }
-
-    #[cfg(feature = "embedded")]
-    #[tokio::test]
-    async fn a_number_has_no_hour() {
-        let client = Client::embedded();
-        client.table::<Unnumbered, Columns>("t").create().without_row_key_schema().await.unwrap();
-        client.table::<Numbered, Columns>("t").handle.advance_marker_at(BOUND - 1).await.unwrap();
-    }
-
-    /// Counts the warnings about bounds.
-    #[cfg(feature = "embedded")]
-    #[derive(Clone, Default)]
-    struct Warnings(Arc<AtomicU64>);
-
-    #[cfg(feature = "embedded")]
-    impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Warnings {
-        fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
-            if event.metadata().fields().field("since").is_some() {
-                self.0.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// 2020 has passed, 2026-12-01 may have.
-    #[cfg(feature = "embedded")]
-    #[tokio::test]
-    async fn a_bound_that_has_passed_is_warned_of_now_and_then() {
-        use tracing_subscriber::layer::SubscriberExt as _;
-
-        let warnings = Warnings::default();
-        let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(warnings.clone()));
-        let client = Client::embedded();
-        client.table::<before::Event, Columns>("t").create().without_row_key_schema().await.unwrap();
-        let key = Event { id: "a".into(), at: std::time::UNIX_EPOCH };
-        for _ in 0..3 {
-            client.table::<Event, Columns>("t").get(&key).await.unwrap();
-        }
-        assert_eq!(warnings.0.load(Ordering::Relaxed), 1);
-        let other = client.clone();
-        other.table::<Event, Columns>("t").handle.advance_marker_at(BOUND).await.unwrap();
-
-        // A table that vouches for all epochs, or whose bounds have not passed.
-        let client = Client::embedded();
-        client.table::<Event, Columns>("t").create_if_absent().await.unwrap();
-        client.table::<Event, Columns>("t").verify().await.unwrap();
-        client.table::<Unnumbered, Columns>("u").create().without_row_key_schema().await.unwrap();
-        client.table::<Numbered, Columns>("u").verify().await.unwrap();
-        assert_eq!(warnings.0.load(Ordering::Relaxed), 1);
-    }
-
-    #[test]
-    fn names_of_another_form_are_not_vouchers_of_this_release() {
-        let digits = "0123456789abcdef";
-        for name in [
-            "keyderive.",
-            "keyderive.x",
-            &format!("keyderive.{}", digits.to_uppercase()),
-            &format!("keyderive.+{}", &digits[1..]),
-            &format!("keyderive.{digits}0"),
-            &format!("keyderive.{digits}."),
-            &format!("keyderive.{digits}.{digits}.{digits}"),
-            &format!("keyderive.open.{digits}"),
-        ] {
-            assert_eq!(Voucher::parse(name), None, "{name}");
-        }
-    }
 
     #[test]
     fn reserved_names_are_rejected() {
-        for name in ["keyderive", "keyderive-move", "keyderive.", "keyderive.x"] {
+        for name in ["keyderive", "keyderive-origin", "keyderive.", "keyderive.x"] {
             let error = check_reserved("t", ["cf", name].into_iter()).unwrap_err();
             assert!(error.is_invalid_argument() && error.attempts() == 0, "{error}");
             assert!(error.to_string().contains(&format!("`{name}`")), "{error}");

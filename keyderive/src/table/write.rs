@@ -14,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
+use super::handle::Written;
 use super::{Direct, OnForeign, RowStore, Table};
 use crate::client::{
     Batch, Entry, Error, ExplicitTimestamp, Family, GcRule, Granularity, Mutations, REQUEST_BYTES, TableInfo,
@@ -22,14 +23,14 @@ use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{
     Addable, AddableAt, Appendable, CellError, CellType, CellValue, CellWriter, Clearable, ColumnKind,
-    ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation, MutationList, Name, Place,
-    RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema, RowWriter, SERVER_TIME, Settable,
-    SettableAt, Sink, check_kind, check_timestamp,
+    ColumnPlace, ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation, MutationList,
+    MutationSink, Name, RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema, RowWriter, SERVER_TIME,
+    Settable, SettableAt, check_kind, check_timestamp,
 };
 
 /// Which versions of a column must be young enough to be read.
 #[derive(Clone, Copy, Debug)]
-enum Versions {
+enum CheckedVersions {
     /// The newest, of a whole row: the others may have expired since they were read.
     Newest,
     /// Each, of changes: every one was asked for by itself.
@@ -79,7 +80,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_checked().await?;
+        self.ensure_writable(Written::Rows).await?;
         self.mutate(self.entry(key, row)?).await
     }
 
@@ -110,7 +111,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.merge(key, row).await
+        self.ensure_writable(Written::Rows).await?;
+        self.merge_into(key, row).await
     }
 
     /// Sets what is present in `row`, in one atomic request, and leaves the rest of the stored row as it is.
@@ -153,10 +155,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_checked().await?;
-        let mut entry = Entry::default();
-        self.encode_row(&mut entry, key, row, true)?;
-        self.mutate(entry).await
+        self.ensure_writable(Written::Columns).await?;
+        self.merge_into(key, row).await
     }
 
     /// [`put`](Self::put) for many rows, in requests of about 1 MiB, one after the other.
@@ -321,7 +321,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         I: IntoIterator<Item = Update<K, R, S>, IntoIter: Send + 'a>,
     {
         let mut updates = updates.into_iter().enumerate();
-        self.write_entries(move |entry| {
+        self.write_entries(Written::Columns, move |entry| {
             let (index, update) = updates.find(|(_, update)| !update.is_empty())?;
             Some(update.encode_into(self, entry).map_err(|error| Error::input(index, error)))
         })
@@ -509,7 +509,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// As `put_if`.
     pub async fn delete_if(&self, key: &K, condition: Condition<R>) -> Result<bool, Error> {
         self.ensure_checked().await?;
-        self.mutate_if(self.encode(key)?, self.store.deletion(), Versions::Newest, condition).await
+        self.mutate_if(self.encode(key)?, self.store.deletion(), CheckedVersions::Newest, condition).await
     }
 
     /// [`put`](Self::put), if no row has this key; returns whether none had.
@@ -549,19 +549,19 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.ensure_checked().await?;
+        self.ensure_writable(Written::Rows).await?;
         let (key, mut mutations) = (self.encode(key)?, MutationList::default());
         let written = mutations
             .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
         written.map_err(|error| Error::row(&self.handle.name, &key, error))?;
-        self.mutate_if(key, mutations, Versions::Newest, condition).await
+        self.mutate_if(key, mutations, CheckedVersions::Newest, condition).await
     }
 
     async fn mutate_if(
         &self,
         key: Bytes,
         mut mutations: MutationList,
-        versions: Versions,
+        versions: CheckedVersions,
         condition: Condition<R>,
     ) -> Result<bool, Error> {
         let compared = condition.compared_versions();
@@ -594,12 +594,23 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
 }
 
 impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
+    /// Sets what is present in a row.
+    async fn merge_into(&self, key: &K, row: &R) -> Result<(), Error>
+    where
+        R: Row,
+    {
+        let mut entry = Entry::default();
+        self.encode_row(&mut entry, key, row, true)?;
+        self.mutate(entry).await
+    }
+
     async fn write_all(&self, rows: impl Iterator<Item: Borrow<(K, R)>>, merges: bool) -> Result<(), Error>
     where
         R: Row,
     {
         let mut rows = rows.enumerate();
-        self.write_entries(|entry| {
+        let written = if merges { Written::Columns } else { Written::Rows };
+        self.write_entries(written, |entry| {
             let (index, pair) = rows.next()?;
             let (key, row): &(K, R) = Borrow::borrow(&pair);
             Some(self.encode_row(entry, key, row, merges).map_err(|error| Error::input(index, error)))
@@ -610,9 +621,10 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// Sends the entries that `next` fills, one by one, in requests of some size, one after the other.
     async fn write_entries(
         &self,
+        written: Written,
         mut next: impl FnMut(&mut Entry) -> Option<Result<(), Error>>,
     ) -> Result<(), Error> {
-        self.ensure_checked().await?;
+        self.ensure_writable(written).await?;
         let (mut batch, mut entry) = (Batch::timed_by(self.handle.client.clock()), Entry::default());
         let mut keys = BatchKeys::new();
         // An entry is filled within one call, so that no row is held across an await.
@@ -675,7 +687,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
             .mutations
             .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
         written.map_err(|error| Error::row(&self.handle.name, &Bytes::copy_from_slice(&entry.key), error))?;
-        self.check_explicit_timestamps(&entry.key, &entry.mutations, Versions::Newest)
+        self.check_explicit_timestamps(&entry.key, &entry.mutations, CheckedVersions::Newest)
     }
 
     /// Rejects a value with a timestamp of its own that is finer than the table's granularity, or so old, by the client's clock,
@@ -686,7 +698,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         &self,
         key: &[u8],
         mutations: &Mutations,
-        versions: Versions,
+        versions: CheckedVersions,
     ) -> Result<(), Error> {
         match mutations.explicit_timestamps() {
             [] => Ok(()),
@@ -698,7 +710,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         &self,
         key: &[u8],
         explicit_timestamps: &[ExplicitTimestamp],
-        versions: Versions,
+        versions: CheckedVersions,
     ) -> Result<(), Error> {
         let known = self.store.known_info(&self.handle);
         let info = known.as_deref();
@@ -711,8 +723,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
                 return Err(Error::row(&self.handle.name, key, RowError::too_fine(family, qualifier, *fine)));
             }
             let at = match versions {
-                Versions::Newest => *latest_micros,
-                Versions::Each => *earliest_micros,
+                CheckedVersions::Newest => *latest_micros,
+                CheckedVersions::Each => *earliest_micros,
             };
             let age = Duration::from_micros(now.saturating_sub(at).max(0).cast_unsigned());
             let rule = info.and_then(|info| info.family(family)).map(Family::gc_rule);
@@ -1042,7 +1054,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     }
 
     fn added<C: ColumnRef<R>>(mut self, column: C, timestamp_micros: i64, amount: i64) -> Self {
-        let window = |place: &Place| self.table.handle.visible.schema().window_micros(place.name());
+        let window = |place: &ColumnPlace| self.table.handle.visible.schema().window_micros(place.name());
         match column.place().and_then(|place| addition(&place, window(&place), timestamp_micros, amount)) {
             Ok(mutation) => self.mutations.push(mutation),
             Err(error) => self.note(Err(error)),
@@ -1059,7 +1071,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     fn changed<C: ColumnRef<R>>(
         mut self,
         column: C,
-        change: impl FnOnce(Place, &mut dyn Sink) -> Result<(), RowError>,
+        change: impl FnOnce(ColumnPlace, &mut dyn MutationSink) -> Result<(), RowError>,
     ) -> Self {
         let changed = column.place().and_then(|place| self.mutations.write(|sink| change(place, sink)));
         self.note(changed);
@@ -1101,22 +1113,22 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     /// As `put_if`.
     #[must_use = "false means that nothing was written"]
     pub async fn only_if(self, condition: Condition<R>) -> Result<bool, Error> {
-        self.table.ensure_checked().await?;
+        self.table.ensure_writable(Written::Columns).await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return table.meets(key, condition).await;
         }
-        table.mutate_if(key, mutations, Versions::Each, condition).await
+        table.mutate_if(key, mutations, CheckedVersions::Each, condition).await
     }
 
     async fn send(self) -> Result<(), Error> {
-        self.table.ensure_checked().await?;
+        self.table.ensure_writable(Written::Columns).await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return Ok(());
         }
         let mutations = Mutations::from(mutations);
-        table.check_explicit_timestamps(&key, &mutations, Versions::Each)?;
+        table.check_explicit_timestamps(&key, &mutations, CheckedVersions::Each)?;
         table.store.mutate_row(&table.handle, key, mutations).await
     }
 
@@ -1133,7 +1145,7 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
         }
         entry.key.extend_from_slice(&key);
         mutations.as_slice().iter().for_each(|mutation| entry.mutations.push_change(mutation));
-        into.check_explicit_timestamps(&key, &entry.mutations, Versions::Each)
+        into.check_explicit_timestamps(&key, &entry.mutations, CheckedVersions::Each)
     }
 
     /// Whether there is nothing to send, and no error to report.
@@ -1156,36 +1168,36 @@ type Parts<K, R, S> = (Table<K, R, S>, Bytes, MutationList);
 
 /// Sets a version of a column to what `encode` appends.
 fn encode(
-    place: &Place,
+    place: &ColumnPlace,
     timestamp_micros: i64,
-    sink: &mut dyn Sink,
+    sink: &mut dyn MutationSink,
     encode: impl FnOnce(&mut CellWriter<'_>) -> Result<(), CellError>,
 ) -> Result<(), RowError> {
     RowWriter::new(sink, &place.family, true).set_with(place.name(), timestamp_micros, encode)
 }
 
 /// Rejects a change of what the server finds in a column, where the value may be under a former name.
-fn check_has_no_former(place: &Place) -> Result<(), RowError> {
+fn check_has_no_former(place: &ColumnPlace) -> Result<(), RowError> {
     let text = "has an alias, and what is still stored under it would not be found any more; put the whole row first, and \
                 remove the alias";
     check_kind(place, |_| place.former().next().is_none(), text)
 }
 
 /// Rejects a change of what the server finds in a column, where the value may have expired.
-fn check_has_no_ttl(place: &Place, schema: &RowSchema) -> Result<(), RowError> {
+fn check_has_no_ttl(place: &ColumnPlace, schema: &RowSchema) -> Result<(), RowError> {
     let text = "is in a family with `ttl`, and the server would change an expired value that reads hide; count with \
                 `Versions<Sum>` and `window`, or `set` it";
     check_kind(place, |_| schema.rule(&place.family).is_none_or(|rule| rule.ttl.is_none()), text)
 }
 
-fn delete_former(place: &Place, sink: &mut dyn Sink) {
+fn delete_former(place: &ColumnPlace, sink: &mut dyn MutationSink) {
     for Name { family, qualifier } in place.former() {
         sink.delete_column(family, qualifier);
     }
 }
 
 fn addition(
-    place: &Place,
+    place: &ColumnPlace,
     window_micros: i64,
     timestamp_micros: i64,
     amount: i64,
@@ -1298,7 +1310,7 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
     fn with<C: ColumnRef<R>>(
         mut self,
         column: C,
-        rule: impl FnOnce(Place) -> Result<ReadModifyWrite, RowError>,
+        rule: impl FnOnce(ColumnPlace) -> Result<ReadModifyWrite, RowError>,
     ) -> Self {
         match column.place().and_then(rule) {
             Ok(rule) => self.rules.push(rule),
@@ -1324,7 +1336,7 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
         self,
         check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,
     ) -> Result<T, Error> {
-        self.table.ensure_checked().await?;
+        self.table.ensure_writable(Written::Columns).await?;
         let Self { table, key, rules, fault } = self;
         let key = key?;
         if let Some(error) = fault {

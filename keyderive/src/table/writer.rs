@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use crate::row::Row;
 
+use super::handle::Written;
 use super::{Table, Update};
 use crate::client::{Error, RawWriter, WriteErrors, WriterSettings};
 use crate::key::TableKey;
@@ -95,7 +96,7 @@ impl<K: TableKey, R> Writer<K, R> {
     where
         R: Row,
     {
-        self.table.ensure_checked().await?;
+        self.table.ensure_writable(Written::Rows).await?;
         self.raw.write_with(|entry| self.table.encode_row(entry, key, row, false)).await
     }
 
@@ -133,7 +134,7 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Cancel safety
     /// That of [`put`](Self::put).
     pub async fn update(&self, update: Update<K, R>) -> Result<(), Error> {
-        self.table.ensure_checked().await?;
+        self.table.ensure_writable(Written::Columns).await?;
         if update.is_empty() {
             return Ok(());
         }

@@ -88,8 +88,7 @@ struct Comparison<'a, K: ModelKey> {
 impl<'a, K: ModelKey> Comparison<'a, K> {
     fn new(table: &'a Table<K, Value>, case: &'a Case<K>, plan: Plan<K>) -> Self {
         let requests = plan.requests();
-        // Every scan leaves out the marker row: its key, the byte 00, is no key of a type that can have a marker.
-        let met = case.content.foreign.iter().map(Vec::as_slice).filter(|key| *key != b"\0");
+        let met = case.content.foreign.iter().map(Vec::as_slice);
         let met = met.filter(|key| requests.iter().any(|request| request.asks_for(key))).collect();
         let ordered = K::fixed(&case.constraints) >= K::LEFT;
         Self { table, case, execution: case.execution, plan, requests, met, ordered }

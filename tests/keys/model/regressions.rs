@@ -35,9 +35,9 @@ async fn pages_of_an_unordered_scan_with_a_salt_after_a_field() {
     holds(Case { content, constraints: (Fix("b~$".into()), Open, Open), execution }).await;
 }
 
-/// A scan from the start of the table begins after the key of the marker row, so it reads no foreign row there.
+/// The lowest of all keys is foreign to a key type that has no such key.
 #[tokio::test]
-async fn the_key_of_the_marker_is_met_by_no_scan() {
+async fn the_lowest_key_is_foreign() {
     let content = Content { foreign: vec![b"\0".to_vec()], ..rows([]) };
     for skip_foreign in [true, false] {
         let execution = Execution { skip_foreign, ..Execution::PLAIN };

@@ -12,19 +12,19 @@ use tonic::Status;
 use super::history::now;
 use super::process::number;
 
-/// The family of the marks.
-const MARKS: &str = "keyderive-move";
+/// The family of the origins.
+const ORIGINS: &str = "keyderive-origin";
 /// The row that holds the state.
 const CONTROL: &[u8] = &[0];
 
 /// A rule of the protocol that a network breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// Writes leave no mark.
-    Unmarked,
-    /// Copies are made whether or not the row is marked.
+    /// Writes leave no origin.
+    WithoutOrigin,
+    /// Copies are made whether or not the row has an origin.
     CopiesOverwrite,
-    /// A write of a row that is not marked yet does not copy it. The pass does not come to it before.
+    /// A write of a row that has no origin yet does not copy it. The pass does not come to it before.
     Uncopied,
     /// One writer sees the first state for ever, as if its lease had no end.
     Frozen,
@@ -72,19 +72,19 @@ impl ProcessNetwork {
     /// Makes of a write what the broken rule makes of it; answers it where nothing is left to send.
     fn break_rule(&self, request: &mut Request) -> Result<Option<Response>, Status> {
         match (self.broken, request) {
-            (Some(Broken::Unmarked), Request::MutateRow(request)) if !self.is_driver => {
-                request.mutations.retain(|mutation| !is_mark(mutation));
+            (Some(Broken::WithoutOrigin), Request::MutateRow(request)) if !self.is_driver => {
+                request.mutations.retain(|mutation| !is_origin(mutation));
                 return Ok(request.mutations.is_empty().then(|| answered(&MutateRowResponse::default())));
             }
-            (Some(Broken::Unmarked), Request::MutateRows(request)) if !self.is_driver => {
+            (Some(Broken::WithoutOrigin), Request::MutateRows(request)) if !self.is_driver => {
                 for entry in &mut request.entries {
-                    entry.mutations.retain(|mutation| !is_mark(mutation));
+                    entry.mutations.retain(|mutation| !is_origin(mutation));
                 }
             }
             (Some(Broken::CopiesOverwrite), Request::CheckAndMutateRow(request))
                 if self.is_driver
                     && request.true_mutations.is_empty()
-                    && request.false_mutations.iter().any(is_mark) =>
+                    && request.false_mutations.iter().any(is_origin) =>
             {
                 request.true_mutations.clone_from(&request.false_mutations);
             }
@@ -92,7 +92,7 @@ impl ProcessNetwork {
                 if self.is_driver && request.row_key != CONTROL {
                     return Err(lost());
                 }
-                if request.true_mutations.iter().any(is_mark) {
+                if request.true_mutations.iter().any(is_origin) {
                     request.false_mutations.clone_from(&request.true_mutations);
                 }
             }
@@ -147,6 +147,6 @@ impl Network for ProcessNetwork {
     }
 }
 
-fn is_mark(mutation: &Mutation) -> bool {
-    matches!(&mutation.mutation, Some(Change::SetCell(cell)) if cell.family_name == MARKS)
+fn is_origin(mutation: &Mutation) -> bool {
+    matches!(&mutation.mutation, Some(Change::SetCell(cell)) if cell.family_name == ORIGINS)
 }

@@ -235,7 +235,7 @@ async fn a_checkpoint_of_another_copy_is_refused() {
     assert!(refused.contains("is of another table of this name: this one was created since"), "{refused}");
     std::fs::write(&path, stored.replace("\"format\":1", "\"format\":2")).unwrap();
     let refused = error(copy(&new)).await.to_string();
-    assert!(refused.contains("cannot be read: it has the form 2"), "{refused}");
+    assert!(refused.contains("cannot be read: it has the format 2"), "{refused}");
     std::fs::write(&path, "no JSON").unwrap();
     let refused = error(copy(&new)).await;
     assert!(refused.error().unwrap().is_misconfiguration(), "{refused}");

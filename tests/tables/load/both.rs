@@ -5,6 +5,8 @@ use std::time::Duration;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::{Client, PutBothError, Row, RowKey, Table, WriteOutcome, put_both};
 
+use crate::registry::without_registry;
+
 /// A measurement, the newest first.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 struct MetricKey {
@@ -44,8 +46,8 @@ impl Tables {
         steady.table::<MetricKey, Metric>("metric").create_if_absent().await.unwrap();
         steady.table::<CurrentKey, Metric>("current").create_if_absent().await.unwrap();
         let servers = faults.map(|faults| bigtable.with_faults(faults));
-        let metrics = servers[0].client().table("metric");
-        Self { metrics, current: servers[1].client().table("current"), servers, steady }
+        let metrics = without_registry(&servers[0].client()).table("metric");
+        Self { metrics, current: without_registry(&servers[1].client()).table("current"), servers, steady }
     }
 
     async fn put(&self, host: &str, core: u8) -> Result<(), PutBothError> {

@@ -21,9 +21,8 @@ on_every_bigtable! {
     a_deletion_takes_cells_of_any_time
     of_raw_conditional_writes_beside_each_other_one_wins
     raw_writes_beside_each_other_are_applied_whole
-    concurrent_calls_write_and_remove_one_marker
     all_that_remove_a_row_key_schema_beside_each_other_succeed
-    all_that_vouch_beside_each_other_succeed
+    all_that_stamp_a_table_beside_each_other_succeed
 }
 
 const KEY: AccountKey = AccountKey { id: 7 };
@@ -243,18 +242,10 @@ async fn raw_writes_beside_each_other_are_applied_whole(client: Client) {
     assert_eq!(stored, account(stored.id));
 }
 
-async fn concurrent_calls_write_and_remove_one_marker(client: Client) {
-    let Tables { accounts, .. } = Tables::<Account>::of(&client);
-    accounts.create().without_row_key_schema().await.unwrap();
-    join_all((0..CALLERS).map(|_| accounts.write_marker())).await.into_iter().for_each(Result::unwrap);
-    assert!(accounts.verify().await.unwrap().marker);
-    join_all((0..CALLERS).map(|_| accounts.remove_marker())).await.into_iter().for_each(Result::unwrap);
-}
-
-async fn all_that_vouch_beside_each_other_succeed(client: Client) {
-    let accounts = unvouched(&client).await;
-    join_all((0..CALLERS).map(|_| accounts.vouch())).await.into_iter().for_each(Result::unwrap);
-    assert!(accounts.verify().await.unwrap().voucher);
+async fn all_that_stamp_a_table_beside_each_other_succeed(client: Client) {
+    let accounts = unstamped(&client).await;
+    join_all((0..CALLERS).map(|_| accounts.stamp())).await.into_iter().for_each(Result::unwrap);
+    assert!(accounts.verify().await.unwrap().stamp);
 }
 
 async fn all_that_remove_a_row_key_schema_beside_each_other_succeed(client: Client) {

@@ -9,6 +9,8 @@ use keyderive::embedded::{Bigtable, Faults};
 
 use super::*;
 
+use crate::registry::without_registry;
+
 /// More polls than any call needs, unless it waits for another thread: each call is dropped at every await.
 pub(super) const POLLS: usize = 40;
 
@@ -38,7 +40,7 @@ async fn a_dropped_call_leaves_its_row_whole() {
             let steady = Tables::<Account>::created(&bigtable.client()).await;
             steady.prepare(call, 7).await;
             let found = steady.stored(7).await;
-            let client = bigtable.client();
+            let client = without_registry(&bigtable.client());
             done = polled(call.make(&Tables::<Account>::of(&client), 7), polls).await;
             // Waits until what is in flight has arrived or failed.
             client.close().await;
@@ -143,37 +145,38 @@ async fn a_dropped_call_leaves_a_row_key_schema_or_none() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_leaves_a_voucher_or_none() {
+async fn a_dropped_call_leaves_a_stamp_or_none() {
     for polls in 0..POLLS {
         let bigtable = Bigtable::in_memory();
-        let steady = unvouched(&bigtable.client()).await;
+        let steady = unstamped(&bigtable.client()).await;
         let client = bigtable.client();
-        let is_done = polled(Tables::<Account>::of(&client).accounts.vouch(), polls).await;
+        let is_done = polled(Tables::<Account>::of(&client).accounts.stamp(), polls).await;
         client.close().await;
         let verified = steady.verify().await;
         assert!(verified.is_ok() || !is_done && verified.unwrap_err().is_table_mismatch());
-        steady.vouch().await.unwrap();
-        assert!(steady.verify().await.unwrap().voucher);
+        steady.stamp().await.unwrap();
+        assert!(steady.verify().await.unwrap().stamp);
     }
 }
 
 #[tokio::test]
-async fn a_dropped_call_leaves_a_marker_or_none() {
+async fn a_dropped_call_retires_a_row_type_or_not() {
     for polls in 0..POLLS {
         let bigtable = Bigtable::in_memory();
-        let steady = Tables::<Account>::of(&bigtable.client()).accounts;
-        steady.create().without_row_key_schema().await.unwrap();
-        for is_written in [true, false] {
-            let client = bigtable.client();
-            let accounts = Tables::<Account>::of(&client).accounts;
-            match is_written {
-                true => polled(accounts.write_marker(), polls).await,
-                false => polled(accounts.remove_marker(), polls).await,
-            };
-            client.close().await;
-            steady.write_marker().await.unwrap();
-            assert!(steady.verify().await.unwrap().marker);
-        }
+        let steady = Tables::<Account>::created(&bigtable.client()).await.accounts;
+        let found = |rows: Vec<(String, Vec<String>)>| {
+            let columns = rows.into_iter().flat_map(|(_, columns)| columns);
+            columns.filter_map(|column| column.strip_prefix("row::").map(str::to_owned)).next()
+        };
+        steady.put(&AccountKey { id: 7 }, &before()).await.unwrap();
+        let fingerprint = found(crate::registry::registered(&bigtable.client()).await).unwrap();
+        let client = bigtable.client();
+        let accounts = Tables::<Account>::of(&client).accounts;
+        let is_done = polled(accounts.retire_row_type(&fingerprint), polls).await;
+        client.close().await;
+        let is_there = found(crate::registry::registered(&bigtable.client()).await).is_some();
+        assert!(!is_done || !is_there, "{polls}");
+        assert_eq!(steady.retire_row_type(&fingerprint).await.unwrap(), is_there);
     }
 }
 

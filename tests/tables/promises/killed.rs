@@ -102,7 +102,7 @@ async fn a_killed_program_leaves_each_table_whole() {
         let is_in_progress = async || client.list_tables().await.unwrap().len() > 8 * killed;
         kill("changes_tables_until_it_is_killed", &host, is_in_progress).await;
     }
-    // The table's own family, one that vouches, and two more.
+    // The table's own family, the stamp, and two more.
     let mut sizes = Vec::new();
     for name in client.list_tables().await.unwrap() {
         let table = client.table::<SaltedKey, Account>(&name);

@@ -6,6 +6,8 @@ use keyderive::embedded::{Bigtable, Fault, Faults};
 
 use super::*;
 
+use crate::registry::without_registry;
+
 fn lost(bigtable: &Bigtable, method: Method) -> Bigtable {
     bigtable.with_faults(Faults::seeded(0).fail_nth(method, 1, Fault::unavailable().after_the_call()))
 }
@@ -17,7 +19,7 @@ async fn lose_each(calls: impl Iterator<Item = Call>) {
         let steady = Tables::<Account>::created(&bigtable.client()).await;
         steady.prepare(call, 7).await;
         let faulty = lost(&bigtable, call.method());
-        let made = call.make(&Tables::<Account>::of(&faulty.client()), 7).await;
+        let made = call.make(&Tables::<Account>::of(&without_registry(&faulty.client())), 7).await;
         assert_eq!(steady.stored(7).await, call.after::<Account>(), "{call:?}");
         // The second row is a request of its own.
         let requests = if call == PutBoth { 2 } else { 1 };
@@ -126,29 +128,14 @@ async fn a_row_key_schema_is_removed_again_after_a_lost_answer() {
     assert!(steady.info().await.unwrap().row_key_schema().is_none());
 }
 
-/// A condition guards the write of a marker, and a deletion removes it.
 #[tokio::test(start_paused = true)]
-async fn a_marker_is_compared_after_a_lost_answer() {
+async fn a_stamp_is_found_after_a_lost_answer() {
     let bigtable = Bigtable::in_memory();
-    let steady = Tables::<Account>::of(&bigtable.client()).accounts;
-    steady.create().without_row_key_schema().await.unwrap();
-    let accounts = Tables::<Account>::of(&lost(&bigtable, Method::CheckAndMutateRow).client()).accounts;
-    assert!(accounts.write_marker().await.unwrap_err().is_outcome_unknown());
-    accounts.write_marker().await.unwrap();
-    assert!(steady.verify().await.unwrap().marker);
-    let faulty = lost(&bigtable, Method::MutateRow);
-    Tables::<Account>::of(&faulty.client()).accounts.remove_marker().await.unwrap();
-    assert_eq!(faulty.calls(Method::MutateRow), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_voucher_is_found_after_a_lost_answer() {
-    let bigtable = Bigtable::in_memory();
-    let steady = unvouched(&bigtable.client()).await;
+    let steady = unstamped(&bigtable.client()).await;
     let faulty = lost(&bigtable, Method::ModifyColumnFamilies);
     let accounts = Tables::<Account>::of(&faulty.client()).accounts;
-    assert!(accounts.vouch().await.unwrap_err().is_outcome_unknown());
-    assert!(steady.verify().await.unwrap().voucher);
-    accounts.vouch().await.unwrap();
+    assert!(accounts.stamp().await.unwrap_err().is_outcome_unknown());
+    assert!(steady.verify().await.unwrap().stamp);
+    accounts.stamp().await.unwrap();
     assert_eq!(faulty.calls(Method::ModifyColumnFamilies), 1);
 }

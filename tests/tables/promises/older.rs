@@ -10,7 +10,7 @@ on_every_bigtable! {
     an_older_program_keeps_a_row_that_is_there
     an_older_program_leaves_newer_families
     deleting_a_table_deletes_columns_that_the_program_lacks
-    an_older_program_vouches_for_the_same_layout
+    an_older_program_adds_the_same_stamp
 }
 
 /// A deletion of the row still deletes all of it.
@@ -77,9 +77,9 @@ async fn deleting_a_table_deletes_columns_that_the_program_lacks(client: Client)
 }
 
 /// A layout describes keys, and not columns.
-async fn an_older_program_vouches_for_the_same_layout(client: Client) {
-    let newer = unvouched(&client).await;
+async fn an_older_program_adds_the_same_stamp(client: Client) {
+    let newer = unstamped(&client).await;
     newer.put(&AccountKey { id: 7 }, &before()).await.unwrap();
-    client.table::<AccountKey, OlderAccount>("accounts").vouch().await.unwrap();
-    assert!(newer.verify().await.unwrap().voucher);
+    client.table::<AccountKey, OlderAccount>("accounts").stamp().await.unwrap();
+    assert!(newer.verify().await.unwrap().stamp);
 }

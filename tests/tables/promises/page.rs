@@ -81,19 +81,18 @@ const OF_WRITES: usize = 7;
 const OF_HIDDEN_ROWS: usize = 4;
 
 /// Calls of typed rows that no `ttl` is about.
-const OF_NO_ROW: [&str; 12] = [
-    "Table::advance_marker",
+const OF_NO_ROW: [&str; 11] = [
+    "Table::advance_stamp",
     "Table::create_if_absent",
     "Table::delete_table",
     "Table::info",
     "Table::modify_families",
     "Table::partitions",
     "Table::partitions_of",
-    "Table::remove_marker",
     "Table::remove_row_key_schema",
-    "Table::vouch",
+    "Table::stamp",
+    "Table::retire_row_type",
     "Table::wait_for_consistency",
-    "Table::write_marker",
 ];
 
 fn root() -> PathBuf {

@@ -8,6 +8,8 @@ use keyderive::row::{Max, Min, Sum};
 use super::dropped::{POLLS, polled};
 use super::*;
 
+use crate::registry::without_registry;
+
 #[derive(Row, Debug)]
 struct Page {
     title: Option<String>,
@@ -50,7 +52,7 @@ fn lossy(bigtable: &Bigtable) -> Bigtable {
 
 /// Adds by each call that can.
 async fn add_by(client: &Client, call: u8) -> Result<(), Box<dyn StdError>> {
-    let pages: Pages = client.table("pages");
+    let pages: Pages = without_registry(client).table("pages");
     let add = || pages.update(&KEY).set(Page::TITLE, "Home").add(Page::HITS, 1).add(Page::MOST, 5);
     match call {
         0 => add().await?,
@@ -102,7 +104,8 @@ async fn extremes_need_no_tokens() {
     let bigtable = Bigtable::in_memory();
     let steady = pages(&bigtable).await;
     let faulty = lossy(&bigtable);
-    let client = faulty.client().with(|settings| settings.idempotency_tokens = Some(false));
+    let client =
+        without_registry(&faulty.client()).with(|settings| settings.idempotency_tokens = Some(false));
     let pages: Pages = client.table("pages");
     pages.update(&KEY).add(Page::LEAST, -3).add(Page::MOST, 5).await.unwrap();
     let page = steady.get(&KEY).await.unwrap().unwrap();

@@ -299,7 +299,7 @@ macro_rules! of_type {
 }
 
 #[tokio::test]
-async fn other_types_and_forms_do_not_replace_each_other() {
+async fn other_types_and_encodings_do_not_replace_each_other() {
     of_type! {
         Small { f32 }
         Double { f64 }

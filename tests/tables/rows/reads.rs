@@ -6,6 +6,7 @@ use keyderive::row::{Condition, Mutation, RawRow, Timestamped, Versions};
 use keyderive::{Client, GcRule, Row, Table};
 
 use super::{Deep, Page, PageKey, Pages, Stats, key, map, pages};
+use crate::registry::stamp_of;
 use crate::servers::on_every_bigtable;
 
 on_every_bigtable! {
@@ -29,12 +30,12 @@ async fn families_are_created_with_the_table(client: Client) {
     let rules: Vec<_> =
         info.families().iter().map(|family| (family.name(), family.gc_rule().clone())).collect();
     let one = || GcRule::max_versions(1);
-    let voucher = format!("keyderive.{}", PageKey::fingerprint());
+    let stamp = stamp_of(&info, PageKey::fingerprint()).unwrap().name();
     let expected = [
         ("cf", GcRule::never()),
         ("daily", one()),
         ("extra", one()),
-        (&*voucher, one()),
+        (stamp, one()),
         ("series", GcRule::never()),
         ("stats", one()),
         ("tags", one()),

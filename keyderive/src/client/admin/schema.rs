@@ -15,7 +15,7 @@ use keyderive_proto::admin::r#type::{self, Kind, Struct, bytes, int64, string};
 use keyderive_proto::values::{self, FieldMask};
 use prost::Message as _;
 
-use crate::key::{ColumnEncoding, ColumnKind, RowKeySchema};
+use crate::key::{ColumnJoin, RowKeySchema, SqlColumnType};
 
 const MAX_FAMILY_NAME: usize = 64;
 /// The largest encoded rule that the service accepts.
@@ -249,10 +249,10 @@ impl fmt::Display for Granularity {
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FamilyChange(Change);
+pub struct FamilyChange(FamilyChangeKind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Change {
+enum FamilyChangeKind {
     Add(Family),
     GcRule(String, GcRule),
     Drop(String),
@@ -262,43 +262,43 @@ impl FamilyChange {
     /// Adds a family that the table does not have.
     #[must_use]
     pub fn add(family: Family) -> Self {
-        Self(Change::Add(family))
+        Self(FamilyChangeKind::Add(family))
     }
 
     /// Changes the rule of a family.
     #[must_use]
     pub fn gc_rule(family: impl Into<String>, rule: GcRule) -> Self {
-        Self(Change::GcRule(family.into(), rule))
+        Self(FamilyChangeKind::GcRule(family.into(), rule))
     }
 
     /// Drops a family with all its cells.
     #[must_use]
     pub fn drop(family: impl Into<String>) -> Self {
-        Self(Change::Drop(family.into()))
+        Self(FamilyChangeKind::Drop(family.into()))
     }
 
     pub(super) fn fault(&self) -> Option<String> {
         match &self.0 {
-            Change::Add(family) => family.fault(),
-            Change::GcRule(name, rule) => {
+            FamilyChangeKind::Add(family) => family.fault(),
+            FamilyChangeKind::GcRule(name, rule) => {
                 rule.fault().map(|fault| format!("the column family `{name}`: {fault}"))
             }
-            Change::Drop(_) => None,
+            FamilyChangeKind::Drop(_) => None,
         }
     }
 
     pub(super) fn into_message(self) -> Modification {
         let (id, change, update_mask) = match self.0 {
-            Change::Add(family) => {
+            FamilyChangeKind::Add(family) => {
                 let (name, family) = family.into_message();
                 (name, Mod::Create(family), None)
             }
-            Change::GcRule(name, rule) => {
+            FamilyChangeKind::GcRule(name, rule) => {
                 let mask = FieldMask { paths: vec!["gc_rule".to_owned()] };
                 let family = admin::ColumnFamily { gc_rule: Some(rule.message()), value_type: None };
                 (name, Mod::Update(family), Some(mask))
             }
-            Change::Drop(name) => (name, Mod::Drop(true), None),
+            FamilyChangeKind::Drop(name) => (name, Mod::Drop(true), None),
         };
         Modification { id, r#mod: Some(change), update_mask }
     }
@@ -521,7 +521,7 @@ impl fmt::Display for GcRule {
             Self::Never => return f.write_str("never"),
             Self::MaxVersions(1) => return f.write_str("all but the newest version"),
             Self::MaxVersions(versions) => return write!(f, "all but the newest {versions} versions"),
-            Self::MaxAge(age) => return write!(f, "older than {}", Span(*age)),
+            Self::MaxAge(age) => return write!(f, "older than {}", ShownDuration(*age)),
             Self::Union(rules) => (rules, "or"),
             Self::Intersection(rules) => (rules, "and"),
         };
@@ -536,9 +536,9 @@ impl fmt::Display for GcRule {
 }
 
 /// A duration in the largest unit of which it is a whole multiple.
-struct Span(Duration);
+struct ShownDuration(Duration);
 
-impl fmt::Display for Span {
+impl fmt::Display for ShownDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 4] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
         let Self(span) = self;
@@ -614,14 +614,14 @@ impl TableSchema {
 /// The row key schema of a key type.
 impl From<&RowKeySchema> for TableSchema {
     fn from(schema: &RowKeySchema) -> Self {
-        let field = |(name, kind): (&str, ColumnKind)| Field {
+        let field = |(name, kind): (&str, SqlColumnType)| Field {
             field_name: name.to_owned(),
             r#type: Some(admin::Type { kind: Some(kind_message(kind)) }),
         };
         let encoding = match schema.encoding() {
-            ColumnEncoding::Singleton => Joined::Singleton(encoding::Singleton {}),
-            ColumnEncoding::OrderedCode => Joined::OrderedCodeBytes(encoding::OrderedCodeBytes {}),
-            ColumnEncoding::Delimited(byte) => {
+            ColumnJoin::Singleton => Joined::Singleton(encoding::Singleton {}),
+            ColumnJoin::OrderedCode => Joined::OrderedCodeBytes(encoding::OrderedCodeBytes {}),
+            ColumnJoin::Delimited(byte) => {
                 Joined::DelimitedBytes(encoding::DelimitedBytes { delimiter: vec![byte].into() })
             }
         };
@@ -632,17 +632,17 @@ impl From<&RowKeySchema> for TableSchema {
     }
 }
 
-fn kind_message(kind: ColumnKind) -> Kind {
+fn kind_message(kind: SqlColumnType) -> Kind {
     match kind {
-        ColumnKind::String => {
+        SqlColumnType::String => {
             let encoding = string::encoding::Encoding::Utf8Bytes(string::encoding::Utf8Bytes {});
             Kind::StringType(r#type::String { encoding: Some(string::Encoding { encoding: Some(encoding) }) })
         }
-        ColumnKind::Bytes => {
+        SqlColumnType::Bytes => {
             let encoding = bytes::encoding::Encoding::Raw(bytes::encoding::Raw {});
             Kind::BytesType(r#type::Bytes { encoding: Some(bytes::Encoding { encoding: Some(encoding) }) })
         }
-        ColumnKind::Int64 => {
+        SqlColumnType::Int64 => {
             let encoding = int64::encoding::Encoding::OrderedCodeBytes(int64::encoding::OrderedCodeBytes {});
             Kind::Int64Type(r#type::Int64 { encoding: Some(int64::Encoding { encoding: Some(encoding) }) })
         }

@@ -161,7 +161,7 @@ impl Http2 {
                 return Ok((requests, StreamPermit::new(sender.health, sender.generation, permit)));
             }
         }
-        Err(ConnectError(Arc::new(Ended)))
+        Err(ConnectError(Arc::new(ConnectionsEnded)))
     }
 
     fn head(&self, path: PathAndQuery, headers: HeaderMap) -> Result<http::Request<()>, Status> {
@@ -481,15 +481,15 @@ impl AsyncWrite for Watched {
 
 /// Connections ended before they took the request.
 #[derive(Debug)]
-struct Ended;
+struct ConnectionsEnded;
 
-impl fmt::Display for Ended {
+impl fmt::Display for ConnectionsEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{MAX_CONNECTIONS} connections ended before they took the request")
     }
 }
 
-impl StdError for Ended {}
+impl StdError for ConnectionsEnded {}
 
 /// A connection was not open in time.
 #[derive(Debug)]

@@ -198,8 +198,8 @@ fn rekeying_end(end: RekeyingEnd) -> &'static str {
              know"
         }
         RekeyingEnd::Unanswered => {
-            "the state of the re-keying, or the lease on it, ended before the answer, so the write may have been applied; the call \
-             failed before it could repeat it: call again"
+            "the state of the re-keying changed, or the lease on it ended, before the answer arrived, so the write may have been \
+             applied; the call failed before it could repeat the write; call again"
         }
         RekeyingEnd::Changed => {
             "the re-keying reached its next state during a scan in no order, or a comparison, which cannot continue in it; run it again"

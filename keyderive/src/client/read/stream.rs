@@ -111,10 +111,10 @@ struct OngoingRead {
 /// A read whose attempt was sent, up to the head of the answer.
 struct Opened {
     read: Box<OngoingRead>,
-    sent: Result<Sent, Error>,
+    sent: Result<SentAttempt, Error>,
 }
 
-struct Sent {
+struct SentAttempt {
     attempt: Attempt,
     answer: Result<Answer, Failure>,
 }
@@ -130,8 +130,8 @@ struct Reading {
     idle: IdleTimer,
 }
 
-/// Why an attempt ended early.
-enum Stop {
+/// Why an attempt failed.
+enum AttemptError {
     Failed(Failure),
     ProtocolViolation(String),
 }
@@ -318,11 +318,11 @@ impl RowCursor for RowStream {
 impl RowStream {
     /// Takes the step after an attempt that delivered its last row or failed.
     #[cold]
-    fn end_attempt(&mut self, end: Result<bool, Stop>) -> Result<(), Error> {
+    fn end_attempt(&mut self, end: Result<bool, AttemptError>) -> Result<(), Error> {
         if let Phase::Reading(reading) = std::mem::replace(&mut self.phase, Phase::Ended) {
             self.phase = match end {
                 Ok(_) => reading.end(),
-                Err(stop) => reading.stop(stop)?,
+                Err(error) => reading.fail(error)?,
             };
         }
         Ok(())
@@ -394,7 +394,7 @@ impl OngoingRead {
     }
 
     /// Sends an attempt and waits for the head of its answer.
-    async fn send(&mut self) -> Result<Sent, Error> {
+    async fn send(&mut self) -> Result<SentAttempt, Error> {
         let Self { attempts, request, .. } = self;
         let (client, route) = (attempts.client(), attempts.operation().route());
         let message = request
@@ -406,7 +406,7 @@ impl OngoingRead {
             stats.sent();
         }
         let answer = attempts.open(&attempt, Request::new(&message)).await;
-        Ok(Sent { attempt, answer })
+        Ok(SentAttempt { attempt, answer })
     }
 
     /// What follows a request that was answered in full.
@@ -442,7 +442,8 @@ impl OngoingRead {
 impl Opened {
     fn into_phase(self) -> Result<Phase, Error> {
         let Self { mut read, sent } = self;
-        let Sent { attempt, answer } = sent.map_err(|error| error.with_last_row(read.last_key.clone()))?;
+        let SentAttempt { attempt, answer } =
+            sent.map_err(|error| error.with_last_row(read.last_key.clone()))?;
         match answer {
             Ok(answer) => {
                 read.attempts.keep_cookies(answer.headers());
@@ -472,13 +473,13 @@ impl Reading {
     }
 
     /// Advances to the next row of the answer; returns false at its end.
-    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Stop>> {
+    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, AttemptError>> {
         if self.read.attempts.client().is_past_deadline() {
-            return Poll::Ready(Err(Stop::Failed(self.attempt.timed_out())));
+            return Poll::Ready(Err(AttemptError::Failed(self.attempt.timed_out())));
         }
         let mut has_taken = false;
         loop {
-            if self.merger.advance().map_err(Stop::ProtocolViolation)? {
+            if self.merger.advance().map_err(AttemptError::ProtocolViolation)? {
                 self.rows += 1;
                 self.read.attempts.watch.rows(1);
                 if self.is_at_limit() {
@@ -486,7 +487,7 @@ impl Reading {
                     self.read.attempts.watch.set_outcome(Code::Ok);
                 }
                 if self.read.request.limit.is_some_and(|limit| self.rows > limit) {
-                    return Poll::Ready(Err(Stop::ProtocolViolation(
+                    return Poll::Ready(Err(AttemptError::ProtocolViolation(
                         "it has more rows than were asked for".to_owned(),
                     )));
                 }
@@ -495,7 +496,7 @@ impl Reading {
             }
             // Further messages may be there already, so that no timer runs.
             if has_taken && self.attempt.is_past_deadline() {
-                return Poll::Ready(Err(Stop::Failed(self.attempt.timed_out())));
+                return Poll::Ready(Err(AttemptError::Failed(self.attempt.timed_out())));
             }
             match self.answer.poll_message(cx) {
                 Poll::Ready(Ok(Some(message))) => {
@@ -504,14 +505,14 @@ impl Reading {
                     if watch.is_wanted() {
                         watch.count(0, message.len());
                     }
-                    self.merger.take(message).map_err(Stop::ProtocolViolation)?;
+                    self.merger.take(message).map_err(AttemptError::ProtocolViolation)?;
                     has_taken = true;
                 }
                 Poll::Ready(Err(status)) => {
-                    return Poll::Ready(Err(Stop::Failed(self.attempt.failure(status))));
+                    return Poll::Ready(Err(AttemptError::Failed(self.attempt.failure(status))));
                 }
                 Poll::Ready(Ok(None)) => {
-                    self.merger.finish().map_err(Stop::ProtocolViolation)?;
+                    self.merger.finish().map_err(AttemptError::ProtocolViolation)?;
                     self.report_cost();
                     return Poll::Ready(Ok(false));
                 }
@@ -520,7 +521,7 @@ impl Reading {
                         Expired::Stalled => Failure::stalled(),
                         Expired::Late => self.attempt.late(self.idle.timeout),
                     };
-                    return Poll::Ready(Err(Stop::Failed(failure)));
+                    return Poll::Ready(Err(AttemptError::Failed(failure)));
                 }
             }
         }
@@ -550,16 +551,16 @@ impl Reading {
         self.into_read().0.next_request()
     }
 
-    /// What follows an attempt that ended early.
-    fn stop(self: Box<Self>, stop: Stop) -> Result<Phase, Error> {
+    /// What follows an attempt that failed.
+    fn fail(self: Box<Self>, error: AttemptError) -> Result<Phase, Error> {
         let (mut read, attempt, has_progressed) = self.into_read();
         if has_progressed && let Some(last) = &read.last_key {
             read.request.resume_after(last);
             read.attempts.progressed();
         }
-        match stop {
-            Stop::Failed(failure) => read.fail(&attempt, failure),
-            Stop::ProtocolViolation(broken) => {
+        match error {
+            AttemptError::Failed(failure) => read.fail(&attempt, failure),
+            AttemptError::ProtocolViolation(broken) => {
                 Err(read.attempts.violation(broken).with_last_row(read.last_key))
             }
         }

@@ -62,7 +62,7 @@ impl Labels {
 
 /// A part of a message.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum MessagePart {
     Chunk(Chunk),
     /// The key that the server reports as scanned; the last one counts.
     Scanned(Span),
@@ -72,7 +72,7 @@ pub(super) enum Part {
 }
 
 /// Decodes the part of a message at `at`, which moves past it. The message has less than 4 GiB.
-pub(super) fn next(message: &[u8], at: &mut usize) -> Result<Part, Malformed> {
+pub(super) fn next(message: &[u8], at: &mut usize) -> Result<MessagePart, Malformed> {
     let mut reader = Reader::new(message, *at);
     let part = reader.part().map_err(WireError::into_text)?;
     *at = reader.at();
@@ -86,21 +86,21 @@ pub(super) fn is_text(bytes: &[u8]) -> bool {
 }
 
 impl Reader<'_> {
-    fn part(&mut self) -> Result<Part, WireError> {
+    fn part(&mut self) -> Result<MessagePart, WireError> {
         while let Some(field) = self.field()? {
             match field {
                 (1, LENGTH) => {
                     let place = self.span()?;
                     let chunk = Reader::new(place.upto(self.bytes()), place.start() as usize);
-                    return chunk.chunk(place).map(Part::Chunk);
+                    return chunk.chunk(place).map(MessagePart::Chunk);
                 }
-                (2, LENGTH) => return self.span().map(Part::Scanned),
-                (3, LENGTH) => return self.span().map(Part::Stats),
+                (2, LENGTH) => return self.span().map(MessagePart::Scanned),
+                (3, LENGTH) => return self.span().map(MessagePart::Stats),
                 (1..=3, _) => return Err(self.wrong(WireErrorKind::WireType)),
                 (number, wire_type) => self.skip(number, wire_type)?,
             }
         }
-        Ok(Part::End)
+        Ok(MessagePart::End)
     }
 
     /// Decodes all fields as a chunk.

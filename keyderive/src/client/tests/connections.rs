@@ -108,12 +108,12 @@ async fn the_age_of_connections_can_be_set() {
 async fn an_old_connection_ends_with_its_last_request() {
     let fleet = Fleet::new();
     let client = fleet.cloud(Client::builder().connections(1)).await;
-    let lease = client.inner.pool.lease(None, 0).unwrap();
+    let connection = client.inner.pool.get(None, 0).unwrap();
     sleep(50 * MINUTE).await;
     use_each(&client).await;
     assert_eq!(fleet.take_connections("SampleRowKeys"), [1; 4]);
     assert!(fleet.is_open(0));
-    drop(lease);
+    drop(connection);
     assert!(!fleet.is_open(0) && fleet.is_open(1));
 }
 

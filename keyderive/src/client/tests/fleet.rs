@@ -8,7 +8,7 @@ use tonic::Status;
 use tonic::body::Body;
 
 use super::*;
-use crate::client::builder::{Endpoint, Place};
+use crate::client::builder::{ConnectOptions, TargetKind};
 use crate::client::connections::{Dial, Transport};
 use crate::client::credentials::Authorizer;
 
@@ -62,9 +62,9 @@ impl Fleet {
         builder.open(self.endpoint(None)).await
     }
 
-    pub(super) fn endpoint(&self, credentials: Option<Authorizer>) -> Endpoint {
-        Endpoint {
-            place: Place::Cloud("test".into()),
+    pub(super) fn endpoint(&self, credentials: Option<Authorizer>) -> ConnectOptions {
+        ConnectOptions {
+            target: TargetKind::Cloud("test".into()),
             data: Arc::new(self.clone()),
             admin: None,
             runtime: tokio::runtime::Handle::current(),

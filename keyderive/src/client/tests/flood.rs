@@ -19,7 +19,7 @@ use tokio::time::{Instant, advance, timeout};
 use tonic::body::Body;
 
 use super::*;
-use crate::client::builder::{Endpoint, Place};
+use crate::client::builder::{ConnectOptions, TargetKind};
 use crate::client::connections::{Dial, Transport};
 use crate::query::QueryRow;
 
@@ -87,8 +87,8 @@ impl Dial for Flood {
 
 /// A client of such a server, which makes one attempt.
 async fn client(message: fn(u32) -> Bytes) -> Client {
-    let endpoint = Endpoint {
-        place: Place::Cloud("test".into()),
+    let endpoint = ConnectOptions {
+        target: TargetKind::Cloud("test".into()),
         data: Arc::new(Flood(message)),
         admin: None,
         runtime: tokio::runtime::Handle::current(),

@@ -8,10 +8,10 @@ use prost::Message as _;
 
 use super::encode::Mutations;
 use crate::row::{RawRow, RowBuilder, SERVER_TIME};
-use keyderive_proto::data::{self, mutation::Mutation as Change};
+use keyderive_proto::data::{self, mutation::Mutation as Kind};
 
 /// The versions of a column, the newest first.
-type Versions = BTreeMap<Reverse<i64>, Bytes>;
+type CellVersions = BTreeMap<Reverse<i64>, Bytes>;
 
 impl Mutations {
     /// The row with this key after these mutations at the time `now`, as the server makes it, but for what it adds to aggregates
@@ -22,7 +22,7 @@ impl Mutations {
         key: &[u8],
         now: i64,
     ) -> Result<Option<RawRow>, String> {
-        let mut columns: BTreeMap<(String, Bytes), Versions> = BTreeMap::new();
+        let mut columns: BTreeMap<(String, Bytes), CellVersions> = BTreeMap::new();
         for cell in row.into_iter().flat_map(RawRow::cells) {
             let column = (cell.family().to_owned(), Bytes::copy_from_slice(cell.qualifier()));
             let version = (Reverse(cell.timestamp_micros()), Bytes::copy_from_slice(cell.value()));
@@ -32,12 +32,12 @@ impl Mutations {
             data::mutate_rows_request::Entry::decode(self.bytes()).map_err(|error| error.to_string())?;
         for change in entry.mutations.into_iter().filter_map(|mutation| mutation.mutation) {
             match change {
-                Change::SetCell(set) => {
+                Kind::SetCell(set) => {
                     let time = if set.timestamp_micros == SERVER_TIME { now } else { set.timestamp_micros };
                     let column = (set.family_name, set.column_qualifier);
                     columns.entry(column).or_default().insert(Reverse(time), set.value);
                 }
-                Change::DeleteFromColumn(delete) => {
+                Kind::DeleteFromColumn(delete) => {
                     let range = delete.time_range.unwrap_or_default();
                     let is_deleted = |time: i64| {
                         time >= range.start_timestamp_micros
@@ -47,11 +47,11 @@ impl Mutations {
                         versions.retain(|Reverse(time), _| !is_deleted(*time));
                     }
                 }
-                Change::DeleteFromFamily(delete) => {
+                Kind::DeleteFromFamily(delete) => {
                     columns.retain(|(family, _), _| *family != delete.family_name);
                 }
-                Change::DeleteFromRow(_) => columns.clear(),
-                Change::AddToCell(_) | Change::MergeToCell(_) => {}
+                Kind::DeleteFromRow(_) => columns.clear(),
+                Kind::AddToCell(_) | Kind::MergeToCell(_) => {}
             }
         }
         let mut built = RowBuilder::new(key).map_err(|_| "a row has at most 4 GiB".to_owned())?;

@@ -20,7 +20,8 @@ use crate::client::operation::Idempotency;
 use crate::client::protobuf::{LENGTH, Reader, begin, bytes, bytes_len, int, int_len};
 use crate::client::{Clock, Error};
 use crate::row::{
-    CellError, Change, Mutation, MutationList, RowError, SERVER_TIME, Sink, TimeRange, is_same_name,
+    CellError, Mutation, MutationKind, MutationList, MutationSink, RowError, SERVER_TIME, TimeRange,
+    is_same_name,
 };
 
 /// The most bytes of a request with several entries: well below what the service accepts.
@@ -195,7 +196,7 @@ impl Mutations {
     /// It stays idempotent although its cells have the server's time: repeated, it stores one more version of the same value.
     pub(crate) fn write(
         &mut self,
-        change: impl FnOnce(&mut dyn Sink) -> Result<(), RowError>,
+        change: impl FnOnce(&mut dyn MutationSink) -> Result<(), RowError>,
     ) -> Result<(), RowError> {
         let start = self.bytes.len();
         let mut value = std::mem::take(&mut self.value);
@@ -212,7 +213,8 @@ impl Mutations {
 
     /// Appends a mutation.
     pub(crate) fn push(&mut self, mutation: &Mutation) {
-        self.not_idempotent |= matches!(mutation.0, Change::SetCell { timestamp_micros: SERVER_TIME, .. });
+        self.not_idempotent |=
+            matches!(mutation.0, MutationKind::SetCell { timestamp_micros: SERVER_TIME, .. });
         self.append(mutation);
     }
 
@@ -220,26 +222,25 @@ impl Mutations {
         self.count += 1;
         self.adds |= mutation.adds();
         let is_accepted = match &mutation.0 {
-            Change::SetCell { family, qualifier, value, .. }
-            | Change::MergeToCell { family, qualifier, state: value, .. } => {
+            MutationKind::SetCell { family, qualifier, value, .. }
+            | MutationKind::MergeToCell { family, qualifier, state: value, .. } => {
                 self.accept(family, qualifier, value)
             }
-            Change::AddToCell { family, qualifier, .. } | Change::DeleteColumn { family, qualifier, .. } => {
-                self.accept(family, qualifier, b"")
-            }
-            Change::DeleteFamily { .. } | Change::DeleteRow => true,
+            MutationKind::AddToCell { family, qualifier, .. }
+            | MutationKind::DeleteColumn { family, qualifier, .. } => self.accept(family, qualifier, b""),
+            MutationKind::DeleteFamily { .. } | MutationKind::DeleteRow => true,
         };
         if !is_accepted {
             return;
         }
         match &mutation.0 {
-            Change::SetCell { family, qualifier, timestamp_micros, value } => {
+            MutationKind::SetCell { family, qualifier, timestamp_micros, value } => {
                 set_cell(family, qualifier, *timestamp_micros, value, &mut self.bytes);
             }
-            Change::DeleteColumn { family, qualifier, versions: None } => {
+            MutationKind::DeleteColumn { family, qualifier, versions: None } => {
                 delete_column(family, qualifier, &mut self.bytes);
             }
-            Change::DeleteFamily { family } => delete_family(family, &mut self.bytes),
+            MutationKind::DeleteFamily { family } => delete_family(family, &mut self.bytes),
             change => bytes(MUTATIONS, &message(change).encode_to_vec(), &mut self.bytes),
         }
     }
@@ -261,8 +262,8 @@ impl Mutations {
     pub(crate) fn push_change(&mut self, mutation: &Mutation) {
         self.append(mutation);
         match &mutation.0 {
-            Change::SetCell { family, qualifier, timestamp_micros, .. }
-            | Change::AddToCell { family, qualifier, timestamp_micros, .. }
+            MutationKind::SetCell { family, qualifier, timestamp_micros, .. }
+            | MutationKind::AddToCell { family, qualifier, timestamp_micros, .. }
                 if *timestamp_micros != SERVER_TIME =>
             {
                 self.note_explicit_timestamp(family, qualifier, *timestamp_micros);
@@ -435,7 +436,7 @@ struct DeletesFirst<'a> {
     value: &'a mut Vec<u8>,
 }
 
-impl Sink for DeletesFirst<'_> {
+impl MutationSink for DeletesFirst<'_> {
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
         self.mutations.set_cell(family, qualifier, timestamp_micros, value);
     }
@@ -834,14 +835,14 @@ fn int_unless_zero(field: u8, value: i64, out: &mut Vec<u8>) {
 }
 
 /// A change as the generated message.
-pub(super) fn message(change: &Change) -> data::Mutation {
+pub(super) fn message(change: &MutationKind) -> data::Mutation {
     let value = |kind| Some(data::Value { r#type: None, kind: Some(kind) });
     let mutation = match change.clone() {
-        Change::SetCell { family, qualifier, timestamp_micros, value } => {
+        MutationKind::SetCell { family, qualifier, timestamp_micros, value } => {
             let (family_name, column_qualifier) = (family.to_string(), qualifier);
             Message::SetCell(SetCell { family_name, column_qualifier, timestamp_micros, value })
         }
-        Change::AddToCell { family, qualifier, timestamp_micros, value: input, .. } => {
+        MutationKind::AddToCell { family, qualifier, timestamp_micros, value: input, .. } => {
             Message::AddToCell(AddToCell {
                 family_name: family.to_string(),
                 column_qualifier: value(Kind::RawValue(qualifier)),
@@ -849,7 +850,7 @@ pub(super) fn message(change: &Change) -> data::Mutation {
                 input: value(Kind::IntValue(input)),
             })
         }
-        Change::MergeToCell { family, qualifier, timestamp_micros, state } => {
+        MutationKind::MergeToCell { family, qualifier, timestamp_micros, state } => {
             Message::MergeToCell(MergeToCell {
                 family_name: family.to_string(),
                 column_qualifier: value(Kind::RawValue(qualifier)),
@@ -857,18 +858,20 @@ pub(super) fn message(change: &Change) -> data::Mutation {
                 input: value(Kind::RawValue(state)),
             })
         }
-        Change::DeleteColumn { family, qualifier, versions } => Message::DeleteFromColumn(DeleteFromColumn {
-            family_name: family.to_string(),
-            column_qualifier: qualifier,
-            time_range: versions.map(|TimeRange { start, end }| TimestampRange {
-                start_timestamp_micros: start,
-                end_timestamp_micros: end.unwrap_or(0),
-            }),
-        }),
-        Change::DeleteFamily { family } => {
+        MutationKind::DeleteColumn { family, qualifier, versions } => {
+            Message::DeleteFromColumn(DeleteFromColumn {
+                family_name: family.to_string(),
+                column_qualifier: qualifier,
+                time_range: versions.map(|TimeRange { start, end }| TimestampRange {
+                    start_timestamp_micros: start,
+                    end_timestamp_micros: end.unwrap_or(0),
+                }),
+            })
+        }
+        MutationKind::DeleteFamily { family } => {
             Message::DeleteFromFamily(DeleteFromFamily { family_name: family.to_string() })
         }
-        Change::DeleteRow => Message::DeleteFromRow(DeleteFromRow {}),
+        MutationKind::DeleteRow => Message::DeleteFromRow(DeleteFromRow {}),
     };
     data::Mutation { mutation: Some(mutation), ..data::Mutation::default() }
 }

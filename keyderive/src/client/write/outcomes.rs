@@ -162,7 +162,7 @@ impl Client {
         let answer = attempt.within(async {
             let path = attempts.operation().path();
             let mut answer = attempt
-                .lease()
+                .connection()
                 .transport()
                 .send(path, headers, request, attempt.deadline, &attempt.is_sent)
                 .await?;

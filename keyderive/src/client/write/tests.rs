@@ -13,7 +13,7 @@ use super::encode::{entry_bytes, message};
 use super::outcomes::{EntryStatus, read_statuses};
 use super::{Batch, Entry, Mutations};
 use crate::client::operation::Idempotency;
-use crate::row::{Change, Mutation, Row as _, RowWriter, TimeRange};
+use crate::row::{Mutation, MutationKind, Row as _, RowWriter, TimeRange};
 
 const ROUNDS: usize = 5_000;
 
@@ -47,7 +47,7 @@ fn any_mutation(rng: &mut Rng) -> Mutation {
         4 if rng.bool() => Mutation::delete_column(family, qualifier),
         4 => {
             let (start, end) = (any_number(rng), any_number(rng));
-            Mutation(Change::DeleteColumn {
+            Mutation(MutationKind::DeleteColumn {
                 family: family.into(),
                 qualifier: qualifier.into(),
                 versions: Some(TimeRange { start, end: rng.bool().then_some(end) }),
@@ -191,7 +191,8 @@ fn successive_rows_are_those_of_the_generated_messages() {
             let mut expected = data::mutate_rows_request::Entry::default();
             let written = mutations.write(|sink| {
                 for (column, changes) in &columns {
-                    let Change::SetCell { family, qualifier, timestamp_micros, value } = &column.0 else {
+                    let MutationKind::SetCell { family, qualifier, timestamp_micros, value } = &column.0
+                    else {
                         continue;
                     };
                     let (mut micros, mut value) = (*timestamp_micros, value.clone());

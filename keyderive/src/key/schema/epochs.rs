@@ -1,7 +1,7 @@
 //! Salts from a date on: which salt a key has, by its own time.
 //!
-//! The time lies at one distance from the right end of a key in every epoch, so its stored bytes are found before anything
-//! else is known, and compared with those of the bounds. The epoch's layout is then the only one that decides.
+//! In every epoch, the time is equally far from the right end of the key. Decoding finds its stored bytes first, compares
+//! them with the stored bytes of the bounds, which gives the epoch, and then reads the key by the layout of that epoch alone.
 
 use std::fmt;
 

@@ -8,7 +8,7 @@ use super::super::epoch::{BoundValue, Epoch};
 use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, Width};
 use super::super::salt::{Salt, SaltHash, SaltPlace};
 use super::super::show::{Byte, Hex, Readable};
-use super::{Fingerprint, LenBounds, Part, Schema};
+use super::{Fingerprint, KeyPart, LenBounds, Schema};
 
 /// The layout as a table, with a line for each part.
 impl fmt::Display for Schema {
@@ -46,13 +46,13 @@ impl Schema {
             let mut parts = self.parts().peekable();
             while let Some(part) = parts.next() {
                 match part {
-                    Part::Tag(tag) => f.write_str(tag)?,
-                    Part::Salt(_) if self.has_epochs() => {
+                    KeyPart::Tag(tag) => f.write_str(tag)?,
+                    KeyPart::Salt(_) if self.has_epochs() => {
                         self.write_salt_by_time(f)?;
                         continue;
                     }
-                    Part::Salt(salt) => write!(f, "<salt {}>", salt.bounds())?,
-                    Part::Field(at) => write!(f, "<{}>", self.fields[at].name())?,
+                    KeyPart::Salt(salt) => write!(f, "<salt {}>", salt.bounds())?,
+                    KeyPart::Field(at) => write!(f, "<{}>", self.fields[at].name())?,
                 }
                 if parts.peek().is_some() {
                     self.write_separator(f, self.separator_after(part))?;
@@ -82,31 +82,31 @@ impl Schema {
     /// A line of the table for each part.
     fn lines(&self) -> Vec<Line> {
         let mut after = None;
-        let line = |(part, offset): (Part, Option<usize>)| {
+        let line = |(part, offset): (KeyPart, Option<usize>)| {
             let begins = match (offset, after.replace(part)) {
                 (Some(offset), _) => format!("byte {offset}"),
-                (None, Some(Part::Salt(salt))) if salt.sep().is_some() => {
+                (None, Some(KeyPart::Salt(salt))) if salt.sep().is_some() => {
                     format!("after `{}`", Readable(self.salt_end(&salt)))
                 }
                 (None, _) => format!("after {}", self.separator_name()),
             };
             let bounds = self.len_bounds(part);
             match part {
-                Part::Tag(tag) => Line {
+                KeyPart::Tag(tag) => Line {
                     name: "tag",
                     rust_type: "constant",
                     begins,
                     width: ByteCount(bounds.min, bounds.max).to_string(),
                     written: format!("`{}`", Readable(tag.as_bytes())),
                 },
-                Part::Salt(salt) => Line {
+                KeyPart::Salt(salt) => Line {
                     name: "salt",
                     rust_type: "bucket",
                     begins,
                     width: ByteCount(bounds.min, bounds.max).to_string(),
                     written: if self.has_epochs() { self.salts_written() } else { self.salt_written(&salt) },
                 },
-                Part::Field(at) => {
+                KeyPart::Field(at) => {
                     let field = &self.fields[at];
                     Line {
                         name: field.name(),
@@ -212,10 +212,23 @@ impl fmt::Display for ByteCount {
 
 impl Serialize for Schema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.data(true).serialize(serializer)
+    }
+}
+
+impl Schema {
+    /// The schema as JSON without the names of Rust types. Key types of one fingerprint differ in it by the values that their fields can hold.
+    #[cfg(feature = "client")]
+    pub(crate) fn layout_json(&self) -> String {
+        // It only has text, numbers and lists, all of which JSON can hold.
+        serde_json::to_string(&self.data(false)).unwrap_or_default()
+    }
+
+    fn data(&self, has_rust_names: bool) -> SchemaData {
         let text = matches!(self.layout, Layout::Delimited);
         let fields = self.fields.iter().enumerate().map(|(at, field)| FieldData {
             name: field.name(),
-            r#type: field.rust_type(),
+            r#type: has_rust_names.then(|| field.rust_type()),
             format: field.format(),
             order: field.order(),
             width: field.width(),
@@ -225,7 +238,7 @@ impl Serialize for Schema {
         });
         SchemaData {
             version: Self::JSON_VERSION,
-            key_type: self.key_type,
+            key_type: has_rust_names.then_some(self.key_type),
             format_version: Self::FORMAT_VERSION,
             layout: self.layout,
             delimiter: text.then(|| self.delimiter().into()),
@@ -238,11 +251,8 @@ impl Serialize for Schema {
             max_len: self.max_len(),
             template: self.template().to_string(),
         }
-        .serialize(serializer)
     }
-}
 
-impl Schema {
     fn epoch_data(&self, epoch: &Epoch) -> EpochData {
         EpochData {
             field: self.fields[self.epoch_field()].name(),
@@ -273,7 +283,8 @@ impl Schema {
 #[derive(Serialize)]
 struct SchemaData {
     version: u32,
-    key_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_type: Option<&'static str>,
     format_version: u32,
     layout: Layout,
     delimiter: Option<char>,
@@ -315,7 +326,8 @@ enum PlaceData {
 #[derive(Serialize)]
 struct FieldData {
     name: &'static str,
-    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'static str>,
     format: Format,
     order: FieldOrder,
     width: Width,

@@ -19,10 +19,10 @@ use super::{Cell, CellError, CellType, CellWriter, OwnedCell};
 /// pointers of these. A time in RFC 3339 is not comparable, since one time has several texts.
 /// [`RowFilter::value_is`](crate::row::RowFilter::value_is) compares values.
 ///
-/// Implement it for a type of your own that has one stored form for each value.
+/// Implement it for a type of your own that has one encoding for each value.
 #[diagnostic::on_unimplemented(
     message = "a column of `{Self}` cannot be compared at the server",
-    label = "one value of this type has several stored forms",
+    label = "one value of this type has several encodings",
     note = "compare a column of integers, floats, text, bytes, UUIDs, dates, `bool` or an enum; an aggregate, such as `Sum`, is \
             compared by the program that has read it"
 )]

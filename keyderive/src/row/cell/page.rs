@@ -7,7 +7,7 @@ use ::bytes::Bytes;
 
 use super::*;
 use crate::key::codec::{Micros, Millis, Nanos, Secs, Ts};
-use crate::row::{Form, Json, Proto};
+use crate::row::{Encoding, Json, Proto};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/FORMAT.md");
 const MARKS: [&str; 2] = ["<!-- cells -->\n", "<!-- /cells -->"];
@@ -32,9 +32,9 @@ fn own<C: Cell>(value: C) -> Vec<u8> {
     value.to_stored().unwrap()
 }
 
-fn formed<F: Form<T>, T>(value: &T) -> Vec<u8> {
+fn encoded_as<E: Encoding<T>, T>(value: &T) -> Vec<u8> {
     let mut bytes = Vec::new();
-    F::encode(value, &mut CellWriter::new(&mut bytes)).unwrap();
+    E::encode(value, &mut CellWriter::new(&mut bytes)).unwrap();
     bytes
 }
 
@@ -77,12 +77,12 @@ fn table() -> String {
         "`Timestamp` of jiff", "RFC 3339": own, ::jiff::Timestamp::from_millisecond(1500).unwrap();
         "`OffsetDateTime`, `UtcDateTime` of time", "RFC 3339": own, ::time::OffsetDateTime::from(millis);
         "`NaiveDate` of chrono, `civil::Date` of jiff, `Date` of time", "`YYYY-MM-DD`, of the years 0000 to 9999": own, ::jiff::civil::date(2015, 3, 16);
-        "a time with `ts(unit = \"secs\")`", "seconds since 1970, rounded down, as an integer": formed::<Ts<Secs>, _>, &millis;
-        "`ts(unit = \"millis\")`", "milliseconds": formed::<Ts<Millis>, _>, &millis;
-        "`ts(unit = \"micros\")`", "microseconds": formed::<Ts<Micros>, _>, &millis;
-        "`ts(unit = \"nanos\")`", "nanoseconds": formed::<Ts<Nanos>, _>, &millis;
-        "any type with `json`", "compact JSON": formed::<Json, _>, &vec![Some("a".to_owned()), None];
-        "a message with `proto`", "the encoded message": |text: &str| formed::<Proto, _>(&text.to_owned()), "a";
+        "a time with `ts(unit = \"secs\")`", "seconds since 1970, rounded down, as an integer": encoded_as::<Ts<Secs>, _>, &millis;
+        "`ts(unit = \"millis\")`", "milliseconds": encoded_as::<Ts<Millis>, _>, &millis;
+        "`ts(unit = \"micros\")`", "microseconds": encoded_as::<Ts<Micros>, _>, &millis;
+        "`ts(unit = \"nanos\")`", "nanoseconds": encoded_as::<Ts<Nanos>, _>, &millis;
+        "any type with `json`", "compact JSON": encoded_as::<Json, _>, &vec![Some("a".to_owned()), None];
+        "a message with `proto`", "the encoded message": |text: &str| encoded_as::<Proto, _>(&text.to_owned()), "a";
     };
     let mut table = String::from("| types | stored as | example | bytes |\n|---|---|---|---|\n");
     for (types, written, example, stored) in rows {

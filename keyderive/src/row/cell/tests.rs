@@ -212,7 +212,7 @@ struct UserId(String);
 struct Seen;
 
 #[test]
-fn types_derive_their_stored_form() {
+fn types_derive_their_encoding() {
     stored(Kind::Login, "Login");
     stored(Kind::Logout, "lo");
     stored(Kind::r#Type, "Type");
@@ -242,7 +242,7 @@ fn a_newtype_compares_as_what_is_inside() {
     comparable::<Level>();
 }
 
-/// No bytes make a type panic, and a type that reads them writes them back, unless its text has several forms.
+/// No bytes make a type panic, and a type that reads them writes them back, unless its text has several encodings.
 #[test]
 fn any_bytes_are_read_or_refused() {
     fn check<C: OwnedCell>(bytes: &[u8]) -> Result<(), TestCaseError> {

@@ -9,11 +9,11 @@ use super::{MAX_DEPTH, MAX_LABEL_BYTES};
 ///
 /// Its text names the faulty part, the rule and the remedy. Nothing was sent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FilterError(Fault);
+pub struct FilterError(FilterFault);
 
 /// What is wrong with a filter.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Fault {
+pub(crate) enum FilterFault {
     Label(String),
     OwnLabel(String),
     KeyOfOneTable,
@@ -85,12 +85,12 @@ impl FilterError {
     /// Whether the service would accept the filter if it had fewer bytes or less nesting.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
-        matches!(self.0, Fault::Size { .. } | Fault::Depth)
+        matches!(self.0, FilterFault::Size { .. } | FilterFault::Depth)
     }
 }
 
-impl From<Fault> for FilterError {
-    fn from(fault: Fault) -> Self {
+impl From<FilterFault> for FilterError {
+    fn from(fault: FilterFault) -> Self {
         Self(fault)
     }
 }
@@ -98,48 +98,48 @@ impl From<Fault> for FilterError {
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Fault::Label(label) => write!(
+            FilterFault::Label(label) => write!(
                 f,
                 "the label `{}` has {} bytes, or others than `a` to `z`, `0` to `9` and `-`; a label is 1 to \
                  {MAX_LABEL_BYTES} of these",
                 label.escape_debug(),
                 label.len()
             ),
-            Fault::OwnLabel(label) => write!(
+            FilterFault::OwnLabel(label) => write!(
                 f,
                 "the label `{label}` begins with `keyderive-`, which is reserved; use another label"
             ),
-            Fault::KeyOfOneTable => f.write_str(
+            FilterFault::KeyOfOneTable => f.write_str(
                 "a row of a table that is re-keyed has two keys, and `row_key_regex` would match the one of the table that has \
                  the row just now; choose rows by a plan, or by their columns",
             ),
-            Fault::TwoLabels => f.write_str(
+            FilterFault::TwoLabels => f.write_str(
                 "two filters of a chain label cells, and a cell has one label; label in one of them, or in several \
                  filters of an interleave",
             ),
-            Fault::Sample(probability) => write!(
+            FilterFault::Sample(probability) => write!(
                 f,
                 "the probability {probability} of a sample is not between 0 and 1; for all rows or none use \
                  `RowFilter::pass_all()` or `RowFilter::block_all()`"
             ),
-            Fault::Family(family) => write!(
+            FilterFault::Family(family) => write!(
                 f,
                 "`{}` stands for a column family and has a colon, which no family's name has; give the qualifier \
                  by itself",
                 family.escape_debug()
             ),
-            Fault::Column(fault) => f.write_str(fault),
-            Fault::Value(fault) => write!(f, "the value of a filter {fault}"),
-            Fault::SinkInCondition => {
+            FilterFault::Column(fault) => f.write_str(fault),
+            FilterFault::Value(fault) => write!(f, "the value of a filter {fault}"),
+            FilterFault::SinkInCondition => {
                 f.write_str("a sink is in a condition, where the service takes none; put it into an interleave")
             }
-            Fault::Depth => write!(
+            FilterFault::Depth => write!(
                 f,
                 "filters are nested more than {MAX_DEPTH} deep, which the service does not take; put the filters of \
                  nested chains into one chain, and the parts of a condition side by side: `a.and(b).and(c)` nests \
                  less than `a.and(b.or(c.and(d)))`"
             ),
-            Fault::Size { bytes, limit, largest } => {
+            FilterFault::Size { bytes, limit, largest } => {
                 write!(f, "the condition or filter has {bytes} bytes, and the service takes {limit}: {largest}")
             }
         }

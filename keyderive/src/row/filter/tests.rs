@@ -12,7 +12,7 @@ fn words(filter: &RowFilter, text: &str) {
 #[track_caller]
 fn refusal(filter: &RowFilter, text: &str) {
     match filter.kind() {
-        Kind::Refused(error) => assert!(error.to_string().contains(text), "{error}"),
+        FilterKind::Refused(error) => assert!(error.to_string().contains(text), "{error}"),
         kind => panic!("{kind:?}"),
     }
 }
@@ -65,7 +65,7 @@ fn ranges_that_hold_nothing_leave_nothing() {
 
 #[test]
 fn timestamps_keep_their_bounds() {
-    let range = |start, end| RowFilter::from(Kind::Timestamps(TimeRange { start, end }));
+    let range = |start, end| RowFilter::from(FilterKind::Timestamps(TimeRange { start, end }));
     assert_eq!(RowFilter::timestamps(..), range(0, None));
     assert_eq!(RowFilter::timestamps(-5..1), range(0, Some(1)));
     assert_eq!(RowFilter::timestamps(1..=1000), range(1, Some(1001)));
@@ -103,7 +103,7 @@ fn what_the_service_refuses_is_told() {
 fn nesting_has_an_end() {
     let deeper = |filter| RowFilter::chain([filter, RowFilter::strip_value()]);
     let deepest = (1..MAX_DEPTH).fold(RowFilter::pass_all(), |filter, _| deeper(filter));
-    assert!(matches!(deepest.kind(), Kind::Chain(_)));
+    assert!(matches!(deepest.kind(), FilterKind::Chain(_)));
     let refused = deeper(deepest);
     refusal(&refused, "nested more than 20 deep");
     assert_eq!((0..100_000).fold(refused.clone(), |filter, _| deeper(filter)), refused);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Kind, RowFilter};
+use super::{FilterKind, RowFilter};
 use crate::key::Readable;
 
 /// What the filter leaves, in words.
@@ -11,47 +11,49 @@ use crate::key::Readable;
 impl fmt::Display for RowFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::PassAll => f.write_str("every cell"),
-            Kind::BlockAll => f.write_str("no cell"),
-            Kind::Chain(filters) => joined(f, filters, ", then "),
-            Kind::Interleave(filters) => joined(f, filters, " and "),
-            Kind::Condition(condition) => write!(
+            FilterKind::PassAll => f.write_str("every cell"),
+            FilterKind::BlockAll => f.write_str("no cell"),
+            FilterKind::Chain(filters) => joined(f, filters, ", then "),
+            FilterKind::Interleave(filters) => joined(f, filters, " and "),
+            FilterKind::Condition(condition) => write!(
                 f,
                 "{} of rows that have {}, and of the others {}",
-                Part(&condition.then),
-                Part(&condition.predicate),
-                Part(&condition.otherwise)
+                InnerFilter(&condition.then),
+                InnerFilter(&condition.predicate),
+                InnerFilter(&condition.otherwise)
             ),
-            Kind::Sink => f.write_str("every cell past all further filters"),
-            Kind::RowKeyRegex(regex) => write!(f, "rows whose key matches `{}`", Readable(regex)),
-            Kind::RowSample(probability) => write!(f, "each row with the probability {probability}"),
-            Kind::Family(name) => write!(f, "the columns of the family `{name}`"),
-            Kind::FamilyRegex(regex) => write!(f, "the columns of families whose name matches `{regex}`"),
-            Kind::QualifierRegex(regex) => {
+            FilterKind::Sink => f.write_str("every cell past all further filters"),
+            FilterKind::RowKeyRegex(regex) => write!(f, "rows whose key matches `{}`", Readable(regex)),
+            FilterKind::RowSample(probability) => write!(f, "each row with the probability {probability}"),
+            FilterKind::Family(name) => write!(f, "the columns of the family `{name}`"),
+            FilterKind::FamilyRegex(regex) => {
+                write!(f, "the columns of families whose name matches `{regex}`")
+            }
+            FilterKind::QualifierRegex(regex) => {
                 write!(f, "the columns whose qualifier matches `{}`", Readable(regex))
             }
-            Kind::AnyColumn { family, qualifiers } => {
+            FilterKind::AnyColumn { family, qualifiers } => {
                 f.write_str(if qualifiers.len() == 1 { "the column " } else { "the columns " })?;
                 for (place, qualifier) in qualifiers.iter().enumerate() {
                     write!(f, "{}`{}`", if place == 0 { "" } else { ", " }, Readable(qualifier))?;
                 }
                 write!(f, " of the family `{family}`")
             }
-            Kind::Columns { family, range } => {
+            FilterKind::Columns { family, range } => {
                 write!(f, "the columns of the family `{family}` whose qualifier is in {range}")
             }
-            Kind::Timestamps(range) => match range.end {
+            FilterKind::Timestamps(range) => match range.end {
                 Some(end) => write!(f, "versions whose timestamp is in [{}, {end}) µs", range.start),
                 None => write!(f, "versions whose timestamp is in [{}, end) µs", range.start),
             },
-            Kind::ValueRegex(regex) => write!(f, "cells whose value matches `{}`", Readable(regex)),
-            Kind::Values(range) => write!(f, "cells whose value is in {range}"),
-            Kind::SkipCells(cells) => write!(f, "all but the first {cells} cells of each row"),
-            Kind::CellsPerRow(cells) => write!(f, "the first {cells} cells of each row"),
-            Kind::CellsPerColumn(versions) => write!(f, "the newest {versions} of each column"),
-            Kind::StripValue => f.write_str("cells without their values"),
-            Kind::Label(label) => write!(f, "cells with the label `{label}`"),
-            Kind::Refused(error) => write!(f, "what the service refuses: {error}"),
+            FilterKind::ValueRegex(regex) => write!(f, "cells whose value matches `{}`", Readable(regex)),
+            FilterKind::Values(range) => write!(f, "cells whose value is in {range}"),
+            FilterKind::SkipCells(cells) => write!(f, "all but the first {cells} cells of each row"),
+            FilterKind::CellsPerRow(cells) => write!(f, "the first {cells} cells of each row"),
+            FilterKind::CellsPerColumn(versions) => write!(f, "the newest {versions} of each column"),
+            FilterKind::StripValue => f.write_str("cells without their values"),
+            FilterKind::Label(label) => write!(f, "cells with the label `{label}`"),
+            FilterKind::Refused(error) => write!(f, "what the service refuses: {error}"),
         }
     }
 }
@@ -61,19 +63,21 @@ fn joined(f: &mut fmt::Formatter<'_>, filters: &[RowFilter], by: &str) -> fmt::R
         if place > 0 {
             f.write_str(by)?;
         }
-        write!(f, "{}", Part(filter))?;
+        write!(f, "{}", InnerFilter(filter))?;
     }
     Ok(())
 }
 
 /// A filter inside another one: in parentheses where it would run into its neighbours.
-struct Part<'a>(&'a RowFilter);
+struct InnerFilter<'a>(&'a RowFilter);
 
-impl fmt::Display for Part<'_> {
+impl fmt::Display for InnerFilter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(filter) = self;
         match filter.kind {
-            Kind::Chain(_) | Kind::Interleave(_) | Kind::Condition(_) => write!(f, "({filter})"),
+            FilterKind::Chain(_) | FilterKind::Interleave(_) | FilterKind::Condition(_) => {
+                write!(f, "({filter})")
+            }
             _ => write!(f, "{filter}"),
         }
     }

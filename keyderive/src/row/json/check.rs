@@ -13,12 +13,12 @@ const MAX_DEPTH: u8 = 127;
 
 /// Fails for a value that would be written as JSON and not be read back, `depth` arrays and objects deep.
 pub(in crate::row) fn check<T: Serialize + ?Sized>(value: &T, depth: u8) -> Result<(), Lost> {
-    value.serialize(Check { depth }).map(drop)
+    value.serialize(JsonCheck { depth }).map(drop)
 }
 
 /// What a value is as JSON, as far as an `Option` around it is concerned.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum JsonValue {
     Null,
     Other,
 }
@@ -65,11 +65,11 @@ impl ser::Error for Lost {
 }
 
 /// Takes a value, and writes nothing.
-struct Check {
+struct JsonCheck {
     depth: u8,
 }
 
-impl Check {
+impl JsonCheck {
     fn deeper(self) -> Result<Self, Lost> {
         if self.depth >= MAX_DEPTH { Err(Lost::Deep) } else { Ok(Self { depth: self.depth + 1 }) }
     }
@@ -82,14 +82,14 @@ impl Check {
 /// Declares the methods for what JSON always gives back.
 macro_rules! take {
     ($form:ident: $($method:ident($($arg:ty),*);)*) => {$(
-        fn $method(self $(, _: $arg)*) -> Result<Form, Lost> {
-            Ok(Form::$form)
+        fn $method(self $(, _: $arg)*) -> Result<JsonValue, Lost> {
+            Ok(JsonValue::$form)
         }
     )*};
 }
 
-impl Serializer for Check {
-    type Ok = Form;
+impl Serializer for JsonCheck {
+    type Ok = JsonValue;
     type Error = Lost;
     type SerializeSeq = Self;
     type SerializeTuple = Self;
@@ -122,26 +122,26 @@ impl Serializer for Check {
         serialize_unit_struct(&'static str);
     }
 
-    fn serialize_f32(self, number: f32) -> Result<Form, Lost> {
+    fn serialize_f32(self, number: f32) -> Result<JsonValue, Lost> {
         self.serialize_f64(number.into())
     }
 
-    fn serialize_f64(self, number: f64) -> Result<Form, Lost> {
-        if number.is_finite() { Ok(Form::Other) } else { Err(Lost::NotFinite(number)) }
+    fn serialize_f64(self, number: f64) -> Result<JsonValue, Lost> {
+        if number.is_finite() { Ok(JsonValue::Other) } else { Err(Lost::NotFinite(number)) }
     }
 
-    fn collect_str<T: Display + ?Sized>(self, _: &T) -> Result<Form, Lost> {
-        Ok(Form::Other)
+    fn collect_str<T: Display + ?Sized>(self, _: &T) -> Result<JsonValue, Lost> {
+        Ok(JsonValue::Other)
     }
 
-    fn serialize_bytes(self, _: &[u8]) -> Result<Form, Lost> {
-        self.deeper().map(|_| Form::Other)
+    fn serialize_bytes(self, _: &[u8]) -> Result<JsonValue, Lost> {
+        self.deeper().map(|_| JsonValue::Other)
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Form, Lost> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<JsonValue, Lost> {
         match value.serialize(self)? {
-            Form::Null => Err(Lost::SomeNull),
-            Form::Other => Ok(Form::Other),
+            JsonValue::Null => Err(Lost::SomeNull),
+            JsonValue::Other => Ok(JsonValue::Other),
         }
     }
 
@@ -149,7 +149,7 @@ impl Serializer for Check {
         self,
         _: &'static str,
         value: &T,
-    ) -> Result<Form, Lost> {
+    ) -> Result<JsonValue, Lost> {
         value.serialize(self)
     }
 
@@ -159,8 +159,8 @@ impl Serializer for Check {
         _: u32,
         _: &'static str,
         value: &T,
-    ) -> Result<Form, Lost> {
-        value.serialize(self.deeper()?).map(|_| Form::Other)
+    ) -> Result<JsonValue, Lost> {
+        value.serialize(self.deeper()?).map(|_| JsonValue::Other)
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Self, Lost> {
@@ -206,16 +206,16 @@ impl Serializer for Check {
 
 macro_rules! elements {
     ($($compound:ident $method:ident $($name:ty)?;)*) => {$(
-        impl $compound for Check {
-            type Ok = Form;
+        impl $compound for JsonCheck {
+            type Ok = JsonValue;
             type Error = Lost;
 
             fn $method<T: Serialize + ?Sized>(&mut self, $(_: $name,)? value: &T) -> Result<(), Lost> {
                 self.inner(value)
             }
 
-            fn end(self) -> Result<Form, Lost> {
-                Ok(Form::Other)
+            fn end(self) -> Result<JsonValue, Lost> {
+                Ok(JsonValue::Other)
             }
         }
     )*};
@@ -231,8 +231,8 @@ elements! {
 }
 
 /// A name that is no text is rejected by the writer of the JSON.
-impl SerializeMap for Check {
-    type Ok = Form;
+impl SerializeMap for JsonCheck {
+    type Ok = JsonValue;
     type Error = Lost;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, _: &T) -> Result<(), Lost> {
@@ -243,7 +243,7 @@ impl SerializeMap for Check {
         self.inner(value)
     }
 
-    fn end(self) -> Result<Form, Lost> {
-        Ok(Form::Other)
+    fn end(self) -> Result<JsonValue, Lost> {
+        Ok(JsonValue::Other)
     }
 }

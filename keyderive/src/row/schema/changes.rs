@@ -1,7 +1,7 @@
 //! How a row type has changed since its schema was saved, and what that means for stored rows and for programs with the older type.
 //!
 //! A type reads rows by a small set of rules: a column at its place or else at a former one, an optional family where one of its
-//! cells is there, every cell of a map. [`Reading::faults`] applies them to what another type writes, once in each direction.
+//! cells is there, every cell of a map. [`ReadCheck::faults`] applies them to what another type writes, once in each direction.
 
 use std::fmt;
 use std::time::Duration;
@@ -72,10 +72,16 @@ impl RowSchema {
     ///
     /// # Errors
     /// If the text is not a schema that [`to_json`](Self::to_json) of this release has made: another version of it, or a name that
-    /// the form does not have. After an upgrade to a release that raises [`JSON_VERSION`](Self::JSON_VERSION), check out the older type,
+    /// the format does not have. After an upgrade to a release that raises [`JSON_VERSION`](Self::JSON_VERSION), check out the older type,
     /// run `to_json` of it under the new release, and save that.
     pub fn changes_from(&self, saved: &str) -> Result<SchemaChanges, SchemaError> {
         let (new, old) = (RowLayout::of(self), RowLayout::from_json(saved)?);
+        Ok(SchemaChanges(compare(&new, &old)))
+    }
+
+    /// As [`changes_from`](Self::changes_from), of two layouts as [`layout_json`](Self::layout_json) gives them.
+    pub(crate) fn changes_between(own: &str, saved: &str) -> Result<SchemaChanges, SchemaError> {
+        let (new, old) = (RowLayout::from_json(own)?, RowLayout::from_json(saved)?);
         Ok(SchemaChanges(compare(&new, &old)))
     }
 
@@ -85,10 +91,10 @@ impl RowSchema {
             return None;
         }
         let (ours, theirs) = (RowLayout::of(self), RowLayout::of(other));
-        let (writer, reader) = (Columns::of(&ours, own), Columns::of(&theirs, own));
-        let faults = Reading { reader: &reader, writer: &writer, is_new: true }.faults();
+        let (writer, reader) = (LayoutColumns::of(&ours, own), LayoutColumns::of(&theirs, own));
+        let faults = ReadCheck { reader: &reader, writer: &writer, is_new: true }.faults();
         faults.into_iter().find_map(|fault| {
-            let Fault::Type { reader: ours, writer: theirs } = fault else { return None };
+            let ReadFault::Type { reader: ours, writer: theirs } = fault else { return None };
             let (column, stored) = (reader.at(ours)?, writer.at(theirs)?);
             Some(format!(
                 "the column `{}:{}` is stored as {} by `{}`, and as {} by `{}`; give both fields the same type",
@@ -149,17 +155,24 @@ pub struct SchemaChange {
     text: String,
     reads_older_rows: bool,
     breaks_older_programs: bool,
+    /// Whether values that one of the two types writes are no values of the other.
+    is_of_values: bool,
 }
 
 impl SchemaChange {
     fn harmless(text: String) -> Self {
-        Self { text, reads_older_rows: true, breaks_older_programs: false }
+        Self { text, reads_older_rows: true, breaks_older_programs: false, is_of_values: false }
     }
 
     /// Whether each program still reads what both write: this type reads older rows, and older programs do not break.
     #[must_use]
     pub fn is_compatible(&self) -> bool {
         self.reads_older_rows && !self.breaks_older_programs
+    }
+
+    /// Whether values that one of the two types writes are no values of the other, whichever columns of a row either writes.
+    pub(crate) fn is_of_values(&self) -> bool {
+        self.is_of_values
     }
 
     /// Whether this row type reads rows that programs of the older type have written, with their values.
@@ -184,14 +197,14 @@ impl fmt::Display for SchemaChange {
 }
 
 /// A family and the name of a column in it.
-type Place<'l> = (&'l str, &'l str);
+type ColumnName<'l> = (&'l str, &'l str);
 
 /// A column of a layout, or all columns of a map.
 struct LayoutColumn<'l> {
     family: &'l str,
     /// None for a map.
     name: Option<&'l str>,
-    aliases: Vec<Place<'l>>,
+    aliases: Vec<ColumnName<'l>>,
     /// The names of the columns of a map.
     key: Option<&'l StoredType>,
     stored: &'l StoredType,
@@ -216,21 +229,21 @@ impl<'l> LayoutColumn<'l> {
     }
 
     /// The place of a column that is no map.
-    fn place(&self) -> Option<Place<'l>> {
+    fn place(&self) -> Option<ColumnName<'l>> {
         Some((self.family, self.name?))
     }
 
     /// The places that a column is read at, in order.
-    fn places(&self) -> impl Iterator<Item = Place<'l>> {
+    fn places(&self) -> impl Iterator<Item = ColumnName<'l>> {
         self.place().into_iter().chain(self.aliases.iter().copied())
     }
 
-    fn is_read_at(&self, place: Place<'_>) -> bool {
+    fn is_read_at(&self, place: ColumnName<'_>) -> bool {
         self.places().any(|own| own == place)
     }
 
     /// Whether it is a map that has a column there.
-    fn is_map_with(&self, (family, name): Place<'_>) -> bool {
+    fn is_map_with(&self, (family, name): ColumnName<'_>) -> bool {
         self.family == family && self.key.is_some_and(|key| key.may_be_named(name))
     }
 
@@ -283,14 +296,14 @@ impl<'l> LayoutColumn<'l> {
 }
 
 /// The columns of a layout.
-struct Columns<'l> {
+struct LayoutColumns<'l> {
     layout: &'l RowLayout,
     /// The family that has the marker of an empty row.
     own: &'l str,
     all: Vec<LayoutColumn<'l>>,
 }
 
-impl<'l> Columns<'l> {
+impl<'l> LayoutColumns<'l> {
     /// `own` is the family of a map that does not name it.
     fn of(layout: &'l RowLayout, own: &'l str) -> Self {
         let own = layout.family.as_deref().unwrap_or(own);
@@ -324,7 +337,7 @@ impl<'l> Columns<'l> {
     }
 
     /// The column, or else the map, whose writes are at this place.
-    fn written_at(&self, place: Place<'_>) -> Option<usize> {
+    fn written_at(&self, place: ColumnName<'_>) -> Option<usize> {
         let named = self.all.iter().position(|column| column.place() == Some(place));
         named.or_else(|| self.all.iter().position(|column| column.is_map_with(place)))
     }
@@ -350,7 +363,7 @@ impl<'l> Columns<'l> {
 
 /// Why one type does not read what the other writes. The numbers are those of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault<'l> {
+enum ReadFault<'l> {
     /// Values, or names, of the writer's column are not those of the reader's that reads them.
     Type { reader: usize, writer: usize },
     /// The reader needs a column that rows of the writer can lack.
@@ -368,7 +381,7 @@ enum Fault<'l> {
     /// A former name of the writer's column is another column of the reader.
     FormerOfOther { reader: usize, writer: usize },
     /// The reader does not read a former name that the writer reads.
-    AliasDropped { reader: usize, alias: Place<'l> },
+    AliasDropped { reader: usize, alias: ColumnName<'l> },
     /// The writer's `put` deletes the other versions of the reader's column.
     OneVersion { reader: usize },
     /// The writer's `put` empties a family in which the reader has another column.
@@ -379,16 +392,16 @@ enum Fault<'l> {
     Hidden { family: &'l str },
 }
 
-/// A type that reads what another writes.
-struct Reading<'r, 'l> {
-    reader: &'r Columns<'l>,
-    writer: &'r Columns<'l>,
+/// Checks that a type reads what another writes.
+struct ReadCheck<'r, 'l> {
+    reader: &'r LayoutColumns<'l>,
+    writer: &'r LayoutColumns<'l>,
     /// Whether the reader is the newer type, which also reads what was stored long ago.
     is_new: bool,
 }
 
-impl<'l> Reading<'_, 'l> {
-    fn faults(&self) -> Vec<Fault<'l>> {
+impl<'l> ReadCheck<'_, 'l> {
+    fn faults(&self) -> Vec<ReadFault<'l>> {
         let mut faults = Vec::new();
         for (reader, column) in self.reader.all.iter().enumerate() {
             match column.key {
@@ -400,7 +413,7 @@ impl<'l> Reading<'_, 'l> {
                 && column.is_required
                 && self.leaves_others_than(column, field)
             {
-                faults.push(Fault::LeftOver { reader });
+                faults.push(ReadFault::LeftOver { reader });
             }
         }
         self.families(&mut faults);
@@ -408,7 +421,7 @@ impl<'l> Reading<'_, 'l> {
     }
 
     /// A column that the reader names.
-    fn named(&self, reader: usize, column: &LayoutColumn<'l>, faults: &mut Vec<Fault<'l>>) {
+    fn named(&self, reader: usize, column: &LayoutColumn<'l>, faults: &mut Vec<ReadFault<'l>>) {
         let mut source = None;
         let mut is_in_every_row = false;
         for (at, place) in column.places().enumerate() {
@@ -417,34 +430,34 @@ impl<'l> Reading<'_, 'l> {
                 other.aliases.contains(&place) && !other.place().is_some_and(|own| column.is_read_at(own))
             });
             if let Some(writer) = former.filter(|_| at > 0) {
-                faults.push(Fault::FormerOfOther { reader, writer });
+                faults.push(ReadFault::FormerOfOther { reader, writer });
             }
             let Some(writer) = self.writer.written_at(place) else { continue };
             let other = &self.writer.all[writer];
             if source.is_some() {
-                faults.push(Fault::AliasOfOther { reader, writer });
+                faults.push(ReadFault::AliasOfOther { reader, writer });
                 continue;
             }
             source = Some(writer);
             is_in_every_row = other.is_in_every_row();
             if !column.reads_cells_of(other) {
-                faults.push(Fault::Type { reader, writer });
+                faults.push(ReadFault::Type { reader, writer });
             }
-            let is_deleted = |before: Place<'_>| other.aliases.contains(&before);
+            let is_deleted = |before: ColumnName<'_>| other.aliases.contains(&before);
             if !column.places().take(at).all(is_deleted) {
-                faults.push(Fault::Stale { reader, writer });
+                faults.push(ReadFault::Stale { reader, writer });
             }
             if self.is_new {
                 let dropped = other.aliases.iter().filter(|alias| !column.is_read_at(**alias));
-                faults.extend(dropped.map(|alias| Fault::AliasDropped { reader, alias: *alias }));
+                faults.extend(dropped.map(|alias| ReadFault::AliasDropped { reader, alias: *alias }));
             }
         }
         match column.optional {
             _ if !column.is_required || is_in_every_row => {}
-            None => faults.push(Fault::Missing { reader, writer: source }),
+            None => faults.push(ReadFault::Missing { reader, writer: source }),
             Some(field) => {
                 if self.is_present_without(column, field) {
-                    faults.push(Fault::Incomplete { reader });
+                    faults.push(ReadFault::Incomplete { reader });
                 }
             }
         }
@@ -454,8 +467,9 @@ impl<'l> Reading<'_, 'l> {
     fn is_present_without(&self, column: &LayoutColumn<'l>, field: usize) -> bool {
         let family = column.family;
         let of_field = || self.reader.all.iter().filter(|other| other.optional == Some(field));
-        let owns =
-            |place: Place<'_>| of_field().any(|other| other.is_read_at(place)) && !column.is_read_at(place);
+        let owns = |place: ColumnName<'_>| {
+            of_field().any(|other| other.is_read_at(place)) && !column.is_read_at(place)
+        };
         let mut in_family = self.writer.all.iter().filter(|other| other.family == family);
         let is_present = in_family.any(|other| match (other.place(), other.optional) {
             // Where the writer's optional struct is present, so is what it needs.
@@ -478,7 +492,7 @@ impl<'l> Reading<'_, 'l> {
     /// Whether the writer can delete a column that an optional family needs, and leave others of the family, which the reader has
     /// written: then the family is present without it.
     fn leaves_others_than(&self, column: &LayoutColumn<'l>, field: usize) -> bool {
-        let knows = |place: Place<'_>| self.writer.all.iter().any(|other| other.is_read_at(place));
+        let knows = |place: ColumnName<'_>| self.writer.all.iter().any(|other| other.is_read_at(place));
         let is_deleted =
             self.writer.all.iter().any(|other| {
                 !other.is_in_every_row() && other.places().any(|place| column.is_read_at(place))
@@ -497,19 +511,19 @@ impl<'l> Reading<'_, 'l> {
     }
 
     /// A map of the reader, which reads every column of its family.
-    fn map(&self, reader: usize, map: &LayoutColumn<'l>, faults: &mut Vec<Fault<'l>>) {
+    fn map(&self, reader: usize, map: &LayoutColumn<'l>, faults: &mut Vec<ReadFault<'l>>) {
         for (writer, other) in self.writer.all.iter().enumerate() {
             if other.family == map.family && !(map.reads_cells_of(other) && map.reads_names_of(other)) {
-                faults.push(Fault::Type { reader, writer });
+                faults.push(ReadFault::Type { reader, writer });
             }
             if other.aliases.iter().any(|(family, _)| *family == map.family) {
-                faults.push(Fault::FormerOfOther { reader, writer });
+                faults.push(ReadFault::FormerOfOther { reader, writer });
             }
         }
     }
 
     /// What the writer deletes of the reader's column.
-    fn removed(&self, reader: usize, column: &LayoutColumn<'l>, faults: &mut Vec<Fault<'l>>) {
+    fn removed(&self, reader: usize, column: &LayoutColumn<'l>, faults: &mut Vec<ReadFault<'l>>) {
         for (writer, other) in self.writer.all.iter().enumerate() {
             let deletes = column.place().is_some_and(|place| other.aliases.contains(&place));
             if let (true, Some(place)) = (deletes, other.place())
@@ -517,8 +531,8 @@ impl<'l> Reading<'_, 'l> {
             {
                 let is_elsewhere = self.reader.all.iter().any(|column| column.is_read_at(place));
                 faults.push(match is_elsewhere {
-                    true => Fault::FormerOfOther { reader, writer },
-                    false => Fault::Moved { reader, writer },
+                    true => ReadFault::FormerOfOther { reader, writer },
+                    false => ReadFault::Moved { reader, writer },
                 });
             }
             let is_same = match (column.place(), other.place()) {
@@ -530,7 +544,7 @@ impl<'l> Reading<'_, 'l> {
             let deletes_versions = other.kind == KindLayout::Timestamped || other.key.is_some();
             let is_history = |kind| kind == KindLayout::Versions;
             if is_same && deletes_versions && is_history(column.kind) && !is_history(other.kind) {
-                faults.push(Fault::OneVersion { reader });
+                faults.push(ReadFault::OneVersion { reader });
             }
         }
         let is_known = match column.place() {
@@ -538,31 +552,31 @@ impl<'l> Reading<'_, 'l> {
             None => self.writer.all.iter().any(|other| other.family == column.family && other.key.is_some()),
         };
         if self.empties(column.family) && !is_known {
-            faults.push(Fault::Emptied { reader });
+            faults.push(ReadFault::Emptied { reader });
         }
     }
 
-    fn families(&self, faults: &mut Vec<Fault<'l>>) {
-        let kinds = |columns: &Columns<'l>, family: &str| {
+    fn families(&self, faults: &mut Vec<ReadFault<'l>>) {
+        let kinds = |columns: &LayoutColumns<'l>, family: &str| {
             let of_family = columns.all.iter().find(|column| column.family == family);
             of_family.map(|column| column.kind.aggregate().map(|(of, _)| of))
         };
         for column in &self.reader.all {
             let family = column.family;
-            let is_first = !faults.contains(&Fault::Family { family });
+            let is_first = !faults.contains(&ReadFault::Family { family });
             let (ours, theirs) = (kinds(self.reader, family), kinds(self.writer, family));
             if is_first && theirs.is_some() && ours != theirs {
-                faults.push(Fault::Family { family });
+                faults.push(ReadFault::Family { family });
             }
-            let ttl = |columns: &Columns<'l>| columns.rule(family).and_then(|rule| rule.ttl_secs);
+            let ttl = |columns: &LayoutColumns<'l>| columns.rule(family).and_then(|rule| rule.ttl_secs);
             let is_shorter = match (ttl(self.reader), ttl(self.writer)) {
                 (Some(ours), Some(theirs)) => ours < theirs,
                 (ours, None) => ours.is_some(),
                 (None, Some(_)) => false,
             };
-            let is_first = !faults.contains(&Fault::Hidden { family });
+            let is_first = !faults.contains(&ReadFault::Hidden { family });
             if is_first && theirs.is_some() && is_shorter {
-                faults.push(Fault::Hidden { family });
+                faults.push(ReadFault::Hidden { family });
             }
         }
     }
@@ -613,7 +627,7 @@ enum Topic<'l> {
     },
     AliasDropped {
         new: usize,
-        alias: Place<'l>,
+        alias: ColumnName<'l>,
     },
     /// Older programs delete other versions.
     OldKeepsOne {
@@ -659,16 +673,19 @@ pub(super) fn compare(new: &RowLayout, old: &RowLayout) -> Vec<SchemaChange> {
         one.family.clone().or_else(|| other.family.clone()).unwrap_or_default()
     };
     let (own_of_new, own_of_old) = (own(new, old), own(old, new));
-    let comparison = Comparison { new: &Columns::of(new, &own_of_new), old: &Columns::of(old, &own_of_old) };
+    let comparison = LayoutComparison {
+        new: &LayoutColumns::of(new, &own_of_new),
+        old: &LayoutColumns::of(old, &own_of_old),
+    };
     comparison.changes()
 }
 
-struct Comparison<'c, 'l> {
-    new: &'c Columns<'l>,
-    old: &'c Columns<'l>,
+struct LayoutComparison<'c, 'l> {
+    new: &'c LayoutColumns<'l>,
+    old: &'c LayoutColumns<'l>,
 }
 
-impl<'l> Comparison<'_, 'l> {
+impl<'l> LayoutComparison<'_, 'l> {
     /// Each topic once, with the programs of both directions.
     fn found(&self) -> Vec<Found<'l>> {
         let mut found: Vec<Found<'l>> = Vec::new();
@@ -682,45 +699,49 @@ impl<'l> Comparison<'_, 'l> {
             }
             None => found.push(Found { topic, breaks_reading, breaks_older_programs }),
         };
-        for fault in (Reading { reader: self.new, writer: self.old, is_new: true }).faults() {
+        for fault in (ReadCheck { reader: self.new, writer: self.old, is_new: true }).faults() {
             match fault {
-                Fault::Type { reader: new, writer: old } => add(Topic::Type { new, old }, true, false),
-                Fault::Missing { reader: new, writer: old } => add(Topic::Needed { new, old }, true, false),
-                Fault::Incomplete { reader: new } => add(Topic::NeededInFamily { new }, true, false),
-                Fault::Moved { reader: new, writer: old } => add(Topic::MovedBack { new, old }, true, true),
-                Fault::Stale { reader: new, writer: old } => add(Topic::Moved { new, old }, false, true),
-                Fault::AliasOfOther { reader: new, writer: old } => {
+                ReadFault::Type { reader: new, writer: old } => add(Topic::Type { new, old }, true, false),
+                ReadFault::Missing { reader: new, writer: old } => {
+                    add(Topic::Needed { new, old }, true, false);
+                }
+                ReadFault::Incomplete { reader: new } => add(Topic::NeededInFamily { new }, true, false),
+                ReadFault::Moved { reader: new, writer: old } => {
+                    add(Topic::MovedBack { new, old }, true, true);
+                }
+                ReadFault::Stale { reader: new, writer: old } => add(Topic::Moved { new, old }, false, true),
+                ReadFault::AliasOfOther { reader: new, writer: old } => {
                     add(Topic::AliasTaken { new, old }, true, false);
                 }
-                Fault::FormerOfOther { reader: new, writer: old } => {
+                ReadFault::FormerOfOther { reader: new, writer: old } => {
                     add(Topic::FormerTaken { new, old }, true, true);
                 }
-                Fault::AliasDropped { reader: new, alias } => {
+                ReadFault::AliasDropped { reader: new, alias } => {
                     add(Topic::AliasDropped { new, alias }, true, false);
                 }
-                Fault::OneVersion { reader: new } => add(Topic::OldKeepsOne { new }, false, true),
-                Fault::LeftOver { reader: new } => add(Topic::OldLeaves { new }, false, true),
-                Fault::Emptied { reader: new } => add(Topic::OldEmpties { new }, false, true),
-                Fault::Family { family } => add(Topic::Family { family }, true, true),
-                Fault::Hidden { family } => add(Topic::NewHides { family }, true, false),
+                ReadFault::OneVersion { reader: new } => add(Topic::OldKeepsOne { new }, false, true),
+                ReadFault::LeftOver { reader: new } => add(Topic::OldLeaves { new }, false, true),
+                ReadFault::Emptied { reader: new } => add(Topic::OldEmpties { new }, false, true),
+                ReadFault::Family { family } => add(Topic::Family { family }, true, true),
+                ReadFault::Hidden { family } => add(Topic::NewHides { family }, true, false),
             }
         }
-        for fault in (Reading { reader: self.old, writer: self.new, is_new: false }).faults() {
+        for fault in (ReadCheck { reader: self.old, writer: self.new, is_new: false }).faults() {
             let topic = match fault {
-                Fault::Type { reader: old, writer: new } => Topic::Type { new, old },
-                Fault::Missing { reader: old, writer: new } => Topic::Lacking { old, new },
-                Fault::Incomplete { reader: old } => Topic::LackingInFamily { old },
-                Fault::Moved { reader: old, writer: new } => Topic::Moved { new, old },
-                Fault::Stale { reader: old, writer: new } => Topic::MovedBack { new, old },
-                Fault::AliasOfOther { reader: old, writer: new } => Topic::FormerTaken { new, old },
-                Fault::FormerOfOther { reader: old, writer: new } => Topic::AliasTaken { new, old },
+                ReadFault::Type { reader: old, writer: new } => Topic::Type { new, old },
+                ReadFault::Missing { reader: old, writer: new } => Topic::Lacking { old, new },
+                ReadFault::Incomplete { reader: old } => Topic::LackingInFamily { old },
+                ReadFault::Moved { reader: old, writer: new } => Topic::Moved { new, old },
+                ReadFault::Stale { reader: old, writer: new } => Topic::MovedBack { new, old },
+                ReadFault::AliasOfOther { reader: old, writer: new } => Topic::FormerTaken { new, old },
+                ReadFault::FormerOfOther { reader: old, writer: new } => Topic::AliasTaken { new, old },
                 // Only the new type reads what older ones have left.
-                Fault::AliasDropped { .. } => continue,
-                Fault::OneVersion { reader: old } => Topic::NewKeepsOne { old },
-                Fault::LeftOver { reader: old } => Topic::NewLeaves { old },
-                Fault::Emptied { reader: old } => Topic::NewEmpties { old },
-                Fault::Family { family } => Topic::Family { family },
-                Fault::Hidden { family } => Topic::OldHides { family },
+                ReadFault::AliasDropped { .. } => continue,
+                ReadFault::OneVersion { reader: old } => Topic::NewKeepsOne { old },
+                ReadFault::LeftOver { reader: old } => Topic::NewLeaves { old },
+                ReadFault::Emptied { reader: old } => Topic::NewEmpties { old },
+                ReadFault::Family { family } => Topic::Family { family },
+                ReadFault::Hidden { family } => Topic::OldHides { family },
             };
             add(topic, false, true);
         }
@@ -817,7 +838,7 @@ impl<'l> Comparison<'_, 'l> {
     }
 
     /// The columns of one type that the other has nothing of.
-    fn unrelated(&self, of: &Columns<'l>, other: &Columns<'l>) -> Vec<usize> {
+    fn unrelated(&self, of: &LayoutColumns<'l>, other: &LayoutColumns<'l>) -> Vec<usize> {
         let is_related = |column: &LayoutColumn<'l>| {
             let mut places = column.places();
             let is_written = places.any(|place| other.written_at(place).is_some());
@@ -858,13 +879,14 @@ impl<'l> Comparison<'_, 'l> {
             text,
             reads_older_rows: !new.is_in_every_row(),
             breaks_older_programs: old.is_in_every_row(),
+            is_of_values: false,
         }
     }
 
     /// What is declared of families, which decides about no value.
     fn rules(&self) -> Vec<SchemaChange> {
         let change = |family: &str| {
-            let of = |columns: &Columns<'l>| columns.rule(family).and_then(|rule| rule.gc);
+            let of = |columns: &LayoutColumns<'l>| columns.rule(family).and_then(|rule| rule.gc);
             let (old, new) = (of(self.old), of(self.new));
             if old == new {
                 return None;
@@ -887,6 +909,7 @@ impl<'l> Comparison<'_, 'l> {
             text: self.text(found),
             reads_older_rows: !found.breaks_reading,
             breaks_older_programs: found.breaks_older_programs,
+            is_of_values: matches!(found.topic, Topic::Type { .. } | Topic::Family { .. }),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::key::{ConstText, Fingerprint, Fnv};
 use crate::row::CellType;
 
 impl RowSchema {
-    /// A hash of the layout: of the names, stored forms and kinds of the columns and families, in the order of the fields.
+    /// A hash of the layout: of the names, encodings and kinds of the columns and families, in the order of the fields.
     ///
     /// ```
     /// use keyderive::Row;

@@ -91,6 +91,20 @@ impl RowSchema {
         // Names and numbers always have a form in JSON.
         serde_json::to_string_pretty(&RowLayout::of(self)).unwrap_or_default()
     }
+
+    /// The schema as JSON without the name of the Rust type, with the family that a table names for a row that is a map: the same for
+    /// all row types that are stored alike.
+    pub(crate) fn layout_json(&self, map_family: &str) -> String {
+        let mut layout = RowLayout { row: String::new(), ..RowLayout::of(self) };
+        layout.family.get_or_insert_with(|| map_family.to_owned());
+        for field in &mut layout.fields {
+            if let FieldLayout::Map { family, .. } = field {
+                family.get_or_insert_with(|| map_family.to_owned());
+            }
+        }
+        // Names and numbers always have a form in JSON.
+        serde_json::to_string(&layout).unwrap_or_default()
+    }
 }
 
 /// A row type that owns its names.
@@ -203,10 +217,10 @@ impl RowLayout {
         struct Versioned {
             version: Option<u32>,
         }
-        let malformed = |error| SchemaError(Fault::Malformed(error));
+        let malformed = |error| SchemaError(LayoutFault::Malformed(error));
         match serde_json::from_str::<Versioned>(json).map_err(malformed)?.version {
             Some(RowSchema::JSON_VERSION) => serde_json::from_str(json).map_err(malformed),
-            version => Err(SchemaError(Fault::Version(version))),
+            version => Err(SchemaError(LayoutFault::Version(version))),
         }
     }
 }
@@ -323,10 +337,10 @@ impl fmt::Display for GcLayout {
 
 /// The error of a text that is not a saved schema.
 #[derive(Debug)]
-pub struct SchemaError(Fault);
+pub struct SchemaError(LayoutFault);
 
 #[derive(Debug)]
-enum Fault {
+enum LayoutFault {
     Malformed(serde_json::Error),
     /// Another version of the JSON, or none.
     Version(Option<u32>),
@@ -336,22 +350,22 @@ impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ours = RowSchema::JSON_VERSION;
         match &self.0 {
-            Fault::Malformed(error) => {
+            LayoutFault::Malformed(error) => {
                 write!(f, "this is not the JSON of a row's schema, as `SCHEMA.to_json()` makes it: {error}")
             }
-            Fault::Version(None) => {
+            LayoutFault::Version(None) => {
                 write!(
                     f,
                     "the JSON of a row's schema has a `version`, and this has none; make it again by `SCHEMA.to_json()` of the type \
                      that it was made of"
                 )
             }
-            Fault::Version(Some(version)) if *version > ours => write!(
+            LayoutFault::Version(Some(version)) if *version > ours => write!(
                 f,
                 "this schema is of version {version}, and this release of keyderive reads version {ours}; update keyderive to the \
                  release that wrote it"
             ),
-            Fault::Version(Some(version)) => write!(
+            LayoutFault::Version(Some(version)) => write!(
                 f,
                 "this schema is of version {version}, which no release of keyderive wrote; this one reads version {ours}"
             ),
@@ -362,8 +376,8 @@ impl fmt::Display for SchemaError {
 impl Error for SchemaError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
-            Fault::Malformed(error) => Some(error),
-            Fault::Version(_) => None,
+            LayoutFault::Malformed(error) => Some(error),
+            LayoutFault::Version(_) => None,
         }
     }
 }

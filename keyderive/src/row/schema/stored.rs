@@ -44,7 +44,7 @@ pub(super) enum StoredType {
     Date,
     Json,
     Proto,
-    UnixTime(Unit),
+    UnixTime(StoredUnit),
     Custom(String),
 }
 
@@ -60,14 +60,14 @@ pub(super) struct Variant {
 /// A [`TimeUnit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Unit {
+pub(super) enum StoredUnit {
     Secs,
     Millis,
     Micros,
     Nanos,
 }
 
-impl Unit {
+impl StoredUnit {
     fn unit(self) -> TimeUnit {
         match self {
             Self::Secs => TimeUnit::Secs,
@@ -78,7 +78,7 @@ impl Unit {
     }
 }
 
-impl From<TimeUnit> for Unit {
+impl From<TimeUnit> for StoredUnit {
     fn from(unit: TimeUnit) -> Self {
         match unit {
             TimeUnit::Secs => Self::Secs,
@@ -188,7 +188,7 @@ impl StoredType {
 
     /// Whether every value that is stored as `other` is read as the same value.
     ///
-    /// JSON, messages and forms of the user's own are not read as text or bytes, which would give their encoding and not the value.
+    /// JSON, messages and encodings of the user's own are not read as text or bytes, which would give their encoding and not the value.
     pub(super) fn reads(&self, other: &Self) -> bool {
         if self == other {
             return true;
@@ -279,7 +279,7 @@ impl fmt::Display for StoredType {
             Self::Json => f.write_str("JSON"),
             Self::Proto => f.write_str("a message"),
             Self::UnixTime(unit) => write!(f, "{} from 1970", unit.unit().name()),
-            Self::Custom(name) => write!(f, "the form `{name}`"),
+            Self::Custom(name) => write!(f, "the encoding `{name}`"),
         }
     }
 }

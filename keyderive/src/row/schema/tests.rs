@@ -170,7 +170,7 @@ fn types_may_widen() {
 }
 
 #[test]
-fn other_types_and_forms_are_not_read() {
+fn other_types_and_encodings_are_not_read() {
     #[derive(crate::Cell)]
     enum Kind {
         Login,
@@ -320,7 +320,7 @@ fn a_text_that_is_no_schema_is_an_error() {
     assert!(error.contains("`many` is not an integer of 64 bits, as text"), "{error}");
 }
 
-/// What the form says of every kind of field.
+/// What the schema says of every kind of field.
 #[derive(crate::Row)]
 #[row(family = "d", gc(max_versions = 3))]
 struct Everything {
@@ -351,7 +351,7 @@ enum Level {
 }
 
 #[test]
-fn the_form_says_all_that_reading_and_writing_needs() {
+fn the_schema_says_all_that_reading_and_writing_needs() {
     use serde_json::{Value, json};
 
     let column = |name: &str, stored: Value, kind: Value, absent: &str| json!({ "name": name, "aliases": [], "stored": stored, "kind": kind, "absent": absent });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::client::Error;
 use crate::key::ShownKey;
-use crate::table::transfer::{Progress, Stop, TableDiff, counted};
+use crate::table::transfer::{Progress, TableDiff, TransferError, counted};
 
 /// What a copy did.
 ///
@@ -94,7 +94,7 @@ pub(super) enum Reason {
     /// The tables or the checkpoint failed before the first row.
     NotStarted(Error),
     /// A row, a request, or the checkpoint.
-    Stopped(Stop),
+    Stopped(TransferError),
     /// The tables could not be compared.
     NotCompared(Error),
     /// The tables differ.
@@ -112,9 +112,9 @@ impl CopyError {
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         match &self.reason {
-            Reason::NotStarted(error) | Reason::Stopped(Stop::Failed(error)) | Reason::NotCompared(error) => {
-                Some(error)
-            }
+            Reason::NotStarted(error)
+            | Reason::Stopped(TransferError::Failed(error))
+            | Reason::NotCompared(error) => Some(error),
             Reason::Stopped(_) | Reason::Differs => None,
         }
     }
@@ -123,7 +123,7 @@ impl CopyError {
     #[must_use]
     pub fn is_collision(&self) -> bool {
         match &self.reason {
-            Reason::Stopped(Stop::Collision { .. }) => true,
+            Reason::Stopped(TransferError::Collision { .. }) => true,
             Reason::Differs => self.report.diff.as_ref().is_some_and(|diff| diff.collisions() > 0),
             _ => false,
         }
@@ -150,22 +150,22 @@ impl fmt::Display for CopyError {
             Reason::NotStarted(error) => {
                 write!(f, "the copy of table `{old}` to table `{new}` did not start: {error}")
             }
-            Reason::Stopped(stop) => {
+            Reason::Stopped(error) => {
                 ended(f)?;
-                match stop {
-                    Stop::Failed(error) => write!(f, ": {error}"),
-                    Stop::Collision { old_key, new_key } => write!(
+                match error {
+                    TransferError::Failed(error) => write!(f, ": {error}"),
+                    TransferError::Collision { old_key, new_key } => write!(
                         f,
                         ": row {} of table `{old}` and one before it have the same key in table `{new}`, {}; give each row a key of \
                          its own",
                         ShownKey(old_key),
                         ShownKey(new_key)
                     ),
-                    Stop::NotStored { path, error } => {
+                    TransferError::NotStored { path, error } => {
                         write!(f, ": the checkpoint `{}` cannot be stored: {error}", path.display())
                     }
                     // Of streams.
-                    Stop::Input(_) | Stop::TooManyFailed { .. } => Ok(()),
+                    TransferError::Input(_) | TransferError::TooManyFailed { .. } => Ok(()),
                 }
             }
             Reason::NotCompared(error) => write!(
@@ -183,7 +183,7 @@ impl fmt::Display for CopyError {
 impl StdError for CopyError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.reason {
-            Reason::Stopped(Stop::NotStored { error, .. }) => Some(error),
+            Reason::Stopped(TransferError::NotStored { error, .. }) => Some(error),
             _ => self.error().map(|error| error as _),
         }
     }

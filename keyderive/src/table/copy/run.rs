@@ -10,9 +10,10 @@ use super::{CopyTo, Settings, checkpoint};
 use crate::client::{Error, Family, Granularity, Mutations, TableInfo};
 use crate::key::ShownKey;
 use crate::table::Handle;
+use crate::table::handle::Written;
 use crate::table::transfer::{
-    self, CellCopy, Engine, Every, Mapping, PartsLeft, Puts, Reporter, Stop, Store, TableRows, Tracker,
-    compare, first_row,
+    self, CellCopy, Engine, Every, Mapping, PartsLeft, Puts, Reporter, Store, TableRows, Tracker,
+    TransferError, compare, first_row,
 };
 use crate::table::verify::is_reserved;
 
@@ -40,7 +41,7 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
     let store: Option<Store<'_>> = path.map(|path| -> Store<'_> {
         Box::new(move |done| {
             let stored = checkpoint::store(path, checkpoint.at(done));
-            stored.map_err(|error| Stop::NotStored { path: path.to_owned(), error })
+            stored.map_err(|error| TransferError::NotStored { path: path.to_owned(), error })
         })
     });
     let remedy = ", write it by hand, or leave it out: return `None`";
@@ -48,11 +49,11 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
     let mut rows = pin!(TableRows::new(&mapping, done.windows(), settings.parallel, cells));
     let tracker = Tracker::new(reporter, done, None, Every::Rows(settings.checkpoint_every), store);
     let engine = Engine::new(settings.engine, tracker, starts, Arc::new(Puts(mapping.new.clone())));
-    let (tracker, stop) = engine.run(rows.as_mut()).await;
+    let (tracker, error) = engine.run(rows.as_mut()).await;
     (report.copied, report.left_out) = (tracker.done.moved(), tracker.done.left_out());
     reporter = tracker.reporter;
-    if stop.is_some() || !settings.verifies {
-        return end(report, reporter, stop.map(Reason::Stopped));
+    if error.is_some() || !settings.verifies {
+        return end(report, reporter, error.map(Reason::Stopped));
     }
     let reason = match compare(&mapping, settings.diff, None, &mut reporter).await {
         Ok(diff) => {
@@ -90,7 +91,7 @@ struct Begun {
 async fn begin(mapping: &Mapping<'_>, settings: &Settings, path: Option<&Path>) -> Result<Begun, Error> {
     let Mapping { old, new, .. } = mapping;
     old.ensure_checked().await?;
-    new.ensure_checked().await?;
+    new.ensure_writable(Written::Rows).await?;
     let old_info = old.client.table_info(&old.name).await?;
     let new_info = new.client.table_info(&new.name).await?;
     check_distinct(old, new)?;

@@ -17,7 +17,6 @@ use crate::client::{
 use crate::key::{Bucket, DecodeError, KeyType};
 use crate::plan::Request;
 use crate::row::{RawRow, RowFilter};
-use crate::table::key_space::exclude_marker;
 use crate::table::skipped::Skipped;
 
 /// How many rows a page asks for that has no more than the least share, while it is not known how large they are.
@@ -92,10 +91,10 @@ impl BucketScan {
         let limit = limit.filter(|_| options.key_filter.is_none());
         let (row_bytes, rows, turns) = (None, BucketRows::Ended, RowTurns::default());
         let mut scan = Self { options, bucket, mode, limit, row_bytes, rows, turns };
-        let ScanOptions { client, table, key, filter, reversed, stats, .. } = &*scan.options;
+        let ScanOptions { client, table, filter, reversed, stats, .. } = &*scan.options;
         let request = ReadRows {
             keys: keys.into_iter().map(Bytes::from).collect(),
-            ranges: exclude_marker(*key, ranges),
+            ranges,
             limit: scan.request_limit(),
             filter: filter.clone(),
             reversed: *reversed,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Error;
-use crate::table::transfer::{Checkpoint, FailedRow, Progress, Stop, counted};
+use crate::table::transfer::{Checkpoint, FailedRow, Progress, TransferError, counted};
 
 /// What a load did with its input.
 ///
@@ -36,7 +36,7 @@ pub(super) enum Reason {
     /// The table or the checkpoint failed before the first row.
     NotStarted(Error),
     /// A request, the input, or more rows than may.
-    Stopped(Stop),
+    Stopped(TransferError),
     /// The load processed all rows, and some failed.
     RowsFailed,
 }
@@ -149,7 +149,7 @@ impl LoadError {
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         match &self.reason {
-            Reason::NotStarted(error) | Reason::Stopped(Stop::Failed(error)) => Some(error),
+            Reason::NotStarted(error) | Reason::Stopped(TransferError::Failed(error)) => Some(error),
             Reason::Stopped(_) | Reason::RowsFailed => None,
         }
     }
@@ -158,13 +158,13 @@ impl LoadError {
     /// processed.
     #[must_use]
     pub fn is_input(&self) -> bool {
-        matches!(self.reason, Reason::Stopped(Stop::Input(_)))
+        matches!(self.reason, Reason::Stopped(TransferError::Input(_)))
     }
 
     /// Whether more rows failed than [`Load::max_failures`](super::Load::max_failures) allows.
     #[must_use]
     pub fn is_too_many_failures(&self) -> bool {
-        matches!(self.reason, Reason::Stopped(Stop::TooManyFailed { .. }))
+        matches!(self.reason, Reason::Stopped(TransferError::TooManyFailed { .. }))
     }
 }
 
@@ -174,18 +174,18 @@ impl fmt::Display for LoadError {
         let LoadReport { table, progress, failed, .. } = &*self.report;
         match &self.reason {
             Reason::NotStarted(error) => write!(f, "the load of table `{table}` did not start: {error}")?,
-            Reason::Stopped(stop) => {
+            Reason::Stopped(error) => {
                 write!(f, "the load of table `{table}` ended early")?;
-                match stop {
-                    Stop::Failed(error) => write!(f, ": {error}")?,
-                    Stop::Input(error) => write!(f, ": its input failed: {error}")?,
-                    Stop::TooManyFailed { allowed } => write!(
+                match error {
+                    TransferError::Failed(error) => write!(f, ": {error}")?,
+                    TransferError::Input(error) => write!(f, ": its input failed: {error}")?,
+                    TransferError::TooManyFailed { allowed } => write!(
                         f,
                         ": {} not written, more than the {allowed} that `max_failures` allows",
                         were(progress.failed, "row"),
                     )?,
                     // Of tables, and of files.
-                    Stop::Collision { .. } | Stop::NotStored { .. } => {}
+                    TransferError::Collision { .. } | TransferError::NotStored { .. } => {}
                 }
             }
             Reason::RowsFailed => {
@@ -194,7 +194,7 @@ impl fmt::Display for LoadError {
                 write!(f, "{} of {read} {verb} not written to table `{table}`", progress.failed)?;
             }
         }
-        if let (Some(first), Reason::Stopped(Stop::TooManyFailed { .. }) | Reason::RowsFailed) =
+        if let (Some(first), Reason::Stopped(TransferError::TooManyFailed { .. }) | Reason::RowsFailed) =
             (failed.first(), &self.reason)
         {
             write!(f, "; the first is {first}")?;
@@ -209,7 +209,7 @@ impl LoadError {
         let checkpoint = &self.report.checkpoint;
         let (items, failed) = (checkpoint.items(), checkpoint.failed().len() as u64);
         match &self.reason {
-            Reason::NotStarted(error) | Reason::Stopped(Stop::Failed(error))
+            Reason::NotStarted(error) | Reason::Stopped(TransferError::Failed(error))
                 if error.is_not_found() && items > 0 =>
             {
                 return f.write_str(
@@ -245,8 +245,8 @@ fn were(count: u64, noun: &str) -> impl fmt::Display {
 impl StdError for LoadError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.reason {
-            Reason::NotStarted(error) | Reason::Stopped(Stop::Failed(error)) => Some(error),
-            Reason::Stopped(Stop::Input(error)) => Some(error.as_ref()),
+            Reason::NotStarted(error) | Reason::Stopped(TransferError::Failed(error)) => Some(error),
+            Reason::Stopped(TransferError::Input(error)) => Some(error.as_ref()),
             Reason::Stopped(_) | Reason::RowsFailed => self.report.failed.first().map(|row| row.error() as _),
         }
     }

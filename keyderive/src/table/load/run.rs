@@ -17,8 +17,10 @@ use crate::client::{Entry, Error};
 use crate::key::TableKey;
 use crate::row::Row;
 use crate::table::Handle;
+use crate::table::handle::Written;
 use crate::table::transfer::{
-    Done, Engine, Every, IfAbsent, Intake, Puts, READ_AT_ONCE, Reporter, Sink, Source, Stop, Store, Tracker,
+    Done, Engine, Every, IfAbsent, Intake, Puts, READ_AT_ONCE, Reporter, Sink, Source, Store, Tracker,
+    TransferError,
 };
 
 pub(super) async fn run<K, R, S>(load: Load<'_, K, R, S>) -> Result<LoadReport, LoadError>
@@ -69,13 +71,14 @@ where
     if resumes && let Err(reason) = rows.skip_to(&begin, &mut engine.intake()).await {
         return end(&handle, engine.into_tracker(), &begin, Some(reason));
     }
-    let (tracker, stop) = engine.run(pin!(rows)).await;
-    end(&handle, tracker, &begin, stop.map(Reason::Stopped))
+    let (tracker, error) = engine.run(pin!(rows)).await;
+    end(&handle, tracker, &begin, error.map(Reason::Stopped))
 }
 
 /// Checks the checkpoint against the table; returns it, bound to the table, and where the partitions begin.
 async fn begin(given: Checkpoint, table: &Handle) -> Result<(Checkpoint, Vec<Vec<u8>>), Error> {
     given.check(table)?;
+    table.ensure_writable(Written::Rows).await?;
     let starts = table.partition_starts().await?;
     // The request has shown that the table exists, so its id is known now.
     Ok((given.bound_to(table)?, starts))
@@ -159,7 +162,7 @@ impl<K: TableKey, R: Row, S: Stream<Item: LoadItem<K, R>>> Items<'_, K, R, S> {
         retries: &mut RetryRows,
         intake: &mut Intake<'_, '_>,
     ) -> Result<(), Reason> {
-        let item = item.into_row().map_err(|error| Reason::Stopped(Stop::Input(error)))?;
+        let item = item.into_row().map_err(|error| Reason::Stopped(TransferError::Input(error)))?;
         let (key, row) = item.borrow();
         if has_failed {
             let row = self.encode(key, row).map(|()| self.scratch.clone());
@@ -183,8 +186,8 @@ impl<K: TableKey, R: Row, S: Stream<Item: LoadItem<K, R>>> Items<'_, K, R, S> {
         Ok(())
     }
 
-    fn take(&mut self, item: impl LoadItem<K, R>, intake: &mut Intake<'_, '_>) -> Result<(), Stop> {
-        let item = item.into_row().map_err(Stop::Input)?;
+    fn take(&mut self, item: impl LoadItem<K, R>, intake: &mut Intake<'_, '_>) -> Result<(), TransferError> {
+        let item = item.into_row().map_err(TransferError::Input)?;
         let (key, row) = item.borrow();
         match self.encode(key, row) {
             Ok(()) => intake.item(&self.scratch),
@@ -215,13 +218,13 @@ impl<K: TableKey, R: Row, S: Stream<Item: LoadItem<K, R>>> Source for Items<'_, 
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         intake: &mut Intake<'_, '_>,
-    ) -> Poll<Option<Result<u64, Stop>>> {
+    ) -> Poll<Option<Result<u64, TransferError>>> {
         let mut read = 0;
         while read < READ_AT_ONCE && !intake.is_full() && !self.has_ended {
             match self.input.as_mut().poll_next(cx) {
                 Poll::Ready(Some(item)) => {
-                    if let Err(stop) = self.take(item, intake) {
-                        return Poll::Ready(Some(Err(stop)));
+                    if let Err(error) = self.take(item, intake) {
+                        return Poll::Ready(Some(Err(error)));
                     }
                 }
                 Poll::Ready(None) => {

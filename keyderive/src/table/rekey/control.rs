@@ -1,5 +1,8 @@
 //! The control row, which holds the state of a re-keying, and the leases by which processes act on it.
 //!
+//! It is in the registry, which a user can delete or restore. So the stamp of the old table names the direction in which rows move, by a
+//! random *fence* that the control row has too: a process whose row does not fit the stamp acts by neither.
+//!
 //! A process acts by a state for as long as its lease on it lasts, counted from before it read the row. A driver changes the state
 //! only after every lease on the state before can have ended. So no two processes are ever more than one state apart.
 
@@ -13,9 +16,10 @@ use tokio::select;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use crate::client::{Client, Error, Idempotency, RekeyingEnd, Route};
+use super::stamps::{OldStamps, PairStamps};
+use crate::client::{Client, Error, Idempotency, REGISTRY, REGISTRY_FAMILY, ReadRows, RekeyingEnd, Route};
+use crate::plan::KeyRange;
 use crate::row::{Mutation, RowFilter};
-use crate::table::marker;
 
 /// How long a process acts by what it has read, where the control row does not say.
 pub(super) const DEFAULT_LEASE: Duration = Duration::from_secs(4);
@@ -35,6 +39,14 @@ const RETRY_AFTER: Duration = Duration::from_millis(200);
 
 /// A fixed time rather than the server's, so that each column of the control row has one cell.
 const TIMESTAMP: i64 = 0;
+/// The column of the state.
+const STATE: &str = "state";
+/// The column of the progress of a pass.
+const PASS: &str = "pass";
+
+/// How often the control row and the stamps are read again before they count as contradicting each other: a driver changes one after the
+/// other.
+const AGREE_ATTEMPTS: usize = 4;
 
 /// Where a re-keying is: which table each call reads and writes.
 ///
@@ -105,8 +117,8 @@ pub(super) enum Reads {
 pub(super) enum Writes {
     /// As if there were no re-keying, but that deletes leave the row.
     Plain(Side),
-    /// With a mark, for as long as the table has marks.
-    Marked(Side),
+    /// With an origin, for as long as the table has origins.
+    WithOrigin(Side),
     /// To the front table, with a copy of the row of the base table, which nobody writes.
     CopyFirst { front: Side },
     /// Not in this state.
@@ -125,8 +137,8 @@ impl State {
     pub(super) fn writes(self) -> Writes {
         match self {
             Self::Old => Writes::Plain(Side::Old),
-            Self::RolledBack => Writes::Marked(Side::Old),
-            Self::Moved | Self::New => Writes::Marked(Side::New),
+            Self::RolledBack => Writes::WithOrigin(Side::Old),
+            Self::Moved | Self::New => Writes::WithOrigin(Side::New),
             Self::Copying => Writes::CopyFirst { front: Side::New },
             Self::RollbackCopying => Writes::CopyFirst { front: Side::Old },
             Self::Paused | Self::RollbackPaused => Writes::Wait,
@@ -158,6 +170,9 @@ impl fmt::Display for State {
 pub(super) struct TableLayout {
     pub(super) table: String,
     pub(super) fingerprint: String,
+    /// The id that its stamp had when the re-keying began: a table that was made again under its name has another one. None for the new
+    /// table, which the re-keying creates.
+    pub(super) id: Option<String>,
 }
 
 /// The value of the control row.
@@ -166,6 +181,10 @@ pub(super) struct Control {
     pub(super) state: State,
     /// Grows with each change of the state.
     pub(super) change: u64,
+    /// What the old table's stamp names in this direction, beside the pair; none before the first change.
+    pub(super) fence: Option<String>,
+    /// What it named in the direction before, while that may still stand there.
+    pub(super) fence_before: Option<String>,
     pub(super) lease_ms: u64,
     pub(super) old: TableLayout,
     pub(super) new: TableLayout,
@@ -192,8 +211,31 @@ impl Control {
     }
 
     pub(super) fn next(&self, state: State) -> Self {
-        Self { state, change: self.change + 1, ..self.clone() }
+        let (fence, fence_before) = match state {
+            State::Paused => (Some(new_fence()), None),
+            State::RollbackPaused => (Some(new_fence()), self.fence.clone()),
+            _ => (self.fence.clone(), None),
+        };
+        Self { state, change: self.change + 1, fence, fence_before, ..self.clone() }
     }
+
+    /// What the stamp of the old table may be in this state.
+    pub(super) fn old_stamps(&self) -> OldStamps<'_> {
+        let fences = self.fence.as_deref().into_iter().chain(self.fence_before.as_deref()).collect();
+        let is_own = match self.state {
+            State::Old => return OldStamps { fences: Vec::new(), is_own: true },
+            State::Paused | State::RolledBack => true,
+            State::Copying | State::Moved | State::RollbackPaused | State::RollbackCopying => false,
+            // It may be gone.
+            State::New => return OldStamps { fences: Vec::new(), is_own: false },
+        };
+        OldStamps { fences, is_own }
+    }
+}
+
+/// A name for a direction in which rows move.
+fn new_fence() -> String {
+    format!("{:016x}", fastrand::u64(..))
 }
 
 /// The value as it is stored, which the next change is conditional on, and what it says.
@@ -204,23 +246,39 @@ pub(super) struct StoredControl {
     pub(super) control: Control,
 }
 
+impl StoredControl {
+    /// The row, if it is about a table that had the old one's name.
+    fn of_before(&self) -> Option<&Bytes> {
+        self.bytes.as_ref().filter(|_| self.control.change == 0)
+    }
+}
+
 /// Reads and changes the control row.
 #[derive(Clone, Debug)]
 pub(super) struct ControlRow {
     client: Client,
+    registry: Route,
+    key: Bytes,
     old: Route,
-    /// The column of the state.
-    state: String,
-    /// The column of the progress of a pass.
-    pass: String,
     /// The value before the first change.
     initial: Control,
+    stamps: PairStamps,
 }
 
 impl ControlRow {
-    pub(super) fn new(client: Client, old: Route, tag: Option<&str>, initial: Control) -> Self {
-        let suffix = tag.map(|tag| format!(":{tag}")).unwrap_or_default();
-        Self { client, old, state: format!("move{suffix}"), pass: format!("move-pass{suffix}"), initial }
+    pub(super) fn new(
+        client: Client,
+        old: Route,
+        tag: Option<&str>,
+        initial: Control,
+        stamps: PairStamps,
+    ) -> Self {
+        let key = format!("rekey/{}/{}", &*old, tag.unwrap_or_default()).into();
+        Self { registry: client.registry(), client, key, old, initial, stamps }
+    }
+
+    pub(super) fn stamps(&self) -> &PairStamps {
+        &self.stamps
     }
 
     /// What the control row holds.
@@ -236,15 +294,14 @@ impl ControlRow {
             // Without the state, every other call waits too.
             settings.max_waiting = usize::MAX;
         });
-        let bytes = self.column(&client, &self.state).await?;
+        let bytes = self.column(&client, STATE).await?;
         self.parse(bytes)
     }
 
     async fn column(&self, client: &Client, qualifier: &str) -> Result<Option<Bytes>, Error> {
-        // By regular expressions, which match nothing where a table has no such family.
-        let column = [RowFilter::family(marker::FAMILY), RowFilter::qualifier_regex(qualifier)];
-        let filter = RowFilter::chain(column.into_iter().chain([RowFilter::latest(1)]));
-        let row = client.read_row(&self.old, Bytes::from_static(&marker::KEY), Some(filter)).await?;
+        let column = RowFilter::exact_column(REGISTRY_FAMILY, qualifier);
+        let filter = RowFilter::chain([column, RowFilter::latest(1)]);
+        let row = client.read_row(&self.registry, self.key.clone(), Some(filter)).await?;
         Ok(row.and_then(|row| row.cells().next().map(|cell| Bytes::copy_from_slice(cell.value()))))
     }
 
@@ -255,11 +312,15 @@ impl ControlRow {
         let Ok(control) = serde_json::from_slice::<Control>(value) else {
             return Err(Error::mismatch(
                 &self.old,
-                "its marker row holds a state of re-keying that this release of keyderive does not know; use the release \
-                 that began the re-keying",
+                "the registry holds a state of its re-keying that this release of keyderive does not know; use the release that \
+                 began the re-keying",
             ));
         };
         let own = &self.initial;
+        if control.old.id != own.old.id && control.old.table == own.old.table {
+            // Of a table that had its name.
+            return Ok(StoredControl { bytes, control: own.clone() });
+        }
         if (&control.old, &control.new) == (&own.old, &own.new) {
             return Ok(StoredControl { bytes, control });
         }
@@ -285,10 +346,13 @@ impl ControlRow {
 
     /// Whether an attempt with the same new table was rolled back.
     pub(super) async fn is_used_up(&self) -> Result<bool, Error> {
-        let Some(bytes) = self.column(&self.client, &self.state).await? else { return Ok(false) };
+        let Some(bytes) = self.column(&self.client, STATE).await? else { return Ok(false) };
         let control: Option<Control> = serde_json::from_slice(&bytes).ok();
-        Ok(control
-            .is_some_and(|control| control.state == State::RolledBack && control.new == self.initial.new))
+        let own = &self.initial;
+        Ok(control.is_some_and(|control| {
+            control.state == State::RolledBack
+                && (control.old, control.new) == (own.old.clone(), own.new.clone())
+        }))
     }
 
     /// Replaces what a driver was told by the next value; returns whether the row held it.
@@ -297,31 +361,118 @@ impl ControlRow {
     pub(super) async fn change(&self, from: &StoredControl, to: &Control) -> Result<bool, Error> {
         // It only has text and numbers, all of which JSON can hold.
         let value = serde_json::to_vec(to).unwrap_or_default();
-        let set = vec![Mutation::set(marker::FAMILY, self.state.clone(), TIMESTAMP, value)];
-        let column = RowFilter::exact_column(marker::FAMILY, &self.state);
-        let key = Bytes::from_static(&marker::KEY);
+        let set = vec![Mutation::set(REGISTRY_FAMILY, STATE, TIMESTAMP, value)];
+        let column = RowFilter::exact_column(REGISTRY_FAMILY, STATE);
+        let (registry, key) = (&self.registry, self.key.clone());
         match &from.bytes {
             Some(bytes) => {
                 let holds = RowFilter::chain([column, RowFilter::value_range(&bytes[..]..=&bytes[..])]);
-                self.client.check_and_mutate_row(&self.old, key, Some(holds), set, vec![]).await
+                self.client.check_and_mutate_row(registry, key, Some(holds), set, vec![]).await
             }
             None => {
                 let exists =
-                    self.client.check_and_mutate_row(&self.old, key, Some(column), vec![], set).await?;
+                    self.client.check_and_mutate_row(registry, key, Some(column), vec![], set).await?;
                 Ok(!exists)
             }
         }
     }
 
+    /// Reads the control row and the stamps.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if they contradict each other; those of [`read`](Self::read).
+    pub(super) async fn read_checked(&self, lease: Duration) -> Result<StoredControl, Error> {
+        let mut stored = self.read(lease).await?;
+        for _ in 1..AGREE_ATTEMPTS {
+            let contradicted = match self.check(&stored).await {
+                Err(error) if error.is_table_mismatch() => error,
+                checked => return checked.map(|()| stored),
+            };
+            let now = self.read(lease).await?;
+            if now == stored {
+                return Err(contradicted);
+            }
+            stored = now;
+        }
+        self.check(&stored).await.map(|()| stored)
+    }
+
+    async fn check(&self, stored: &StoredControl) -> Result<(), Error> {
+        let before = stored.of_before().and_then(|bytes| serde_json::from_slice::<Control>(bytes).ok());
+        let is_empty = |state| matches!(state, State::Old | State::Paused | State::RolledBack);
+        if before.is_some_and(|before| before.new == self.initial.new && !is_empty(before.state)) {
+            self.stamps.check_new_is_free().await?;
+        }
+        self.stamps.check(&stored.control).await
+    }
+
+    fn went_back(&self, found: State, known: State) -> Error {
+        Error::mismatch(
+            &self.old,
+            format!(
+                "the state of its re-keying went back from `{known}` to `{found}`: the table `{REGISTRY}` was deleted or restored, and \
+                 nothing is read or written by an older state; restore the newest backup of it, with both tables as they were at that \
+                 time"
+            ),
+        )
+    }
+
+    /// Fails while rows of another key type of the old table move, or until its origins are dropped: those of both would be in one
+    /// family, which the end of either drops.
+    pub(super) async fn check_alone(&self, has_origins: bool) -> Result<(), Error> {
+        let prefix = format!("rekey/{}/", &*self.old);
+        let request = ReadRows { ranges: vec![KeyRange::prefix(prefix.as_bytes())], ..ReadRows::default() };
+        let mut is_alone = true;
+        let rows = self.client.read_rows(&self.registry, request);
+        rows.for_each(|row| {
+            let state = row.newest(REGISTRY_FAMILY, STATE).filter(|_| row.key() != &self.key[..]);
+            let control = state.and_then(|state| serde_json::from_slice::<Control>(state.value()).ok());
+            is_alone &= control.is_none_or(|control| {
+                let has_ended = matches!(control.state, State::New | State::RolledBack);
+                control.old.id != self.initial.old.id || (has_ended && !has_origins)
+            });
+            Ok(())
+        })
+        .await?;
+        match is_alone {
+            true => Ok(()),
+            false => Err(Error::mismatch(
+                &self.old,
+                "another of its key types is being re-keyed; let `finish()` or `roll_back()` of that come to its end first, and take this \
+                 one back by `roll_back()` if its writes wait",
+            )),
+        }
+    }
+
+    /// Lets the registry be deleted again, unless a table of the instance is still re-keyed.
+    pub(super) async fn release_registry(&self) -> Result<(), Error> {
+        let request = ReadRows { ranges: vec![KeyRange::prefix(b"rekey/")], ..ReadRows::default() };
+        let rows = self.client.read_rows(&self.registry, request);
+        let mut are_at_work = false;
+        rows.for_each(|row| {
+            let state = row.newest(REGISTRY_FAMILY, STATE);
+            let control = state.and_then(|state| serde_json::from_slice::<Control>(state.value()).ok());
+            // What a later release has written may be at work.
+            are_at_work |=
+                control.is_none_or(|control| !matches!(control.state, State::New | State::RolledBack));
+            Ok(())
+        })
+        .await?;
+        if !are_at_work {
+            self.client.unprotect_registry().await;
+        }
+        Ok(())
+    }
+
     /// The progress of a pass, as its driver recorded it.
     pub(super) async fn pass(&self) -> Result<Option<Bytes>, Error> {
-        self.column(&self.client, &self.pass).await
+        self.column(&self.client, PASS).await
     }
 
     /// Records the progress of a pass. What a slower driver recorded is replaced: both tell the truth.
     pub(super) async fn record_pass(&self, value: Vec<u8>) -> Result<(), Error> {
-        let set = Mutation::set(marker::FAMILY, self.pass.clone(), TIMESTAMP, value);
-        self.client.mutate_row(&self.old, Bytes::from_static(&marker::KEY), vec![set]).await
+        let set = Mutation::set(REGISTRY_FAMILY, PASS, TIMESTAMP, value);
+        self.client.mutate_row(&self.registry, self.key.clone(), vec![set]).await
     }
 
     /// Has the next pass begin with the first row.
@@ -335,6 +486,9 @@ impl ControlRow {
 pub(super) struct View {
     pub(super) state: State,
     pub(super) change: u64,
+    fence: Option<String>,
+    /// The row that a table of this name left.
+    before: Option<Bytes>,
     until: Instant,
     lease: Duration,
 }
@@ -391,21 +545,28 @@ impl Lease {
     pub(super) async fn renew(&self) -> Result<StoredControl, Error> {
         let asked = Instant::now();
         let lease = self.known.borrow().view.as_ref().map_or(self.row.initial.lease(), |view| view.lease);
-        let read = self.row.read(lease).await;
+        let read = self.read(lease).await;
         self.known.send_modify(|known| match &read {
-            Ok(StoredControl { control, .. }) => {
+            Ok(stored @ StoredControl { control, .. }) => {
                 let (state, change) = (control.state, control.change);
                 // An answer that was overtaken by a newer one.
                 if known.view.as_ref().is_some_and(|view| view.change > change) {
                     return;
                 }
-                let lease = control.lease();
+                let fence = control.fence.clone();
+                let before = stored.of_before().cloned();
+                // After the end the registry may be deleted, and the first driver of another re-keying waits for the default lease.
+                let lease = match state {
+                    State::RolledBack => control.lease().min(DEFAULT_LEASE),
+                    _ => control.lease(),
+                };
                 // There is no state after it.
                 let until = asked + if state == State::New { FOREVER } else { lease };
                 let known_until =
                     known.view.as_ref().filter(|view| view.change == change).map(|view| view.until);
                 let until = known_until.map_or(until, |known| known.max(until));
-                *known = Known { view: Some(View { state, change, until, lease }), error: None };
+                *known =
+                    Known { view: Some(View { state, change, fence, before, until, lease }), error: None };
             }
             Err(error) => known.error = Some(error.clone()),
         });
@@ -413,6 +574,25 @@ impl Lease {
         let change = view.filter(|view| self.holds(view)).map(|view| view.change);
         self.row.client.note_rekeying(&self.row.old, change);
         read
+    }
+
+    /// Reads the control row; with the stamps at first, when rows move in another direction, and when the row is about another table of
+    /// this name: that one or the one that this process has opened is gone.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if it has an older state than this process knows.
+    async fn read(&self, lease: Duration) -> Result<StoredControl, Error> {
+        let known = self.known.borrow().view.clone();
+        let Some(known) = known else { return self.row.read_checked(lease).await };
+        let mut stored = self.row.read(lease).await?;
+        if stored.control.fence != known.fence || stored.of_before() != known.before.as_ref() {
+            stored = self.row.read_checked(lease).await?;
+        }
+        let Control { state, change, .. } = stored.control;
+        if change < known.change || (change == known.change && state != known.state) {
+            return Err(self.row.went_back(state, known.state));
+        }
+        Ok(stored)
     }
 
     /// How long to wait before the next renewal; none if there is none.
@@ -527,17 +707,21 @@ mod tests {
     use super::*;
 
     fn control(state: State) -> Control {
-        let layout =
-            |table: &str| TableLayout { table: table.into(), fingerprint: "0123456789abcdef".into() };
-        let (old, new) = (layout("events"), layout("events-64"));
-        Control { state, change: 3, lease_ms: 4000, old, new, one_way: false }
+        let layout = |table: &str, id: Option<&str>| TableLayout {
+            table: table.into(),
+            fingerprint: "0123456789abcdef".into(),
+            id: id.map(str::to_owned),
+        };
+        let (old, new) = (layout("events", Some("00c0ffee")), layout("events-64", None));
+        let fence = Some("0badcafe".to_owned());
+        Control { state, change: 3, fence, fence_before: None, lease_ms: 4000, old, new, one_way: false }
     }
 
     #[test]
     fn the_control_row_is_json_in_a_fixed_order() {
         assert_eq!(
             serde_json::to_string(&control(State::Copying)).unwrap(),
-            r#"{"state":"copying","change":3,"lease_ms":4000,"old":{"table":"events","fingerprint":"0123456789abcdef"},"new":{"table":"events-64","fingerprint":"0123456789abcdef"},"one_way":false}"#
+            r#"{"state":"copying","change":3,"fence":"0badcafe","fence_before":null,"lease_ms":4000,"old":{"table":"events","fingerprint":"0123456789abcdef","id":"00c0ffee"},"new":{"table":"events-64","fingerprint":"0123456789abcdef","id":null},"one_way":false}"#
         );
     }
 

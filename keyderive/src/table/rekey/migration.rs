@@ -10,11 +10,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::control::{Control, DEFAULT_LEASE, MAX_LEASE, MIN_LEASE, Side, State, StoredControl};
-use super::pair::{MARKS, TablePair};
-use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo};
+use super::pair::{ORIGINS, TablePair};
+use super::stamps::PairStamps;
+use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo, TableSchema};
 use crate::key::ShownKey;
 use crate::table::transfer::{Progress, Reporter, TableDiff, first_row};
-use crate::table::{marker, verify};
+use crate::table::verify;
 
 /// How often progress is reported, at least.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
@@ -31,7 +32,7 @@ const MAX_SPLITS: usize = 1000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activity {
-    /// It creates the new table, or changes families and vouchers.
+    /// It creates the new table, or changes families and stamps.
     Preparing,
     /// It waits until no process acts by the state before.
     Waiting,
@@ -219,13 +220,13 @@ impl Migration {
     /// Moves the table to `moved`: creates the new table, has writes go there, copies all rows, and verifies them. Run
     /// [`check`](Self::check) before it. In `moved` and `new` it does nothing.
     ///
-    /// The new table gets the families of the old one with their garbage collection rules, no row key schema, and splits at
+    /// The new table gets the families of the old one with their garbage collection rules, a row key schema if the old one has one and the new
+    /// key type can have one, and splits at
     /// each bucket of the new salt and at the new keys of the old table's tablets.
     ///
     /// # Errors
     /// While the re-keying is rolled back: [`roll_back`](Self::roll_back) must come to its end.
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has a row key schema
-    /// or aggregates, or the new one has rows, or was not made by this re-keying. When a row cannot be copied; when the tables differ
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if a table is not as it must be: the old one has aggregates, or the new one has rows, or was not made by this re-keying. When a row cannot be copied; when the tables differ
     /// afterwards; when a request fails for good. Readers can go on then, and so can
     /// writers, unless [`state`](Self::state) is `Paused`, in which writes wait: call it again, or [`roll_back`](Self::roll_back).
     ///
@@ -237,12 +238,12 @@ impl Migration {
 
     /// Ends the re-keying with the new table: from then on the old table is not read, and there is no way back.
     ///
-    /// It drops the marks, so that plain tables of the new key type can be used. Then the old table can be deleted, unless it is the
+    /// It drops the origins, so that plain tables of the new key type can be used. Then the old table can be deleted, unless it is the
     /// new one too, under another tag.
     ///
     /// # Errors
-    /// If [`run`](Self::run) has not come to its end; when a request fails. Once the state is `New`, the way back is closed, also after
-    /// an error: call it again.
+    /// If [`run`](Self::run) has not come to its end; when a request fails. From the first change on the way back is closed, also
+    /// after an error: call it again.
     ///
     /// # Cancel safety
     /// A dropped future stops where it is. Call it again to go on.
@@ -256,7 +257,7 @@ impl Migration {
     /// nothing.
     ///
     /// # Errors
-    /// After [`finish`](Self::finish), and with [`rekeyed_by_row`](Client::rekeyed_by_row) from `copying` on: there is no way back.
+    /// Once [`finish`](Self::finish) has begun, and with [`rekeyed_by_row`](Client::rekeyed_by_row) from `copying` on: there is no way back.
     /// Otherwise those of [`run`](Self::run).
     ///
     /// # Cancel safety
@@ -284,6 +285,11 @@ impl Migration {
                 Step::Change(next) => next,
                 Step::Look => continue,
                 Step::Done => {
+                    if matches!(control.state, State::New | State::RolledBack)
+                        && let Err(error) = lease.row().release_registry().await
+                    {
+                        tracing::warn!(%error, "the registry keeps its deletion protection");
+                    }
                     self.meter(control.state, Activity::Done);
                     return Ok(());
                 }
@@ -307,11 +313,15 @@ impl Migration {
         }
     }
 
-    /// Reads the control row, and tries again while the server does not answer.
+    /// Reads the control row and the stamps, and tries again while the server does not answer.
     async fn look(&self) -> Result<StoredControl, Error> {
-        let begun = Instant::now();
+        let (begun, lease) = (Instant::now(), self.pair.lease());
         loop {
-            match self.pair.lease().renew().await {
+            let read = match lease.renew().await {
+                Ok(_) => lease.row().read_checked(self.lease.max(DEFAULT_LEASE)).await,
+                failed => failed,
+            };
+            match read {
                 Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => sleep(LOOK_AGAIN).await,
                 read => return read,
             }
@@ -333,7 +343,17 @@ impl Migration {
                 self.meter(control.state, Activity::Preparing).during(self.prepare(control, since)).await?;
                 Step::Change(Paused)
             }
-            (Goal::Moved, Paused) => Step::Change(Copying),
+            (Goal::Moved, Paused) => {
+                // Another re-keying may have come to its end meanwhile.
+                self.client.protect_registry().await?;
+                let begun = async {
+                    self.stamps().begin_direction(control).await?;
+                    // Of two that begin at the same time, one finds the other.
+                    self.pair.lease().row().check_alone(false).await
+                };
+                self.meter(control.state, Activity::Preparing).during(begun).await?;
+                Step::Change(Copying)
+            }
             (Goal::Moved, Copying) => self.copy_and_verify(control, Moved).await?,
             (Goal::Moved, Moved | State::New) | (Goal::RolledBack, State::Old) => Step::Done,
             (Goal::Moved, RollbackPaused | RollbackCopying) => {
@@ -344,18 +364,20 @@ impl Migration {
             (Goal::New, Moved) => {
                 // The way back stays open for as long as what follows would fail.
                 let info = self.client.table_info(self.pair.route(Side::New)).await?;
-                if info.family(MARKS).is_none() {
+                if info.family(ORIGINS).is_none() {
                     return Err(Error::mismatch(
                         info.name(),
-                        "it is not the table that the rows were copied to: it has no marks; restore that one, or call \
+                        "it is not the table that the rows were copied to: its rows have no origins; restore that one, or call \
                          `roll_back()`",
                     ));
                 }
+                // From here on there is no way back.
+                self.stamps().begin_end().await?;
                 Step::Change(State::New)
             }
             (Goal::New, State::New) => {
                 self.wait(control, since).await;
-                let tidied = self.tidy(Side::New);
+                let tidied = self.tidy(Side::New, control);
                 self.meter(control.state, Activity::Preparing).during(tidied).await?;
                 Step::Done
             }
@@ -367,28 +389,52 @@ impl Migration {
                     self.not_now(control, "it has ended, and there is no way back; re-key the new table")
                 );
             }
-            (Goal::RolledBack, Copying | Moved) if control.one_way => {
+            // Without rows in the new table none was written there, whatever the registry was restored to.
+            (Goal::RolledBack, Paused) if self.is_new_empty(control, since).await? => {
+                Step::Change(RolledBack)
+            }
+            (Goal::RolledBack, Paused | Copying | Moved) if control.one_way => {
                 return Err(self.not_now(
                     control,
                     "its new keys are made of rows, and such a re-keying has no way back from `copying` on; let `run()` come to \
                      its end",
                 ));
             }
-            (Goal::RolledBack, Paused) => Step::Change(RolledBack),
-            (Goal::RolledBack, Copying | Moved) => {
-                let marks = self.add_family(marks_family(), Side::Old);
-                self.meter(control.state, Activity::Preparing).during(marks).await?;
+            (Goal::RolledBack, Moved) if self.stamps().is_finishing().await? => {
+                return Err(
+                    self.not_now(control, "`finish()` has begun, and there is no way back; call it again")
+                );
+            }
+            (Goal::RolledBack, Paused | Copying | Moved) => {
+                let origins = self.add_family(origins_family(), Side::Old);
+                self.meter(control.state, Activity::Preparing).during(origins).await?;
                 Step::Change(RollbackPaused)
             }
-            (Goal::RolledBack, RollbackPaused) => Step::Change(RollbackCopying),
-            (Goal::RolledBack, RollbackCopying) => self.copy_and_verify(control, RolledBack).await?,
+            (Goal::RolledBack, RollbackPaused) => {
+                let begun = self.stamps().begin_direction(control);
+                self.meter(control.state, Activity::Preparing).during(begun).await?;
+                Step::Change(RollbackCopying)
+            }
+            (Goal::RolledBack, RollbackCopying) => {
+                let step = self.copy_and_verify(control, RolledBack).await?;
+                if let Step::Change(_) = step {
+                    self.stamps().spend_new().await?;
+                }
+                step
+            }
             (Goal::RolledBack, RolledBack) => {
                 self.wait(control, since).await;
-                let tidied = self.tidy(Side::Old);
+                let tidied = self.tidy(Side::Old, control);
                 self.meter(control.state, Activity::Preparing).during(tidied).await?;
                 Step::Done
             }
         })
+    }
+
+    /// Whether the new table has no row, and will have none in this state: who writes it knows a later one, by a lease that ends.
+    async fn is_new_empty(&self, control: &Control, since: Instant) -> Result<bool, Error> {
+        self.wait(control, since).await;
+        Ok(first_row(&self.pair.table(&self.client, Side::New)).await?.is_none())
     }
 
     /// Copies every row, and goes on to `next` if both tables then are as they must be.
@@ -424,7 +470,11 @@ impl Migration {
         )
     }
 
-    /// Makes the new table and the families, and has the old table vouch for the pair.
+    fn stamps(&self) -> &PairStamps {
+        self.pair.lease().row().stamps()
+    }
+
+    /// Makes the registry and the new table. The old table gets the stamp of the pair once writes wait.
     async fn prepare(&self, control: &Control, since: Instant) -> Result<(), Error> {
         let (client, pair) = (&self.client, &self.pair);
         let (old, new) = (pair.route(Side::Old), pair.route(Side::New));
@@ -436,39 +486,44 @@ impl Migration {
         }
         let info = client.table_info(old).await?;
         refuse(&info)?;
-        if control.state == State::RolledBack && info.family(MARKS).is_some() {
+        if control.state == State::RolledBack {
             self.wait(control, since).await;
-            self.drop_marks(Side::Old).await?;
+            self.tidy(Side::Old, control).await?;
         }
-        marker::check(pair.key_type(Side::Old), old)?;
-        self.add_family(marker::family(), Side::Old).await?;
+        client.protect_registry().await?;
+        let has_origins = client.table_info(old).await?.family(ORIGINS).is_some();
+        pair.lease().row().check_alone(has_origins).await?;
         self.create(&info).await?;
-        self.check_empty(control).await?;
-        let (own, pair) = (verify::voucher_family(pair.key_type(Side::Old)), self.voucher(Side::Old));
-        verify::replace_voucher(client, old, &own, &pair).await
+        self.check_empty(control).await
     }
 
-    /// Creates the new table, which vouches for the pair until the re-keying ends.
+    /// Creates the new table, which is stamped with the pair until the re-keying ends.
     async fn create(&self, old: &TableInfo) -> Result<(), Error> {
         let (client, pair) = (&self.client, &self.pair);
         let new = pair.route(Side::New);
-        let voucher = self.voucher(Side::New);
         if pair.route(Side::Old).table() == new.table() {
-            self.add_family(marks_family(), Side::New).await?;
-            return self.add_family(voucher, Side::New).await;
+            self.add_family(origins_family(), Side::New).await?;
+            return self.stamps().begin_new().await;
         }
+        let stamp = self.stamps().of_new().first();
         let rows = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
-        let families: Vec<_> = rows.cloned().chain([marks_family(), voucher.clone()]).collect();
+        let families: Vec<_> = rows.cloned().chain([origins_family(), stamp.clone()]).collect();
         let mut splits: Vec<_> =
             pair.key_type(Side::New).schema().bucket_splits().into_iter().map(Into::into).collect();
         let tablets = client.sample_row_keys(pair.route(Side::Old)).await?;
+        let step = tablets.len().div_ceil(MAX_SPLITS).max(1);
         let keys = tablets.iter().filter_map(|(key, _)| pair.keys().new_of(key, &Default::default()).ok());
-        splits.extend(keys.take(MAX_SPLITS));
+        splits.extend(keys.step_by(step));
         splits.sort_unstable();
         splits.dedup();
         // Of the same granularity: cells keep their timestamps.
         let granularity = old.granularity();
-        let table = NewTable { families, splits, granularity, ..NewTable::default() };
+        // For SQL that reads the old table by columns; key types of some layouts have none.
+        let row_key_schema = old.row_key_schema().and_then(|_| {
+            let schema = pair.key_type(Side::New).schema().row_key_schema().ok()?;
+            Some(TableSchema::from(&schema))
+        });
+        let table = NewTable { families, splits, row_key_schema, granularity };
         match client.create_table(new, table).await {
             Err(error) if error.is_already_exists() => {}
             created => return created,
@@ -476,8 +531,8 @@ impl Migration {
         // By another driver, or by this one before it died.
         let info = client.table_info(new).await?;
         let has_families = old.families().iter().filter(|family| !verify::is_reserved(family.name()));
-        let is_ours = info.family(voucher.name()).is_some()
-            && info.family(MARKS).is_some()
+        let is_ours = self.stamps().is_of_this(&info)?
+            && info.family(ORIGINS).is_some()
             && info.granularity() == old.granularity()
             && has_families.clone().all(|family| info.family(family.name()).is_some());
         match is_ours {
@@ -487,17 +542,6 @@ impl Migration {
                 "it exists, and was not made by this re-keying; name another table, which the re-keying creates",
             )),
         }
-    }
-
-    /// The voucher of a table while it is re-keyed. That of the new table names the old one, too: the table of another re-keying,
-    /// between the same key types, has other rows.
-    fn voucher(&self, side: Side) -> Family {
-        let pair = &self.pair;
-        let old_table = match side {
-            Side::Old => "",
-            Side::New => pair.route(Side::Old),
-        };
-        verify::pair_voucher(pair.key_type(side), pair.key_types(), old_table)
     }
 
     /// Fails if the new table has rows before any was copied: they would count as rows of the old table.
@@ -531,15 +575,15 @@ impl Migration {
         }
     }
 
-    /// Drops the marks of a table: copies that are still under way are rejected from then on.
-    async fn drop_marks(&self, side: Side) -> Result<(), Error> {
+    /// Drops the origins of a table's rows: copies that are still under way are rejected from then on.
+    async fn drop_origins(&self, side: Side) -> Result<(), Error> {
         let (client, table) = (&self.client, self.pair.route(side));
-        if client.table_info(table).await?.family(MARKS).is_none() {
+        if client.table_info(table).await?.family(ORIGINS).is_none() {
             return Ok(());
         }
-        match client.modify_families(table, vec![FamilyChange::drop(MARKS)]).await {
+        match client.modify_families(table, vec![FamilyChange::drop(ORIGINS)]).await {
             // Another driver has dropped it.
-            Err(error) => match client.table_info(table).await?.family(MARKS) {
+            Err(error) => match client.table_info(table).await?.family(ORIGINS) {
                 None => Ok(()),
                 Some(_) => Err(error),
             },
@@ -547,27 +591,23 @@ impl Migration {
         }
     }
 
-    /// Leaves a table as if it had always been the only one: first without marks, so that no other program meets a row that has
+    /// Leaves a table as if it had always been the only one: first without origins, so that no other program meets a row that has
     /// nothing else.
-    async fn tidy(&self, side: Side) -> Result<(), Error> {
-        self.drop_marks(side).await?;
-        let table = self.pair.route(side);
-        let (pair, own) = (self.voucher(side), verify::voucher_family(self.pair.key_type(side)));
-        verify::replace_voucher(&self.client, table, &pair, &own).await
+    async fn tidy(&self, side: Side, control: &Control) -> Result<(), Error> {
+        self.drop_origins(side).await?;
+        self.stamps().end(side, control).await
     }
 }
 
 /// Fails for a table that cannot be re-keyed.
 pub(super) fn refuse(info: &TableInfo) -> Result<(), Error> {
     refuse_aggregates(info)?;
-    match info.row_key_schema() {
-        None => Ok(()),
-        Some(schema) => Err(Error::mismatch(
+    match info.is_protected() {
+        false => Ok(()),
+        true => Err(Error::mismatch(
             info.name(),
-            format!(
-                "SQL that names a column of its row key schema would fail at the row that holds the state of a re-keying; \
-                 expected no schema, found {schema}; take it away with `remove_row_key_schema()`"
-            ),
+            "it has deletion protection, and re-keying replaces a column family of it; take the protection off until the re-keying has \
+             ended",
         )),
     }
 }
@@ -587,9 +627,9 @@ pub(super) fn refuse_aggregates(info: &TableInfo) -> Result<(), Error> {
     }
 }
 
-/// The family of the marks: one cell a row, of any age.
-fn marks_family() -> Family {
-    Family::new(MARKS, GcRule::max_versions(1))
+/// The family of the origins: one cell a row, of any age.
+fn origins_family() -> Family {
+    Family::new(ORIGINS, GcRule::max_versions(1))
 }
 
 impl fmt::Debug for Migration {

@@ -63,11 +63,10 @@
 //! ```
 //!
 //! # Terms
-//! The *state* is in the control row: the row of the old table whose key is a single zero byte. It is the row of the
-//! [marker](Table::write_marker), if the table has one, in columns of its own; nobody may delete it before the end. A *driver* is a
-//! process that changes the state and copies rows: [`Migration`]. The *lease* is the time for which a process may act by a state
-//! that it has read. A *mark* is a cell, in the family `keyderive-move`, which says that a row of the new table was copied or
-//! written. A table *vouches* for what may use it, by an empty family: for one key type, or for a pair of them while it is re-keyed.
+//! The *state* is in the control row, a row of the [registry](crate::guide::tables#registry); nobody may delete or restore it before the
+//! end. The stamps of both tables say which states it can have: a process that finds another one there fails. A *driver* is a process that
+//! changes the state and copies rows: [`Migration`]. The *lease* is the time for which a process may act by a state that it has read. A row's *origin* is a cell, in the family `keyderive-origin`, which says that the row of the new table was copied
+//! or written. A table's *stamp*, an empty family, says what may use it: one key type, or a pair of them while it is re-keyed.
 //!
 //! # What holds
 //! Calls on one row are linearizable, whichever table they go to, but for writes whose outcome is unknown: as with one table, a write
@@ -78,7 +77,7 @@
 //!
 //! This relies on
 //! - every program that writes the table opening it by [`Client::rekeyed`], with the same two key types. From the state `paused` on the
-//!   table vouches for the pair, and others are rejected at their first request; one that runs already must be stopped.
+//!   table is stamped with the pair, and others are rejected at their first request; one that runs already must be stopped.
 //! - the monotonic clocks of machines running at the same rate, to a tenth. A virtual machine that is suspended, and whose clock
 //!   stands still meanwhile, breaks this.
 //! - an app profile that routes to one cluster: writes need conditions.
@@ -97,8 +96,7 @@
 //!
 //! # What it does not do
 //! Aggregates ([`Sum`](crate::row::Sum) and its like), hashed fields in keys, loads, writers, exports, `delete_rows` and `drop_rows`
-//! while it runs, and rows above 100,000 cells or 64 MiB. A table with a row key schema cannot be re-keyed before
-//! [`Table::remove_row_key_schema`] takes the schema away. [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a
+//! while it runs, two key types of one table at the same time, and rows above 100,000 cells or 64 MiB. [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a
 //! key.
 
 mod control;
@@ -108,6 +106,7 @@ mod pace;
 mod pair;
 mod pass;
 mod scan;
+mod stamps;
 mod store;
 
 use std::marker::PhantomData;
@@ -123,7 +122,8 @@ use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, TableLayout};
 use self::keys::{Converted, KeyOfRow, OfRows};
 use self::migration::refuse_aggregates;
 use self::pair::{PairKeys, TablePair};
-use super::{Table, verify};
+use self::stamps::PairStamps;
+use super::{Table, stamp, verify};
 use crate::client::{Client, Error, Route};
 use crate::key::{KeyType, Schema};
 use crate::row::{OwnedRow, Row};
@@ -139,7 +139,7 @@ impl Client {
     /// dropped. Open it once and clone it. The task runs on the tokio runtime of this call: once that has ended, every call fails.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if the old table vouches for neither of `Old` and the pair, lacks a family of
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the old table is stamped with neither `Old` nor the pair, lacks a family of
     /// the row type or has aggregates, or is re-keyed to another table; when a request fails.
     ///
     /// # Cancel safety
@@ -255,24 +255,34 @@ impl Client {
         let Table { handle, .. } = self.table::<New, R>(&new);
         verify::check_reserved(&old, handle.family_names())?;
         let info = self.table_info(&old).await?;
-        verify::check_pair(key_types, &info)?;
         handle.ensure_families(&info)?;
         refuse_aggregates(&info)?;
-        let layout = |table: &Route, schema: &Schema| TableLayout {
+        let layout = |table: &Route, schema: &Schema, id: Option<String>| TableLayout {
             table: table.to_string(),
             fingerprint: schema.fingerprint().to_string(),
+            id,
         };
         let initial = Control {
             state: State::Old,
             change: 0,
+            fence: None,
+            fence_before: None,
             lease_ms: u64::try_from(DEFAULT_LEASE.as_millis()).unwrap_or(u64::MAX),
-            old: layout(&old, old_schema),
-            new: layout(&new, new_schema),
+            old: layout(&old, old_schema, stamp::table_id(&info)),
+            new: layout(&new, new_schema, None),
             one_way,
         };
         // Its own requests have no deadline of a caller.
-        let row = ControlRow::new(self.without_deadline(), old, old_tag, initial);
-        let lease = Lease::open(row).await?;
+        let client = self.without_deadline();
+        let stamps = PairStamps::new(client.clone(), tables.clone(), key_types);
+        let row = ControlRow::new(client, old, old_tag, initial, stamps);
+        let lease = match Lease::open(row.clone()).await {
+            Err(error) if error.is_not_found() => {
+                self.create_registry().await?;
+                Lease::open(row).await?
+            }
+            opened => opened?,
+        };
         let tables = Arc::new(TablePair::new(tables, key_types, keys, Arc::new(info), lease));
         Ok(Table { handle, store: Pair::new(tables), types: PhantomData })
     }

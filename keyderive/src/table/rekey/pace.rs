@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Copies beyond that number wait at the server, if it takes longer for each; the reads and writes of the program wait with them.
+/// More copies than that only wait for each other at a slow server, and the reads and writes of the program wait with them.
 const FLOOR: usize = 64;
 /// A request is slow if it takes this time longer than twice the fastest one. Less is no queue: times vary.
 const SLACK: Duration = Duration::from_millis(10);
+
+/// At the floor, how many copies the fastest one is forgotten over.
+const AGING: u32 = 512;
 
 /// Bounds the requests in flight.
 pub(super) struct Pace {
@@ -30,8 +33,10 @@ struct PaceState {
 /// How a request ended.
 #[derive(Clone, Copy)]
 pub(super) enum Sent {
-    /// With success, after this time.
-    Succeeded(Duration),
+    /// With a copy, after this time.
+    Copied(Duration),
+    /// Without one, since the row has an origin: it says nothing about how long a copy takes.
+    Kept,
     Failed,
 }
 
@@ -52,9 +57,17 @@ impl Pace {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_reached = state.permits <= state.bound;
         match sent {
-            Sent::Succeeded(took) => {
+            Sent::Copied(took) => {
                 state.fastest = state.fastest.min(took);
-                if took <= state.fastest.saturating_mul(2).saturating_add(SLACK) {
+                if state.bound <= FLOOR {
+                    // No copy waits for another one: the server takes that long now.
+                    state.fastest = state.fastest + (took - state.fastest) / AGING;
+                }
+                let is_in_time = took <= state.fastest.saturating_mul(2).saturating_add(SLACK);
+                if state.bound < FLOOR {
+                    // After failures: whatever a request takes, so few of them wait for nothing.
+                    state.bound += 1;
+                } else if is_in_time {
                     state.in_time += 1;
                     if state.in_time > state.bound && state.bound < self.most {
                         (state.bound, state.in_time) = (state.bound + 1, 0);
@@ -65,7 +78,8 @@ impl Pace {
             }
             // The requests that are in flight fail together: they count once.
             Sent::Failed if is_reached => (state.bound, state.in_time) = ((state.bound / 2).max(1), 0),
-            Sent::Failed => {}
+            Sent::Kept if state.bound < FLOOR => state.bound += 1,
+            Sent::Failed | Sent::Kept => {}
         }
         if state.permits < state.bound {
             self.permits.add_permits(state.bound - state.permits);
@@ -104,17 +118,34 @@ mod tests {
     }
 
     fn took(millis: u64) -> Sent {
-        Sent::Succeeded(Duration::from_millis(millis))
+        Sent::Copied(Duration::from_millis(millis))
     }
 
     #[test]
     fn slow_requests_lower_the_bound_to_the_floor_and_fast_ones_raise_it() {
         let pace = Pace::new(MOST);
         end_all(&pace, 1, took(1));
-        end_all(&pace, 1000, took(100));
+        end_all(&pace, 600, took(100));
         assert_eq!((bound(&pace), pace.permits.available_permits()), (FLOOR, FLOOR));
         end_all(&pace, MOST * MOST, took(1));
         assert_eq!((bound(&pace), pace.permits.available_permits()), (MOST, MOST));
+    }
+
+    /// As when the rows are larger, or the server is busy with others.
+    #[test]
+    fn a_server_that_becomes_slower_is_not_slow_for_ever() {
+        let pace = Pace::new(MOST);
+        end_all(&pace, 1, took(1));
+        end_all(&pace, 600, took(100));
+        assert_eq!(bound(&pace), FLOOR);
+        end_all(&pace, MOST * MOST, took(100));
+        assert_eq!(bound(&pace), MOST);
+        // What is kept is no measure, but shows that the server takes requests.
+        end_all(&pace, 1000, Sent::Kept);
+        assert_eq!(bound(&pace), MOST);
+        end_all(&pace, 5000, Sent::Failed);
+        end_all(&pace, FLOOR, Sent::Kept);
+        assert_eq!(bound(&pace), FLOOR);
     }
 
     #[test]
@@ -131,5 +162,14 @@ mod tests {
         assert_eq!(bound(&pace), MOST / 2);
         end_all(&pace, 5000, Sent::Failed);
         assert_eq!((bound(&pace), pace.permits.available_permits()), (1, 1));
+    }
+
+    #[test]
+    fn after_failures_the_bound_rises_to_the_floor_whatever_a_request_takes() {
+        let pace = Pace::new(MOST);
+        end_all(&pace, 1, took(1));
+        end_all(&pace, 5000, Sent::Failed);
+        end_all(&pace, MOST * MOST, took(100));
+        assert!(bound(&pace) >= FLOOR && pace.permits.available_permits() >= FLOOR);
     }
 }

@@ -1,7 +1,7 @@
 //! Calls on one row of a pair of tables, as the state of the re-keying says.
 //!
-//! Which row counts is decided by marks (rule M): that of the old table if it is marked; else that of the new table if it is marked;
-//! else that of the old table. A row that has nothing but a mark is absent.
+//! Origins decide which row counts (rule M): that of the old table if it has an origin; else that of the new table if it has one; else
+//! that of the old table. A row that has nothing but an origin is absent.
 
 mod by_row;
 
@@ -26,16 +26,16 @@ use crate::client::{
 use crate::key::KeyType;
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, TooLarge};
 use crate::table::Handle;
-use crate::table::transfer::StoredRow;
+use crate::table::transfer::{Origin, StoredRow};
 use crate::table::verify;
 
-/// The family of the marks.
-pub(super) const MARKS: &str = "keyderive-move";
-const MARK: &str = "m";
+/// The family of the origins.
+pub(super) use crate::table::verify::ORIGINS;
+const ORIGIN_COLUMN: &str = "o";
 /// The label of cells that are read for the key that they give.
 const WHOLE: &str = "keyderive-whole";
-/// A fixed time, so that a row has one mark.
-const MARK_TIMESTAMP: i64 = 0;
+/// A fixed time, so that a row has one origin.
+const ORIGIN_TIMESTAMP: i64 = 0;
 
 /// How many rows of a batch are copied at a time, each by a request of its own.
 const COPIES_IN_FLIGHT: usize = 64;
@@ -43,16 +43,7 @@ const COPIES_IN_FLIGHT: usize = 64;
 /// A future that borrows from a pair of tables.
 type PairFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// What the mark of a row says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
-    /// It is a copy.
-    Copied,
-    /// It was written since.
-    Written,
-}
-
-impl Mark {
+impl Origin {
     fn value(self) -> &'static str {
         match self {
             Self::Copied => "c",
@@ -60,19 +51,20 @@ impl Mark {
         }
     }
 
+    /// Stores it in a row.
     pub(super) fn set(self) -> Mutation {
-        Mutation::set(MARKS, MARK, MARK_TIMESTAMP, self.value())
+        Mutation::set(ORIGINS, ORIGIN_COLUMN, ORIGIN_TIMESTAMP, self.value())
     }
 
-    /// The mark of a stored row; none for a row that is not there.
+    /// The origin of a stored row; none for a row that is not there.
     pub(super) fn of(row: Option<&RawRow>) -> Option<Self> {
-        let mark = row?.newest(MARKS, MARK)?;
+        let origin = row?.newest(ORIGINS, ORIGIN_COLUMN)?;
         // Whatever else stands there was no copy.
-        Some(if mark.value() == b"c" { Self::Copied } else { Self::Written })
+        Some(if origin.value() == b"c" { Self::Copied } else { Self::Written })
     }
 }
 
-/// Whether a row has a cell beside its mark.
+/// Whether a row has a cell beside its origin.
 pub(super) fn has_data(row: &RawRow) -> bool {
     row.cells().any(|cell| !verify::is_reserved(cell.family()))
 }
@@ -178,8 +170,8 @@ pub(crate) struct TablePair {
     /// Lets the cells of these families through.
     data: RowFilter,
     lease: Arc<Lease>,
-    /// The number of the state in which the marks were found to be gone; 0 if none was.
-    markless_since: AtomicU64,
+    /// The number of the state in which the origins were found to be gone; 0 if none was.
+    without_origins_since: AtomicU64,
 }
 
 impl TablePair {
@@ -195,8 +187,8 @@ impl TablePair {
             names.filter(|name| !verify::is_reserved(name)).map(Arc::from).collect();
         let patterns: Vec<_> = families.iter().map(|name| name.replace('.', "\\.")).collect();
         let data = RowFilter::family_regex(patterns.join("|"));
-        let markless_since = AtomicU64::new(0);
-        Self { tables, key_types, keys, info, families, data, lease, markless_since }
+        let without_origins_since = AtomicU64::new(0);
+        Self { tables, key_types, keys, info, families, data, lease, without_origins_since }
     }
 
     pub(super) fn route(&self, side: Side) -> &Route {
@@ -210,6 +202,11 @@ impl TablePair {
     /// The old table's schema, when the pair was opened.
     pub(super) fn info(&self) -> &Arc<TableInfo> {
         &self.info
+    }
+
+    /// The tables for which programs declare the rows, each with its key type.
+    pub(super) fn declared_in(&self) -> [(Route, KeyType); 2] {
+        [Side::Old, Side::New].map(|side| (self.route(side).clone(), self.key_type(side)))
     }
 
     pub(super) fn key_types(&self) -> [KeyType; 2] {
@@ -241,31 +238,31 @@ impl TablePair {
         Ok(RowKeys { old: self.keys.old_of(&new)?, new })
     }
 
-    /// A filter without the marks.
-    pub(super) fn without_marks(&self, filter: Option<RowFilter>) -> RowFilter {
+    /// A filter without the origins.
+    pub(super) fn without_origins(&self, filter: Option<RowFilter>) -> RowFilter {
         RowFilter::chain([self.data.clone()].into_iter().chain(filter))
     }
 
-    /// A filter that lets the marks through as well.
-    pub(super) fn with_marks(&self, filter: Option<RowFilter>) -> RowFilter {
-        RowFilter::interleave([RowFilter::family(MARKS), self.without_marks(filter)])
+    /// A filter that lets the origins through as well.
+    pub(super) fn with_origins(&self, filter: Option<RowFilter>) -> RowFilter {
+        RowFilter::interleave([RowFilter::family(ORIGINS), self.without_origins(filter)])
     }
 
-    /// A filter that a row passes with its mark, and with one cell if it has data.
-    pub(super) fn marks_and_existence(&self) -> RowFilter {
-        self.with_marks(Some(RowFilter::chain(RowFilter::existence())))
+    /// A filter that a row passes with its origin, and with one cell if it has data.
+    pub(super) fn origins_and_existence(&self) -> RowFilter {
+        self.with_origins(Some(RowFilter::chain(RowFilter::existence())))
     }
 
-    /// A filter that each stored row passes: with its mark, and whole if its key needs that, else with what tells whether it
+    /// A filter that each stored row passes: with its origin, and whole if its key needs that, else with what tells whether it
     /// [expires](Self::expires_within).
-    pub(super) fn marks_and_newest(&self) -> RowFilter {
+    pub(super) fn origins_and_newest(&self) -> RowFilter {
         let expires = |family: &Family| family.gc_rule().removes(Duration::MAX, 0);
         match self.keys.reads_rows() {
-            true => self.with_marks(None),
+            true => self.with_origins(None),
             false if self.info.families().iter().any(expires) => {
-                self.with_marks(Some(RowFilter::chain([RowFilter::latest(1), RowFilter::strip_value()])))
+                self.with_origins(Some(RowFilter::chain([RowFilter::latest(1), RowFilter::strip_value()])))
             }
-            false => self.marks_and_existence(),
+            false => self.origins_and_existence(),
         }
     }
 
@@ -279,7 +276,7 @@ impl TablePair {
         StoredRow { row, info: &self.info, now_micros }
     }
 
-    /// Deletes a row and leaves its mark.
+    /// Deletes a row and leaves its origin.
     pub(super) fn deletions(&self) -> impl Iterator<Item = Mutation> {
         self.families.iter().map(|family| Mutation::delete_family(Arc::clone(family)))
     }
@@ -294,7 +291,7 @@ impl TablePair {
         self.deletions().chain(set).collect()
     }
 
-    /// The row as a caller sees it: under its new key, without its mark. None if nothing is left.
+    /// The row as a caller sees it: under its new key, without its origin. None if nothing is left.
     pub(super) fn logical(&self, row: &RawRow, key: &[u8]) -> Result<Option<RawRow>, Error> {
         let too_large = |TooLarge| {
             Error::limit(
@@ -319,7 +316,7 @@ impl TablePair {
 
     /// The row that counts, of those of the two tables (rule M).
     pub(super) fn counting(old: Option<RawRow>, new: Option<RawRow>) -> Option<RawRow> {
-        match (Mark::of(old.as_ref()), Mark::of(new.as_ref())) {
+        match (Origin::of(old.as_ref()), Origin::of(new.as_ref())) {
             (None, Some(_)) => new,
             _ => old,
         }
@@ -412,7 +409,7 @@ impl TablePair {
     /// What the filter lets through of a row and, in the same read, all that can give its key: another row may take its place at any
     /// time.
     fn with_whole(&self, filter: Option<RowFilter>) -> RowFilter {
-        let whole = RowFilter::chain([self.without_marks(None), RowFilter::own_label(WHOLE)]);
+        let whole = RowFilter::chain([self.without_origins(None), RowFilter::own_label(WHOLE)]);
         RowFilter::interleave([filter.unwrap_or_else(RowFilter::pass_all), whole])
     }
 
@@ -442,11 +439,11 @@ impl TablePair {
             self.run(client, Some(&keys.new), Call::Read, |view, client| async move {
                 let row = match view.state.reads() {
                     Reads::One(side) => {
-                        let filter = self.without_marks(filter.clone());
+                        let filter = self.without_origins(filter.clone());
                         self.get(&client, side, keys, Some(filter)).await?
                     }
                     Reads::Both => {
-                        let filter = Some(self.with_marks(filter.clone()));
+                        let filter = Some(self.with_origins(filter.clone()));
                         let (old, new) = try_join(
                             self.get(&client, Side::Old, keys, filter.clone()),
                             self.get(&client, Side::New, keys, filter),
@@ -474,11 +471,11 @@ impl TablePair {
             self.run(client, None, Call::Read, |view, client| async move {
                 let rows = match view.state.reads() {
                     Reads::One(side) => {
-                        let filter = self.without_marks(filter.clone());
+                        let filter = self.without_origins(filter.clone());
                         self.get_all(&client, side, keys, Some(filter)).await?
                     }
                     Reads::Both => {
-                        let filter = Some(self.with_marks(filter.clone()));
+                        let filter = Some(self.with_origins(filter.clone()));
                         let (old, new) = try_join(
                             self.get_all(&client, Side::Old, keys, filter.clone()),
                             self.get_all(&client, Side::New, keys, filter),
@@ -529,7 +526,7 @@ impl TablePair {
     /// Of each of these keys of the new table, whether the old table has its row.
     pub(super) async fn are_in_old(&self, client: &Client, keys: Vec<Bytes>) -> Result<Vec<bool>, Error> {
         let keys: Vec<_> = keys.into_iter().map(|key| self.keys_of(key)).collect::<Result<_, _>>()?;
-        let rows = self.get_all(client, Side::Old, &keys, Some(self.marks_and_existence())).await?;
+        let rows = self.get_all(client, Side::Old, &keys, Some(self.origins_and_existence())).await?;
         Ok(rows.iter().map(|row| row.as_ref().is_some_and(has_data)).collect())
     }
 
@@ -606,8 +603,8 @@ impl TablePair {
                         client.mutate_row(self.route(side), keys.of(side).clone(), self.changed(change));
                     Ok(sent.send(write).await?)
                 }
-                Writes::Marked(side) => {
-                    self.write_marked(&client, &view, side, keys, self.changed(change), sent).await
+                Writes::WithOrigin(side) => {
+                    self.write_with_origin(&client, &view, side, keys, self.changed(change), sent).await
                 }
                 Writes::CopyFirst { front } => {
                     self.write_over(&client, &view, front, keys, change, idempotency, sent).await
@@ -624,9 +621,9 @@ impl TablePair {
         }
     }
 
-    /// Writes to a table that has all rows. A copy that is still under way finds the mark, or is rejected because the marks'
-    /// family is gone; then a mark is rejected too, and not needed.
-    async fn write_marked(
+    /// Writes to a table that has all rows. A copy that is still under way finds the origin, or is rejected because the
+    /// origins' family is gone; then a write with an origin is rejected too, and needs none.
+    async fn write_with_origin(
         &self,
         client: &Client,
         view: &View,
@@ -640,14 +637,14 @@ impl TablePair {
             true => Ok(()),
             false => sent.send(client.mutate_row(table, key.clone(), changes)).await,
         };
-        if self.is_known_markless(view) {
+        if self.is_known_without_origins(view) {
             return Ok(plain(changes).await?);
         }
-        let mut marked = Mutations::from(vec![Mark::Written.set()]);
-        marked.extend(&changes);
-        match sent.send(client.mutate_row(table, key.clone(), marked)).await {
+        let mut written = Mutations::from(vec![Origin::Written.set()]);
+        written.extend(&changes);
+        match sent.send(client.mutate_row(table, key.clone(), written)).await {
             Ok(()) => Ok(()),
-            Err(error) if self.is_markless(client, view, side, &error).await? => {
+            Err(error) if self.is_without_origins(client, view, side, &error).await? => {
                 self.ensure(view)?;
                 Ok(plain(changes).await?)
             }
@@ -655,8 +652,8 @@ impl TablePair {
         }
     }
 
-    /// Whether a write can have failed because the marks' family is gone. It is not asked for again in this state.
-    async fn is_markless(
+    /// Whether a write can have failed because the origins' family is gone. It is not asked for again in this state.
+    async fn is_without_origins(
         &self,
         client: &Client,
         view: &View,
@@ -666,20 +663,20 @@ impl TablePair {
         if !matches!(view.state, State::New | State::RolledBack) || error.attempts() == 0 {
             return Ok(false);
         }
-        let is_gone = client.table_info(self.route(side)).await?.family(MARKS).is_none();
+        let is_gone = client.table_info(self.route(side)).await?.family(ORIGINS).is_none();
         if is_gone {
-            self.markless_since.store(view.change, Ordering::Relaxed);
+            self.without_origins_since.store(view.change, Ordering::Relaxed);
         }
         Ok(is_gone)
     }
 
-    /// Whether the marks of the table that is written are known to be gone, for good.
-    fn is_known_markless(&self, view: &View) -> bool {
-        self.markless_since.load(Ordering::Relaxed) == view.change
+    /// Whether the origins of the table that is written are known to be gone, for good.
+    fn is_known_without_origins(&self, view: &View) -> bool {
+        self.without_origins_since.load(Ordering::Relaxed) == view.change
     }
 
-    /// Writes to the front table while nobody writes the base table: sets the mark, copies the row of the base table if the row is
-    /// not marked yet, and applies the change, all in one request.
+    /// Writes to the front table while nobody writes the base table: sets the origin, copies the row of the base table if the row
+    /// has no origin yet, and applies the change, all in one request.
     #[expect(clippy::too_many_arguments, reason = "the parts of one write")]
     async fn write_over(
         &self,
@@ -700,18 +697,18 @@ impl TablePair {
             }
         };
         let (table, key) = (self.route(front), keys.of(front).clone());
-        let mut marked = Mutations::from(vec![Mark::Written.set()]);
+        let mut written = Mutations::from(vec![Origin::Written.set()]);
         let Some(base) = base else {
-            marked.extend(&self.changed(change));
-            return Ok(sent.send(client.mutate_row(table, key, marked)).await?);
+            written.extend(&self.changed(change));
+            return Ok(sent.send(client.mutate_row(table, key, written)).await?);
         };
-        let mut copied = marked.clone();
+        let mut copied = written.clone();
         copied.extend(&self.copy(&base).into());
         let change = self.changed(change);
-        marked.extend(&change);
+        written.extend(&change);
         copied.extend(&change);
-        let marks = Some(RowFilter::family(MARKS));
-        sent.send(client.check_and_mutate(table, key, marks, marked, copied, idempotency)).await?;
+        let origins = Some(RowFilter::family(ORIGINS));
+        sent.send(client.check_and_mutate(table, key, origins, written, copied, idempotency)).await?;
         Ok(())
     }
 
@@ -720,20 +717,20 @@ impl TablePair {
     pub(super) fn counts_in_base(front: Side, row: &RawRow) -> bool {
         match front {
             Side::New => has_data(row),
-            Side::Old => Mark::of(Some(row)) == Some(Mark::Written),
+            Side::Old => Origin::of(Some(row)) == Some(Origin::Written),
         }
     }
 
-    /// Before a request whose effect the server decides: marks the row in the table that is written, with a copy if needed;
+    /// Before a request whose effect the server decides: sets the origin of the row in the table that is written, with a copy if needed;
     /// returns that table.
     async fn prepare(&self, client: &Client, view: &View, keys: &RowKeys) -> Result<Side, Stop> {
-        // Whether the mark was set shows in no answer.
+        // Whether the origin was set shows in no answer.
         let (nothing, sent) = (Mutations::default(), &Sent::default());
         match view.state.writes() {
             Writes::Wait => Err(Stop::Lost),
             Writes::Plain(side) => Ok(side),
-            Writes::Marked(side) => {
-                self.write_marked(client, view, side, keys, nothing, sent).await?;
+            Writes::WithOrigin(side) => {
+                self.write_with_origin(client, view, side, keys, nothing, sent).await?;
                 self.ensure(view)?;
                 Ok(side)
             }
@@ -757,7 +754,7 @@ impl TablePair {
     ) -> PairFuture<'a, bool> {
         Box::pin(async move {
             let keys = &self.keys_of(key)?;
-            let condition = self.without_marks(condition);
+            let condition = self.without_origins(condition);
             condition.check_keyless().map_err(|error| Error::filter(self.route(Side::New), error))?;
             let (condition, then, otherwise) = (&condition, &then, &otherwise);
             let sent = &Sent::default();
@@ -829,7 +826,7 @@ impl TablePair {
         changes: &[Mutations],
     ) -> Result<Vec<Result<(), Error>>, Error> {
         let all = 0..keys.len();
-        let mark = || Mutations::from(vec![Mark::Written.set()]);
+        let origin = || Mutations::from(vec![Origin::Written.set()]);
         let (all, sent) = (&all, &Sent::default());
         let call = Call::Repeatable { sent };
         self.run(client, None, call, |view, client| async move {
@@ -845,14 +842,14 @@ impl TablePair {
                     sent.open();
                     self.send_rows(&client, side, keys, changes, None, all.clone(), &mut outcomes).await;
                 }
-                Writes::Marked(side) => {
+                Writes::WithOrigin(side) => {
                     let rows = all.clone();
-                    let mark = (!self.is_known_markless(&view)).then(mark);
+                    let origin = (!self.is_known_without_origins(&view)).then(origin);
                     sent.open();
-                    self.send_rows(&client, side, keys, changes, mark, rows, &mut outcomes).await;
+                    self.send_rows(&client, side, keys, changes, origin, rows, &mut outcomes).await;
                     for (index, outcome) in outcomes.iter_mut().enumerate() {
                         if let Err(error) = outcome
-                            && self.is_markless(&client, &view, side, error).await?
+                            && self.is_without_origins(&client, &view, side, error).await?
                         {
                             self.ensure(&view)?;
                             let (key, change) = (keys[index].of(side).clone(), changes[index].clone());
@@ -868,19 +865,20 @@ impl TablePair {
                     });
                     let absent = absent.into_iter();
                     sent.open();
-                    self.send_rows(&client, front, keys, changes, Some(mark()), absent, &mut outcomes).await;
+                    self.send_rows(&client, front, keys, changes, Some(origin()), absent, &mut outcomes)
+                        .await;
                     let (client, view, base) = (&client, &view, &base);
                     let copies = stream::iter(present).map(|index| async move {
                         let (table, key) = (self.route(front), keys[index].of(front).clone());
                         let Some(row) = &base[index] else { return Ok((index, Ok(()))) };
                         self.ensure(view)?;
-                        let (mut marked, mut copied) = (mark(), mark());
+                        let (mut written, mut copied) = (origin(), origin());
                         copied.extend(&self.copy(row).into());
                         copied.extend(&changes[index]);
-                        marked.extend(&changes[index]);
-                        let (marks, again) = (RowFilter::family(MARKS), Idempotency::Idempotent);
+                        written.extend(&changes[index]);
+                        let (origins, again) = (RowFilter::family(ORIGINS), Idempotency::Idempotent);
                         let copied =
-                            client.check_and_mutate(table, key, Some(marks), marked, copied, again).await;
+                            client.check_and_mutate(table, key, Some(origins), written, copied, again).await;
                         Ok::<_, Stop>((index, copied.map(drop)))
                     });
                     let mut copies = Box::pin(copies.buffer_unordered(COPIES_IN_FLIGHT));
@@ -901,7 +899,7 @@ impl TablePair {
         .await
     }
 
-    /// Sends some rows in batches, each after a mark if there is one.
+    /// Sends some rows in batches, each after an origin if there is one.
     #[expect(clippy::too_many_arguments, reason = "the parts of one batch")]
     async fn send_rows(
         &self,
@@ -909,14 +907,14 @@ impl TablePair {
         side: Side,
         keys: &[RowKeys],
         changes: &[Mutations],
-        mark: Option<Mutations>,
+        origin: Option<Mutations>,
         rows: impl Iterator<Item = usize>,
         outcomes: &mut [Result<(), Error>],
     ) {
         let (mut batch, mut indexes) = (Batch::timed_by(client.clock()), Vec::new());
         let mut rows = rows.peekable();
         while let Some(index) = rows.next() {
-            let mut mutations = mark.clone().unwrap_or_default();
+            let mut mutations = origin.clone().unwrap_or_default();
             mutations.extend(&changes[index]);
             batch.add(keys[index].of(side), &mutations);
             indexes.push(index);

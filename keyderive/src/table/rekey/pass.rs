@@ -17,15 +17,15 @@ use tokio::time::{Instant, sleep};
 use super::control::{Control, Side, State, View};
 use super::migration::{Activity, Meter, Migration, Pass, refuse};
 use super::pace::{Pace, Sent};
-use super::pair::{MARKS, Mark, TablePair, has_data};
+use super::pair::{ORIGINS, TablePair, has_data};
 use crate::client::{Client, Entries, Entry, Error, Idempotency, Mutations, RekeyingEnd};
 use crate::key::ShownKey;
 use crate::row::{RawRow, RowFilter};
 use crate::table::handle::windows;
 use crate::table::transfer::{
     BatchLimits, CellCopy, Comparison, Done, Engine, Every, Mapping, NewKeys, Origin, Origins, Outcomes,
-    PartsLeft, Settings, ShowKey, Sink, Stop, StoredRows, TableDiff, TableRows, Tracker, Versioned, compare,
-    counted, read_parts, write_each,
+    PartsLeft, Settings, ShowKey, Sink, StoredRows, TableDiff, TableRows, Tracker, TransferError, Versioned,
+    compare, counted, read_parts, write_each,
 };
 
 /// How many rows are copied at a time, for each partition that is read at a time.
@@ -50,13 +50,13 @@ const MAX_SHOWN: usize = 10;
 /// The progress of a pass, as the control row records it.
 #[derive(Serialize, Deserialize)]
 struct PassRecord {
-    /// That of the state in which the pass runs.
-    change: u64,
+    /// That of the direction in which the pass copies.
+    fence: Option<String>,
     #[serde(flatten)]
     left: PartsLeft,
 }
 
-/// Copies rows to a table that has no mark of them. Each is a request, which is sent once a turn is free, and again while the server
+/// Copies rows to a table that has no origin for them. Each is a request, which is sent once a turn is free, and again while the server
 /// rejects it.
 struct Copies {
     pair: Arc<TablePair>,
@@ -94,18 +94,26 @@ impl Copies {
             let sent = self.client.check_and_mutate(
                 self.pair.route(self.front),
                 key.clone(),
-                Some(RowFilter::family(MARKS)),
+                Some(RowFilter::family(ORIGINS)),
                 Mutations::default(),
                 copied.clone(),
                 Idempotency::Idempotent,
             );
             let begun_at = Instant::now();
             let sent = sent.await;
-            self.pace.end(turn, sent.as_ref().map_or(Sent::Failed, |_| Sent::Succeeded(begun_at.elapsed())));
+            let took = begun_at.elapsed();
+            self.pace.end(
+                turn,
+                match sent {
+                    Ok(false) => Sent::Copied(took),
+                    Ok(true) => Sent::Kept,
+                    Err(_) => Sent::Failed,
+                },
+            );
             match sent {
-                Ok(is_marked) => {
+                Ok(has_origin) => {
                     self.client.count_rekeyed(self.pair.route(Side::Old), 1);
-                    return Ok(!is_marked);
+                    return Ok(!has_origin);
                 }
                 Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => {
                     sleep(pause.mul_f64(fastrand::f64() / 2.0 + 0.5)).await;
@@ -117,19 +125,16 @@ impl Copies {
     }
 }
 
-/// What a comparison asks about the marks.
-struct Marks<'a> {
+/// What a comparison asks about the origins.
+struct PairOrigins<'a> {
     pair: &'a TablePair,
     client: &'a Client,
     front: Side,
 }
 
-impl Origins for Marks<'_> {
+impl Origins for PairOrigins<'_> {
     fn of(&self, row: &RawRow) -> Option<Origin> {
-        Mark::of(Some(row)).map(|mark| match mark {
-            Mark::Copied => Origin::Copied,
-            Mark::Written => Origin::Written,
-        })
+        Origin::of(Some(row))
     }
 
     fn began_empty(&self) -> bool {
@@ -137,7 +142,7 @@ impl Origins for Marks<'_> {
     }
 
     fn filter(&self) -> RowFilter {
-        self.pair.marks_and_existence()
+        self.pair.origins_and_existence()
     }
 
     fn are_in_old(
@@ -221,7 +226,7 @@ impl Migration {
     /// key, and rows above 100,000 cells or 64 MiB.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table has a row key schema or aggregates; when a request fails. That
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table has aggregates; when a request fails. That
     /// rows cannot be re-keyed is no error: see [`Findings::is_ok`].
     ///
     /// # Cancel safety
@@ -264,9 +269,9 @@ impl Migration {
         Ok(findings)
     }
 
-    /// Compares both tables, while the new one has marks, as [`Table::diff`](crate::Table::diff) does, by the same rule for cells: every
+    /// Compares both tables, while the new one has origins, as [`Table::diff`](crate::Table::diff) does, by the same rule for cells: every
     /// row of the old table was copied, and is equal to its copy or was written since, and the new table has no other rows and none
-    /// without a mark. `run` and `roll_back` do so before they end. It keeps the first 100 rows that differ.
+    /// without an origin. `run` and `roll_back` do so before they end. It keeps the first 100 rows that differ.
     ///
     /// A program that wrote the old table after the re-keying began shows here. In a roll-back, the rows of the new table are looked up in
     /// the old one, which has rows of before.
@@ -282,7 +287,7 @@ impl Migration {
         verified.ok_or_else(|| self.pair.lease().error(None, RekeyingEnd::Changed))
     }
 
-    /// Compares both tables; `None` if another driver has gone on meanwhile, and the marks may be gone.
+    /// Compares both tables; `None` if another driver has gone on meanwhile, and the origins may be gone.
     pub(super) async fn verified(&self) -> Result<Option<TableDiff>, Error> {
         let state = self.state().await?;
         let base = match state {
@@ -295,11 +300,11 @@ impl Migration {
                 ));
             }
         };
-        let marks = Marks { pair: &self.pair, client: &self.client, front: base.other() };
+        let origins = PairOrigins { pair: &self.pair, client: &self.client, front: base.other() };
         let settings = Comparison { parallel: self.parallel, first: MAX_KEPT };
         let (mapping, meter) = (self.mapping(base), self.meter(state, Activity::Verifying));
         let mut reporter = meter.reporter();
-        let compared = Box::pin(compare(&mapping, settings, Some(&marks), &mut reporter));
+        let compared = Box::pin(compare(&mapping, settings, Some(&origins), &mut reporter));
         let diff = meter.during(compared).await?;
         let now = self.state().await?;
         let counts = now == state || (state, now) == (State::Copying, State::Moved);
@@ -329,9 +334,9 @@ impl Migration {
         Mapping { old, new, keys, show_old: show(base), show_new: show(front) }
     }
 
-    /// A copy of a row: its mark, and all its cells in place of those that are there.
+    /// A copy of a row: its origin, and all its cells in place of those that are there.
     fn cells(&self) -> CellCopy {
-        let before: Vec<_> = [Mark::Copied.set()].into_iter().chain(self.pair.deletions()).collect();
+        let before: Vec<_> = [Origin::Copied.set()].into_iter().chain(self.pair.deletions()).collect();
         CellCopy::new(before.into(), Default::default(), "")
     }
 
@@ -347,7 +352,7 @@ impl Migration {
             return Ok(Pass::Superseded);
         }
         let mapping = self.mapping(base);
-        let left = self.left(&mapping, control.change).await?;
+        let left = self.left(&mapping, control).await?;
         let starts = mapping.new.partition_starts().await?;
         let meter = self.meter(control.state, Activity::Copying);
         let in_flight = self.parallel.saturating_mul(COPIES_IN_FLIGHT).min(Semaphore::MAX_PERMITS);
@@ -361,13 +366,13 @@ impl Migration {
             is_superseded: AtomicBool::new(false),
         });
         let (records, mut recorded) = watch::channel(Vec::new());
-        let (change, at, writer) = (control.change, left.clone(), Arc::clone(&copies));
+        let (fence, at, writer) = (control.fence.clone(), left.clone(), Arc::clone(&copies));
         let store = Box::new(move |done: &Done| {
             // The record is that of the next state then.
             if writer.is_superseded.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let record = Versioned::new(PassRecord { change, left: at.at(done) });
+            let record = Versioned::new(PassRecord { fence: fence.clone(), left: at.at(done) });
             // It only has text and numbers, all of which JSON can hold.
             records.send_replace(serde_json::to_vec(&record).unwrap_or_default());
             Ok(())
@@ -387,11 +392,11 @@ impl Migration {
         };
         let engine = Engine::new(settings, tracker, starts, Arc::clone(&copies) as Arc<dyn Sink>);
         let copied = async {
-            let (mut tracker, stop) = engine.run(pin!(rows)).await;
+            let (mut tracker, error) = engine.run(pin!(rows)).await;
             tracker.reporter.report();
             // Without it, nothing is recorded any more.
             drop(tracker);
-            stop
+            error
         };
         let record = async {
             let mut outcome = Ok(());
@@ -402,25 +407,25 @@ impl Migration {
             }
             outcome
         };
-        let (stop, recorded) = meter.during(Box::pin(join(copied, record))).await;
-        match stop {
+        let (error, recorded) = meter.during(Box::pin(join(copied, record))).await;
+        match error {
             None => recorded.map(|()| Pass::Done),
             Some(_) if copies.is_superseded.load(Ordering::Relaxed) => Ok(Pass::Superseded),
-            Some(Stop::Failed(error)) => Err(error),
-            Some(stop) => Err(Error::definition(
+            Some(TransferError::Failed(error)) => Err(error),
+            Some(error) => Err(Error::definition(
                 self.pair.route(base),
-                format!("its rows could not be copied: {stop:?}"),
+                format!("its rows could not be copied: {error:?}"),
             )),
         }
     }
 
-    /// What is left of a table, by the record that the control row has for this state.
-    async fn left(&self, mapping: &Mapping<'_>, change: u64) -> Result<PartsLeft, Error> {
+    /// What is left of a table, by the record of this direction: that of a table which had its name is about other rows.
+    async fn left(&self, mapping: &Mapping<'_>, control: &Control) -> Result<PartsLeft, Error> {
         let starts = mapping.old.partition_starts().await?;
         if let Some(value) = self.pair.lease().row().pass().await?
             && let Ok(record) = serde_json::from_slice::<Versioned<PassRecord>>(&value)
-            && let Ok(PassRecord { change: of, left }) = record.read()
-            && of == change
+            && let Ok(PassRecord { fence, left }) = record.read()
+            && fence == control.fence
             && left.fault(mapping).is_none()
         {
             return Ok(left);

@@ -20,12 +20,13 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::control::{Reads, Side, View, Writes};
-use super::pair::{Mark, TablePair};
+use super::pair::TablePair;
 use crate::client::{Error, RekeyingEnd, Route};
 use crate::key::{Field, KeyType, Schema, ShownKey};
 use crate::plan::{KeyRange, Plan, PlanError};
 use crate::row::{RawRow, RowFilter};
 use crate::table::execution::{ScanCursor, ScanExecution, ScanOptions, ScanRequest};
+use crate::table::transfer::Origin;
 
 /// How many rows of one table are looked up in the other at a time.
 const LOOKED_UP: usize = 256;
@@ -47,13 +48,13 @@ struct PairScan {
 impl PairScan {
     async fn run(self, rows: mpsc::Sender<Result<RawRow, Error>>) {
         let mut delivery = Delivery { rows, last: None, selected: Default::default() };
-        if let Err(End::Failed(error)) = self.deliver(&mut delivery).await {
+        if let Err(ScanEnd::Failed(error)) = self.deliver(&mut delivery).await {
             // Nobody may be waiting any more.
             let _ = delivery.rows.send(Err(error)).await;
         }
     }
 
-    async fn deliver(&self, delivery: &mut Delivery) -> Result<(), End> {
+    async fn deliver(&self, delivery: &mut Delivery) -> Result<(), ScanEnd> {
         let Self { pair, new, options, .. } = self;
         let ScanOptions { client, table, unordered, .. } = options;
         let old = self.old.as_ref().map_err(|error| Error::plan(pair.route(Side::Old), error.clone()))?;
@@ -97,10 +98,10 @@ impl PairScan {
             };
             match ended {
                 // Rows in no order have no last row to resume after.
-                Err(End::Changed) if *unordered => {
+                Err(ScanEnd::Changed) if *unordered => {
                     return Err(pair.lease().error(None, RekeyingEnd::Changed).into());
                 }
-                Err(End::Changed) => {}
+                Err(ScanEnd::Changed) => {}
                 ended => return ended,
             }
         }
@@ -144,12 +145,12 @@ impl PairScan {
         key: &[u8],
         row: &RawRow,
         delivery: &mut Delivery,
-    ) -> Result<(), End> {
+    ) -> Result<(), ScanEnd> {
         let pair = &self.pair;
         let Some(row) = pair.logical(row, key)? else { return Ok(()) };
         delivery.check(pair, key, !self.options.unordered)?;
         if !pair.lease().is_newest(view) {
-            return Err(End::Changed);
+            return Err(ScanEnd::Changed);
         }
         if let Some(keeps) = &self.options.key_filter
             && !keeps(key).map_err(|error| Error::foreign(&self.options.table, error))?
@@ -157,7 +158,7 @@ impl PairScan {
             return Ok(());
         }
         if delivery.rows.send(Ok(row)).await.is_err() {
-            return Err(End::Enough);
+            return Err(ScanEnd::Enough);
         }
         if !self.options.unordered {
             delivery.last = Some(Bytes::copy_from_slice(key));
@@ -166,9 +167,15 @@ impl PairScan {
     }
 
     /// Scans one table.
-    async fn one(&self, view: &View, side: Side, plan: Plan<()>, delivery: &mut Delivery) -> Result<(), End> {
+    async fn one(
+        &self,
+        view: &View,
+        side: Side,
+        plan: Plan<()>,
+        delivery: &mut Delivery,
+    ) -> Result<(), ScanEnd> {
         let pair = &*self.pair;
-        let filter = pair.without_marks(Some(self.filter()));
+        let filter = pair.without_origins(Some(self.filter()));
         let mut stream = self.rows_of(side, plan, filter.clone());
         let looked_up = if side == Side::Old && pair.keys().reads_rows() { LOOKED_UP } else { 1 };
         loop {
@@ -213,9 +220,9 @@ impl PairScan {
         old: Plan<()>,
         new: Plan<()>,
         delivery: &mut Delivery,
-    ) -> Result<(), End> {
+    ) -> Result<(), ScanEnd> {
         let pair = &*self.pair;
-        let filter = pair.with_marks(Some(self.filter()));
+        let filter = pair.with_origins(Some(self.filter()));
         let mut old_rows = self.rows_of(Side::Old, old, filter.clone());
         let mut new_rows = self.rows_of(Side::New, new, filter.clone());
         let (mut old_row, mut new_row) = (None, None);
@@ -275,20 +282,20 @@ impl PairScan {
         base_plan: Plan<()>,
         front_plan: Plan<()>,
         delivery: &mut Delivery,
-    ) -> Result<(), End> {
+    ) -> Result<(), ScanEnd> {
         let pair = &*self.pair;
         let (front, client) = (base.other(), &self.options.client);
-        let filter = pair.with_marks(Some(self.filter()));
+        let filter = pair.with_origins(Some(self.filter()));
         // The rows that may be gone from `base` when the other table is read.
         let mut expiring = HashSet::new();
-        let mut stream = self.rows_of(base, base_plan, pair.marks_and_newest());
+        let mut stream = self.rows_of(base, base_plan, pair.origins_and_newest());
         loop {
             let mut rows = stream.next_rows(pair, view, LOOKED_UP).await?;
             if rows.is_empty() {
                 break;
             }
-            // What has no mark is not in the new table, to a re-keying that is rolled back.
-            rows.retain(|row| base == Side::Old || Mark::of(Some(row)).is_some());
+            // What has no origin is not in the new table, to a re-keying that is rolled back.
+            rows.retain(|row| base == Side::Old || Origin::of(Some(row)).is_some());
             let keys = rows.iter().map(|row| match base {
                 Side::Old => pair.keys().new_of(row.key(), row),
                 Side::New => Ok(Bytes::copy_from_slice(row.key())),
@@ -324,9 +331,9 @@ impl PairScan {
             let are_in_base: Vec<bool> = match base {
                 Side::Old => pair.are_in_old(client, keys).await?,
                 Side::New => {
-                    let marks = Some(pair.marks_and_existence());
-                    let rows = pair.rows_by_key(client, base, keys, marks).await?;
-                    rows.iter().map(|row| Mark::of(row.as_ref()).is_some()).collect()
+                    let origins = Some(pair.origins_and_existence());
+                    let rows = pair.rows_by_key(client, base, keys, origins).await?;
+                    rows.iter().map(|row| Origin::of(row.as_ref()).is_some()).collect()
                 }
             };
             for ((key, row), is_in_base) in rows.into_iter().zip(are_in_base) {
@@ -354,18 +361,23 @@ struct SideRows {
 
 impl SideRows {
     /// The next rows, at most `most`, while the state lasts; none at the end.
-    async fn next_rows(&mut self, pair: &TablePair, view: &View, most: usize) -> Result<Vec<RawRow>, End> {
+    async fn next_rows(
+        &mut self,
+        pair: &TablePair,
+        view: &View,
+        most: usize,
+    ) -> Result<Vec<RawRow>, ScanEnd> {
         let mut read = Vec::new();
         while read.len() < most {
             let row = tokio::select! {
                 biased;
-                () = pair.lease().superseded(view) => return Err(End::Changed),
+                () = pair.lease().superseded(view) => return Err(ScanEnd::Changed),
                 row = self.next() => row,
             };
             match row {
                 Ok(Some(row)) => read.push(row),
                 Ok(None) => break,
-                Err(_) if !pair.lease().is_newest(view) => return Err(End::Changed),
+                Err(_) if !pair.lease().is_newest(view) => return Err(ScanEnd::Changed),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -387,8 +399,8 @@ impl SideRows {
 }
 
 /// Fails if the state has changed: what was not there may have been in the next.
-fn still(pair: &TablePair, view: &View) -> Result<(), End> {
-    if pair.lease().is_newest(view) { Ok(()) } else { Err(End::Changed) }
+fn still(pair: &TablePair, view: &View) -> Result<(), ScanEnd> {
+    if pair.lease().is_newest(view) { Ok(()) } else { Err(ScanEnd::Changed) }
 }
 
 fn out_of_order(pair: &TablePair, key: &[u8], last: &[u8]) -> Error {
@@ -493,7 +505,7 @@ impl SelectedKeys {
 }
 
 /// Why a part of a scan ends before its last row.
-enum End {
+enum ScanEnd {
     /// The state has changed.
     Changed,
     /// The caller has all that it wants.
@@ -501,7 +513,7 @@ enum End {
     Failed(Error),
 }
 
-impl From<Error> for End {
+impl From<Error> for ScanEnd {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }

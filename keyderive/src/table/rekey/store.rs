@@ -14,6 +14,7 @@ use crate::client::{Entries, Error, Mutations, TableInfo};
 use crate::plan::{IntoPlan, Plan, PlanError};
 use crate::row::{MutationList, RawRow, ReadModifyWrite, RowFilter};
 use crate::table::execution::ScanRequest;
+use crate::table::handle::Written;
 use crate::table::store::FoundRows;
 use crate::table::{Handle, Scan, Store, Table};
 
@@ -31,8 +32,8 @@ pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 /// [repeated](Error::is_retryable). An increment, an append or a conditional write has an
 /// [unknown outcome](Error::is_outcome_unknown) if the lease ends before its answer arrives.
 ///
-/// [`delete`](Table::delete) deletes the families that the table had when it was opened, and leaves the row's mark until the
-/// re-keying ends. For the calls of this handle there is no row then; a client that knows nothing of the re-keying sees the mark.
+/// [`delete`](Table::delete) deletes the families that the table had when it was opened, and leaves the row's origin until the
+/// re-keying ends. For the calls of this handle there is no row then; a client that knows nothing of the re-keying sees the origin.
 ///
 /// ```compile_fail,E0599
 /// # use keyderive::rekey::Rekeyed;
@@ -89,7 +90,7 @@ impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
     ///
     /// Sends nothing yet. Each row comes once, with its key in the new table, and is one that the table had at some time between the
     /// call and its delivery. A filter, a condition and a `ttl` see the row that counts, whatever the other table has; a filter sees
-    /// no marks. The stream ends with the first error: those of [`Scan::stream`], and these.
+    /// no origins. The stream ends with the first error: those of [`Scan::stream`], and these.
     ///
     /// - A row that one of the plans selects, and the other does not.
     /// - The scan must be [`unordered`](Scan::unordered) if the key types have other fields, or the same ones in another order, or if the
@@ -122,6 +123,14 @@ impl<Old: PairKey> Store for Pair<Old> {
 
     async fn ensure_checked(&self, table: &Handle) -> Result<(), Error> {
         table.ensure_families(self.tables.info())
+    }
+
+    async fn ensure_writable(&self, table: &Handle, written: Written) -> Result<(), Error> {
+        table.ensure_families(self.tables.info())?;
+        match table.is_row_type_checked(written) {
+            true => Ok(()),
+            false => Box::pin(table.check_row_type(written, &self.tables.declared_in())).await,
+        }
     }
 
     fn known_info(&self, _: &Handle) -> Option<Arc<TableInfo>> {

@@ -1,4 +1,4 @@
-//! How far a transfer is, as it is stored: the version of the form, which tables it is of, and what is left.
+//! How far a transfer is, as it is stored: the version of the format, which tables it is of, and what is left.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::client::Error;
 use crate::plan::KeyRange;
 use crate::table::Handle;
 
-/// The version of the stored forms. Later releases read it too.
+/// The version of the stored formats. Later releases read it too.
 const FORMAT: u32 = 1;
 
-/// A stored form, after its version.
+/// A stored format, after its version.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Versioned<T> {
     format: u32,
@@ -34,7 +34,7 @@ impl<T> Versioned<T> {
         match self.format {
             FORMAT => Ok(self.stored),
             format => Err(format!(
-                "has the form {format}, and this release of keyderive reads the form {FORMAT}; resume with the release that \
+                "has the format {format}, and this release of keyderive reads the format {FORMAT}; resume with the release that \
                  stored it"
             )),
         }
@@ -110,7 +110,7 @@ impl PartsLeft {
 /// # }
 /// ```
 ///
-/// Serialize it by serde: some 250 bytes of JSON, and a few more for each failed row. It holds the version of its form, the
+/// Serialize it by serde: some 250 bytes of JSON, and a few more for each failed row. It holds the version of its format, the
 /// number of items, the places of the failed rows, the name of the table and the fingerprint of the key type. A release that
 /// does not know the version rejects it.
 ///
@@ -284,7 +284,7 @@ mod tests {
     const STORED: &str = r#"{"format":1,"items":100,"failed":[3,7],"table":"projects/p/instances/i/tables/t","table_id":"00000000000000ff","fingerprint":"6c1705375cfbd9b0"}"#;
 
     #[test]
-    fn the_stored_form_stays() {
+    fn the_stored_format_stays() {
         let checkpoint: Checkpoint = serde_json::from_str(STORED).unwrap();
         assert_eq!((checkpoint.items(), checkpoint.failed()), (100, &[3, 7][..]));
         assert_eq!(serde_json::to_string(&checkpoint).unwrap(), STORED);
@@ -297,7 +297,7 @@ mod tests {
         };
         let later = rejected(r#""format":1"#, r#""format":2"#);
         assert!(
-            later.starts_with("the checkpoint has the form 2, and this release of keyderive reads"),
+            later.starts_with("the checkpoint has the format 2, and this release of keyderive reads"),
             "{later}"
         );
         assert!(rejected("[3,7]", "[3,100]").contains("item 100 failed, and only 100 were processed"));

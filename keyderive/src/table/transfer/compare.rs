@@ -38,9 +38,10 @@ pub(crate) struct Comparison {
     pub(crate) first: usize,
 }
 
-/// How a row of the new table came there, as a re-keying marks it.
+/// How a row came into the new table of a re-keying. A cell of the row says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
+    /// It is a copy.
     Copied,
     /// It was written since, so that it may differ.
     Written,
@@ -48,14 +49,14 @@ pub(crate) enum Origin {
 
 /// What a re-keying knows of the rows of its new table.
 pub(crate) trait Origins: Send + Sync {
-    /// None for a row without a mark.
+    /// None for a row without an origin.
     fn of(&self, row: &RawRow) -> Option<Origin>;
 
-    /// Whether the new table had no rows when the re-keying began: then each is a copy or was written since. Else those without a mark
-    /// are of before, and are no copies.
+    /// Whether the new table had no rows when the re-keying began: then each is a copy or was written since. Else those without an
+    /// origin are of before, and are no copies.
     fn began_empty(&self) -> bool;
 
-    /// A filter that each row of the new table passes with its mark.
+    /// A filter that each row of the new table passes with its origin.
     fn filter(&self) -> RowFilter;
 
     /// Of each of these keys of the new table, whether the old table has its row.
@@ -72,10 +73,10 @@ pub(crate) async fn compare(
     origins: Option<&dyn Origins>,
     reporter: &mut Reporter<'_>,
 ) -> Result<TableDiff, Error> {
-    let (old, new) = (Side::of(&mapping.old).await?, Side::of(&mapping.new).await?);
+    let (old, new) = (ComparedTable::of(&mapping.old).await?, ComparedTable::of(&mapping.new).await?);
     let diff = TableDiff::of(Arc::clone(mapping.old.name.table()), Arc::clone(mapping.new.name.table()));
     let tables = Tables { mapping, origins, old, new, first: settings.first };
-    let mut run = Run { settings, tables: &tables, diff, reporter };
+    let mut run = ComparisonRun { settings, tables: &tables, diff, reporter };
     let found = run.compare_rows().await?;
     match origins {
         None => run.compare_keys(&found).await?,
@@ -90,26 +91,26 @@ pub(crate) async fn compare(
 struct Tables<'m, 'a> {
     mapping: &'m Mapping<'a>,
     origins: Option<&'m dyn Origins>,
-    old: Side,
-    new: Side,
+    old: ComparedTable,
+    new: ComparedTable,
     first: usize,
 }
 
 /// What is known of one of the tables.
-struct Side {
+struct ComparedTable {
     parts: Vec<KeyRange>,
     info: TableInfo,
     clock: Clock,
 }
 
-struct Run<'r, 'm, 'a, 'p> {
+struct ComparisonRun<'r, 'm, 'a, 'p> {
     settings: Comparison,
     tables: &'r Tables<'m, 'a>,
     diff: TableDiff,
     reporter: &'r mut Reporter<'p>,
 }
 
-impl Run<'_, '_, '_, '_> {
+impl ComparisonRun<'_, '_, '_, '_> {
     /// Looks up each row of the old table in the new one; returns the sums of the keys that the new table has.
     async fn compare_rows(&mut self) -> Result<KeySums, Error> {
         let (tables, parallel) = (self.tables, self.settings.parallel);
@@ -128,7 +129,7 @@ impl Run<'_, '_, '_, '_> {
     }
 
     fn read_old(&mut self) -> impl Stream<Item = Result<StoredRows, Error>> + Send + use<> {
-        let Side { parts, .. } = &self.tables.old;
+        let ComparedTable { parts, .. } = &self.tables.old;
         self.reporter.begin_parts(parts.len());
         read_parts(&self.tables.mapping.old, parts.clone(), self.settings.parallel, None)
     }
@@ -137,7 +138,7 @@ impl Run<'_, '_, '_, '_> {
         &mut self,
         filter: RowFilter,
     ) -> impl Stream<Item = Result<StoredRows, Error>> + Send + use<> {
-        let Side { parts, .. } = &self.tables.new;
+        let ComparedTable { parts, .. } = &self.tables.new;
         self.reporter.begin_parts(parts.len());
         read_parts(&self.tables.mapping.new, parts.clone(), self.settings.parallel, Some(filter))
     }
@@ -169,7 +170,7 @@ impl Run<'_, '_, '_, '_> {
         while let Some(StoredRows { rows, is_end, .. }) = keys.try_next().await? {
             rows.iter().for_each(|row| there.add(fingerprint64(row.key())));
             let counts = Counts { counted: rows.len() as u64, ..Counts::default() };
-            self.take(Batch { counts, is_end, ..Batch::default() });
+            self.take(ComparedBatch { counts, is_end, ..ComparedBatch::default() });
         }
         let (suspects, unexamined) = found.suspects(&there);
         self.diff.counts.extra += unexamined;
@@ -192,7 +193,7 @@ impl Run<'_, '_, '_, '_> {
                     }
                 }
             }
-            self.take(Batch { is_end, ..Batch::default() });
+            self.take(ComparedBatch { is_end, ..ComparedBatch::default() });
         }
         let shared =
             mapped.iter().filter_map(|(key, Mapped { first, second })| Some((key, first, second.as_ref()?)));
@@ -208,10 +209,10 @@ impl Run<'_, '_, '_, '_> {
         while let Some(StoredRows { rows, is_end, .. }) = keys.try_next().await? {
             let is_extra = |key: &&[u8]| is_suspect(key) && !mapped.contains_key(*key);
             extra.extend(rows.iter().map(RawRow::key).filter(is_extra).map(Bytes::copy_from_slice));
-            self.take(Batch { is_end, ..Batch::default() });
+            self.take(ComparedBatch { is_end, ..ComparedBatch::default() });
         }
         for keys in extra.chunks(LOOKED_UP) {
-            let mut batch = Batch::default();
+            let mut batch = ComparedBatch::default();
             tables.examine(keys.to_vec(), &mut batch).await?;
             self.take(batch);
         }
@@ -219,8 +220,8 @@ impl Run<'_, '_, '_, '_> {
     }
 
     /// Adds what a batch gave.
-    fn take(&mut self, batch: Batch) {
-        let Batch { counts, first, is_end, .. } = batch;
+    fn take(&mut self, batch: ComparedBatch) {
+        let ComparedBatch { counts, first, is_end, .. } = batch;
         self.diff.counts.add(&counts);
         self.keep(first);
         let progress = &mut self.reporter.progress;
@@ -240,7 +241,7 @@ impl Run<'_, '_, '_, '_> {
 
 /// What a batch of rows gave.
 #[derive(Default)]
-struct Batch {
+struct ComparedBatch {
     counts: Counts,
     /// The hashes of the new keys that the new table has.
     found: Vec<u64>,
@@ -250,8 +251,11 @@ struct Batch {
 }
 
 impl Tables<'_, '_> {
-    async fn compare_batch(&self, StoredRows { rows, is_end, .. }: StoredRows) -> Result<Batch, Error> {
-        let mut batch = Batch { is_end, ..Batch::default() };
+    async fn compare_batch(
+        &self,
+        StoredRows { rows, is_end, .. }: StoredRows,
+    ) -> Result<ComparedBatch, Error> {
+        let mut batch = ComparedBatch { is_end, ..ComparedBatch::default() };
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(rows.len()));
         for (index, row) in rows.iter().enumerate() {
             match self.mapping.keys.append_key(row, &mut bytes)? {
@@ -300,18 +304,18 @@ impl Tables<'_, '_> {
     }
 
     /// Compares a row with the row of its key in the new table.
-    fn compare_row(&self, old: &RawRow, new: &RawRow, batch: &mut Batch) {
+    fn compare_row(&self, old: &RawRow, new: &RawRow, batch: &mut ComparedBatch) {
         match self.origins.map(|origins| (origins.of(new), origins.began_empty())) {
             None | Some((Some(Origin::Copied), _)) => self.compare_cells(old, new, batch),
             Some((Some(Origin::Written), _)) => batch.counts.written += 1,
-            Some((None, true)) => self.is_unmarked(new, batch),
+            Some((None, true)) => self.note_without_origin(new, batch),
             Some((None, false)) => self.note_missing(old, new.key(), batch),
         }
     }
 
     /// Notes a row that the new table lacks, unless all its cells may be removed. A deletion must be copied to a table that has rows of
     /// before.
-    fn is_missing(&self, row: &RawRow, new_key: &Bytes, batch: &mut Batch) {
+    fn is_missing(&self, row: &RawRow, new_key: &Bytes, batch: &mut ComparedBatch) {
         let is_excused = self.origins.is_none_or(Origins::began_empty);
         match removable_cells(self.old.stored(row)).filter(|_| is_excused) {
             Some(cells) => batch.counts.expired += cells,
@@ -319,7 +323,7 @@ impl Tables<'_, '_> {
         }
     }
 
-    fn note_missing(&self, row: &RawRow, new_key: &[u8], batch: &mut Batch) {
+    fn note_missing(&self, row: &RawRow, new_key: &[u8], batch: &mut ComparedBatch) {
         batch.counts.missing += 1;
         batch.keep(self.first, || RowDifference::Missing {
             old_key: self.old_key(row.key()),
@@ -327,12 +331,12 @@ impl Tables<'_, '_> {
         });
     }
 
-    fn is_unmarked(&self, row: &RawRow, batch: &mut Batch) {
-        batch.counts.unmarked += 1;
-        batch.keep(self.first, || RowDifference::Unmarked { new_key: self.new_key(row.key()) });
+    fn note_without_origin(&self, row: &RawRow, batch: &mut ComparedBatch) {
+        batch.counts.without_origin += 1;
+        batch.keep(self.first, || RowDifference::WithoutOrigin { new_key: self.new_key(row.key()) });
     }
 
-    fn compare_cells(&self, old: &RawRow, new: &RawRow, batch: &mut Batch) {
+    fn compare_cells(&self, old: &RawRow, new: &RawRow, batch: &mut ComparedBatch) {
         batch.counts.cells += own_cells(old).count() as u64;
         let (mut cells, mut count) = (Vec::new(), 0);
         let differs = |old: Option<RawCell<'_>>, new: Option<RawCell<'_>>| {
@@ -369,8 +373,8 @@ impl Tables<'_, '_> {
         &self,
         StoredRows { rows, is_end, .. }: StoredRows,
         origins: &dyn Origins,
-    ) -> Result<Batch, Error> {
-        let mut batch = Batch { is_end, ..Batch::default() };
+    ) -> Result<ComparedBatch, Error> {
+        let mut batch = ComparedBatch { is_end, ..ComparedBatch::default() };
         batch.counts.counted = rows.len() as u64;
         let keys: Vec<Bytes> = rows.iter().map(|row| Bytes::copy_from_slice(row.key())).collect();
         let are_in_old = origins.are_in_old(keys.clone()).await?;
@@ -387,7 +391,7 @@ impl Tables<'_, '_> {
     }
 
     /// Notes rows that the new table has alone, unless all their cells may be removed.
-    async fn examine(&self, keys: Vec<Bytes>, batch: &mut Batch) -> Result<(), Error> {
+    async fn examine(&self, keys: Vec<Bytes>, batch: &mut ComparedBatch) -> Result<(), Error> {
         if keys.is_empty() {
             return Ok(());
         }
@@ -397,7 +401,7 @@ impl Tables<'_, '_> {
                 // It was written meanwhile.
                 (Some(Some(Origin::Written)), _) => batch.counts.written += 1,
                 (_, Some(cells)) => batch.counts.expired += cells,
-                (Some(None), None) => self.is_unmarked(row, batch),
+                (Some(None), None) => self.note_without_origin(row, batch),
                 (None | Some(Some(Origin::Copied)), None) => {
                     batch.counts.extra += 1;
                     batch.keep(self.first, || RowDifference::Extra { new_key: self.new_key(row.key()) });
@@ -425,7 +429,7 @@ impl Tables<'_, '_> {
     }
 }
 
-impl Batch {
+impl ComparedBatch {
     fn keep(&mut self, most: usize, difference: impl FnOnce() -> RowDifference) {
         if self.first.len() < most {
             self.first.push(difference());
@@ -433,7 +437,7 @@ impl Batch {
     }
 }
 
-impl Side {
+impl ComparedTable {
     async fn of(table: &Handle) -> Result<Self, Error> {
         let parts = table.partitions().await?;
         let info = table.client.table_info(&table.name).await?;

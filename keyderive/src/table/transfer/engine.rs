@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use super::look_ahead::{BatchLimits, LoadBatch, LookAhead, Request};
 use super::sink::{Outcomes, Sink, fails_every_row};
 use super::source::{Intake, READ_AT_ONCE, Source};
-use super::tracker::{Stop, Tracker};
+use super::tracker::{Tracker, TransferError};
 use crate::client::{Entries, Error};
 
 /// How a transfer runs.
@@ -65,7 +65,7 @@ pub(crate) struct Engine<'a> {
     /// Whether rows are sent although the look-ahead is not full.
     out_of_patience: bool,
     /// Why the transfer ends before its source.
-    stop: Option<Stop>,
+    error: Option<TransferError>,
 }
 
 /// A request with the outcomes of its rows.
@@ -81,7 +81,7 @@ struct Finished {
 enum Event {
     Finished(Result<Finished, JoinError>),
     /// So many rows were read, or none at the end.
-    Read(Option<Result<u64, Stop>>),
+    Read(Option<Result<u64, TransferError>>),
     /// The source kept the transfer waiting for too long.
     OutOfPatience,
     StoreIsDue,
@@ -106,7 +106,7 @@ impl<'a> Engine<'a> {
             store_at: None,
             input_ended: false,
             out_of_patience: false,
-            stop: None,
+            error: None,
         }
     }
 
@@ -125,10 +125,10 @@ impl<'a> Engine<'a> {
     pub(crate) async fn run(
         mut self,
         mut source: Pin<&mut (dyn Source + Send)>,
-    ) -> (Tracker<'a>, Option<Stop>) {
+    ) -> (Tracker<'a>, Option<TransferError>) {
         // Before the first row is sent.
-        if let Err(stop) = self.tracker.store() {
-            return (self.tracker, Some(stop));
+        if let Err(error) = self.tracker.store() {
+            return (self.tracker, Some(error));
         }
         let mut read = 0;
         loop {
@@ -141,28 +141,28 @@ impl<'a> Engine<'a> {
                 Event::Read(Some(Ok(rows))) => read += rows,
                 Event::Read(ended) => {
                     self.input_ended = true;
-                    ended.and_then(Result::err).into_iter().for_each(|stop| self.stop(stop));
+                    ended.and_then(Result::err).into_iter().for_each(|error| self.stop(error));
                 }
                 Event::OutOfPatience => self.out_of_patience = true,
                 Event::StoreIsDue => {}
             }
-            if let Err(stop) = self.tracker.report_if_due() {
-                self.stop(stop);
+            if let Err(error) = self.tracker.report_if_due() {
+                self.stop(error);
             }
             if read >= READ_AT_ONCE {
                 read = 0;
                 yield_now().await;
             }
         }
-        if let Err(stop) = self.tracker.store() {
-            self.stop.get_or_insert(stop);
+        if let Err(error) = self.tracker.store() {
+            self.error.get_or_insert(error);
         }
-        (self.tracker, self.stop)
+        (self.tracker, self.error)
     }
 
     /// Whether no further request is sent.
     fn is_stopped(&self) -> bool {
-        self.stop.as_ref().is_some_and(|stop| !matches!(stop, Stop::Input(_)))
+        self.error.as_ref().is_some_and(|error| !matches!(error, TransferError::Input(_)))
     }
 
     fn is_done(&self) -> bool {
@@ -170,9 +170,9 @@ impl<'a> Engine<'a> {
     }
 
     /// Ends the transfer once the requests in flight have ended.
-    fn stop(&mut self, stop: Stop) {
+    fn stop(&mut self, error: TransferError) {
         if !self.is_stopped() {
-            self.stop = Some(stop);
+            self.error = Some(error);
         }
     }
 
@@ -189,7 +189,7 @@ impl<'a> Engine<'a> {
             {
                 let old_key = Bytes::copy_from_slice(self.tracker.done.key(*index));
                 let new_key = new_key.clone();
-                return self.stop(Stop::Collision { old_key, new_key });
+                return self.stop(TransferError::Collision { old_key, new_key });
             }
             self.in_flight.rows += entries.len();
             self.in_flight.bytes += bytes;
@@ -243,7 +243,7 @@ impl<'a> Engine<'a> {
                 Ok(panic) => resume_unwind(panic),
                 Err(_) => {
                     let error = Error::configuration("the tokio runtime ended before the transfer did");
-                    return self.stop(Stop::Failed(error));
+                    return self.stop(TransferError::Failed(error));
                 }
             },
         };
@@ -254,10 +254,10 @@ impl<'a> Engine<'a> {
             match outcome {
                 Ok(true) => self.tracker.written(index, entries.entry(position).len()),
                 Ok(false) => self.tracker.kept(index),
-                Err(error) if fails_every_row(&error) => self.stop(Stop::Failed(error)),
+                Err(error) if fails_every_row(&error) => self.stop(TransferError::Failed(error)),
                 Err(error) => {
                     let failed = self.tracker.failed(index, Some(entries.key(position)), error);
-                    failed.err().into_iter().for_each(|stop| self.stop(stop));
+                    failed.err().into_iter().for_each(|error| self.stop(error));
                 }
             }
         }

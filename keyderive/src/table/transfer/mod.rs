@@ -34,4 +34,4 @@ pub(super) use self::source::{
     CellCopy, Intake, READ_AT_ONCE, Source, StoredRows, TableRows, first_row, read_parts,
 };
 pub use self::tracker::FailedRow;
-pub(super) use self::tracker::{Done, Every, Stop, Store, Tracker};
+pub(super) use self::tracker::{Done, Every, Store, Tracker, TransferError};

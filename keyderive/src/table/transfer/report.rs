@@ -59,7 +59,7 @@ pub(super) struct Counts {
     pub(super) extra: u64,
     pub(super) collisions: u64,
     pub(super) differing: u64,
-    pub(super) unmarked: u64,
+    pub(super) without_origin: u64,
     pub(super) equal: u64,
     pub(super) written: u64,
     pub(super) expired: u64,
@@ -75,14 +75,14 @@ impl Counts {
         self.extra += other.extra;
         self.collisions += other.collisions;
         self.differing += other.differing;
-        self.unmarked += other.unmarked;
+        self.without_origin += other.without_origin;
         self.equal += other.equal;
         self.written += other.written;
         self.expired += other.expired;
     }
 
     pub(super) fn different(&self) -> u64 {
-        self.missing + self.extra + self.collisions + self.differing + self.unmarked
+        self.missing + self.extra + self.collisions + self.differing + self.without_origin
     }
 }
 
@@ -147,10 +147,10 @@ impl TableDiff {
         self.counts.differing
     }
 
-    /// How many rows of the new table have no mark: a program that knows nothing of the re-keying wrote them.
+    /// How many rows of the new table have no origin: a program that knows nothing of the re-keying wrote them.
     #[must_use]
-    pub fn unmarked(&self) -> u64 {
-        self.counts.unmarked
+    pub fn without_origin(&self) -> u64 {
+        self.counts.without_origin
     }
 
     /// How many rows are in both tables with the same cells, but for those that may be removed.
@@ -165,7 +165,7 @@ impl TableDiff {
         self.counts.written
     }
 
-    /// How many rows differ: those that are missing, extra or unmarked, or have other cells, and the keys of several rows.
+    /// How many rows differ: those that are missing, extra or without an origin, or have other cells, and the keys of several rows.
     #[must_use]
     pub fn different(&self) -> u64 {
         self.counts.different()
@@ -229,9 +229,9 @@ pub enum RowDifference {
         /// How many cells differ.
         count: usize,
     },
-    /// The row of the new table was written without a mark, by a program that knows nothing of the re-keying.
+    /// The row of the new table was written without an origin, by a program that knows nothing of the re-keying.
     #[non_exhaustive]
-    Unmarked {
+    WithoutOrigin {
         /// Its key in the new table.
         new_key: DifferentKey,
     },
@@ -311,7 +311,8 @@ impl TableDiff {
 
     fn write(&self, f: &mut fmt::Formatter<'_>, rows: usize, has_values: bool) -> fmt::Result {
         let Self { old, new, counts, first, is_lower_bound } = self;
-        let Counts { compared, left_out, missing, extra, collisions, differing, unmarked, .. } = *counts;
+        let Counts { compared, left_out, missing, extra, collisions, differing, without_origin, .. } =
+            *counts;
         let Counts { written, expired, cells, .. } = *counts;
         if self.is_equal() {
             write!(
@@ -334,8 +335,9 @@ impl TableDiff {
             if extra > 0 || *is_lower_bound {
                 write!(f, ", {at_least}{} {} in `{new}` alone", counted(extra, "row"), are(extra))?;
             }
-            if unmarked > 0 {
-                write!(f, ", {} of `{new}` {} no mark", counted(unmarked, "row"), has(unmarked))?;
+            if without_origin > 0 {
+                let (rows, verb) = (counted(without_origin, "row"), has(without_origin));
+                write!(f, ", {rows} of `{new}` {verb} no origin")?;
             }
             if collisions > 0 {
                 let verb = if collisions == 1 { "is that" } else { "are those" };
@@ -381,10 +383,10 @@ impl fmt::Display for Named<'_> {
             RowDifference::Collision { old_keys: [one, other], new_key } => {
                 write!(f, "{one} and {other}: in `{new}` both are the row {new_key}")
             }
-            RowDifference::Unmarked { new_key } => {
+            RowDifference::WithoutOrigin { new_key } => {
                 write!(
                     f,
-                    "the row {new_key} of `{new}` has no mark: a program that knows nothing of the re-keying wrote it"
+                    "the row {new_key} of `{new}` has no origin: a program that knows nothing of the re-keying wrote it"
                 )
             }
             RowDifference::Cells { old_key, new_key, cells, count } => {

@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::keys::{Mapping, NewKeys};
 use super::look_ahead::LookAhead;
-use super::tracker::{Stop, Tracker};
+use super::tracker::{Tracker, TransferError};
 use crate::client::{Entry, Error, MAX_MUTATIONS, Mutations, ReadRows, Route, RowStream};
 use crate::key::ShownKey;
 use crate::plan::KeyRange;
@@ -38,7 +38,7 @@ pub(crate) trait Source {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         intake: &mut Intake<'_, '_>,
-    ) -> Poll<Option<Result<u64, Stop>>>;
+    ) -> Poll<Option<Result<u64, TransferError>>>;
 }
 
 /// Takes in the rows that a source reads.
@@ -106,7 +106,7 @@ impl Source for TableRows<'_> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         intake: &mut Intake<'_, '_>,
-    ) -> Poll<Option<Result<u64, Stop>>> {
+    ) -> Poll<Option<Result<u64, TransferError>>> {
         let Some(read) = ready!(self.rows.poll_next_unpin(cx)) else { return Poll::Ready(None) };
         let taken = read.and_then(|StoredRows { part, rows, is_end }| {
             rows.iter().try_for_each(|row| self.take(part, row, intake))?;
@@ -115,7 +115,7 @@ impl Source for TableRows<'_> {
             }
             Ok(rows.len() as u64)
         });
-        Poll::Ready(Some(taken.map_err(Stop::Failed)))
+        Poll::Ready(Some(taken.map_err(TransferError::Failed)))
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn bucket(hash: u64) -> u16 {
 }
 
 /// How many keys there are, and sums of their hashes, bucket by bucket. Equal lists of keys have equal sums, in any order;
-/// others have not, but for hashes that coincide.
+/// other lists have other sums, except for hashes that coincide.
 pub(super) struct KeySums(Vec<KeySum>);
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl KeySums {
         if let Some(sum) = self.0.get_mut(usize::from(bucket(hash))) {
             sum.keys += 1;
             sum.sum = sum.sum.wrapping_add(hash);
-            // Two keys in place of two others do not have the same sum of both.
+            // A second sum, of mixed bits: two keys can have the same sum of hashes as two others, but not both sums.
             let mixed = (hash ^ (hash >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             sum.mixed = sum.mixed.wrapping_add(mixed ^ (mixed >> 32));
         }

@@ -20,7 +20,7 @@ const MAX_LISTED: usize = 1000;
 
 /// Why a transfer ends before its source.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum TransferError {
     /// A request failed, and every other would; or a row of a table cannot be moved.
     Failed(Error),
     /// An item of the input is an error. The rows before it are written.
@@ -76,7 +76,7 @@ impl fmt::Display for FailedRow {
 }
 
 /// Stores how far a transfer is.
-pub(crate) type Store<'a> = Box<dyn FnMut(&Done) -> Result<(), Stop> + Send + 'a>;
+pub(crate) type Store<'a> = Box<dyn FnMut(&Done) -> Result<(), TransferError> + Send + 'a>;
 
 /// How often that is stored.
 #[derive(Clone, Copy, Debug)]
@@ -177,15 +177,20 @@ impl<'a> Tracker<'a> {
     }
 
     /// Counts an item that cannot be written; returns an error if that ends the transfer.
-    pub(crate) fn item_failed(&mut self, key: Option<Bytes>, error: Error) -> Result<(), Stop> {
+    pub(crate) fn item_failed(&mut self, key: Option<Bytes>, error: Error) -> Result<(), TransferError> {
         let index = self.read_item();
         self.failed(index, key, error)
     }
 
     /// Counts a failed row; returns an error if that ends the transfer.
-    pub(crate) fn failed(&mut self, index: u64, key: Option<Bytes>, error: Error) -> Result<(), Stop> {
+    pub(crate) fn failed(
+        &mut self,
+        index: u64,
+        key: Option<Bytes>,
+        error: Error,
+    ) -> Result<(), TransferError> {
         let Some(allowed) = self.max_failures else {
-            return Err(Stop::Failed(key.map_or(error.clone(), |key| Error::entry(&key, error))));
+            return Err(TransferError::Failed(key.map_or(error.clone(), |key| Error::entry(&key, error))));
         };
         self.progress().failed += 1;
         self.settle(index, LowWater::fail);
@@ -193,13 +198,13 @@ impl<'a> Tracker<'a> {
             self.failed.push(FailedRow { index, key, error });
         }
         match self.progress().failed > allowed {
-            true => Err(Stop::TooManyFailed { allowed }),
+            true => Err(TransferError::TooManyFailed { allowed }),
             false => Ok(()),
         }
     }
 
     /// Reports the progress and stores a checkpoint, if due.
-    pub(crate) fn report_if_due(&mut self) -> Result<(), Stop> {
+    pub(crate) fn report_if_due(&mut self) -> Result<(), TransferError> {
         self.reporter.report_if_due();
         let is_due = match self.every {
             Every::Rows(rows) => self.done.rows().saturating_sub(self.stored_rows) >= rows,
@@ -217,7 +222,7 @@ impl<'a> Tracker<'a> {
     }
 
     /// Stores a checkpoint.
-    pub(super) fn store(&mut self) -> Result<(), Stop> {
+    pub(super) fn store(&mut self) -> Result<(), TransferError> {
         (self.stored_rows, self.stored_at) = (self.done.rows(), Instant::now());
         self.store.as_mut().map_or(Ok(()), |store| store(&self.done))
     }
@@ -225,7 +230,7 @@ impl<'a> Tracker<'a> {
 
 /// Which rows are done: those of a stream, or those of the parts of a table.
 pub(crate) struct Done {
-    parts: Vec<Part>,
+    parts: Vec<TrackedPart>,
     is_stream: bool,
     /// The rows that are done without a gap in their parts, those before a checkpoint too.
     rows: u64,
@@ -234,7 +239,7 @@ pub(crate) struct Done {
 }
 
 /// A part of a table, or all of a stream.
-struct Part {
+struct TrackedPart {
     low_water: LowWater,
     /// The rows after the mark. Those of a stream have no keys here.
     rows: VecDeque<TrackedRow>,
@@ -257,13 +262,14 @@ const BITS: u32 = 40;
 impl Done {
     /// The first items of a stream, of which some failed.
     pub(crate) fn stream(items: u64, failed: &[u64]) -> Self {
-        let all = Part::new(LowWater::after(items, failed), KeyRange::new(Vec::new(), None));
+        let all = TrackedPart::new(LowWater::after(items, failed), KeyRange::new(Vec::new(), None));
         Self { parts: vec![all], is_stream: true, rows: items, left_out: 0 }
     }
 
     /// All of a table but these ranges, and how many rows of them were moved and left out.
     pub(crate) fn all_but(left: Vec<KeyRange>, moved: u64, left_out: u64) -> Self {
-        let parts = left.into_iter().map(|window| Part::new(LowWater::after(0, &[]), window)).collect();
+        let parts =
+            left.into_iter().map(|window| TrackedPart::new(LowWater::after(0, &[]), window)).collect();
         Self { parts, is_stream: false, rows: moved + left_out, left_out }
     }
 
@@ -289,7 +295,7 @@ impl Done {
 
     /// The ranges of a table that are left.
     pub(crate) fn left(&self) -> Vec<KeyRange> {
-        self.parts.iter().filter(|part| !part.is_done()).map(Part::left).collect()
+        self.parts.iter().filter(|part| !part.is_done()).map(TrackedPart::left).collect()
     }
 
     /// The ranges of a table that were left at the beginning.
@@ -339,7 +345,7 @@ impl Done {
     }
 }
 
-impl Part {
+impl TrackedPart {
     fn new(low_water: LowWater, window: KeyRange) -> Self {
         Self { low_water, rows: VecDeque::new(), window, done_to: None, is_read: false }
     }

@@ -24,17 +24,17 @@ fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
     loop {
         let fast_path = fast_path::cell(message, at, &mut last);
         let chunk = match next(message, &mut at)? {
-            Part::Chunk(chunk) => chunk,
-            Part::Scanned(key) => {
+            MessagePart::Chunk(chunk) => chunk,
+            MessagePart::Scanned(key) => {
                 response.last_scanned_row_key = bytes(key);
                 continue;
             }
-            Part::Stats(stats) => {
+            MessagePart::Stats(stats) => {
                 let all = response.request_stats.get_or_insert_default();
                 all.merge(stats.of(message)).map_err(|error| error.to_string())?;
                 continue;
             }
-            Part::End => return Ok(response),
+            MessagePart::End => return Ok(response),
         };
         if let Some((cell, end)) = fast_path {
             assert_eq!(end, at, "{message:02x?}");

@@ -29,11 +29,11 @@ enum Owner {
 impl TablePair {
     /// Whether a write goes to a table in which the row decides what its key is.
     pub(super) fn row_decides(&self, writes: Writes) -> bool {
-        self.keys.reads_rows() && matches!(writes, Writes::Plain(Side::Old) | Writes::Marked(Side::Old))
+        self.keys.reads_rows() && matches!(writes, Writes::Plain(Side::Old) | Writes::WithOrigin(Side::Old))
     }
 
     async fn owner(&self, client: &Client, view: &View, keys: &RowKeys) -> Result<Owner, Stop> {
-        let whole = Some(self.without_marks(None));
+        let whole = Some(self.without_origins(None));
         let row = client.read_row(self.route(Side::Old), keys.old.clone(), whole).await?;
         self.ensure(view)?;
         let Some(row) = row else { return Ok(Owner::Nobody) };
@@ -116,7 +116,7 @@ impl TablePair {
         sent: &Sent,
     ) -> Result<bool, Error> {
         let (table, key) = (self.route(Side::Old), keys.old.clone());
-        let (exists, idempotency) = (Some(self.without_marks(None)), changes.idempotency());
+        let (exists, idempotency) = (Some(self.without_origins(None)), changes.idempotency());
         let was_open = sent.is_open();
         let write =
             client.check_and_mutate(table, key, exists, Mutations::default(), changes.clone(), idempotency);

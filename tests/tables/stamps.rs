@@ -1,4 +1,4 @@
-//! Tables that vouch for the layout of their keys.
+//! Tables that are stamped with the layout of their keys.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use keyderive::row::Condition;
 use keyderive::{Client, Error, GcRule, Row, RowKey, Table, WriteOutcome, put_both};
 use tokio::time::Instant;
 
+use crate::registry::{stamp_of, without_registry};
 use crate::servers::on_every_bigtable;
 
 type Columns = std::collections::BTreeMap<String, String>;
@@ -42,11 +43,11 @@ layouts! {
 on_every_bigtable! {
     a_changed_layout_is_found_by_the_first_call
     key_types_without_tags_do_not_share_a_table
-    key_types_with_tags_vouch_beside_each_other
-    a_table_of_another_program_vouches_after_a_look_at_its_keys
-    a_tag_vouches_by_its_own_keys
+    key_types_with_tags_have_a_stamp_each
+    a_table_of_another_program_is_stamped_after_a_look_at_its_keys
+    a_stamp_looks_at_the_keys_of_its_tag
     of_several_programs_one_creates_and_the_others_compare
-    a_table_that_vouches_for_two_layouts_is_used_by_none
+    a_table_that_is_stamped_with_two_layouts_is_used_by_none
     families_and_their_kinds_are_checked_too
     reserved_families_are_refused_before_anything_is_sent
     a_table_that_is_made_anew_is_checked_anew
@@ -144,11 +145,11 @@ async fn key_types_without_tags_do_not_share_a_table(client: Client) {
     }
 }
 
-async fn key_types_with_tags_vouch_beside_each_other(client: Client) {
+async fn key_types_with_tags_have_a_stamp_each(client: Client) {
     let (a, b) = (table::<TagA>(&client), table::<TagB>(&client));
     assert!(a.create().without_row_key_schema().if_absent().await.unwrap());
     let key = TagB { user: "alice".into() };
-    // No family vouches for this tag yet.
+    // The table has no stamp for this tag yet.
     for error in [b.put(&key, &row("1")).await.unwrap_err(), b.verify().await.unwrap_err()] {
         assert!(error.is_table_mismatch() && error.to_string().contains("`create_if_absent`"), "{error}");
     }
@@ -156,7 +157,7 @@ async fn key_types_with_tags_vouch_beside_each_other(client: Client) {
     b.put(&key, &row("1")).await.unwrap();
     a.put(&TagA { user: "alice".into() }, &row("2")).await.unwrap();
     assert_eq!((a.count(TagA::scan()).await.unwrap(), b.count(TagB::scan()).await.unwrap()), (1, 1));
-    assert!(a.verify().await.unwrap().voucher && b.verify().await.unwrap().voucher);
+    assert!(a.verify().await.unwrap().stamp && b.verify().await.unwrap().stamp);
 
     let changed = TagAChanged { user: "alice".into(), site: "home".into() };
     assert_refused(&client, changed).await;
@@ -170,42 +171,41 @@ async fn key_types_with_tags_vouch_beside_each_other(client: Client) {
     assert!(error.is_table_mismatch() && error.to_string().contains("need a tag each"), "{error}");
 }
 
-async fn a_table_of_another_program_vouches_after_a_look_at_its_keys(client: Client) {
+async fn a_table_of_another_program_is_stamped_after_a_look_at_its_keys(client: Client) {
     let raw = client.raw_table("events");
     raw.create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
     let (salted, other) = (table::<Salt8>(&client), table::<Salt32>(&client));
     for id in 0..40 {
         salted.put(&Salt8 { user: format!("user-{id}"), at: 5 }, &row("old")).await.unwrap();
     }
-    assert_eq!(other.count(Salt32::scan().user("user-1")).await.unwrap(), 0); // a first use needs no voucher
+    assert_eq!(other.count(Salt32::scan().user("user-1")).await.unwrap(), 0); // a first use needs no stamp
 
     for error in [salted.verify().await.unwrap_err(), salted.create_if_absent().await.unwrap_err()] {
-        assert!(error.is_table_mismatch() && error.to_string().contains("`vouch()`"), "{error}");
+        assert!(error.is_table_mismatch() && error.to_string().contains("`stamp()`"), "{error}");
     }
-    assert!(!salted.verify().allow_unvouched().await.unwrap().voucher);
-    let error = other.vouch().await.unwrap_err();
+    assert!(!salted.verify().allow_unstamped().await.unwrap().stamp);
+    let error = other.stamp().await.unwrap_err();
     assert!(error.is_table_mismatch() && error.to_string().contains("user-"), "{error}");
 
-    salted.vouch().await.unwrap();
-    salted.vouch().await.unwrap();
-    assert!(salted.verify().await.unwrap().voucher);
+    salted.stamp().await.unwrap();
+    salted.stamp().await.unwrap();
+    assert!(salted.verify().await.unwrap().stamp);
     assert!(!salted.create_if_absent().await.unwrap());
     assert_refused(&client, Salt32 { user: "user-1".into(), at: 5 }).await;
-    let name = format!("keyderive.{}", Salt8::fingerprint());
-    assert!(salted.info().await.unwrap().family(&name).is_some());
+    assert!(stamp_of(&salted.info().await.unwrap(), Salt8::fingerprint()).is_some());
 }
 
 /// In a shared table, only the keys with this tag are checked.
-async fn a_tag_vouches_by_its_own_keys(client: Client) {
+async fn a_stamp_looks_at_the_keys_of_its_tag(client: Client) {
     let raw = client.raw_table("events");
     raw.create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
     let (a, changed, b) = (table::<TagA>(&client), table::<TagAChanged>(&client), table::<TagB>(&client));
     changed.put(&TagAChanged { user: "u".into(), site: "s".into() }, &row("1")).await.unwrap();
     b.put(&TagB { user: "u".into() }, &row("1")).await.unwrap();
-    assert!(a.vouch().await.unwrap_err().is_table_mismatch());
-    b.vouch().await.unwrap();
-    changed.vouch().await.unwrap();
-    assert!(b.verify().await.unwrap().voucher && changed.verify().await.unwrap().voucher);
+    assert!(a.stamp().await.unwrap_err().is_table_mismatch());
+    b.stamp().await.unwrap();
+    changed.stamp().await.unwrap();
+    assert!(b.verify().await.unwrap().stamp && changed.verify().await.unwrap().stamp);
 }
 
 async fn of_several_programs_one_creates_and_the_others_compare(client: Client) {
@@ -217,12 +217,12 @@ async fn of_several_programs_one_creates_and_the_others_compare(client: Client) 
     assert_eq!(created.into_iter().filter(|created| *created.as_ref().unwrap()).count(), 1);
 }
 
-async fn a_table_that_vouches_for_two_layouts_is_used_by_none(client: Client) {
+async fn a_table_that_is_stamped_with_two_layouts_is_used_by_none(client: Client) {
     let (events, other) = (table::<Pad6>(&client), table::<Pad8>(&client));
     let key = Pad6 { user: "alice".into(), at: 5 };
     events.create_if_absent().await.unwrap();
     events.put(&key, &row("1")).await.unwrap();
-    let second = format!("keyderive.{}", Pad8::fingerprint());
+    let second = format!("keyderive.{}.00c0ffee", Pad8::fingerprint());
     let rule = GcRule::max_versions(1);
     events.modify_families([FamilyChange::add(Family::new(&second, rule))]).await.unwrap();
     for error in [
@@ -280,7 +280,7 @@ async fn families_and_their_kinds_are_checked_too(client: Client) {
 }
 
 async fn reserved_families_are_refused_before_anything_is_sent(client: Client) {
-    for name in ["keyderive", "keyderive-move", "keyderive.stats"] {
+    for name in ["keyderive", "keyderive-origin", "keyderive.stats"] {
         let events = table::<Pad6>(&client).family(name);
         let declared = table::<Pad6>(&client).create().family(name, GcRule::never());
         for error in [
@@ -328,7 +328,7 @@ fn other_key() -> Pad8 {
 #[tokio::test]
 async fn no_typed_call_sends_anything_to_a_table_of_another_layout() {
     let bigtable = with_faults(Faults::seeded(0)).await;
-    let client = bigtable.client();
+    let client = without_registry(&bigtable.client());
     let new = || table::<Pad8>(&client);
     let (key, row) = (&other_key(), &row("new"));
     let counts = || client.table::<Pad8, std::collections::BTreeMap<String, i64>>(new().name());
@@ -441,7 +441,7 @@ async fn a_service_goes_on_while_the_admin_service_refuses() {
     let faults =
         Faults::seeded(0).fail_nth(Method::GetTable, 1, denied()).fail_nth(Method::GetTable, 2, denied());
     let bigtable = with_faults(faults).await;
-    let client = bigtable.client();
+    let client = without_registry(&bigtable.client());
     let (events, other) = (table::<Pad6>(&client), table::<Pad8>(&client));
     let begun = Instant::now();
     for _ in 0..10 {

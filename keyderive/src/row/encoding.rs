@@ -1,4 +1,4 @@
-//! Stored forms that an attribute chooses for a field in place of that of its type.
+//! The encodings that an attribute chooses for a field: `json`, `ts`, `proto` and `with`. Without one, the field's type decides.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -9,15 +9,15 @@ use serde::de::DeserializeOwned;
 use super::{Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, StoredCell, json};
 use crate::key::codec::{Ts, Unit, UnixTime};
 
-/// A stored form of values of the type `T`: [`Json`], and those of `ts(unit = "…")`, `proto` and `with = "module"`.
+/// How values of the type `T` are encoded in a cell: [`Json`], and the encodings of `ts(unit = "…")`, `proto` and `with = "module"`.
 #[diagnostic::on_unimplemented(
-    message = "`{T}` cannot be stored in this form",
-    label = "not a value that this form stores",
+    message = "`{T}` cannot be stored in this encoding",
+    label = "not a value that this encoding takes",
     note = "`json` needs `serde::Serialize` and `serde::Deserialize`, `ts` a time, `proto` a `prost::Message`, and `with` the type of \
             its module",
     note = "times of chrono, jiff and time need the feature of keyderive that has the crate's name, such as `features = [\"jiff\"]`"
 )]
-pub trait Form<T> {
+pub trait Encoding<T> {
     #[doc(hidden)]
     const TYPE: CellType;
 
@@ -34,7 +34,7 @@ pub trait Form<T> {
     fn decode(value: &[u8]) -> Result<T, CellError>;
 }
 
-/// The type of a column whose values are a `T` in the form `F`: that of a field with `json`, `ts`, `proto` or `with`.
+/// The type of a column whose values are a `T` with the encoding `E`: that of a field with `json`, `ts`, `proto` or `with`.
 ///
 /// ```
 /// use keyderive::Row;
@@ -49,29 +49,29 @@ pub trait Form<T> {
 /// let tags: Column<Event, As<Vec<String>, Json>> = Event::TAGS;
 /// ```
 #[derive(Debug)]
-pub struct As<T, F>(PhantomData<fn() -> (T, F)>);
+pub struct As<T, E>(PhantomData<fn() -> (T, E)>);
 
 #[diagnostic::do_not_recommend]
-impl<T, F: Form<T>> StoredCell for As<T, F> {
+impl<T, E: Encoding<T>> StoredCell for As<T, E> {
     type Value = T;
-    const STORED: CellType = F::TYPE;
+    const STORED: CellType = E::TYPE;
 
     fn read(value: &[u8]) -> Result<T, CellError> {
-        F::decode(value)
+        E::decode(value)
     }
 }
 
 impl<T, U: Unit> ComparableCell for As<T, Ts<U>> {}
 impl<T, U: Unit> OrderedCell for As<T, Ts<U>> {}
 
-/// The form of `#[row(json)]`: compact JSON.
+/// The encoding of `#[row(json)]`: compact JSON.
 ///
 /// A value that JSON does not give back, such as NaN, is an error of the write.
 #[derive(Clone, Copy, Debug)]
 pub enum Json {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned> Form<T> for Json {
+impl<T: Serialize + DeserializeOwned> Encoding<T> for Json {
     const TYPE: CellType = CellType::Json;
 
     fn encode(value: &T, out: &mut CellWriter<'_>) -> Result<(), CellError> {
@@ -83,14 +83,14 @@ impl<T: Serialize + DeserializeOwned> Form<T> for Json {
     }
 }
 
-/// The form of `#[row(proto)]`: the encoded message.
+/// The encoding of `#[row(proto)]`: the encoded message.
 #[cfg(feature = "proto")]
 #[derive(Clone, Copy, Debug)]
 pub enum Proto {}
 
 #[cfg(feature = "proto")]
 #[diagnostic::do_not_recommend]
-impl<T: prost::Message + Default> Form<T> for Proto {
+impl<T: prost::Message + Default> Encoding<T> for Proto {
     const TYPE: CellType = CellType::Proto;
 
     fn encode(value: &T, out: &mut CellWriter<'_>) -> Result<(), CellError> {
@@ -108,7 +108,7 @@ impl<T: prost::Message + Default> Form<T> for Proto {
 
 /// An integer from 1970, rounded down to the unit.
 #[diagnostic::do_not_recommend]
-impl<U: Unit, T: UnixTime> Form<T> for Ts<U> {
+impl<U: Unit, T: UnixTime> Encoding<T> for Ts<U> {
     const TYPE: CellType = CellType::UnixTime(U::UNIT);
 
     fn encode(value: &T, out: &mut CellWriter<'_>) -> Result<(), CellError> {

@@ -1,0 +1,249 @@
+//! What a client has read about tables: each is read once, however many calls ask for it at the same time.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use super::Error;
+
+/// When to retry a read that failed; until then calls do without its answer.
+const RETRY_AFTER: Duration = Duration::from_secs(60);
+/// The most tables in a cache. A program that uses more tables reads some again.
+const MAX_CACHED: usize = 4096;
+
+type Answer<T> = Result<Arc<T>, Error>;
+type Reading<T> = watch::Receiver<Option<Answer<T>>>;
+
+/// What was read about tables, by their names; shared by the clones of a client.
+#[derive(Debug)]
+pub(crate) struct TableCache<T> {
+    /// Grows when an answer is removed. Handles remember the version at which they were checked.
+    version: AtomicU64,
+    tables: Mutex<HashMap<Arc<str>, Entry<T>>>,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    answer: Option<Answer<T>>,
+    /// The read in flight, for which all callers wait.
+    reading: Option<Reading<T>>,
+    /// When to retry a failed read; none if none has failed.
+    retry_at: Option<Instant>,
+}
+
+/// What a cache has for a table.
+pub(crate) enum Cached<T> {
+    /// With the version of the cache.
+    Found(u64, Arc<T>),
+    /// The read has failed.
+    Failed(Error),
+    /// Calls do without: the read failed less than a minute ago, or there is no tokio runtime, or it ended.
+    Unknown,
+    /// The deadline passed.
+    Late,
+}
+
+/// How calls read a table for the cache.
+pub(crate) struct CacheRead<F> {
+    /// Whether calls wait for another read where the last one has failed.
+    pub(crate) is_required: bool,
+    pub(crate) deadline: Option<Instant>,
+    /// Runs in a task of its own, which no dropped future cancels.
+    pub(crate) load: F,
+    /// Whether a failure is kept, so that calls do without the answer for a minute. Called with each failure, and whether it is the
+    /// first.
+    pub(crate) failed: fn(&str, &Error, bool) -> bool,
+}
+
+impl<T> Default for Entry<T> {
+    fn default() -> Self {
+        Self { answer: None, reading: None, retry_at: None }
+    }
+}
+
+impl<T> Default for TableCache<T> {
+    fn default() -> Self {
+        // 0 is the version of a handle that was never checked.
+        Self { version: AtomicU64::new(1), tables: Mutex::default() }
+    }
+}
+
+impl<T> TableCache<T> {
+    /// The version of the cache: a handle checked at this version needs no further check.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    /// What was read about a table, if it is cached.
+    pub(crate) fn known(&self, table: &str) -> Option<Arc<T>> {
+        self.tables().get(table)?.answer.as_ref()?.as_ref().ok().map(Arc::clone)
+    }
+
+    /// Has the table read again.
+    pub(crate) fn forget(&self, table: &str) {
+        let mut tables = self.tables();
+        tables.remove(table);
+        // Under the lock, so that an answer always goes with its version.
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// [`forget`](Self::forget)s the table when the guard is dropped: after the answer to a change, or when its future is dropped.
+    pub(super) fn forget_after<'a>(&'a self, table: &'a str) -> impl Drop + use<'a, T> {
+        ForgetOnDrop { cache: self, table }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, HashMap<Arc<str>, Entry<T>>> {
+        // Nothing panics while it holds the lock.
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes all tables if one more does not fit.
+    fn make_room(&self, tables: &mut HashMap<Arc<str>, Entry<T>>, table: &str) {
+        if tables.len() >= MAX_CACHED && !tables.contains_key(table) {
+            tables.clear();
+            self.version.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<T: PartialEq> TableCache<T> {
+    /// Caches what was read at this version, unless a table was changed or removed since. If it differs from what is cached, another
+    /// program has changed the table, and every handle must be checked again.
+    pub(super) fn learn(&self, table: &str, version: u64, read: impl FnOnce() -> T + Copy) {
+        let mut tables = self.tables();
+        let is_new = self.version.load(Ordering::Relaxed) == version;
+        match tables.get(table).and_then(|entry| entry.answer.as_ref()) {
+            Some(Ok(kept)) if **kept == read() => return,
+            Some(Ok(_)) => {
+                tables.remove(table);
+                self.version.fetch_add(1, Ordering::Relaxed);
+            }
+            Some(Err(_)) | None => {}
+        }
+        if is_new {
+            self.make_room(&mut tables, table);
+            let entry = tables.entry(table.into()).or_default();
+            (entry.answer, entry.retry_at) = (Some(Ok(Arc::new(read()))), None);
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static> TableCache<T> {
+    /// What is known of a table, which is read once. Concurrent calls share one read.
+    pub(crate) async fn get<F>(self: &Arc<Self>, table: &Arc<str>, read: CacheRead<F>) -> Cached<T>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let Ok(runtime) = Handle::try_current() else { return Cached::Unknown };
+        let deadline = read.deadline;
+        let (version, mut reading) = match self.look_up(table, &runtime, read) {
+            Lookup::Cached(version, found) => return Cached::Found(version, found),
+            Lookup::InFlight(version, reading) => (version, reading),
+            Lookup::Unreadable => return Cached::Unknown,
+        };
+        let answer = async { reading.wait_for(Option::is_some).await.ok() };
+        let answer = match deadline {
+            Some(deadline) => match timeout_at(deadline, answer).await {
+                Ok(answer) => answer,
+                Err(_) => return Cached::Late,
+            },
+            None => answer.await,
+        };
+        match answer.as_deref() {
+            Some(Some(Ok(found))) => Cached::Found(version, Arc::clone(found)),
+            Some(Some(Err(error))) => Cached::Failed(error.clone()),
+            Some(None) | None => Cached::Unknown,
+        }
+    }
+
+    fn look_up<F>(self: &Arc<Self>, table: &Arc<str>, runtime: &Handle, read: CacheRead<F>) -> Lookup<T>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let mut tables = self.tables();
+        self.make_room(&mut tables, table);
+        let version = self.version();
+        let entry = tables.entry(Arc::clone(table)).or_default();
+        let waits = match &entry.answer {
+            Some(Ok(found)) => return Lookup::Cached(version, Arc::clone(found)),
+            Some(Err(_)) => read.is_required,
+            None => true,
+        };
+        let is_due = waits || entry.retry_at.is_none_or(|retry_at| retry_at <= Instant::now());
+        // A read whose sender is gone was lost with its runtime.
+        let in_flight = entry.reading.take().filter(|reading| reading.has_changed().is_ok());
+        entry.reading = match in_flight {
+            None if is_due => Some(self.spawn_read(table, runtime, read)),
+            in_flight => in_flight,
+        };
+        match entry.reading.clone() {
+            Some(reading) if waits => Lookup::InFlight(version, reading),
+            _ => Lookup::Unreadable,
+        }
+    }
+
+    fn spawn_read<F>(self: &Arc<Self>, table: &Arc<str>, runtime: &Handle, read: CacheRead<F>) -> Reading<T>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let (sender, receiver) = watch::channel(None);
+        let (cache, table) = (Arc::clone(self), Arc::clone(table));
+        let CacheRead { load, failed, .. } = read;
+        runtime.spawn(async move {
+            let answer = load.await.map(Arc::new);
+            cache.settle(&table, &sender, &answer, failed);
+            // Fails if no call waits any more.
+            let _ = sender.send(Some(answer));
+        });
+        receiver
+    }
+
+    /// Caches an answer, unless the table was removed while it was in flight.
+    fn settle(
+        &self,
+        table: &Arc<str>,
+        sender: &watch::Sender<Option<Answer<T>>>,
+        answer: &Answer<T>,
+        failed: fn(&str, &Error, bool) -> bool,
+    ) {
+        let mut tables = self.tables();
+        let Some(entry) = tables.get_mut(table) else { return };
+        if !entry.reading.as_ref().is_some_and(|reading| reading.same_channel(&sender.subscribe())) {
+            return;
+        }
+        entry.reading = None;
+        match answer {
+            Ok(found) => (entry.answer, entry.retry_at) = (Some(Ok(Arc::clone(found))), None),
+            Err(error) if failed(table, error, entry.retry_at.is_none()) => {
+                entry.retry_at = Some(Instant::now() + RETRY_AFTER);
+                entry.answer = Some(Err(error.clone()));
+            }
+            Err(_) => _ = tables.remove(table),
+        }
+    }
+}
+
+/// What a cache has for a table, with its version.
+enum Lookup<T> {
+    Cached(u64, Arc<T>),
+    InFlight(u64, Reading<T>),
+    Unreadable,
+}
+
+struct ForgetOnDrop<'a, T> {
+    cache: &'a TableCache<T>,
+    table: &'a str,
+}
+
+impl<T> Drop for ForgetOnDrop<'_, T> {
+    fn drop(&mut self) {
+        self.cache.forget(self.table);
+    }
+}

@@ -1,0 +1,273 @@
+//! What programs declare for a table, as the [registry](crate::guide::tables#registry) has it: key layouts, by which tools read rows, and
+//! row types, which are compared before a handle's first write.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::future::{join, try_join};
+
+use tokio::runtime::Handle as Runtime;
+use tokio::time::timeout;
+
+use super::handle::{Check, Written};
+use super::{Handle, RowStore, Table, stamp};
+use crate::client::{
+    CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Registers, Route, TableInfo, TableRecord,
+};
+use crate::key::{Fnv, KeyType};
+use crate::row::{RowSchema, SchemaChange};
+
+/// How many changes of a row type an error lists.
+const MAX_SHOWN: usize = 3;
+
+impl<K, R, S: RowStore> Table<K, R, S> {
+    /// Takes a row type off those that this one is compared with before the first write: the one with this fingerprint, which the error
+    /// of such a write names.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # mod old { #[derive(keyderive::Row)] pub struct User { pub age: u32 } }
+    /// #[derive(Row)]
+    /// struct User {
+    ///     age: String, // it was a number
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let client = Client::embedded();
+    /// # let older = client.table::<UserKey, old::User>("users");
+    /// # older.create().await?;
+    /// # older.put(&UserKey { id: 7 }, &old::User { age: 42 }).await?;
+    /// let users = client.table::<UserKey, User>("users");
+    /// let (key, user) = (UserKey { id: 7 }, User { age: "42".into() });
+    /// let error = users.put(&key, &user).await.unwrap_err();
+    /// assert!(error.is_table_mismatch());
+    ///
+    /// // No program has numbers any more, and the rows that had them are gone.
+    /// let text = error.to_string();
+    /// let fingerprint = text.split("retire_row_type(\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    /// assert!(users.retire_row_type(fingerprint).await?);
+    /// users.put(&key, &user).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Returns false if the table's record has no such row type. A program with the retired type that still runs writes on, and one that
+    /// starts is compared with this one in its turn.
+    ///
+    /// # Errors
+    /// When the registry cannot be read or written.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the row type is retired or not, perhaps later.
+    pub async fn retire_row_type(&self, fingerprint: &str) -> Result<bool, Error> {
+        let table = &self.handle;
+        let mut was_there = false;
+        for kind in [LayoutKind::Row, LayoutKind::Columns] {
+            let layout = DeclaredLayout {
+                kind,
+                tag: tag_of(table.key),
+                fingerprint: fingerprint.to_owned(),
+                type_name: String::new(),
+            };
+            was_there |= table.client.unregister(&table.name, &layout).await?;
+        }
+        Ok(was_there)
+    }
+}
+
+impl Handle {
+    /// The check that a handle's first write begins with: beside that of the table, at the same time, that of the row type.
+    #[inline]
+    pub(super) async fn ensure_writable(&self, written: Written) -> Result<(), Error> {
+        match self.is_checked() && self.is_row_type_checked(written) {
+            true => Ok(()),
+            false => Box::pin(self.check_for_writes(written)).await,
+        }
+    }
+
+    async fn check_for_writes(&self, written: Written) -> Result<(), Error> {
+        let own = [(self.name.clone(), self.key)];
+        try_join(self.ensure_checked(), self.check_row_type(written, &own)).await.map(drop)
+    }
+
+    /// Compares the row type with those that other programs declare for these tables, and registers it. Of a type by which columns alone
+    /// are written, the values are compared.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first type that does not fit.
+    pub(super) async fn check_row_type(
+        &self,
+        written: Written,
+        tables: &[(Route, KeyType)],
+    ) -> Result<(), Error> {
+        let Check::At(checked) = &self.check else { return Ok(()) };
+        let version = self.client.info_version();
+        if self.client.settings().registry
+            && let Some((own, json)) = self.declared_row(written)
+            && Runtime::try_current().is_ok()
+        {
+            let compared = self.compare_declared(tables, &own, &json);
+            match timeout(CHECK_TIMEOUT, compared).await {
+                Ok(compared) => compared?,
+                // The client has warned of the request that took so long.
+                Err(_) if self.client.settings().require_layout_check => {
+                    return Err(Error::configuration(format!(
+                        "table `{}`: the registry was not read and written within {CHECK_TIMEOUT:?}, and the settings require it",
+                        &*self.name
+                    )));
+                }
+                Err(_) => {}
+            }
+        }
+        checked.of(written).store(version, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn compare_declared(
+        &self,
+        tables: &[(Route, KeyType)],
+        own: &DeclaredLayout,
+        json: &str,
+    ) -> Result<(), Error> {
+        for (table, key) in tables {
+            let own = DeclaredLayout { tag: tag_of(*key), ..own.clone() };
+            self.check_declared(table, own, json).await?;
+        }
+        Ok(())
+    }
+
+    /// What this handle declares of its rows, and the layout as JSON; none if they have no columns.
+    fn declared_row(&self, written: Written) -> Option<(DeclaredLayout, String)> {
+        let schema = self.visible.schema();
+        if schema.fields().is_empty() {
+            return None;
+        }
+        let json = schema.layout_json(self.visible.family());
+        let layout = DeclaredLayout {
+            kind: match written {
+                // A whole row of another type than the table's leaves the columns that it does not have.
+                Written::Rows if std::ptr::eq(schema, self.visible.base()) => LayoutKind::Row,
+                Written::Rows | Written::Columns => LayoutKind::Columns,
+            },
+            tag: String::new(),
+            fingerprint: Fnv::new().text(&json).fingerprint().to_string(),
+            type_name: schema.name().to_owned(),
+        };
+        Some((layout, json))
+    }
+
+    async fn check_declared(&self, table: &Route, own: DeclaredLayout, json: &str) -> Result<(), Error> {
+        let (client, name) = (&self.client, table.table());
+        let (record, info) = join(client.table_record(name), client.cached_info(name)).await;
+        let Some(record) = record? else { return Ok(()) };
+        // Without the table, the write fails by itself.
+        let Some((_, info)) = info? else { return Ok(()) };
+        let ids = stamp::table_ids(&info);
+        let record = match record.is_of(&ids) {
+            true => record,
+            false => Arc::new(TableRecord::default()),
+        };
+        let others: Vec<_> = record.row_types(&own.tag).collect();
+        // Whoever writes rows writes their columns.
+        let says_it = |other: &&DeclaredLayout| {
+            other.fingerprint == own.fingerprint && [own.kind, LayoutKind::Row].contains(&other.kind)
+        };
+        // A known one too: of two programs that wrote at the same time, each registered after it was compared.
+        for other in others.iter().filter(|other| other.fingerprint != own.fingerprint) {
+            let writes_rows = (own.kind, other.kind) == (LayoutKind::Row, LayoutKind::Row);
+            if let Some(saved) = self.saved_row(&other.fingerprint).await?
+                && let Some(fault) = incompatibility(json, &saved, writes_rows)
+            {
+                client.count_mismatch(name);
+                return Err(Error::mismatch(table, refusal(&own, other, &fault)));
+            }
+        }
+        if !others.iter().any(says_it) {
+            client.try_register(table, &ids, &[(own, json.to_owned())], Registers::Write).await;
+        }
+        Ok(())
+    }
+
+    /// The layout of a row type, if it can be read.
+    async fn saved_row(&self, fingerprint: &str) -> Result<Option<String>, Error> {
+        match self.client.for_check().layout(LayoutKind::Row, fingerprint).await {
+            Err(error) if !self.client.settings().require_layout_check => {
+                tracing::debug!(%error, "the row type of another program cannot be read, and is not compared");
+                Ok(None)
+            }
+            read => read,
+        }
+    }
+}
+
+/// Registers the layout of a table's keys, unless the registry has it, as far as that can be done.
+pub(super) async fn register_key(key: KeyType, client: &Client, info: &TableInfo) {
+    if !client.settings().registry {
+        return;
+    }
+    let (ids, layout) = (stamp::table_ids(info), declared_key(key));
+    let record = client.table_record(&Arc::from(info.name())).await.ok().flatten();
+    let is_known = record.is_some_and(|record| {
+        record.is_of(&ids) && record.layouts.iter().any(|known| known.is_same(&layout.0))
+    });
+    if !is_known {
+        client.try_register(info.name(), &ids, &[layout], Registers::Table).await;
+    }
+}
+
+/// What a program declares of a table's keys, and the layout as JSON.
+pub(super) fn declared_key(key: KeyType) -> (DeclaredLayout, String) {
+    let schema = key.schema();
+    let layout = DeclaredLayout {
+        kind: LayoutKind::Key,
+        tag: tag_of(key),
+        fingerprint: schema.fingerprint().to_string(),
+        type_name: schema.key_type().to_owned(),
+    };
+    (layout, schema.layout_json())
+}
+
+fn tag_of(key: KeyType) -> String {
+    key.schema().tag().unwrap_or_default().to_owned()
+}
+
+/// Why programs of a row type cannot share a table with those of another one, whose layout was saved: if both write rows, or one of them
+/// columns alone.
+fn incompatibility(json: &str, saved: &str, writes_rows: bool) -> Option<String> {
+    let changes = match RowSchema::changes_between(json, saved) {
+        Ok(changes) => changes,
+        // Of a later release, which compares itself with this one.
+        Err(error) => {
+            tracing::debug!(%error, "a row type of another release cannot be read, and is not compared");
+            return None;
+        }
+    };
+    let is_fault = |change: &&SchemaChange| match writes_rows {
+        true => !change.is_compatible(),
+        false => change.is_of_values(),
+    };
+    let mut text = String::new();
+    let faults = changes.iter().filter(is_fault);
+    for (at, change) in faults.enumerate() {
+        let between = if at == 0 { "" } else { "; " };
+        match at < MAX_SHOWN {
+            // Writing to a string cannot fail.
+            true => _ = write!(text, "{between}{change}"),
+            false => return Some(text + "; …"),
+        }
+    }
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn refusal(own: &DeclaredLayout, other: &DeclaredLayout, fault: &str) -> String {
+    let DeclaredLayout { fingerprint, type_name, .. } = other;
+    format!(
+        "nothing was written: rows of `{}` and those of `{type_name}` (fingerprint {fingerprint}), which other programs write, do not \
+         fit: {fault}. Once no program has that type any more, and its rows are rewritten or gone, take it off by \
+         `retire_row_type(\"{fingerprint}\")`",
+        own.type_name
+    )
+}

@@ -1,0 +1,214 @@
+//! The stamps of the two tables while they are re-keyed: of the pair of key types, so that programs of one of them are refused.
+//!
+//! That of the old table names the direction in which rows move too, the *fence* of the control row. So a control row that is older than
+//! the tables, or is missing, does not fit them.
+
+use super::control::{Control, Side, State};
+use crate::client::{Client, Error, REGISTRY, Route, TableInfo};
+use crate::key::KeyType;
+use crate::table::stamp::{self, StampName};
+
+/// What the stamp of the old table may name in a state.
+pub(super) struct OldStamps<'c> {
+    pub(super) fences: Vec<&'c str>,
+    /// Whether it may be that of the old key type alone.
+    pub(super) is_own: bool,
+}
+
+/// The stamps of a pair of tables.
+#[derive(Clone, Debug)]
+pub(super) struct PairStamps {
+    client: Client,
+    tables: [Route; 2],
+    key_types: [KeyType; 2],
+}
+
+impl PairStamps {
+    pub(super) fn new(client: Client, tables: [Route; 2], key_types: [KeyType; 2]) -> Self {
+        Self { client, tables, key_types }
+    }
+
+    fn route(&self, side: Side) -> &Route {
+        let [old, new] = &self.tables;
+        match side {
+            Side::Old => old,
+            Side::New => new,
+        }
+    }
+
+    fn key_type(&self, side: Side) -> KeyType {
+        let [old, new] = self.key_types;
+        match side {
+            Side::Old => old,
+            Side::New => new,
+        }
+    }
+
+    /// The stamp of a table of one key type.
+    fn own(&self, side: Side) -> StampName {
+        StampName::of(self.key_type(side))
+    }
+
+    /// The stamp of the old table while rows move in the direction of this fence.
+    fn of_old(&self, fence: &str) -> StampName {
+        StampName::of_pair(self.key_type(Side::Old), self.key_types, &["fence", fence])
+    }
+
+    /// The stamp of the new table. It names the old one, since the table of another re-keying between the same key types has other rows.
+    pub(super) fn of_new(&self) -> StampName {
+        StampName::of_pair(self.key_type(Side::New), self.key_types, &["of", self.route(Side::Old)])
+    }
+
+    /// The stamp of the new table from the moment on at which there is no way back, until its rows have no origins: a program that knows
+    /// nothing of them would find rows that were deleted.
+    fn of_ended(&self) -> StampName {
+        StampName::of_pair(self.key_type(Side::New), self.key_types, &["ended", self.route(Side::Old)])
+    }
+
+    /// The stamp of the new table once its rows count no more. Another attempt would find rows there that were deleted since.
+    fn of_spent(&self) -> StampName {
+        StampName::of_pair(self.key_type(Side::New), self.key_types, &["spent", self.route(Side::Old)])
+    }
+
+    /// Fails unless the tables have the stamps that they have in this state.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch); when a table cannot be read.
+    pub(super) async fn check(&self, control: &Control) -> Result<(), Error> {
+        if control.state != State::New {
+            let info = self.client.table_info(self.route(Side::Old)).await?;
+            if control.old.id.as_ref().is_some_and(|id| !stamp::table_ids(&info).contains(id)) {
+                return Err(Error::mismatch(
+                    info.name(),
+                    "it was deleted and made again since this process opened it; open it again",
+                ));
+            }
+            let OldStamps { fences, is_own } = control.old_stamps();
+            let mut expected: Vec<_> = fences.into_iter().map(|fence| self.of_old(fence)).collect();
+            expected.extend(is_own.then(|| self.own(Side::Old)));
+            self.check_table(Side::Old, &info, &expected, control.state)?;
+        }
+        let expected = match control.state {
+            State::Old | State::RolledBack => return Ok(()),
+            State::Paused | State::Copying => vec![self.of_new()],
+            // `finish` and `roll_back` change the stamp before the row that says so. If both run, the row may say that there is a way back.
+            State::Moved | State::RollbackPaused => vec![self.of_new(), self.of_ended()],
+            State::New => vec![self.of_ended(), self.own(Side::New)],
+            State::RollbackCopying => vec![self.of_new(), self.of_ended(), self.of_spent()],
+        };
+        let info = self.client.table_info(self.route(Side::New)).await?;
+        self.check_table(Side::New, &info, &expected, control.state)
+    }
+
+    /// Fails if rows of a table that had the old one's name were moved to the new one: programs read and write them there.
+    pub(super) async fn check_new_is_free(&self) -> Result<(), Error> {
+        let (old, new) = (self.route(Side::Old), self.route(Side::New));
+        let info = match self.client.table_info(new).await {
+            Err(error) if error.is_not_found() => return Ok(()),
+            info => info?,
+        };
+        let has_rows = [self.of_new(), self.of_ended(), self.own(Side::New)];
+        let found = stamp::of_tag(self.key_type(Side::New), &info)?;
+        // A table that became itself was made again whole.
+        if old.table() == new.table() || !found.iter().any(|found| has_rows.contains(&found.name)) {
+            return Ok(());
+        }
+        Err(Error::mismatch(
+            old,
+            format!(
+                "it was deleted and made again after rows had moved from there to `{}`; open that table alone, by its key type, if the \
+                 re-keying has ended, or delete the one that has no rows to keep",
+                &**new
+            ),
+        ))
+    }
+
+    fn check_table(
+        &self,
+        side: Side,
+        info: &TableInfo,
+        expected: &[StampName],
+        state: State,
+    ) -> Result<(), Error> {
+        let key = self.key_type(side);
+        let found = stamp::of_tag(key, info)?;
+        if found.is_empty() {
+            return Err(stamp::unstamped(key, info));
+        }
+        if found.iter().all(|found| expected.contains(&found.name)) {
+            return Ok(());
+        }
+        let own = self.own(side);
+        if found.iter().any(|found| !found.name.is_pair && found.name != own) {
+            return Err(stamp::contradiction(key, info));
+        }
+        let named = match found.iter().any(|found| found.name == own) {
+            true => "says that the table is not re-keyed",
+            false => "is of another direction or of another re-keying",
+        };
+        let recorded = match state {
+            State::Old => "there is no record of a re-keying".to_owned(),
+            state => format!("the re-keying is in the state `{state}`"),
+        };
+        Err(Error::mismatch(
+            info.name(),
+            format!(
+                "its stamp and the table `{REGISTRY}` contradict each other: {recorded} there, and the stamp {named}, {}; nothing was \
+                 read or written. One of the tables was deleted or restored, or both names are of another instance: restore all of them \
+                 as they were at one time",
+                stamp::described(info)
+            ),
+        ))
+    }
+
+    /// Whether `finish` has begun.
+    pub(super) async fn is_finishing(&self) -> Result<bool, Error> {
+        let info = self.client.table_info(self.route(Side::New)).await?;
+        let found = stamp::of_tag(self.key_type(Side::New), &info)?;
+        Ok(found.iter().any(|found| [self.of_ended(), self.own(Side::New)].contains(&found.name)))
+    }
+
+    /// Whether the new table was made by this re-keying.
+    pub(super) fn is_of_this(&self, new: &TableInfo) -> Result<bool, Error> {
+        let found = stamp::of_tag(self.key_type(Side::New), new)?;
+        Ok(found.iter().any(|found| found.name == self.of_new()))
+    }
+
+    /// Stamps the old table with the new key type's tag too, where it becomes itself.
+    pub(super) async fn begin_new(&self) -> Result<(), Error> {
+        stamp::replace(&self.client, self.route(Side::New), &[self.own(Side::New)], self.of_new()).await
+    }
+
+    /// Has the stamp of the new table say that there is no way back.
+    pub(super) async fn begin_end(&self) -> Result<(), Error> {
+        stamp::replace(&self.client, self.route(Side::New), &[self.of_new()], self.of_ended()).await
+    }
+
+    /// Has the stamp of the old table name the direction of the control row.
+    pub(super) async fn begin_direction(&self, control: &Control) -> Result<(), Error> {
+        let Some(fence) = &control.fence else { return Ok(()) };
+        let before = control.fence_before.iter().map(|fence| self.of_old(fence));
+        let replaced: Vec<_> = before.chain([self.own(Side::Old)]).collect();
+        stamp::replace(&self.client, self.route(Side::Old), &replaced, self.of_old(fence)).await
+    }
+
+    /// Has nobody take the new table for one that rows move to.
+    pub(super) async fn spend_new(&self) -> Result<(), Error> {
+        stamp::replace(
+            &self.client,
+            self.route(Side::New),
+            &[self.of_new(), self.of_ended()],
+            self.of_spent(),
+        )
+        .await
+    }
+
+    /// Gives a table the stamp of its own key type again.
+    pub(super) async fn end(&self, side: Side, control: &Control) -> Result<(), Error> {
+        let of_pair = match side {
+            Side::Old => control.fence.iter().map(|fence| self.of_old(fence)).collect(),
+            Side::New => vec![self.of_new(), self.of_ended()],
+        };
+        stamp::replace(&self.client, self.route(side), &of_pair, self.own(side)).await
+    }
+}

@@ -1,0 +1,761 @@
+//! A registry that is deleted, restored from before, or cannot be read, in each state of a re-keying.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use keyderive::client::ReadRows;
+use keyderive::embedded::{Bigtable, Fault, Faults, Method};
+use keyderive::rekey::State;
+use keyderive::row::{Mutation, RawRow};
+use keyderive::{Client, Error};
+use tokio::time::sleep;
+
+use super::calls::{Event, Events, LEASE, New, Old, drive_to, event, key, old_table, open};
+
+const ROWS: u64 = 6;
+const CONTROL_ROW: &str = "rekey/events/";
+
+/// The states of a re-keying that comes to its end, and of one that is rolled back.
+const WALKS: [&[State]; 3] = [
+    &[State::Paused, State::Copying, State::Moved, State::New],
+    &[
+        State::Paused,
+        State::Copying,
+        State::Moved,
+        State::RollbackPaused,
+        State::RollbackCopying,
+        State::RolledBack,
+    ],
+    &[State::Paused, State::RolledBack],
+];
+
+/// A table on its way, and what was acknowledged.
+struct World {
+    bigtable: Bigtable,
+    /// A process that has run from the beginning.
+    running: Events,
+    /// What the control row held in each state, first none.
+    before: Vec<Option<RawRow>>,
+    rows: BTreeMap<u64, String>,
+}
+
+impl World {
+    async fn at(walk: &[State]) -> Self {
+        let bigtable = Bigtable::in_memory();
+        let client = bigtable.client();
+        old_table(&client, ROWS).await;
+        let rows = (0..ROWS).map(|at| (at, "old".to_owned())).collect();
+        let running = open(&client).await;
+        let mut world = Self { bigtable, running, before: vec![None], rows };
+        let driver = open(&client).await;
+        let mut is_back = false;
+        for state in walk {
+            is_back |= matches!(state, State::RollbackPaused | State::RolledBack);
+            drive_to(&driver, is_back, *state).await;
+            world.before.push(client.raw_table("keyderive").read_row(CONTROL_ROW, None).await.unwrap());
+            // Until the state has reached it.
+            sleep(LEASE * 2).await;
+            if !matches!(state, State::Paused | State::RollbackPaused) {
+                let at = world.rows.len() as u64;
+                world.running.put(&key(at), &event(&at.to_string(), 2)).await.unwrap();
+                world.rows.insert(at, at.to_string());
+                world.running.delete(&key(at % ROWS)).await.unwrap();
+                world.rows.remove(&(at % ROWS));
+                world.rows.insert(100 + at, at.to_string());
+                world.running.put(&key(100 + at), &event(&at.to_string(), 2)).await.unwrap();
+            }
+        }
+        world
+    }
+
+    fn client(&self) -> Client {
+        let client = self.bigtable.client();
+        client.with(|settings| settings.each(|call| call.total_timeout = Duration::from_secs(3)))
+    }
+
+    /// Has the control row hold what it did; deletes it for none.
+    async fn restore(&self, before: Option<&RawRow>) {
+        let cells = before.into_iter().flat_map(RawRow::cells).map(|cell| {
+            let (qualifier, value) = (cell.qualifier().to_vec(), cell.value().to_vec());
+            Mutation::set(cell.family(), qualifier, cell.timestamp_micros(), value)
+        });
+        let mutations: Vec<_> = [Mutation::delete_row()].into_iter().chain(cells).collect();
+        self.client().raw_table("keyderive").mutate_row(CONTROL_ROW, mutations).await.unwrap();
+    }
+
+    /// Whatever a process answers is right.
+    async fn is_right(&self, events: &Events, what: &str) {
+        for at in (0..20).chain(100..120) {
+            match events.get(&key(at)).await {
+                Ok(found) => {
+                    let found = found.and_then(|event| event.kind);
+                    assert_eq!(found.as_ref(), self.rows.get(&at), "{what}: {at}");
+                }
+                Err(error) => assert!(is_loud(&error), "{what}: {error}"),
+            }
+        }
+    }
+
+    /// The last table has what was acknowledged.
+    async fn ends_right(&self, what: &str) {
+        let events = match open_again(&self.client()).await {
+            Ok(events) => events,
+            Err(error) => {
+                assert!(is_loud(&error), "{what}: {error}");
+                return;
+            }
+        };
+        self.is_right(&events, what).await;
+    }
+}
+
+/// Whether a call says that it has not done what it was asked.
+fn is_loud(error: &Error) -> bool {
+    error.is_table_mismatch()
+        || error.is_unavailable()
+        || error.is_deadline_exceeded()
+        || error.is_not_found()
+        || error.is_permission_denied()
+}
+
+async fn open_again(client: &Client) -> Result<Events, Error> {
+    client.rekeyed("events", "events-16").await
+}
+
+/// Every earlier control row in every state, or none: a process that starts then reads and writes what counts, or fails; and once the
+/// registry is right again, nothing that was acknowledged is missing.
+#[tokio::test(start_paused = true)]
+async fn a_registry_of_before_loses_nothing() {
+    let mut refused = 0;
+    for walk in WALKS {
+        for length in 1..=walk.len() {
+            for earlier in 0..length {
+                let mut world = World::at(&walk[..length]).await;
+                let what = format!("{:?} with the control row of {earlier}", &walk[..length]);
+                world.restore(world.before[earlier].as_ref()).await;
+                match open_again(&world.client()).await {
+                    Ok(events) => {
+                        world.is_right(&events, &what).await;
+                        if events.put(&key(200), &event("late", 3)).await.is_ok() {
+                            world.rows.insert(200, "late".into());
+                        }
+                        sleep(LEASE * 3).await;
+                        world.is_right(&world.running, &what).await;
+                    }
+                    Err(error) => {
+                        assert!(is_loud(&error), "{what}: {error}");
+                        refused += 1;
+                    }
+                }
+                world.restore(world.before[length].as_ref()).await;
+                sleep(LEASE * 3).await;
+                let events = open(&world.client()).await;
+                world.is_right(&events, &what).await;
+                let found = events.get(&key(200)).await.unwrap().and_then(|event| event.kind);
+                assert_eq!(found.as_ref(), world.rows.get(&200), "{what}");
+            }
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+/// Whoever drives on from an earlier control row fails, or comes to an end that has everything.
+#[tokio::test(start_paused = true)]
+async fn a_driver_with_a_registry_of_before_loses_nothing() {
+    let mut ended = 0;
+    for walk in WALKS {
+        for length in 1..=walk.len() {
+            for earlier in 0..length {
+                for goal in 0..3 {
+                    let world = World::at(&walk[..length]).await;
+                    let what =
+                        format!("{:?} with the control row of {earlier}, goal {goal}", &walk[..length]);
+                    world.restore(world.before[earlier].as_ref()).await;
+                    let Ok(driver) = open_again(&world.client()).await else { continue };
+                    let migration = driver.migration().lease(LEASE);
+                    let driven = match goal {
+                        0 => migration.run().await,
+                        1 => match migration.run().await {
+                            Ok(()) => migration.finish().await,
+                            failed => failed,
+                        },
+                        _ => migration.roll_back().await,
+                    };
+                    ended += u64::from(driven.is_ok());
+                    sleep(LEASE * 3).await;
+                    world.ends_right(&what).await;
+                    world.is_right(&world.running, &what).await;
+                }
+            }
+        }
+    }
+    assert!(ended > 10, "{ended}");
+}
+
+/// The table itself is deleted: as a deleted row, and whoever starts makes a new one.
+#[tokio::test(start_paused = true)]
+async fn a_deleted_registry_is_loud_in_each_state() {
+    for walk in WALKS {
+        for length in 1..=walk.len() {
+            let world = World::at(&walk[..length]).await;
+            let state = walk[length - 1];
+            let client = world.client();
+            // It has deletion protection, which somebody has taken away.
+            let is_at_work = !matches!(state, State::New | State::RolledBack);
+            assert_eq!(
+                client.raw_table("keyderive").info().await.unwrap().is_protected(),
+                is_at_work,
+                "{state}"
+            );
+            assert!(!is_at_work || client.delete_table("keyderive").await.is_err(), "{state}");
+            world.restore(None).await;
+            sleep(LEASE * 6).await;
+            let reads = world.running.get(&key(0)).await;
+            match state {
+                // Nobody asks for the state any more.
+                State::New => assert!(reads.is_ok()),
+                _ => assert!(reads.as_ref().is_err_and(is_loud), "{state}: {reads:?}"),
+            }
+            match open_again(&client).await {
+                // No row was written to the new table yet, or the way back has come to its end.
+                Ok(events) => {
+                    assert!(matches!(state, State::Paused | State::RolledBack), "{state}");
+                    world.is_right(&events, &state.to_string()).await;
+                }
+                Err(error) => {
+                    assert!(error.is_table_mismatch(), "{error}");
+                    assert!(error.to_string().contains("`keyderive`"), "{error}");
+                }
+            }
+        }
+    }
+}
+
+/// Reads of the registry fail: calls go on for a lease, and then fail.
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_registry_is_loud_in_each_state() {
+    for walk in WALKS {
+        for length in 1..=walk.len() {
+            let world = World::at(&walk[..length]).await;
+            let state = walk[length - 1];
+            let faults = Faults::seeded(0).fail(Method::ReadRows, 1.0, Fault::permission_denied());
+            let error = open_again(&world.bigtable.with_faults(faults).client()).await.unwrap_err();
+            assert!(error.is_permission_denied(), "{state}: {error}");
+        }
+    }
+}
+
+/// Law 20, while a table is re-keyed: beside the user's rows, and origins, nothing is in either table.
+#[tokio::test(start_paused = true)]
+async fn both_tables_have_the_rows_of_their_user() {
+    for walk in WALKS {
+        let world = World::at(walk).await;
+        for table in ["events", "events-16"] {
+            let mut rows = world.client().raw_table(table).read_rows(ReadRows::all());
+            while let Some(row) = rows.next().await {
+                let row = row.unwrap();
+                assert!(row.key().len() > 4, "{:?}", row.key());
+                assert!(row.cells().all(|cell| cell.family() != "keyderive"), "{row:?}");
+            }
+        }
+    }
+}
+
+/// SQL reads both tables by the fields of their keys: each row has a key of the table's type in every state. A row that was deleted
+/// meanwhile stays as its origin alone, until the end.
+#[tokio::test(start_paused = true)]
+async fn a_table_with_a_row_key_schema_is_re_keyed() {
+    let client = Bigtable::in_memory().client();
+    let old = client.table::<Old, Event>("events");
+    old.create().await.unwrap();
+    assert!(old.verify().await.unwrap().row_key_schema);
+    let rows: Vec<_> = (0..ROWS).map(|at| (key(at), event("old", 1))).collect();
+    old.put_all(rows.iter().map(|(key, row)| (Old::from(key), row.clone()))).await.unwrap();
+    let events = open(&client).await;
+    for state in [State::Paused, State::Copying, State::Moved, State::New] {
+        drive_to(&events, false, state).await;
+        if state == State::Copying {
+            events.delete(&key(0)).await.unwrap();
+        }
+        for (at, table) in ["events", "events-16"].into_iter().enumerate() {
+            let mut stored = client.raw_table(table).read_rows(ReadRows::all());
+            let mut keys = 0;
+            while let Some(row) = stored.next().await {
+                let row = row.unwrap();
+                let is_of_table =
+                    if at == 0 { Old::decode(row.key()).is_ok() } else { New::decode(row.key()).is_ok() };
+                assert!(is_of_table, "{state}: {:?}", row.key());
+                keys += 1;
+            }
+            let expected = match (table, state) {
+                ("events", _) => ROWS..=ROWS,
+                (_, State::Paused) => 0..=0,
+                // As far as the copy has come, with the row that was deleted.
+                (_, State::Copying) => 1..=ROWS,
+                (_, State::Moved) => ROWS..=ROWS,
+                _ => ROWS - 1..=ROWS - 1,
+            };
+            assert!(expected.contains(&keys), "{state}: {table} has {keys}");
+        }
+        let expected = if state == State::Paused { ROWS } else { ROWS - 1 };
+        assert_eq!(events.scan(New::scan(), Old::scan()).count().await.unwrap(), expected, "{state}");
+    }
+    let new = client.table::<New, Event>("events-16");
+    assert!(new.verify().await.unwrap().row_key_schema);
+    assert_eq!(new.count(New::scan()).await.unwrap(), ROWS - 1);
+}
+
+/// A table is deleted and made again under its name, and re-keyed by others, while a process runs that has opened the one of before.
+#[tokio::test(start_paused = true)]
+async fn a_process_of_a_table_that_was_made_again_loses_nothing() {
+    for state in [State::Copying, State::Moved, State::New] {
+        let bigtable = Bigtable::in_memory();
+        let client = bigtable.client();
+        old_table(&client, ROWS).await;
+        let running = open(&client).await;
+        running.put(&key(0), &event("first", 1)).await.unwrap();
+        let other = bigtable.client();
+        other.delete_table("events").await.unwrap();
+        old_table(&other, ROWS).await;
+        let driver = open(&other).await;
+        drive_to(&driver, false, state).await;
+        sleep(LEASE * 6).await;
+        for at in 0..ROWS {
+            match running.put(&key(at), &event("late", 2)).await {
+                Ok(()) => {
+                    let found = driver.get(&key(at)).await.unwrap().and_then(|event| event.kind);
+                    assert_eq!(found.as_deref(), Some("late"), "{state}: {at}");
+                }
+                Err(error) => assert!(is_loud(&error), "{state}: {error}"),
+            }
+        }
+    }
+}
+
+/// The registry is restored to the pause, and the re-keying rolled back, while a process still acts by what came after it.
+#[tokio::test(start_paused = true)]
+async fn a_roll_back_with_a_registry_of_before_looks_after_the_last_write() {
+    let bigtable = Bigtable::in_memory();
+    let client = bigtable.client();
+    old_table(&client, 0).await;
+    let running = open(&client).await;
+    // Its first write is compared with what others declare.
+    running.put(&key(0), &event("first", 1)).await.unwrap();
+    running.delete(&key(0)).await.unwrap();
+    let driver = open(&client).await;
+    let mut world = World { bigtable, running, before: vec![None], rows: BTreeMap::new() };
+    for state in [State::Paused, State::Copying] {
+        drive_to(&driver, false, state).await;
+        world.before.push(client.raw_table("keyderive").read_row(CONTROL_ROW, None).await.unwrap());
+    }
+    drop(driver);
+    sleep(LEASE * 2).await;
+    world.restore(world.before[1].as_ref()).await;
+    let (back, acknowledged) =
+        tokio::join!(async { open_again(&world.client()).await?.migration().roll_back().await }, async {
+            let mut acknowledged = Vec::new();
+            for at in 0..100 {
+                if world.running.put(&key(at), &event("late", 2)).await.is_ok() {
+                    acknowledged.push((at, "late".to_owned()));
+                }
+                sleep(Duration::from_millis(10)).await;
+            }
+            acknowledged
+        });
+    back.unwrap();
+    // It has not read the registry yet.
+    assert!(!acknowledged.is_empty());
+    world.rows = acknowledged.into_iter().collect();
+    world.ends_right("restored to the pause").await;
+}
+
+/// A process that still has the pair open after the end, with a long lease, when the registry is deleted and another attempt begins.
+#[tokio::test(start_paused = true)]
+async fn a_registry_that_is_deleted_after_the_end_loses_nothing_whatever_the_lease() {
+    let bigtable = Bigtable::in_memory();
+    let client = bigtable.client();
+    old_table(&client, ROWS).await;
+    let running = open(&client).await;
+    let long = Duration::from_secs(60);
+    let driver = open(&client).await;
+    driver.migration().lease(long).run().await.unwrap();
+    driver.migration().roll_back().await.unwrap();
+    drop(driver);
+    sleep(long * 2).await;
+    client.delete_table("keyderive").await.unwrap();
+    let driver = bigtable.client().rekeyed::<Old, New, Event>("events", "events-64").await.unwrap();
+    let migration = driver.migration().lease(LEASE);
+    let (moved, acknowledged) = tokio::join!(migration.run(), async {
+        let mut acknowledged = BTreeMap::new();
+        for at in 0..400u64 {
+            let kind = at.to_string();
+            if running.put(&key(at % ROWS), &event(&kind, 2)).await.is_ok() {
+                acknowledged.insert(at % ROWS, kind);
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        acknowledged
+    });
+    moved.unwrap();
+    for (at, kind) in acknowledged {
+        let found = driver.get(&key(at)).await.unwrap().and_then(|event| event.kind);
+        assert_eq!(found, Some(kind), "{at}");
+    }
+}
+
+/// One operator ends the re-keying at the moment at which another takes it back: one of both fails, and the table is of use.
+#[tokio::test(start_paused = true)]
+async fn finish_and_roll_back_at_the_same_time_leave_a_table() {
+    for head_start in 0..14 {
+        let bigtable = Bigtable::in_memory();
+        let client = bigtable.client();
+        old_table(&client, ROWS).await;
+        let driver = open(&client).await;
+        drive_to(&driver, false, State::Moved).await;
+        let (one, two) = (open(&bigtable.client()).await, open(&bigtable.client()).await);
+        let (back, finished) = tokio::join!(async { one.migration().roll_back().await }, async {
+            sleep(Duration::from_millis(head_start * 300)).await;
+            two.migration().finish().await
+        });
+        sleep(LEASE * 6).await;
+        let events = open_again(&bigtable.client()).await.unwrap();
+        assert_eq!(events.scan(New::scan(), Old::scan()).count().await.unwrap(), ROWS, "{head_start}");
+        assert!(back.is_ok() || finished.is_ok(), "{back:?} {finished:?}");
+    }
+}
+
+/// A driver dies at any request, whose answer it has or not: the next one comes to the end, or to one that is taken back.
+#[tokio::test(start_paused = true)]
+async fn whatever_request_a_driver_dies_at_the_next_one_ends() {
+    let methods = [
+        Method::ModifyColumnFamilies,
+        Method::CheckAndMutateRow,
+        Method::GetTable,
+        Method::CreateTable,
+        Method::MutateRow,
+    ];
+    for (method, is_applied) in methods.into_iter().flat_map(|method| [(method, false), (method, true)]) {
+        let mut died = 0;
+        for number in [1, 2, 4] {
+            for ways in [0, 3] {
+                let bigtable = Bigtable::in_memory();
+                let client = bigtable.client();
+                old_table(&client, ROWS).await;
+                let running = open(&client).await;
+                let fault = Fault::permission_denied();
+                let fault = if is_applied { fault.after_the_call() } else { fault };
+                let faulty = bigtable.with_faults(Faults::seeded(0).fail_nth(method, number, fault)).client();
+                let first = async {
+                    let migration = open_again(&faulty).await?.migration().lease(LEASE);
+                    migration.run().await?;
+                    if ways % 2 == 0 { migration.finish().await } else { migration.roll_back().await }
+                };
+                died += u64::from(first.await.is_err());
+                let what = format!("{method:?} {number} {is_applied} {ways}");
+                let next = open(&client).await;
+                let migration = next.migration().lease(LEASE);
+                let state = migration.state().await.unwrap();
+                let ended = match (ways < 2, state) {
+                    (true, State::RollbackPaused | State::RollbackCopying | State::RolledBack) => {
+                        migration.roll_back().await
+                    }
+                    (true, _) => match migration.run().await {
+                        Ok(()) => migration.finish().await,
+                        failed => failed,
+                    },
+                    (false, _) => match migration.roll_back().await {
+                        Err(_) => migration.finish().await,
+                        back => back,
+                    },
+                };
+                ended.unwrap_or_else(|error| panic!("{what} {state}: {error}"));
+                sleep(LEASE * 3).await;
+                for events in [&running, &next] {
+                    let rows = events.scan(New::scan(), Old::scan()).count().await;
+                    assert_eq!(rows.unwrap(), ROWS, "{what} {state}");
+                }
+                let found = match migration.state().await.unwrap() {
+                    State::New => bigtable.client().table::<New, Event>("events-16").count(New::scan()).await,
+                    _ => bigtable.client().table::<Old, Event>("events").count(Old::scan()).await,
+                };
+                assert_eq!(found.unwrap(), ROWS, "{what} {state}");
+            }
+        }
+        assert!(died > 0, "{method:?}");
+    }
+}
+
+/// The old table is deleted after the end, and a program of before makes it again.
+#[tokio::test(start_paused = true)]
+async fn an_old_table_that_is_made_again_after_the_end_is_not_taken_for_the_new_one() {
+    let world = World::at(WALKS[0]).await;
+    let client = world.client();
+    client.delete_table("events").await.unwrap();
+    client.table::<Old, Event>("events").create().without_row_key_schema().await.unwrap();
+    let error = open_again(&client).await.unwrap_err();
+    assert!(error.to_string().contains("`events-16`"), "{error}");
+    // A re-keying of it needs a new table, as any.
+    client.rekeyed::<Old, New, Event>("events", "events-64").await.unwrap();
+}
+
+/// The old table is deleted and made again while it is re-keyed.
+#[tokio::test(start_paused = true)]
+async fn an_old_table_that_is_made_again_on_the_way_is_not_taken_for_the_new_one() {
+    for length in [2, 3] {
+        let world = World::at(&WALKS[0][..length]).await;
+        let client = world.client();
+        client.delete_table("events").await.unwrap();
+        client.table::<Old, Event>("events").create().without_row_key_schema().await.unwrap();
+        sleep(LEASE * 3).await;
+        let error = open_again(&client).await.unwrap_err();
+        assert!(error.to_string().contains("`events-16`"), "{error}");
+    }
+}
+
+/// What the registry recorded of a pass is about the table of before.
+#[tokio::test(start_paused = true)]
+async fn a_table_that_was_made_again_is_copied_from_its_first_row() {
+    let client = Bigtable::in_memory().client();
+    old_table(&client, ROWS).await;
+    let driver = open(&client).await;
+    driver.migration().lease(LEASE).run().await.unwrap();
+    driver.migration().finish().await.unwrap();
+    for table in ["events", "events-16"] {
+        client.delete_table(table).await.unwrap();
+    }
+    old_table(&client, ROWS).await;
+    let driver = open(&client).await;
+    driver.migration().lease(LEASE).run().await.unwrap();
+}
+
+/// Once a plain program may open the new table, it meets no row that has an origin alone.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_was_deleted_stays_deleted_while_finish_ends() {
+    let bigtable = Bigtable::in_memory();
+    let client = bigtable.client();
+    old_table(&client, ROWS).await;
+    let events = open(&client).await;
+    drive_to(&events, false, State::Moved).await;
+    events.delete(&key(0)).await.unwrap();
+    let migration = events.migration();
+    let mut opened = 0;
+    let finish = migration.finish();
+    let watch = async {
+        for step in 0..400 {
+            let new = bigtable.client().table::<New, Event>("events-16");
+            let exists = new.exists(&key(0)).await;
+            if !exists.as_ref().is_err_and(Error::is_table_mismatch) {
+                opened += 1;
+                assert!(!exists.unwrap(), "exists {step}");
+                assert_eq!(new.get(&key(0)).await.unwrap(), None, "{step}");
+                assert_eq!(new.count(New::scan()).await.unwrap(), ROWS - 1, "count {step}");
+                assert_eq!(
+                    new.scan(New::scan()).collect().await.unwrap().len() as u64,
+                    ROWS - 1,
+                    "scan {step}"
+                );
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let (finished, ()) = tokio::join!(finish, watch);
+    finished.unwrap();
+    assert!(opened > 0);
+}
+
+mod by_row {
+    //! New keys that are made of rows.
+
+    use super::*;
+
+    #[derive(keyderive::RowKey, Clone, Debug, PartialEq)]
+    struct Order {
+        order: u64,
+    }
+
+    #[derive(keyderive::RowKey, Clone, Debug, PartialEq)]
+    struct OfShop {
+        shop: String,
+        order: u64,
+    }
+
+    impl From<&OfShop> for Order {
+        fn from(key: &OfShop) -> Self {
+            Self { order: key.order }
+        }
+    }
+
+    #[derive(keyderive::Row, Clone, Debug, PartialEq)]
+    struct Sale {
+        shop: String,
+        total: i64,
+    }
+
+    /// There is no way back, whatever the registry is restored to.
+    #[tokio::test(start_paused = true)]
+    async fn a_registry_of_before_opens_no_way_back() {
+        let bigtable = Bigtable::in_memory();
+        let client = bigtable.client();
+        let sales = client.table::<Order, Sale>("sales");
+        sales.create().without_row_key_schema().await.unwrap();
+        sales.put(&Order { order: 1 }, &Sale { shop: "a".into(), total: 1 }).await.unwrap();
+        let open = async || {
+            bigtable
+                .client()
+                .rekeyed_by_row::<Order, OfShop, Sale>("sales", "sales-by-shop", |old, sale| OfShop {
+                    shop: sale.shop.clone(),
+                    order: old.order,
+                })
+                .await
+        };
+        let driver = open().await.unwrap();
+        let raw = client.raw_table("keyderive");
+        let mut paused = None;
+        for state in [State::Paused, State::Copying] {
+            let (migration, reached) =
+                (driver.migration().lease(LEASE), std::sync::Arc::new(tokio::sync::Notify::new()));
+            let notify = std::sync::Arc::clone(&reached);
+            let migration = migration.on_progress(move |progress| {
+                if progress.state == state {
+                    notify.notify_one();
+                }
+            });
+            tokio::select! {
+                ended = migration.run() => ended.unwrap(),
+                () = reached.notified() => {}
+            }
+            if state == State::Paused {
+                paused = raw.read_row("rekey/sales/", None).await.unwrap();
+            }
+        }
+        sleep(LEASE * 3).await;
+        for (shop, total) in [("b", 2), ("c", 3)] {
+            let row = Sale { shop: shop.into(), total };
+            driver.put(&OfShop { shop: shop.into(), order: 1 }, &row).await.unwrap();
+        }
+        drop(driver);
+        let cells = paused.iter().flat_map(RawRow::cells).map(|cell| {
+            let (qualifier, value) = (cell.qualifier().to_vec(), cell.value().to_vec());
+            Mutation::set(cell.family(), qualifier, cell.timestamp_micros(), value)
+        });
+        raw.mutate_row("rekey/sales/", cells.collect::<Vec<_>>()).await.unwrap();
+        let driver = open().await.unwrap();
+        let back = driver.migration().roll_back().await;
+        if back.is_ok() {
+            for shop in ["b", "c"] {
+                let found = driver.get(&OfShop { shop: shop.into(), order: 1 }).await.unwrap();
+                assert!(found.is_some(), "{shop}");
+            }
+        }
+        // Whatever the operator does next comes to an end.
+        let (run, finish) = (driver.migration().run().await, driver.migration().finish().await);
+        assert!(back.is_ok() || (run.is_ok() && finish.is_ok()), "{back:?} {run:?} {finish:?}");
+    }
+}
+
+mod tags {
+    //! Key types that share a table, both of which are re-keyed.
+
+    use super::*;
+
+    #[derive(keyderive::RowKey, Clone, Debug, PartialEq)]
+    #[row_key(tag = "order")]
+    struct Order {
+        id: u64,
+    }
+
+    #[derive(keyderive::RowKey, Clone, Debug, PartialEq)]
+    #[row_key(tag = "order")]
+    #[salt(range = 4, over = "id")]
+    struct SaltedOrder {
+        id: u64,
+    }
+
+    #[derive(keyderive::RowKey, Clone, Debug, PartialEq)]
+    #[row_key(tag = "user")]
+    struct User {
+        id: u64,
+    }
+
+    #[derive(keyderive::RowKey, Clone, Debug, PartialEq)]
+    #[row_key(tag = "user")]
+    #[salt(range = 4, over = "id")]
+    struct SaltedUser {
+        id: u64,
+    }
+
+    macro_rules! convert {
+        ($($old:ident $new:ident)*) => {$(
+            impl From<$old> for $new {
+                fn from(key: $old) -> Self {
+                    Self { id: key.id }
+                }
+            }
+
+            impl From<&$new> for $old {
+                fn from(key: &$new) -> Self {
+                    Self { id: key.id }
+                }
+            }
+        )*};
+    }
+
+    convert! { Order SaltedOrder User SaltedUser }
+
+    /// The origins of both would be in one family, which the end of either drops.
+    #[tokio::test(start_paused = true)]
+    async fn a_table_is_re_keyed_for_one_of_its_key_types_at_a_time() {
+        let client = Bigtable::in_memory().client();
+        let (orders, users) = (client.table::<Order, Event>("t"), client.table::<User, Event>("t"));
+        orders.create().without_row_key_schema().await.unwrap();
+        users.create().without_row_key_schema().if_absent().await.unwrap();
+        for id in 0..ROWS {
+            orders.put(&Order { id }, &event("old", 1)).await.unwrap();
+            users.put(&User { id }, &event("old", 1)).await.unwrap();
+        }
+        let orders = client.rekeyed::<Order, SaltedOrder, Event>("t", "orders").await.unwrap();
+        let users = client.rekeyed::<User, SaltedUser, Event>("t", "users").await.unwrap();
+        orders.migration().lease(LEASE).run().await.unwrap();
+        let error = users.migration().lease(LEASE).run().await.unwrap_err();
+        assert!(error.is_table_mismatch(), "{error}");
+        assert_eq!(users.migration().state().await.unwrap(), State::Old);
+        users.put(&SaltedUser { id: 0 }, &event("new", 2)).await.unwrap();
+        orders.migration().roll_back().await.unwrap();
+        users.migration().lease(LEASE).run().await.unwrap();
+        users.migration().finish().await.unwrap();
+        // The table stays, for the orders.
+        let orders = client.rekeyed::<Order, SaltedOrder, Event>("t", "orders-2").await.unwrap();
+        orders.migration().lease(LEASE).run().await.unwrap();
+        orders.migration().roll_back().await.unwrap();
+        assert_eq!(users.get(&SaltedUser { id: 0 }).await.unwrap(), Some(event("new", 2)));
+    }
+
+    /// Each begins before the other has stamped the table.
+    #[tokio::test(start_paused = true)]
+    async fn of_two_that_begin_at_the_same_time_both_leave_every_row() {
+        let client = Bigtable::in_memory().client();
+        let (orders, users) = (client.table::<Order, Event>("t"), client.table::<User, Event>("t"));
+        orders.create().without_row_key_schema().await.unwrap();
+        users.create().without_row_key_schema().if_absent().await.unwrap();
+        for id in 0..ROWS {
+            orders.put(&Order { id }, &event("old", 1)).await.unwrap();
+            users.put(&User { id }, &event("old", 1)).await.unwrap();
+        }
+        let orders = client.rekeyed::<Order, SaltedOrder, Event>("t", "orders").await.unwrap();
+        let users = client.rekeyed::<User, SaltedUser, Event>("t", "users").await.unwrap();
+        let (one, two) = (orders.migration().lease(LEASE), users.migration().lease(LEASE));
+        let (first, second) = tokio::join!(one.run(), two.run());
+        assert!(first.is_err() || second.is_err(), "{first:?} {second:?}");
+        // Whoever was refused takes it back, and then the other can.
+        if second.is_err() {
+            two.roll_back().await.unwrap();
+        }
+        one.roll_back().await.unwrap();
+        two.roll_back().await.unwrap();
+        for id in 0..ROWS {
+            assert_eq!(orders.get(&SaltedOrder { id }).await.unwrap(), Some(event("old", 1)));
+            assert_eq!(users.get(&SaltedUser { id }).await.unwrap(), Some(event("old", 1)));
+        }
+        assert!(client.table::<Order, Event>("t").exists(&Order { id: 0 }).await.unwrap());
+    }
+}

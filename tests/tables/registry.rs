@@ -1,0 +1,442 @@
+//! What the registry has, and row types that are compared by it.
+
+use std::time::Duration;
+
+use keyderive::client::{Family, ReadRows, TableInfo};
+use keyderive::embedded::{Bigtable, Fault, Faults, Method};
+use keyderive::key::Fingerprint;
+use keyderive::row::RowFilter;
+use keyderive::{Client, Error, GcRule, Row, RowKey, Table};
+use tokio::time::Instant;
+
+use crate::servers::on_every_bigtable;
+
+#[derive(RowKey, Clone, Debug)]
+struct EventKey {
+    user: String,
+}
+
+#[derive(RowKey, Clone)]
+#[row_key(tag = "c")]
+struct CountKey {
+    user: String,
+}
+
+#[derive(Row, Debug, PartialEq)]
+struct Event {
+    kind: String,
+}
+
+/// As the issue of every mapper: the other program cannot read the row.
+#[derive(Row, Debug, PartialEq)]
+struct Numbered {
+    kind: u32,
+}
+
+/// The next release of [`Event`].
+#[derive(Row, Debug, PartialEq)]
+struct Noted {
+    kind: String,
+    note: Option<String>,
+}
+
+/// The one after it, which `Event` cannot read rows of.
+#[derive(Row, Debug, PartialEq)]
+struct Loose {
+    kind: Option<String>,
+    note: Option<String>,
+}
+
+/// A program that writes columns beside those of others.
+#[derive(Row, Debug, PartialEq)]
+struct Counted {
+    #[row(counter)]
+    views: i64,
+}
+
+/// A client whose requests are those of its calls alone.
+pub(crate) fn without_registry(client: &Client) -> Client {
+    client.with(|settings| settings.registry = false)
+}
+
+/// The family that stamps a table with the layout of this fingerprint.
+pub(crate) fn stamp_of(info: &TableInfo, fingerprint: Fingerprint) -> Option<&Family> {
+    let prefix = format!("keyderive.{fingerprint}.");
+    info.families().iter().find(|family| family.name().starts_with(&prefix))
+}
+
+on_every_bigtable! {
+    the_registry_has_what_programs_declare
+    a_row_type_that_does_not_fit_is_refused_before_its_first_write
+    columns_beside_those_of_others_are_written
+    a_type_evolves_while_an_older_program_runs
+    a_retired_row_type_is_compared_no_more
+    a_table_without_a_record_gets_one_at_its_first_write
+    a_table_that_was_made_again_has_no_row_types_of_before
+    tags_have_row_types_of_their_own
+    nothing_is_created_where_the_registry_is_off
+    of_two_new_programs_both_write_and_the_next_is_refused
+}
+
+fn table<R: Row>(client: &Client) -> Table<EventKey, R> {
+    client.table("events")
+}
+
+fn key(user: &str) -> EventKey {
+    EventKey { user: user.into() }
+}
+
+fn event() -> Event {
+    Event { kind: "login".into() }
+}
+
+/// The rows of the registry, with the names of their columns.
+pub(crate) async fn registered(client: &Client) -> Vec<(String, Vec<String>)> {
+    let newest = ReadRows::all().filter(RowFilter::latest(1));
+    let mut rows = client.raw_table("keyderive").read_rows(newest);
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().await {
+        let row = row.unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        found.push((text(row.key()), row.cells().map(|cell| text(cell.qualifier())).collect()));
+    }
+    found
+}
+
+fn refused<T: std::fmt::Debug>(outcome: Result<T, Error>) -> String {
+    let error = outcome.unwrap_err();
+    assert!(error.is_table_mismatch() && error.attempts() == 0, "{error}");
+    error.to_string()
+}
+
+async fn the_registry_has_what_programs_declare(client: Client) {
+    let events = table::<Event>(&client);
+    events.create_if_absent().await.unwrap();
+    let layout = format!("layout/{}", EventKey::fingerprint());
+    let key_column = format!("key::{}", EventKey::fingerprint());
+    let declared = [(layout.clone(), vec!["json".to_owned()])];
+    let table_row = ("table/events".to_owned(), vec!["id".to_owned(), key_column.clone()]);
+    assert_eq!(registered(&client).await, [&declared[..], &[table_row]].concat());
+
+    events.put(&key("alice"), &event()).await.unwrap();
+    let found = registered(&client).await;
+    let [(of_layout, _), (of_row, json), (of_table, columns)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((of_layout, &json[..], &**of_table), (&layout, &["json".to_owned()][..], "table/events"));
+    let fingerprint = of_row.strip_prefix("row/").unwrap();
+    assert_eq!(columns[..], ["id".to_owned(), key_column, format!("row::{fingerprint}")]);
+
+    // Nothing is written again.
+    let steady = registered(&client).await;
+    events.create_if_absent().await.unwrap();
+    table::<Event>(&client.clone()).put(&key("bob"), &event()).await.unwrap();
+    assert_eq!(registered(&client).await, steady);
+    client.delete_table("events").await.unwrap();
+    assert!(registered(&client).await.iter().all(|(row, _)| row != "table/events"));
+}
+
+async fn a_row_type_that_does_not_fit_is_refused_before_its_first_write(client: Client) {
+    let events = table::<Event>(&client);
+    events.create_if_absent().await.unwrap();
+    events.put(&key("alice"), &event()).await.unwrap();
+    let other = || table::<Numbered>(&client);
+    let (at, row) = (&key("alice"), &Numbered { kind: 7 });
+    for text in [
+        refused(other().put(at, row).await),
+        refused(other().insert(at, row).await),
+        refused(other().put_if_absent(at, row).await),
+        refused(other().put_all([(at.clone(), Numbered { kind: 7 })]).await),
+        refused(other().merge(at, row).await),
+        refused(other().update(at).set(Numbered::KIND, 7).await),
+        refused(other().writer().put(at, row).await),
+    ] {
+        for part in ["table `events`", "`Numbered`", "`Event`", "`cf:kind` was text", "retire_row_type(\""] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+    let loaded = other().load_iter([(at.clone(), Numbered { kind: 7 })]).await.unwrap_err();
+    assert!(loaded.to_string().contains("retire_row_type(\""), "{loaded}");
+    // Readers read what they like.
+    assert_eq!(events.get(at).await.unwrap(), Some(event()));
+    assert!(!other().get(at).await.unwrap_err().is_table_mismatch());
+    other().delete(at).await.unwrap();
+}
+
+async fn columns_beside_those_of_others_are_written(client: Client) {
+    let events = table::<Event>(&client);
+    events.create_if_absent().await.unwrap();
+    events.put(&key("alice"), &event()).await.unwrap();
+    // A whole row of it would have no kind.
+    let counted = table::<Counted>(&client);
+    assert!(refused(counted.put(&key("alice"), &Counted { views: 1 }).await).contains("`cf:kind`"));
+    assert_eq!(counted.increment(&key("alice"), Counted::VIEWS, 1).await.unwrap(), 1);
+    assert_eq!(events.get(&key("alice")).await.unwrap(), Some(event()));
+
+    // Its column is known, too.
+    #[derive(Row)]
+    struct Texts {
+        kind: String,
+        views: Option<String>,
+    }
+    let texts = client.clone().table::<EventKey, Texts>("events");
+    let row = Texts { kind: "a".into(), views: Some("x".into()) };
+    assert!(refused(texts.put(&key("bob"), &row).await).contains("`cf:views`"));
+}
+
+async fn a_type_evolves_while_an_older_program_runs(client: Client) {
+    let a = table::<Event>(&client);
+    a.create_if_absent().await.unwrap();
+    a.put(&key("alice"), &event()).await.unwrap();
+    let b = table::<Noted>(&client);
+    b.put(&key("bob"), &Noted { kind: "b".into(), note: Some("n".into()) }).await.unwrap();
+    // The first program still runs, and starts again.
+    a.put(&key("alice"), &event()).await.unwrap();
+    table::<Event>(&client).put(&key("carol"), &event()).await.unwrap();
+    // The third release fits the second, and not the first.
+    let c = table::<Loose>(&client);
+    let row = Loose { kind: None, note: None };
+    let text = refused(c.put(&key("dave"), &row).await);
+    assert!(text.contains("`Event`") || text.contains("`Noted`"), "{text}");
+}
+
+async fn a_retired_row_type_is_compared_no_more(client: Client) {
+    let events = table::<Event>(&client);
+    events.create_if_absent().await.unwrap();
+    events.put(&key("alice"), &event()).await.unwrap();
+    let numbered = table::<Numbered>(&client);
+    let text = refused(numbered.put(&key("alice"), &Numbered { kind: 7 }).await);
+    let fingerprint = text.split("retire_row_type(\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(numbered.retire_row_type(fingerprint).await.unwrap());
+    assert!(!numbered.retire_row_type(fingerprint).await.unwrap());
+    numbered.put(&key("alice"), &Numbered { kind: 7 }).await.unwrap();
+    // The other way round, once the older program starts again.
+    assert!(refused(table::<Event>(&client).put(&key("alice"), &event()).await).contains("`Numbered`"));
+}
+
+/// As Terraform creates it, once there is a registry.
+async fn a_table_without_a_record_gets_one_at_its_first_write(client: Client) {
+    client.table::<CountKey, Counted>("counts").create_if_absent().await.unwrap();
+    client.raw_table("events").create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
+    table::<Event>(&client).put(&key("alice"), &event()).await.unwrap();
+    let found = registered(&client).await;
+    assert!(found.iter().any(|(row, columns)| row == "table/events" && columns.len() == 1), "{found:?}");
+    // It stays once the table is stamped.
+    table::<Event>(&client).stamp().await.unwrap();
+    let found = registered(&client).await;
+    assert!(found.iter().any(|(row, columns)| row == "table/events" && columns.len() == 3), "{found:?}");
+    refused(table::<Numbered>(&client).put(&key("alice"), &Numbered { kind: 7 }).await);
+}
+
+async fn a_table_that_was_made_again_has_no_row_types_of_before(client: Client) {
+    let events = table::<Event>(&client);
+    events.create_if_absent().await.unwrap();
+    events.put(&key("alice"), &event()).await.unwrap();
+    let before = stamp_of(&events.info().await.unwrap(), EventKey::fingerprint()).unwrap().clone();
+    // By a program that knows nothing of the registry.
+    let other = without_registry(&client);
+    other.delete_table("events").await.unwrap();
+    table::<Numbered>(&other).create_if_absent().await.unwrap();
+    let after = stamp_of(&events.info().await.unwrap(), EventKey::fingerprint()).unwrap().clone();
+    assert_ne!(before, after);
+    let numbered = table::<Numbered>(&client);
+    numbered.put(&key("alice"), &Numbered { kind: 7 }).await.unwrap();
+    assert!(refused(table::<Event>(&client).put(&key("alice"), &event()).await).contains("`Numbered`"));
+}
+
+async fn tags_have_row_types_of_their_own(client: Client) {
+    #[derive(RowKey)]
+    #[row_key(tag = "e")]
+    struct TaggedKey {
+        user: String,
+    }
+    let events = client.table::<TaggedKey, Event>("shared");
+    let counts = client.table::<CountKey, Numbered>("shared");
+    events.create().without_row_key_schema().await.unwrap();
+    counts.create().without_row_key_schema().if_absent().await.unwrap();
+    events.put(&TaggedKey { user: "a".into() }, &event()).await.unwrap();
+    counts.put(&CountKey { user: "a".into() }, &Numbered { kind: 7 }).await.unwrap();
+}
+
+async fn nothing_is_created_where_the_registry_is_off(client: Client) {
+    let client = without_registry(&client);
+    let events = table::<Event>(&client);
+    events.create_if_absent().await.unwrap();
+    events.put(&key("alice"), &event()).await.unwrap();
+    table::<Numbered>(&client).put(&key("alice"), &Numbered { kind: 7 }).await.unwrap();
+    assert_eq!(client.list_tables().await.unwrap(), ["events"]);
+}
+
+/// Nothing spans two programs: what both have written is found at the next start.
+async fn of_two_new_programs_both_write_and_the_next_is_refused(client: Client) {
+    table::<Event>(&client).create_if_absent().await.unwrap();
+    let (a, b) = (table::<Event>(&client), table::<Numbered>(&client));
+    let (at, row, other) = (key("alice"), event(), Numbered { kind: 7 });
+    let (one, two) = tokio::join!(a.put(&at, &row), b.put(&at, &other));
+    if one.is_ok() && two.is_ok() {
+        let text = refused(table::<Event>(&client).put(&key("bob"), &event()).await);
+        assert!(text.contains("`Numbered`"), "{text}");
+    } else {
+        assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registry_that_cannot_be_read_stops_nothing() {
+    let bigtable = Bigtable::in_memory();
+    table::<Event>(&bigtable.client()).create_if_absent().await.unwrap();
+    table::<Event>(&bigtable.client()).put(&key("alice"), &event()).await.unwrap();
+    for fault in [Fault::permission_denied(), Fault::unavailable()] {
+        let client = bigtable.with_faults(Faults::seeded(0).fail(Method::ReadRows, 1.0, fault)).client();
+        let begun = Instant::now();
+        table::<Numbered>(&client).put(&key("bob"), &Numbered { kind: 7 }).await.unwrap();
+        assert!(begun.elapsed() <= Duration::from_secs(4), "{:?}", begun.elapsed());
+        // It is not asked for at each write.
+        let begun = Instant::now();
+        table::<Numbered>(&client).put(&key("bob"), &Numbered { kind: 8 }).await.unwrap();
+        assert!(begun.elapsed() <= Duration::from_millis(100), "{:?}", begun.elapsed());
+        let required = client.with(|settings| settings.require_layout_check = true);
+        table::<Numbered>(&required).put(&key("bob"), &Numbered { kind: 9 }).await.unwrap_err();
+    }
+}
+
+/// A server that does not answer costs the first write 3 s, and no other.
+#[tokio::test(start_paused = true)]
+async fn a_registry_that_hangs_is_waited_for_once() {
+    let bigtable = Bigtable::in_memory();
+    table::<Event>(&bigtable.client()).create_if_absent().await.unwrap();
+    let hour = Duration::from_secs(3600);
+    let slow =
+        (1..50).fold(Faults::seeded(0), |faults, number| faults.delay_nth(Method::ReadRows, number, hour));
+    let client = bigtable.with_faults(slow).client();
+    let begun = Instant::now();
+    table::<Event>(&client).put(&key("bob"), &event()).await.unwrap();
+    assert!(begun.elapsed() <= Duration::from_secs(4), "{:?}", begun.elapsed());
+    let begun = Instant::now();
+    table::<Event>(&client).put(&key("bob"), &event()).await.unwrap();
+    assert!(begun.elapsed() <= Duration::from_millis(100), "{:?}", begun.elapsed());
+}
+
+/// Terraform made it, and two key types stamp it at the same time, each with an id: the lower one counts from then on.
+#[tokio::test]
+async fn a_second_stamp_leaves_the_row_types_of_the_first() {
+    let client = Client::embedded();
+    client.table::<CountKey, Counted>("other").create_if_absent().await.unwrap();
+    client.raw_table("shared").create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
+    let counts = client.table::<CountKey, Event>("shared");
+    counts.stamp().await.unwrap();
+    counts.put(&CountKey { user: "a".into() }, &event()).await.unwrap();
+    // As the other program's request, which had not seen the first stamp.
+    let late = Family::new("keyderive.af63dc4c8601ec8c.0123456789abcdef.00000000", GcRule::max_versions(1));
+    let add = keyderive::client::FamilyChange::add(late);
+    client.raw_table("shared").modify_families(vec![add]).await.unwrap();
+    let next = client.clone().with(|_| ()).table::<CountKey, Numbered>("shared");
+    refused(next.put(&CountKey { user: "b".into() }, &Numbered { kind: 7 }).await);
+}
+
+/// A program that runs for long opens another handle: what others have declared meanwhile counts.
+#[tokio::test(start_paused = true)]
+async fn a_later_handle_of_a_program_is_compared_with_what_others_declared_since() {
+    let bigtable = Bigtable::in_memory();
+    let (long, other) = (bigtable.client(), bigtable.client());
+    table::<Counted>(&long).create_if_absent().await.unwrap();
+    table::<Counted>(&long).increment(&key("a"), Counted::VIEWS, 1).await.unwrap();
+    table::<Counted>(&long).increment(&key("a"), Counted::VIEWS, 1).await.unwrap();
+    table::<Event>(&other).put(&key("a"), &event()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    refused(table::<Numbered>(&long).put(&key("b"), &Numbered { kind: 7 }).await);
+}
+
+/// Its record has no id, since it had no stamp; whoever creates the next one knows that it is another.
+#[tokio::test]
+async fn a_table_that_was_made_again_has_no_row_types_of_one_without_a_stamp() {
+    let client = Client::embedded();
+    client.table::<CountKey, Counted>("counts").create_if_absent().await.unwrap();
+    client.raw_table("events").create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
+    table::<Event>(&client).put(&key("alice"), &event()).await.unwrap();
+    without_registry(&client).delete_table("events").await.unwrap();
+    table::<Numbered>(&client).create().without_row_key_schema().await.unwrap();
+    table::<Numbered>(&client).put(&key("alice"), &Numbered { kind: 7 }).await.unwrap();
+}
+
+/// A map owns its family: another type of its values, or a struct in it, does not fit.
+#[tokio::test]
+async fn maps_are_compared() {
+    use std::collections::BTreeMap;
+    let client = Client::embedded();
+    let families = [Family::new("cf", GcRule::max_versions(1)), Family::new("m", GcRule::max_versions(1))];
+    client.table::<CountKey, Counted>("counts").create_if_absent().await.unwrap();
+    client.raw_table("events").create(families, [""; 0]).await.unwrap();
+    let numbers = table::<BTreeMap<String, i64>>(&client).family("m");
+    numbers.put(&key("a"), &BTreeMap::from([("x".to_owned(), 1)])).await.unwrap();
+    let texts = || table::<BTreeMap<String, String>>(&client).family("m");
+    let row = BTreeMap::from([("x".to_owned(), "1".to_owned())]);
+    refused(texts().put(&key("a"), &row).await);
+    refused(texts().merge(&key("a"), &row).await);
+    // In the family of a struct.
+    let families = [Family::new("cf", GcRule::max_versions(1))];
+    client.raw_table("structs").create(families, [""; 0]).await.unwrap();
+    client.table::<EventKey, Event>("structs").put(&key("a"), &event()).await.unwrap();
+    let texts = client.table::<EventKey, BTreeMap<String, u32>>("structs");
+    let outcome = texts.put(&key("a"), &BTreeMap::from([("x".to_owned(), 1)])).await;
+    refused(outcome);
+}
+
+/// Other row types of a handle, conditions, and copies.
+#[tokio::test]
+async fn every_write_is_compared() {
+    #[derive(Row)]
+    struct NumberedNote {
+        note: Option<u32>,
+    }
+    let client = Client::embedded();
+    table::<Event>(&client).create_if_absent().await.unwrap();
+    table::<Event>(&client).put(&key("a"), &event()).await.unwrap();
+    table::<Noted>(&client).put(&key("b"), &Noted { kind: "b".into(), note: None }).await.unwrap();
+    let (at, row, other) = (key("a"), Numbered { kind: 7 }, || table::<Numbered>(&client));
+    let if_there = keyderive::row::Condition::row_exists;
+    refused(other().update(&at).set(Numbered::KIND, 7).only_if(if_there()).await);
+    refused(other().put_if(&at, &row, if_there()).await);
+    refused(other().merge_all([(at.clone(), Numbered { kind: 7 })]).await);
+    refused(other().writer().update(other().update(&at).set(Numbered::KIND, 7)).await);
+    let source = client.table::<EventKey, Numbered>("source");
+    source.create_if_absent().await.unwrap();
+    source.put(&at, &row).await.unwrap();
+    source.copy_to(&other(), |key, _| key).await.unwrap_err();
+    let part = || table::<Event>(&client).rows_as::<NumberedNote>();
+    refused(part().put(&at, &NumberedNote { note: Some(7) }).await);
+    refused(part().update(&at).set(NumberedNote::NOTE, 7).await);
+}
+
+/// A program that opened a pair before the new table was there is known there too.
+#[tokio::test(start_paused = true)]
+async fn row_types_of_a_re_keyed_table_are_those_of_its_new_one() {
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    struct Before {
+        user: String,
+    }
+    #[derive(RowKey, Clone, Debug, PartialEq)]
+    #[salt(range = 4, over = "user")]
+    struct After {
+        user: String,
+    }
+    impl From<Before> for After {
+        fn from(key: Before) -> Self {
+            Self { user: key.user }
+        }
+    }
+    impl From<&After> for Before {
+        fn from(key: &After) -> Self {
+            Self { user: key.user.clone() }
+        }
+    }
+    let bigtable = Bigtable::in_memory();
+    let client = bigtable.client();
+    client.table::<Before, Event>("old").create().without_row_key_schema().await.unwrap();
+    let running = client.rekeyed::<Before, After, Event>("old", "new").await.unwrap();
+    running.put(&After { user: "a".into() }, &event()).await.unwrap();
+    let driver = bigtable.client().rekeyed::<Before, After, Event>("old", "new").await.unwrap();
+    driver.migration().run().await.unwrap();
+    running.put(&After { user: "b".into() }, &event()).await.unwrap();
+    driver.migration().finish().await.unwrap();
+    let plain = bigtable.client().table::<After, Numbered>("new");
+    refused(plain.put(&After { user: "a".into() }, &Numbered { kind: 7 }).await);
+}
