@@ -1,60 +1,54 @@
 //! The registry by itself: what keeps a re-keying whose state is in a table that a user can delete, or restore as it was before.
 //!
-//! The *row* of the registry has the state, as in `rekeying`. The *stamp* of a table is an empty column family, which lives and dies with
-//! the table. One request changes it, and fails unless the stamp is the one before. The row counts only where it fits the stamps.
+//! The *row* of the registry has the state, as in `rekeying`, and a *fence*: a random name that the old table's stamp has, too. Each of
+//! `Paused`, `RollbackPaused` and `RolledBack` makes a new one, and the row keeps those of the attempt. The *stamp* of a table is an empty
+//! column family, which lives and dies with the table. A process acts by the row only if it fits the stamps.
 //!
 //! | row | stamp of the old table | stamp of the new table |
 //! |---|---|---|
 //! | absent (`Old`) | own | not read |
-//! | `Paused` | own, forward | pair |
-//! | `Copying` | forward | pair |
-//! | `Moved` | forward, final; not read if the new one is own | pair, own |
-//! | `New` | not read | own |
-//! | `RollbackPaused` | forward, back | pair |
-//! | `RollbackCopying` | back | pair |
-//! | `RolledBack` | own, forward, back | not read |
+//! | `Paused` | own, its fence | pair |
+//! | `Copying` | its fence | pair |
+//! | `Moved` | its fence | pair, ended |
+//! | `New` | not read | ended, own |
+//! | `RollbackPaused` | its fence, those before | pair, ended |
+//! | `RollbackCopying` | its fence | pair, ended, spent |
+//! | `RolledBack` | own, its fence, those before | not read |
 //!
 //! - A table with its *own* stamp is used by programs of its key type alone, which read the stamp before their first request. All
 //!   other stamps refuse them.
-//! - *forward*, *back* and *final* name the new table, by its id. Forward becomes back when rows move back, and final when `finish` begins:
-//!   of `finish` and `roll_back` one wins. With back the old table gets the family of the origins, in the same request.
-//! - The new table is created with *pair*, which names the old one. It becomes *own* at the end of `finish`, and *spent* at the
-//!   end of `roll_back`. A spent table serves no other attempt.
-//! - `RolledBack` fits *forward* since a request that is very late can set it again; `roll_back` takes it away.
+//! - The new table is created with *pair*. It is *ended* from the moment on at which there is no way back, and *own* once it has no
+//!   origins. A *spent* table serves no other attempt.
+//! - `finish` and `roll_back` may both run in `Moved`, and the row decides. So *ended* fits the way back.
+//! - A stamp is replaced by one request, which fails unless one that it replaces is there. What else changes families is in that request,
+//!   or fails unless the fence of the driver's row is there. So a request of a driver that hung does nothing later.
+//! - `Paused` and `RolledBack` fit a fence that a request from before the end set again, and `roll_back` takes it away.
 //!
-//! A driver goes by the stamps and the row, which it reads in this order before each step. Where it *waits*, no lease lasts afterwards that
-//! counts from before it read the row. Then it reads both again, and goes by those; where the row has changed, it waits anew.
+//! A driver reads the row and then the stamps before it does what the row says. *Waits*: until no lease lasts that counts from before it
+//! read the row. Each change of the row is conditional on all of it.
 //!
-//! | call | row, stamps | step |
+//! | call | row | steps |
 //! |---|---|---|
-//! | `run` | absent, or `RolledBack` and own | creates the new table, which must have no rows; waits, if the row is `RolledBack`; row `Paused` |
-//! | all | `Paused`, own | old stamp forward |
-//! | `run` | `Paused`, forward | waits; if a table becomes itself, adds its origins; row `Copying` |
+//! | `run` | absent | creates the new table, which must have no rows; row `Paused` |
+//! | `run` | `RolledBack` | fails for the same new table; those of `roll_back`; those of `run` in absent |
+//! | `run` | `Paused` | old stamp to the fence; waits; if a table becomes itself, adds its origins; row `Copying` |
 //! | `run` | `Copying` | copies; waits; row `Moved` |
-//! | `finish` | `Moved`, forward | old stamp final |
-//! | `finish` | `Moved`, final | waits; drops the origins of the new table; its stamp own |
-//! | `finish` | `Moved`, new stamp own | row `New` |
-//! | `roll_back` | `Paused`, `Copying` or `Moved`, forward | waits; row `RollbackPaused` |
-//! | `roll_back` | `RollbackPaused`, forward | old stamp back, with origins |
-//! | `roll_back` | `RollbackPaused`, back | waits; row `RollbackCopying`, or `RolledBack` if the new table has no rows |
-//! | `roll_back` | `RollbackCopying` | copies; waits; row `RolledBack` |
-//! | `roll_back`, `run` | `RolledBack`, pair | new stamp spent |
-//! | `roll_back`, `run` | `RolledBack`, spent | waits; drops the origins of the old table; its stamp own |
-//! | all | `RollbackPaused`, final | waits; row `Moved`: `finish` was faster |
-//! | `recover` | does not fit | waits; the row that the stamps say |
+//! | `finish` | `Moved` | fails if the new table has no origins and is pair; new stamp ended; waits; row `New` |
+//! | `finish` | `New` | waits; drops the origins of the new table; its stamp own |
+//! | `roll_back` | `Paused` | old stamp to the fence; waits; row `RollbackPaused` |
+//! | `roll_back` | `Copying`, `Moved` | fails if the new stamp is ended or own; waits; row `RollbackPaused` |
+//! | `roll_back` | `RollbackPaused` | old stamp to the fence, with origins; waits; row `RollbackCopying` |
+//! | `roll_back` | `RollbackCopying` | copies; new stamp spent; waits; row `RolledBack` |
+//! | `roll_back` | `RolledBack` | old stamp to the fence; waits; fails if the row has changed; drops the origins of the old table; its stamp own |
 //!
-//! `recover` writes `RolledBack` where the old stamp is own or the new one spent; else `Paused` for forward, `RollbackPaused` for back,
-//! and for final `Moved` or, if the new stamp is own, `New`. All other calls fail where the row does not fit.
+//! A program reads the row and then the stamps when it opens, when its lease has ended, and when the row has another fence. It refuses a
+//! row that is older than the one that it knows. It acts by a row for a lease that counts from before it read it, and for ever by `New`.
 //!
-//! Each change of the row is conditional on all of it, and writes what no row before can have been: it has a random number.
+//! The rules that the library leaves out are in `LIBRARY`, among the tests.
 //!
-//! A program reads the row and then the stamps when it opens, when its lease has ended, and when the row is another than the one that it
-//! acts by. It acts by the row if that fits, for a lease that counts from before it read the row, and fails otherwise. It renews the lease by
-//! reading the row alone. By `New` it acts for ever.
-//!
-//! What is left out: rows but one, and requests within a call, which `world` has; clocks, which `lease` has. A copy is one step, and what
-//! is written counts at once. A program of the old key type that began before the old stamp was forward is stopped by its user. Nobody
-//! restores the registry twice between two looks of a driver at the row, which are a lease apart.
+//! What is left out of the model: rows but one, and requests within a call, which `world` has; clocks, which `lease` has; re-keying with no
+//! way back from `Copying` on; several key types of one table. A copy is one step, and what is written counts at once. A program of the old
+//! key type that began before the old stamp had a fence is stopped by its user. Nobody restores the registry twice.
 
 use stateright::{Model, Property};
 
@@ -62,91 +56,86 @@ use crate::rekeying::State::{self, *};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// The old table's stamp is forward before the row is `Paused`.
+    /// The old table's stamp names the fence before the row is `Paused`.
     StampFirst,
     /// A row that is absent is `Old`, whatever the stamps.
     AbsentIsOld,
-    /// Forward and back are one stamp.
-    OneDirection,
-    /// The old stamp is back only once the row is `RollbackCopying`.
-    LateDirection,
-    /// The old stamp does not name the new table.
-    AnyNewTable,
-    /// Programs that run take each row as it is, also an older one.
-    RunningUnchecked,
-    /// A program whose lease has ended goes on if the row is the one that it knew.
-    KnownIsEnough,
-    /// Drivers read no stamps.
-    DriverUnchecked,
-    /// A driver reads the row before the stamps.
-    RowFirst,
-    /// After the wait a driver does what it was to do before.
-    ActsAfterWait,
-    /// In this state a driver does not wait.
-    NoWait(State),
-    /// A change of the row only counts one up.
-    SameRow,
-    /// `finish` closes the way back by the row `New`.
+    /// Both directions have the same fence.
+    NoFence,
+    /// The old stamp names the fence of the way back only once the row is `RollbackCopying`.
+    LateFence,
+    /// The row is `New` before the new stamp is *ended*.
     NewFirst,
-    /// The old stamp does not say that `finish` has begun.
+    /// `roll_back` does not look whether `finish` has begun.
     Undecided,
-    /// The new table gets its own stamp at once, and loses its origins at the end.
-    OwnFirst,
+    /// The new stamp is *spent* only once the row is `RolledBack`.
+    SpentLate,
+    /// The new stamp is never *spent*.
+    Unspent,
     /// The way back from `Paused` is `RolledBack`.
     Shortcut,
     /// The same if the new table has no rows.
     EmptyShortcut,
-    /// The family of the origins is added to the old table by another request.
+    /// Programs that run take an older row.
+    OlderTaken,
+    /// Programs that run take a row of another direction without a look at the stamps.
+    FenceUnchecked,
+    /// A program whose lease has ended renews it without a look at the stamps.
+    ExpiredUnchecked,
+    /// Drivers read no stamps.
+    DriverUnchecked,
+    /// In this state a driver does not wait.
+    NoWait(State),
+    /// A table gets its own stamp before it loses its origins.
+    OwnFirst,
+    /// A stamp is added also where none of those that it replaces is found.
+    AddsAnyway,
+    /// `RolledBack` has no fence of its own.
+    SameFence,
+    /// It does not admit the fence of the way there.
+    ForgetsFence,
+    /// After the wait in `RolledBack` a driver does not look whether the row has changed.
+    NoLook,
+    /// Origins are dropped whatever the stamp.
+    DropsAnyway,
+    /// The origins of the old table are added by a request of its own, before the row is `RollbackPaused`.
     OriginsApart,
-    /// A new table is not spent.
-    Unspent,
-    /// It is spent before the row is `RolledBack`.
-    SpentFirst,
-    /// `recover` does not wait.
-    RecoverAtOnce,
-    /// `recover` takes no notice of the direction.
-    RecoverForward,
+    /// `finish` asks for origins in `Moved` also if it has begun.
+    EndedNeedsOrigins,
     /// A table that becomes itself gets its origins together with its new stamp.
     OriginsAtOnce,
-    /// The registry is restored as often as can be.
-    RestoredTwice,
-    /// With that: a renewal reads the stamps, too.
-    RenewalsCheck,
 }
 use Bug::*;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum OldStamp {
-    Own,
-    Forward(u8),
-    Back(u8),
-    Final(u8),
-}
-use OldStamp::{Back, Final, Forward};
+/// A set of stamps, of which a table has one at most times.
+type Stamps = u16;
+/// Of one key type alone.
+const OWN: Stamps = 1;
+/// Of the new table: of the pair, once there is no way back, and once its rows count no more.
+const PAIR: Stamps = 2;
+const ENDED: Stamps = 4;
+const SPENT: Stamps = 8;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum NewStamp {
-    Pair,
-    Own,
-    Spent,
+/// The stamp of the old table that names a fence; none for none.
+fn of_fence(fence: u8) -> Stamps {
+    1 << fence & !OWN
 }
-use NewStamp::{Pair, Spent};
-
-/// Of the old table, and of the new ones.
-type Stamps = (OldStamp, [Option<NewStamp>; 2]);
 
 /// The row of the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Control {
     state: State,
+    change: u8,
+    /// The number of the fence, from 1.
+    fence: u8,
+    /// The stamps of the fences before it in this attempt.
+    before: Stamps,
     /// The number of the new table, from 1.
     new: u8,
-    /// Stands for all that makes a row unlike others.
-    change: u8,
 }
 
 /// A row that is not there.
-const ABSENT: Control = Control { state: Old, new: 0, change: 0 };
+const ABSENT: Control = Control { state: Old, change: 0, fence: 0, before: 0, new: 0 };
 
 /// What a table has under the one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -165,15 +154,15 @@ pub(crate) enum Origin {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Table<S> {
-    stamp: S,
+pub(crate) struct Table {
+    stamps: Stamps,
     /// Whether it has the family of the origins.
     has_origins: bool,
     value: Value,
     origin: Origin,
 }
 
-impl<S> Table<S> {
+impl Table {
     fn drop_origins(&mut self) {
         (self.has_origins, self.origin) = (false, Origin::None);
     }
@@ -194,8 +183,18 @@ pub(crate) struct Program {
     lease: Option<Read>,
     /// A row for which it has to read the stamps.
     unchecked: Option<Read>,
-    /// The row of its last lease, where a bug goes by it.
+    /// The row of its last lease, while that has ended.
     known: Option<Control>,
+}
+
+impl Program {
+    fn new(of: u8) -> Self {
+        Self { of, lease: None, unchecked: None, known: None }
+    }
+
+    fn end_lease(&mut self) {
+        self.known = self.lease.take().map(|(row, _)| row).or(self.known);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -203,31 +202,43 @@ pub(crate) enum Goal {
     Run,
     Finish,
     RollBack,
-    Recover,
 }
-use Goal::{Finish, Recover, RollBack, Run};
+use Goal::{Finish, RollBack, Run};
 
-/// A request, or those of a copy.
+/// A request, or a look at an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
+    /// Fails if an attempt with this new table was rolled back.
+    Unused,
     Create,
-    Restamp(OldStamp, OldStamp),
-    Spend,
+    /// Has the old stamp name the fence, `begin_direction`.
+    Begin,
     AddOrigins,
-    /// Before `Own`.
-    DropOrigins,
-    /// The table that is left gets its own stamp.
-    Own,
+    Wait,
+    /// Reads the row again if it is another one.
+    Look,
+    /// Leaves out the next two steps if the new table has rows.
+    IfEmpty,
     Copy,
-    Change(Control),
+    /// Fails if the new table has no origins.
+    HasOrigins,
+    /// Fails if `finish` has begun.
+    NotFinishing,
+    /// Has the new stamp be *ended*, `begin_end`.
+    BeginEnd,
+    Spend,
+    /// Of the table that is left: `tidy`.
+    DropOrigins,
+    Own,
+    Change(State),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
-    First,
-    Second,
-    Wait(Step),
-    Do(Step),
+    Row,
+    Stamps,
+    /// The next step of the script.
+    Do(u8),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -235,49 +246,28 @@ pub(crate) struct Driver {
     goal: Goal,
     of: u8,
     stage: Stage,
-    stamps: Option<Stamps>,
-    row: Option<Control>,
-    /// Since it read this row.
+    row: Control,
     has_waited: bool,
-    has_copied: bool,
-    /// Whether the registry was restored since its last look.
-    is_disturbed: bool,
 }
 
 impl Driver {
     fn new(goal: Goal, of: u8) -> Self {
-        Self {
-            goal,
-            of,
-            stage: Stage::First,
-            stamps: None,
-            row: None,
-            has_waited: false,
-            has_copied: false,
-            is_disturbed: false,
-        }
+        Self { goal, of, stage: Stage::Row, row: ABSENT, has_waited: false }
     }
 }
-
-enum Plan {
-    Fails,
-    IsDone,
-    Now(Step),
-    Waited(Step),
-}
-use Plan::{Fails, IsDone, Now, Waited};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
     row: Control,
     /// All that the row has been, which can be restored.
     rows: Vec<Control>,
-    old: Table<OldStamp>,
-    new: [Option<Table<NewStamp>>; 2],
+    /// How many fences there are.
+    fences: u8,
+    old: Table,
+    new: [Option<Table>; 2],
     programs: Vec<Program>,
     drivers: Vec<Option<Driver>>,
     restored: u8,
-    recovered: u8,
     /// Whether the second driver has begun.
     has_second: bool,
 }
@@ -293,9 +283,12 @@ pub(crate) enum Action {
     Drive(usize),
     Read(usize),
     Check(usize),
-    /// A program hangs, or is started again.
+    /// A program hangs.
     EndLease(usize),
+    Restart(usize),
     Write(usize),
+    /// Of a driver that acts by the same lease.
+    Copy(usize),
     /// Writes of programs of one key type that have just begun.
     WriteOld,
     WriteNew(u8),
@@ -312,12 +305,12 @@ pub(crate) struct Registry {
     pub(crate) drivers: usize,
     /// How often the registry is deleted, or restored.
     pub(crate) restores: u8,
-    /// How often `recover` changes the row.
-    pub(crate) recoveries: u8,
     /// Whether the old table has no row.
     pub(crate) is_empty: bool,
     /// It begins after an attempt that was rolled back.
     pub(crate) again: bool,
+    /// With that: a driver of the first attempt hangs before one of its last requests.
+    pub(crate) is_late: bool,
     /// The table becomes itself under another tag: there is one family of origins.
     pub(crate) one_table: bool,
     pub(crate) bugs: &'static [Bug],
@@ -327,20 +320,12 @@ fn at(new: u8) -> usize {
     usize::from(new).wrapping_sub(1)
 }
 
-fn new_stamp(stamps: &Stamps, new: u8) -> Option<NewStamp> {
-    stamps.1.get(at(new)).copied().flatten()
-}
-
 impl World {
-    fn stamps(&self) -> Stamps {
-        (self.old.stamp, self.new.map(|new| Some(new?.stamp)))
-    }
-
-    fn new_table(&self, new: u8) -> Option<Table<NewStamp>> {
+    fn new_table(&self, new: u8) -> Option<Table> {
         self.new.get(at(new)).copied().flatten()
     }
 
-    fn new_mut(&mut self, new: u8) -> Option<&mut Table<NewStamp>> {
+    fn new_mut(&mut self, new: u8) -> Option<&mut Table> {
         self.new.get_mut(at(new))?.as_mut()
     }
 
@@ -349,11 +334,6 @@ impl World {
         if let Err(at) = self.rows.binary_search(&row) {
             self.rows.insert(at, row);
         }
-    }
-
-    /// A number that no row has had.
-    fn unlike(&self) -> u8 {
-        1 + self.rows.iter().map(|row| row.change).max().unwrap_or(0)
     }
 
     /// Whether it is right to find this.
@@ -378,13 +358,10 @@ impl World {
     fn write(&mut self, table: u8, has_origin: bool) {
         let values = self.new.iter_mut().flatten().map(|new| &mut new.value).chain([&mut self.old.value]);
         values.filter(|value| **value == Value::Newest).for_each(|value| *value = Value::Stale);
-        let old = (&mut self.old.value, &mut self.old.origin, self.old.has_origins);
-        let new = self.new.get_mut(at(table)).and_then(Option::as_mut);
-        let (value, origin, has_origins) =
-            new.map_or(old, |new| (&mut new.value, &mut new.origin, new.has_origins));
-        *value = Value::Newest;
-        if has_origin && has_origins {
-            *origin = Origin::Written;
+        let table = self.new.get_mut(at(table)).and_then(Option::as_mut).unwrap_or(&mut self.old);
+        table.value = Value::Newest;
+        if has_origin && table.has_origins {
+            table.origin = Origin::Written;
         }
     }
 
@@ -401,6 +378,27 @@ impl World {
             Paused | RollbackPaused | Copying | RollbackCopying => {}
         }
     }
+
+    fn copy(&mut self, row: Control) {
+        let (old, Some(new)) = (self.old, self.new_table(row.new)) else { return };
+        let is_copied = new.has_origins && new.origin == Origin::None && old.value != Value::Absent;
+        let is_copied_back = old.has_origins && old.origin == Origin::None && new.origin == Origin::Written;
+        if row.state == Copying && is_copied {
+            let copied = |new: &mut Table| (new.value, new.origin) = (old.value, Origin::Copied);
+            self.new_mut(row.new).into_iter().for_each(copied);
+        } else if row.state == RollbackCopying && is_copied_back {
+            (self.old.value, self.old.origin) = (new.value, Origin::Copied);
+        }
+    }
+
+    fn reads(&mut self) -> impl Iterator<Item = &mut Read> {
+        self.programs.iter_mut().flat_map(|p| [&mut p.lease, &mut p.unchecked]).flatten()
+    }
+}
+
+/// Whether who is made for the new table `of` can use the row.
+fn is_of(row: Control, of: u8) -> bool {
+    row.new == of || matches!(row.state, Old | RolledBack)
 }
 
 impl Registry {
@@ -408,236 +406,248 @@ impl Registry {
         self.bugs.contains(&bug)
     }
 
-    /// Whether the row fits the stamps, for who is made for the new table `of`.
-    fn fits(&self, row: Control, stamps: &Stamps, of: u8) -> bool {
-        let n = row.new;
-        let old = |fitting: &[OldStamp]| {
-            fitting.iter().any(|stamp| match (*stamp, stamps.0) {
-                (Forward(_), Forward(_)) | (Back(_), Back(_)) if self.has(AnyNewTable) => true,
-                (Forward(one), Back(other)) | (Back(one), Forward(other)) if self.has(OneDirection) => {
-                    one == other
-                }
-                (stamp, found) => stamp == found,
-            })
+    /// `PairStamps::check`
+    fn fits(&self, w: &World, row: Control) -> bool {
+        let (fence, before) = (of_fence(row.fence), row.before);
+        let are = |found: Stamps, expected: Stamps| found != 0 && found & !expected == 0;
+        let old = match row.state {
+            Old if self.has(AbsentIsOld) => true,
+            Old => w.old.stamps == OWN,
+            Paused => are(w.old.stamps, OWN | fence),
+            RolledBack => are(w.old.stamps, OWN | fence | before),
+            RollbackPaused => are(w.old.stamps, fence | before),
+            RollbackCopying if self.has(LateFence) => are(w.old.stamps, fence | before),
+            Copying | Moved | RollbackCopying => are(w.old.stamps, fence),
+            New => true,
         };
-        let new = new_stamp(stamps, n);
-        let (is_pair, is_own) = (new == Some(Pair), new == Some(NewStamp::Own));
-        match row.state {
-            Old => old(&[OldStamp::Own]) || self.has(AbsentIsOld),
-            RolledBack => old(&[OldStamp::Own, Forward(n), Back(n)]),
-            _ if n != of => false,
-            Paused => is_pair && old(&[OldStamp::Own, Forward(n)]),
-            Copying => is_pair && old(&[Forward(n)]),
-            Moved => is_own || is_pair && old(&[Forward(n), Final(n)]),
-            New => is_own || self.has(NewFirst),
-            RollbackPaused => is_pair && old(&[Forward(n), Back(n)]),
-            RollbackCopying if self.has(LateDirection) => is_pair && old(&[Forward(n), Back(n)]),
-            RollbackCopying => (is_pair || new == Some(Spent) && self.has(SpentFirst)) && old(&[Back(n)]),
-        }
+        let new = match row.state {
+            Old | RolledBack => return old,
+            Paused | Copying => PAIR,
+            Moved | RollbackPaused => PAIR | ENDED,
+            New if self.has(NewFirst) => PAIR | ENDED | OWN,
+            New => ENDED | OWN,
+            RollbackCopying => PAIR | ENDED | SPENT,
+        };
+        old && w.new_table(row.new).is_some_and(|table| are(table.stamps, new))
     }
 
-    /// The row that the stamps say.
-    fn recovered(&self, row: Control, stamps: &Stamps, of: u8) -> Option<Control> {
-        let (old, new) = (stamps.0, new_stamp(stamps, of));
-        let state = match old {
-            OldStamp::Own => return Some(Control { state: RolledBack, change: 0, ..row }),
-            Forward(n) | Back(n) | Final(n) if n != of && !self.has(AnyNewTable) => return None,
-            _ => match (old, new?) {
-                (Forward(_) | Back(_), Spent) => RolledBack,
-                (Back(_), Pair) if !self.has(RecoverForward) => RollbackPaused,
-                (Forward(_) | Back(_), Pair) => Paused,
-                (Final(_), Pair) => Moved,
-                (Final(_), NewStamp::Own) => New,
-                _ => return None,
-            },
-        };
-        Some(Control { state, new: of, change: 0 })
+    /// Whether a program that knows one row refuses the other.
+    fn went_back(&self, known: Control, row: Control) -> bool {
+        let is_other = row.change == known.change && row.state != known.state;
+        (row.change < known.change || is_other) && !self.has(OlderTaken)
     }
 
-    fn plan(&self, w: &World, d: &Driver, row: Control, stamps: &Stamps) -> Plan {
-        let (n, old) = (row.new, stamps.0);
-        let new = w.new_table(n);
-        let is_empty = !new.is_some_and(|new| new.has_rows());
-        let new_is = |stamp| new_stamp(stamps, n) == Some(stamp);
-        let waited = |step| if self.has(NoWait(row.state)) { Now(step) } else { Waited(step) };
-        let change = |state| waited(Step::Change(Control { state, change: 0, ..row }));
-        if d.goal == Recover {
-            return match self.recovered(row, stamps, d.of).map(Step::Change) {
-                _ if self.fits(row, stamps, n) => IsDone,
-                Some(step) if self.has(RecoverAtOnce) => Now(step),
-                Some(step) => Waited(step),
-                None => Fails,
-            };
+    /// `Control::next`
+    fn next(&self, w: &mut World, row: Control, state: State, new: u8) -> Control {
+        let is_begun =
+            matches!(state, Paused | RollbackPaused) || state == RolledBack && !self.has(SameFence);
+        w.fences += u8::from(is_begun);
+        let (fence, before) = match state {
+            _ if is_begun && self.has(NoFence) => (1, 0),
+            Paused => (w.fences, 0),
+            _ if is_begun && self.has(ForgetsFence) => (w.fences, of_fence(row.fence)),
+            _ if is_begun => (w.fences, row.before | of_fence(row.fence)),
+            _ => (row.fence, row.before),
+        };
+        Control { state, change: row.change + 1, fence, before, new }
+    }
+
+    /// Adds a stamp in place of others, `stamp::replace`. Whether it was or is done.
+    fn replace(&self, stamps: &mut Stamps, from: Stamps, to: Stamps) -> bool {
+        let is_found = *stamps & (from | to) != 0 || self.has(AddsAnyway);
+        if is_found {
+            *stamps = *stamps & !from | to;
         }
-        if row.state == RollbackPaused && old == Final(n) && n == d.of {
-            return change(Moved);
+        is_found
+    }
+
+    /// What a driver does next; none where it fails. Behind the last step it has done all, or reads the row again.
+    fn script(&self, d: &Driver) -> Option<Vec<Step>> {
+        let change = Step::Change;
+        let tidy = [Step::Begin, Step::Wait, Step::Look, Step::DropOrigins, Step::Own];
+        let mut script = match (d.goal, d.row.state) {
+            (Run, Moved | New) | (RollBack, Old) => vec![],
+            (Run, Old) => vec![Step::Create, change(Paused)],
+            (Run, RolledBack) => [&[Step::Unused], &tidy[..], &[Step::Create, change(Paused)]].concat(),
+            (Run, Paused) if self.one_table => {
+                vec![Step::Begin, Step::Wait, Step::AddOrigins, change(Copying)]
+            }
+            (Run, Paused) => vec![Step::Begin, Step::Wait, change(Copying)],
+            (Run, Copying) => vec![Step::Copy, Step::Wait, change(Moved)],
+            (Finish, Moved) if self.has(NewFirst) => vec![Step::HasOrigins, Step::Wait, change(New)],
+            (Finish, Moved) => vec![Step::HasOrigins, Step::BeginEnd, Step::Wait, change(New)],
+            (Finish, New) if self.has(NewFirst) => {
+                vec![Step::BeginEnd, Step::Wait, Step::DropOrigins, Step::Own]
+            }
+            (Finish, New) => vec![Step::Wait, Step::DropOrigins, Step::Own],
+            (RollBack, Paused) if self.has(Shortcut) => vec![Step::Wait, change(RolledBack)],
+            (RollBack, Paused) if self.has(EmptyShortcut) => {
+                vec![Step::Wait, Step::IfEmpty, change(RolledBack), Step::Begin, change(RollbackPaused)]
+            }
+            (RollBack, Paused) => vec![Step::Begin, Step::Wait, change(RollbackPaused)],
+            (RollBack, Copying) => vec![Step::Wait, change(RollbackPaused)],
+            (RollBack, Moved) if self.has(Undecided) => vec![Step::Wait, change(RollbackPaused)],
+            (RollBack, Moved) => vec![Step::NotFinishing, Step::Wait, change(RollbackPaused)],
+            (RollBack, RollbackPaused) if self.has(LateFence) => {
+                vec![Step::AddOrigins, Step::Wait, change(RollbackCopying)]
+            }
+            (RollBack, RollbackPaused) => vec![Step::Begin, Step::Wait, change(RollbackCopying)],
+            (RollBack, RollbackCopying) => vec![Step::Copy, Step::Spend, Step::Wait, change(RolledBack)],
+            (RollBack, RolledBack) => tidy.to_vec(),
+            (Run, RollbackPaused | RollbackCopying) | (Finish, _) | (RollBack, New) => return None,
+        };
+        let ended = script.iter().position(|step| *step == Step::Own);
+        match (d.goal, d.row.state) {
+            (Run, Old) if self.has(StampFirst) => script.insert(1, Step::Begin),
+            (RollBack, RollbackCopying) if self.has(LateFence) => script.insert(0, Step::Begin),
+            (RollBack, RolledBack) if self.has(SpentLate) => script.insert(1, Step::Spend),
+            (RollBack, Paused | Copying | Moved) if self.has(OriginsApart) => {
+                let at = script.len() - 1;
+                script.insert(at, Step::AddOrigins);
+            }
+            _ => {}
         }
-        if !self.fits(row, stamps, d.of) && !self.has(DriverUnchecked) {
-            return Fails;
+        if let Some(ended) = ended.filter(|_| self.has(OwnFirst)) {
+            script.swap(ended - 1, ended);
         }
-        let decides = !self.has(Undecided) && !self.has(OwnFirst);
-        match (d.goal, row.state) {
-            (Run | RollBack, RolledBack) if new_is(Pair) && !self.has(Unspent) => Now(Step::Spend),
-            (Run | RollBack, RolledBack) if old != OldStamp::Own => waited(Step::DropOrigins),
-            (RollBack, Old | RolledBack) => IsDone,
-            (Run, Old | RolledBack) => match w.new_table(d.of) {
-                None => Now(Step::Create),
-                Some(new) if new.stamp != Pair || new.has_rows() => Fails,
-                Some(_) if self.has(StampFirst) && old == OldStamp::Own => {
-                    Now(Step::Restamp(old, Forward(d.of)))
-                }
-                Some(_) => {
-                    let step = Step::Change(Control { state: Paused, new: d.of, change: 0 });
-                    if row.state == Old { Now(step) } else { waited(step) }
-                }
-            },
-            (RollBack, Paused) if self.has(Shortcut) || self.has(EmptyShortcut) && is_empty => {
-                change(RolledBack)
-            }
-            (_, Paused) if old == OldStamp::Own => Now(Step::Restamp(old, Forward(n))),
-            (Run, Paused) if new.is_some_and(|new| !new.has_origins) => waited(Step::AddOrigins),
-            (Run, Paused) => change(Copying),
-            (Run, Copying) if !d.has_copied => Now(Step::Copy),
-            (Run, Copying) => change(Moved),
-            (Run, Moved | New) => IsDone,
-            (Finish, Moved) if self.has(NewFirst) => change(New),
-            (Finish, Moved) if new_is(NewStamp::Own) => {
-                Now(Step::Change(Control { state: New, change: 0, ..row }))
-            }
-            (Finish, Moved) if old == Forward(n) && decides => Now(Step::Restamp(old, Final(n))),
-            (Finish, Moved) if self.has(OwnFirst) => Now(Step::Own),
-            (Finish, Moved) => waited(Step::DropOrigins),
-            (Finish, New) if new.is_some_and(|new| new.has_origins) || new_is(Pair) => {
-                waited(Step::DropOrigins)
-            }
-            (Finish, New) => IsDone,
-            (RollBack, Paused | Copying | Moved) if new_is(NewStamp::Own) || old != Forward(n) => Fails,
-            (RollBack, Paused | Copying | Moved) if self.has(OriginsApart) && !w.old.has_origins => {
-                Now(Step::AddOrigins)
-            }
-            (RollBack, Paused | Copying | Moved) => change(RollbackPaused),
-            (RollBack, RollbackPaused) if old == Forward(n) && !self.has(LateDirection) => {
-                Now(Step::Restamp(old, Back(n)))
-            }
-            (RollBack, RollbackPaused) if is_empty => change(RolledBack),
-            (RollBack, RollbackPaused) => change(RollbackCopying),
-            (RollBack, RollbackCopying) if old == Forward(n) => Now(Step::Restamp(old, Back(n))),
-            (RollBack, RollbackCopying) if !d.has_copied => Now(Step::Copy),
-            (RollBack, RollbackCopying) if self.has(SpentFirst) && new_is(Pair) => Now(Step::Spend),
-            (RollBack, RollbackCopying) => change(RolledBack),
-            (Run, RollbackPaused | RollbackCopying) | (Finish, _) | (RollBack, New) | (Recover, _) => Fails,
-        }
+        let is_left_out = |step: &Step| match step {
+            Step::Wait => self.has(NoWait(d.row.state)),
+            Step::Look => self.has(NoLook),
+            Step::Spend => self.has(Unspent) || self.has(SpentLate) && d.row.state == RollbackCopying,
+            _ => false,
+        };
+        script.retain(|step| !is_left_out(step));
+        Some(script)
     }
 
     /// Takes a driver one step further. Gives whether it has done all, or failed, where it has ended.
     fn drive(&self, w: &mut World, at: usize) -> Option<bool> {
         let mut d = w.drivers[at]?;
-        let mut ended = None;
-        let reads_row = match d.stage {
-            Stage::First => Some(self.has(RowFirst)),
-            Stage::Second => Some(!self.has(RowFirst)),
-            _ => None,
-        };
-        match reads_row {
-            Some(false) => d.stamps = Some(w.stamps()),
-            Some(true) => {
-                if d.row != Some(w.row) {
-                    (d.row, d.has_waited, d.has_copied) = (Some(w.row), false, false);
-                    for read in w.programs.iter_mut().flat_map(|p| [&mut p.lease, &mut p.unchecked]).flatten()
-                    {
-                        read.1 &= !(1 << at);
+        let ended = match d.stage {
+            Stage::Row => {
+                d.row = w.row;
+                w.reads().for_each(|read| read.1 &= !(1 << at));
+                d.stage = Stage::Stamps;
+                (!is_of(d.row, d.of)).then_some(false)
+            }
+            Stage::Stamps if !self.fits(w, d.row) && !self.has(DriverUnchecked) => {
+                let contradicted = (w.row == d.row).then_some(false);
+                d = Driver::new(d.goal, d.of);
+                contradicted
+            }
+            Stage::Stamps => {
+                d.stage = Stage::Do(0);
+                match self.script(&d) {
+                    None => Some(false),
+                    Some(script) => script.is_empty().then_some(true),
+                }
+            }
+            Stage::Do(step) => {
+                let script = self.script(&d)?;
+                let is_last = usize::from(step) + 1 >= script.len();
+                match (self.take(w, &d, at, script[usize::from(step)]), script.last()) {
+                    (None, _) => Some(false),
+                    (Some(0), _) => {
+                        d = Driver::new(d.goal, d.of);
+                        None
+                    }
+                    (Some(_), _) if is_last => Some(true),
+                    (Some(steps), _) => {
+                        d.has_waited |= script[usize::from(step)] == Step::Wait;
+                        d.stage = Stage::Do(step + steps);
+                        None
                     }
                 }
-                d.is_disturbed = false;
             }
-            None => {}
-        }
-        match (d.stage, d.row, d.stamps) {
-            (Stage::First, ..) => d.stage = Stage::Second,
-            (Stage::Second, Some(row), Some(stamps)) => match self.plan(w, &d, row, &stamps) {
-                Fails => ended = Some(false),
-                IsDone => ended = Some(true),
-                Waited(step) if !d.has_waited => d.stage = Stage::Wait(step),
-                Now(step) | Waited(step) => d.stage = Stage::Do(step),
-            },
-            (Stage::Wait(step), ..) => {
-                let lasts = |read: &Read| read.1 & 1 << at != 0;
-                for p in &mut w.programs {
-                    p.lease = p.lease.filter(|read| read.0.state == New || lasts(read));
-                    p.unchecked = p.unchecked.filter(lasts);
-                }
-                d.has_waited = true;
-                d.stage = if self.has(ActsAfterWait) { Stage::Do(step) } else { Stage::First };
-            }
-            (Stage::Do(step), Some(row), Some(stamps)) => {
-                self.take(w, &d, step, row, stamps.0);
-                match step {
-                    Step::DropOrigins => d.stage = Stage::Do(Step::Own),
-                    Step::Copy => (d.stage, d.has_copied) = (Stage::First, true),
-                    _ => d = Driver::new(d.goal, d.of),
-                }
-            }
-            _ => {}
-        }
+        };
         w.drivers[at] = Some(d).filter(|_| ended.is_none());
         ended
     }
 
-    fn take(&self, w: &mut World, d: &Driver, step: Step, row: Control, old: OldStamp) {
-        let is_back = matches!(row.state, RolledBack);
+    /// Gives how many steps of the script further it goes on; 0 to read the row again, none where it fails.
+    fn take(&self, w: &mut World, d: &Driver, at: usize, step: Step) -> Option<u8> {
+        let row = d.row;
+        let (fence, before) = (of_fence(row.fence), row.before & !of_fence(row.fence));
+        let new = w.new_table(row.new);
+        let is_back = row.state == RolledBack;
         match step {
+            Step::Unused if row.new == d.of => return None,
             Step::Create => {
                 let has_origins = !self.one_table || self.has(OriginsAtOnce);
-                let new = Table { stamp: Pair, has_origins, value: Value::Absent, origin: Origin::None };
-                w.new[usize::from(d.of) - 1].get_or_insert(new);
+                let made = Table { stamps: PAIR, has_origins, value: Value::Absent, origin: Origin::None };
+                let new = w.new[usize::from(d.of) - 1].get_or_insert(made);
+                if new.stamps & PAIR == 0 || new.has_rows() && w.row == row {
+                    return None;
+                }
                 w.old.has_origins |= self.one_table && has_origins;
             }
-            Step::Restamp(from, to) if w.old.stamp == from => {
-                w.old.stamp = to;
-                w.old.has_origins |= matches!(to, Back(_));
+            Step::Begin if row.state == Old => {
+                self.replace(&mut w.old.stamps, OWN, of_fence(w.fences + 1));
             }
-            Step::AddOrigins if self.one_table || row.state != Paused => {
+            Step::Begin => {
+                let replaced = if row.state == Paused { OWN } else { before };
+                let is_begun = self.replace(&mut w.old.stamps, replaced, fence);
+                let is_rollback = matches!(row.state, RollbackPaused | RollbackCopying);
+                w.old.has_origins |= is_begun && is_rollback && !self.has(OriginsApart);
+            }
+            Step::AddOrigins if self.one_table => {
                 w.old.has_origins = true;
                 w.new_mut(row.new).into_iter().for_each(|new| new.has_origins = true);
             }
             Step::AddOrigins => w.old.has_origins = true,
+            Step::Wait => {
+                let lasts = |read: &Read| read.1 & 1 << at != 0;
+                for p in &mut w.programs {
+                    if p.lease.is_some_and(|read| read.0.state != New && !lasts(&read)) {
+                        p.end_lease();
+                    }
+                    p.unchecked = p.unchecked.filter(lasts);
+                }
+            }
+            Step::IfEmpty if new?.has_rows() => return Some(2),
+            // Another driver has gone on.
+            Step::Copy | Step::Look if w.row != row => return Some(0),
+            Step::Copy => w.copy(row),
+            Step::HasOrigins if new?.has_origins => {}
+            Step::HasOrigins if new?.stamps & (ENDED | OWN) != 0 && !self.has(EndedNeedsOrigins) => {}
+            Step::HasOrigins => return None,
+            Step::NotFinishing if new?.stamps & (ENDED | OWN) != 0 => return None,
+            Step::BeginEnd => {
+                self.replace(&mut w.new_mut(row.new)?.stamps, PAIR, ENDED);
+            }
             Step::Spend => {
-                let new = w.new_mut(row.new).filter(|new| new.stamp == Pair);
-                new.into_iter().for_each(|new| new.stamp = Spent);
+                self.replace(&mut w.new_mut(row.new)?.stamps, PAIR | ENDED, SPENT);
             }
             Step::DropOrigins => {
-                if is_back || self.one_table {
+                let (found, by) = match is_back {
+                    true => (w.old.stamps, fence | before),
+                    false => (new?.stamps, PAIR | ENDED),
+                };
+                let is_dropped = found & by != 0 || self.has(DropsAnyway);
+                if is_dropped && (is_back || self.one_table) {
                     w.old.drop_origins();
                 }
-                if !is_back || self.one_table {
+                if is_dropped && (!is_back || self.one_table) {
                     w.new_mut(row.new).into_iter().for_each(Table::drop_origins);
                 }
             }
-            Step::Own if is_back && w.old.stamp == old => w.old.stamp = OldStamp::Own,
-            Step::Own if is_back => {}
+            Step::Own if is_back => {
+                self.replace(&mut w.old.stamps, fence | before, OWN);
+            }
             Step::Own => {
-                let new = w.new_mut(row.new).filter(|new| new.stamp == Pair);
-                new.into_iter().for_each(|new| new.stamp = NewStamp::Own);
+                self.replace(&mut w.new_mut(row.new)?.stamps, PAIR | ENDED, OWN);
             }
-            Step::Copy => {
-                let (old, Some(new)) = (w.old, w.new_table(row.new)) else { return };
-                let is_copied = new.has_origins && new.origin == Origin::None && old.value != Value::Absent;
-                let is_copied_back =
-                    old.has_origins && old.origin == Origin::None && new.origin == Origin::Written;
-                if row.state == Copying && is_copied {
-                    let copied = |new: &mut Table<_>| (new.value, new.origin) = (old.value, Origin::Copied);
-                    w.new_mut(row.new).into_iter().for_each(copied);
-                } else if row.state == RollbackCopying && is_copied_back {
-                    (w.old.value, w.old.origin) = (new.value, Origin::Copied);
+            Step::Change(state) => {
+                if w.row == row {
+                    let new = if state == Paused { d.of } else { row.new };
+                    let next = self.next(w, row, state, new);
+                    w.set_row(next);
                 }
+                return Some(0);
             }
-            Step::Change(to) if w.row == row => {
-                let change = if self.has(SameRow) { row.change + 1 } else { w.unlike() };
-                w.recovered += u8::from(d.goal == Recover);
-                w.set_row(Control { change, ..to });
-            }
-            Step::Change(_) | Step::Restamp(..) => {}
+            Step::Unused | Step::Look | Step::IfEmpty | Step::NotFinishing => {}
         }
+        Some(1)
     }
 
     /// The world after drivers, one after the other, if each has done all.
@@ -645,42 +655,48 @@ impl Registry {
         let mut w = w.clone();
         let done = goals.iter().all(|goal| {
             w.drivers[0] = Some(Driver::new(*goal, of));
-            (0..200).find_map(|_| self.drive(&mut w, 0)) == Some(true)
+            (0..100).find_map(|_| self.drive(&mut w, 0)) == Some(true)
         });
         done.then_some(w)
     }
 
-    /// Whether it comes to an end from here, once all programs and drivers have died; each call where it may be made.
-    fn can_end(&self, w: &World) -> bool {
-        let is_still = w.drivers.iter().all(Option::is_none)
-            && w.programs.iter().all(|p| p.lease.is_none() && p.unchecked.is_none());
-        if !is_still {
-            return true;
-        }
-        let of = match w.old.stamp {
-            OldStamp::Own => self.of[self.of.len() - 1],
-            Forward(n) | Back(n) | Final(n) => n,
+    /// Whether one driver brings it to each end that its state has, by the row that there is.
+    fn ends(&self, w: &World) -> bool {
+        let of = match w.row.state {
+            Old | RolledBack => self.of[self.of.len() - 1],
+            _ => w.row.new,
         };
-        let Some(w) = self.after(w, of, if w.restored > 0 { &[Recover] } else { &[] }) else { return false };
         let there = |goals: &[Goal]| {
-            self.after(&w, of, goals).is_some_and(|w| {
+            self.after(w, of, goals).is_some_and(|w| {
                 let new = w.new_table(of);
-                w.row.state == New && new.is_some_and(|new| new.stamp == NewStamp::Own && !new.has_origins)
+                w.row.state == New && new.is_some_and(|new| new.stamps == OWN && !new.has_origins)
             })
         };
         let back = || {
-            self.after(&w, of, &[RollBack])
-                .is_some_and(|w| matches!(w.row.state, Old | RolledBack) && w.old.stamp == OldStamp::Own)
+            self.after(w, of, &[RollBack])
+                .is_some_and(|w| matches!(w.row.state, Old | RolledBack) && w.old.stamps == OWN)
         };
+        let new = w.new_table(of);
         match w.row.state {
-            _ if matches!(w.old.stamp, Final(_)) => there(&[Finish]),
+            _ if !self.fits(w, w.row) => false,
             New => there(&[Finish]),
-            Moved if new_stamp(&w.stamps(), of) == Some(NewStamp::Own) => there(&[Finish]),
+            Moved if new.is_some_and(|new| new.stamps & (ENDED | OWN) != 0) => there(&[Finish]),
             RollbackPaused | RollbackCopying => back(),
             RolledBack if w.row.new == of => back(),
-            Old | RolledBack if new_stamp(&w.stamps(), of) == Some(Spent) => back(),
+            // There is a table of that name: another one is to be named.
+            Old | RolledBack if w.restored > 0 => back(),
             _ => back() && there(&[Run, Finish]),
         }
+    }
+
+    /// Whether it comes to an end from here, once all programs and drivers have died. Where the row does not fit, a user restores another
+    /// one.
+    fn can_end(&self, w: &World) -> bool {
+        let is_still = w.drivers.iter().all(Option::is_none)
+            && w.programs.iter().all(|p| p.lease.is_none() && p.unchecked.is_none());
+        let restored = |row: &Control| self.ends(&World { row: *row, ..w.clone() });
+        let is_loud = || w.restored > 0 && !self.fits(w, w.row);
+        !is_still || self.ends(w) || is_loud() && w.rows.iter().any(restored)
     }
 }
 
@@ -690,31 +706,41 @@ impl Model for Registry {
 
     fn init_states(&self) -> Vec<World> {
         let value = if self.is_empty { Value::Absent } else { Value::Newest };
-        let program = |of: &u8| Program { of: *of, lease: None, unchecked: None, known: None };
         let mut w = World {
             row: ABSENT,
             rows: vec![ABSENT],
-            old: Table { stamp: OldStamp::Own, has_origins: false, value, origin: Origin::None },
+            fences: 0,
+            old: Table { stamps: OWN, has_origins: false, value, origin: Origin::None },
             new: [None; 2],
-            programs: self.programs.iter().map(program).collect(),
+            programs: self.programs.iter().map(|of| Program::new(*of)).collect(),
             drivers: vec![None; self.drivers],
             restored: 0,
-            recovered: 0,
             has_second: false,
         };
-        if self.again {
-            let states = [Paused, Copying, Moved, RollbackPaused, RollbackCopying, RolledBack];
-            states
-                .into_iter()
-                .zip(1..)
-                .for_each(|(state, change)| w.set_row(Control { state, new: 1, change }));
-            let (stamp, has_origins) = (if self.has(Unspent) { Pair } else { Spent }, !self.one_table);
-            let origin = if has_origins { Origin::Written } else { Origin::None };
-            w.new[0] = Some(Table { stamp, has_origins, value: Value::Stale, origin });
-            // By a request of a driver that hung all the time.
-            w.old.has_origins = self.has(OriginsApart);
+        if !self.again {
+            return vec![w];
         }
-        vec![w]
+        for state in [Paused, Copying, Moved, RollbackPaused, RollbackCopying, RolledBack] {
+            let row = w.row;
+            let next = self.next(&mut w, row, state, 1);
+            w.set_row(next);
+        }
+        let (stamps, has_origins) = (if self.has(Unspent) { PAIR } else { SPENT }, !self.one_table);
+        let origin = if has_origins { Origin::Written } else { Origin::None };
+        w.new[0] = Some(Table { stamps, has_origins, value: Value::Stale, origin });
+        if !self.is_late {
+            return vec![w];
+        }
+        w.has_second = true;
+        let late = |row: Control| {
+            let d = Driver { row, has_waited: true, ..Driver::new(RollBack, 1) };
+            let steps = self.script(&d).map_or(0, |script| script.len());
+            let late = move |step| Driver { stage: Stage::Do(step as u8), ..d };
+            (0..steps).map(late).collect::<Vec<_>>()
+        };
+        let rows = w.rows.iter().filter(|row| !matches!(row.state, Old | Paused | RollbackPaused));
+        let late = rows.flat_map(|row| late(*row));
+        late.map(|d| World { drivers: vec![None, Some(d)], ..w.clone() }).collect()
     }
 
     fn actions(&self, w: &World, actions: &mut Vec<Action>) {
@@ -722,31 +748,24 @@ impl Model for Registry {
             if driver.is_some() {
                 actions.extend([Action::Drive(at), Action::Die(at)]);
             } else if at == 0 || !w.has_second {
-                let goals = [Run, Finish, RollBack, Recover];
-                let goals = &goals[..if w.recovered < self.recoveries { 4 } else { 3 }];
                 let begin =
-                    |of: u8| goals.iter().map(move |goal| Action::Begin { driver: at, goal: *goal, of });
+                    |of: u8| [Run, Finish, RollBack].map(|goal| Action::Begin { driver: at, goal, of });
                 actions.extend(self.of.iter().flat_map(|of| begin(*of)));
             }
         }
         for (at, p) in w.programs.iter().enumerate() {
-            match p.unchecked {
-                Some(_) => actions.push(Action::Check(at)),
-                None => actions.push(Action::Read(at)),
-            }
-            actions.push(Action::EndLease(at));
+            actions.push(if p.unchecked.is_some() { Action::Check(at) } else { Action::Read(at) });
+            actions.extend([Action::EndLease(at), Action::Restart(at)]);
             if p.lease.is_some() {
-                actions.push(Action::Write(at));
+                actions.extend([Action::Write(at), Action::Copy(at)]);
             }
         }
-        if w.old.stamp == OldStamp::Own {
+        if w.old.stamps == OWN {
             actions.push(Action::WriteOld);
         }
-        actions.extend(
-            (1..=2).filter(|n| new_stamp(&w.stamps(), *n) == Some(NewStamp::Own)).map(Action::WriteNew),
-        );
-        let is_disturbed = w.drivers.iter().flatten().any(|d| d.is_disturbed) && !self.has(RestoredTwice);
-        if w.restored < self.restores && !is_disturbed {
+        let is_own = |new: &u8| w.new_table(*new).is_some_and(|table| table.stamps == OWN);
+        actions.extend((1..=2).filter(is_own).map(Action::WriteNew));
+        if w.restored < self.restores {
             actions.extend(w.rows.iter().filter(|row| **row != w.row).map(|row| Action::Restore(*row)));
         }
     }
@@ -766,39 +785,46 @@ impl Model for Registry {
             }
             Action::Read(at) => {
                 let p = &mut w.programs[at];
-                let is_renewed = match p.lease {
-                    Some((known, _)) if known == read.0 => !self.has(RenewalsCheck),
-                    Some((known, _)) => self.has(RunningUnchecked) && [known.new, p.of].contains(&read.0.new),
-                    None => self.has(KnownIsEnough) && p.known == Some(read.0),
+                if !is_of(read.0, p.of) {
+                    return None;
+                }
+                let is_renewed = |known: Control| {
+                    known.fence == read.0.fence || self.has(OlderTaken) || self.has(FenceUnchecked)
                 };
-                if is_renewed { p.lease = Some(read) } else { p.unchecked = Some(read) }
+                match p.lease.map(|(row, _)| row).or(p.known) {
+                    Some(known) if is_renewed(known) && (p.lease.is_some() || self.has(ExpiredUnchecked)) => {
+                        if self.went_back(known, read.0) {
+                            return None;
+                        }
+                        (p.lease, p.known) = (Some(read), None);
+                    }
+                    _ => p.unchecked = Some(read),
+                }
             }
             Action::Check(at) => {
                 let read = w.programs[at].unchecked.take()?;
-                if self.fits(read.0, &w.stamps(), w.programs[at].of) {
-                    w.programs[at].lease = Some(read);
+                let fits = self.fits(&w, read.0);
+                let p = &mut w.programs[at];
+                let known = p.lease.map(|(row, _)| row).or(p.known);
+                if fits && !known.is_some_and(|known| self.went_back(known, read.0)) {
+                    (p.lease, p.known) = (Some(read), None);
                 }
             }
-            Action::EndLease(at) => (w.programs[at].lease, w.programs[at].unchecked) = (None, None),
+            Action::EndLease(at) => {
+                w.programs[at].end_lease();
+                w.programs[at].unchecked = None;
+            }
+            Action::Restart(at) => w.programs[at] = Program::new(w.programs[at].of),
             Action::Write(at) => w.write_by(before.programs[at].lease?.0),
+            Action::Copy(at) => w.copy(before.programs[at].lease?.0),
             Action::WriteOld => w.write(0, false),
             Action::WriteNew(new) => w.write(new, false),
-            Action::Restore(row) => {
-                (w.row, w.restored) = (row, w.restored + 1);
-                for d in w.drivers.iter_mut().flatten() {
-                    let looks_again = d.row.is_some() && !matches!(d.stage, Stage::Do(_));
-                    d.is_disturbed = looks_again && w.restored < self.restores;
-                }
-            }
-        }
-        for p in w.programs.iter_mut().filter(|_| self.has(KnownIsEnough)) {
-            p.known = p.lease.map(|(row, _)| row).or(p.known);
+            Action::Restore(row) => (w.row, w.restored) = (row, w.restored + 1),
         }
         // For which driver a lease is new makes no difference once that has waited.
-        for (at, d) in w.drivers.iter().enumerate() {
-            if !d.is_some_and(|d| d.row.is_some() && !d.has_waited) {
-                let reads = w.programs.iter_mut().flat_map(|p| [&mut p.lease, &mut p.unchecked]).flatten();
-                reads.for_each(|read| read.1 |= 1 << at);
+        for at in 0..w.drivers.len() {
+            if !w.drivers[at].is_some_and(|d| d.stage != Stage::Row && !d.has_waited) {
+                w.reads().for_each(|read| read.1 |= 1 << at);
             }
         }
         w.programs.sort();
@@ -818,21 +844,22 @@ impl Model for Registry {
             Property::always(
                 "a table with its own stamp has what was written last",
                 |_: &Self, w: &World| {
-                    let new = w.new.iter().flatten();
-                    (w.old.stamp != OldStamp::Own || w.is_right(w.old.value))
-                        && new.filter(|new| new.stamp == NewStamp::Own).all(|new| w.is_right(new.value))
+                    let tables = w.new.iter().flatten().chain([&w.old]);
+                    tables.filter(|table| table.stamps == OWN).all(|table| w.is_right(table.value))
                 },
             ),
+            // It would find rows that were deleted.
+            Property::always("a row in a table with its own stamp has no origin", |_: &Self, w: &World| {
+                let mut tables = w.new.iter().flatten().chain([&w.old]);
+                tables.all(|table| table.stamps != OWN || table.origin == Origin::None)
+            }),
             Property::always("nobody is refused while the registry is whole", |m: &Self, w: &World| {
-                let Control { state, new, .. } = w.row;
-                w.restored > 0
-                    || m.fits(w.row, &w.stamps(), new)
-                    || state == RollbackPaused && w.old.stamp == Final(new)
+                w.restored > 0 || m.fits(w, w.row)
             }),
             Property::always("it comes to an end by one driver", |m: &Self, w: &World| m.can_end(w)),
             Property::sometimes("it can end with the new table", |_: &Self, w: &World| w.row.state == New),
-            Property::sometimes("it can end with the old table", |_: &Self, w: &World| {
-                w.row.state == RolledBack && w.row.new > 0 && w.old.stamp == OldStamp::Own
+            Property::sometimes("it can end with the old table", |m: &Self, w: &World| {
+                w.row.state == RolledBack && w.row.new == m.of[m.of.len() - 1] && w.old.stamps == OWN
             }),
         ]
     }
