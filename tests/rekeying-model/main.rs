@@ -392,18 +392,8 @@ mod registries {
     use super::*;
 
     /// What the library leaves out of the rules.
-    const LIBRARY: &[Bug] = &[
-        ExpiredUnchecked,
-        EmptyShortcut,
-        SameFence,
-        ForgetsFence,
-        NoLook,
-        AddsAnyway,
-        DropsAnyway,
-        OriginsApart,
-        EndedNeedsOrigins,
-        OriginsAtOnce,
-    ];
+    const LIBRARY: &[Bug] =
+        &[EmptyShortcut, SameFence, ForgetsFence, NoLook, AddsAnyway, DropsAnyway, OriginsApart, NotClosed];
 
     /// A registry that stays whole, one program, and one driver at a time.
     fn whole() -> Registry {
@@ -480,6 +470,10 @@ mod registries {
         spare_no_wait_in_rollback_copying: bug(&[NoWait(RollbackCopying)], restored());
     }
 
+    large! { found:
+        bug_not_closed: bug(&[NotClosed], two_drivers(restored()));
+    }
+
     large! { holds:
         whole_two_drivers_two_programs: Registry { programs: &[1, 1], ..two_drivers(whole()) };
         restored_two_programs: Registry { programs: &[1, 1], ..restored() };
@@ -501,7 +495,7 @@ mod registries {
         bug_expired_unchecked: bug(&[ExpiredUnchecked], restored());
         bug_driver_unchecked: bug(&[DriverUnchecked], restored());
         bug_no_wait_in_paused: bug(&[NoWait(Paused)], whole());
-        bug_no_wait_in_moved: bug(&[NoWait(Moved)], restored());
+        bug_no_wait_in_moved: bug(&[NotClosed, NoWait(Moved)], restored());
         bug_no_wait_in_rollback_paused: bug(&[NoWait(RollbackPaused)], whole());
         bug_no_wait_in_rolled_back: bug(&[NoWait(RolledBack)], whole());
         bug_no_wait_in_moved_and_new: bug(&[NoWait(Moved), NoWait(New)], whole());
@@ -511,7 +505,7 @@ mod registries {
         bug_no_look: bug(&[NoLook], restored());
         bug_drops_anyway: bug(&[DropsAnyway], late(whole()));
         bug_origins_apart: bug(&[OriginsApart], late(whole()));
-        bug_ended_needs_origins: bug(&[EndedNeedsOrigins], restored());
+        bug_ended_needs_origins: bug(&[NotClosed, EndedNeedsOrigins], restored());
         bug_origins_at_once: bug(&[OriginsAtOnce], one_table(again(whole())));
     }
 

@@ -10,14 +10,14 @@
 //! | `Paused` | own, its fence | pair |
 //! | `Copying` | its fence | pair |
 //! | `Moved` | its fence | pair, ended |
-//! | `New` | not read | ended, own |
+//! | `New` | not read | ended, closed, own |
 //! | `RollbackPaused` | its fence, those before | pair, ended |
 //! | `RollbackCopying` | its fence | pair, ended, spent |
 //! | `RolledBack` | own, its fence, those before | not read |
 //!
 //! - A table with its *own* stamp is used by programs of its key type alone, which read the stamp before their first request. All
 //!   other stamps refuse them.
-//! - The new table is created with *pair*. It is *ended* from the moment on at which there is no way back, and *own* once it has no
+//! - The new table is created with *pair*. It is *ended* once `finish` has begun, *closed* once the row is `New`, and *own* once it has no
 //!   origins. A *spent* table serves no other attempt.
 //! - `finish` and `roll_back` may both run in `Moved`, and the row decides. So *ended* fits the way back.
 //! - A stamp is replaced by one request, which fails unless one that it replaces is there. What else changes families is in that request,
@@ -34,9 +34,9 @@
 //! | `run` | `Paused` | old stamp to the fence; waits; if a table becomes itself, adds its origins; row `Copying` |
 //! | `run` | `Copying` | copies; waits; row `Moved` |
 //! | `finish` | `Moved` | fails if the new table has no origins and is pair; new stamp ended; waits; row `New` |
-//! | `finish` | `New` | waits; drops the origins of the new table; its stamp own |
+//! | `finish` | `New` | new stamp closed; waits; fails if the row has changed; drops the origins of the new table; its stamp own |
 //! | `roll_back` | `Paused` | old stamp to the fence; waits; row `RollbackPaused` |
-//! | `roll_back` | `Copying`, `Moved` | fails if the new stamp is ended or own; waits; row `RollbackPaused` |
+//! | `roll_back` | `Copying`, `Moved` | fails if the new stamp is ended, closed or own; waits; row `RollbackPaused` |
 //! | `roll_back` | `RollbackPaused` | old stamp to the fence, with origins; waits; row `RollbackCopying` |
 //! | `roll_back` | `RollbackCopying` | copies; new stamp spent; waits; row `RolledBack` |
 //! | `roll_back` | `RolledBack` | old stamp to the fence; waits; fails if the row has changed; drops the origins of the old table; its stamp own |
@@ -94,12 +94,14 @@ pub(crate) enum Bug {
     SameFence,
     /// It does not admit the fence of the way there.
     ForgetsFence,
-    /// After the wait in `RolledBack` a driver does not look whether the row has changed.
+    /// Before the origins are dropped, a driver does not look whether the row has changed.
     NoLook,
     /// Origins are dropped whatever the stamp.
     DropsAnyway,
     /// The origins of the old table are added by a request of its own, before the row is `RollbackPaused`.
     OriginsApart,
+    /// The new stamp is *ended* until it is own.
+    NotClosed,
     /// `finish` asks for origins in `Moved` also if it has begun.
     EndedNeedsOrigins,
     /// A table that becomes itself gets its origins together with its new stamp.
@@ -111,10 +113,11 @@ use Bug::*;
 type Stamps = u16;
 /// Of one key type alone.
 const OWN: Stamps = 1;
-/// Of the new table: of the pair, once there is no way back, and once its rows count no more.
+/// Of the new table: of the pair, once there is no way back, once the row says so, and once its rows count no more.
 const PAIR: Stamps = 2;
 const ENDED: Stamps = 4;
-const SPENT: Stamps = 8;
+const CLOSED: Stamps = 8;
+const SPENT: Stamps = 16;
 
 /// The stamp of the old table that names a fence; none for none.
 fn of_fence(fence: u8) -> Stamps {
@@ -226,6 +229,8 @@ pub(crate) enum Step {
     NotFinishing,
     /// Has the new stamp be *ended*, `begin_end`.
     BeginEnd,
+    /// Has it be *closed*.
+    Close,
     Spend,
     /// Of the table that is left: `tidy`.
     DropOrigins,
@@ -424,8 +429,8 @@ impl Registry {
             Old | RolledBack => return old,
             Paused | Copying => PAIR,
             Moved | RollbackPaused => PAIR | ENDED,
-            New if self.has(NewFirst) => PAIR | ENDED | OWN,
-            New => ENDED | OWN,
+            New if self.has(NewFirst) => PAIR | ENDED | CLOSED | OWN,
+            New => ENDED | CLOSED | OWN,
             RollbackCopying => PAIR | ENDED | SPENT,
         };
         old && w.new_table(row.new).is_some_and(|table| are(table.stamps, new))
@@ -465,6 +470,7 @@ impl Registry {
     fn script(&self, d: &Driver) -> Option<Vec<Step>> {
         let change = Step::Change;
         let tidy = [Step::Begin, Step::Wait, Step::Look, Step::DropOrigins, Step::Own];
+        let close = [Step::Close, Step::Wait, Step::Look, Step::DropOrigins, Step::Own];
         let mut script = match (d.goal, d.row.state) {
             (Run, Moved | New) | (RollBack, Old) => vec![],
             (Run, Old) => vec![Step::Create, change(Paused)],
@@ -476,10 +482,8 @@ impl Registry {
             (Run, Copying) => vec![Step::Copy, Step::Wait, change(Moved)],
             (Finish, Moved) if self.has(NewFirst) => vec![Step::HasOrigins, Step::Wait, change(New)],
             (Finish, Moved) => vec![Step::HasOrigins, Step::BeginEnd, Step::Wait, change(New)],
-            (Finish, New) if self.has(NewFirst) => {
-                vec![Step::BeginEnd, Step::Wait, Step::DropOrigins, Step::Own]
-            }
-            (Finish, New) => vec![Step::Wait, Step::DropOrigins, Step::Own],
+            (Finish, New) if self.has(NewFirst) => [&[Step::BeginEnd], &close[..]].concat(),
+            (Finish, New) => close.to_vec(),
             (RollBack, Paused) if self.has(Shortcut) => vec![Step::Wait, change(RolledBack)],
             (RollBack, Paused) if self.has(EmptyShortcut) => {
                 vec![Step::Wait, Step::IfEmpty, change(RolledBack), Step::Begin, change(RollbackPaused)]
@@ -513,6 +517,7 @@ impl Registry {
         let is_left_out = |step: &Step| match step {
             Step::Wait => self.has(NoWait(d.row.state)),
             Step::Look => self.has(NoLook),
+            Step::Close => self.has(NotClosed),
             Step::Spend => self.has(Unspent) || self.has(SpentLate) && d.row.state == RollbackCopying,
             _ => false,
         };
@@ -609,11 +614,15 @@ impl Registry {
             Step::Copy | Step::Look if w.row != row => return Some(0),
             Step::Copy => w.copy(row),
             Step::HasOrigins if new?.has_origins => {}
-            Step::HasOrigins if new?.stamps & (ENDED | OWN) != 0 && !self.has(EndedNeedsOrigins) => {}
+            Step::HasOrigins if new?.stamps & (ENDED | CLOSED | OWN) != 0 && !self.has(EndedNeedsOrigins) => {
+            }
             Step::HasOrigins => return None,
-            Step::NotFinishing if new?.stamps & (ENDED | OWN) != 0 => return None,
+            Step::NotFinishing if new?.stamps & (ENDED | CLOSED | OWN) != 0 => return None,
             Step::BeginEnd => {
                 self.replace(&mut w.new_mut(row.new)?.stamps, PAIR, ENDED);
+            }
+            Step::Close => {
+                self.replace(&mut w.new_mut(row.new)?.stamps, PAIR | ENDED, CLOSED);
             }
             Step::Spend => {
                 self.replace(&mut w.new_mut(row.new)?.stamps, PAIR | ENDED, SPENT);
@@ -621,7 +630,7 @@ impl Registry {
             Step::DropOrigins => {
                 let (found, by) = match is_back {
                     true => (w.old.stamps, fence | before),
-                    false => (new?.stamps, PAIR | ENDED),
+                    false => (new?.stamps, PAIR | ENDED | CLOSED),
                 };
                 let is_dropped = found & by != 0 || self.has(DropsAnyway);
                 if is_dropped && (is_back || self.one_table) {
@@ -635,7 +644,7 @@ impl Registry {
                 self.replace(&mut w.old.stamps, fence | before, OWN);
             }
             Step::Own => {
-                self.replace(&mut w.new_mut(row.new)?.stamps, PAIR | ENDED, OWN);
+                self.replace(&mut w.new_mut(row.new)?.stamps, PAIR | ENDED | CLOSED, OWN);
             }
             Step::Change(state) => {
                 if w.row == row {
@@ -680,7 +689,7 @@ impl Registry {
         match w.row.state {
             _ if !self.fits(w, w.row) => false,
             New => there(&[Finish]),
-            Moved if new.is_some_and(|new| new.stamps & (ENDED | OWN) != 0) => there(&[Finish]),
+            Moved if new.is_some_and(|new| new.stamps & (ENDED | CLOSED | OWN) != 0) => there(&[Finish]),
             RollbackPaused | RollbackCopying => back(),
             RolledBack if w.row.new == of => back(),
             // There is a table of that name: another one is to be named.
