@@ -466,18 +466,20 @@ mod registries {
     long! { holds:
         spare_fence_unchecked: bug(&[FenceUnchecked], restored());
         spare_no_wait_in_copying: bug(&[NoWait(Copying)], restored());
+        spare_no_wait_in_moved: bug(&[NoWait(Moved)], restored());
         spare_no_wait_in_new: bug(&[NoWait(New)], restored());
         spare_no_wait_in_rollback_copying: bug(&[NoWait(RollbackCopying)], restored());
     }
 
+    // A stamp of a re-keying whose row was deleted, which a driver that hung sets late. The counterexamples with a bug are shorter: losses.
     large! { found:
+        limit_restored_two_drivers: two_drivers(restored());
         bug_not_closed: bug(&[NotClosed], two_drivers(restored()));
     }
 
     large! { holds:
         whole_two_drivers_two_programs: Registry { programs: &[1, 1], ..two_drivers(whole()) };
         restored_two_programs: Registry { programs: &[1, 1], ..restored() };
-        restored_two_drivers: two_drivers(restored());
         restored_again_programs_of_both_attempts: Registry { programs: &[1, 2], of: &[1, 2], ..again(restored()) };
     }
 
@@ -495,7 +497,6 @@ mod registries {
         bug_expired_unchecked: bug(&[ExpiredUnchecked], restored());
         bug_driver_unchecked: bug(&[DriverUnchecked], restored());
         bug_no_wait_in_paused: bug(&[NoWait(Paused)], whole());
-        bug_no_wait_in_moved: bug(&[NotClosed, NoWait(Moved)], restored());
         bug_no_wait_in_rollback_paused: bug(&[NoWait(RollbackPaused)], whole());
         bug_no_wait_in_rolled_back: bug(&[NoWait(RolledBack)], whole());
         bug_no_wait_in_moved_and_new: bug(&[NoWait(Moved), NoWait(New)], whole());

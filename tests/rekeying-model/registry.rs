@@ -48,7 +48,8 @@
 //!
 //! What is left out of the model: rows but one, and requests within a call, which `world` has; clocks, which `lease` has; re-keying with no
 //! way back from `Copying` on; several key types of one table. A copy is one step, and what is written counts at once. A program of the old
-//! key type that began before the old stamp had a fence is stopped by its user. Nobody restores the registry twice.
+//! key type that began before the old stamp had a fence is stopped by its user. Nobody restores the registry twice, or
+//! once while a driver hangs that goes on later.
 
 use stateright::{Model, Property};
 
