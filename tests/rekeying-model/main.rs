@@ -20,6 +20,7 @@ mod epochs;
 mod handoff;
 mod lease;
 mod lin;
+mod registry;
 mod rekeying;
 mod world;
 
@@ -35,8 +36,9 @@ use keyderive_tests::{left_out, runs_long};
 use lease::Lease;
 use lin::Op::{self, Claim, Delete, Inc, Put, Read, Scan};
 use lin::Row;
+use registry::Registry;
 use rekeying::Rekeying;
-use stateright::{Checker, Expectation, Model};
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use world::Again::{self, Anywhere, Elsewhere};
 use world::Check;
 
@@ -48,7 +50,7 @@ where
     M::Action: Clone + Debug + PartialEq,
 {
     let begun = Instant::now();
-    let checker = model.checker().threads(2).spawn_bfs().join();
+    let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).threads(2).spawn_bfs().join();
     println!(
         "{} states, depth {}, {:.1?}",
         checker.unique_state_count(),
@@ -379,6 +381,139 @@ mod leases {
 
     long! { found:
         bug_unconditional: lease(Some(Unconditional));
+    }
+}
+
+/// Which state counts, where the registry that has it is deleted or restored.
+mod registries {
+    use registry::Bug::{self, *};
+    use rekeying::State::*;
+
+    use super::*;
+
+    /// What the library leaves out of the rules.
+    const LIBRARY: &[Bug] =
+        &[EmptyShortcut, SameFence, ForgetsFence, NoLook, AddsAnyway, DropsAnyway, OriginsApart, NotClosed];
+
+    /// A registry that stays whole, one program, and one driver at a time.
+    fn whole() -> Registry {
+        Registry {
+            programs: &[1],
+            of: &[1],
+            drivers: 1,
+            restores: 0,
+            is_empty: false,
+            again: false,
+            is_late: false,
+            one_table: false,
+            bugs: &[],
+        }
+    }
+
+    /// The registry is deleted or restored once.
+    fn restored() -> Registry {
+        Registry { restores: 1, ..whole() }
+    }
+
+    fn two_drivers(registry: Registry) -> Registry {
+        Registry { drivers: 2, ..registry }
+    }
+
+    /// A second attempt, with another new table.
+    fn again(registry: Registry) -> Registry {
+        Registry { programs: &[2], of: &[2], again: true, ..registry }
+    }
+
+    /// The same beside a driver of the first attempt that hangs.
+    fn late(registry: Registry) -> Registry {
+        Registry { is_late: true, ..two_drivers(again(registry)) }
+    }
+
+    fn one_table(registry: Registry) -> Registry {
+        Registry { one_table: true, ..registry }
+    }
+
+    fn empty(registry: Registry) -> Registry {
+        Registry { is_empty: true, ..registry }
+    }
+
+    fn bug(bugs: &'static [Bug], registry: Registry) -> Registry {
+        Registry { bugs, ..registry }
+    }
+
+    holds! {
+        whole_one_driver: whole();
+        whole_empty_one_driver: empty(whole());
+        whole_two_programs: Registry { programs: &[1, 1], ..whole() };
+        whole_again: again(whole());
+        whole_again_one_table: one_table(again(whole()));
+        restored_one_driver: restored();
+        library_whole_one_driver: bug(LIBRARY, whole());
+        library_whole_again: bug(LIBRARY, again(whole()));
+    }
+
+    long! { holds:
+        whole_two_drivers: two_drivers(whole());
+        whole_empty_two_drivers: empty(two_drivers(whole()));
+        whole_late: late(whole());
+        restored_empty_one_driver: empty(restored());
+        restored_one_table: one_table(restored());
+        restored_again: again(restored());
+        restored_again_one_table: one_table(again(restored()));
+    }
+
+    // Rules that none of these need.
+    long! { holds:
+        spare_fence_unchecked: bug(&[FenceUnchecked], restored());
+        spare_no_wait_in_copying: bug(&[NoWait(Copying)], restored());
+        spare_no_wait_in_moved: bug(&[NoWait(Moved)], restored());
+        spare_no_wait_in_new: bug(&[NoWait(New)], restored());
+        spare_no_wait_in_rollback_copying: bug(&[NoWait(RollbackCopying)], restored());
+    }
+
+    // A stamp of a re-keying whose row was deleted, which a driver that hung sets late. The counterexamples with a bug are shorter: losses.
+    large! { found:
+        limit_restored_two_drivers: two_drivers(restored());
+        bug_not_closed: bug(&[NotClosed], two_drivers(restored()));
+    }
+
+    large! { holds:
+        whole_two_drivers_two_programs: Registry { programs: &[1, 1], ..two_drivers(whole()) };
+        restored_two_programs: Registry { programs: &[1, 1], ..restored() };
+        restored_again_programs_of_both_attempts: Registry { programs: &[1, 2], of: &[1, 2], ..again(restored()) };
+    }
+
+    found! {
+        limit_restored_twice: Registry { restores: 2, ..whole() };
+        bug_stamp_first: bug(&[StampFirst], whole());
+        bug_absent_is_old: bug(&[AbsentIsOld], restored());
+        bug_no_fence: bug(&[NoFence], restored());
+        bug_late_fence: bug(&[LateFence], restored());
+        bug_new_first: bug(&[NewFirst], restored());
+        bug_undecided: bug(&[Undecided], restored());
+        bug_unspent: bug(&[Unspent], restored());
+        bug_shortcut: bug(&[Shortcut], restored());
+        bug_older_taken: bug(&[OlderTaken], restored());
+        bug_expired_unchecked: bug(&[ExpiredUnchecked], restored());
+        bug_driver_unchecked: bug(&[DriverUnchecked], restored());
+        bug_no_wait_in_paused: bug(&[NoWait(Paused)], whole());
+        bug_no_wait_in_rollback_paused: bug(&[NoWait(RollbackPaused)], whole());
+        bug_no_wait_in_rolled_back: bug(&[NoWait(RolledBack)], whole());
+        bug_no_wait_in_moved_and_new: bug(&[NoWait(Moved), NoWait(New)], whole());
+        bug_own_first: bug(&[OwnFirst], whole());
+        bug_adds_anyway: bug(&[AddsAnyway], two_drivers(whole()));
+        bug_same_fence: bug(&[SameFence], restored());
+        bug_no_look: bug(&[NoLook], restored());
+        bug_drops_anyway: bug(&[DropsAnyway], late(whole()));
+        bug_origins_apart: bug(&[OriginsApart], late(whole()));
+        bug_ended_needs_origins: bug(&[NotClosed, EndedNeedsOrigins], restored());
+        bug_origins_at_once: bug(&[OriginsAtOnce], one_table(again(whole())));
+    }
+
+    long! { found:
+        bug_empty_shortcut: bug(&[EmptyShortcut], two_drivers(restored()));
+        bug_forgets_fence: bug(&[ForgetsFence], two_drivers(whole()));
+        bug_spent_late: bug(&[SpentLate], Registry { of: &[1, 2], ..restored() });
     }
 }
 

@@ -458,6 +458,55 @@ async fn finish_and_roll_back_at_the_same_time_leave_a_table() {
     }
 }
 
+/// A process hangs for longer than its lease, and the registry is restored meanwhile to the row that it knows: it looks at the stamps.
+#[test]
+fn a_process_that_hung_does_not_act_by_a_registry_of_before() {
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let (others, hanging) = (runtime(), runtime());
+    let bigtable = Bigtable::in_memory();
+    let driver = others.block_on(async {
+        let client = bigtable.client();
+        old_table(&client, ROWS).await;
+        let driver = open(&client).await;
+        drive_to(&driver, false, State::Copying).await;
+        driver
+    });
+    let hung = hanging.block_on(open(&bigtable.client()));
+    others.block_on(async {
+        let client = bigtable.client();
+        let row = client.raw_table("keyderive").read_row(CONTROL_ROW, None).await.unwrap();
+        drive_to(&driver, true, State::RollbackCopying).await;
+        let world =
+            World { bigtable: bigtable.clone(), running: driver, before: vec![], rows: BTreeMap::new() };
+        world.restore(row.as_ref()).await;
+    });
+    hanging.block_on(async {
+        tokio::time::advance(LEASE * 60).await;
+        let written = hung.put(&key(0), &event("late", 2)).await;
+        assert!(written.as_ref().is_err_and(Error::is_table_mismatch), "{written:?}");
+    });
+}
+
+/// A driver dies after it has dropped the origins, and the registry is restored to the state before: `finish` comes to its end.
+#[tokio::test(start_paused = true)]
+async fn finish_goes_on_with_a_registry_of_before() {
+    let mut world = World::at(&[State::Paused, State::Copying, State::Moved]).await;
+    let fault = Faults::seeded(0).fail_nth(Method::ModifyColumnFamilies, 3, Fault::permission_denied());
+    let faulty = world.bigtable.with_faults(fault).client();
+    let died = open_again(&faulty).await.unwrap().migration().lease(LEASE).finish().await;
+    assert!(died.is_err_and(|error| error.is_permission_denied()));
+    let families = world.client().raw_table("events-16").info().await.unwrap();
+    assert!(families.family("keyderive-origin").is_none());
+    world.restore(world.before[3].as_ref()).await;
+    world.running = open(&world.client()).await;
+    world.running.migration().finish().await.unwrap();
+    assert_eq!(
+        world.client().table::<New, Event>("events-16").count(New::scan()).await.unwrap(),
+        world.rows.len() as u64
+    );
+}
+
 /// A driver dies at any request, whose answer it has or not: the next one comes to the end, or to one that is taken back.
 #[tokio::test(start_paused = true)]
 async fn whatever_request_a_driver_dies_at_the_next_one_ends() {
@@ -718,6 +767,13 @@ mod tags {
         id: u64,
     }
 
+    #[derive(keyderive::RowKey, Clone, Debug, PartialEq)]
+    #[row_key(tag = "third")]
+    #[salt(range = 4, over = "id")]
+    struct Third {
+        id: u64,
+    }
+
     macro_rules! convert {
         ($($old:ident $new:ident)*) => {$(
             impl From<$old> for $new {
@@ -734,7 +790,36 @@ mod tags {
         )*};
     }
 
-    convert! { Order SaltedOrder User SaltedUser }
+    convert! { Order SaltedOrder User SaltedUser Order SaltedUser Order Third }
+
+    /// A table becomes itself, in a second attempt: what is written before that has begun has no origins in it.
+    #[tokio::test(start_paused = true)]
+    async fn a_second_attempt_in_one_table_loses_nothing() {
+        let bigtable = Bigtable::in_memory();
+        let client = bigtable.client();
+        client.table::<Order, Event>("t").create().without_row_key_schema().await.unwrap();
+        let first = client.rekeyed::<Order, SaltedUser, Event>("t", "t").await.unwrap();
+        first.migration().lease(LEASE).run().await.unwrap();
+        first.migration().roll_back().await.unwrap();
+        drop(first);
+        // Programs write between any two of its requests.
+        let slow = Faults::seeded(0).delay(Method::ModifyColumnFamilies, 1.0, Duration::from_millis(500));
+        let slow = bigtable.with_faults(slow).client();
+        let second = slow.rekeyed::<Order, Third, Event>("t", "t").await.unwrap();
+        let migration = second.migration().lease(LEASE);
+        let (moved, ()) = tokio::join!(migration.run(), async {
+            // Each write by a process that has just begun.
+            for at in 0..200i64 {
+                let begun = bigtable.client().rekeyed::<Order, Third, Event>("t", "t").await.unwrap();
+                begun.put(&Third { id: 0 }, &event("new", at)).await.unwrap();
+                let found = second.get(&Third { id: 0 }).await.unwrap();
+                assert_eq!(found, Some(event("new", at)));
+                sleep(Duration::from_millis(50)).await;
+            }
+        });
+        moved.unwrap();
+        assert_eq!(second.get(&Third { id: 0 }).await.unwrap(), Some(event("new", 199)));
+    }
 
     /// The origins of both would be in one family, which the end of either drops.
     #[tokio::test(start_paused = true)]

@@ -620,8 +620,8 @@ impl Lease {
         read
     }
 
-    /// Reads the control row; with the stamps at first, when rows move in another direction, and when the row is about another table of
-    /// this name: that one or the one that this process has opened is gone.
+    /// Reads the control row; with the stamps at first, after the lease has ended, when rows move in another direction, and when the row is
+    /// about another table of this name: that one or the one that this process has opened is gone.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) if it has an older state than this process has read.
@@ -629,7 +629,9 @@ impl Lease {
         let last = self.status.borrow().view.clone();
         let Some(last) = last else { return self.row.read_checked(lease).await };
         let mut stored = self.row.read(lease).await?;
-        if stored.control.fence != last.fence || stored.of_before() != last.before.as_ref() {
+        // After its end the state may have changed many times, and the registry have been restored to the one that this process knows.
+        let has_ended = last.until <= Instant::now();
+        if has_ended || stored.control.fence != last.fence || stored.of_before() != last.before.as_ref() {
             stored = self.row.read_checked(lease).await?;
         }
         let Control { state, change, .. } = stored.control;

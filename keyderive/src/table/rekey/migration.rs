@@ -353,9 +353,15 @@ impl Migration {
                 let begun = async {
                     self.stamps().begin_direction(control).await?;
                     // Of two that begin at the same time, one finds the other.
-                    self.pair.lease().row().check_alone(false).await
+                    self.pair.lease().row().check_alone(false).await?;
+                    if self.pair.route(Side::Old).table() == self.pair.route(Side::New).table() {
+                        // Who writes by the state before would leave origins in the old rows.
+                        self.wait(control, since).await;
+                        self.add_family(origins_family(), Side::New).await?;
+                    }
+                    Ok::<_, Error>(())
                 };
-                self.meter(control.state, Activity::Preparing).during(begun).await?;
+                self.meter(control.state, Activity::Preparing).during(Box::pin(begun)).await?;
                 Step::Change(Copying)
             }
             (Goal::Moved, Copying) => self.copy_and_verify(control, Moved).await?,
@@ -368,7 +374,8 @@ impl Migration {
             (Goal::New, Moved) => {
                 // The way back stays open for as long as what follows would fail.
                 let info = self.client.table_info(self.pair.route(Side::New)).await?;
-                if info.family(ORIGINS).is_none() {
+                // The origins may be gone if the registry was restored after the end.
+                if info.family(ORIGINS).is_none() && !self.stamps().is_finishing().await? {
                     return Err(Error::mismatch(
                         info.name(),
                         "it is not the table that the rows were copied to: its rows have no origins; restore that one, or call \
@@ -506,7 +513,6 @@ impl Migration {
         let (client, pair) = (&self.client, &self.pair);
         let new = pair.route(Side::New);
         if pair.route(Side::Old).table() == new.table() {
-            self.add_family(origins_family(), Side::New).await?;
             return self.stamps().begin_new().await;
         }
         let stamp = self.stamps().of_new().first();
