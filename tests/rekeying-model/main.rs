@@ -391,10 +391,6 @@ mod registries {
 
     use super::*;
 
-    /// What the library leaves out of the rules.
-    const LIBRARY: &[Bug] =
-        &[EmptyShortcut, SameFence, ForgetsFence, NoLook, AddsAnyway, DropsAnyway, OriginsApart, NotClosed];
-
     /// A registry that stays whole, one program, and one driver at a time.
     fn whole() -> Registry {
         Registry {
@@ -448,8 +444,6 @@ mod registries {
         whole_again: again(whole());
         whole_again_one_table: one_table(again(whole()));
         restored_one_driver: restored();
-        library_whole_one_driver: bug(LIBRARY, whole());
-        library_whole_again: bug(LIBRARY, again(whole()));
     }
 
     long! { holds:

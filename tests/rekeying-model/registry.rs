@@ -44,8 +44,6 @@
 //! A program reads the row and then the stamps when it opens, when its lease has ended, and when the row has another fence. It refuses a
 //! row that is older than the one that it knows. It acts by a row for a lease that counts from before it read it, and for ever by `New`.
 //!
-//! The rules that the library leaves out are in `LIBRARY`, among the tests.
-//!
 //! What is left out of the model: rows but one, and requests within a call, which `world` has; clocks, which `lease` has; re-keying with no
 //! way back from `Copying` on; several key types of one table. A copy is one step, and what is written counts at once. A program of the old
 //! key type that began before the old stamp had a fence is stopped by its user. Nobody restores the registry twice, or

@@ -488,23 +488,25 @@ fn a_process_that_hung_does_not_act_by_a_registry_of_before() {
     });
 }
 
-/// A driver dies after it has dropped the origins, and the registry is restored to the state before: `finish` comes to its end.
+/// A driver dies after it has dropped the origins, and the registry is restored to the state before, which no stamp fits any more: all is
+/// loud, and `finish` goes on once the newest row is restored.
 #[tokio::test(start_paused = true)]
-async fn finish_goes_on_with_a_registry_of_before() {
-    let mut world = World::at(&[State::Paused, State::Copying, State::Moved]).await;
-    let fault = Faults::seeded(0).fail_nth(Method::ModifyColumnFamilies, 3, Fault::permission_denied());
+async fn an_end_that_has_begun_fits_no_registry_of_before() {
+    let world = World::at(&[State::Paused, State::Copying, State::Moved]).await;
+    let fault = Faults::seeded(0).fail_nth(Method::ModifyColumnFamilies, 4, Fault::permission_denied());
     let faulty = world.bigtable.with_faults(fault).client();
     let died = open_again(&faulty).await.unwrap().migration().lease(LEASE).finish().await;
     assert!(died.is_err_and(|error| error.is_permission_denied()));
-    let families = world.client().raw_table("events-16").info().await.unwrap();
+    let client = world.client();
+    let families = client.raw_table("events-16").info().await.unwrap();
     assert!(families.family("keyderive-origin").is_none());
+    let newest = client.raw_table("keyderive").read_row(CONTROL_ROW, None).await.unwrap();
     world.restore(world.before[3].as_ref()).await;
-    world.running = open(&world.client()).await;
-    world.running.migration().finish().await.unwrap();
-    assert_eq!(
-        world.client().table::<New, Event>("events-16").count(New::scan()).await.unwrap(),
-        world.rows.len() as u64
-    );
+    assert!(open_again(&client).await.is_err_and(|error| error.is_table_mismatch()));
+    world.restore(newest.as_ref()).await;
+    open(&client).await.migration().finish().await.unwrap();
+    let rows = client.table::<New, Event>("events-16").count(New::scan()).await.unwrap();
+    assert_eq!(rows, world.rows.len() as u64);
 }
 
 /// A driver dies at any request, whose answer it has or not: the next one comes to the end, or to one that is taken back.
@@ -876,5 +878,115 @@ mod tags {
             assert_eq!(users.get(&SaltedUser { id }).await.unwrap(), Some(event("old", 1)));
         }
         assert!(client.table::<Order, Event>("t").exists(&Order { id: 0 }).await.unwrap());
+    }
+}
+
+/// A driver hangs while its request is under way, and goes on when others are further.
+mod late {
+    use super::*;
+
+    const BACK: [State; 5] =
+        [State::Paused, State::Copying, State::Moved, State::RollbackPaused, State::RollbackCopying];
+
+    /// A process whose change of families with this number arrives late.
+    async fn late(world: &World, number: u64, by: Duration) -> Events {
+        let faults = Faults::seeded(0).delay_nth(Method::ModifyColumnFamilies, number, by);
+        let client = world.bigtable.with_faults(faults).client().with(|settings| {
+            settings.admin.total_timeout = Duration::from_secs(5000);
+            settings.admin.attempt_timeout = Duration::from_secs(5000);
+        });
+        open_again(&client).await.unwrap()
+    }
+
+    async fn state(world: &World) -> String {
+        let row = world.client().raw_table("keyderive").read_row(CONTROL_ROW, None).await.unwrap().unwrap();
+        let value = row.newest("cf", "state").unwrap().value().to_vec();
+        String::from_utf8(value).unwrap()
+    }
+
+    /// The registry is restored while a driver drops the origins of the old table: who begins by it reads what it writes, or is refused.
+    #[tokio::test(start_paused = true)]
+    async fn a_registry_of_before_admits_nobody_while_the_origins_are_dropped() {
+        for number in 2..=4 {
+            for pause in [1, 10, 20] {
+                let mut world = World::at(&BACK).await;
+                let driver = late(&world, number, Duration::from_secs(30)).await;
+                let migration = driver.migration().lease(LEASE);
+                let restored = async {
+                    for _ in 0..10_000 {
+                        if state(&world).await.contains("rolled_back") {
+                            break;
+                        }
+                        sleep(Duration::from_millis(100)).await;
+                    }
+                    sleep(Duration::from_secs(pause)).await;
+                    world.restore(world.before[5].as_ref()).await;
+                    let begun = open_again(&world.client()).await;
+                    if let Ok(begun) = &begun
+                        && begun.put(&key(0), &event("first", 2)).await.is_ok()
+                    {
+                        world.rows.insert(0, "first".into());
+                    }
+                    sleep(Duration::from_secs(100)).await;
+                    if let Ok(begun) = &begun {
+                        world.is_right(begun, &format!("change {number} after {pause} s")).await;
+                    }
+                };
+                let (ended, ()) = tokio::join!(migration.roll_back(), restored);
+                assert!(ended.is_ok() || ended.as_ref().is_err_and(is_loud), "{ended:?}");
+            }
+        }
+    }
+
+    /// The stamp of a direction arrives when the re-keying was rolled back: the table is of use, and the next call takes it away.
+    #[tokio::test(start_paused = true)]
+    async fn a_stamp_that_arrives_after_the_end_refuses_nobody() {
+        let world = World::at(&[]).await;
+        let driver = late(&world, 1, Duration::from_secs(1000)).await;
+        let other = open(&world.client()).await;
+        let migration = driver.migration().lease(LEASE);
+        let (_, ()) = tokio::join!(migration.run(), async {
+            sleep(Duration::from_secs(1)).await;
+            assert!(state(&world).await.contains("paused"));
+            other.migration().run().await.unwrap();
+            other.migration().roll_back().await.unwrap();
+            sleep(Duration::from_secs(1100)).await;
+            let begun = open_again(&world.client()).await.unwrap();
+            begun.put(&key(1), &event("late", 2)).await.unwrap();
+            other.migration().roll_back().await.unwrap();
+        });
+        // Programs of the old key type alone.
+        let old = world.client().table::<Old, Event>("events");
+        assert_eq!(old.get(&Old::from(&key(1))).await.unwrap().unwrap().kind.as_deref(), Some("late"));
+    }
+
+    /// A request of the first attempt arrives in the second one, on its way back.
+    #[tokio::test(start_paused = true)]
+    async fn origins_are_dropped_by_their_own_attempt_alone() {
+        for number in 1..=4 {
+            let world = World::at(&BACK).await;
+            let driver = late(&world, number, Duration::from_secs(120)).await;
+            let other = open(&world.client()).await;
+            let migration = driver.migration().lease(LEASE);
+            let (_, ()) = tokio::join!(migration.roll_back(), async {
+                sleep(Duration::from_secs(20)).await;
+                other.migration().roll_back().await.unwrap();
+                let again = world.client().rekeyed::<Old, New, Event>("events", "events-64").await.unwrap();
+                drive_to(&again, false, State::Moved).await;
+                again.put(&key(2), &event("second", 2)).await.unwrap();
+                drive_to(&again, true, State::RollbackCopying).await;
+                again.put(&key(1), &event("third", 2)).await.unwrap();
+                sleep(Duration::from_secs(150)).await;
+                for (at, kind) in [(1, "third"), (2, "second")] {
+                    let found = again.get(&key(at)).await.unwrap().unwrap();
+                    assert_eq!(found.kind.as_deref(), Some(kind), "change {number}");
+                }
+                again.migration().roll_back().await.unwrap();
+                for (at, kind) in [(1, "third"), (2, "second")] {
+                    let found = again.get(&key(at)).await.unwrap().unwrap();
+                    assert_eq!(found.kind.as_deref(), Some(kind), "change {number}");
+                }
+            });
+        }
     }
 }

@@ -310,35 +310,62 @@ pub(super) fn of_tag(key: KeyType, info: &TableInfo) -> Result<Vec<Stamp>, Error
     Ok(found)
 }
 
-/// Replaces stamps of a table by another one. A server may do a part; the same call then does the rest.
+/// Replaces stamps of a table by another one, and adds a family in the same request; returns whether the table has both then.
+///
+/// If none of the replaced ones is there, it has neither: another program has gone on. Without any, the stamp is added beside others.
 pub(super) async fn replace(
     client: &Client,
     table: &str,
     old: &[StampName],
     new: StampName,
-) -> Result<(), Error> {
+    with: Option<&Family>,
+) -> Result<bool, Error> {
     let mut tries = 0;
     loop {
         let info = client.table_info(table).await?;
         let found: Vec<_> =
             stamp_names(&info).filter_map(|name| Some((name, Stamp::parse(name)?.name))).collect();
-        let mut changes = Vec::new();
-        if !found.iter().any(|(_, found)| *found == new) {
-            let id = table_id(&info).unwrap_or_else(new_id);
-            changes.push(FamilyChange::add(new.with_id(&id)));
-        }
+        let there = found.iter().find(|(_, found)| *found == new);
         let is_replaced = |name: &StampName| *name != new && old.contains(name);
         let replaced = found.iter().filter(|(_, found)| is_replaced(found));
-        changes.extend(replaced.map(|(family, _)| FamilyChange::drop(*family)));
-        if changes.is_empty() {
-            return Ok(());
+        // The drops come first: a server that does a part does nothing then.
+        let mut changes: Vec<_> = replaced.map(|(family, _)| FamilyChange::drop(*family)).collect();
+        let with = with.filter(|family| info.family(family.name()).is_none());
+        match (there, changes.is_empty(), with) {
+            (Some(_), true, None) => return Ok(true),
+            (None, true, _) if !old.is_empty() => return Ok(false),
+            (Some((family, _)), true, Some(_)) => changes.push(unchanged(*family)),
+            (Some(_), false, _) => {}
+            (None, ..) => {
+                let id = table_id(&info).unwrap_or_else(new_id);
+                changes.push(FamilyChange::add(new.with_id(&id)));
+            }
         }
+        changes.extend(with.cloned().map(FamilyChange::add));
         match client.modify_families(table, changes).await {
             // Another program has made one of the changes.
             Err(error) if tries < 3 && (error.is_already_exists() || error.is_not_found()) => tries += 1,
-            changed => return changed.map(drop),
+            changed => return changed.map(|_| true),
         }
     }
+}
+
+/// Changes a family of a table that has one of these stamps; returns whether it has. The request fails once that stamp is gone.
+pub(super) async fn change_with(
+    client: &Client,
+    table: &str,
+    stamps: &[StampName],
+    change: FamilyChange,
+) -> Result<bool, Error> {
+    let info = client.table_info(table).await?;
+    let mut found = stamp_names(&info).filter_map(|name| Some((name, Stamp::parse(name)?.name)));
+    let Some((family, _)) = found.find(|(_, found)| stamps.contains(found)) else { return Ok(false) };
+    client.modify_families(table, vec![unchanged(family), change]).await.map(|_| true)
+}
+
+/// A change of a stamp to what it is: it fails if the stamp is gone.
+fn unchanged(stamp: &str) -> FamilyChange {
+    FamilyChange::gc_rule(stamp, GcRule::max_versions(1))
 }
 
 /// What the stamps of a table say about a key type.

@@ -216,8 +216,8 @@ pub(super) struct Control {
     pub(super) change: u64,
     /// What the old table's stamp names in this direction, beside the pair; none before the first change.
     pub(super) fence: Option<String>,
-    /// What it named in the direction before, while that may still stand there.
-    pub(super) fence_before: Option<String>,
+    /// What it named before, in this attempt.
+    pub(super) fences_before: Vec<String>,
     pub(super) lease_ms: u64,
     pub(super) old: TableLayout,
     pub(super) new: TableLayout,
@@ -243,25 +243,30 @@ impl Control {
     }
 
     pub(super) fn next(&self, state: State) -> Self {
-        let (fence, fence_before) = match state {
-            State::Paused => (Some(new_fence()), None),
-            State::RollbackPaused => (Some(new_fence()), self.fence.clone()),
-            _ => (self.fence.clone(), None),
-        };
-        Self { state, change: self.change + 1, fence, fence_before, ..self.clone() }
+        let mut next = Self { state, change: self.change + 1, ..self.clone() };
+        match state {
+            State::Paused => (next.fence, next.fences_before) = (Some(new_fence()), Vec::new()),
+            State::RollbackPaused | State::RolledBack => {
+                next.fences_before.extend(next.fence.replace(new_fence()));
+            }
+            _ => {}
+        }
+        next
     }
 
     /// What the stamp of the old table may be in this state.
     pub(super) fn old_stamps(&self) -> OldStamps<'_> {
-        let fences = self.fence.as_deref().into_iter().chain(self.fence_before.as_deref()).collect();
-        let is_own = match self.state {
-            State::Old => return OldStamps { fences: Vec::new(), is_own: true },
-            State::Paused | State::RolledBack => true,
-            State::Copying | State::Moved | State::RollbackPaused | State::RollbackCopying => false,
+        let (is_own, has_earlier) = match self.state {
+            State::Old | State::Paused => (true, false),
+            State::Copying | State::Moved | State::RollbackCopying => (false, false),
+            State::RollbackPaused => (false, true),
+            // A request of a driver that hung may have set an earlier one again.
+            State::RolledBack => (true, true),
             // It may be gone.
             State::New => return OldStamps { fences: Vec::new(), is_own: false },
         };
-        OldStamps { fences, is_own }
+        let earlier = self.fences_before.iter().filter(|_| has_earlier);
+        OldStamps { fences: self.fence.iter().chain(earlier).map(String::as_str).collect(), is_own }
     }
 }
 
@@ -760,14 +765,23 @@ mod tests {
         };
         let (old, new) = (layout("events", Some("00c0ffee")), layout("events-64", None));
         let fence = Some("0badcafe".to_owned());
-        Control { state, change: 3, fence, fence_before: None, lease_ms: 4000, old, new, one_way: false }
+        Control {
+            state,
+            change: 3,
+            fence,
+            fences_before: Vec::new(),
+            lease_ms: 4000,
+            old,
+            new,
+            one_way: false,
+        }
     }
 
     #[test]
     fn the_control_row_is_json_in_a_fixed_order() {
         assert_eq!(
             serde_json::to_string(&control(State::Copying)).unwrap(),
-            r#"{"state":"copying","change":3,"fence":"0badcafe","fence_before":null,"lease_ms":4000,"old":{"table":"events","fingerprint":"0123456789abcdef","id":"00c0ffee"},"new":{"table":"events-64","fingerprint":"0123456789abcdef","id":null},"one_way":false}"#
+            r#"{"state":"copying","change":3,"fence":"0badcafe","fences_before":[],"lease_ms":4000,"old":{"table":"events","fingerprint":"0123456789abcdef","id":"00c0ffee"},"new":{"table":"events-64","fingerprint":"0123456789abcdef","id":null},"one_way":false}"#
         );
     }
 

@@ -344,25 +344,20 @@ impl Migration {
         use State::{Copying, Moved, Paused, RollbackCopying, RollbackPaused, RolledBack};
         Ok(match (goal, control.state) {
             (Goal::Moved, State::Old | RolledBack) => {
-                self.meter(control.state, Activity::Preparing).during(self.prepare(control, since)).await?;
-                Step::Change(Paused)
+                let prepared = self.prepare(control, since);
+                match self.meter(control.state, Activity::Preparing).during(prepared).await? {
+                    true => Step::Change(Paused),
+                    false => Step::ReadAgain,
+                }
             }
             (Goal::Moved, Paused) => {
                 // Another re-keying may have come to its end meanwhile.
                 self.client.protect_registry().await?;
-                let begun = async {
-                    self.stamps().begin_direction(control).await?;
-                    // Of two that begin at the same time, one finds the other.
-                    self.pair.lease().row().check_alone(false).await?;
-                    if self.pair.route(Side::Old).table() == self.pair.route(Side::New).table() {
-                        // Who writes by the state before would leave origins in the old rows.
-                        self.wait(control, since).await;
-                        self.add_family(origins_family(), Side::New).await?;
-                    }
-                    Ok::<_, Error>(())
-                };
-                self.meter(control.state, Activity::Preparing).during(Box::pin(begun)).await?;
-                Step::Change(Copying)
+                let begun = Box::pin(self.begin_copying(control, since));
+                match self.meter(control.state, Activity::Preparing).during(begun).await? {
+                    true => Step::Change(Copying),
+                    false => Step::ReadAgain,
+                }
             }
             (Goal::Moved, Copying) => self.copy_and_verify(control, Moved).await?,
             (Goal::Moved, Moved | State::New) | (Goal::RolledBack, State::Old) => Step::Done,
@@ -374,8 +369,7 @@ impl Migration {
             (Goal::New, Moved) => {
                 // The way back stays open for as long as what follows would fail.
                 let info = self.client.table_info(self.pair.route(Side::New)).await?;
-                // The origins may be gone if the registry was restored after the end.
-                if info.family(ORIGINS).is_none() && !self.stamps().is_finishing().await? {
+                if info.family(ORIGINS).is_none() {
                     return Err(Error::mismatch(
                         info.name(),
                         "it is not the table that the rows were copied to: its rows have no origins; restore that one, or call \
@@ -383,15 +377,12 @@ impl Migration {
                     ));
                 }
                 // From here on there is no way back.
-                self.stamps().begin_end().await?;
-                Step::Change(State::New)
+                match self.stamps().begin_end().await? {
+                    true => Step::Change(State::New),
+                    false => Step::ReadAgain,
+                }
             }
-            (Goal::New, State::New) => {
-                self.wait(control, since).await;
-                let tidied = self.tidy(Side::New, control);
-                self.meter(control.state, Activity::Preparing).during(tidied).await?;
-                Step::Done
-            }
+            (Goal::New, State::New) => self.tidied(Side::New, control, since).await?,
             (Goal::New, _) => {
                 return Err(self.not_now(control, "`run()` must come to its end before `finish()`"));
             }
@@ -400,8 +391,8 @@ impl Migration {
                     self.not_now(control, "it has ended, and there is no way back; re-key the new table")
                 );
             }
-            // Without rows in the new table none was written there, whatever the registry was restored to.
-            (Goal::RolledBack, Paused) if self.is_new_empty(control, since).await? => {
+            // Its rows cannot be copied back. Without rows in the new table none was written there, whatever the registry was restored to.
+            (Goal::RolledBack, Paused) if control.one_way && self.is_new_empty(control, since).await? => {
                 Step::Change(RolledBack)
             }
             (Goal::RolledBack, Paused | Copying | Moved) if control.one_way => {
@@ -416,30 +407,51 @@ impl Migration {
                     self.not_now(control, "`finish()` has begun, and there is no way back; call it again")
                 );
             }
-            (Goal::RolledBack, Paused | Copying | Moved) => {
-                let origins = self.add_family(origins_family(), Side::Old);
-                self.meter(control.state, Activity::Preparing).during(origins).await?;
-                Step::Change(RollbackPaused)
-            }
-            (Goal::RolledBack, RollbackPaused) => {
-                let begun = self.stamps().begin_direction(control);
-                self.meter(control.state, Activity::Preparing).during(begun).await?;
-                Step::Change(RollbackCopying)
-            }
-            (Goal::RolledBack, RollbackCopying) => {
-                let step = self.copy_and_verify(control, RolledBack).await?;
-                if let Step::Change(_) = step {
-                    self.stamps().spend_new().await?;
+            (Goal::RolledBack, Paused) => {
+                let begun = self.stamps().begin_direction(control, None);
+                match self.meter(control.state, Activity::Preparing).during(begun).await? {
+                    true => Step::Change(RollbackPaused),
+                    false => Step::ReadAgain,
                 }
-                step
             }
-            (Goal::RolledBack, RolledBack) => {
-                self.wait(control, since).await;
-                let tidied = self.tidy(Side::Old, control);
-                self.meter(control.state, Activity::Preparing).during(tidied).await?;
-                Step::Done
+            (Goal::RolledBack, Copying | Moved) => Step::Change(RollbackPaused),
+            (Goal::RolledBack, RollbackPaused) => {
+                let origins = origins_family();
+                let begun = self.stamps().begin_direction(control, Some(&origins));
+                match self.meter(control.state, Activity::Preparing).during(begun).await? {
+                    true => Step::Change(RollbackCopying),
+                    false => Step::ReadAgain,
+                }
             }
+            (Goal::RolledBack, RollbackCopying) => match self.copy_and_verify(control, RolledBack).await? {
+                Step::Change(_) if !self.stamps().spend_new().await? => Step::ReadAgain,
+                step => step,
+            },
+            (Goal::RolledBack, RolledBack) => self.tidied(Side::Old, control, since).await?,
         })
+    }
+
+    /// Has the old table's stamp name the direction, in which nobody writes the old table; returns whether the state is still this one.
+    async fn begin_copying(&self, control: &Control, since: Instant) -> Result<bool, Error> {
+        if !self.stamps().begin_direction(control, None).await? {
+            return Ok(false);
+        }
+        // Of two that begin at the same time, one finds the other.
+        self.pair.lease().row().check_alone(false).await?;
+        if self.pair.route(Side::Old).table() != self.pair.route(Side::New).table() {
+            return Ok(true);
+        }
+        // Who writes by the state before would leave origins in the old rows.
+        self.wait(control, since).await;
+        let info = self.client.table_info(self.pair.route(Side::Old)).await?;
+        if info.family(ORIGINS).is_some() {
+            return Ok(true);
+        }
+        match self.stamps().change(Side::Old, control, FamilyChange::add(origins_family())).await {
+            // Another driver has added it.
+            Err(error) if error.is_already_exists() => Ok(true),
+            added => added,
+        }
     }
 
     /// Whether the new table has no row, and will have none in this state: who writes it knows a later one, by a lease that ends.
@@ -454,7 +466,7 @@ impl Migration {
             Pass::Superseded => return Ok(Step::ReadAgain),
             Pass::Done => {}
         }
-        let Some(verified) = self.verified().await? else { return Ok(Step::ReadAgain) };
+        let Some(verified) = self.verified(control.state).await? else { return Ok(Step::ReadAgain) };
         if verified.is_equal() {
             return Ok(Step::Change(next));
         }
@@ -485,8 +497,9 @@ impl Migration {
         self.pair.lease().row().stamps()
     }
 
-    /// Makes the registry and the new table. The old table gets the stamp of the pair once writes wait.
-    async fn prepare(&self, control: &Control, since: Instant) -> Result<(), Error> {
+    /// Makes the registry and the new table. The old table gets the stamp of the pair once writes wait. Returns whether the state is still
+    /// this one.
+    async fn prepare(&self, control: &Control, since: Instant) -> Result<bool, Error> {
         let (client, pair) = (&self.client, &self.pair);
         let (old, new) = (pair.route(Side::Old), pair.route(Side::New));
         if pair.lease().row().is_used_up().await? {
@@ -497,15 +510,15 @@ impl Migration {
         }
         let info = client.table_info(old).await?;
         refuse(&info)?;
-        if control.state == State::RolledBack {
-            self.wait(control, since).await;
-            self.tidy(Side::Old, control).await?;
+        if control.state == State::RolledBack && !self.tidy(Side::Old, control, since).await? {
+            return Ok(false);
         }
         client.protect_registry().await?;
         let has_origins = client.table_info(old).await?.family(ORIGINS).is_some();
         pair.lease().row().check_alone(has_origins).await?;
         self.create(&info).await?;
-        self.check_empty(control).await
+        self.check_empty(control).await?;
+        Ok(true)
     }
 
     /// Creates the new table, which is stamped with the pair until the re-keying ends.
@@ -573,39 +586,42 @@ impl Migration {
         ))
     }
 
-    async fn add_family(&self, family: Family, side: Side) -> Result<(), Error> {
+    /// Drops the origins of a table's rows: copies that are still under way are rejected from then on. Returns whether they are gone.
+    async fn drop_origins(&self, side: Side, control: &Control) -> Result<bool, Error> {
         let (client, table) = (&self.client, self.pair.route(side));
-        if client.table_info(table).await?.family(family.name()).is_some() {
-            return Ok(());
+        if client.table_info(table).await?.family(ORIGINS).is_none() {
+            return Ok(true);
         }
-        match client.modify_families(table, vec![FamilyChange::add(family)]).await {
-            // Another driver has added it.
-            Err(error) if error.is_already_exists() => Ok(()),
-            added => added.map(drop),
+        match self.stamps().change(side, control, FamilyChange::drop(ORIGINS)).await {
+            // Another driver has dropped it.
+            Err(error) => match client.table_info(table).await?.family(ORIGINS) {
+                None => Ok(true),
+                Some(_) => Err(error),
+            },
+            dropped => dropped,
         }
     }
 
-    /// Drops the origins of a table's rows: copies that are still under way are rejected from then on.
-    async fn drop_origins(&self, side: Side) -> Result<(), Error> {
-        let (client, table) = (&self.client, self.pair.route(side));
-        if client.table_info(table).await?.family(ORIGINS).is_none() {
-            return Ok(());
-        }
-        match client.modify_families(table, vec![FamilyChange::drop(ORIGINS)]).await {
-            // Another driver has dropped it.
-            Err(error) => match client.table_info(table).await?.family(ORIGINS) {
-                None => Ok(()),
-                Some(_) => Err(error),
-            },
-            Ok(_) => Ok(()),
-        }
+    async fn tidied(&self, side: Side, control: &Control, since: Instant) -> Result<Step, Error> {
+        let tidied = Box::pin(self.tidy(side, control, since));
+        Ok(match self.meter(control.state, Activity::Preparing).during(tidied).await? {
+            true => Step::Done,
+            false => Step::ReadAgain,
+        })
     }
 
     /// Leaves a table as if it had always been the only one: first without origins, so that no other program meets a row that has
-    /// nothing else.
-    async fn tidy(&self, side: Side, control: &Control) -> Result<(), Error> {
-        self.drop_origins(side).await?;
-        self.stamps().end(side, control).await
+    /// nothing else. Returns whether the state is still this one.
+    async fn tidy(&self, side: Side, control: &Control, since: Instant) -> Result<bool, Error> {
+        // From here on no process begins to act by an earlier state, whatever the registry is restored to.
+        if !self.stamps().close(side, control).await? {
+            return Ok(false);
+        }
+        self.wait(control, since).await;
+        if self.read_control().await?.control != *control {
+            return Ok(false);
+        }
+        Ok(self.drop_origins(side, control).await? && self.stamps().end(side, control).await?)
     }
 }
 

@@ -267,7 +267,7 @@ impl Client {
             state: State::Old,
             change: 0,
             fence: None,
-            fence_before: None,
+            fences_before: Vec::new(),
             lease_ms: u64::try_from(DEFAULT_LEASE.as_millis()).unwrap_or(u64::MAX),
             old: layout(&old, old_schema, stamp::table_id(&info)),
             new: layout(&new, new_schema, None),

@@ -283,32 +283,31 @@ impl Migration {
     /// # Cancel safety
     /// A dropped future cancels the reads.
     pub async fn verify(&self) -> Result<TableDiff, Error> {
-        let verified = self.verified().await?;
+        let state = self.state().await?;
+        if !matches!(state, State::Copying | State::Moved | State::RollbackCopying) {
+            return Err(Error::definition(
+                self.pair.route(Side::New),
+                format!("in the state `{state}` there are no copies to compare"),
+            ));
+        }
+        let verified = self.verified(state).await?;
         verified.ok_or_else(|| self.pair.lease().error(None, RekeyingEnd::Changed))
     }
 
-    /// Compares both tables; `None` if another driver has gone on meanwhile, and the origins may be gone.
-    pub(super) async fn verified(&self) -> Result<Option<TableDiff>, Error> {
-        let state = self.state().await?;
-        let base = match state {
-            State::Copying | State::Moved => Side::Old,
-            State::RollbackCopying => Side::New,
-            State::Old | State::Paused | State::New | State::RollbackPaused | State::RolledBack => {
-                return Err(Error::definition(
-                    self.pair.route(Side::New),
-                    format!("in the state `{state}` there are no copies to compare"),
-                ));
-            }
-        };
+    /// Compares both tables in a state that has copies; `None` if another driver has gone on meanwhile, and the origins may be gone.
+    pub(super) async fn verified(&self, state: State) -> Result<Option<TableDiff>, Error> {
+        let base = if state == State::RollbackCopying { Side::New } else { Side::Old };
+        let counts = |now| now == state || (state, now) == (State::Copying, State::Moved);
+        if !counts(self.state().await?) {
+            return Ok(None);
+        }
         let origins = PairOrigins { pair: &self.pair, client: &self.client, front: base.other() };
         let settings = Comparison { parallel: self.parallel, first: MAX_KEPT };
         let (mapping, meter) = (self.mapping(base), self.meter(state, Activity::Verifying));
         let mut reporter = meter.reporter();
         let compared = Box::pin(compare(&mapping, settings, Some(&origins), &mut reporter));
         let diff = meter.during(compared).await?;
-        let now = self.state().await?;
-        let counts = now == state || (state, now) == (State::Copying, State::Moved);
-        Ok(counts.then_some(diff))
+        Ok(counts(self.state().await?).then_some(diff))
     }
 
     /// Both tables, with the one that nobody writes as the old one.

@@ -4,7 +4,7 @@
 //! the tables, or is missing, does not fit them.
 
 use super::control::{Control, PairTables, Side, State};
-use crate::client::{Client, Error, REGISTRY, TableInfo};
+use crate::client::{Client, Error, Family, FamilyChange, REGISTRY, TableInfo};
 use crate::table::stamp::{self, StampName};
 
 /// What the stamp of the old table may name in a state.
@@ -52,6 +52,11 @@ impl PairStamps {
         self.of_pair(Side::New, &["ended", self.tables.route(Side::Old)])
     }
 
+    /// The same once the control row says so: no earlier state admits it.
+    fn of_closed(&self) -> StampName {
+        self.of_pair(Side::New, &["closed", self.tables.route(Side::Old)])
+    }
+
     /// The stamp of the new table once its rows count no more. Another attempt would find rows there that were deleted since.
     fn of_spent(&self) -> StampName {
         self.of_pair(Side::New, &["spent", self.tables.route(Side::Old)])
@@ -80,7 +85,7 @@ impl PairStamps {
             State::Paused | State::Copying => vec![self.of_new()],
             // `finish` and `roll_back` change the stamp before the row that says so. If both run, the row may say that there is a way back.
             State::Moved | State::RollbackPaused => vec![self.of_new(), self.of_ended()],
-            State::New => vec![self.of_ended(), self.own(Side::New)],
+            State::New => vec![self.of_ended(), self.of_closed(), self.own(Side::New)],
             State::RollbackCopying => vec![self.of_new(), self.of_ended(), self.of_spent()],
         };
         let info = self.client.table_info(self.tables.route(Side::New)).await?;
@@ -94,7 +99,7 @@ impl PairStamps {
             Err(error) if error.is_not_found() => return Ok(()),
             info => info?,
         };
-        let has_rows = [self.of_new(), self.of_ended(), self.own(Side::New)];
+        let has_rows = [self.of_new(), self.of_ended(), self.of_closed(), self.own(Side::New)];
         let found = stamp::of_tag(self.tables.key_type(Side::New), &info)?;
         // A table that became itself was made again whole.
         if old.table() == new.table() || !found.iter().any(|found| has_rows.contains(&found.name)) {
@@ -152,7 +157,8 @@ impl PairStamps {
     pub(super) async fn is_finishing(&self) -> Result<bool, Error> {
         let info = self.client.table_info(self.tables.route(Side::New)).await?;
         let found = stamp::of_tag(self.tables.key_type(Side::New), &info)?;
-        Ok(found.iter().any(|found| [self.of_ended(), self.own(Side::New)].contains(&found.name)))
+        let ends = [self.of_ended(), self.of_closed(), self.own(Side::New)];
+        Ok(found.iter().any(|found| ends.contains(&found.name)))
     }
 
     /// Whether the new table was made by this re-keying.
@@ -163,40 +169,84 @@ impl PairStamps {
 
     /// Stamps the old table with the new key type's tag too, where it becomes itself.
     pub(super) async fn begin_new(&self) -> Result<(), Error> {
-        stamp::replace(&self.client, self.tables.route(Side::New), &[self.own(Side::New)], self.of_new())
-            .await
+        if !self.replace(Side::New, &[self.own(Side::New)], self.of_new(), None).await? {
+            self.replace(Side::New, &[], self.of_new(), None).await?;
+        }
+        Ok(())
     }
 
-    /// Has the stamp of the new table say that there is no way back.
-    pub(super) async fn begin_end(&self) -> Result<(), Error> {
-        stamp::replace(&self.client, self.tables.route(Side::New), &[self.of_new()], self.of_ended()).await
+    /// Has the stamp of the new table say that there is no way back; returns whether it does.
+    pub(super) async fn begin_end(&self) -> Result<bool, Error> {
+        match self.is_finishing().await? {
+            true => Ok(true),
+            false => self.replace(Side::New, &[self.of_new()], self.of_ended(), None).await,
+        }
     }
 
-    /// Has the stamp of the old table name the direction of the control row.
-    pub(super) async fn begin_direction(&self, control: &Control) -> Result<(), Error> {
-        let Some(fence) = &control.fence else { return Ok(()) };
-        let before = control.fence_before.iter().map(|fence| self.of_old(fence));
-        let replaced: Vec<_> = before.chain([self.own(Side::Old)]).collect();
-        stamp::replace(&self.client, self.tables.route(Side::Old), &replaced, self.of_old(fence)).await
+    /// Has the stamp of the old table name the fence of the control row, with the family that the direction needs; returns whether it
+    /// does.
+    pub(super) async fn begin_direction(
+        &self,
+        control: &Control,
+        with: Option<&Family>,
+    ) -> Result<bool, Error> {
+        let Some(fence) = &control.fence else { return Ok(true) };
+        let before = control.fences_before.iter().map(|fence| self.of_old(fence));
+        let own = (control.state == State::Paused).then(|| self.own(Side::Old));
+        let replaced: Vec<_> = before.chain(own).collect();
+        self.replace(Side::Old, &replaced, self.of_old(fence), with).await
     }
 
     /// Has nobody take the new table for one that rows move to.
-    pub(super) async fn spend_new(&self) -> Result<(), Error> {
-        stamp::replace(
-            &self.client,
-            self.tables.route(Side::New),
-            &[self.of_new(), self.of_ended()],
-            self.of_spent(),
-        )
-        .await
+    pub(super) async fn spend_new(&self) -> Result<bool, Error> {
+        self.replace(Side::New, &[self.of_new(), self.of_ended()], self.of_spent(), None).await
+    }
+
+    /// Has the stamp of the table that is left fit the last state alone; returns whether it does, or is its own again.
+    pub(super) async fn close(&self, side: Side, control: &Control) -> Result<bool, Error> {
+        let info = self.client.table_info(self.tables.route(side)).await?;
+        let found = stamp::of_tag(self.tables.key_type(side), &info)?;
+        if found.iter().all(|found| found.name == self.own(side)) {
+            return Ok(true);
+        }
+        match side {
+            Side::Old => self.begin_direction(control, None).await,
+            Side::New => self.replace(side, &[self.of_ended()], self.of_closed(), None).await,
+        }
+    }
+
+    /// Changes a family of the table that is left, or of the old one while its writes wait, if it still has a stamp of this state: a
+    /// request that is late must not change what a later attempt needs.
+    pub(super) async fn change(
+        &self,
+        side: Side,
+        control: &Control,
+        change: FamilyChange,
+    ) -> Result<bool, Error> {
+        let of_pair = match side {
+            Side::Old => control.fence.as_deref().map(|fence| self.of_old(fence)),
+            Side::New => Some(self.of_closed()),
+        };
+        let stamps: Vec<_> = of_pair.into_iter().chain([self.own(side)]).collect();
+        stamp::change_with(&self.client, self.tables.route(side), &stamps, change).await
     }
 
     /// Gives a table the stamp of its own key type again.
-    pub(super) async fn end(&self, side: Side, control: &Control) -> Result<(), Error> {
+    pub(super) async fn end(&self, side: Side, control: &Control) -> Result<bool, Error> {
         let of_pair = match side {
             Side::Old => control.fence.iter().map(|fence| self.of_old(fence)).collect(),
-            Side::New => vec![self.of_new(), self.of_ended()],
+            Side::New => vec![self.of_closed()],
         };
-        stamp::replace(&self.client, self.tables.route(side), &of_pair, self.own(side)).await
+        self.replace(side, &of_pair, self.own(side), None).await
+    }
+
+    async fn replace(
+        &self,
+        side: Side,
+        old: &[StampName],
+        new: StampName,
+        with: Option<&Family>,
+    ) -> Result<bool, Error> {
+        stamp::replace(&self.client, self.tables.route(side), old, new, with).await
     }
 }
