@@ -288,8 +288,8 @@ pub use row::{Cell, OwnedRow, Row};
 pub use table::{
     Analysis, CreateTable, DEFAULT_FAMILY, Direct, ExplainExport, Export, Exported, KeyOnly, Modify,
     OnForeign, OnUnreadable, Page, Progress, PutBothError, PutSide, ReadRow, RowRef, RowStore, Rows, Scan,
-    Select, Selected, Skipped, SkippedRow, Table, Update, Verified, Verify, WriteOutcome, Writer, copy, diff,
-    load, put_both, rekey,
+    Select, Selected, Skipped, SkippedRow, Table, Update, Verified, Verify, WriteOutcome, Writer,
+    WrittenRowType, copy, diff, load, put_both, rekey,
 };
 
 /// The examples of the derives. They need this crate, and `keyderive-macros` is one of its dependencies.

@@ -513,3 +513,30 @@ async fn row_types_of_a_re_keyed_table_are_those_of_its_new_one() {
     let plain = bigtable.client().table::<After, Numbered>("new");
     refused(plain.put(&After { user: "a".into() }, &Numbered { kind: 7 }).await);
 }
+
+/// A write of a column under a new name deletes the former one, which another program needs.
+#[tokio::test]
+async fn a_renamed_column_is_compared_whatever_writes_it() {
+    #[derive(Row)]
+    struct Renamed {
+        #[row(alias = "kind")]
+        sort: String,
+    }
+    let client = Client::embedded();
+    let events = table::<Event>(&client);
+    events.create_if_absent().await.unwrap();
+    events.put(&key("a"), &event()).await.unwrap();
+    let renamed = || table::<Renamed>(&client);
+    let (at, row) = (key("a"), Renamed { sort: "b".into() });
+    refused(renamed().put(&at, &row).await);
+    refused(renamed().merge(&at, &row).await);
+    refused(renamed().update(&at).set(Renamed::SORT, "b").await);
+    assert_eq!(events.get(&at).await.unwrap(), Some(event()));
+    let types = renamed().row_types().await.unwrap();
+    assert_eq!(types.len(), 1, "{types:?}");
+    assert!(types[0].name == "Event" && types[0].is_of_rows && !types[0].is_own, "{types:?}");
+    assert!(renamed().retire_row_type(&types[0].fingerprint).await.unwrap());
+    renamed().update(&at).set(Renamed::SORT, "b").await.unwrap();
+    let types = renamed().row_types().await.unwrap();
+    assert!(types.len() == 1 && types[0].is_own && !types[0].is_of_rows, "{types:?}");
+}

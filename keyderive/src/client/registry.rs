@@ -195,6 +195,15 @@ impl Client {
         }
     }
 
+    /// The record of a table as it is, if there is a registry.
+    pub(crate) async fn read_table_record(&self, table: &Route) -> Result<Option<TableRecord>, Error> {
+        let filter = Some(RowFilter::latest(1));
+        match self.read_row(&self.registry(), table_key(table.table()), filter).await {
+            Err(error) if error.is_not_found() => Ok(None),
+            row => Ok(Some(TableRecord::of(row?.as_ref()))),
+        }
+    }
+
     /// The record of a table, read once; none if there is no registry, or it cannot be read and the settings do not require it.
     ///
     /// # Errors

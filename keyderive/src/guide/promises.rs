@@ -82,7 +82,7 @@
 //! # Tables that are re-keyed
 //!
 //! Calls of a [re-keyed](super::rekeying) table give the guarantees of the [`Table`](crate::Table) call of the same name, in every
-//! state, among programs that open the same pair of tables. Every read, and every scan with any filter, returns each stored row once.
+//! state, among programs that open the same pair of tables: `update`, `update_all` and `merge_all` those of their rows above, too. Every read, and every scan with any filter, returns each stored row once.
 //! With [`rekeyed_by_row`](crate::Client::rekeyed_by_row), some calls fail while the old table is written, because they could reach the
 //! row of another key. Whether clocks are set right matters for expiry alone; that they run at other rates does no harm, up to a tenth.
 //! A program that opens one of the tables by itself is rejected from the state `paused` on; what it still writes is found by `verify`.

@@ -9,7 +9,7 @@
 //! | rows that are stored | stay | move | are copied |
 //! | programs that write | go on | go on, and wait once for about 7 s | must be stopped, or their writes are lost |
 //! | programs that read | go on | go on; scans in no order wait too | go on, on the old table |
-//! | what programs change | attributes of the key type | one call, in two releases | one call |
+//! | what programs change | attributes of the key type | how the table is opened, and scans, which take a plan for each key; in two releases | one call |
 //! | the way back | remove the attribute, before the bound and before [`advance_stamp`](crate::Table::advance_stamp) | until [`finish`](crate::rekey::Migration::finish), with all that was written; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row) none from the state `copying` on | the old table, without what was written since |
 //! | cost | scans read the buckets of each salt | a conditional write a row, about a tenth of the rate of a load; both tables stored and compared; [more requests for each call](crate::rekey#what-it-costs) meanwhile | a bulk write a row, both tables stored and compared |
 //!
@@ -100,10 +100,14 @@
 //! For every row, exactly one table counts: the new table's once its row has an *origin*, a cell in a family of its own that says that
 //! the row was copied or written; until then, the old table's.
 //!
-//! `roll_back()` takes the same way with the tables exchanged: through `rollback_paused` and `rollback_copying` to `rolled_back`. From
-//! `paused` it goes straight to `rolled_back` if the new table has no rows. [`State`](crate::rekey::State) draws all states.
+//! `roll_back()` takes the same way with the tables exchanged: through `rollback_paused` and `rollback_copying` to `rolled_back`.
+//! [`State`](crate::rekey::State) draws all states.
 //!
 //! # The operator's check list
+//!
+//! A *driver* is a process that runs [`run`](crate::rekey::Migration::run), [`finish`](crate::rekey::Migration::finish) or
+//! [`roll_back`](crate::rekey::Migration::roll_back). A *lease* is how long a process acts by a state that it has read.
+//! [`rekey`](crate::rekey#terms) has all terms.
 //!
 //! 1. **Before.**
 //!    - SQL that reads the key columns of the old table goes on; the new one gets a row key schema too, if the new key type has one. A
@@ -126,7 +130,9 @@
 //!      with [`is_overloaded`](crate::Error::is_overloaded).
 //!    - Take deletion protection off the old table until the end: its stamp is replaced.
 //!    - Add no column families until the end.
-//! 2. **Deploy the release with `rekeyed` everywhere.** In the state `old` it does what the release before did, and reads one small row
+//! 2. **Deploy the release with `rekeyed` everywhere.** It neither creates nor verifies tables: take out the
+//!    [`create_if_absent`](crate::Table::create_if_absent) and [`verify`](crate::Table::verify) of the old table, which fail from `paused` on.
+//!    In an environment without rows there is nothing to move: deploy the release of step 8 there. In the state `old` it does what the release before did, and reads one small row
 //!    a second; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row), writes read the row first, and some fail. Until the end,
 //!    nothing may use [`load`](crate::Table::load), [`writer`](crate::Table::writer), [`export`](crate::Table::export), `delete_rows`
 //!    or `drop_rows` of the old table.
@@ -147,7 +153,8 @@
 //!    the way back by the stamp of the new table, and changes the state to `new`: there is no way back, even if a later step fails. Then it
 //!    drops the origins and lets plain programs in, which takes longer the more rows there are. If it stops before its end, call it
 //!    again.
-//! 8. **Deploy the release with the plain new table**, and then delete the old one. A program of the release before keeps working with its
+//! 8. **Deploy the release with the plain new table**, and then delete the old one. Stop programs of the release before `rekeyed` first: if
+//!    one of them still starts with `create_if_absent`, it creates an empty table under the old name. A program of the release before keeps working with its
 //!    open handle, but cannot start any more: [`rekeyed`](crate::Client::rekeyed) fails with [`is_not_found`](crate::Error::is_not_found)
 //!    once the old table is deleted. **If both key types share one table**, by their tags, do not delete it: drop the old rows with
 //!    `.unchecked().drop_rows(OldKey::scan())`, unchecked since the table is not stamped with the old key type any more.
@@ -184,6 +191,9 @@
 //!
 //! - Aggregates: an addition that arrives late would count in a copy, or not. Stop the writers, and use [`copy_to`](crate::Table::copy_to).
 //! - Hashed fields, in the old key or the new one: each table's keys are made from the other's.
+//! - Pages, `visit`, `explain`, `with_stats` and counts of a table: of the two tables there are only the calls of
+//!   [`Rekeyed`](crate::rekey::Rekeyed), and scans take a plan for each key. For pages while it runs, scan with a limit and a range that begins
+//!   behind the last row that was shown. Page tokens of the old key are rejected by the new table.
 //! - Scans in order where the fields are others, or have another order, also if the plan fixes those that differ, or where the conversions
 //!   change the value of a field: they must be [`unordered`](crate::Scan::unordered), and fail, to be repeated, when the state changes. For
 //!   the newest rows of such a table read a range of times that has enough of them, in both plans, and sort it.

@@ -112,6 +112,43 @@
 //! [`Min`](crate::row::Min) and [`Max`](crate::row::Max) take values by `.add(…)` too: a `Max` of a time keeps the latest one, whatever
 //! order the writes arrive in. Each of the three types needs a family of its own.
 //!
+//! # Messages that arrive twice
+//!
+//! A queue delivers a message again if its answer was lost. So the row says which messages it has counted, by one conditional update:
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use keyderive::row::Sum;
+//! use keyderive::{Client, Row, RowKey};
+//!
+//! # #[derive(RowKey)] struct DepotKey { depot: String, day: u32 }
+//! #[derive(Row)]
+//! struct Day {
+//!     #[row(family = "totals")]
+//!     events: Sum,
+//!     #[row(family, gc(max_age = "3d"))]
+//!     seen: BTreeMap<String, bool>, // a column for each message
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! # let client = Client::embedded();
+//! let days = client.table::<DepotKey, Day>("days");
+//! # days.create_if_absent().await?;
+//! let (key, message) = (DepotKey { depot: "north".into(), day: 20783 }, "m-17".to_owned());
+//! for _delivery in 0..2 {
+//!     let is_new = Day::SEEN.at(&message).absent();
+//!     days.update(&key).set(Day::SEEN.at(&message), true).add(Day::EVENTS, 1).only_if(is_new).await?;
+//! }
+//! assert_eq!(days.get(&key).await?.unwrap().events.get(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It returns false for a message that was counted. If its outcome [is unknown](crate::Error::is_outcome_unknown), call it again.
+//! Sums that the server keeps, as in the next section, count each *call* once: a message that arrives twice is two calls.
+//!
 //! # Sums that count once
 //!
 //! An update that adds to a sum carries an idempotency token: 16 random bytes and the time of the first attempt, the same in each
@@ -174,8 +211,9 @@
 //!
 //! A type that writes a column under a new name is not compatible with one that knows only the former name: the older program fails on
 //! the first such row if the column is required, and misses its value otherwise. So the first release reads both names and writes
-//! the former one. When every program has it, the second release writes the new one. In each step, the programs that run at the same
-//! time read what all of them write:
+//! the former one. When every program has it, take the [row type](super::tables#registry) of the release before off the table by
+//! [`retire_row_type`](crate::Table::retire_row_type): else the first write of the second release is refused. The second release writes
+//! the new name. In each step, the programs that run at the same time read what all of them write:
 //!
 //! | programs that run | stored under | the older one reads | the newer one reads |
 //! |---|---|---|---|
@@ -245,9 +283,17 @@
 //! assert_eq!(oldest.get(&key).await?.unwrap().mail, "b@example.com");
 //! assert_eq!(stored().await?, ["mail"]);
 //!
+//! // Release 1 in every program. Release 2 is not to meet the release before, and says so.
+//! # older.put(&key, &release1::User { mail: "b@example.com".into(), visits: None }).await?;
+//! let new = release2::User { email: "c@example.com".into(), visits: None };
+//! assert!(newer.put(&key, &new).await.unwrap_err().is_table_mismatch());
+//! for before in older.row_types().await?.iter().filter(|row_type| !row_type.is_own) {
+//!     older.retire_row_type(&before.fingerprint).await?;
+//! }
+//!
 //! // Release 1 and release 2. Whoever writes the column deletes the other name.
 //! assert_eq!(newer.get(&key).await?.unwrap().email, "b@example.com");
-//! newer.update(&key).set(release2::User::EMAIL, "c@example.com").await?;
+//! newer.put(&key, &new).await?;
 //! assert_eq!(stored().await?, ["email"]);
 //! assert_eq!(older.get(&key).await?.unwrap().mail, "c@example.com");
 //! older.update(&key).set(release1::User::MAIL, "d@example.com").await?;
@@ -261,10 +307,10 @@
 //! assert!(newer.update(&key).set(email, "e@example.com").only_if(email.equals("d@example.com")).await?);
 //! assert_eq!(stored().await?, ["email", "visits"]);
 //!
-//! // The release before cannot read that, and what it writes is not seen.
+//! // The release before cannot read that, and does not write any more if it is started again.
 //! assert!(oldest.get(&key).await.is_err());
-//! oldest.update(&key).set(before::User::MAIL, "lost@example.com").await?;
-//! assert_eq!(newer.get(&key).await?.unwrap().email, "e@example.com");
+//! let oldest = client.table::<UserKey, before::User>("users");
+//! assert!(oldest.update(&key).set(before::User::MAIL, "lost@example.com").await.unwrap_err().is_table_mismatch());
 //! # Ok(())
 //! # }
 //! ```
@@ -290,6 +336,7 @@
 //! # former.put_all((0..5).map(|id| (UserKey { id }, FormerUser { mail: "a@example.com".into() }))).await?;
 //! # let users = client.table::<UserKey, User>("users");
 //! # assert!(client.table::<UserKey, NextUser>("users").verify_rows().await.is_err());
+//! # users.retire_row_type(&users.row_types().await?[0].fingerprint).await?;
 //! let mut rows = users.scan(UserKey::scan()).stream();
 //! while let Some(row) = rows.next().await {
 //!     let (key, User { email }) = row?;
@@ -301,7 +348,7 @@
 //! ```
 //!
 //! Then drop the alias: `changes_from` reports the dropped alias, since it cannot see that all rows were rewritten, so save the new
-//! schema over the file.
+//! schema over the file. Before that release, retire the row types of release 1 and release 2.
 //!
 //! # Atomicity
 //!

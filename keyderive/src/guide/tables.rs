@@ -125,9 +125,9 @@
 //!   that other programs declare for the table, by the rules of [`changes_from`](crate::row::RowSchema::changes_from). If programs of
 //!   both cannot share the table, the write fails with [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing is
 //!   written. Whole rows ([`put`](crate::Table::put), [`insert`](crate::Table::insert), loads, copies) are compared whole; of a program
-//!   that writes columns alone ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), the values of its columns
-//!   are. Reads and deletions are not checked. Once no program has an older type any more, and its rows are rewritten or gone,
-//!   [`retire_row_type`](crate::Table::retire_row_type) takes it off.
+//!   that writes columns alone ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), what it stores where, and
+//!   not which columns it lacks. Reads and deletions are not checked. [`row_types`](crate::Table::row_types) lists the types. If no program
+//!   has an older one any more, and the newer ones read its rows, [`retire_row_type`](crate::Table::retire_row_type) takes it off.
 //! - Two programs with new types that make their first writes at the same moment both write: no transaction spans them. The next
 //!   start of either finds it. Programs without the registry, raw tables and [`unchecked()`](crate::Table::unchecked) handles are not
 //!   compared.

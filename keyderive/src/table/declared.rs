@@ -21,9 +21,66 @@ use crate::row::{RowSchema, SchemaChange};
 /// How many changes of a row type an error lists.
 const MAX_SHOWN: usize = 3;
 
+/// A row type that programs write to a table, as the registry has it: [`Table::row_types`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrittenRowType {
+    /// The name of the Rust type. Types of two releases may have the same.
+    pub name: String,
+    /// What [`retire_row_type`](Table::retire_row_type) takes.
+    ///
+    /// It is of more than [`RowSchema::fingerprint`]: of what an absent column is, too.
+    pub fingerprint: String,
+    /// Whether programs write whole rows of it, or columns of rows alone.
+    pub is_of_rows: bool,
+    /// Whether it is the row type of the table that was asked.
+    pub is_own: bool,
+}
+
 impl<K, R, S: RowStore> Table<K, R, S> {
-    /// Takes a row type off those that this one is compared with before the first write: the one with this fingerprint, which the error
-    /// of such a write names.
+    /// The row types that programs write under this key type's tag, as the [registry](crate::guide::tables#registry) has them. Each
+    /// program adds its own by its first write; [`retire_row_type`](Self::retire_row_type) takes one off.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let client = Client::embedded();
+    /// # let users = client.table::<UserKey, User>("users");
+    /// # users.create().await?;
+    /// users.put(&UserKey { id: 7 }, &User { age: 42 }).await?;
+    /// let types = users.row_types().await?;
+    /// assert_eq!((&*types[0].name, types[0].is_of_rows), ("User", true));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It is empty without a registry, and if the record is about a table that was made before under the name.
+    ///
+    /// # Errors
+    /// When the registry or the table cannot be read.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn row_types(&self) -> Result<Vec<WrittenRowType>, Error> {
+        let table = &self.handle;
+        let record = table.client.read_table_record(&table.name).await?;
+        let info = table.client.table_info(&table.name).await?;
+        let (tag, own) = (tag_of(table.key), table.declared_row(Written::Rows));
+        let types = record.iter().filter(|record| record.is_of(&stamp::table_ids(&info)));
+        let types = types.flat_map(|record| record.row_types(&tag)).map(|layout| WrittenRowType {
+            name: layout.type_name.clone(),
+            fingerprint: layout.fingerprint.clone(),
+            is_of_rows: layout.kind == LayoutKind::Row,
+            is_own: own.as_ref().is_some_and(|(own, _)| own.fingerprint == layout.fingerprint),
+        });
+        Ok(types.collect())
+    }
+
+    /// Takes a row type off those that this one is compared with before the first write: the one with this fingerprint, which
+    /// [`row_types`](Self::row_types) and the error of such a write name.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -42,13 +99,12 @@ impl<K, R, S: RowStore> Table<K, R, S> {
     /// # older.put(&UserKey { id: 7 }, &old::User { age: 42 }).await?;
     /// let users = client.table::<UserKey, User>("users");
     /// let (key, user) = (UserKey { id: 7 }, User { age: "42".into() });
-    /// let error = users.put(&key, &user).await.unwrap_err();
-    /// assert!(error.is_table_mismatch());
+    /// assert!(users.put(&key, &user).await.unwrap_err().is_table_mismatch());
     ///
     /// // No program has numbers any more, and the rows that had them are gone.
-    /// let text = error.to_string();
-    /// let fingerprint = text.split("retire_row_type(\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
-    /// assert!(users.retire_row_type(fingerprint).await?);
+    /// for other in users.row_types().await?.iter().filter(|row_type| !row_type.is_own) {
+    ///     users.retire_row_type(&other.fingerprint).await?;
+    /// }
     /// users.put(&key, &user).await?;
     /// # Ok(())
     /// # }
@@ -245,7 +301,8 @@ fn incompatibility(json: &str, saved: &str, writes_rows: bool) -> Option<String>
     };
     let is_fault = |change: &&SchemaChange| match writes_rows {
         true => !change.is_compatible(),
-        false => change.is_of_values(),
+        // Each writes some columns: what the other does with those is what counts.
+        false => change.is_of_columns() && !change.is_compatible(),
     };
     let mut text = String::new();
     let faults = changes.iter().filter(is_fault);
@@ -263,9 +320,9 @@ fn incompatibility(json: &str, saved: &str, writes_rows: bool) -> Option<String>
 fn refusal(own: &DeclaredLayout, other: &DeclaredLayout, fault: &str) -> String {
     let DeclaredLayout { fingerprint, type_name, .. } = other;
     format!(
-        "nothing was written: rows of `{}` and those of `{type_name}` (fingerprint {fingerprint}), which other programs write, do not \
-         fit: {fault}. Once no program has that type any more, and its rows are rewritten or gone, take it off by \
-         `retire_row_type(\"{fingerprint}\")`",
-        own.type_name
+        "nothing was written: rows of this program's `{}` (fingerprint {}) and those of `{type_name}` (fingerprint {fingerprint}), which \
+         other programs write or have written, do not fit: {fault}. If no program has that type any more, and this one can read its \
+         rows, take it off by `retire_row_type(\"{fingerprint}\")`",
+        own.type_name, own.fingerprint
     )
 }

@@ -34,6 +34,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 pub use create::CreateTable;
+pub use declared::WrittenRowType;
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use scan::{Analysis, KeyOnly, Page, ReadRow, RowRef, Rows, Scan};

@@ -545,8 +545,9 @@ fn contradiction_with(key: KeyType, info: &TableInfo, difference: Option<String>
         )
     } else if of_own_tag.iter().any(|found| found.is_pair) {
         (
-            "it is being re-keyed",
-            "nothing was sent: open it with `Client::rekeyed`, or let `finish()` or `roll_back()` come to its end",
+            "it is being re-keyed, or was moved to another table",
+            "nothing was sent: open it with `Client::rekeyed`, or let `finish()` or `roll_back()` come to its end; after `finish()` its \
+             rows are in the other table, which the newer release opens",
         )
     } else if of_own_tag.len() > 1 && of_own_tag.iter().all(|found| epochs_of(key, **found).is_some()) {
         (

@@ -91,6 +91,7 @@ const OF_NO_ROW: [&str; 11] = [
     "Table::remove_row_key_schema",
     "Table::stamp",
     "Table::retire_row_type",
+    "Table::row_types",
     "Table::wait_for_consistency",
 ];
 

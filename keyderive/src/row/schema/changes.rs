@@ -155,13 +155,13 @@ pub struct SchemaChange {
     text: String,
     reads_older_rows: bool,
     breaks_older_programs: bool,
-    /// Whether values that one of the two types writes are no values of the other.
-    is_of_values: bool,
+    /// Whether values that one of the two types writes are no values of the other, or are stored at another place.
+    is_of_columns: bool,
 }
 
 impl SchemaChange {
     fn harmless(text: String) -> Self {
-        Self { text, reads_older_rows: true, breaks_older_programs: false, is_of_values: false }
+        Self { text, reads_older_rows: true, breaks_older_programs: false, is_of_columns: false }
     }
 
     /// Whether each program still reads what both write: this type reads older rows, and older programs do not break.
@@ -170,9 +170,10 @@ impl SchemaChange {
         self.reads_older_rows && !self.breaks_older_programs
     }
 
-    /// Whether values that one of the two types writes are no values of the other, whichever columns of a row either writes.
-    pub(crate) fn is_of_values(&self) -> bool {
-        self.is_of_values
+    /// Whether the columns that one of the two types writes are not what the other reads there, or are missing, whichever columns of a row
+    /// either writes.
+    pub(crate) fn is_of_columns(&self) -> bool {
+        self.is_of_columns
     }
 
     /// Whether this row type reads rows that programs of the older type have written, with their values.
@@ -879,7 +880,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             text,
             reads_older_rows: !new.is_in_every_row(),
             breaks_older_programs: old.is_in_every_row(),
-            is_of_values: false,
+            is_of_columns: false,
         }
     }
 
@@ -909,7 +910,10 @@ impl<'l> LayoutComparison<'_, 'l> {
             text: self.text(found),
             reads_older_rows: !found.breaks_reading,
             breaks_older_programs: found.breaks_older_programs,
-            is_of_values: matches!(found.topic, Topic::Type { .. } | Topic::Family { .. }),
+            is_of_columns: matches!(
+                found.topic,
+                Topic::Type { .. } | Topic::Family { .. } | Topic::Moved { .. } | Topic::MovedBack { .. }
+            ),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The control row, which holds the state of a re-keying, and the leases by which processes act on it.
 //!
-//! It is in the registry, which a user can delete or restore. So the stamp of the old table names the direction in which rows move, by a
-//! random *fence* that the control row has too: a process whose row does not fit the stamp acts by neither.
+//! It is in the registry, which a user can delete or restore. So the stamp of the old table names the direction in which rows move, and
+//! the end of the way back, by a random *fence* that the control row has too: a process whose row does not fit the stamp acts by neither.
 //!
 //! A process acts by a state for as long as its lease on it lasts, counted from before it read the row. A driver changes the state
 //! only after every lease on the state before can have ended. So no two processes are ever more than one state apart.
@@ -64,8 +64,8 @@ const AGREE_ATTEMPTS: usize = 4;
 ///          └──────────────────→ rolled_back
 /// ```
 ///
-/// From `paused`, [`roll_back`](super::Migration::roll_back) goes straight to `rolled_back` if the new table has no rows, and to
-/// `rollback_paused` if it has. From `rolled_back`, [`run`](super::Migration::run) begins another attempt in `paused`, with another new
+/// From `paused`, [`roll_back`](super::Migration::roll_back) goes straight to `rolled_back` only where new keys are made of rows, which has
+/// no other way back, and if the new table has no rows. From `rolled_back`, [`run`](super::Migration::run) begins another attempt in `paused`, with another new
 /// table.
 ///
 /// | state | reads | writes |
