@@ -72,7 +72,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // What earlier releases of the programs made.
     let old = client.table::<OldKey, Reading>("rekey-readings");
-    old.create().without_row_key_schema().await?;
+    old.create().await?;
     let stored: Vec<_> =
         (0..SENSORS).flat_map(|sensor| (0..SECONDS).map(move |at| reading(sensor, at))).collect();
     old.put_all(stored.iter().map(|(key, reading)| (OldKey::from(key), reading.clone()))).await?;

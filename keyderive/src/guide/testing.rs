@@ -154,7 +154,7 @@
 //! # tokio::time::pause();
 //! let client = Bigtable::in_memory().client();
 //! let events = client.table::<OldKey, Event>("events");
-//! events.create().without_row_key_schema().await?;
+//! events.create().await?;
 //! let key = |at| OldKey { user: "ada".to_owned(), at };
 //! events.put(&key(1), &Event { kind: "login".to_owned() }).await?;
 //!

@@ -43,7 +43,7 @@
 //! # async fn main() -> Result<(), keyderive::Error> {
 //! # tokio::time::pause();
 //! # let client = Client::embedded();
-//! # client.table::<OldKey, Event>("events").create().without_row_key_schema().await?;
+//! # client.table::<OldKey, Event>("events").create().await?;
 //! // In every program, in place of `client.table::<OldKey, Event>("events")`:
 //! let events = client.rekeyed::<OldKey, NewKey, Event>("events", "events-64").await?;
 //! let key = NewKey { user: "alice".into(), at: 7 };
