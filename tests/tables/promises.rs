@@ -167,6 +167,7 @@ calls! {
     Modify
     Delete
     DeleteRows
+    DeleteAll
     PutBoth
     PutAll
     MergeAll
@@ -198,8 +199,8 @@ impl Call {
                 Method::CheckAndMutateRow
             }
             Increment | Append | Modify | RawReadModifyWriteRow => Method::ReadModifyWriteRow,
-            DeleteRows | PutAll | MergeAll | UpdateAll | WriterPut | WriterUpdate | WriterDelete | Load
-            | LoadNewRows | RawMutateRows | RawWriterWrite => Method::MutateRows,
+            DeleteRows | DeleteAll | PutAll | MergeAll | UpdateAll | WriterPut | WriterUpdate
+            | WriterDelete | Load | LoadNewRows | RawMutateRows | RawWriterWrite => Method::MutateRows,
         }
     }
 
@@ -223,7 +224,7 @@ impl Call {
             Insert | PutIfAbsent | LoadNewRows | LoadIfAbsent => {
                 R::put_over(Account { id: 0, card: None, cash: None, visits: None, log: None })
             }
-            Delete | DeleteIf | DeleteRows | WriterDelete => return None,
+            Delete | DeleteIf | DeleteRows | DeleteAll | WriterDelete => return None,
         })
     }
 
@@ -254,6 +255,7 @@ impl Call {
             Modify => drop(counts.modify(&key).increment(Counts::VISITS, 2).append(Counts::LOG, "2").await?),
             Delete => accounts.delete(&key).await?,
             DeleteRows => drop(accounts.delete_rows(AccountKey::scan().id(id)).await?),
+            DeleteAll => accounts.delete_all([&key]).await?,
             PutBoth => put_both((accounts, &key, &row), (copies, &key, &row)).await?,
             PutAll => accounts.put_all(&rows).await?,
             MergeAll => accounts.merge_all(&rows).await?,

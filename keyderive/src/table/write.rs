@@ -321,7 +321,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         I: IntoIterator<Item = Update<K, R, S>, IntoIter: Send + 'a>,
     {
         let mut updates = updates.into_iter().enumerate();
-        self.write_entries(Written::Columns, move |entry| {
+        self.write_entries(Some(Written::Columns), move |entry| {
             let (index, update) = updates.find(|(_, update)| !update.is_empty())?;
             Some(update.encode_into(self, entry).map_err(|error| Error::input(index, error)))
         })
@@ -610,7 +610,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     {
         let mut rows = rows.enumerate();
         let written = if merges { Written::Columns } else { Written::Rows };
-        self.write_entries(written, |entry| {
+        self.write_entries(Some(written), |entry| {
             let (index, pair) = rows.next()?;
             let (key, row): &(K, R) = Borrow::borrow(&pair);
             Some(self.encode_row(entry, key, row, merges).map_err(|error| Error::input(index, error)))
@@ -618,13 +618,16 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         .await
     }
 
-    /// Sends the entries that `next` fills, one by one, in requests of some size, one after the other.
+    /// Sends the entries that `next` fills, one by one, in requests of some size, one after the other. Deletions write no columns.
     async fn write_entries(
         &self,
-        written: Written,
+        written: Option<Written>,
         mut next: impl FnMut(&mut Entry) -> Option<Result<(), Error>>,
     ) -> Result<(), Error> {
-        self.ensure_writable(written).await?;
+        match written {
+            Some(written) => self.ensure_writable(written).await?,
+            None => self.ensure_checked().await?,
+        }
         let (mut batch, mut entry) = (Batch::timed_by(self.handle.client.clock()), Entry::default());
         let mut keys = BatchKeys::new();
         // An entry is filled within one call, so that no row is held across an await.
@@ -743,8 +746,47 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     }
 }
 
-/// Deletions by a plan, in one table.
+/// Deletions of many rows, in one table.
 impl<K: TableKey, R> Table<K, R> {
+    /// [`delete`](Self::delete) of many rows, in requests of about 1 MiB, one after the other.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// users.put_all((0..1000).map(|id| (UserKey { id }, User { age: 42 }))).await?;
+    /// users.delete_all((0..1000).step_by(2).map(|id| UserKey { id })).await?;
+    /// assert_eq!(users.count(UserKey::scan()).await?, 500);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Each row is deleted whole; a missing one is no error. After an error earlier requests are applied, and rows of the failed one may
+    /// be. [`delete_rows`](Self::delete_rows) deletes what a scan selects, and a [`writer`](Self::writer) takes keys that arrive one by one.
+    ///
+    /// # Errors
+    /// For the first key that cannot be encoded, with its index in the input, after the rows before it were deleted; for the first row that
+    /// the server rejects, with its key.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some of the rows are deleted, each whole or not at all, perhaps later.
+    pub fn delete_all<'a, I>(&'a self, keys: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
+    where
+        I: IntoIterator<Item: Borrow<K>, IntoIter: Send + 'a>,
+    {
+        let mut keys = keys.into_iter().enumerate();
+        self.write_entries(None, move |entry| {
+            let (index, key) = keys.next()?;
+            entry.clear();
+            entry.mutations.push(&Mutation::delete_row());
+            Some(self.encode_into(key.borrow(), &mut entry.key).map_err(|error| Error::input(index, error)))
+        })
+    }
+
     /// Deletes exactly the rows that a plan selects; returns how many.
     ///
     /// ```

@@ -126,6 +126,11 @@ async fn deletions_beside_each_other_all_succeed(client: Client) {
     assert_eq!(accounts.count(TaggedKey::scan()).await.unwrap(), 0);
 
     accounts.put_all(rows()).await.unwrap();
+    let keys = || rows().map(|(key, _)| key);
+    join_all((0..CALLERS).map(|_| accounts.delete_all(keys()))).await.into_iter().for_each(Result::unwrap);
+    assert_eq!(accounts.count(TaggedKey::scan()).await.unwrap(), 0);
+
+    accounts.put_all(rows()).await.unwrap();
     let key = TaggedKey { id: 7 };
     join_all((0..CALLERS).map(|_| accounts.delete(&key))).await.into_iter().for_each(Result::unwrap);
     assert_eq!(accounts.get(&key).await.unwrap(), None);
@@ -180,7 +185,7 @@ async fn a_deletion_takes_cells_of_any_time(client: Client) {
     accounts.create_if_absent().await.unwrap();
     let raw = client.raw_table("tagged");
     let key = TaggedKey { id: 7 };
-    for deletion in 0..5 {
+    for deletion in 0..6 {
         // In 1970, and in 2096.
         for at in [1_000, 4_000_000_000_000_000] {
             let set = Mutation::set("cf", "id", at, 1_i64.to_be_bytes().to_vec());
@@ -191,6 +196,7 @@ async fn a_deletion_takes_cells_of_any_time(client: Client) {
             1 => assert!(accounts.delete_if(&key, Condition::row_exists()).await.unwrap()),
             2 => assert_eq!(accounts.delete_rows(TaggedKey::scan()).await.unwrap(), 1),
             3 => accounts.drop_rows(TaggedKey::scan()).await.unwrap(),
+            4 => accounts.delete_all([&key]).await.unwrap(),
             _ => {
                 let writer = accounts.writer();
                 writer.delete(&key).await.unwrap();

@@ -38,6 +38,7 @@ const ROWS: &[Proof<6>] = &[
     ),
     ("delete", [&[DELETE], &[AGAIN], &[DROPPED], &[ANY_TIME], &[KILLED], &[OLDER]]),
     ("delete_rows", [&[DELETES], &[AGAIN], &[DROPPED], &[ANY_TIME], &[KILLED], &[OLDER]]),
+    ("delete_all", [&[DELETES], &[AGAIN], &[DROPPED], &[ANY_TIME], &[KILLED], &[OLDER]]),
     ("drop_rows", [&[DELETES], &[TABLES_ONCE], &[DROPPED_BUCKETS], &[ANY_TIME], &[KILLED_TABLE], &[DELETES]]),
     ("put_both", [&[BOTH], &[AGAIN], &[DROPPED], &[SERVER_TIME], &[KILLED], &[OLDER]]),
     (
@@ -167,7 +168,10 @@ const HIDDEN_ROWS: &[Proof<3>] = &[
     ("put_if_absent, Load::if_absent", [&[HIDDEN_ABSENT, HIDDEN_PART], &[AHEAD], &[BEHIND]]),
     ("increment, append, modify", [&[HIDDEN_MODIFY], &[HIDDEN_MODIFY], &[HIDDEN_MODIFY]]),
     ("Update::add_at", [&[HIDDEN_WINDOW], &[HIDDEN_WINDOW, AHEAD], &[HIDDEN_WINDOW]]),
-    ("delete, Writer::delete, delete_rows, drop_rows", [&[HIDDEN_DELETES], &[HIDDEN_DELETES], &[ANY_TIME]]),
+    (
+        "delete, Writer::delete, delete_rows, delete_all, drop_rows",
+        [&[HIDDEN_DELETES], &[HIDDEN_DELETES], &[ANY_TIME]],
+    ),
     ("copy_to, Table::diff", [&[HIDDEN_COPIES], &[HIDDEN_COPIES], &[HIDDEN_COPIES]]),
     (
         "Rekeyed: get, get_many, exists, Scan::collect, Scan::count, put_if_absent, delete_if, \
