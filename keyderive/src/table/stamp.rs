@@ -334,7 +334,7 @@ pub(super) async fn replace(
         match (there, changes.is_empty(), with) {
             (Some(_), true, None) => return Ok(true),
             (None, true, _) if !old.is_empty() => return Ok(false),
-            (Some((family, _)), true, Some(_)) => changes.push(unchanged(*family)),
+            (Some((family, _)), true, Some(_)) => changes.push(unchanged(family)),
             (Some(_), false, _) => {}
             (None, ..) => {
                 let id = table_id(&info).unwrap_or_else(new_id);
