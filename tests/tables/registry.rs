@@ -512,6 +512,16 @@ async fn row_types_of_a_re_keyed_table_are_those_of_its_new_one() {
     driver.migration().finish().await.unwrap();
     let plain = bigtable.client().table::<After, Numbered>("new");
     refused(plain.put(&After { user: "a".into() }, &Numbered { kind: 7 }).await);
+
+    // Also of a program that has not written since.
+    let client = bigtable.client();
+    client.table::<Before, Event>("quiet").create().await.unwrap();
+    client.table::<Before, Event>("quiet").put(&Before { user: "a".into() }, &event()).await.unwrap();
+    let driver = bigtable.client().rekeyed::<Before, After, ()>("quiet", "quiet-4").await.unwrap();
+    driver.migration().run().await.unwrap();
+    driver.migration().finish().await.unwrap();
+    let plain = bigtable.client().table::<After, Numbered>("quiet-4");
+    refused(plain.put(&After { user: "a".into() }, &Numbered { kind: 7 }).await);
 }
 
 /// A write of a column under a new name deletes the former one, which another program needs.

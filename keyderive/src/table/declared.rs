@@ -272,6 +272,36 @@ pub(super) async fn register_key(key: KeyType, client: &Client, info: &TableInfo
     }
 }
 
+/// Has the record of a table name the row types of another one, whose rows move there, as far as that can be done.
+pub(super) async fn carry_row_types(client: &Client, old: (&Route, KeyType), new: (&Route, KeyType)) {
+    if let Err(error) = try_carry_row_types(client, old, new).await {
+        tracing::debug!(%error, "the row types of the old table are not those of the new one yet");
+    }
+}
+
+async fn try_carry_row_types(
+    client: &Client,
+    (old, old_key): (&Route, KeyType),
+    (new, new_key): (&Route, KeyType),
+) -> Result<(), Error> {
+    if !client.settings().registry {
+        return Ok(());
+    }
+    let Some(record) = client.read_table_record(old).await? else { return Ok(()) };
+    if !record.is_of(&stamp::table_ids(&client.table_info(old).await?)) {
+        return Ok(());
+    }
+    let (tag, mut carried) = (tag_of(new_key), Vec::new());
+    for layout in record.row_types(&tag_of(old_key)) {
+        if let Some(json) = client.layout(LayoutKind::Row, &layout.fingerprint).await? {
+            carried.push((DeclaredLayout { tag: tag.clone(), ..layout.clone() }, json));
+        }
+    }
+    let ids = stamp::table_ids(&client.table_info(new).await?);
+    client.try_register(new, &ids, &carried, Registers::Table).await;
+    Ok(())
+}
+
 /// What a program declares of a table's keys, and the layout as JSON.
 pub(super) fn declared_key(key: KeyType) -> (DeclaredLayout, String) {
     let schema = key.schema();

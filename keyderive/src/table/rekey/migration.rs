@@ -15,7 +15,7 @@ use super::stamps::PairStamps;
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo, TableSchema};
 use crate::key::ShownKey;
 use crate::table::transfer::{Progress, Reporter, TableDiff, first_row};
-use crate::table::verify;
+use crate::table::{declared, verify};
 
 /// How often progress is reported, at least.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
@@ -518,6 +518,8 @@ impl Migration {
         pair.lease().row().check_alone(has_origins).await?;
         self.create(&info).await?;
         self.check_empty(control).await?;
+        let [of_old, of_new] = [Side::Old, Side::New].map(|side| (pair.route(side), pair.key_type(side)));
+        declared::carry_row_types(client, of_old, of_new).await;
         Ok(true)
     }
 
