@@ -281,7 +281,8 @@ impl Migration {
             };
             last = Some((stored.clone(), since));
             let control = &stored.control;
-            let next = match self.step(goal, control, since).await? {
+            // What a step does has large futures, for a stack that the caller may have filled.
+            let next = match Box::pin(self.step(goal, control, since)).await? {
                 Step::Change(next) => next,
                 Step::ReadAgain => continue,
                 Step::Done => {
@@ -344,7 +345,7 @@ impl Migration {
         use State::{Copying, Moved, Paused, RollbackCopying, RollbackPaused, RolledBack};
         Ok(match (goal, control.state) {
             (Goal::Moved, State::Old | RolledBack) => {
-                let prepared = self.prepare(control, since);
+                let prepared = Box::pin(self.prepare(control, since));
                 match self.meter(control.state, Activity::Preparing).during(prepared).await? {
                     true => Step::Change(Paused),
                     false => Step::ReadAgain,
@@ -519,7 +520,7 @@ impl Migration {
         self.create(&info).await?;
         self.check_empty(control).await?;
         let [of_old, of_new] = [Side::Old, Side::New].map(|side| (pair.route(side), pair.key_type(side)));
-        declared::carry_row_types(client, of_old, of_new).await;
+        Box::pin(declared::carry_row_types(client, of_old, of_new)).await;
         Ok(true)
     }
 
