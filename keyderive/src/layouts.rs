@@ -225,11 +225,10 @@ impl Layouts {
         for name in
             older.tables.keys().chain(self.tables.keys().filter(|name| !older.tables.contains_key(*name)))
         {
-            let harmless =
-                |text: String| LayoutChange { text, reads_older_rows: true, breaks_older_programs: false };
             match (older.tables.get(name), self.tables.get(name)) {
-                (None, _) => found.push(harmless(format!("table `{name}` is new"))),
-                (_, None) => found.push(harmless(format!("table `{name}` is gone: its rows stay stored"))),
+                (None, _) => found.push(LayoutChange::harmless(format!("table `{name}` is new"))),
+                (_, None) => found
+                    .push(LayoutChange::harmless(format!("table `{name}` is gone: its rows stay stored"))),
                 (Some(older), Some(newer)) => found.extend(table_changes(name, older, newer)),
             }
         }
@@ -270,7 +269,6 @@ impl Layouts {
 
 /// What has changed between the key types and row types of a table.
 fn table_changes(table: &str, older: &[KeyEntry], newer: &[KeyEntry]) -> Vec<LayoutChange> {
-    let harmless = |text: String| LayoutChange { text, reads_older_rows: true, breaks_older_programs: false };
     let mut found = Vec::new();
     // A key type is known by its tag; of one on both sides the tag may be what has changed.
     let is_alone = older.len() == 1 && newer.len() == 1;
@@ -296,26 +294,25 @@ fn table_changes(table: &str, older: &[KeyEntry], newer: &[KeyEntry]) -> Vec<Lay
         }
         if old.key_type != new.key_type {
             let (old, new) = (&old.key_type, &new.key_type);
-            found.push(harmless(format!(
+            found.push(LayoutChange::harmless(format!(
                 "key of `{table}`: `{old}` is now `{new}`: stored rows stay as they are"
             )));
         }
         found.extend(row_changes(table, &old.rows, &new.rows));
     }
     for new in newer.iter().filter(|new| !older.iter().any(|old| same(old, new))) {
-        found.push(harmless(format!("key of `{table}`: `{}` is new", new.key_type)));
+        found.push(LayoutChange::harmless(format!("key of `{table}`: `{}` is new", new.key_type)));
     }
     found
 }
 
 fn row_changes(table: &str, older: &[RowEntry], newer: &[RowEntry]) -> Vec<LayoutChange> {
-    let harmless = |text: String| LayoutChange { text, reads_older_rows: true, breaks_older_programs: false };
     let mut found = Vec::new();
     let is_alone = older.len() == 1 && newer.len() == 1;
     let same = |one: &RowEntry, other: &RowEntry| is_alone || one.row_type == other.row_type;
     for old in older {
         let Some(new) = newer.iter().find(|new| same(old, new)) else {
-            found.push(harmless(format!(
+            found.push(LayoutChange::harmless(format!(
                 "row of `{table}`: `{}` is gone: its columns stay stored",
                 old.row_type
             )));
@@ -323,7 +320,7 @@ fn row_changes(table: &str, older: &[RowEntry], newer: &[RowEntry]) -> Vec<Layou
         };
         if old.row_type != new.row_type {
             let (old, new) = (&old.row_type, &new.row_type);
-            found.push(harmless(format!(
+            found.push(LayoutChange::harmless(format!(
                 "row of `{table}`: `{old}` is now `{new}`: stored rows stay as they are"
             )));
         }
@@ -344,7 +341,7 @@ fn row_changes(table: &str, older: &[RowEntry], newer: &[RowEntry]) -> Vec<Layou
         }
     }
     for new in newer.iter().filter(|new| !older.iter().any(|old| same(old, new))) {
-        found.push(harmless(format!("row of `{table}`: `{}` is new", new.row_type)));
+        found.push(LayoutChange::harmless(format!("row of `{table}`: `{}` is new", new.row_type)));
     }
     found
 }
@@ -381,6 +378,10 @@ pub struct LayoutChange {
 }
 
 impl LayoutChange {
+    fn harmless(text: String) -> Self {
+        Self { text, reads_older_rows: true, breaks_older_programs: false }
+    }
+
     /// Whether the newer program finds and reads all rows that are stored, as the older one does.
     #[must_use]
     pub fn reads_older_rows(&self) -> bool {

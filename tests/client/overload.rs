@@ -335,7 +335,7 @@ async fn requests_that_would_wait_too_long_fail_at_once() {
     assert_eq!((client.stats().in_flight, client.stats().waiting), (100, 20));
     let error = table.mutate_row("k", set()).await.unwrap_err();
     assert!(
-        error.is_overloaded() && error.kind() == ErrorKind::ResourceExhausted && !error.is_outcome_unknown(),
+        error.is_overloaded() && error.kind() == ErrorKind::Overloaded && !error.is_outcome_unknown(),
         "{error}"
     );
     assert!(error.to_string().contains("20 requests wait for a connection"), "{error}");
