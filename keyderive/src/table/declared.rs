@@ -146,7 +146,14 @@ impl Handle {
 
     async fn check_for_writes(&self, written: Written) -> Result<(), Error> {
         let own = [(self.name.clone(), self.key)];
-        try_join(self.ensure_checked(), self.check_row_type(written, &own)).await.map(drop)
+        let row_type = async {
+            match self.is_row_type_checked(written) {
+                // The table is checked at each call while it cannot be read.
+                true => Ok(()),
+                false => self.check_row_type(written, &own).await,
+            }
+        };
+        try_join(self.ensure_checked(), row_type).await.map(drop)
     }
 
     /// Compares the row type with those that other programs declare for these tables, and registers it. Of a type by which columns alone
