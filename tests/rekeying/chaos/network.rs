@@ -15,7 +15,7 @@ use super::process::number;
 /// The family of the origins.
 const ORIGINS: &str = "keyderive-origin";
 /// The row that holds the state.
-const CONTROL: &[u8] = &[0];
+pub(super) const CONTROL: &[u8] = b"rekey/events/";
 
 /// A rule of the protocol that a network breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
