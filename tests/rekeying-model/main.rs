@@ -448,16 +448,14 @@ mod registries {
 
     long! { holds:
         whole_two_drivers: two_drivers(whole());
-        whole_empty_two_drivers: empty(two_drivers(whole()));
         whole_late: late(whole());
         restored_empty_one_driver: empty(restored());
         restored_one_table: one_table(restored());
         restored_again: again(restored());
-        restored_again_one_table: one_table(again(restored()));
     }
 
     // Rules that none of these need.
-    long! { holds:
+    large! { holds:
         spare_fence_unchecked: bug(&[FenceUnchecked], restored());
         spare_no_wait_in_copying: bug(&[NoWait(Copying)], restored());
         spare_no_wait_in_moved: bug(&[NoWait(Moved)], restored());
@@ -473,6 +471,8 @@ mod registries {
 
     large! { holds:
         whole_two_drivers_two_programs: Registry { programs: &[1, 1], ..two_drivers(whole()) };
+        whole_empty_two_drivers: empty(two_drivers(whole()));
+        restored_again_one_table: one_table(again(restored()));
         restored_two_programs: Registry { programs: &[1, 1], ..restored() };
         restored_again_programs_of_both_attempts: Registry { programs: &[1, 2], of: &[1, 2], ..again(restored()) };
     }
