@@ -102,7 +102,8 @@ impl Layouts {
     /// Adds a table with its types of keys and rows. A table that has several key types, each with a tag, or several row types, is added
     /// with each.
     ///
-    /// A row type that is a map is in the family `cf`; [`table_with_family`](Self::table_with_family) names another.
+    /// A row type that is a map is in the family `cf`; [`table_with_family`](Self::table_with_family) names another. Two key types with one
+    /// tag cannot share a table: [`check`](Self::check) reports them, and [`changes_from`](Self::changes_from) compares the first one.
     #[must_use]
     pub fn table<K: RowKey, R: Row>(self, name: &str) -> Self {
         self.table_with_family::<K, R>(name, DEFAULT_FAMILY)
@@ -146,6 +147,17 @@ impl Layouts {
     }
 
     /// The layouts as the text of the file.
+    ///
+    /// ```
+    /// use keyderive::layouts::Layouts;
+    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(keyderive::Row)] struct User { name: String }
+    ///
+    /// let layouts = Layouts::new().table::<UserKey, User>("users");
+    /// let read = Layouts::from_json(&layouts.to_json())?;
+    /// assert!(layouts.changes_from(&read).iter().next().is_none());
+    /// # Ok::<(), keyderive::layouts::LayoutsError>(())
+    /// ```
     #[must_use]
     pub fn to_json(&self) -> String {
         let document = Document { format: FORMAT, tables: self.tables.clone() };

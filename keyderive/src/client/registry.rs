@@ -133,7 +133,7 @@ impl TableRecord {
         record
     }
 
-    /// Whether the record is about a table with these ids; a table that was made again under its name has another one.
+    /// Whether the record is about a table with these ids; a table that was recreated under its name has another one.
     pub(crate) fn is_of(&self, ids: &[String]) -> bool {
         // A table without a stamp cannot be told from one that was made before it.
         ids.is_empty() || self.id.as_ref().is_none_or(|recorded| ids.contains(recorded))

@@ -193,7 +193,7 @@
 //! - Hashed fields, in the old key or the new one: each table's keys are made from the other's.
 //! - Pages, `visit`, `explain`, `with_stats` and counts of a table: of the two tables there are only the calls of
 //!   [`Rekeyed`](crate::rekey::Rekeyed), and scans take a plan for each key. For pages while it runs, scan with a limit and a range that begins
-//!   behind the last row that was shown. Page tokens of the old key are rejected by the new table.
+//!   after the last row of the page before. Page tokens of the old key are rejected by the new table.
 //! - Scans in order where the fields are others, or have another order, also if the plan fixes those that differ, or where the conversions
 //!   change the value of a field: they must be [`unordered`](crate::Scan::unordered), and fail, to be repeated, when the state changes. For
 //!   the newest rows of such a table read a range of times that has enough of them, in both plans, and sort it.

@@ -68,7 +68,7 @@
 //!
 //! A table records the layout of its keys in a *stamp*: an empty column family, added when the table is created. Its name is
 //! `keyderive.<fingerprint>.<id>`, or `keyderive.<hash of the tag>.<fingerprint>.<id>` for a key type with a tag. The id is the table's:
-//! one that is made again under its name has another. The family never has a cell. Programs without keyderive see an empty family and
+//! one that is recreated under its name has another. The family never has a cell. Programs without keyderive see an empty family and
 //! ignore it.
 //!
 //! **The check.** Before its first request, a [`Table`](crate::Table) reads the table's definition (`GetTable`) and

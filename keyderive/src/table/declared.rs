@@ -57,7 +57,8 @@ impl<K, R, S: RowStore> Table<K, R, S> {
     /// # }
     /// ```
     ///
-    /// It is empty without a registry, and if the record is about a table that was made before under the name.
+    /// It is empty without a registry, and if the record is about an earlier table of this name. Another program may register a type, or
+    /// retire one, while the list is read.
     ///
     /// # Errors
     /// When the registry or the table cannot be read.

@@ -198,7 +198,7 @@ pub(super) enum StampStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) name: StampName,
-    /// The same for all stamps of a table. A table that is made again under its name has another one.
+    /// The same for all stamps of a table. A table that is recreated under its name has another one.
     id: String,
 }
 

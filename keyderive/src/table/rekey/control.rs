@@ -203,7 +203,7 @@ impl fmt::Display for State {
 pub(super) struct TableLayout {
     pub(super) table: String,
     pub(super) fingerprint: String,
-    /// The id that its stamp had when the re-keying began: a table that was made again under its name has another one. None for the new
+    /// The id that its stamp had when the re-keying began: a table that was recreated under its name has another one. None for the new
     /// table, which the re-keying creates.
     pub(super) id: Option<String>,
 }

@@ -383,7 +383,7 @@ impl Migration {
                     false => Step::ReadAgain,
                 }
             }
-            (Goal::New, State::New) => self.tidied(Side::New, control, since).await?,
+            (Goal::New, State::New) => self.tidy_step(Side::New, control, since).await?,
             (Goal::New, _) => {
                 return Err(self.not_now(control, "`run()` must come to its end before `finish()`"));
             }
@@ -428,7 +428,7 @@ impl Migration {
                 Step::Change(_) if !self.stamps().spend_new().await? => Step::ReadAgain,
                 step => step,
             },
-            (Goal::RolledBack, RolledBack) => self.tidied(Side::Old, control, since).await?,
+            (Goal::RolledBack, RolledBack) => self.tidy_step(Side::Old, control, since).await?,
         })
     }
 
@@ -605,7 +605,8 @@ impl Migration {
         }
     }
 
-    async fn tidied(&self, side: Side, control: &Control, since: Instant) -> Result<Step, Error> {
+    /// The last step of a direction.
+    async fn tidy_step(&self, side: Side, control: &Control, since: Instant) -> Result<Step, Error> {
         let tidied = Box::pin(self.tidy(side, control, since));
         Ok(match self.meter(control.state, Activity::Preparing).during(tidied).await? {
             true => Step::Done,
