@@ -257,6 +257,8 @@ extern crate self as keyderive;
 )]
 pub mod client;
 pub mod designs;
+#[cfg(feature = "client")]
+pub mod dynamic;
 #[cfg(feature = "embedded")]
 pub mod embedded;
 #[cfg(all(feature = "client", not(all(feature = "cloud", feature = "embedded", feature = "serve"))))]

@@ -6,8 +6,9 @@ use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use keyderive::dynamic::Value;
 use keyderive::row::bounds::{CellValue, ColumnRef, ColumnType, OrderedCell, Selection, Settable};
-use keyderive::row::{Column, Condition, Mutation, Timestamped, Value};
+use keyderive::row::{Column, Condition, Mutation, Timestamped};
 use keyderive::{Cell, Client, Error, Row, RowKey, Table};
 use proptest::collection::vec;
 use proptest::prelude::*;

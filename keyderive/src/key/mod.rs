@@ -21,6 +21,8 @@ mod schema;
 mod show;
 mod sql;
 
+#[cfg(feature = "client")]
+pub(crate) use codec::{DAY, write_utc};
 pub use epoch::{BoundValue, Epoch};
 pub use error::{DecodeError, EncodeError};
 pub use field::FieldError;

@@ -188,7 +188,6 @@ pub(crate) use select::Selection;
 pub use select::{SelectedColumns, SelectionReader};
 pub(crate) use sink::{ComparedVersion, MutationList, MutationSink};
 pub(crate) use span::{Span, is_same_name};
-pub use text::Value;
 pub(crate) use text::check_kind;
 #[doc(no_inline)]
 pub use typed::{OwnedRow, Row};

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bytes::Bytes;
@@ -10,42 +9,10 @@ use bytes::Bytes;
 use super::column::{Any, CellValue, ColumnPlace, Entry};
 use super::schema::ColumnKind;
 use super::{Cell, CellError, CellType, CellWriter, Name, RowError, RowSchema};
-
-/// A value whose type is known at run time, for a column that is [named by text](super::Row::column).
-///
-/// ```
-/// use keyderive::row::Value;
-///
-/// assert_eq!(Value::from(3), Value::Integer(3));
-/// assert_eq!(Value::from("seen"), Value::Text("seen".into()));
-/// ```
-///
-/// It must be of the column's type: an integer is not stored in a column of floats.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Value {
-    /// For a column of integers, of codes of an enum, or of `ts`.
-    Integer(i64),
-    /// For a column of `bool`.
-    Bool(bool),
-    /// For a column of `f32`.
-    F32(f32),
-    /// For a column of `f64`.
-    F64(f64),
-    /// For a column of text, an enum, a UUID, an IP address, a time, a date, or JSON.
-    Text(String),
-    /// For a column of bytes, or the stored bytes of an encoding of your own.
-    Bytes(Bytes),
-}
+use crate::dynamic::Value;
 
 macro_rules! values {
-    ($($type:ty: $variant:ident;)*) => {$(
-        impl From<$type> for Value {
-            fn from(value: $type) -> Self {
-                Self::$variant(value.into())
-            }
-        }
-
+    ($($type:ty)*) => {$(
         impl CellValue<Any> for $type {
             fn encode_value(&self, stored: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
                 CellValue::<Any>::encode_value(&Value::from(self.clone()), stored, out)
@@ -58,43 +25,24 @@ macro_rules! values {
     )*};
 }
 
-values! {
-    i64: Integer;
-    bool: Bool;
-    f32: F32;
-    f64: F64;
-    String: Text;
-    &str: Text;
-    Bytes: Bytes;
-    Vec<u8>: Bytes;
-}
-
-/// As a noun: `an integer`.
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Integer(_) => "an integer",
-            Self::Bool(_) => "a `bool`",
-            Self::F32(_) => "an `f32`",
-            Self::F64(_) => "an `f64`",
-            Self::Text(_) => "text",
-            Self::Bytes(_) => "bytes",
-        })
-    }
-}
+values! { i64 bool f32 f64 String &str Bytes Vec<u8> }
 
 impl Value {
     /// Whether it is a value that a column stored so can hold.
     fn fits(&self, stored: CellType) -> bool {
         match (self, stored) {
-            (Self::Integer(value), CellType::Integer { min, max }) => (min..=max).contains(value),
-            (Self::Integer(value), CellType::NonZero { min, max }) => {
-                *value != 0 && (min..=max).contains(value)
+            (Self::Integer(value), CellType::Integer { min, max }) => {
+                (min.into()..=max.into()).contains(value)
             }
-            (Self::Integer(value), CellType::Code(codes)) => codes.iter().any(|(code, _)| code == value),
+            (Self::Integer(value), CellType::NonZero { min, max }) => {
+                *value != 0 && (min.into()..=max.into()).contains(value)
+            }
+            (Self::Integer(value), CellType::Code(codes)) => {
+                codes.iter().any(|(code, _)| i128::from(*code) == *value)
+            }
             (Self::Integer(value), CellType::UnixTime(unit)) => {
                 // From the year 0000 to 9999, which all crates of times have.
-                let seconds = (i128::from(*value) * unit.nanos()).div_euclid(1_000_000_000);
+                let seconds = value.saturating_mul(unit.nanos()).div_euclid(1_000_000_000);
                 (-62_167_219_200..253_402_300_800).contains(&seconds)
             }
             (Self::Bool(_), CellType::Bool)
@@ -122,16 +70,22 @@ impl CellValue<Any> for Value {
     fn encode_value(&self, stored: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
         if !self.fits(stored) {
             return Err(CellError::unsupported(format_args!(
-                "holds {stored}, which the value, {self}, is not; convert it"
+                "holds {stored}, which the value, {}, is not; convert it",
+                self.noun()
             )));
         }
         match self {
-            Self::Integer(value) => value.encode(out),
+            // What fits has 64 bits.
+            Self::Integer(value) => (*value as i64).encode(out),
             Self::Bool(value) => value.encode(out),
             Self::F32(value) => value.encode(out),
             Self::F64(value) => value.encode(out),
             Self::Text(value) => value.encode(out),
             Self::Bytes(value) => value.encode(out),
+            // No column holds these yet: `fits` has refused them.
+            Self::Unsigned(_) | Self::Time(_) | Self::Date(_) | Self::Uuid(_) => {
+                Err(CellError::unsupported(format_args!("holds {stored}, which {} is not", self.noun())))
+            }
         }
     }
 
@@ -141,7 +95,11 @@ impl CellValue<Any> for Value {
             (
                 Self::Integer(value),
                 CellType::Integer { .. } | CellType::NonZero { .. } | CellType::UnixTime(_),
-            ) => value.encode(out)?,
+            ) => match i64::try_from(*value) {
+                Ok(value) => value.encode(out)?,
+                Err(_) if *value < 0 => return i64::MIN.encode(out).map(|()| Ordering::Less),
+                Err(_) => return i64::MAX.encode(out).map(|()| Ordering::Greater),
+            },
             _ => CellValue::<Any>::encode_value(self, stored, out)?,
         }
         Ok(Ordering::Equal)
@@ -233,7 +191,7 @@ impl RowSchema {
                 // A name that no key of the map has would make the row unreadable.
                 let is_binary = matches!(key, CellType::Bytes | CellType::Array(_));
                 let key_value = match is_binary {
-                    true => Value::Bytes(Bytes::copy_from_slice(name.as_bytes())),
+                    true => Value::Bytes(name.as_bytes().to_vec()),
                     false => Value::Text(name.to_owned()),
                 };
                 if !key_value.fits(key) {

@@ -74,7 +74,7 @@ pub trait Row {
     /// # Ok::<(), keyderive::row::RowError>(())
     /// ```
     ///
-    /// Its values are [`Value`](super::Value)s, whose type is compared with the column's before anything is sent. So is whether
+    /// Its values are [`Value`](crate::dynamic::Value)s, whose type is compared with the column's before anything is sent. So is whether
     /// the column can be cleared, added to or counted in.
     ///
     /// # Errors

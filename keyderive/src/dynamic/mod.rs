@@ -1,0 +1,7 @@
+//! Keys, rows and tables whose layout is data: for tools, which see a table without the structs of the program that wrote it.
+//!
+//! An application keeps to its types: the compiler checks them, and they are faster.
+
+mod value;
+
+pub use self::value::Value;
