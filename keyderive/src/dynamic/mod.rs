@@ -2,6 +2,10 @@
 //!
 //! An application keeps to its types: the compiler checks them, and they are faster.
 
+mod key;
+mod scan;
 mod value;
 
+pub use self::key::{DynKey, KeyLayout};
+pub use self::scan::DynScan;
 pub use self::value::Value;

@@ -42,6 +42,14 @@ impl Schema {
         }
     }
 
+    /// Whether the salt has the same length in all keys.
+    pub(crate) const fn has_salt_of_known_len(&self) -> bool {
+        match self.first_salt() {
+            Some(salt) => salt.is_padded() && !self.has_epochs(),
+            None => false,
+        }
+    }
+
     /// The salts of all epochs.
     pub(crate) fn salts(&self) -> impl Iterator<Item = Option<&Salt>> {
         (0..self.epoch_count()).map(|epoch| self.salt_of(epoch))
