@@ -11,6 +11,7 @@ use crate::key::{
     DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, RowKey, Schema, Span, decode_by,
     encode_by,
 };
+use crate::layouts::LayoutsError;
 
 /// The layout of row keys, at run time: encodes, decodes and plans what a derived key type does, byte for byte.
 ///
@@ -87,6 +88,35 @@ impl KeyLayout {
     pub fn of<K: RowKey>() -> Self {
         // Every field of a derived key type has a codec: twins of all codecs are tested.
         Self::of_schema(K::SCHEMA).unwrap_or_else(|_| Self { schema: K::SCHEMA, fields: Arc::new([]) })
+    }
+
+    /// The layout of a [`Schema`] from its JSON.
+    ///
+    /// ```
+    /// use keyderive::RowKey;
+    /// use keyderive::dynamic::KeyLayout;
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    ///
+    /// let json = serde_json::to_string(UserKey::SCHEMA).unwrap();
+    /// let layout = KeyLayout::from_json(&json)?;
+    /// assert_eq!(layout.encode([("id", 7)]).unwrap(), b"00000000000000000007");
+    ///
+    /// let error = KeyLayout::from_json(&json.replace(r#""fixed":20"#, r#""fixed":5000"#)).unwrap_err();
+    /// assert!(error.to_string().contains("`fields[0]`: it is 5000 bytes wide, and a row key has at most 4096"));
+    /// # Ok::<(), keyderive::layouts::LayoutsError>(())
+    /// ```
+    ///
+    /// It is checked by every rule of the derive. What it is made of stays in memory for the life of the process, once for each content.
+    ///
+    /// # Errors
+    /// Every fault of the JSON, with its place. If it would be the 10,001st layout of this process.
+    pub fn from_json(json: &str) -> Result<Self, LayoutsError> {
+        Schema::from_json(json, None).and_then(Self::checked).map_err(LayoutsError::rules)
+    }
+
+    /// The layout of a schema that was checked.
+    pub(crate) fn checked(schema: &'static Schema) -> Result<Self, Vec<String>> {
+        Self::of_schema(schema).map_err(|(at, error)| vec![format!("`fields[{at}]`: {error}")])
     }
 
     /// The layout of a schema.

@@ -2,10 +2,14 @@
 //!
 //! An application keeps to its types: the compiler checks them, and they are faster.
 
+mod intern;
 mod key;
 mod scan;
+mod table_layout;
 mod value;
 
+pub(crate) use self::intern::{Interner, TooManyLayouts, leak_list, leak_text};
 pub use self::key::{DynKey, KeyLayout};
 pub use self::scan::DynScan;
+pub use self::table_layout::TableLayout;
 pub use self::value::Value;
