@@ -8,7 +8,7 @@ mod scan;
 mod table_layout;
 mod value;
 
-pub(crate) use self::intern::{Interner, TooManyLayouts, leak_list, leak_text};
+pub(crate) use self::intern::{Interner, leak_list, leak_text};
 pub use self::key::{DynKey, KeyLayout};
 pub use self::scan::DynScan;
 pub use self::table_layout::TableLayout;

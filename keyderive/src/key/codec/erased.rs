@@ -1,7 +1,7 @@
 //! The codecs of fields whose schema is data: over the functions that the typed codecs call.
 //!
-//! A codec is found by the format, the width, the order and the values that a [`Field`] has. Two typed codecs that agree in all of these
-//! write the same bytes, and are one here: `#[reverse_ts(max = 9999)]` is refused in the words of `#[row_key(desc)] #[pad(4)]`.
+//! A codec is found by the format, the width, the order and the values that a [`Field`] has. Two typed codecs that agree in all of these,
+//! such as `#[reverse_ts(max = 9999)]` and `#[row_key(desc)] #[pad(4)]`, write, read and refuse the same, and are one here.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};

@@ -124,11 +124,12 @@ macro_rules! integer {
                 zeros: &mut [u8],
                 out: &mut KeyBuf<'_>,
             ) -> Result<(), FieldError> {
-                let digits = $wide::try_from(self).map_err(|_| negative_padded(self, zeros.len()))?;
+                let digits = $wide::try_from(self);
                 // If the type cannot hold 10^N, every value has at most N digits.
-                if limit.is_some_and(|limit| digits >= limit) {
-                    return Err(too_many_digits(self, zeros.len()));
-                }
+                let digits = digits.ok().filter(|digits| limit.is_none_or(|limit| *digits < limit));
+                let Some(digits) = digits else {
+                    return Err(not_padded(self, self < 0 as $type, zeros.len(), is_descending));
+                };
                 decimal::$fill(zeros, digits);
                 if is_descending {
                     complement(zeros);
@@ -147,9 +148,11 @@ macro_rules! integer {
             fn read_padded_descending(bytes: &[u8]) -> Result<$type, FieldError> {
                 let mut digits = bytes.to_vec();
                 complement(&mut digits);
-                decimal::$parse(&digits)
-                    .and_then(|value| $type::try_from(value).ok())
-                    .ok_or_else(|| not_digits(bytes, stringify!($type)))
+                let value = decimal::$parse(&digits).and_then(|value| $type::try_from(value).ok());
+                value.ok_or_else(|| match greatest_of(bytes.len()) {
+                    Some(max) => not_reversed(bytes, max, stringify!($type)),
+                    None => not_digits(bytes, stringify!($type)),
+                })
             }
 
             fn cut_padded(
@@ -182,7 +185,7 @@ macro_rules! integer {
             fn append_reversed(self, max: u64, width: usize, out: &mut KeyBuf<'_>) -> Result<(), FieldError> {
                 let reversed = u64::try_from(self).ok().and_then(|value| max.checked_sub(value));
                 let Some(reversed) = reversed else {
-                    return Err(not_reversible(self, max));
+                    return Err(not_reversible(self, max.into()));
                 };
                 // 20 digits hold every u64.
                 let mut buffer = [b'0'; 20];
@@ -196,14 +199,14 @@ macro_rules! integer {
                 decimal::parse(bytes)
                     .and_then(|reversed| max.checked_sub(reversed))
                     .and_then(|value| $type::try_from(value).ok())
-                    .ok_or_else(|| not_reversed(bytes, max, stringify!($type)))
+                    .ok_or_else(|| not_reversed(bytes, max.into(), stringify!($type)))
             }
 
             fn write_reversed_int(self, max: u64, out: &mut Vec<u8>) -> Result<(), FieldError> {
                 let reversed = u64::try_from(self).ok().and_then(|value| max.checked_sub(value));
                 match reversed {
                     Some(reversed) => write_number(reversed, |number| number, out),
-                    None => Err(not_reversible(self, max)),
+                    None => Err(not_reversible(self, max.into())),
                 }
             }
 
@@ -624,28 +627,34 @@ fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
     ))
 }
 
+/// The greatest number of so many digits; none if 128 bits do not hold it.
+fn greatest_of(width: usize) -> Option<u128> {
+    let limit = u32::try_from(width).ok().and_then(|width| 10_u128.checked_pow(width));
+    limit.map(|limit| limit - 1)
+}
+
+/// A number cannot be padded to `width` digits. Descending digits are those of a number that is subtracted from the greatest.
 #[cold]
-fn negative_padded(value: impl Display, width: usize) -> FieldError {
-    FieldError::new(format_args!(
-        "{value} is negative; `#[pad({width})]` writes digits only: leave `pad` out to store a sign",
-    ))
+fn not_padded(value: impl Display, is_negative: bool, width: usize, is_descending: bool) -> FieldError {
+    match greatest_of(width).filter(|_| is_descending) {
+        Some(max) => not_reversible(value, max),
+        None if is_negative => FieldError::new(format_args!(
+            "{value} is negative; `#[pad({width})]` writes digits only: leave `pad` out to store a sign",
+        )),
+        None => FieldError::new(format_args!(
+            "{value} does not fit; `#[pad({width})]` holds {width} digits, at most {}",
+            "9".repeat(width),
+        )),
+    }
 }
 
 #[cold]
-fn too_many_digits(value: impl Display, width: usize) -> FieldError {
-    FieldError::new(format_args!(
-        "{value} does not fit; `#[pad({width})]` holds {width} digits, at most {}",
-        "9".repeat(width),
-    ))
+fn not_reversible(value: impl Display, max: u128) -> FieldError {
+    FieldError::new(format_args!("{value} does not fit; the field holds 0 to {max}, the greatest first"))
 }
 
 #[cold]
-fn not_reversible(value: impl Display, max: u64) -> FieldError {
-    FieldError::new(format_args!("{value} cannot be reversed; `#[reverse_ts]` holds 0 to {max}"))
-}
-
-#[cold]
-fn not_reversed(bytes: &[u8], max: u64, type_name: &str) -> FieldError {
+fn not_reversed(bytes: &[u8], max: u128, type_name: &str) -> FieldError {
     FieldError::new(format_args!(
         "`{}` is not `{max} - t` in {} digits, for a `t` that is a `{type_name}`",
         Readable(bytes),
