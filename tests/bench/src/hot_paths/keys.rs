@@ -3,6 +3,8 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use keyderive::dynamic::KeyLayout;
+
 use super::report::{Comparison, Line, Table, Targets};
 use super::turns::Cost;
 use super::{Failure, Size};
@@ -32,6 +34,8 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     let stores: Vec<_> = events.iter().map(StoreKey::from).collect();
     let encoded = events.iter().map(EventKey::encode).collect::<Result<Vec<_>, _>>()?;
     let stored = stores.iter().map(storekey::encode_vec).collect::<Result<Vec<_>, _>>()?;
+    let layout = KeyLayout::of::<EventKey>();
+    let dynamic = encoded.iter().map(|key| layout.decode(key)).collect::<Result<Vec<_>, _>>()?;
     let beside = |peer, floor: Option<usize>, less| Comparison {
         peer: Some(peer),
         floor,
@@ -72,6 +76,12 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         }),
         path("owned decode, keyderive", beside(7, None, 2.0), || {
             each(&encoded, |key| EventKey::decode(key).is_ok_and(|key| use_key(&key)))
+        }),
+        path("encode by data, keyderive", Comparison::default(), || {
+            each(&dynamic, |key| layout.encode(key.iter()).is_ok_and(|key| use_key(&key)))
+        }),
+        path("decode by data, keyderive", Comparison::default(), || {
+            each(&encoded, |key| layout.decode(key).is_ok_and(|key| use_key(&key)))
         }),
     ];
     Ok(Table {
