@@ -2,6 +2,7 @@
 
 mod changes;
 mod fingerprint;
+mod from_json;
 mod layout;
 mod stored;
 #[cfg(test)]

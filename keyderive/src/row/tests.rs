@@ -449,7 +449,7 @@ async fn columns_of_text_are_checked_before_sending() {
     fails(
         "kind",
         "Logout".into(),
-        "column `cf:kind` holds an enum of `Login`, `lo`, which the value, text, is not",
+        "column `cf:kind` holds an enum of `Login`, `lo`, which `Logout` is not",
     )
     .await;
     fails("knid", "lo".into(), "column `cf:knid` is not a column of `Event`; did you mean `cf:kind`?").await;
