@@ -39,7 +39,12 @@ impl CellValue<Any> for Value {
 impl RowSchema {
     /// The column that text names, `name` or `family:name`.
     pub(super) fn column_of<R>(&self, path: &str) -> Result<Entry<R, Option<Any>>, RowError> {
-        let own = self.own_family().unwrap_or_default();
+        self.column_in("", path)
+    }
+
+    /// As [`column_of`](Self::column_of), of a row that is a map in this family.
+    pub(crate) fn column_in<R>(&self, map_family: &str, path: &str) -> Result<Entry<R, Option<Any>>, RowError> {
+        let own = self.own_family().unwrap_or(map_family);
         let (family, name) = path.split_once(':').unwrap_or((own, path));
         let column = Name { family, qualifier: name.as_bytes() };
         if name.is_empty() {
@@ -57,8 +62,9 @@ impl RowSchema {
                 is_required: column.is_required(),
             })));
         }
-        match self.map_of(family) {
-            Some((family, key, stored, kind)) => {
+        let is_whole_row = self.own_family().is_none() && family == map_family;
+        match self.map_of(if is_whole_row { "" } else { family }) {
+            Some((_, key, stored, kind)) => {
                 // A name that no key of the map has would make the row unreadable.
                 let is_binary = matches!(key, CellType::Bytes | CellType::Array(_));
                 let key_value = match is_binary {
@@ -70,7 +76,7 @@ impl RowSchema {
                     return Err(RowError::cell(column, CellError::unsupported(text)));
                 }
                 Ok(Entry::new(Ok(ColumnPlace {
-                    family: Cow::Borrowed(family),
+                    family: Cow::Owned(family.to_owned()),
                     qualifier: Bytes::copy_from_slice(name.as_bytes()),
                     aliases: &[],
                     stored,

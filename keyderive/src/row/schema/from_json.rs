@@ -1,5 +1,9 @@
 //! A row type from data: checked by the rules of the derive of `Row`, and kept for the life of the process.
 
+#[cfg(all(feature = "chrono", feature = "jiff", feature = "time", feature = "uuid", feature = "proto"))]
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::time::Duration;
@@ -90,7 +94,9 @@ impl RowLayout {
             .intern(content, || self.leak())
             .map_err(|error| SchemaError(LayoutFault::TooMany(error)))?;
         let fingerprint = schema.fingerprint().to_string();
-        if fingerprint == self.fingerprint {
+        // `()` has no family of its own, and may be kept with that of its table.
+        let of_unit = || RowSchema { family: "", ..*schema }.fingerprint().to_string();
+        if fingerprint == self.fingerprint || schema.fields.is_empty() && of_unit() == self.fingerprint {
             return Ok(schema);
         }
         Err(SchemaError(LayoutFault::Rules(vec![format!(
@@ -329,7 +335,7 @@ impl<'l> Check<'l> {
             }
         }
         self.columns(&own);
-        for Placed { path, family, .. } in &own {
+        for Placed { path, family, .. } in own.iter().filter(|own| Some(own.family) != layout.family.as_deref()) {
             if let Some(whole) = families.get(family) {
                 let text = format!(
                     "the family `{family}` is that of the field `{whole}`, all of whose columns are its own; give one another family"
@@ -641,12 +647,11 @@ impl<'l> Check<'l> {
             for placed in own.iter().filter(|placed| placed.family == family) {
                 self.ruled_column(placed, rule);
             }
-            let is_of_map = |field: &&FieldLayout| {
-                matches!(field, FieldLayout::Map { family: Some(of), .. } if of == family)
-            };
-            for field in self.layout.fields.iter().filter(is_of_map) {
-                if let FieldLayout::Map { kind, .. } = field {
-                    self.expiring_aggregate(&path, *kind, max_age.or(rule.ttl_secs));
+            for (at, field) in self.layout.fields.iter().enumerate() {
+                if let FieldLayout::Map { family: Some(of), kind, .. } = field
+                    && of == family
+                {
+                    self.expiring_aggregate(&format!("fields[{at}].map"), *kind, max_age.or(rule.ttl_secs));
                 }
             }
         }
