@@ -393,7 +393,8 @@ impl DynRow {
     }
 
     /// The changes that make a stored row equal to this one, as [`put`](crate::Table::put) of the row type sends them: columns of the
-    /// schema that have no value are deleted, and foreign ones stay as they are.
+    /// schema that have no value are deleted, and foreign ones stay as they are. A column whose absence is the program's default is
+    /// deleted too. [`RawTable::mutate_row`](crate::client::RawTable::mutate_row) applies them, and says when it does not retry.
     ///
     /// # Errors
     /// If a required column has no value, or two versions have one timestamp.
