@@ -966,6 +966,8 @@ async fn each_type_is_read_and_written_by_data() {
                 let by_data = DynRow::read(schemas[by], "cf", &stored);
                 match (by_data, reader.read(client, &one).await) {
                     (Ok(_), Ok(_)) => reads += 1,
+                    // By data, all JSON is a value: the type of the field is not known.
+                    (_, Err(by_type)) if by_type.contains("which is not its field as JSON") => {}
                     (Err(by_data), Err(by_type)) => {
                         refused += 1;
                         assert!(by_type.ends_with(&by_data.to_string()), "{by_type}\n{by_data}");
