@@ -26,7 +26,11 @@ impl<T: Sync> Interner<T> {
     }
 
     /// The value of this canonical content, which `make` makes the first time. What `make` leaks is leaked once for each content.
-    pub(crate) fn intern(&self, content: String, make: impl FnOnce() -> T) -> Result<&'static T, TooManyLayouts> {
+    pub(crate) fn intern(
+        &self,
+        content: String,
+        make: impl FnOnce() -> T,
+    ) -> Result<&'static T, TooManyLayouts> {
         // A thread that panicked here has left a whole map.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.get(&content) {
@@ -92,7 +96,10 @@ mod tests {
         }
         let error = all(100).unwrap_err();
         assert_eq!(error.most, 100);
-        assert!(error.to_string().starts_with("this process has read 100 different layouts of numbers"), "{error}");
+        assert!(
+            error.to_string().starts_with("this process has read 100 different layouts of numbers"),
+            "{error}"
+        );
         assert_eq!(all(7), Ok(&7));
     }
 }

@@ -272,7 +272,11 @@ impl DynRow {
     /// The columns in the order of the schema, also absent ones, with the entries of maps in the order of their names. Those of a
     /// family that is not there are left out.
     pub fn columns(&self) -> impl Iterator<Item = DynColumn<'_>> {
-        self.schema.fields().iter().zip(&self.fields).flat_map(|(schema, field)| self.columns_of(schema, field))
+        self.schema
+            .fields()
+            .iter()
+            .zip(&self.fields)
+            .flat_map(|(schema, field)| self.columns_of(schema, field))
     }
 
     fn columns_of<'r>(&'r self, schema: &'static FieldSchema, field: &'r Field) -> Vec<DynColumn<'r>> {
@@ -345,9 +349,12 @@ impl DynRow {
             if self.family_of(schema) != place.family {
                 continue;
             }
-            let column = schema.columns().iter().position(|column| column.name().as_bytes() == place.qualifier);
+            let column =
+                schema.columns().iter().position(|column| column.name().as_bytes() == place.qualifier);
             let is_map = matches!(schema, FieldSchema::Map { .. });
-            let Some(field) = self.fields.get_mut(at).filter(|_| is_map || column.is_some()) else { continue };
+            let Some(field) = self.fields.get_mut(at).filter(|_| is_map || column.is_some()) else {
+                continue;
+            };
             if let Field::Absent = field {
                 *field = empty(schema);
             }
@@ -518,9 +525,9 @@ fn check(
         (ColumnKind::Versions, ColumnValue::Versions(versions)) => {
             versions.iter().try_for_each(|version| holds(&version.value))
         }
-        (ColumnKind::Timestamped, _) => {
-            Err(CellError::unsupported("has a timestamp of its own; give it with the value, as a `Timestamped`"))
-        }
+        (ColumnKind::Timestamped, _) => Err(CellError::unsupported(
+            "has a timestamp of its own; give it with the value, as a `Timestamped`",
+        )),
         (ColumnKind::Versions, _) => Err(CellError::unsupported(
             "has versions with timestamps of their own; give all of them, as `Versions`",
         )),
@@ -580,8 +587,7 @@ impl<'r> Reader<'r> {
         let of_column =
             |cells: CellSlice<'r>| cells.first().map(|cell| ((cell.family_bytes(), cell.qualifier()), cells));
         let columns = raw.cell_slice().columns().filter_map(of_column).collect();
-        let row =
-            DynRow { schema, family: family.into(), fields: Vec::new(), foreign: RawRow::default() };
+        let row = DynRow { schema, family: family.into(), fields: Vec::new(), foreign: RawRow::default() };
         Self { row, raw, columns }
     }
 
@@ -608,15 +614,19 @@ impl<'r> Reader<'r> {
         };
         let owns = |qualifier: &[u8]| match schema {
             FieldSchema::Map { .. } => true,
-            schema => qualifier.is_empty() || names_of(schema, family).any(|(_, name)| name.as_bytes() == qualifier),
+            schema => {
+                qualifier.is_empty() || names_of(schema, family).any(|(_, name)| name.as_bytes() == qualifier)
+            }
         };
         let read = |cells: CellSlice<'r>, family: &str| match schema {
             FieldSchema::Map { key, stored, kind, .. } => {
-                let entries = typed::map::<Bytes, _, BTreeMap<_, _>>(cells, family, |column, family, name| {
-                    key.read(name).map_err(|error| RowError::cell(Name { family, qualifier: name }, error))?;
-                    let value = read_cells(column, *stored, *kind, 0, family, name)?;
-                    Ok(Some(value))
-                });
+                let entries =
+                    typed::map::<Bytes, _, BTreeMap<_, _>>(cells, family, |column, family, name| {
+                        key.read(name)
+                            .map_err(|error| RowError::cell(Name { family, qualifier: name }, error))?;
+                        let value = read_cells(column, *stored, *kind, 0, family, name)?;
+                        Ok(Some(value))
+                    });
                 entries.map(Field::Map)
             }
             schema => {
@@ -637,8 +647,14 @@ impl<'r> Reader<'r> {
         let mut places = [(family, name)].into_iter().chain(former);
         let found = places.find_map(|(family, name)| self.columns.get(&(family.as_bytes(), name.as_bytes())));
         let cells = found.copied().unwrap_or_else(|| self.raw.cell_slice().of(Slot::default()));
-        let value =
-            read_cells(cells, column.stored(), column.kind(), column.window_micros(), family, name.as_bytes())?;
+        let value = read_cells(
+            cells,
+            column.stored(),
+            column.kind(),
+            column.window_micros(),
+            family,
+            name.as_bytes(),
+        )?;
         Ok(match value {
             ColumnValue::Absent if column.is_required() => typed::required(None, family, name)?,
             ColumnValue::Absent if column.kind() == ColumnKind::Counter => 0.into(),
@@ -668,7 +684,10 @@ impl<'r> Reader<'r> {
 }
 
 /// The columns of a field, and their former places.
-fn names_of<'n>(schema: &'static FieldSchema, family: &'n str) -> impl Iterator<Item = (&'n str, &'static str)> {
+fn names_of<'n>(
+    schema: &'static FieldSchema,
+    family: &'n str,
+) -> impl Iterator<Item = (&'n str, &'static str)> {
     schema.columns().iter().flat_map(move |column| {
         let former = column.aliases().map(move |alias| (alias.family.unwrap_or(family), alias.name));
         [(family, column.name())].into_iter().chain(former)

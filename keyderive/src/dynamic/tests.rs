@@ -92,7 +92,8 @@ impl<T: Debug> Twin<T> {
             let again = back.as_ref().map(Value::to_string).unwrap();
             assert_eq!(exactly(back), exactly(typed_back), "{typed:?}");
             // Its text is parsed as itself, but for the payload of NaN and times that are not of four digits.
-            let is_far = matches!(self.stored, CellType::UnixTime(_)) && again.as_bytes().get(4) != Some(&b'-');
+            let is_far =
+                matches!(self.stored, CellType::UnixTime(_)) && again.as_bytes().get(4) != Some(&b'-');
             if !again.contains("NaN") && !is_far {
                 assert_eq!(
                     exactly(self.stored.parse(&again)),
@@ -102,7 +103,8 @@ impl<T: Debug> Twin<T> {
             }
             let other = other_bytes(&bytes, &mut random);
             let [by_data, by_type] =
-                [self.stored.read(&other), (self.decode)(&other).map(|typed| (self.value)(&typed))].map(exactly);
+                [self.stored.read(&other), (self.decode)(&other).map(|typed| (self.value)(&typed))]
+                    .map(exactly);
             refused += u64::from(by_data.is_err());
             read += u64::from(by_data.is_ok());
             assert_eq!(by_data, by_type, "{other:?}");
@@ -205,15 +207,18 @@ fn text_and_bytes() {
     cell::<Seen>(|_| Seen, |_| Value::Bytes(Vec::new()));
     cell(kind, |value| str::from_utf8(&value.to_stored().unwrap()).unwrap().into());
     cell::<IpAddr>(
-        |random| if random.bool() { random.u32(..).to_be_bytes().into() } else { wide(random).to_be_bytes().into() },
+        |random| {
+            if random.bool() {
+                random.u32(..).to_be_bytes().into()
+            } else {
+                wide(random).to_be_bytes().into()
+            }
+        },
         |value| value.to_string().into(),
     );
     cell::<Ipv4Addr>(|random| random.u32(..).into(), |value| value.to_string().into());
     cell::<Ipv6Addr>(|random| wide(random).to_be_bytes().into(), |value| value.to_string().into());
-    cell::<uuid::Uuid>(
-        |random| uuid::Uuid::from_u128(random.u128(..)),
-        |value| Value::Uuid(value.as_u128()),
-    );
+    cell::<uuid::Uuid>(|random| uuid::Uuid::from_u128(random.u128(..)), |value| Value::Uuid(value.as_u128()));
 }
 
 #[test]
@@ -276,13 +281,19 @@ fn times_as_numbers() {
         )*};
     }
     units! { Secs Millis Micros Nanos }
-    let stored = |value: Value| written(|out| CellType::UnixTime(crate::key::TimeUnit::Millis).write(&value, out));
+    let stored =
+        |value: Value| written(|out| CellType::UnixTime(crate::key::TimeUnit::Millis).write(&value, out));
     let millis = stored(Value::Time(1_500_000_000)).unwrap();
     assert_eq!(stored(1500.into()), Ok(millis.clone()));
     assert_eq!(stored("1970-01-01T00:00:01.5Z".into()), Ok(millis.clone()));
     assert_eq!(stored("1970-01-01T02:00:01.5+02:00".into()), Ok(millis));
     let error = stored(i64::MAX.into()).unwrap_err();
-    assert!(error.contains("milliseconds from 1970, which `9223372036854775807` is not; write a time of the years"), "{error}");
+    assert!(
+        error.contains(
+            "milliseconds from 1970, which `9223372036854775807` is not; write a time of the years"
+        ),
+        "{error}"
+    );
 }
 
 #[test]
@@ -389,10 +400,9 @@ fn json_and_messages() {
         let other = other_bytes(&stored, &mut random);
         let typed = <Json as Encoding<serde_json::Value>>::decode(&other);
         match (CellType::Json.read(&other), typed) {
-            (Ok(read), Ok(typed)) => assert_eq!(
-                serde_json::from_str::<serde_json::Value>(&read.to_string()).unwrap(),
-                typed
-            ),
+            (Ok(read), Ok(typed)) => {
+                assert_eq!(serde_json::from_str::<serde_json::Value>(&read.to_string()).unwrap(), typed)
+            }
             (Err(read), Err(typed)) => assert_eq!(read.to_string(), typed.to_string()),
             (read, typed) => panic!("{read:?} {typed:?}"),
         }
@@ -467,13 +477,20 @@ fn a_value_of_another_kind_is_refused_with_its_name() {
         }
     }
     assert_eq!(refused, 247);
-    assert_eq!(written(|out| <Level as Cell>::TYPE.write(&"High".into(), out)).unwrap().1, 20_i64.to_be_bytes());
+    assert_eq!(
+        written(|out| <Level as Cell>::TYPE.write(&"High".into(), out)).unwrap().1,
+        20_i64.to_be_bytes()
+    );
     assert_eq!(<Level as Cell>::TYPE.parse("High").unwrap(), 20.into());
     assert_eq!(<Level as Cell>::TYPE.parse("20").unwrap(), 20.into());
     for text in ["1e999", "-1e999", "x", "", "+"] {
         assert!(CellType::F64.parse(text).is_err() && CellType::F32.parse(text).is_err(), "{text}");
     }
-    assert!(CellType::F64.parse("-inf").is_ok() && CellType::Bytes.parse("0").is_err() && CellType::Bytes.parse("0g").is_err());
+    assert!(
+        CellType::F64.parse("-inf").is_ok()
+            && CellType::Bytes.parse("0").is_err()
+            && CellType::Bytes.parse("0g").is_err()
+    );
 }
 
 /// A row type of which the tests make rows.
@@ -598,7 +615,9 @@ impl Made for Everything {
             daily: (0..random.usize(..3)).map(|at| (format!("{at}"), random.i16(..))).collect(),
             by_id: maybe(random, |random| {
                 let id = |random: &mut Rng| uuid::Uuid::from_u128(random.u128(..));
-                (0..random.usize(..3)).map(|_| (id(random), versions(random, |random| random.u32(..)))).collect()
+                (0..random.usize(..3))
+                    .map(|_| (id(random), versions(random, |random| random.u32(..))))
+                    .collect()
             }),
             raw: (0..random.usize(..3))
                 .map(|at| (vec![at as u8, 0xff], Timestamped::new(random.i64(0..1 << 40), random.bool())))
@@ -634,7 +653,8 @@ struct Aggregates {
 }
 
 impl Made for Aggregates {
-    const AGGREGATES: &'static [(&'static str, &'static str, i64)] = &[("sums", "hits", 0), ("most", "most", 0)];
+    const AGGREGATES: &'static [(&'static str, &'static str, i64)] =
+        &[("sums", "hits", 0), ("most", "most", 0)];
 
     fn made(_: &mut Rng) -> Self {
         Self { hits: Sum::default(), most: Max::default() }
@@ -685,7 +705,8 @@ const FAMILY: &str = "m";
 
 fn typed_changes<R: crate::Row>(row: &R, merges: bool) -> Result<MutationList, String> {
     let mut list = MutationList::default();
-    list.write(|sink| row.encode(&mut RowWriter::new(sink, FAMILY, merges))).map_err(|error| error.to_string())?;
+    list.write(|sink| row.encode(&mut RowWriter::new(sink, FAMILY, merges)))
+        .map_err(|error| error.to_string())?;
     Ok(list)
 }
 
@@ -756,7 +777,8 @@ fn rows<R: Made + crate::Row>() {
                 attack::<R>(&mut cells, &mut random);
             }
             let stored = raw(&cells);
-            let typed = R::decode(RowCells::new(&stored, FAMILY)).map_err(|error| error.of_row(&stored).to_string());
+            let typed =
+                R::decode(RowCells::new(&stored, FAMILY)).map_err(|error| error.of_row(&stored).to_string());
             for schema in [schema, layout] {
                 let by_data = DynRow::read(schema, FAMILY, &stored).map_err(|error| error.to_string());
                 let (typed, mut by_data) = match (&typed, by_data) {
@@ -781,7 +803,9 @@ fn rows<R: Made + crate::Row>() {
                     let changes = by_data.encode(merges).map_err(|error| error.to_string());
                     put += 1;
                     match (changes, expected) {
-                        (Ok(changes), Ok(expected)) => assert_eq!(changes.as_slice(), expected.as_slice(), "{by_data}"),
+                        (Ok(changes), Ok(expected)) => {
+                            assert_eq!(changes.as_slice(), expected.as_slice(), "{by_data}")
+                        }
                         (changes, expected) => assert_eq!(changes.map(drop), expected.map(drop)),
                     }
                 }
@@ -800,7 +824,9 @@ fn rows<R: Made + crate::Row>() {
                 let has_binary = by_data.columns().any(|column| str::from_utf8(column.qualifier()).is_err());
                 if !has_binary {
                     let [made, read] = [&made, &by_data].map(|row| {
-                        row.encode(false).map(|list| list.as_slice().to_vec()).map_err(|error| error.to_string())
+                        row.encode(false)
+                            .map(|list| list.as_slice().to_vec())
+                            .map_err(|error| error.to_string())
                     });
                     assert_eq!(made, read, "{by_data}");
                 }
@@ -829,7 +855,10 @@ fn rows_of_one_family_maps_and_aggregates() {
 fn a_row_is_readable() {
     let mut row = DynRow::new(RowSchema::from_json(&<Everything as crate::Row>::SCHEMA.to_json()).unwrap());
     row.set("k", 20).unwrap().set("d:views", 3).unwrap().set("place:city", "Züri\nch").unwrap();
-    row.set("daily:0015", 4).unwrap().set("h:state", Versions::from([Timestamped::new(5_000_000, "Login".into())])).unwrap();
+    row.set("daily:0015", 4)
+        .unwrap()
+        .set("h:state", Versions::from([Timestamped::new(5_000_000, "Login".into())]))
+        .unwrap();
     let text = row.to_string();
     for line in [
         "Everything\n",
@@ -854,7 +883,13 @@ fn a_row_is_readable() {
     assert!(error(row.set("d:at", 0.5_f32)).contains("has a timestamp of its own"));
     assert!(error(row.set("h:state", "Login")).contains("give all of them, as `Versions`"));
     assert!(error(row.set("d:k", ColumnValue::Absent)).contains("cannot be cleared"));
-    assert!(error(row.set_family("home", false)).contains("is not the name of a family of `Everything` that may be absent"));
+    assert!(
+        error(row.set_family("home", false))
+            .contains("is not the name of a family of `Everything` that may be absent")
+    );
     let missing = row.mutations().unwrap_err().to_string();
-    assert!(missing.starts_with("column `d:at` has no value, and a row without it cannot be read; set it"), "{missing}");
+    assert!(
+        missing.starts_with("column `d:at` has no value, and a row without it cannot be read; set it"),
+        "{missing}"
+    );
 }

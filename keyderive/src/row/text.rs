@@ -43,7 +43,11 @@ impl RowSchema {
     }
 
     /// As [`column_of`](Self::column_of), of a row that is a map in this family.
-    pub(crate) fn column_in<R>(&self, map_family: &str, path: &str) -> Result<Entry<R, Option<Any>>, RowError> {
+    pub(crate) fn column_in<R>(
+        &self,
+        map_family: &str,
+        path: &str,
+    ) -> Result<Entry<R, Option<Any>>, RowError> {
         let own = self.own_family().unwrap_or(map_family);
         let (family, name) = path.split_once(':').unwrap_or((own, path));
         let column = Name { family, qualifier: name.as_bytes() };

@@ -11,7 +11,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyderive::client::{Aggregate, Family};
 use keyderive::dynamic::DynRow;
-use keyderive::row::{Max, Mutation, OwnedRow, Qualifier, RowSchema, SchemaChange, Sum, Timestamped, Versions};
+use keyderive::row::{
+    Max, Mutation, OwnedRow, Qualifier, RowSchema, SchemaChange, Sum, Timestamped, Versions,
+};
 use keyderive::{Cell, Client, GcRule, Row};
 use keyderive_tests::{amount, runs_long};
 

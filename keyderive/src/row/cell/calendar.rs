@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::fmt::{Display, Write as _};
 
 use super::text::read_text;
-use super::{CellError, CellWriter};
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 use super::{Cell, CellType};
+use super::{CellError, CellWriter};
 use crate::dynamic::Value;
 
 /// A date by its calendar fields.
@@ -88,7 +88,10 @@ pub(super) fn parse_time(text: &str) -> Option<i128> {
 /// Whether text is a time as the crates write it: `2015-03-16T19:53:32.156Z`, or with `+00:00`.
 pub(super) fn is_stored_time(text: &str) -> bool {
     let is_utc = text.ends_with('Z') || text.ends_with("+00:00");
-    is_utc && text.as_bytes().get(10) == Some(&b'T') && text.get(17..19) != Some("60") && parse_time(text).is_some()
+    is_utc
+        && text.as_bytes().get(10) == Some(&b'T')
+        && text.get(17..19) != Some("60")
+        && parse_time(text).is_some()
 }
 
 /// Up to nine digits.

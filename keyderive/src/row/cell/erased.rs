@@ -169,8 +169,12 @@ impl CellType {
                 variant.map(|(code, _)| Value::from(*code)).or_else(|| integer(text))
             }
             Self::Bool => text.parse().ok().map(Value::Bool),
-            Self::F32 => text.parse().ok().filter(|number: &f32| is_same(number.is_infinite(), text)).map(Value::F32),
-            Self::F64 => text.parse().ok().filter(|number: &f64| is_same(number.is_infinite(), text)).map(Value::F64),
+            Self::F32 => {
+                text.parse().ok().filter(|number: &f32| is_same(number.is_infinite(), text)).map(Value::F32)
+            }
+            Self::F64 => {
+                text.parse().ok().filter(|number: &f64| is_same(number.is_infinite(), text)).map(Value::F64)
+            }
             Self::Text
             | Self::Char
             | Self::Enum(_)

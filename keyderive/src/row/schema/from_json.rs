@@ -12,9 +12,7 @@ use super::layout::{
     Absent, ColumnLayout, FieldLayout, GcLayout, KindLayout, LayoutFault, PlaceLayout, RowLayout, RuleLayout,
 };
 use super::stored::{StoredType, Variant};
-use super::{
-    Alias, ColumnKind, ColumnSchema, DeclaredGc, FamilyRule, FieldSchema, RowSchema, SchemaError,
-};
+use super::{Alias, ColumnKind, ColumnSchema, DeclaredGc, FamilyRule, FieldSchema, RowSchema, SchemaError};
 use crate::dynamic::{Interner, leak_list, leak_text};
 use crate::row::CellType;
 
@@ -90,9 +88,8 @@ impl RowLayout {
         let content = Self { fingerprint: String::new(), ..self.clone() };
         // Names and numbers always have a form in JSON.
         let content = serde_json::to_string(&content).unwrap_or_default();
-        let schema = kept
-            .intern(content, || self.leak())
-            .map_err(|error| SchemaError(LayoutFault::TooMany(error)))?;
+        let schema =
+            kept.intern(content, || self.leak()).map_err(|error| SchemaError(LayoutFault::TooMany(error)))?;
         let fingerprint = schema.fingerprint().to_string();
         // `()` has no family of its own, and may be kept with that of its table.
         let of_unit = || RowSchema { family: "", ..*schema }.fingerprint().to_string();
@@ -309,11 +306,17 @@ impl<'l> Check<'l> {
                         .collect();
                     self.in_one_family(&of_struct);
                     if columns.is_empty() {
-                        self.fault(format_args!("{path}.columns"), "a struct without columns is no family; add one");
+                        self.fault(
+                            format_args!("{path}.columns"),
+                            "a struct without columns is no family; add one",
+                        );
                     }
                     if layout.is_one_family() {
                         if *optional {
-                            self.fault(format_args!("{path}.optional"), "the row's own columns are a family that is always there; write `false`");
+                            self.fault(
+                                format_args!("{path}.optional"),
+                                "the row's own columns are a family that is always there; write `false`",
+                            );
                         }
                         own.extend(of_struct);
                         continue;
@@ -329,13 +332,18 @@ impl<'l> Check<'l> {
                             self.family(&format!("{path}.family"), family, &mut families);
                         }
                         (Some(_), _) | (None, None) if layout.fields.len() == 1 => {}
-                        _ => self.fault(format_args!("{path}.family"), "it is `null` for a map that is the whole row; name the family"),
+                        _ => self.fault(
+                            format_args!("{path}.family"),
+                            "it is `null` for a map that is the whole row; name the family",
+                        ),
                     }
                 }
             }
         }
         self.columns(&own);
-        for Placed { path, family, .. } in own.iter().filter(|own| Some(own.family) != layout.family.as_deref()) {
+        for Placed { path, family, .. } in
+            own.iter().filter(|own| Some(own.family) != layout.family.as_deref())
+        {
             if let Some(whole) = families.get(family) {
                 let text = format!(
                     "the family `{family}` is that of the field `{whole}`, all of whose columns are its own; give one another family"
@@ -364,7 +372,10 @@ impl<'l> Check<'l> {
         if name.is_empty() {
             self.fault(path, "the empty name is that of the marker of an empty row; give the column a name");
         } else if name.len() > MAX_QUALIFIER_LEN {
-            self.fault(path, format_args!("a column's name has at most {MAX_QUALIFIER_LEN} bytes; shorten it"));
+            self.fault(
+                path,
+                format_args!("a column's name has at most {MAX_QUALIFIER_LEN} bytes; shorten it"),
+            );
         }
     }
 
@@ -374,7 +385,9 @@ impl<'l> Check<'l> {
         if self.layout.family.as_deref() == Some(family) {
             self.fault(
                 path,
-                format_args!("the family `{family}` is that of the row's own columns; give the field another name"),
+                format_args!(
+                    "the family `{family}` is that of the row's own columns; give the field another name"
+                ),
             );
         }
         if let Some(other) = families.insert(family, path.to_owned()) {
@@ -440,7 +453,10 @@ impl<'l> Check<'l> {
     fn stored(&mut self, path: &str, stored: &StoredType) {
         match stored {
             StoredType::Integer { min, max } | StoredType::NonZero { min, max } if min > max => {
-                self.fault(path, format_args!("no integer is {min} to {max}; write the smaller one as `min`"));
+                self.fault(
+                    path,
+                    format_args!("no integer is {min} to {max}; write the smaller one as `min`"),
+                );
             }
             StoredType::NonZero { min: 0, max: 0 } => {
                 self.fault(path, "no integer is 0 to 0 without 0; write wider bounds");
@@ -547,9 +563,8 @@ impl<'l> Check<'l> {
             ),
             Some(window) => {
                 let second = 1_000_000;
-                let divides = u64::try_from(window).is_ok_and(|window| {
-                    window % second == 0 && (DAY_SECS * second).is_multiple_of(window)
-                });
+                let divides = u64::try_from(window)
+                    .is_ok_and(|window| window % second == 0 && (DAY_SECS * second).is_multiple_of(window));
                 if !divides {
                     self.fault(
                         format_args!("{path}.kind"),
@@ -564,7 +579,8 @@ impl<'l> Check<'l> {
     /// A struct is a family if all its columns are in one, now and formerly.
     fn in_one_family(&mut self, columns: &[Placed<'l>]) {
         for Placed { path, family, column } in columns {
-            for (at, alias) in column.aliases.iter().enumerate().filter(|(_, alias)| alias.family != *family) {
+            for (at, alias) in column.aliases.iter().enumerate().filter(|(_, alias)| alias.family != *family)
+            {
                 self.fault(
                     format_args!("{path}.aliases[{at}].family"),
                     format_args!(
@@ -670,15 +686,21 @@ impl<'l> Check<'l> {
             Some(GcLayout::Any { max_age_secs, max_versions }) => (max_age_secs, max_versions),
             Some(GcLayout::All { max_age_secs, max_versions }) => (Some(max_age_secs), Some(max_versions)),
         };
-        if let Some(versions) = max_versions.filter(|versions| !(1..=i32::MAX.unsigned_abs()).contains(versions)) {
+        if let Some(versions) =
+            max_versions.filter(|versions| !(1..=i32::MAX.unsigned_abs()).contains(versions))
+        {
             self.fault(
                 format_args!("{path}.gc"),
-                format_args!("`max_versions` is 1 to {}, not {versions}; write 1 to keep the newest", i32::MAX),
+                format_args!(
+                    "`max_versions` is 1 to {}, not {versions}; write 1 to keep the newest",
+                    i32::MAX
+                ),
             );
         }
         for (name, secs) in [("gc", max_age), ("ttl_secs", rule.ttl_secs)] {
             match secs {
-                Some(0) => self.fault(format_args!("{path}.{name}"), "this is no time at all; write a number above 0"),
+                Some(0) => self
+                    .fault(format_args!("{path}.{name}"), "this is no time at all; write a number above 0"),
                 Some(secs) if secs > CENTURY_SECS => {
                     let text = format!("`{secs}s` is more than a century; write a shorter time");
                     self.fault(format_args!("{path}.{name}"), text);

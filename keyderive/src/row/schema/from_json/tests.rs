@@ -50,80 +50,267 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
     let a = |changes: &[(&str, Json)]| row(&[with(column("a"), changes)], &[], &[]);
     let int = json!({ "integer": { "min": i64::MIN.to_string(), "max": i64::MAX.to_string() } });
     let alias = |family: &str, name: &str| json!([{ "family": family, "name": name }]);
-    let of = |family: &str| json!({ "struct": { "family": family, "optional": true, "columns": [column("a")] } });
+    let of =
+        |family: &str| json!({ "struct": { "family": family, "optional": true, "columns": [column("a")] } });
     let map = |changes: &[(&str, Json)]| {
         let map = json!({ "family": "m", "optional": false, "key": "text", "stored": int, "kind": "value" });
         row(&[column("a")], &[json!({ "map": with(map, changes) })], &[])
     };
-    let sum = with(column("s"), &[("stored", int.clone()), ("kind", json!("sum")), ("absent", json!("default"))]);
+    let sum =
+        with(column("s"), &[("stored", int.clone()), ("kind", json!("sum")), ("absent", json!("default"))]);
     let windows = |micros: i64| {
         a(&[("stored", int.clone()), ("kind", json!({ "sum_versions": { "window_micros": micros } }))])
     };
     let rule = |gc: Json, ttl: Json| json!({ "family": "cf", "gc": gc, "ttl_secs": ttl, "exclusive": false });
     let any = |age: Json, versions: Json| json!({ "any": { "max_age_secs": age, "max_versions": versions } });
     let ruled = |column: Json, gc: Json, ttl: Json| row(&[column], &[], &[rule(gc, ttl)]);
-    let counter = with(column("a"), &[("stored", int.clone()), ("kind", json!("counter")), ("absent", json!("default"))]);
+    let counter = with(
+        column("a"),
+        &[("stored", int.clone()), ("kind", json!("counter")), ("absent", json!("default"))],
+    );
     let null = Json::Null;
     let path = "fields[0].column.column";
     let at = |end: &str| &*format!("{path}{end}").leak();
     vec![
         (with(a(&[]), &[("family", json!("c f"))]), "family", "cannot name a family, which has 1 to 64"),
         (row(&[], &[of("")], &[]), "fields[0].struct.family", "`` cannot name a family, which has 1 to 64"),
-        (row(&[], &[of("keyderive-x")], &[]), "fields[0].struct.family", "the families `keyderive…` are the library's; choose another name"),
+        (
+            row(&[], &[of("keyderive-x")], &[]),
+            "fields[0].struct.family",
+            "the families `keyderive…` are the library's; choose another name",
+        ),
         (with(a(&[]), &[("family", null.clone())]), "family", "name the family of the row's own columns"),
-        (row(&[column("a")], &[of("cf")], &[]), "fields[1].struct.family", "is that of the row's own columns; give the field another name"),
-        (row(&[column("a")], &[of("p"), of("p")], &[]), "fields[2].struct.family", "are both the family `p`, which holds one value; give one another name"),
-        (a(&[("name", json!(""))]), at(".name"), "the empty name is that of the marker of an empty row; give the column a name"),
-        (a(&[("name", json!("n".repeat(16_385)))]), at(".name"), "a column's name has at most 16384 bytes; shorten it"),
-        (a(&[("aliases", alias("cf", ""))]), at(".aliases[0].name"), "the empty name is that of the marker of an empty row; give the column a name"),
+        (
+            row(&[column("a")], &[of("cf")], &[]),
+            "fields[1].struct.family",
+            "is that of the row's own columns; give the field another name",
+        ),
+        (
+            row(&[column("a")], &[of("p"), of("p")], &[]),
+            "fields[2].struct.family",
+            "are both the family `p`, which holds one value; give one another name",
+        ),
+        (
+            a(&[("name", json!(""))]),
+            at(".name"),
+            "the empty name is that of the marker of an empty row; give the column a name",
+        ),
+        (
+            a(&[("name", json!("n".repeat(16_385)))]),
+            at(".name"),
+            "a column's name has at most 16384 bytes; shorten it",
+        ),
+        (
+            a(&[("aliases", alias("cf", ""))]),
+            at(".aliases[0].name"),
+            "the empty name is that of the marker of an empty row; give the column a name",
+        ),
         (a(&[("aliases", alias("c f", "b"))]), at(".aliases[0].family"), "cannot name a family"),
-        (row(&[column("a"), column("a")], &[], &[]), "fields[1].column.column.name", "are both the column `cf:a`, which holds one value; give one another name"),
-        (row(&[column("a"), with(column("b"), &[("aliases", alias("cf", "a"))])], &[], &[]), "fields[1].column.column.aliases[0]", "`a` is a column and an alias of `b`; remove the alias"),
-        (row(&[column("a")], &[of("p"), json!({ "column": { "family": "p", "column": column("x") } })], &[]), "fields[2].column.column", "all of whose columns are its own; give one another family"),
-        (map(&[("kind", json!("counter"))]), "fields[1].map.kind", "`counter` is for a column, and this is a family; put it on a field of the family's struct"),
-        (map(&[("kind", json!({ "sum_versions": { "window_micros": 1 } }))]), "fields[1].map.kind", "`window` is for a column, and this is a family"),
-        (map(&[("key", int.clone())]), "fields[1].map.key", "cannot name a column, so it cannot be the key of a family"),
-        (map(&[("family", null.clone())]), "fields[1].map.family", "it is `null` for a map that is the whole row"),
-        (map(&[("kind", json!("sum")), ("stored", json!("text"))]), "fields[1].map.stored", "an aggregate is an `i64`"),
-        (a(&[("kind", json!("counter")), ("absent", json!("default"))]), at(".stored"), "a counter is an `i64`, in which the server counts; change the type"),
-        (a(&[("kind", json!("counter")), ("stored", int.clone())]), at(".absent"), "a counter that is absent counts from 0"),
-        (row(&[with(counter.clone(), &[("aliases", alias("cf", "b"))])], &[], &[]), at(".aliases"), "the server would count from 0 beside a value under the alias; keep the stored name"),
-        (row(&[with(sum.clone(), &[("aliases", alias("cf", "b"))])], &[], &[]), at(".aliases"), "the server would count from 0 beside an aggregate under the alias; keep the stored name"),
-        (row(&[with(sum.clone(), &[("absent", json!("none"))])], &[], &[]), at(".absent"), "is 0; write `\"default\"`"),
-        (row(&[with(sum.clone(), &[("kind", json!("min"))])], &[], &[]), at(".absent"), "is none; write `\"none\"`"),
-        (a(&[("kind", json!("versions")), ("absent", json!("default"))]), at(".absent"), "`Versions` are empty where the column is absent"),
+        (
+            row(&[column("a"), column("a")], &[], &[]),
+            "fields[1].column.column.name",
+            "are both the column `cf:a`, which holds one value; give one another name",
+        ),
+        (
+            row(&[column("a"), with(column("b"), &[("aliases", alias("cf", "a"))])], &[], &[]),
+            "fields[1].column.column.aliases[0]",
+            "`a` is a column and an alias of `b`; remove the alias",
+        ),
+        (
+            row(
+                &[column("a")],
+                &[of("p"), json!({ "column": { "family": "p", "column": column("x") } })],
+                &[],
+            ),
+            "fields[2].column.column",
+            "all of whose columns are its own; give one another family",
+        ),
+        (
+            map(&[("kind", json!("counter"))]),
+            "fields[1].map.kind",
+            "`counter` is for a column, and this is a family; put it on a field of the family's struct",
+        ),
+        (
+            map(&[("kind", json!({ "sum_versions": { "window_micros": 1 } }))]),
+            "fields[1].map.kind",
+            "`window` is for a column, and this is a family",
+        ),
+        (
+            map(&[("key", int.clone())]),
+            "fields[1].map.key",
+            "cannot name a column, so it cannot be the key of a family",
+        ),
+        (
+            map(&[("family", null.clone())]),
+            "fields[1].map.family",
+            "it is `null` for a map that is the whole row",
+        ),
+        (
+            map(&[("kind", json!("sum")), ("stored", json!("text"))]),
+            "fields[1].map.stored",
+            "an aggregate is an `i64`",
+        ),
+        (
+            a(&[("kind", json!("counter")), ("absent", json!("default"))]),
+            at(".stored"),
+            "a counter is an `i64`, in which the server counts; change the type",
+        ),
+        (
+            a(&[("kind", json!("counter")), ("stored", int.clone())]),
+            at(".absent"),
+            "a counter that is absent counts from 0",
+        ),
+        (
+            row(&[with(counter.clone(), &[("aliases", alias("cf", "b"))])], &[], &[]),
+            at(".aliases"),
+            "the server would count from 0 beside a value under the alias; keep the stored name",
+        ),
+        (
+            row(&[with(sum.clone(), &[("aliases", alias("cf", "b"))])], &[], &[]),
+            at(".aliases"),
+            "the server would count from 0 beside an aggregate under the alias; keep the stored name",
+        ),
+        (
+            row(&[with(sum.clone(), &[("absent", json!("none"))])], &[], &[]),
+            at(".absent"),
+            "is 0; write `\"default\"`",
+        ),
+        (
+            row(&[with(sum.clone(), &[("kind", json!("min"))])], &[], &[]),
+            at(".absent"),
+            "is none; write `\"none\"`",
+        ),
+        (
+            a(&[("kind", json!("versions")), ("absent", json!("default"))]),
+            at(".absent"),
+            "`Versions` are empty where the column is absent",
+        ),
         (windows(0), at(".kind"), "each aggregate in a column counts for a window of time; write its width"),
         (windows(7_000_000), at(".kind"), "do not divide a day; write a window such as"),
         (windows(500_000), at(".kind"), "do not divide a day; write a window such as"),
         (windows(-3_600_000_000), at(".kind"), "do not divide a day; write a window such as"),
-        (row(&[sum.clone(), column("a")], &[], &[]), "fields[1].column.column.kind", "the family `cf` holds `Sum`s, and `a` is none; give it another family"),
-        (a(&[("stored", json!({ "integer": { "min": "1", "max": "0" } }))]), at(".stored"), "no integer is 1 to 0"),
-        (a(&[("stored", json!({ "nonzero": { "min": "0", "max": "0" } }))]), at(".stored"), "no integer is 0 to 0 without 0"),
-        (a(&[("stored", json!({ "enum": [] }))]), at(".stored"), "an enum without variants has no value to store"),
-        (a(&[("stored", json!({ "enum": ["A", "A"] }))]), at(".stored.enum[1]"), "are both stored as `A`; give one another name"),
-        (a(&[("stored", json!({ "code": [] }))]), at(".stored"), "an enum without variants has no value to store"),
-        (a(&[("stored", json!({ "code": [{ "code": "1", "name": "A" }, { "code": "1", "name": "B" }] }))]), at(".stored.code[1]"), "`B` has the code 1, as `A` has; give each its own"),
-        (a(&[("stored", json!({ "code": [{ "code": "1", "name": "A" }, { "code": "2", "name": "A" }] }))]), at(".stored.code[1]"), "two variants are named `A`"),
-        (row(&[column("a")], &[], &[rule(json!("never"), null.clone()), rule(json!("never"), null.clone())]), "rules[1]", "the family `cf` has two rules; keep one"),
-        (ruled(column("a"), any(json!(60), null.clone()), json!(61)), "rules[0].ttl_secs", "`ttl` is longer than `max_age`, which deletes cells before; raise `max_age`"),
-        (ruled(column("a"), any(null.clone(), null.clone()), null.clone()), "rules[0].gc", "`gc` has no limit"),
-        (ruled(column("a"), any(json!(0), null.clone()), null.clone()), "rules[0].gc", "this is no time at all; write a number above 0"),
-        (ruled(column("a"), null.clone(), json!(u64::MAX)), "rules[0].ttl_secs", "is more than a century; write a shorter time"),
-        (ruled(column("a"), any(null.clone(), json!(0)), null.clone()), "rules[0].gc", "`max_versions` is 1 to 2147483647, not 0; write 1 to keep the newest"),
-        (ruled(column("a"), any(null.clone(), json!(u32::MAX)), null.clone()), "rules[0].gc", "`max_versions` is 1 to 2147483647, not 4294967295; write 1 to keep the newest"),
-        (ruled(with(column("a"), &[("aliases", alias("h", "b"))]), null.clone(), json!(9)), at(".aliases[0]"), "hides cells of the family `cf` alone, and this alias is in another; copy its values, or remove"),
-        (ruled(with(column("a"), &[("kind", json!("versions"))]), any(null.clone(), json!(1)), null.clone()), at(".kind"), "reads every version, and the family `cf` keeps one; write"),
-        (ruled(counter, null.clone(), json!(9)), at(".kind"), "an increment adds to an expired value too; use `Versions<Sum>` with `window`"),
-        (ruled(sum, any(json!(9), null.clone()), null.clone()), at(".kind"), "an aggregate is at time 0, and expires at once; use `Versions<…>` with `window`, or remove `max_age` and `ttl`"),
-        (with(windows(3_600_000_000), &[("rules", json!([rule(null.clone(), json!(3599))]))]), at(".kind"), "the window is longer than the `ttl` of its family, which hides it from its start on"),
-        (with(windows(3_600_000_000), &[("rules", json!([rule(any(json!(3599), null), Json::Null)]))]), at(".kind"), "the window is longer than the `max_age` of its family, which is counted from its start"),
+        (
+            row(&[sum.clone(), column("a")], &[], &[]),
+            "fields[1].column.column.kind",
+            "the family `cf` holds `Sum`s, and `a` is none; give it another family",
+        ),
+        (
+            a(&[("stored", json!({ "integer": { "min": "1", "max": "0" } }))]),
+            at(".stored"),
+            "no integer is 1 to 0",
+        ),
+        (
+            a(&[("stored", json!({ "nonzero": { "min": "0", "max": "0" } }))]),
+            at(".stored"),
+            "no integer is 0 to 0 without 0",
+        ),
+        (
+            a(&[("stored", json!({ "enum": [] }))]),
+            at(".stored"),
+            "an enum without variants has no value to store",
+        ),
+        (
+            a(&[("stored", json!({ "enum": ["A", "A"] }))]),
+            at(".stored.enum[1]"),
+            "are both stored as `A`; give one another name",
+        ),
+        (
+            a(&[("stored", json!({ "code": [] }))]),
+            at(".stored"),
+            "an enum without variants has no value to store",
+        ),
+        (
+            a(&[("stored", json!({ "code": [{ "code": "1", "name": "A" }, { "code": "1", "name": "B" }] }))]),
+            at(".stored.code[1]"),
+            "`B` has the code 1, as `A` has; give each its own",
+        ),
+        (
+            a(&[("stored", json!({ "code": [{ "code": "1", "name": "A" }, { "code": "2", "name": "A" }] }))]),
+            at(".stored.code[1]"),
+            "two variants are named `A`",
+        ),
+        (
+            row(
+                &[column("a")],
+                &[],
+                &[rule(json!("never"), null.clone()), rule(json!("never"), null.clone())],
+            ),
+            "rules[1]",
+            "the family `cf` has two rules; keep one",
+        ),
+        (
+            ruled(column("a"), any(json!(60), null.clone()), json!(61)),
+            "rules[0].ttl_secs",
+            "`ttl` is longer than `max_age`, which deletes cells before; raise `max_age`",
+        ),
+        (
+            ruled(column("a"), any(null.clone(), null.clone()), null.clone()),
+            "rules[0].gc",
+            "`gc` has no limit",
+        ),
+        (
+            ruled(column("a"), any(json!(0), null.clone()), null.clone()),
+            "rules[0].gc",
+            "this is no time at all; write a number above 0",
+        ),
+        (
+            ruled(column("a"), null.clone(), json!(u64::MAX)),
+            "rules[0].ttl_secs",
+            "is more than a century; write a shorter time",
+        ),
+        (
+            ruled(column("a"), any(null.clone(), json!(0)), null.clone()),
+            "rules[0].gc",
+            "`max_versions` is 1 to 2147483647, not 0; write 1 to keep the newest",
+        ),
+        (
+            ruled(column("a"), any(null.clone(), json!(u32::MAX)), null.clone()),
+            "rules[0].gc",
+            "`max_versions` is 1 to 2147483647, not 4294967295; write 1 to keep the newest",
+        ),
+        (
+            ruled(with(column("a"), &[("aliases", alias("h", "b"))]), null.clone(), json!(9)),
+            at(".aliases[0]"),
+            "hides cells of the family `cf` alone, and this alias is in another; copy its values, or remove",
+        ),
+        (
+            ruled(
+                with(column("a"), &[("kind", json!("versions"))]),
+                any(null.clone(), json!(1)),
+                null.clone(),
+            ),
+            at(".kind"),
+            "reads every version, and the family `cf` keeps one; write",
+        ),
+        (
+            ruled(counter, null.clone(), json!(9)),
+            at(".kind"),
+            "an increment adds to an expired value too; use `Versions<Sum>` with `window`",
+        ),
+        (
+            ruled(sum, any(json!(9), null.clone()), null.clone()),
+            at(".kind"),
+            "an aggregate is at time 0, and expires at once; use `Versions<…>` with `window`, or remove `max_age` and `ttl`",
+        ),
+        (
+            with(windows(3_600_000_000), &[("rules", json!([rule(null.clone(), json!(3599))]))]),
+            at(".kind"),
+            "the window is longer than the `ttl` of its family, which hides it from its start on",
+        ),
+        (
+            with(windows(3_600_000_000), &[("rules", json!([rule(any(json!(3599), null), Json::Null)]))]),
+            at(".kind"),
+            "the window is longer than the `max_age` of its family, which is counted from its start",
+        ),
     ]
 }
 
 #[test]
 fn each_rule_of_the_derive_is_one_here() {
-    let derive = ["row/check.rs", "row/attr.rs", "cell.rs", "key_field.rs"]
-        .map(|file| std::fs::read_to_string(format!("{}/../keyderive-macros/src/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap());
+    let derive = ["row/check.rs", "row/attr.rs", "cell.rs", "key_field.rs"].map(|file| {
+        std::fs::read_to_string(format!("{}/../keyderive-macros/src/{file}", env!("CARGO_MANIFEST_DIR")))
+            .unwrap()
+    });
     // Lines that end with a backslash go on.
     let derive = derive.concat().split("\\\n").map(str::trim_start).collect::<String>();
     let mut in_its_words = 0;
@@ -169,7 +356,10 @@ fn later_versions_and_changed_texts_are_refused() {
     let json = schemas()[0].to_json();
     let error = |json: &str| RowSchema::from_json(json).unwrap_err().to_string();
     let later = error(&json.replace("\"version\": 1", "\"version\": 2"));
-    assert!(later.contains("is of version 2, and this release of keyderive reads version 1; update keyderive"), "{later}");
+    assert!(
+        later.contains("is of version 2, and this release of keyderive reads version 1; update keyderive"),
+        "{later}"
+    );
     let changed = error(&json.replace("\"note\"", "\"nota\""));
     assert!(changed.contains("`fingerprint`: it is `"), "{changed}");
     assert!(error("[1").contains("this is not the JSON of a row's schema"));
@@ -177,7 +367,8 @@ fn later_versions_and_changed_texts_are_refused() {
 
 /// A place in the JSON, and what it becomes.
 fn change(json: &mut Json, random: &mut fastrand::Rng) {
-    let words = ["text", "value", "sum", "counter", "cf", "", "none", "default", "error", "versions", "a:b", "ü"];
+    let words =
+        ["text", "value", "sum", "counter", "cf", "", "none", "default", "error", "versions", "a:b", "ü"];
     let mut here = json;
     loop {
         let size = match here {
@@ -218,9 +409,11 @@ fn change(json: &mut Json, random: &mut fastrand::Rng) {
 fn hostile_layouts_and_cells_panic_nowhere() {
     let kept = Interner::new("row types of this test");
     let mut random = fastrand::Rng::with_seed(5);
-    let rounds = keyderive_tests::amount("KEYDERIVE_HOSTILE_LAYOUTS", "changed layouts of rows", 20_000, 300_000);
+    let rounds =
+        keyderive_tests::amount("KEYDERIVE_HOSTILE_LAYOUTS", "changed layouts of rows", 20_000, 300_000);
     let (mut accepted, mut unread, mut refused, mut read, mut unreadable) = (0, 0, 0, 0, 0);
-    let seeds: Vec<Json> = schemas().iter().map(|schema| serde_json::from_str(&schema.to_json()).unwrap()).collect();
+    let seeds: Vec<Json> =
+        schemas().iter().map(|schema| serde_json::from_str(&schema.to_json()).unwrap()).collect();
     for _ in 0..rounds {
         let mut json = random.choice(&seeds).unwrap().clone();
         for _ in 0..random.usize(1..4) {
@@ -237,7 +430,9 @@ fn hostile_layouts_and_cells_panic_nowhere() {
         }
         if let Ok(schema) = layout.intern(&kept) {
             layout.fingerprint = schema.fingerprint().to_string();
-        } else if let Some((_, right)) = layout.intern(&kept).unwrap_err().to_string().split_once("of the fields is `") {
+        } else if let Some((_, right)) =
+            layout.intern(&kept).unwrap_err().to_string().split_once("of the fields is `")
+        {
             layout.fingerprint = right[..16].to_owned();
         }
         let Ok(schema) = layout.intern(&kept) else { continue };
@@ -255,7 +450,8 @@ fn hostile_layouts_and_cells_panic_nowhere() {
         for (family, name) in cells {
             row.cell(Some(&family), Some(&name), random.i64(0..3) * 3_600_000_000).unwrap();
             let length = if random.bool() { 8 } else { random.usize(..40) };
-            let value: Vec<u8> = (0..length).map(|_| if random.bool() { random.u8(..) } else { b'0' }).collect();
+            let value: Vec<u8> =
+                (0..length).map(|_| if random.bool() { random.u8(..) } else { b'0' }).collect();
             row.value(&value).unwrap();
         }
         match DynRow::read(schema, "m", &row.build()) {
