@@ -4,12 +4,44 @@
 
 mod intern;
 mod key;
+mod row;
 mod scan;
 mod table_layout;
+#[cfg(all(feature = "chrono", feature = "jiff", feature = "time", feature = "uuid", feature = "proto"))]
+#[cfg(test)]
+pub(crate) mod tests;
 mod value;
 
-pub(crate) use self::intern::{Interner, leak_list, leak_text};
+use crate::row::{CellError, CellType};
+
+pub(crate) use self::intern::{Interner, TooManyLayouts, leak_list, leak_text};
 pub use self::key::{DynKey, KeyLayout};
+pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
 pub use self::table_layout::TableLayout;
 pub use self::value::Value;
+
+/// The value that text says for a column whose cells are stored so, such as an argument of a command line.
+///
+/// ```
+/// use keyderive::dynamic::{Value, parse_cell};
+/// use keyderive::row::CellType;
+///
+/// let count = CellType::Integer { min: 0, max: 255 };
+/// assert_eq!(parse_cell(count, "12")?, Value::Integer(12));
+/// assert_eq!(parse_cell(CellType::Bytes, "00ff")?, Value::Bytes(vec![0, 255]));
+///
+/// let error = parse_cell(count, "256").unwrap_err().to_string();
+/// assert_eq!(error, "holds an integer of 0 to 255, which `256` is not");
+/// # Ok::<(), keyderive::row::CellError>(())
+/// ```
+///
+/// Numbers are decimal, a `bool` is `true` or `false`, bytes are hexadecimal digits, a time is RFC 3339, or for a column of integers the
+/// stored number, a variant that is stored as a code its name or the code. The text of a value, `value.to_string()`, is parsed as that
+/// value; a time must be of the years 0000 to 9999.
+///
+/// # Errors
+/// If the text is no value that such a column holds.
+pub fn parse_cell(stored: CellType, text: &str) -> Result<Value, CellError> {
+    stored.parse(text)
+}

@@ -60,11 +60,12 @@ impl Value {
     }
 }
 
-/// Text and bytes without quotation marks; a time in RFC 3339.
+/// Text without quotation marks, bytes as hexadecimal digits, a time in RFC 3339.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(value) => f.write_str(value),
+            Self::Bytes(value) => value.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
             other => fmt::Debug::fmt(other, f),
         }
     }

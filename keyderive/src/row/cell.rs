@@ -4,8 +4,8 @@
 //! implements it for enums and newtypes.
 
 mod binary;
-#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 mod calendar;
+mod erased;
 mod number;
 mod order;
 #[cfg(all(feature = "chrono", feature = "jiff", feature = "time", feature = "uuid", feature = "proto"))]
@@ -333,7 +333,13 @@ impl CellError {
     #[cold]
     #[must_use]
     pub fn unknown_code(code: i64, codes: &'static [i64]) -> Self {
-        let codes = codes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        Self::code_of_no_variant(code, codes.iter().copied())
+    }
+
+    /// As [`unknown_code`](Self::unknown_code), of codes that come one by one.
+    #[cold]
+    fn code_of_no_variant(code: i64, codes: impl Iterator<Item = i64>) -> Self {
+        let codes = codes.map(|code| code.to_string()).collect::<Vec<_>>().join(", ");
         Self::malformed(format_args!("holds the integer {code}; the codes of the variants are {codes}"))
     }
 

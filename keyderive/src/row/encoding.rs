@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, StoredCell, json};
+use crate::key::TimeUnit;
 use crate::key::codec::{Ts, Unit, UnixTime};
 
 /// How values of the type `T` are encoded in a cell: [`Json`], and the encodings of `ts(unit = "…")`, `proto` and `with = "module"`.
@@ -112,21 +113,11 @@ impl<U: Unit, T: UnixTime> Encoding<T> for Ts<U> {
     const TYPE: CellType = CellType::UnixTime(U::UNIT);
 
     fn encode(value: &T, out: &mut CellWriter<'_>) -> Result<(), CellError> {
-        let count = value.unix_nanos().div_euclid(U::UNIT.nanos());
-        let stored = i64::try_from(count).map_err(|_| {
-            CellError::unsupported(format_args!(
-                "is {count} {} from 1970, and an integer column has 64 bits; choose a larger unit",
-                U::UNIT.name()
-            ))
-        })?;
-        stored.encode(out)
+        write_unix_time(U::UNIT, value.unix_nanos(), out)
     }
 
     fn encode_bound(value: &T, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
-        let nanos = value.unix_nanos();
-        let count = nanos.div_euclid(U::UNIT.nanos());
-        let stored = i64::try_from(count).unwrap_or(if count < 0 { i64::MIN } else { i64::MAX });
-        stored.encode(out).map(|()| nanos.cmp(&(i128::from(stored) * U::UNIT.nanos())))
+        write_unix_time_bound(U::UNIT, value.unix_nanos(), out)
     }
 
     fn decode(value: &[u8]) -> Result<T, CellError> {
@@ -138,4 +129,33 @@ impl<U: Unit, T: UnixTime> Encoding<T> for Ts<U> {
             ))
         })
     }
+}
+
+/// Writes a time, in nanoseconds from 1970, as a count of a unit, rounded down.
+#[inline]
+pub(super) fn write_unix_time(
+    unit: TimeUnit,
+    nanos: i128,
+    out: &mut CellWriter<'_>,
+) -> Result<(), CellError> {
+    let count = nanos.div_euclid(unit.nanos());
+    let stored = i64::try_from(count).map_err(|_| {
+        CellError::unsupported(format_args!(
+            "is {count} {} from 1970, and an integer column has 64 bits; choose a larger unit",
+            unit.name()
+        ))
+    })?;
+    stored.encode(out)
+}
+
+/// As [`write_unix_time`], of a time to compare with.
+#[inline]
+pub(super) fn write_unix_time_bound(
+    unit: TimeUnit,
+    nanos: i128,
+    out: &mut CellWriter<'_>,
+) -> Result<Ordering, CellError> {
+    let count = nanos.div_euclid(unit.nanos());
+    let stored = i64::try_from(count).unwrap_or(if count < 0 { i64::MIN } else { i64::MAX });
+    stored.encode(out).map(|()| nanos.cmp(&(i128::from(stored) * unit.nanos())))
 }

@@ -27,14 +27,19 @@ pub trait FamilyField {
 
     /// Deletes the columns that programs set, and the marker.
     fn delete(family: &str, out: &mut RowWriter<'_>) {
-        for column in Self::COLUMNS.iter().filter(|column| !column.kind().is_aggregate()) {
-            out.delete_column(family, column.name().as_bytes());
-            for alias in column.aliases() {
-                out.delete_column(family, alias.name.as_bytes());
-            }
-        }
-        out.delete_column(family, b"");
+        delete_columns(Self::COLUMNS, family, out);
     }
+}
+
+/// Deletes the columns of a struct that programs set, and the marker.
+pub(crate) fn delete_columns(columns: &[ColumnSchema], family: &str, out: &mut RowWriter<'_>) {
+    for column in columns.iter().filter(|column| !column.kind().is_aggregate()) {
+        out.delete_column(family, column.name().as_bytes());
+        for alias in column.aliases() {
+            out.delete_column(family, alias.name.as_bytes());
+        }
+    }
+    out.delete_column(family, b"");
 }
 
 /// The constant of a field that is such a struct, in a row of the type `R`. `N` names the family.

@@ -61,6 +61,8 @@ impl Live {
                 columns.entry(alias.family.unwrap_or(family)).or_default().push(alias.name);
             }
         }
+        // A map that is the whole row has its marker in its family.
+        columns.retain(|family, _| !whole.contains(family));
         let whole = whole.into_iter().map(|family| self.of_family(family, RowFilter::family(family)));
         let columns = columns.into_iter().map(|(family, mut names)| {
             names.sort_unstable();

@@ -186,6 +186,7 @@ pub use schema::{ColumnKind, ColumnSchema, RowSchema, SchemaChange, SchemaChange
 pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
 pub(crate) use select::Selection;
 pub use select::{SelectedColumns, SelectionReader};
+pub(crate) use show::EscapedText;
 pub(crate) use sink::{ComparedVersion, MutationList, MutationSink};
 pub(crate) use span::{Span, is_same_name};
 pub(crate) use text::check_kind;
@@ -219,6 +220,7 @@ pub mod generated {
     #[cfg(feature = "proto")]
     pub use super::encoding::Proto;
     pub use super::encoding::{As, Encoding, Json};
+    pub(crate) use super::family::delete_columns;
     pub use super::family::{FamilyConst, FamilyField, FamilyName};
     pub use super::field::{
         aggregate, aggregates, map, newest, newest_timestamped, optional_family, owns_all, required, versions,

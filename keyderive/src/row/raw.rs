@@ -104,6 +104,16 @@ impl RawRow {
         })
     }
 
+    /// A row of the cells that `keeps` keeps, without labels. Without one, it keeps no memory either.
+    pub(crate) fn filtered(&self, mut keeps: impl FnMut(RawCell<'_>) -> bool) -> Self {
+        let cells: Vec<_> =
+            self.cells.iter().filter(|spans| keeps(RawCell { row: self, spans })).copied().collect();
+        if cells.is_empty() {
+            return Self::default();
+        }
+        Self { bytes: self.bytes.clone(), key: self.key, cells, labels: Vec::new() }
+    }
+
     /// About how much memory it takes.
     pub(crate) fn size(&self) -> usize {
         let cell = |cell: &CellSpans| size_of::<CellSpans>() + cell.qualifier.len() + cell.value.len();

@@ -2,6 +2,7 @@
 
 mod changes;
 mod fingerprint;
+mod from_json;
 mod layout;
 mod stored;
 #[cfg(test)]
@@ -79,7 +80,7 @@ impl RowSchema {
         let mut of_family = self.fields.iter().filter(|field| field.family() == family);
         let window = of_family.find_map(|field| {
             let mut columns = field.columns().iter();
-            columns.find(|column| column.name.as_bytes() == qualifier).map(|column| column.window_micros)
+            columns.find(|column| column.name.as_bytes() == qualifier).map(ColumnSchema::window_micros)
         });
         window.unwrap_or_default()
     }
@@ -264,6 +265,16 @@ impl ColumnSchema {
     #[must_use]
     pub const fn is_required(&self) -> bool {
         self.is_required
+    }
+
+    /// Whether an absent column is a default, which the row type knows.
+    pub(crate) fn has_default(&self) -> bool {
+        self.has_default
+    }
+
+    /// The width of the windows of an aggregate, in microseconds; 0 without windows.
+    pub(crate) fn window_micros(&self) -> i64 {
+        self.window_micros
     }
 
     pub(crate) fn aliases(&self) -> impl Iterator<Item = &'static Alias> + use<> {

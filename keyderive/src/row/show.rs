@@ -53,7 +53,7 @@ impl Display for Excerpt<'_> {
 }
 
 /// Bytes as text, with escapes for what is not text or would break the line.
-pub(super) struct EscapedText<'a>(pub(super) &'a [u8]);
+pub(crate) struct EscapedText<'a>(pub(crate) &'a [u8]);
 
 impl Display for EscapedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

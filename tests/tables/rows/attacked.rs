@@ -121,11 +121,13 @@ async fn text_that_cannot_be_read_back_is_not_written(client: Client) {
     ];
     for (column, text) in wrong {
         let error = rows.update(&key("/")).set(Typed::column(column).unwrap(), text).await.unwrap_err();
-        assert!(error.to_string().contains("which the value, text, is not"), "{column} {text}: {error}");
+        // A long value is cut.
+        let named = format!(", which `{}", &text[..text.len().min(32)]);
+        assert!(error.to_string().contains(&named), "{column} {text}: {error}");
     }
     for (column, number) in [("seen", i64::MAX), ("few", 0), ("few", 128)] {
         let error = rows.update(&key("/")).set(Typed::column(column).unwrap(), number).await.unwrap_err();
-        assert!(error.to_string().contains("which the value, an integer, is not"), "{error}");
+        assert!(error.to_string().contains(&format!(", which `{number}` is not")), "{error}");
     }
     let error = Typed::column("m:x").unwrap_err();
     assert!(error.to_string().contains("is named by text that is not a UUID"), "{error}");

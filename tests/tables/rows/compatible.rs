@@ -10,7 +10,10 @@ use std::pin::Pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyderive::client::{Aggregate, Family};
-use keyderive::row::{Max, Mutation, OwnedRow, Qualifier, SchemaChange, Sum, Timestamped, Versions};
+use keyderive::dynamic::DynRow;
+use keyderive::row::{
+    Max, Mutation, OwnedRow, Qualifier, RowSchema, SchemaChange, Sum, Timestamped, Versions,
+};
 use keyderive::{Cell, Client, GcRule, Row};
 use keyderive_tests::{amount, runs_long};
 
@@ -941,4 +944,57 @@ async fn what_is_called_compatible_is() {
     // Both kinds are there.
     let some = count * 4 / pairs.share;
     assert!(compatible > some && shown > some, "{compatible} compatible, {shown} not");
+}
+
+/// A reader without the types reads and refuses what each program does, and writes what each program reads.
+#[tokio::test]
+async fn each_type_is_read_and_written_by_data() {
+    let pairs = Pairs::new().await;
+    let (client, raw) = (&pairs.client, pairs.client.raw_table("events"));
+    let (mut reads, mut refused, mut writes) = (0, 0, 0);
+    let schemas: Vec<_> =
+        pairs.programs.iter().map(|program| RowSchema::from_json(&program.json()).unwrap()).collect();
+    for (of, writer) in pairs.programs.iter().enumerate() {
+        assert_eq!(schemas[of].to_json(), writer.json());
+        for number in 0..pairs.rows {
+            let [one, other] = ["one", "other"].map(|row| key(&format!("{}/{number}/{row}", writer.name())));
+            let written = writer.write(client, &one, number).await.unwrap();
+            let stored = raw.read_row(one.encode().unwrap(), None).await.unwrap().unwrap();
+            for (by, reader) in pairs.programs.iter().enumerate() {
+                // By data, cells that a `ttl` hides are read: the table leaves them out.
+                if !pairs.compares(of, by) || reader.json().contains("\"ttl_secs\": 3600") && by != of {
+                    continue;
+                }
+                let by_data = DynRow::read(schemas[by], "cf", &stored);
+                match (by_data, reader.read(client, &one).await) {
+                    (Ok(_), Ok(_)) => reads += 1,
+                    // By data, all JSON is a value: the type of the field is not known.
+                    (_, Err(by_type)) if by_type.contains("which is not its field as JSON") => {}
+                    (Err(by_data), Err(by_type)) => {
+                        refused += 1;
+                        assert!(by_type.ends_with(&by_data.to_string()), "{by_type}\n{by_data}");
+                    }
+                    (by_data, by_type) => {
+                        panic!("{} by {}: {by_data:?} {by_type:?}", writer.name(), reader.name())
+                    }
+                }
+            }
+            // Over another row of the type.
+            writer.write(client, &other, number + 1000).await.unwrap();
+            let row = DynRow::read(schemas[of], "cf", &stored).unwrap();
+            raw.mutate_row(other.encode().unwrap(), row.mutations().unwrap()).await.unwrap();
+            let without_sums = |mut read: Expected| {
+                let is_sum = |column: &Column| {
+                    column.newest_first.iter().any(|(_, is)| matches!(is, Meaning::Sum(_) | Meaning::Max(_)))
+                };
+                read.retain(|_, column| !is_sum(column));
+                read
+            };
+            let read = writer.read(client, &other).await.unwrap();
+            assert_eq!(without_sums(read), without_sums(written), "{row}");
+            writes += 1;
+        }
+    }
+    println!("{reads} rows read, {refused} refused, {writes} written");
+    assert!(reads > 1000 && refused > 1000 && writes > 500);
 }

@@ -47,8 +47,13 @@ impl<const N: usize> Cell for [u8; N] {
     }
 
     fn decode(value: &[u8]) -> Result<Self, CellError> {
-        value.try_into().map_err(|_| CellError::not_these_bytes(value, format_args!("the array has {N}")))
+        value.try_into().map_err(|_| not_of_length(value, N))
     }
+}
+
+#[cold]
+pub(super) fn not_of_length(value: &[u8], length: usize) -> CellError {
+    CellError::not_these_bytes(value, format_args!("the array has {length}"))
 }
 
 impl Cell for () {

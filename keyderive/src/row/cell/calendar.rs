@@ -4,27 +4,122 @@ use std::cmp::Ordering;
 use std::fmt::{Display, Write as _};
 
 use super::text::read_text;
-use super::{Cell, CellError, CellType, CellWriter};
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+use super::{Cell, CellType};
+use super::{CellError, CellWriter};
+use crate::dynamic::Value;
 
 /// A date by its calendar fields.
-struct CalendarDate {
+pub(super) struct CalendarDate {
     year: i32,
     month: u8,
     day: u8,
 }
 
+/// 0000-01-01 and 9999-12-31 in days since 1970.
+const FIRST_DAY: i64 = -719_528;
+const LAST_DAY: i64 = 2_932_896;
+const DAY_SECONDS: i64 = 86_400;
+const SECOND: i128 = 1_000_000_000;
+
+/// Writes the date that is so many days after 1970.
+pub(super) fn write_days(days: i64, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+    /// Later years have more digits than `Value` prints.
+    const SHOWN: u64 = 1 << 40;
+    match days {
+        FIRST_DAY..=LAST_DAY => write!(out, "{}", Value::Date(days)).map_err(CellError::unsupported),
+        _ if days.unsigned_abs() < SHOWN => {
+            let date = Value::Date(days).to_string();
+            let year = date.rsplitn(3, '-').nth(2).and_then(|year| year.parse::<i64>().ok());
+            Err(year_out_of_range(year.unwrap_or_default()))
+        }
+        _ => Err(CellError::unsupported(format_args!(
+            "is a date {days} days from 1970; a date column holds the years 0000 to 9999"
+        ))),
+    }
+}
+
+/// Writes the date, or the first or last one that a column holds if it is before or after all of them.
+pub(super) fn write_days_bound(days: i64, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
+    let held = days.clamp(FIRST_DAY, LAST_DAY);
+    write_days(held, out).map(|()| days.cmp(&held))
+}
+
+/// Writes the time that is so many nanoseconds after 1970, with as many digits as it needs.
+pub(super) fn write_nanos(nanos: i128, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+    write_time(is_of_four_digits(nanos).then_some(Value::Time(nanos)), out)
+}
+
+/// Whether a time is in the years 0000 to 9999, which all crates of times have.
+pub(super) fn is_of_four_digits(nanos: i128) -> bool {
+    let seconds = nanos.div_euclid(SECOND);
+    (i128::from(FIRST_DAY * DAY_SECONDS)..i128::from((LAST_DAY + 1) * DAY_SECONDS)).contains(&seconds)
+}
+
+/// The nanoseconds from 1970 to a time in RFC 3339. A leap second is the second after it, as in Unix time.
+pub(super) fn parse_time(text: &str) -> Option<i128> {
+    let (date, rest) = text.as_bytes().split_at_checked(10)?;
+    let days = CalendarDate::parse(date)?.days()?;
+    let (clock, rest) = rest.split_at_checked(9)?;
+    let [b'T' | b't', h0, h1, b':', m0, m1, b':', s0, s1] = *clock else { return None };
+    let below = |digits: [u8; 2], end| number(&digits).filter(|number| *number < end);
+    let seconds = below([h0, h1], 24)? * 3600 + below([m0, m1], 60)? * 60 + below([s0, s1], 61)?;
+    let (fraction, zone) = match rest.strip_prefix(b".") {
+        None => (&[][..], rest),
+        Some(rest) => rest.split_at(rest.iter().take_while(|byte| byte.is_ascii_digit()).count()),
+    };
+    if fraction.len() > 9 || (fraction.is_empty() && rest.starts_with(b".")) {
+        return None;
+    }
+    let scale = 10_i128.pow(9 - u32::try_from(fraction.len()).ok()?);
+    let fraction = i128::from(number(fraction)?) * scale;
+    let offset = match *zone {
+        [b'Z' | b'z'] => 0,
+        [sign @ (b'+' | b'-'), h0, h1, b':', m0, m1] => {
+            let seconds = below([h0, h1], 24)? * 3600 + below([m0, m1], 60)? * 60;
+            if sign == b'-' { -seconds } else { seconds }
+        }
+        _ => return None,
+    };
+    let seconds = days * DAY_SECONDS + i64::from(seconds) - i64::from(offset);
+    Some(i128::from(seconds) * SECOND + fraction)
+}
+
+/// Whether text is a time as the crates write it: `2015-03-16T19:53:32.156Z`, or with `+00:00`.
+pub(super) fn is_stored_time(text: &str) -> bool {
+    let is_utc = text.ends_with('Z') || text.ends_with("+00:00");
+    is_utc
+        && text.as_bytes().get(10) == Some(&b'T')
+        && text.get(17..19) != Some("60")
+        && parse_time(text).is_some()
+}
+
+/// Up to nine digits.
+fn number(digits: &[u8]) -> Option<i32> {
+    digits.iter().try_fold(0, |number: i32, digit| {
+        digit.is_ascii_digit().then(|| number * 10 + i32::from(digit - b'0'))
+    })
+}
+
+#[cold]
+fn year_out_of_range(year: impl Display) -> CellError {
+    CellError::unsupported(format_args!(
+        "is a date of the year {year}; a date column holds the years 0000 to 9999"
+    ))
+}
+
 impl CalendarDate {
+    #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
     fn write(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {
         let Self { year, month, day } = self;
         if !(0..=9999).contains(year) {
-            return Err(CellError::unsupported(format_args!(
-                "is a date of the year {year}; a date column holds the years 0000 to 9999"
-            )));
+            return Err(year_out_of_range(year));
         }
         write!(out, "{year:04}-{month:02}-{day:02}").map_err(CellError::unsupported)
     }
 
     /// Writes the date, or the first or last one that a column holds if it is before or after all of them.
+    #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
     fn write_bound(&self, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
         let (date, ordering) = match self.year {
             ..0 => (&Self { year: 0, month: 1, day: 1 }, Ordering::Less),
@@ -34,22 +129,41 @@ impl CalendarDate {
         date.write(out).map(|()| ordering)
     }
 
+    /// The fields of `2015-03-16`, which need not be a date of the calendar.
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+        let [year @ .., b'-', m1, m2, b'-', d1, d2] = text else { return None };
+        if year.len() != 4 {
+            return None;
+        }
+        let [month, day] = [[*m1, *m2], [*d1, *d2]].map(|digits| number(&digits));
+        Some(Self { year: number(year)?, month: u8::try_from(month?).ok()?, day: u8::try_from(day?).ok()? })
+    }
+
+    /// The days from 1970; none if the calendar has no such date.
+    pub(super) fn days(self) -> Option<i64> {
+        let year = i64::from(self.year);
+        let length = match self.month {
+            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            1..=12 => 31,
+            _ => 0,
+        };
+        if !(1..=length).contains(&self.day) {
+            return None;
+        }
+        // Years that begin in March, so that the leap day is the last.
+        let (year, month) = match i64::from(self.month) {
+            month @ 3.. => (year, month - 3),
+            month => (year - 1, month + 9),
+        };
+        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+        Some(year * 365 + leap_days + (153 * month + 2) / 5 + i64::from(self.day) - 719_469)
+    }
+
     /// Reads a date of which the type has a value, by `make`.
-    fn read<D>(value: &[u8], make: impl FnOnce(Self) -> Option<D>) -> Result<D, CellError> {
-        let number = |digits: &[u8]| {
-            digits.iter().try_fold(0, |number: i32, digit| {
-                digit.is_ascii_digit().then(|| number * 10 + i32::from(digit - b'0'))
-            })
-        };
-        let fields = || match value {
-            [year @ .., b'-', m1, m2, b'-', d1, d2] if year.len() == 4 => {
-                let [month, day] = [[*m1, *m2], [*d1, *d2]].map(|digits| number(&digits));
-                let (month, day) = (u8::try_from(month?).ok()?, u8::try_from(day?).ok()?);
-                Some(Self { year: number(year)?, month, day })
-            }
-            _ => None,
-        };
-        fields()
+    pub(super) fn read<D>(value: &[u8], make: impl FnOnce(Self) -> Option<D>) -> Result<D, CellError> {
+        Self::parse(value)
             .and_then(make)
             .ok_or_else(|| CellError::not_this_text(value, "a date is stored as text, such as `2015-03-16`"))
     }
@@ -65,13 +179,14 @@ fn write_time(time: Option<impl Display>, out: &mut CellWriter<'_>) -> Result<()
 }
 
 /// Reads the text of a time, by `parse`.
-fn read_time<T>(value: &[u8], parse: impl FnOnce(&str) -> Option<T>) -> Result<T, CellError> {
+pub(super) fn read_time<T>(value: &[u8], parse: impl FnOnce(&str) -> Option<T>) -> Result<T, CellError> {
     parse(read_text(value)?).ok_or_else(|| {
         let expected = "a time is stored as text in RFC 3339, such as `2015-03-16T20:20:12.156Z`";
         CellError::not_this_text(value, expected)
     })
 }
 
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 macro_rules! times {
     ($($type:ty, $write:expr, $parse:expr;)*) => {$(
         impl Cell for $type {
@@ -90,6 +205,7 @@ macro_rules! times {
     )*};
 }
 
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 macro_rules! dates {
     ($type:ty, $fields:expr, $make:expr) => {
         impl Cell for $type {

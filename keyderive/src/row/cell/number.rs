@@ -1,6 +1,7 @@
 //! Integers, `bool` and floats.
 
 use std::cmp::Ordering;
+use std::fmt::Display;
 use std::num::{
     NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64,
 };
@@ -9,7 +10,19 @@ use super::{Cell, CellError, CellType, CellWriter};
 
 /// A column's integers have 64 bits: `ReadModifyWriteRow` adds to them, and SQL reads them with `TO_INT64`.
 macro_rules! integers {
-    ($($type:ident $non_zero:ident $max:expr;)*) => {$(
+    ($($type:ident $non_zero:ident $max:expr;)*) => {
+        /// The names of the types with these bounds, with 0 and without it.
+        pub(super) fn names_of(min: i64, max: i64) -> [&'static str; 2] {
+            $(if min == $type::MIN as i64 && max == $max as i64 {
+                return [stringify!($type), stringify!($non_zero)];
+            })*
+            // A type whose `Cell` is written by hand.
+            ["integer", "integer"]
+        }
+
+        $(integers!(@ $type $non_zero $max);)*
+    };
+    (@ $type:ident $non_zero:ident $max:expr) => {
         impl Cell for $type {
             type Owned = Self;
             type Decoded<'r> = Self;
@@ -34,10 +47,8 @@ macro_rules! integers {
 
             #[inline]
             fn decode(value: &[u8]) -> Result<Self, CellError> {
-                let number = read_i64(value, stringify!($type))?;
-                Self::try_from(number).map_err(|_| {
-                    outside(number, stringify!($type), $type::MIN as i64, $max as i64)
-                })
+                // It is within the bounds of the type.
+                read_integer(value, stringify!($type), $type::MIN as i64, $max as i64).map(|number| number as Self)
             }
         }
 
@@ -58,12 +69,10 @@ macro_rules! integers {
             #[inline]
             fn decode(value: &[u8]) -> Result<Self, CellError> {
                 let number = <$type as Cell>::decode(value)?;
-                Self::new(number).ok_or_else(|| {
-                    CellError::malformed(concat!("holds the integer 0; `", stringify!($non_zero), "` has no 0"))
-                })
+                Self::new(number).ok_or_else(|| is_zero(stringify!($non_zero)))
             }
         }
-    )*};
+    };
 }
 
 integers! {
@@ -81,13 +90,25 @@ fn read_i64(value: &[u8], name: &str) -> Result<i64, CellError> {
     })
 }
 
+/// An integer of the type of this name, which has these bounds.
+#[inline]
+pub(super) fn read_integer(value: &[u8], name: &str, min: i64, max: i64) -> Result<i64, CellError> {
+    let number = read_i64(value, name)?;
+    if (min..=max).contains(&number) { Ok(number) } else { Err(outside(number, name, min, max)) }
+}
+
+#[cold]
+pub(super) fn is_zero(name: &str) -> CellError {
+    CellError::malformed(format_args!("holds the integer 0; `{name}` has no 0"))
+}
+
 #[cold]
 fn outside(number: i64, name: &str, min: i64, max: i64) -> CellError {
     CellError::malformed(format_args!("holds the integer {number}; `{name}` is {min} to {max}"))
 }
 
 #[cold]
-fn too_large(number: u64) -> CellError {
+pub(super) fn too_large(number: impl Display) -> CellError {
     CellError::unsupported(format_args!(
         "is {number}; an integer column ends at {}: store it as text or as bytes",
         i64::MAX

@@ -97,7 +97,39 @@ displayed! {
     Ipv6Addr, Ipv6Address, "an address is stored as text, such as `::1`";
 }
 
+/// Reads a UUID from its text: hyphenated, in lower case.
+pub(super) fn read_uuid(value: &[u8]) -> Result<u128, CellError> {
+    parse_uuid(read_text(value)?).ok_or_else(|| {
+        CellError::not_this_text(
+            value,
+            "a UUID is stored as text, such as `67e55044-10b1-426f-9247-bb680e5fe0c8`",
+        )
+    })
+}
+
+fn parse_uuid(text: &str) -> Option<u128> {
+    let digit = |uuid: u128, (at, byte): (usize, &u8)| match (at, byte) {
+        (8 | 13 | 18 | 23, b'-') => Some(uuid),
+        (8 | 13 | 18 | 23, _) => None,
+        (_, b'0'..=b'9') => Some(uuid << 4 | u128::from(byte - b'0')),
+        (_, b'a'..=b'f') => Some(uuid << 4 | u128::from(byte - b'a' + 10)),
+        _ => None,
+    };
+    let digits = text.as_bytes();
+    if digits.len() == 36 { digits.iter().enumerate().try_fold(0, digit) } else { None }
+}
+
 #[cfg(feature = "uuid")]
-displayed! {
-    uuid::Uuid, Uuid, "a UUID is stored as text, such as `67e55044-10b1-426f-9247-bb680e5fe0c8`";
+impl Cell for uuid::Uuid {
+    type Owned = Self;
+    type Decoded<'r> = Self;
+    const TYPE: CellType = CellType::Uuid;
+
+    fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+        write!(out, "{self}").map_err(CellError::unsupported)
+    }
+
+    fn decode(value: &[u8]) -> Result<Self, CellError> {
+        read_uuid(value).map(Self::from_u128)
+    }
 }

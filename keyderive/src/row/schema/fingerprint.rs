@@ -22,10 +22,12 @@ impl RowSchema {
     /// `#[row(fingerprint = "…")]` a change of the layout fails the build. It is the same on every machine and in every release.
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
-        let mut hash = Fnv::new().text("keyderive row format 1").text(self.family);
+        // A map has the fingerprint of its type, whatever its table calls its family.
+        let is_map = self.is_named_map();
+        let mut hash = Fnv::new().text("keyderive row format 1").text(if is_map { "" } else { self.family });
         let mut at = 0;
         while at < self.fields.len() {
-            hash = field(hash, &self.fields[at]);
+            hash = field(hash, &self.fields[at], is_map);
             at += 1;
         }
         let mut at = 0;
@@ -54,7 +56,7 @@ const fn exclusive(hash: Fnv, rule: &FamilyRule) -> Fnv {
     if rule.is_exclusive { hash.text("exclusive").text(rule.family) } else { hash }
 }
 
-const fn field(hash: Fnv, field: &FieldSchema) -> Fnv {
+const fn field(hash: Fnv, field: &FieldSchema, is_row: bool) -> Fnv {
     match field {
         FieldSchema::Column { family, column: [one] } => column(hash.text("column").text(family), one),
         FieldSchema::Struct { family, columns, is_optional } => {
@@ -67,7 +69,7 @@ const fn field(hash: Fnv, field: &FieldSchema) -> Fnv {
             hash
         }
         FieldSchema::Map { family, key, stored: of, kind: is, is_optional: _ } => {
-            let hash = hash.text("map").text(family);
+            let hash = hash.text("map").text(if is_row { "" } else { family });
             let hash = match key {
                 CellType::Text => hash,
                 key => stored(hash.text("key"), key),

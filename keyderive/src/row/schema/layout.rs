@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::stored::StoredType;
 use super::{Alias, ColumnKind, ColumnSchema, DeclaredGc, FamilyRule, FieldSchema, RowSchema};
+use crate::dynamic::TooManyLayouts;
 
 impl RowSchema {
     /// The version of the JSON that [`to_json`](Self::to_json) writes.
@@ -111,9 +112,9 @@ impl RowSchema {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RowLayout {
-    version: u32,
+    pub(super) version: u32,
     pub(super) row: String,
-    fingerprint: String,
+    pub(super) fingerprint: String,
     pub(super) family: Option<String>,
     pub(super) fields: Vec<FieldLayout>,
     pub(super) rules: Vec<RuleLayout>,
@@ -335,21 +336,32 @@ impl fmt::Display for GcLayout {
     }
 }
 
-/// The error of a text that is not a saved schema.
+/// The error of a text that is not a saved schema: with every rule that it breaks, and where.
 #[derive(Debug)]
-pub struct SchemaError(LayoutFault);
+pub struct SchemaError(pub(super) LayoutFault);
 
 #[derive(Debug)]
-enum LayoutFault {
+pub(super) enum LayoutFault {
     Malformed(serde_json::Error),
     /// Another version of the JSON, or none.
     Version(Option<u32>),
+    /// Rules of the derive that it breaks, each with its place.
+    Rules(Vec<String>),
+    TooMany(TooManyLayouts),
 }
 
 impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ours = RowSchema::JSON_VERSION;
         match &self.0 {
+            LayoutFault::Rules(faults) => {
+                f.write_str("this is not the schema of a row type: ")?;
+                match &faults[..] {
+                    [fault] => f.write_str(fault),
+                    faults => faults.iter().try_for_each(|fault| write!(f, "\n- {fault}")),
+                }
+            }
+            LayoutFault::TooMany(error) => error.fmt(f),
             LayoutFault::Malformed(error) => {
                 write!(f, "this is not the JSON of a row's schema, as `SCHEMA.to_json()` makes it: {error}")
             }
@@ -377,7 +389,8 @@ impl Error for SchemaError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
             LayoutFault::Malformed(error) => Some(error),
-            LayoutFault::Version(_) => None,
+            LayoutFault::Version(_) | LayoutFault::Rules(_) => None,
+            LayoutFault::TooMany(error) => Some(error),
         }
     }
 }

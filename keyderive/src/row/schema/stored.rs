@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::text::{is_date, is_uuid};
 use super::super::{Cell as _, CellType};
 use crate::key::TimeUnit;
 
@@ -53,8 +52,8 @@ pub(super) enum StoredType {
 #[serde(deny_unknown_fields)]
 pub(super) struct Variant {
     #[serde(with = "as_text")]
-    code: i64,
-    name: String,
+    pub(super) code: i64,
+    pub(super) name: String,
 }
 
 /// A [`TimeUnit`].
@@ -68,7 +67,7 @@ pub(super) enum StoredUnit {
 }
 
 impl StoredUnit {
-    fn unit(self) -> TimeUnit {
+    pub(super) fn unit(self) -> TimeUnit {
         match self {
             Self::Secs => TimeUnit::Secs,
             Self::Millis => TimeUnit::Millis,
@@ -234,8 +233,8 @@ impl StoredType {
             Self::Enum(names) => names.iter().any(|own| own == name),
             Self::Char => name.chars().count() == 1,
             Self::Array(length) => name.len() == *length,
-            Self::Uuid => is_uuid(name.as_bytes()),
-            Self::Date => is_date(name.as_bytes()),
+            Self::Uuid => CellType::Uuid.read(name.as_bytes()).is_ok(),
+            Self::Date => CellType::Date.read(name.as_bytes()).is_ok(),
             Self::IpAddress => IpAddr::decode(name.as_bytes()).is_ok(),
             Self::Ipv4Address => Ipv4Addr::decode(name.as_bytes()).is_ok(),
             Self::Ipv6Address => Ipv6Addr::decode(name.as_bytes()).is_ok(),
