@@ -66,7 +66,7 @@ pub struct Layouts {
 /// A key type of a table, and the rows that have such keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KeyEntry {
+pub(crate) struct KeyEntry {
     key_type: String,
     key: Value,
     rows: Vec<RowEntry>,
@@ -75,6 +75,19 @@ struct KeyEntry {
 impl KeyEntry {
     fn tag(&self) -> Option<&str> {
         self.key["tag"].as_str()
+    }
+
+    /// The schema of the key; on failure every fault, with its place.
+    pub(crate) fn schema(&self) -> Result<&'static Schema, Vec<String>> {
+        Schema::from_json(&self.key.to_string(), Some(&self.key_type))
+    }
+
+    /// The schemas of the rows.
+    pub(crate) fn row_schemas(&self) -> impl Iterator<Item = Result<&'static RowSchema, Vec<String>>> {
+        self.rows.iter().map(|row| {
+            let schema = RowSchema::from_layout_json(&row.row.to_string(), &row.row_type);
+            schema.map_err(|error| vec![format!("the row `{}`: {error}", row.row_type)])
+        })
     }
 }
 
@@ -181,16 +194,12 @@ impl Layouts {
         }
         for (table, entries) in &document.tables {
             for entry in entries {
-                if let Err(faults) = Schema::from_json(&entry.key.to_string(), Some(&entry.key_type)) {
-                    let key = format_args!("the key `{}` of the table `{table}`", entry.key_type);
-                    return Err(malformed(format!("{key}: {}", faults.join("; "))));
-                }
-                for row in &entry.rows {
-                    RowSchema::changes_between(&row.row.to_string(), &row.row.to_string()).map_err(
-                        |error| {
-                            malformed(format!("the row `{}` of the table `{table}`: {error}", row.row_type))
-                        },
-                    )?;
+                let faulty = |what: &str, faults: Vec<String>| {
+                    malformed(format!("{what} of the table `{table}`: {}", faults.join("; ")))
+                };
+                entry.schema().map_err(|faults| faulty(&format!("the key `{}`", entry.key_type), faults))?;
+                for row in entry.row_schemas() {
+                    row.map_err(|faults| malformed(format!("table `{table}`: {}", faults.join("; "))))?;
                 }
             }
         }
@@ -202,10 +211,9 @@ impl Layouts {
         self.tables.keys().map(String::as_str)
     }
 
-    /// The name of each key type of a table, and its layout.
-    pub(crate) fn keys_of(&self, table: &str) -> Option<impl Iterator<Item = (&str, &Value)>> {
-        let entries = self.tables.get(table)?;
-        Some(entries.iter().map(|entry| (entry.key_type.as_str(), &entry.key)))
+    /// The key types of a table, with their rows.
+    pub(crate) fn keys_of(&self, table: &str) -> Option<impl Iterator<Item = &KeyEntry>> {
+        self.tables.get(table).map(|entries| entries.iter())
     }
 
     /// What has changed since the older layouts, and what each change does to stored rows and to programs of the older types.

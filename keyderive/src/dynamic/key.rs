@@ -205,20 +205,7 @@ impl KeyLayout {
     /// # Errors
     /// As [`RowKey::decode`], for every key that encoding does not make.
     pub fn decode(&self, key: &[u8]) -> Result<DynKey, DecodeError> {
-        let fields = self.fields.len();
-        let values = decode_by(self.schema, vec![Span::default(); fields], key, |reader| {
-            let mut values = Vec::with_capacity(fields);
-            for (at, field) in self.fields.iter().enumerate() {
-                let codec = field.codec;
-                values.push(reader.part(
-                    at,
-                    codec.width(),
-                    |bytes| codec.read(bytes, None),
-                    |bytes, text| codec.read(bytes.into(), text),
-                )?);
-            }
-            Ok(values)
-        })?;
+        let values = decode(self.schema, self.fields.iter().map(|field| field.codec), key)?;
         Ok(DynKey { schema: self.schema, values })
     }
 
@@ -260,6 +247,33 @@ impl KeyLayout {
     pub(super) fn fault(&self, fault: String) -> EncodeError {
         EncodeError::names(self.schema.key_type(), fault)
     }
+}
+
+fn decode(
+    schema: &'static Schema,
+    codecs: impl ExactSizeIterator<Item = ErasedCodec>,
+    key: &[u8],
+) -> Result<Vec<Value>, DecodeError> {
+    decode_by(schema, vec![Span::default(); codecs.len()], key, |reader| {
+        let mut values = Vec::with_capacity(codecs.len());
+        for (at, codec) in codecs.enumerate() {
+            values.push(reader.part(
+                at,
+                codec.width(),
+                |bytes| codec.read(bytes, None),
+                |bytes, text| codec.read(bytes.into(), text),
+            )?);
+        }
+        Ok(values)
+    })
+}
+
+/// Fails for bytes that are not a key of a schema, whose fields have codecs.
+pub(crate) fn check_key(schema: &'static Schema, key: &[u8]) -> Result<(), DecodeError> {
+    let of = |field| {
+        ErasedField::of(field, schema).map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
+    };
+    decode(schema, schema.fields().iter().map(of), key).map(drop)
 }
 
 impl fmt::Debug for KeyLayout {

@@ -15,11 +15,13 @@ mod value;
 use crate::row::{CellError, CellType};
 
 pub(crate) use self::intern::{Interner, TooManyLayouts, leak_list, leak_text};
+pub(crate) use self::key::check_key;
 pub use self::key::{DynKey, KeyLayout};
 pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
 pub use self::table_layout::TableLayout;
 pub use self::value::Value;
+pub use crate::table::{DynRows, DynTable, DynTableScan};
 
 /// The value that text says for a column whose cells are stored so, such as an argument of a command line.
 ///

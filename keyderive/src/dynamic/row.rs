@@ -432,7 +432,7 @@ impl DynRow {
         }
     }
 
-    fn write(&self, out: &mut RowWriter<'_>) -> Result<(), RowError> {
+    pub(crate) fn write(&self, out: &mut RowWriter<'_>) -> Result<(), RowError> {
         for rule in self.schema.rules().filter(|rule| rule.is_exclusive) {
             out.delete_family(rule.family);
         }
@@ -818,23 +818,5 @@ impl Serialize for ForeignCell<'_> {
         cell.serialize_field("timestamp_micros", &self.0.timestamp_micros())?;
         cell.serialize_field("value", &Value::from(self.0.value()))?;
         cell.end()
-    }
-}
-
-/// Numbers and `bool` as such, bytes as hexadecimal digits, and the rest as text, with the floats that JSON does not have.
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Integer(value) => match i64::try_from(*value) {
-                Ok(value) => serializer.serialize_i64(value),
-                Err(_) => serializer.serialize_i128(*value),
-            },
-            Self::Unsigned(value) => serializer.serialize_u128(*value),
-            Self::Bool(value) => serializer.serialize_bool(*value),
-            Self::F32(value) if value.is_finite() => serializer.serialize_f32(*value),
-            Self::F64(value) if value.is_finite() => serializer.serialize_f64(*value),
-            Self::Text(value) => serializer.serialize_str(value),
-            other => serializer.collect_str(other),
-        }
     }
 }

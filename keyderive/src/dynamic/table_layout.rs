@@ -1,14 +1,17 @@
 //! The layouts of a table, from a file or from types.
 
 use super::KeyLayout;
-use crate::key::Schema;
 use crate::layouts::{Layouts, LayoutsError};
+use crate::row::RowSchema;
 
 /// The layout of the keys of a table: one key type of a table of [`Layouts`].
 #[derive(Clone, Debug)]
 pub struct TableLayout {
     name: String,
     key: KeyLayout,
+    rows: Vec<&'static RowSchema>,
+    /// Which of them its rows are read as.
+    row: Option<usize>,
 }
 
 impl TableLayout {
@@ -22,6 +25,34 @@ impl TableLayout {
     #[must_use]
     pub fn key(&self) -> &KeyLayout {
         &self.key
+    }
+
+    /// The row types that programs store under such keys.
+    #[must_use]
+    pub fn rows(&self) -> &[&'static RowSchema] {
+        &self.rows
+    }
+
+    /// The row type that its rows are read as: the only one, or the one of [`with_row`](Self::with_row).
+    #[must_use]
+    pub fn row(&self) -> Option<&'static RowSchema> {
+        self.row.and_then(|at| self.rows.get(at).copied())
+    }
+
+    /// The same table with its rows read as this row type, one of several.
+    ///
+    /// # Errors
+    /// If there is no row type of this name.
+    pub fn with_row(self, name: &str) -> Result<Self, LayoutsError> {
+        match self.rows.iter().position(|row| row.name() == name) {
+            Some(at) => Ok(Self { row: Some(at), ..self }),
+            None => {
+                let names: Vec<_> = self.rows.iter().map(|row| format!("`{}`", row.name())).collect();
+                let (table, names) = (&self.name, names.join(", "));
+                let fault = format!("table `{table}` has no row type `{name}`; it has {names}");
+                Err(LayoutsError::rules(vec![fault]))
+            }
+        }
     }
 }
 
@@ -71,9 +102,11 @@ impl Layouts {
                 names.join(", ")
             )])
         })?;
-        let layouts = keys.map(|(key_type, key)| {
-            let schema = Schema::from_json(&key.to_string(), Some(key_type))?;
-            Ok(TableLayout { name: name.to_owned(), key: KeyLayout::checked(schema)? })
+        let layouts = keys.map(|entry| {
+            let key = KeyLayout::checked(entry.schema()?)?;
+            let rows = entry.row_schemas().collect::<Result<Vec<_>, _>>()?;
+            let row = (rows.len() == 1).then_some(0);
+            Ok(TableLayout { name: name.to_owned(), key, rows, row })
         });
         layouts.collect::<Result<_, _>>().map_err(LayoutsError::rules)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::key::{DAY, Hex, ShownUuid, write_utc};
+use crate::key::{DAY, ShownUuid, write_utc};
 
 /// A value of a key field or of a column, whose type is known at run time.
 ///
@@ -89,22 +89,20 @@ impl fmt::Debug for Value {
     }
 }
 
-/// Integers of more than 64 bits, times, dates and UUIDs as text, and bytes in hexadecimal: what other programs read without loss.
+/// Numbers and `bool` as such, bytes as hexadecimal digits, and the rest as text, with the floats that JSON does not have.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
-                (Ok(value), _) => serializer.serialize_i64(value),
-                (_, Ok(value)) => serializer.serialize_u64(value),
-                _ => serializer.collect_str(value),
+            Self::Integer(value) => match i64::try_from(*value) {
+                Ok(value) => serializer.serialize_i64(value),
+                Err(_) => serializer.serialize_i128(*value),
             },
+            Self::Unsigned(value) => serializer.serialize_u128(*value),
             Self::Bool(value) => serializer.serialize_bool(*value),
-            Self::F32(value) => serializer.serialize_f32(*value),
-            Self::F64(value) => serializer.serialize_f64(*value),
-            Self::Bytes(value) => serializer.collect_str(&Hex(value)),
-            Self::Unsigned(_) | Self::Text(_) | Self::Time(_) | Self::Date(_) | Self::Uuid(_) => {
-                serializer.collect_str(self)
-            }
+            Self::F32(value) if value.is_finite() => serializer.serialize_f32(*value),
+            Self::F64(value) if value.is_finite() => serializer.serialize_f64(*value),
+            Self::Text(value) => serializer.serialize_str(value),
+            other => serializer.collect_str(other),
         }
     }
 }

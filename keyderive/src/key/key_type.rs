@@ -16,6 +16,11 @@ impl KeyType {
         Self { schema: K::SCHEMA, check: |_, key| K::stored(key).map(drop) }
     }
 
+    /// A key type that is known by its schema alone.
+    pub(crate) fn of_data(schema: &'static Schema) -> Self {
+        Self { schema, check: crate::dynamic::check_key }
+    }
+
     pub(crate) fn schema(self) -> &'static Schema {
         self.schema
     }

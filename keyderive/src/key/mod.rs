@@ -23,7 +23,7 @@ mod show;
 mod sql;
 
 #[cfg(feature = "client")]
-pub(crate) use codec::{DAY, ErasedCodec, ErasedPart, ShownUuid, write_utc};
+pub(crate) use codec::{DAY, ErasedCodec, ErasedPart, ShownUuid, parse_date, parse_utc, write_utc};
 #[cfg(feature = "client")]
 pub(crate) use decode::decode_by;
 #[cfg(feature = "client")]

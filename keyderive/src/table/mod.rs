@@ -4,6 +4,7 @@ pub mod copy;
 mod create;
 mod declared;
 pub mod diff;
+mod dynamic;
 mod execution;
 mod export;
 mod handle;
@@ -35,6 +36,7 @@ use bytes::Bytes;
 
 pub use create::CreateTable;
 pub use declared::WrittenRowType;
+pub use dynamic::{DynRows, DynTable, DynTableScan};
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use scan::{Analysis, KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
@@ -129,7 +131,7 @@ impl Client {
     pub fn table<K: TableKey, R: Row>(&self, name: &str) -> Table<K, R> {
         let visible = Visible::everything(R::SCHEMA, DEFAULT_FAMILY);
         let handle = Handle::new(self, name, KeyType::of::<K>(), visible);
-        Table { handle, store: Direct, types: PhantomData }
+        Table::of_handle(handle)
     }
 }
 
@@ -252,6 +254,12 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
             Ok(key) => Ok(key.into()),
             Err(error) => Err(Error::key(&self.handle.name, error)),
         }
+    }
+}
+
+impl<K, R> Table<K, R> {
+    fn of_handle(handle: Handle) -> Self {
+        Self { handle, store: Direct, types: PhantomData }
     }
 }
 

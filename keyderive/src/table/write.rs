@@ -665,6 +665,19 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         }
     }
 
+    /// Writes a row whose type is data, as [`put`](Self::put) does, or as [`merge`](Self::merge).
+    pub(super) async fn write_by(
+        &self,
+        key: &K,
+        merges: bool,
+        encode: impl FnOnce(&mut RowWriter<'_>) -> Result<(), RowError>,
+    ) -> Result<(), Error> {
+        self.ensure_writable(if merges { Written::Columns } else { Written::Rows }).await?;
+        let mut entry = Entry::default();
+        self.encode_row_by(&mut entry, key, merges, encode)?;
+        self.mutate(entry).await
+    }
+
     async fn mutate(&self, Entry { key, mutations }: Entry) -> Result<(), Error> {
         self.store.mutate_row(&self.handle, key.into(), mutations).await
     }
@@ -684,11 +697,21 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
+        self.encode_row_by(entry, key, merges, |out| row.encode(out))
+    }
+
+    fn encode_row_by(
+        &self,
+        entry: &mut Entry,
+        key: &K,
+        merges: bool,
+        encode: impl FnOnce(&mut RowWriter<'_>) -> Result<(), RowError>,
+    ) -> Result<(), Error> {
         entry.clear();
         self.encode_into(key, &mut entry.key)?;
         let written = entry
             .mutations
-            .write(|sink| row.encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
+            .write(|sink| encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
         written.map_err(|error| Error::row(&self.handle.name, &Bytes::copy_from_slice(&entry.key), error))?;
         self.check_explicit_timestamps(&entry.key, &entry.mutations, CheckedVersions::Newest)
     }

@@ -392,9 +392,9 @@ impl ErasedCodec {
                     own(Value::Time(scale.nanos_of(stored).ok_or_else(|| scale.no_number(stored))?))
                 }
                 Err(_) => {
-                    super::parse_utc(text).map(|nanos| Cow::Owned(Value::Time(nanos))).ok_or_else(|| {
-                        not_a(value, "a time: as `2026-11-26T08:30:00Z`, or as the number that is stored")
-                    })
+                    super::parse_utc(text, false).map(|nanos| Cow::Owned(Value::Time(nanos))).ok_or_else(
+                        || not_a(value, "a time: as `2026-11-26T08:30:00Z`, or as the number that is stored"),
+                    )
                 }
             },
             (Form::Date(scale), Value::Integer(stored)) => {

@@ -860,27 +860,25 @@ pub(crate) fn write_utc(nanos: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result 
     fmt::Display::fmt(&DisplayUtc(nanos), f)
 }
 
-/// The nanoseconds since 1970 of a time in RFC 3339: `2015-03-16T19:53:32.156Z`, or with an offset as `+01:00`.
+/// The nanoseconds since 1970 of a time in RFC 3339: `2015-03-16T19:53:32.156Z`, or with an offset as `+01:00`. A leap second, if it is
+/// taken, is the second after it, as in Unix time.
 #[cfg(feature = "client")]
-pub(crate) fn parse_utc(text: &str) -> Option<i128> {
+pub(crate) fn parse_utc(text: &str, takes_leap_second: bool) -> Option<i128> {
     let (date, rest) = text.split_at_checked(10)?;
     let (clock, rest) = rest.split_at_checked(9)?;
-    let [b'T' | b't' | b' ', h0, h1, b':', m0, m1, b':', s0, s1] = *clock.as_bytes() else { return None };
+    let [b'T' | b't', h0, h1, b':', m0, m1, b':', s0, s1] = *clock.as_bytes() else { return None };
     let below = |digits: [u8; 2], end| decimal::parse(&digits).filter(|number| *number < end).map(i128::from);
-    let seconds = (below([h0, h1], 24)? * 60 + below([m0, m1], 60)?) * 60 + below([s0, s1], 60)?;
-    let digits = rest.strip_prefix('.').map(|rest| rest.bytes().take_while(u8::is_ascii_digit).count());
-    let (fraction, zone) = match digits {
-        Some(digits @ 1..=9) => {
-            let (fraction, zone) = rest.get(1..)?.split_at_checked(digits)?;
-            (
-                i128::from(decimal::parse(fraction.as_bytes())?)
-                    * 10_i128.pow(9 - u32::try_from(digits).ok()?),
-                zone,
-            )
-        }
-        Some(_) => return None,
-        None => (0, rest),
+    let last_second = if takes_leap_second { 61 } else { 60 };
+    let seconds = (below([h0, h1], 24)? * 60 + below([m0, m1], 60)?) * 60 + below([s0, s1], last_second)?;
+    let (fraction, zone) = match rest.strip_prefix('.') {
+        None => ("", rest),
+        Some(rest) => rest.split_at(rest.bytes().take_while(u8::is_ascii_digit).count()),
     };
+    if fraction.len() > 9 || (fraction.is_empty() && rest.starts_with('.')) {
+        return None;
+    }
+    let scale = 10_i128.pow(9 - u32::try_from(fraction.len()).ok()?);
+    let fraction = i128::from(decimal::parse(fraction.as_bytes()).unwrap_or_default()) * scale;
     let offset = match *zone.as_bytes() {
         [b'Z' | b'z'] => 0,
         [sign @ (b'+' | b'-'), h0, h1, b':', m0, m1] => {
@@ -892,11 +890,16 @@ pub(crate) fn parse_utc(text: &str) -> Option<i128> {
     Some(i128::from(parse_date(date)?) * DAY + (seconds - offset * 60) * SECOND + fraction)
 }
 
-/// The days since 1970-01-01 of a date of the calendar, as `2015-03-16`.
+/// The days since 1970-01-01 of a date of the calendar, as `2015-03-16`, of the years 0000 to 9999.
 #[cfg(feature = "client")]
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *text.as_bytes() else { return None };
-    days_from_number(decimal::parse(&[y0, y1, y2, y3, m0, m1, d0, d1])?)
+    let number = decimal::parse;
+    // Four digits, and two, fit.
+    let year = number(&[y0, y1, y2, y3])? as i64;
+    let civil = Civil { year, month: number(&[m0, m1])? as u8, day: number(&[d0, d1])? as u8 };
+    let is_month = (1..=12).contains(&civil.month);
+    is_month.then(|| civil.days()).filter(|days| Civil::from_days(*days) == civil)
 }
 
 /// Nanoseconds since the Unix epoch as `2015-03-16T19:53:32.156Z`, or with `#` the day alone.

@@ -650,7 +650,7 @@ impl SchemaForm {
 /// The bound that a text is, for a field of these values.
 fn bound_of(values: &ValuesForm, text: &str) -> Option<BoundValue> {
     match values {
-        ValuesForm::Time { .. } => parse_utc(text).map(BoundValue::Time),
+        ValuesForm::Time { .. } => parse_utc(text, false).map(BoundValue::Time),
         ValuesForm::Date => parse_date(text).map(BoundValue::Date),
         _ => text.parse().ok().map(BoundValue::Number),
     }

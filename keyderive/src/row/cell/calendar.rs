@@ -8,9 +8,11 @@ use super::text::read_text;
 use super::{Cell, CellType};
 use super::{CellError, CellWriter};
 use crate::dynamic::Value;
+use crate::key::{parse_date, parse_utc};
 
 /// A date by its calendar fields.
-pub(super) struct CalendarDate {
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+struct CalendarDate {
     year: i32,
     month: u8,
     day: u8,
@@ -58,31 +60,7 @@ pub(super) fn is_of_four_digits(nanos: i128) -> bool {
 
 /// The nanoseconds from 1970 to a time in RFC 3339. A leap second is the second after it, as in Unix time.
 pub(super) fn parse_time(text: &str) -> Option<i128> {
-    let (date, rest) = text.as_bytes().split_at_checked(10)?;
-    let days = CalendarDate::parse(date)?.days()?;
-    let (clock, rest) = rest.split_at_checked(9)?;
-    let [b'T' | b't', h0, h1, b':', m0, m1, b':', s0, s1] = *clock else { return None };
-    let below = |digits: [u8; 2], end| number(&digits).filter(|number| *number < end);
-    let seconds = below([h0, h1], 24)? * 3600 + below([m0, m1], 60)? * 60 + below([s0, s1], 61)?;
-    let (fraction, zone) = match rest.strip_prefix(b".") {
-        None => (&[][..], rest),
-        Some(rest) => rest.split_at(rest.iter().take_while(|byte| byte.is_ascii_digit()).count()),
-    };
-    if fraction.len() > 9 || (fraction.is_empty() && rest.starts_with(b".")) {
-        return None;
-    }
-    let scale = 10_i128.pow(9 - u32::try_from(fraction.len()).ok()?);
-    let fraction = i128::from(number(fraction)?) * scale;
-    let offset = match *zone {
-        [b'Z' | b'z'] => 0,
-        [sign @ (b'+' | b'-'), h0, h1, b':', m0, m1] => {
-            let seconds = below([h0, h1], 24)? * 3600 + below([m0, m1], 60)? * 60;
-            if sign == b'-' { -seconds } else { seconds }
-        }
-        _ => return None,
-    };
-    let seconds = days * DAY_SECONDS + i64::from(seconds) - i64::from(offset);
-    Some(i128::from(seconds) * SECOND + fraction)
+    parse_utc(text, true)
 }
 
 /// Whether text is a time as the crates write it: `2015-03-16T19:53:32.156Z`, or with `+00:00`.
@@ -95,6 +73,7 @@ pub(super) fn is_stored_time(text: &str) -> bool {
 }
 
 /// Up to nine digits.
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 fn number(digits: &[u8]) -> Option<i32> {
     digits.iter().try_fold(0, |number: i32, digit| {
         digit.is_ascii_digit().then(|| number * 10 + i32::from(digit - b'0'))
@@ -108,8 +87,8 @@ fn year_out_of_range(year: impl Display) -> CellError {
     ))
 }
 
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 impl CalendarDate {
-    #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
     fn write(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {
         let Self { year, month, day } = self;
         if !(0..=9999).contains(year) {
@@ -119,7 +98,6 @@ impl CalendarDate {
     }
 
     /// Writes the date, or the first or last one that a column holds if it is before or after all of them.
-    #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
     fn write_bound(&self, out: &mut CellWriter<'_>) -> Result<Ordering, CellError> {
         let (date, ordering) = match self.year {
             ..0 => (&Self { year: 0, month: 1, day: 1 }, Ordering::Less),
@@ -130,7 +108,7 @@ impl CalendarDate {
     }
 
     /// The fields of `2015-03-16`, which need not be a date of the calendar.
-    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+    fn parse(text: &[u8]) -> Option<Self> {
         let [year @ .., b'-', m1, m2, b'-', d1, d2] = text else { return None };
         if year.len() != 4 {
             return None;
@@ -139,34 +117,20 @@ impl CalendarDate {
         Some(Self { year: number(year)?, month: u8::try_from(month?).ok()?, day: u8::try_from(day?).ok()? })
     }
 
-    /// The days from 1970; none if the calendar has no such date.
-    pub(super) fn days(self) -> Option<i64> {
-        let year = i64::from(self.year);
-        let length = match self.month {
-            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-            2 => 28,
-            4 | 6 | 9 | 11 => 30,
-            1..=12 => 31,
-            _ => 0,
-        };
-        if !(1..=length).contains(&self.day) {
-            return None;
-        }
-        // Years that begin in March, so that the leap day is the last.
-        let (year, month) = match i64::from(self.month) {
-            month @ 3.. => (year, month - 3),
-            month => (year - 1, month + 9),
-        };
-        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-        Some(year * 365 + leap_days + (153 * month + 2) / 5 + i64::from(self.day) - 719_469)
-    }
-
     /// Reads a date of which the type has a value, by `make`.
-    pub(super) fn read<D>(value: &[u8], make: impl FnOnce(Self) -> Option<D>) -> Result<D, CellError> {
-        Self::parse(value)
-            .and_then(make)
-            .ok_or_else(|| CellError::not_this_text(value, "a date is stored as text, such as `2015-03-16`"))
+    fn read<D>(value: &[u8], make: impl FnOnce(Self) -> Option<D>) -> Result<D, CellError> {
+        Self::parse(value).and_then(make).ok_or_else(|| not_a_date(value))
     }
+}
+
+/// Reads the days from 1970 to a date.
+pub(super) fn read_days(value: &[u8]) -> Result<i64, CellError> {
+    str::from_utf8(value).ok().and_then(parse_date).ok_or_else(|| not_a_date(value))
+}
+
+#[cold]
+fn not_a_date(value: &[u8]) -> CellError {
+    CellError::not_this_text(value, "a date is stored as text, such as `2015-03-16`")
 }
 
 const TIME_OUT_OF_RANGE: &str =

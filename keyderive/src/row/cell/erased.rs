@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::binary::not_of_length;
 use super::calendar::{
-    CalendarDate, is_of_four_digits, is_stored_time, parse_time, read_time, write_days, write_days_bound,
+    is_of_four_digits, is_stored_time, parse_time, read_days, read_time, write_days, write_days_bound,
     write_nanos,
 };
 use super::number::{is_zero, names_of, read_integer, too_large};
@@ -14,6 +14,7 @@ use super::text::{read_text, read_uuid};
 use super::{Cell, CellError, CellType, CellWriter};
 use crate::dynamic::Value;
 use crate::key::TimeUnit;
+use crate::key::parse_date;
 use crate::row::encoding::{write_unix_time, write_unix_time_bound};
 use crate::row::json;
 use crate::row::show::Excerpt;
@@ -63,7 +64,7 @@ impl CellType {
             Self::Ipv4Address => text(&Ipv4Addr::decode(stored)?),
             Self::Ipv6Address => text(&Ipv6Addr::decode(stored)?),
             Self::Time => Value::Time(read_time(stored, parse_time)?),
-            Self::Date => Value::Date(CalendarDate::read(stored, CalendarDate::days)?),
+            Self::Date => Value::Date(read_days(stored)?),
             // As text, since a number of JSON can be larger than any type of numbers here.
             Self::Json => {
                 json::read::<serde_json::Value>(stored)?;
@@ -193,7 +194,7 @@ impl CellType {
             }
             Self::Uuid => read_uuid(text.to_ascii_lowercase().as_bytes()).ok().map(Value::Uuid),
             Self::Time => parse_time(text).map(Value::Time),
-            Self::Date => CalendarDate::parse(text.as_bytes()).and_then(CalendarDate::days).map(Value::Date),
+            Self::Date => parse_date(text).map(Value::Date),
             Self::UnixTime(_) => parse_time(text).map(Value::Time).or_else(|| integer(text)),
         };
         match (self, self.checked(parsed.ok_or_else(|| self.not_one(text))?)?) {

@@ -61,6 +61,11 @@ impl RowSchema {
         RowLayout::from_json(json)?.intern(&ROW_TYPES)
     }
 
+    /// The schema of what [`layout_json`](Self::layout_json) has written, of a row type of this name.
+    pub(crate) fn from_layout_json(json: &str, name: &str) -> Result<&'static Self, SchemaError> {
+        RowLayout { row: name.to_owned(), ..RowLayout::from_json(json)? }.intern(&ROW_TYPES)
+    }
+
     /// Whether it is a map whose family is known, as for a table: the row is that family.
     pub(super) const fn is_named_map(&self) -> bool {
         let [FieldSchema::Map { family, .. }] = self.fields else { return false };

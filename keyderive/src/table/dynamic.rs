@@ -1,0 +1,350 @@
+//! The calls of tables whose layout is data, over those of typed tables.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_util::TryStreamExt as _;
+
+use super::{Handle, OnForeign, Rows, Scan, Table};
+use crate::client::{Client, Error};
+use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value};
+use crate::key::{DecodeError, EncodeError, KeyType, RawKey, RowKey, Schema, TableKey};
+use crate::plan::{IntoPlan, Plan};
+use crate::row::{DEFAULT_FAMILY, RawRow, Row, RowSchema, Visible};
+
+/// An encoded row key, as the key of a typed table: its layout is that of the table's [`Handle`], and not of the type.
+struct EncodedKey(Bytes);
+
+/// Of no key: plans of a dynamic table have the table's schema.
+static NO_SCHEMA: Schema = Schema::new("EncodedKey", b'#', None, None, &[]);
+
+impl RowKey for EncodedKey {
+    type Decoded<'a> = RawKey;
+    type Scan = ();
+    const SCHEMA: &'static Schema = &NO_SCHEMA;
+
+    fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        out.extend_from_slice(&self.0);
+        Ok(())
+    }
+
+    fn decode(key: &[u8]) -> Result<RawKey, DecodeError> {
+        Ok(RawKey::new(key))
+    }
+
+    fn scan() {}
+}
+
+impl TableKey for EncodedKey {
+    type Stored = RawKey;
+
+    fn stored(key: &[u8]) -> Result<RawKey, DecodeError> {
+        Ok(RawKey::new(key))
+    }
+}
+
+/// A table whose layout is data: reads and writes what a typed [`Table`] does, for tools.
+///
+/// ```
+/// use keyderive::dynamic::Value;
+/// use keyderive::layouts::Layouts;
+/// use keyderive::{Client, Row, RowKey};
+///
+/// #[derive(RowKey)]
+/// #[salt(range = 4, over = "user")]
+/// struct EventKey {
+///     user: String,
+///     #[reverse_ts]
+///     at: u64,
+/// }
+///
+/// #[derive(Row)]
+/// struct Event {
+///     kind: String,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::embedded();
+/// let typed = client.table::<EventKey, Event>("events");
+/// typed.create_if_absent().await?;
+/// typed.put(&EventKey { user: "alice".into(), at: 5 }, &Event { kind: "login".into() }).await?;
+///
+/// // Another program, which has the file of layouts and not the structs.
+/// let json = Layouts::new().table::<EventKey, Event>("events").to_json();
+/// let layout = Layouts::from_json(&json)?.table_layout("events")?;
+/// let events = client.dynamic_table(&layout);
+///
+/// let rows = events.scan(layout.key().scan().fix("user", "alice")?).collect().await?;
+/// let (key, row) = &rows[0];
+/// assert_eq!(key.to_string(), r#"EventKey { user: "alice", at: 5 }"#);
+/// assert_eq!(row.column("kind").and_then(|kind| kind.value().newest()), Some(&Value::from("login")));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// As a typed table, it begins with a check of the table's layout: one whose fingerprint is not the table's stamp is refused.
+///
+/// Rows are those of the row type of its [`TableLayout`]; without one, all stored cells are foreign. What holds beside concurrent writers,
+/// retries and lost answers holds as for the typed call of the same name, which does the work.
+#[derive(Clone, Debug)]
+pub struct DynTable {
+    table: Table<EncodedKey, DynRow>,
+    key: KeyLayout,
+    row: &'static RowSchema,
+}
+
+impl Client {
+    /// The table of a layout that is data.
+    ///
+    /// Sends nothing. [`DynTable`] has an example.
+    #[must_use]
+    pub fn dynamic_table(&self, layout: &TableLayout) -> DynTable {
+        let (key, row) = (layout.key().clone(), layout.row().unwrap_or(<() as Row>::SCHEMA));
+        let family = row.own_family().unwrap_or(DEFAULT_FAMILY);
+        let visible = Visible::everything(row, family);
+        let handle = Handle::new(self, layout.name(), KeyType::of_data(key.schema()), visible);
+        DynTable { table: Table::of_handle(handle), key, row }
+    }
+}
+
+impl DynTable {
+    /// The table's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.table.name()
+    }
+
+    /// An empty row of its row type, whose columns a program [sets](DynRow::set) before it [puts](Self::put) the row.
+    #[must_use]
+    pub fn new_row(&self) -> DynRow {
+        DynRow::new(self.row).in_family(self.table.handle.visible.family())
+    }
+
+    /// Reads the row with this key, encoded, if it exists: one point read.
+    ///
+    /// # Errors
+    /// If the bytes are no key of the layout, the read fails, or the stored columns are not those of the row type.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn get(&self, key: &[u8]) -> Result<Option<DynRow>, Error> {
+        let stored = self.table.read_stored(&self.checked(key)?).await?;
+        stored.map(|stored| self.decode(&stored)).transpose()
+    }
+
+    /// Scans the rows of a plan, in the order of their fields.
+    pub fn scan(&self, plan: impl IntoPlan<DynKey>) -> DynTableScan {
+        let plan = plan.into_plan().map(Plan::retyped);
+        // Rows are decoded by the schema, from what the row type reads of them.
+        let rows: Table<EncodedKey, RawRow> = self.table.with_handle(self.table.handle.clone());
+        DynTableScan { scan: Scan::new(rows, plan, ()), of: self.clone() }
+    }
+
+    /// Counts the rows of a plan, without reading their values.
+    ///
+    /// # Errors
+    /// Those of [`Table::count`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn count(&self, plan: impl IntoPlan<DynKey>) -> Result<u64, Error> {
+        self.scan(plan).count().await
+    }
+
+    /// Splits the table into partitions of about equal size: plans that together cover every row exactly once.
+    ///
+    /// # Errors
+    /// Those of [`Table::partitions`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the request.
+    pub async fn partitions(&self) -> Result<Vec<Plan<DynKey>>, Error> {
+        let whole: Plan<EncodedKey> = Plan::full(self.key.schema());
+        Ok(self.table.partitions_of(whole).await?.into_iter().map(Plan::retyped).collect())
+    }
+
+    /// Writes a row: makes the stored row equal to this one, in the columns of the row type, in one atomic request.
+    ///
+    /// # Errors
+    /// Those of [`Table::put`], and if the bytes are no key of the layout, or the row is of another schema.
+    ///
+    /// # Cancel safety
+    /// As [`Table::put`]: a dropped future may or may not have written.
+    pub async fn put(&self, key: &[u8], row: &DynRow) -> Result<(), Error> {
+        let key = self.checked(key)?;
+        if row.schema() != self.row {
+            let (own, other) = (self.row.name(), row.schema().name());
+            let fault =
+                format!("rows of this table are `{own}`, and this one is a `{other}`; begin with `new_row`");
+            return Err(Error::definition(self.name(), fault));
+        }
+        self.table.write_by(&key, false, |out| row.write(out)).await
+    }
+
+    /// Sets some columns of a row, each by its name, in one atomic request; a missing row is created.
+    ///
+    /// ```
+    /// # use keyderive::dynamic::DynTable;
+    /// # async fn sample(users: DynTable, key: &[u8]) -> Result<(), keyderive::Error> {
+    /// users.update(key, [("name", "Corrie"), ("cf:city", "Chur")]).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Table::update`], and if the bytes are no key of the layout.
+    ///
+    /// # Cancel safety
+    /// As [`put`](Self::put).
+    pub async fn update<N: AsRef<str>, V: Into<Value>>(
+        &self,
+        key: &[u8],
+        columns: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<(), Error> {
+        let key = self.checked(key)?;
+        let named = self.new_row();
+        let mut update = self.table.update(&key);
+        for (name, value) in columns {
+            let column =
+                named.entry(name.as_ref()).map_err(|error| Error::row(self.name(), &key.0, error))?;
+            update = update.set(column, value.into());
+        }
+        update.await
+    }
+
+    /// Deletes the row with this key, with all that it stores.
+    ///
+    /// # Errors
+    /// Those of [`Table::delete`], and if the bytes are no key of the layout.
+    ///
+    /// # Cancel safety
+    /// As [`put`](Self::put).
+    pub async fn delete(&self, key: &[u8]) -> Result<(), Error> {
+        self.table.delete(&self.checked(key)?).await
+    }
+
+    /// Deletes the rows of a plan; returns how many.
+    ///
+    /// # Errors
+    /// Those of [`Table::delete_rows`].
+    ///
+    /// # Cancel safety
+    /// As [`Table::delete_rows`]: a dropped future has deleted some of the rows.
+    pub async fn delete_rows(&self, plan: impl IntoPlan<DynKey>) -> Result<u64, Error> {
+        let plan = plan.into_plan().map_err(|error| Error::plan(self.name(), error))?;
+        self.table.delete_rows(plan.retyped::<EncodedKey>()).await
+    }
+
+    /// The key, if it is one of the layout.
+    fn checked(&self, key: &[u8]) -> Result<EncodedKey, Error> {
+        self.key_of(key).map(|_| EncodedKey(Bytes::copy_from_slice(key)))
+    }
+
+    fn key_of(&self, key: &[u8]) -> Result<DynKey, Error> {
+        self.key.decode(key).map_err(|error| Error::foreign(self.name(), error))
+    }
+
+    fn decode(&self, stored: &RawRow) -> Result<DynRow, Error> {
+        DynRow::read(self.row, self.table.handle.visible.family(), stored)
+            .map_err(|error| Error::row(self.name(), stored.key(), error))
+    }
+}
+
+/// A scan of a [`DynTable`]: a plan and how to run it.
+#[must_use = "a scan reads nothing until it is streamed or collected"]
+#[derive(Debug)]
+pub struct DynTableScan {
+    scan: Scan<EncodedKey, RawRow>,
+    of: DynTable,
+}
+
+impl DynTableScan {
+    /// Reads at most this many rows, the first ones in the scan's order.
+    pub fn limit(self, rows: u64) -> Self {
+        Self { scan: self.scan.limit(rows), ..self }
+    }
+
+    /// Reverses the order.
+    pub fn reversed(self) -> Self {
+        Self { scan: self.scan.reversed(), ..self }
+    }
+
+    /// What to do with rows whose keys are not of the layout. The default is [`OnForeign::Fail`].
+    pub fn on_foreign(self, policy: OnForeign) -> Self {
+        Self { scan: self.scan.on_foreign(policy), ..self }
+    }
+
+    /// Resumes after the row of a page token of the plan, such as that of a typed scan.
+    pub fn after(self, token: &str) -> Self {
+        Self { scan: self.scan.after(token), ..self }
+    }
+
+    /// Runs the scan.
+    ///
+    /// # Cancel safety
+    /// Dropping the stream cancels its requests.
+    #[must_use = "a stream reads nothing until it is polled"]
+    pub fn stream(self) -> DynRows {
+        DynRows { rows: self.scan.stream(), of: self.of }
+    }
+
+    /// Runs the scan and collects its rows.
+    ///
+    /// # Errors
+    /// The first one of the [stream](Self::stream).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn collect(self) -> Result<Vec<(DynKey, DynRow)>, Error> {
+        self.stream().try_collect().await
+    }
+
+    /// Counts the rows, without reading their values.
+    ///
+    /// # Errors
+    /// Those of [`Scan::count`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn count(self) -> Result<u64, Error> {
+        let mut keys = self.scan.keys_only().unordered().stream();
+        let mut count = 0;
+        while let Some(key) = keys.try_next().await? {
+            // As the stream does, it fails at a foreign row that the scan does not skip.
+            self.of.key_of(key.as_bytes())?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// The rows of a [`DynTableScan`].
+#[derive(Debug)]
+#[must_use = "a stream reads nothing until it is polled"]
+pub struct DynRows {
+    rows: Rows<EncodedKey, RawRow>,
+    of: DynTable,
+}
+
+impl DynRows {
+    /// The next row; `None` at the end.
+    ///
+    /// # Cancel safety
+    /// A dropped future loses no row.
+    pub async fn next(&mut self) -> Option<Result<(DynKey, DynRow), Error>> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+}
+
+impl Stream for DynRows {
+    type Item = Result<(DynKey, DynRow), Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(row) = ready!(Pin::new(&mut self.rows).poll_next(cx)?) else { return Poll::Ready(None) };
+        let (key, stored) = row;
+        Poll::Ready(Some(self.of.key_of(key.as_bytes()).and_then(|key| Ok((key, self.of.decode(&stored)?)))))
+    }
+}
