@@ -181,16 +181,9 @@ impl Layouts {
         }
         for (table, entries) in &document.tables {
             for entry in entries {
-                for (part, known) in
-                    [("version", Schema::JSON_VERSION), ("format_version", Schema::FORMAT_VERSION)]
-                {
-                    if entry.key[part] != known {
-                        return Err(malformed(format!(
-                            "the key `{}` of the table `{table}` has the {part} {}, and this release of keyderive reads {known}; use the \
-                             release that wrote it",
-                            entry.key_type, entry.key[part]
-                        )));
-                    }
+                if let Err(faults) = Schema::from_json(&entry.key.to_string(), Some(&entry.key_type)) {
+                    let key = format_args!("the key `{}` of the table `{table}`", entry.key_type);
+                    return Err(malformed(format!("{key}: {}", faults.join("; "))));
                 }
                 for row in &entry.rows {
                     RowSchema::changes_between(&row.row.to_string(), &row.row.to_string()).map_err(
@@ -202,6 +195,17 @@ impl Layouts {
             }
         }
         Ok(Self { tables: document.tables, conflicts: Vec::new() })
+    }
+
+    /// The names of the tables.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.tables.keys().map(String::as_str)
+    }
+
+    /// The name of each key type of a table, and its layout.
+    pub(crate) fn keys_of(&self, table: &str) -> Option<impl Iterator<Item = (&str, &Value)>> {
+        let entries = self.tables.get(table)?;
+        Some(entries.iter().map(|entry| (entry.key_type.as_str(), &entry.key)))
     }
 
     /// What has changed since the older layouts, and what each change does to stored rows and to programs of the older types.
@@ -427,6 +431,11 @@ enum Fault {
 }
 
 impl LayoutsError {
+    /// The faults of a layout.
+    pub(crate) fn rules(faults: Vec<String>) -> Self {
+        Self(Fault::Malformed { path: None, fault: faults.join("; ") })
+    }
+
     /// What has changed, if the file could be read.
     #[must_use]
     pub fn changes(&self) -> Option<&LayoutChanges> {

@@ -3,17 +3,22 @@
 //! An application keeps to its types: the compiler checks them, and they are faster.
 
 mod intern;
+mod key;
 mod row;
+mod scan;
+mod table_layout;
 #[cfg(all(feature = "chrono", feature = "jiff", feature = "time", feature = "uuid", feature = "proto"))]
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;
 
-use crate::row::{CellError, CellType};
-
 pub(crate) use self::intern::{Interner, TooManyLayouts, leak_list, leak_text};
+pub use self::key::{DynKey, KeyLayout};
 pub use self::row::{ColumnValue, DynColumn, DynRow};
+pub use self::scan::DynScan;
+pub use self::table_layout::TableLayout;
 pub use self::value::Value;
+use crate::row::{CellError, CellType};
 
 /// The value that text says for a column whose cells are stored so, such as an argument of a command line.
 ///

@@ -820,21 +820,3 @@ impl Serialize for ForeignCell<'_> {
         cell.end()
     }
 }
-
-/// Numbers and `bool` as such, bytes as hexadecimal digits, and the rest as text, with the floats that JSON does not have.
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Integer(value) => match i64::try_from(*value) {
-                Ok(value) => serializer.serialize_i64(value),
-                Err(_) => serializer.serialize_i128(*value),
-            },
-            Self::Unsigned(value) => serializer.serialize_u128(*value),
-            Self::Bool(value) => serializer.serialize_bool(*value),
-            Self::F32(value) if value.is_finite() => serializer.serialize_f32(*value),
-            Self::F64(value) if value.is_finite() => serializer.serialize_f64(*value),
-            Self::Text(value) => serializer.serialize_str(value),
-            other => serializer.collect_str(other),
-        }
-    }
-}

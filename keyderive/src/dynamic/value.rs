@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::key::{DAY, write_utc};
+use serde::{Serialize, Serializer};
+
+use crate::key::{DAY, Hex, ShownUuid, write_utc};
 
 /// A value of a key field or of a column, whose type is known at run time.
 ///
@@ -63,7 +65,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(value) => f.write_str(value),
-            Self::Bytes(value) => value.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+            Self::Bytes(value) => fmt::Display::fmt(&Hex(value), f),
             other => fmt::Debug::fmt(other, f),
         }
     }
@@ -82,10 +84,28 @@ impl fmt::Debug for Value {
             Self::Bytes(value) => write!(f, "{value:?}"),
             Self::Time(nanos) => write_utc(*nanos, f),
             Self::Date(days) => write!(f, "{:#}", fmt::from_fn(|f| write_utc(i128::from(*days) * DAY, f))),
-            Self::Uuid(value) => {
-                let [a, b, c, d, e] = [(96, 32), (80, 16), (64, 16), (48, 16), (0, 48)]
-                    .map(|(shift, bits)| value >> shift & ((1 << bits) - 1));
-                write!(f, "{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
+            Self::Uuid(value) => fmt::Display::fmt(&ShownUuid(*value), f),
+        }
+    }
+}
+
+/// Integers of more than 64 bits, floats that are not finite, times, dates and UUIDs as text, and bytes in hexadecimal: what other programs read without loss.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
+                (Ok(value), _) => serializer.serialize_i64(value),
+                (_, Ok(value)) => serializer.serialize_u64(value),
+                _ => serializer.collect_str(value),
+            },
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::F32(value) if value.is_finite() => serializer.serialize_f32(*value),
+            Self::F64(value) if value.is_finite() => serializer.serialize_f64(*value),
+            Self::Bytes(value) => serializer.collect_str(&Hex(value)),
+            // JSON has no NaN and no infinity, and would have `null` in their place.
+            Self::F32(_) | Self::F64(_) => serializer.collect_str(self),
+            Self::Unsigned(_) | Self::Text(_) | Self::Time(_) | Self::Date(_) | Self::Uuid(_) => {
+                serializer.collect_str(self)
             }
         }
     }

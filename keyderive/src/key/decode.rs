@@ -3,7 +3,6 @@
 //! The code for each field is `inline(always)`, for the reason given in `encode`.
 
 use std::borrow::Cow;
-use std::marker::PhantomData;
 
 use super::codec::{Ordered, Text};
 use super::error::{DecodeError, DecodeKind};
@@ -13,66 +12,63 @@ use super::format::{Layout, Width};
 use super::ordered::Malformed;
 use super::row_key::RowKey;
 use super::salt::{Salt, SaltPlace, Span};
-use super::schema::bucket_of;
+use super::schema::{Schema, bucket_of};
+use super::shape::{Derived, Shape};
 use super::show::{Byte, Readable};
 use super::{MAX_KEY_LEN, ordered};
 
 type Md5 = [u8; 16];
 
-/// Decodes the `N` fields of a key of type `K`; the derived code calls it field by field, from the left.
+/// Decodes the fields of a key, field by field, from the left; `P` are their places in the key.
 ///
-/// The compiler knows the schema of `K`, and the index of each field from the derived call, so what depends on them is
+/// For a derived key type the compiler knows the shape, and the index of each field from the derived call, so what depends on them is
 /// decided at compile time.
 #[derive(Debug)]
-pub struct KeyReader<'a, K, const N: usize> {
+pub struct KeyReader<'a, S, P> {
     key: &'a [u8],
     masked: MaskedKey<'a>,
     /// The salt that a key with this time has.
     salt: Option<&'static Salt>,
     /// The bucket in the salt.
     bucket: Option<i32>,
-    spans: [Span; N],
+    spans: P,
     /// The start of the unread bytes.
     at: usize,
     /// Whether the last byte read belongs to a separator of the ordered layout, so that a part must follow.
     separated: bool,
-    key_type: PhantomData<K>,
+    shape: S,
 }
 
-impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
-    const LAYOUT: Layout = K::SCHEMA.layout();
-    const HAS_EPOCHS: bool = K::SCHEMA.has_epochs();
-    const DELIMITER: u8 = K::SCHEMA.delimiter();
-
+impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     /// Reads the tag and the salt of `key`.
     #[inline(always)]
-    fn new(key: &'a [u8]) -> Result<Self, DecodeError> {
+    fn new(shape: S, spans: P, key: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Self {
             key,
             masked: MaskedKey::unmasked(key),
-            salt: K::SCHEMA.salt(),
+            salt: shape.schema().salt(),
             bucket: None,
-            spans: [Span::default(); N],
+            spans,
             at: 0,
             separated: false,
-            key_type: PhantomData,
+            shape,
         };
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
             return Err(reader.error(DecodeKind::Length));
         }
-        if Self::HAS_EPOCHS {
-            reader.salt = K::SCHEMA.salt_of(K::SCHEMA.epoch_in(key));
+        if shape.has_epochs() {
+            reader.salt = shape.schema().salt_of(shape.schema().epoch_in(key));
         }
-        if let Layout::OrderedCode = Self::LAYOUT {
+        if let Layout::OrderedCode = shape.layout() {
             return reader.ordered_head();
         }
-        if const { K::SCHEMA.has_delimited_field() } {
-            reader.masked = MaskedKey::new(key, Self::DELIMITER);
+        if shape.has_delimited_field() {
+            reader.masked = MaskedKey::new(key, shape.delimiter());
         }
         reader.read_salt_at(SaltPlace::Front)?;
-        if let Some(tag) = K::SCHEMA.tag() {
+        if let Some(tag) = shape.schema().tag() {
             let rest = &key[reader.at..];
-            if !(rest.starts_with(tag.as_bytes()) && rest.get(tag.len()) == Some(&Self::DELIMITER)) {
+            if !(rest.starts_with(tag.as_bytes()) && rest.get(tag.len()) == Some(&shape.delimiter())) {
                 return Err(reader.error(DecodeKind::Tag { expected: tag }));
             }
             reader.at += tag.len() + 1;
@@ -81,15 +77,20 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         Ok(reader)
     }
 
-    /// The salt that the key must have. Without epochs, the compiler knows it.
+    #[inline(always)]
+    fn schema(&self) -> &'static Schema {
+        self.shape.schema()
+    }
+
+    /// The salt that the key must have. Of a derived key type without epochs, the compiler knows it.
     #[inline(always)]
     fn salt(&self) -> Option<&'static Salt> {
-        if Self::HAS_EPOCHS { self.salt } else { K::SCHEMA.salt() }
+        if self.shape.has_epochs() { self.salt } else { self.schema().salt() }
     }
 
     /// Reads the tag and the salt of an ordered key.
     fn ordered_head(mut self) -> Result<Self, DecodeError> {
-        if let Some(tag) = K::SCHEMA.tag() {
+        if let Some(tag) = self.schema().tag() {
             match self.take_part() {
                 Ok(part) if *part == *tag.as_bytes() => {}
                 _ => return Err(self.error(DecodeKind::Tag { expected: tag })),
@@ -123,12 +124,16 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         Ok(part)
     }
 
-    fn ordered_field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, FieldError> {
+    fn ordered_field<V>(
+        &mut self,
+        at: usize,
+        read: impl FnOnce(Cow<'a, [u8]>) -> Result<V, FieldError>,
+    ) -> Result<V, FieldError> {
         let start = self.at;
         let part = self.take_part().map_err(Malformed::into_error)?;
         let end = self.at - if self.separated { ordered::SEPARATOR.len() } else { 0 };
-        self.spans[at] = Span { start, end };
-        T::read(part)
+        self.spans.as_mut()[at] = Span { start, end };
+        read(part)
     }
 
     /// Reads the salt, if this is its place.
@@ -137,7 +142,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         let Some(salt) = self.salt().filter(|salt| salt.place() == place) else {
             return Ok(());
         };
-        let (rest, end) = (&self.key[self.at..], K::SCHEMA.salt_end(salt));
+        let (rest, end) = (&self.key[self.at..], self.schema().salt_end(salt));
         let Some((bucket, len)) = salt.read(rest).filter(|(_, len)| rest[*len..].starts_with(end)) else {
             return Err(self.missing_salt());
         };
@@ -152,12 +157,27 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     /// When the bytes are not what the field writes.
     #[inline(always)]
     pub fn field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
-        match Self::LAYOUT {
-            Layout::Delimited => self.text_field::<C, T>(at),
+        self.part(at, T::WIDTH, T::read, T::read_borrowed)
+    }
+
+    /// Reads the part of the next field, whose index is `at`: in the ordered layout by `read`, in text by `read_borrowed`.
+    ///
+    /// # Errors
+    /// Those of [`field`](Self::field).
+    #[inline(always)]
+    pub(crate) fn part<V>(
+        &mut self,
+        at: usize,
+        width: Width,
+        read: impl FnOnce(Cow<'a, [u8]>) -> Result<V, FieldError>,
+        read_borrowed: impl FnOnce(&'a [u8], Option<&'a str>) -> Result<V, FieldError>,
+    ) -> Result<V, DecodeError> {
+        match self.shape.layout() {
+            Layout::Delimited => self.text_field(at, width, read_borrowed),
             Layout::OrderedCode => {
-                let read = self.ordered_field::<C, T>(at);
+                let read = self.ordered_field(at, read);
                 read.map_err(|error| {
-                    let name = K::SCHEMA.fields()[at].name();
+                    let name = self.schema().fields()[at].name();
                     self.error(DecodeKind::Field { name, error })
                 })
             }
@@ -169,7 +189,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     /// # Errors
     /// When the bytes are not a hash.
     pub fn hashed_field(&mut self, at: usize) -> Result<(), DecodeError> {
-        match Self::LAYOUT {
+        match self.shape.layout() {
             Layout::Delimited => self.field::<Text, Md5>(at),
             Layout::OrderedCode => self.field::<Ordered, Md5>(at),
         }
@@ -177,22 +197,27 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     }
 
     #[inline(always)]
-    fn text_field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
-        let last = at + 1 == N;
-        let read = self.take_field(T::WIDTH, last).and_then(|bytes| {
+    fn text_field<V>(
+        &mut self,
+        at: usize,
+        width: Width,
+        read: impl FnOnce(&'a [u8], Option<&'a str>) -> Result<V, FieldError>,
+    ) -> Result<V, DecodeError> {
+        let last = at + 1 == self.spans.as_mut().len();
+        let read = self.take_field(width, last).and_then(|bytes| {
             let text = self.masked.ascii(self.at, self.at + bytes.len());
-            Ok((bytes.len(), T::read_borrowed(bytes, text)?))
+            Ok((bytes.len(), read(bytes, text)?))
         });
         match read {
             Ok((len, value)) => {
-                self.spans[at] = Span { start: self.at, end: self.at + len };
+                self.spans.as_mut()[at] = Span { start: self.at, end: self.at + len };
                 // `take_field` found a delimiter after each field but the last.
                 self.at += len + usize::from(!last);
                 self.read_salt_at(SaltPlace::After { field: at })?;
                 Ok(value)
             }
             Err(error) => {
-                let name = K::SCHEMA.fields()[at].name();
+                let name = self.schema().fields()[at].name();
                 Err(self.error(DecodeKind::Field { name, error }))
             }
         }
@@ -203,7 +228,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     /// A delimiter must follow each field but the last. After the last one, [`finish`](Self::finish) rejects any byte.
     #[inline(always)]
     fn take_field(&self, width: Width, last: bool) -> Result<&'a [u8], FieldError> {
-        let (rest, delimiter) = (&self.key[self.at..], Self::DELIMITER);
+        let (rest, delimiter) = (&self.key[self.at..], self.shape.delimiter());
         if let Width::Fixed(width) = width {
             let Some(bytes) = rest.get(..width) else {
                 return Err(too_short(rest, width));
@@ -228,12 +253,12 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
 
     /// Rejects unread bytes, and a bucket that the fields do not hash to.
     #[inline(always)]
-    fn finish(self) -> Result<(), DecodeError> {
+    fn finish(mut self) -> Result<(), DecodeError> {
         if self.at != self.key.len() || self.separated {
             return Err(self.error(DecodeKind::Trailing));
         }
         if let (Some(salt), Some(stored)) = (self.salt(), self.bucket) {
-            let expected = bucket_of(salt, self.key, &self.spans, K::SCHEMA);
+            let expected = bucket_of(salt, self.key, self.spans.as_mut(), self.shape.schema());
             if stored != expected {
                 return Err(self.error(DecodeKind::Bucket { stored, expected }));
             }
@@ -243,12 +268,13 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
 
     #[cold]
     fn missing_salt(&self) -> DecodeError {
-        self.error(DecodeKind::Salt { schema: K::SCHEMA, epoch: K::SCHEMA.epoch_in(self.key) })
+        let schema = self.schema();
+        self.error(DecodeKind::Salt { schema, epoch: schema.epoch_in(self.key) })
     }
 
     #[cold]
     fn error(&self, kind: DecodeKind) -> DecodeError {
-        DecodeError::new(K::SCHEMA.key_type(), self.key, kind)
+        DecodeError::new(self.schema().key_type(), self.key, kind)
     }
 }
 
@@ -295,9 +321,23 @@ fn unterminated(rest: &[u8], delimiter: u8) -> FieldError {
 #[inline]
 pub fn decode<'a, K: RowKey, const N: usize>(
     key: &'a [u8],
-    fields: impl FnOnce(&mut KeyReader<'a, K, N>) -> Result<K::Decoded<'a>, DecodeError>,
+    fields: impl FnOnce(&mut KeyReader<'a, Derived<K>, [Span; N]>) -> Result<K::Decoded<'a>, DecodeError>,
 ) -> Result<K::Decoded<'a>, DecodeError> {
-    let mut reader = KeyReader::new(key)?;
+    decode_by(Derived::new(), [Span::default(); N], key, fields)
+}
+
+/// Decodes a key of this shape, whose fields `fields` reads.
+///
+/// # Errors
+/// For every key that encode would not have written.
+#[inline(always)]
+pub(crate) fn decode_by<'a, S: Shape, P: AsMut<[Span]>, V>(
+    shape: S,
+    spans: P,
+    key: &'a [u8],
+    fields: impl FnOnce(&mut KeyReader<'a, S, P>) -> Result<V, DecodeError>,
+) -> Result<V, DecodeError> {
+    let mut reader = KeyReader::new(shape, spans, key)?;
     let decoded = fields(&mut reader)?;
     reader.finish()?;
     Ok(decoded)

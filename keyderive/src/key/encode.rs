@@ -3,7 +3,7 @@
 //! The code for each field is `inline(always)`: otherwise key types share it in programs that have several, and encoding
 //! takes a fifth longer.
 
-use std::marker::PhantomData;
+use std::fmt;
 
 use md5::{Digest as _, Md5};
 
@@ -15,46 +15,43 @@ use super::format::Layout;
 use super::row_key::RowKey;
 use super::salt::{Salt, SaltPlace, Span};
 use super::schema::{Schema, bucket_of};
+use super::shape::{Derived, Shape};
 use super::show::Byte;
 use super::{MAX_KEY_LEN, ordered};
 
-/// Encodes the `N` fields of a key of type `K`; the derived code calls it field by field, from the left.
+/// Encodes the fields of a key, field by field, from the left; `P` are their places in the key.
 ///
-/// The compiler knows the schema of `K`, and the index of each field from the derived call, so what depends on them is
+/// For a derived key type the compiler knows the shape, and the index of each field from the derived call, so what depends on them is
 /// decided at compile time.
 #[derive(Debug)]
-pub struct KeyWriter<'a, K, const N: usize> {
+pub struct KeyWriter<'a, S, P> {
     out: KeyBuf<'a>,
-    spans: [Span; N],
+    spans: P,
     /// The start of the salt in `out`.
     salt_at: usize,
-    key_type: PhantomData<K>,
+    shape: S,
 }
 
-impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
-    const LAYOUT: Layout = K::SCHEMA.layout();
-    /// The salt of the first epoch that has one, whose place all share.
-    const SALT: Option<&'static Salt> = K::SCHEMA.first_salt();
-    /// Whether the salt has a length that is known before the fields.
-    const IS_RESERVED: bool = match Self::SALT {
-        Some(salt) => salt.is_padded() && !K::SCHEMA.has_epochs(),
-        None => false,
-    };
-
+impl<'a, S: Shape, P: AsMut<[Span]>> KeyWriter<'a, S, P> {
     #[inline(always)]
-    fn new(out: &'a mut Vec<u8>, capacity: usize) -> Self {
+    fn new(shape: S, spans: P, out: &'a mut Vec<u8>, capacity: usize) -> Self {
         let salt_at = out.len();
         let out = KeyBuf::new(out, capacity);
-        Self { out, spans: [Span::default(); N], salt_at, key_type: PhantomData }
+        Self { out, spans, salt_at, shape }
+    }
+
+    #[inline(always)]
+    fn schema(&self) -> &'static Schema {
+        self.shape.schema()
     }
 
     /// Writes the tag, and reserves the salt's place before the fields.
     #[inline(always)]
     fn head(&mut self) {
         self.reserve_salt_at(SaltPlace::Front);
-        if let Some(tag) = K::SCHEMA.tag() {
+        if let Some(tag) = self.schema().tag() {
             self.out.put(tag.as_bytes());
-            self.out.push(const { K::SCHEMA.delimiter() });
+            self.out.push(self.shape.delimiter());
         }
         self.reserve_salt_at(SaltPlace::BeforeFields);
     }
@@ -63,31 +60,31 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     /// without padding, and one that depends on the time, since its length is not known either.
     #[inline(always)]
     fn reserve_salt_at(&mut self, place: SaltPlace) {
-        let Some(salt) = Self::SALT.filter(|salt| salt.place() == place) else {
+        let Some(salt) = self.shape.first_salt().filter(|salt| salt.place() == place) else {
             return;
         };
         self.salt_at = self.out.len();
-        if Self::IS_RESERVED {
+        if self.shape.has_salt_of_known_len() {
             for _ in 0..salt.width() {
                 self.out.push(b'0');
             }
-            self.out.put(K::SCHEMA.salt_end(salt));
+            self.out.put(self.schema().salt_end(salt));
         }
     }
 
     /// Writes the bucket in its place.
     #[inline(always)]
     fn finish(self) {
-        let Self { out, spans, salt_at, .. } = self;
-        let out = out.finish();
-        let Some(salt) = Self::SALT else {
+        let Self { out, mut spans, salt_at, shape } = self;
+        let (out, spans) = (out.finish(), &*spans.as_mut());
+        let Some(salt) = shape.first_salt() else {
             return;
         };
-        if Self::IS_RESERVED {
-            let bucket = bucket_of(salt, out, &spans, K::SCHEMA);
+        if shape.has_salt_of_known_len() {
+            let bucket = bucket_of(salt, out, spans, shape.schema());
             Salt::fill_digits(bucket, &mut out[salt_at..salt_at + salt.width()]);
         } else {
-            insert_salt(K::SCHEMA, out, &spans, salt_at);
+            insert_salt(shape.schema(), out, spans, salt_at);
         }
     }
 
@@ -97,8 +94,28 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
     #[inline(always)]
     pub fn field<C, T: KeyField<C>>(&mut self, at: usize, value: &T) -> Result<(), EncodeError> {
+        self.part(at, &Typed::<C, T>(value.arg()))
+    }
+
+    /// Writes the part of the next field, whose index is `at`.
+    ///
+    /// # Errors
+    /// Those of [`field`](Self::field).
+    #[inline(always)]
+    pub(crate) fn part(&mut self, at: usize, part: &impl Part) -> Result<(), EncodeError> {
         let start = self.begin_field(at);
-        let written = append_field::<C, T>(value.arg(), K::SCHEMA, &mut self.out);
+        let written = append_part(part, self.shape.schema(), &mut self.out);
+        self.end_field(at, start, written)
+    }
+
+    /// Writes the hash of the part of the next field, whose index is `at`.
+    ///
+    /// # Errors
+    /// When the part cannot be written.
+    pub(crate) fn hashed_part(&mut self, at: usize, part: &impl Part) -> Result<(), EncodeError> {
+        let start = self.begin_field(at);
+        let schema = self.schema();
+        let written = self.out.with_vec(|out| write_hash(part, schema, out));
         self.end_field(at, start, written)
     }
 
@@ -107,17 +124,15 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     /// # Errors
     /// When the field's format cannot hold the value that is hashed.
     pub fn hashed_field<C, T: KeyField<C>>(&mut self, at: usize, value: &T) -> Result<(), EncodeError> {
-        let start = self.begin_field(at);
-        let written = self.out.with_vec(|out| write_hashed::<C, T>(value.arg(), K::SCHEMA, out));
-        self.end_field(at, start, written)
+        self.hashed_part(at, &Typed::<C, T>(value.arg()))
     }
 
     /// Writes what separates the next field from the previous one; returns where it begins.
     #[inline(always)]
     fn begin_field(&mut self, at: usize) -> usize {
         if at > 0 {
-            match Self::LAYOUT {
-                Layout::Delimited => self.out.push(const { K::SCHEMA.delimiter() }),
+            match self.shape.layout() {
+                Layout::Delimited => self.out.push(self.shape.delimiter()),
                 Layout::OrderedCode => self.out.put(&ordered::SEPARATOR),
             }
             self.reserve_salt_at(SaltPlace::After { field: at - 1 });
@@ -133,9 +148,9 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         written: Result<(), FieldError>,
     ) -> Result<(), EncodeError> {
         if let Err(error) = written {
-            return Err(field_error(K::SCHEMA, at, error));
+            return Err(field_error(self.schema(), at, error));
         }
-        self.spans[at] = Span { start, end: self.out.len() };
+        self.spans.as_mut()[at] = Span { start, end: self.out.len() };
         Ok(())
     }
 }
@@ -157,14 +172,47 @@ fn field_error(schema: &Schema, field: usize, error: FieldError) -> EncodeError 
     EncodeError::field(schema.key_type(), schema.fields()[field].name(), error)
 }
 
+/// A value of a field with its codec.
+pub(crate) trait Part {
+    /// Appends the encoding, as [`KeyField::write`] does.
+    ///
+    /// # Errors
+    /// When the format cannot hold the value.
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), FieldError>;
+
+    /// Appends the encoding, as [`KeyField::append`] does.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    fn append(&self, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError>;
+
+    /// The value as an error shows it.
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+/// The value of a field of type `T`, stored as `C`.
+pub(crate) struct Typed<'a, C, T: KeyField<C>>(pub(crate) T::Arg<'a>);
+
+impl<C, T: KeyField<C>> Part for Typed<'_, C, T> {
+    #[inline(always)]
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        T::write(self.0, out)
+    }
+
+    #[inline(always)]
+    fn append(&self, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
+        T::append(self.0, delimiter, out)
+    }
+
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        T::show(self.0, f)
+    }
+}
+
 /// Appends the hash of a field, encoded as a part of a key.
-pub(crate) fn write_hashed<C, T: KeyField<C>>(
-    value: T::Arg<'_>,
-    schema: &Schema,
-    out: &mut Vec<u8>,
-) -> Result<(), FieldError> {
+pub(crate) fn write_hash(part: &impl Part, schema: &Schema, out: &mut Vec<u8>) -> Result<(), FieldError> {
     let start = out.len();
-    T::write(value, out)?;
+    part.write(out)?;
     let hash = Md5::digest(&out[start..]);
     out.truncate(start);
     match schema.layout() {
@@ -178,33 +226,25 @@ pub(crate) fn write_hashed<C, T: KeyField<C>>(
 }
 
 /// Appends a field, encoded as a part of a key: checked for the delimiter if that ends it, escaped in the ordered layout.
-pub(crate) fn write_field<C, T: KeyField<C>>(
-    value: T::Arg<'_>,
-    schema: &Schema,
-    out: &mut Vec<u8>,
-) -> Result<(), FieldError> {
-    append_to(out, |out| append_field::<C, T>(value, schema, out))
+pub(crate) fn write_part(part: &impl Part, schema: &Schema, out: &mut Vec<u8>) -> Result<(), FieldError> {
+    append_to(out, |out| append_part(part, schema, out))
 }
 
 #[inline(always)]
-fn append_field<C, T: KeyField<C>>(
-    value: T::Arg<'_>,
-    schema: &Schema,
-    out: &mut KeyBuf<'_>,
-) -> Result<(), FieldError> {
+fn append_part(part: &impl Part, schema: &Schema, out: &mut KeyBuf<'_>) -> Result<(), FieldError> {
     let start = out.len();
     match schema.layout() {
         Layout::OrderedCode => out.with_vec(|out| {
-            T::write(value, out)?;
+            part.write(out)?;
             ordered::escape_from(out, start);
             Ok(())
         }),
         Layout::Delimited => {
             let delimiter = schema.delimiter();
-            if T::append(value, delimiter, out)? {
-                return out.with_vec(|out| {
-                    Err(forbidden_byte(format_args!("{value:?}"), &out[start..], delimiter))
-                });
+            if part.append(delimiter, out)? {
+                let value = fmt::from_fn(|f| part.show(f));
+                return out
+                    .with_vec(|out| Err(forbidden_byte(format_args!("{value}"), &out[start..], delimiter)));
             }
             Ok(())
         }
@@ -242,14 +282,32 @@ pub fn written_len<C, T: KeyField<C>>(value: &T) -> usize {
 pub fn encode<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
     lens: [usize; N],
-    fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
+    fields: impl FnOnce(&mut KeyWriter<'_, Derived<K>, [Span; N]>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    // A key over the limit fails later, so the sum need not be exact.
+    let head_and_delimiters = const { K::SCHEMA.head_lens().1 + N.saturating_sub(1) };
+    let capacity = lens.iter().fold(head_and_delimiters, |capacity, len| capacity.saturating_add(*len));
+    encode_by(Derived::new(), [Span::default(); N], capacity, out, fields)
+}
+
+/// Appends the key whose fields `fields` writes, of about `capacity` bytes; on an error `out` is unchanged.
+///
+/// # Errors
+/// Those of the fields, and for a key that is empty or too long.
+#[inline(always)]
+pub(crate) fn encode_by<S: Shape, P: AsMut<[Span]>>(
+    shape: S,
+    spans: P,
+    capacity: usize,
+    out: &mut Vec<u8>,
+    fields: impl FnOnce(&mut KeyWriter<'_, S, P>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     let base = out.len();
-    let result = match const { K::SCHEMA.layout() } {
-        Layout::Delimited => encode_text(out, lens, fields),
-        Layout::OrderedCode => encode_ordered(out, base, fields),
+    let result = match shape.layout() {
+        Layout::Delimited => encode_text(shape, spans, capacity, out, fields),
+        Layout::OrderedCode => encode_ordered(shape, spans, out, base, fields),
     };
-    let result = result.and_then(|()| check_len(K::SCHEMA, out.len() - base));
+    let result = result.and_then(|()| check_len(shape.schema(), out.len() - base));
     if result.is_err() {
         out.truncate(base);
     }
@@ -257,15 +315,14 @@ pub fn encode<K: RowKey, const N: usize>(
 }
 
 #[inline(always)]
-fn encode_text<K: RowKey, const N: usize>(
+fn encode_text<S: Shape, P: AsMut<[Span]>>(
+    shape: S,
+    spans: P,
+    capacity: usize,
     out: &mut Vec<u8>,
-    lens: [usize; N],
-    fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
+    fields: impl FnOnce(&mut KeyWriter<'_, S, P>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
-    // A key over the limit fails later, so the sum need not be exact.
-    let head_and_delimiters = const { K::SCHEMA.head_lens().1 + N.saturating_sub(1) };
-    let capacity = lens.iter().fold(head_and_delimiters, |capacity, len| capacity.saturating_add(*len));
-    let mut writer = KeyWriter::new(out, capacity.min(MAX_KEY_LEN));
+    let mut writer = KeyWriter::new(shape, spans, out, capacity.min(MAX_KEY_LEN));
     writer.head();
     fields(&mut writer)?;
     writer.finish();
@@ -273,19 +330,21 @@ fn encode_text<K: RowKey, const N: usize>(
 }
 
 /// The salt of an ordered key has no fixed width, so the head is inserted after the fields are written.
-fn encode_ordered<K: RowKey, const N: usize>(
+fn encode_ordered<S: Shape, P: AsMut<[Span]>>(
+    shape: S,
+    spans: P,
     out: &mut Vec<u8>,
     base: usize,
-    fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
+    fields: impl FnOnce(&mut KeyWriter<'_, S, P>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
-    let schema = K::SCHEMA;
-    let mut writer = KeyWriter::new(out, 0);
+    let schema = shape.schema();
+    let mut writer = KeyWriter::new(shape, spans, out, 0);
     fields(&mut writer)?;
-    let KeyWriter { out, spans, .. } = writer;
-    let out = out.finish();
-    let salt = schema.salt_of(schema.epoch_of_fields(out, &spans));
-    let bucket = salt.map(|salt| schema.numbered(salt, bucket_of(salt, out, &spans, schema)));
-    out.truncate(ordered_end(out, &spans).unwrap_or(base));
+    let KeyWriter { out, mut spans, .. } = writer;
+    let (out, spans) = (out.finish(), &*spans.as_mut());
+    let salt = schema.salt_of(schema.epoch_of_fields(out, spans));
+    let bucket = salt.map(|salt| schema.numbered(salt, bucket_of(salt, out, spans, schema)));
+    out.truncate(ordered_end(out, spans).unwrap_or(base));
     let mut head = Vec::with_capacity(16);
     schema.write_head(bucket, &[], &mut head);
     match (head.is_empty(), out.len() == base) {

@@ -23,10 +23,22 @@ struct EncodeFault {
 
 #[derive(Clone, PartialEq, Eq)]
 enum EncodeKind {
-    Field { name: &'static str, error: FieldError },
-    TooLong { len: usize },
+    Field {
+        name: &'static str,
+        error: FieldError,
+    },
+    TooLong {
+        len: usize,
+    },
     Empty,
-    NotText { why: &'static str },
+    NotText {
+        why: &'static str,
+    },
+    /// Fields that are named at run time.
+    #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "keys from data need the feature"))]
+    Names {
+        fault: String,
+    },
 }
 
 impl EncodeError {
@@ -56,6 +68,12 @@ impl EncodeError {
         Self::new(key_type, EncodeKind::NotText { why })
     }
 
+    #[cfg(feature = "client")]
+    #[cold]
+    pub(crate) fn names(key_type: &'static str, fault: String) -> Self {
+        Self::new(key_type, EncodeKind::Names { fault })
+    }
+
     fn new(key_type: &'static str, kind: EncodeKind) -> Self {
         Self(Box::new(EncodeFault { key_type, kind }))
     }
@@ -65,7 +83,7 @@ impl EncodeError {
     pub fn field_name(&self) -> Option<&'static str> {
         match self.0.kind {
             EncodeKind::Field { name, .. } => Some(name),
-            EncodeKind::TooLong { .. } | EncodeKind::Empty | EncodeKind::NotText { .. } => None,
+            _ => None,
         }
     }
 
@@ -109,6 +127,7 @@ impl EncodeError {
             EncodeKind::NotText { why } => {
                 write!(f, "the row key of this `{key_type}` is not text: {why}; use `encode` and `decode`")
             }
+            EncodeKind::Names { fault } => write!(f, "a row key of `{key_type}`: {fault}"),
         }
     }
 }

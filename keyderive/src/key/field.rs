@@ -162,6 +162,15 @@ pub trait KeyField<C> {
         })
     }
 
+    /// The value as `explain` and errors show it.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    #[doc(hidden)]
+    fn show(value: Self::Arg<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&value, f)
+    }
+
     /// Reads a value back from exactly the bytes of its encoding.
     ///
     /// The bytes are borrowed from the key, unless the ordered layout had escaped some.

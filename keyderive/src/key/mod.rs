@@ -18,11 +18,16 @@ pub(crate) mod ordered;
 mod row_key;
 mod salt;
 mod schema;
+mod shape;
 mod show;
 mod sql;
 
 #[cfg(feature = "client")]
-pub(crate) use codec::{DAY, write_utc};
+pub(crate) use codec::{DAY, ErasedCodec, ErasedPart, ShownUuid, write_utc};
+#[cfg(feature = "client")]
+pub(crate) use decode::decode_by;
+#[cfg(feature = "client")]
+pub(crate) use encode::encode_by;
 pub use epoch::{BoundValue, Epoch};
 pub use error::{DecodeError, EncodeError};
 pub use field::FieldError;
@@ -44,7 +49,7 @@ pub use schema::{Fingerprint, Schema};
 pub(crate) use sql::{ColumnJoin, SqlColumnType};
 pub use sql::{RowKeySchema, Sql, SqlError};
 
-pub(crate) use encode::{check_len, ordered_end, write_field, write_hashed};
+pub(crate) use encode::{Part, Typed, check_len, ordered_end, write_hash, write_part};
 #[cfg(feature = "client")]
 pub(crate) use fast::as_text;
 #[cfg(feature = "client")]

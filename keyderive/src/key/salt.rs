@@ -321,7 +321,7 @@ pub(super) fn hash_code(start: i32, text: &[u8]) -> i32 {
 
 /// The byte range of a field in its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     pub(crate) start: usize,
     pub(crate) end: usize,
 }

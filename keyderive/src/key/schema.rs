@@ -3,6 +3,8 @@
 #[cfg(feature = "client")]
 pub(super) mod changes;
 mod epochs;
+#[cfg(feature = "client")]
+mod from_json;
 mod salted;
 mod show;
 
@@ -637,15 +639,24 @@ impl Schema {
     #[allow(clippy::panic)] // Evaluated at compile time only.
     #[track_caller]
     pub const fn assert_delimiter(&self) {
-        assert!(
-            self.delimiter() < b'%' || !self.has_escaped_field(),
-            "this delimiter is not below `%`, which every escape begins with; choose one below it, such as '#'"
-        );
-        assert!(
-            self.delimiter() < b'0' || !self.has_delimited_field(),
-            "this delimiter is not below `0`, and a delimited string holds no byte at or below its \
-             delimiter, so it could not hold digits; choose one below `0`, such as '#' or '-'"
-        );
+        if let Some(fault) = self.fault_of_delimiter() {
+            panic!("{}", fault);
+        }
+    }
+
+    const fn fault_of_delimiter(&self) -> Option<&'static str> {
+        if self.delimiter() >= b'%' && self.has_escaped_field() {
+            return Some(
+                "this delimiter is not below `%`, which every escape begins with; choose one below it, such as '#'",
+            );
+        }
+        if self.delimiter() >= b'0' && self.has_delimited_field() {
+            return Some(
+                "this delimiter is not below `0`, and a delimited string holds no byte at or below its \
+                 delimiter, so it could not hold digits; choose one below `0`, such as '#' or '-'",
+            );
+        }
+        None
     }
 
     /// Fails the build if the layout is not the pinned one.

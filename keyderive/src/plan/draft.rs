@@ -13,7 +13,8 @@ use super::error::PlanError;
 use super::explain::{Explain, ExplainOptions};
 use super::selection::{Constraint, Selection};
 use crate::key::{
-    Cut, EncodeError, FieldError, KeyField, PrefixField, RangeField, Schema, Side, write_field, write_hashed,
+    Cut, EncodeError, FieldError, FieldOrder, KeyField, Part, PrefixField, RangeField, Schema, Side, Typed,
+    write_hash, write_part,
 };
 
 /// How many values of an `any_of` are shown; the rest is counted.
@@ -37,26 +38,34 @@ impl Draft {
     /// Fixes the next field to one value.
     #[must_use]
     pub fn fix<C, T: KeyField<C>>(self, value: T::Arg<'_>) -> Self {
-        self.fix_with(&value, |schema, out| write_field::<C, T>(value, schema, out))
+        self.fix_part(&Typed::<C, T>(value))
     }
 
     /// Fixes the next field, which is stored as a hash, to one value.
     #[must_use]
     pub fn fix_hashed<C, T: KeyField<C>>(self, value: T::Arg<'_>) -> Self {
-        self.fix_with(&value, |schema, out| write_hashed::<C, T>(value, schema, out))
+        self.fix_hash_of(&Typed::<C, T>(value))
     }
 
-    fn fix_with(
+    pub(crate) fn fix_part(self, part: &impl Part) -> Self {
+        self.fix_with(part, write_part)
+    }
+
+    pub(crate) fn fix_hash_of(self, part: &impl Part) -> Self {
+        self.fix_with(part, write_hash)
+    }
+
+    fn fix_with<P: Part>(
         mut self,
-        value: &dyn fmt::Debug,
-        write: impl FnOnce(&Schema, &mut Vec<u8>) -> Result<(), FieldError>,
+        part: &P,
+        write: impl FnOnce(&P, &Schema, &mut Vec<u8>) -> Result<(), FieldError>,
     ) -> Self {
         let Self { selection, error } = &mut self;
         let (schema, field) = (selection.schema, selection.fixed());
-        if let Err(fault) = selection.encodings.push(|out| write(schema, out)) {
+        if let Err(fault) = selection.encodings.push(|out| write(part, schema, out)) {
             error.get_or_insert(field_error(schema, field, fault));
         }
-        self.constrain(format!("= {value:?}"), field);
+        self.constrain(format!("= {}", shown(part)), field);
         self
     }
 
@@ -64,7 +73,7 @@ impl Draft {
     #[must_use]
     pub fn any_of<C, T: KeyField<C>, How>(self, values: impl IntoIterator<Item: Listed<C, T, How>>) -> Self {
         self.any_of_with(values, |value, words, schema, out| {
-            value.write_by(PartWriter::<false> { words, schema, out })
+            value.write_by(ListedWriter::<false> { words, schema, out })
         })
     }
 
@@ -75,8 +84,14 @@ impl Draft {
         values: impl IntoIterator<Item: Listed<C, T, How>>,
     ) -> Self {
         self.any_of_with(values, |value, words, schema, out| {
-            value.write_by(PartWriter::<true> { words, schema, out })
+            value.write_by(ListedWriter::<true> { words, schema, out })
         })
+    }
+
+    /// Fixes the next field to each of several values, or to the hash of each.
+    #[cfg(feature = "client")]
+    pub(crate) fn any_of_parts(self, parts: &[impl Part], is_hashed: bool) -> Self {
+        self.any_of_with(parts, |part, words, schema, out| write_listed(part, is_hashed, words, schema, out))
     }
 
     fn any_of_with<V>(
@@ -101,29 +116,48 @@ impl Draft {
 
     /// Ends the scan with a range over the next field, in the field's own order.
     #[must_use]
-    pub fn range<'v, C, T: RangeField<C>>(mut self, range: &impl RangeBounds<T::Arg<'v>>) -> Self {
-        let lower = match range.start_bound() {
-            Bound::Included(value) => Some(T::cut(*value, Side::Before)),
-            Bound::Excluded(value) => Some(T::cut(*value, Side::After)),
+    pub fn range<'v, C, T: RangeField<C>>(self, range: &impl RangeBounds<T::Arg<'v>>) -> Self {
+        let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
+        self.range_by(bounds, T::ORDER, |value, side| T::cut(*value, side), |value, f| T::show(*value, f))
+    }
+
+    pub(crate) fn range_by<V>(
+        mut self,
+        (start, end): (Bound<V>, Bound<V>),
+        order: FieldOrder,
+        cut: impl Fn(&V, Side) -> Cut,
+        show: impl Fn(&V, &mut fmt::Formatter<'_>) -> fmt::Result,
+    ) -> Self {
+        let lower = match &start {
+            Bound::Included(value) => Some(cut(value, Side::Before)),
+            Bound::Excluded(value) => Some(cut(value, Side::After)),
             Bound::Unbounded => None,
         };
-        let upper = match range.end_bound() {
-            Bound::Included(value) => Some(T::cut(*value, Side::After)),
-            Bound::Excluded(value) => Some(T::cut(*value, Side::Before)),
+        let upper = match &end {
+            Bound::Included(value) => Some(cut(value, Side::After)),
+            Bound::Excluded(value) => Some(cut(value, Side::Before)),
             Bound::Unbounded => None,
         };
         // In reversed bytes the upper bound comes first.
-        let (start, end) = if T::ORDER.is_reversed() { (upper, lower) } else { (lower, upper) };
-        self.selection.cuts = Some((start.unwrap_or(Cut::First), end.unwrap_or(Cut::Last)));
-        self.constrain(range_words(range), self.selection.fixed());
+        let (first, last) = if order.is_reversed() { (upper, lower) } else { (lower, upper) };
+        self.selection.cuts = Some((first.unwrap_or(Cut::First), last.unwrap_or(Cut::Last)));
+        let shown = |value: &V| fmt::from_fn(|f| show(value, f)).to_string();
+        self.constrain(
+            range_words(start.as_ref().map(&shown), end.as_ref().map(&shown)),
+            self.selection.fixed(),
+        );
         self
     }
 
     /// Ends the scan with a prefix of the next field.
     #[must_use]
-    pub fn prefix<C, T: PrefixField<C>>(mut self, prefix: T::Arg<'_>) -> Self {
-        self.selection.cuts = Some(T::prefix_cuts(prefix));
-        self.constrain(format!("begins with {prefix:?}"), self.selection.fixed());
+    pub fn prefix<C, T: PrefixField<C>>(self, prefix: T::Arg<'_>) -> Self {
+        self.prefix_by(T::prefix_cuts(prefix), &Typed::<C, T>(prefix))
+    }
+
+    pub(crate) fn prefix_by(mut self, cuts: (Cut, Cut), prefix: &impl Part) -> Self {
+        self.selection.cuts = Some(cuts);
+        self.constrain(format!("begins with {}", shown(prefix)), self.selection.fixed());
         self
     }
 
@@ -161,9 +195,9 @@ struct ListWords {
 }
 
 impl ListWords {
-    fn push(&mut self, value: &dyn fmt::Debug) {
+    fn push(&mut self, value: &impl Part) {
         if self.count < MAX_SHOWN_VALUES {
-            self.values += &format!("{}{value:?}", if self.count > 0 { ", " } else { "" });
+            self.values += &format!("{}{}", if self.count > 0 { ", " } else { "" }, shown(value));
         }
         self.count += 1;
     }
@@ -178,34 +212,44 @@ impl ListWords {
 }
 
 /// Writes a value of a list as a part of a key, or its hash.
-struct PartWriter<'a, const HASHED: bool> {
+fn write_listed(
+    part: &impl Part,
+    is_hashed: bool,
+    words: &mut ListWords,
+    schema: &Schema,
+    out: &mut Vec<u8>,
+) -> Result<(), FieldError> {
+    words.push(part);
+    if is_hashed { write_hash(part, schema, out) } else { write_part(part, schema, out) }
+}
+
+/// Writes a value of a list for [`Listed`].
+struct ListedWriter<'a, const HASHED: bool> {
     words: &'a mut ListWords,
     schema: &'a Schema,
     out: &'a mut Vec<u8>,
 }
 
-impl<C, T: KeyField<C>, const HASHED: bool> WriteListed<C, T> for PartWriter<'_, HASHED> {
+impl<C, T: KeyField<C>, const HASHED: bool> WriteListed<C, T> for ListedWriter<'_, HASHED> {
     fn write(self, value: T::Arg<'_>) -> Result<(), FieldError> {
-        let Self { words, schema, out } = self;
-        words.push(&value);
-        if HASHED {
-            write_hashed::<C, T>(value, schema, out)
-        } else {
-            write_field::<C, T>(value, schema, out)
-        }
+        write_listed(&Typed::<C, T>(value), HASHED, self.words, self.schema, self.out)
     }
 }
 
+fn shown(part: &impl Part) -> impl fmt::Display {
+    fmt::from_fn(|f| part.show(f))
+}
+
 /// A range in words: `in 1..=2`, `in 5..`, `in (after 3)..`.
-fn range_words<A: fmt::Debug>(range: &impl RangeBounds<A>) -> String {
-    let start = match range.start_bound() {
-        Bound::Included(value) => format!("{value:?}"),
-        Bound::Excluded(value) => format!("(after {value:?})"),
+fn range_words(start: Bound<String>, end: Bound<String>) -> String {
+    let start = match start {
+        Bound::Included(value) => value,
+        Bound::Excluded(value) => format!("(after {value})"),
         Bound::Unbounded => String::new(),
     };
-    let end = match range.end_bound() {
-        Bound::Included(value) => format!("={value:?}"),
-        Bound::Excluded(value) => format!("{value:?}"),
+    let end = match end {
+        Bound::Included(value) => format!("={value}"),
+        Bound::Excluded(value) => value,
         Bound::Unbounded => String::new(),
     };
     format!("in {start}..{end}")

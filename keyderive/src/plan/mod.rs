@@ -212,6 +212,12 @@ impl<K: ?Sized> Plan<K> {
         self.selection.prefixes()
     }
 
+    /// The plan of a scan whose constraints are complete.
+    #[cfg(feature = "client")]
+    pub(crate) fn of_draft(draft: Draft) -> Result<Self, PlanError> {
+        draft.finish().map(Self::from_selection)
+    }
+
     /// The plan of every row of the key type.
     #[cfg(feature = "client")]
     pub(crate) fn full(schema: &'static crate::key::Schema) -> Self {

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use jiff::{Timestamp, civil};
+use keyderive::dynamic::KeyLayout;
 use keyderive::key::codec::{
     BitReverse, DateTime17, Desc, Escape, Exact, Micros, Millis, Nanos, Ordered, Pad, ReverseTs, Secs,
     Simple, Text, Ts, V4,
@@ -76,11 +77,11 @@ macro_rules! range {
             first: &$a str,
             lo: Bound<&$a Value>,
             hi: Bound<&$a Value>,
-        ) -> Option<Result<Vec<Request>, PlanError>> {
+        ) -> Option<Result<(Vec<Request>, String), PlanError>> {
             let (lo, hi) = (bound::<$type>(lo)?, bound::<$type>(hi)?);
             let args = (lo.as_ref().map(<$type as KeyField<$codec>>::arg), hi.as_ref().map(<$type as KeyField<$codec>>::arg));
             let plan = Stored::scan().first(first).value_range(args).into_plan();
-            Some(plan.map(|plan| plan.requests()))
+            Some(plan.map(|plan| (plan.requests(), plan.explain().to_string())))
         }
         Some(range)
     }};
@@ -141,6 +142,7 @@ macro_rules! case {
                 order: order!($order),
                 rounds: rounds!($exact),
                 schema: Stored::SCHEMA,
+                dynamic: KeyLayout::of::<Stored<'static>>(),
                 declared: declared(&()),
                 values: values(&()),
                 examples: examples(&()),

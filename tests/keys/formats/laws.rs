@@ -19,7 +19,7 @@ fn tries() -> u32 {
 }
 
 /// Keys of a case, some of which its format rejects.
-fn keys(case: &Case) -> BoxedStrategy<Key> {
+pub(super) fn keys(case: &Case) -> BoxedStrategy<Key> {
     let text = match case.schema.layout() {
         Layout::Delimited => "[ab]{0,2}",
         _ => "[\\x00\\x01a]{0,2}",
@@ -39,7 +39,7 @@ fn stored(case: &Case, key: &Key) -> Option<(Vec<u8>, Key)> {
 }
 
 /// Tests a law on inputs for each case.
-fn on_every_case<S: Strategy>(
+pub(super) fn on_every_case<S: Strategy>(
     inputs: impl Fn(&Case) -> S,
     law: impl Fn(&Case, S::Value) -> Result<(), TestCaseError>,
 ) {
@@ -172,7 +172,14 @@ fn ranges_are_exact() {
             Bound::Unbounded => true,
         };
         let expected = stored.first == *first && above && below;
-        prop_assert_eq!(asks_for(&requests.unwrap(), &bytes), expected, "{:?} in {:?}..{:?}", stored, lo, hi);
+        prop_assert_eq!(
+            asks_for(&requests.unwrap().0, &bytes),
+            expected,
+            "{:?} in {:?}..{:?}",
+            stored,
+            lo,
+            hi
+        );
         Ok(())
     });
 }

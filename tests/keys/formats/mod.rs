@@ -4,13 +4,16 @@
 //! the first two fields. [`Case`] is such a key type in terms of [`Value`]s, so that a law is written once.
 
 mod cases;
+mod from_json;
 mod laws;
 mod list;
 mod model;
 mod page;
+mod twins;
 
 use std::ops::Bound;
 
+use keyderive::dynamic::KeyLayout;
 use keyderive::key::{DecodeError, EncodeError, Field, Schema};
 use keyderive::plan::{PlanError, Request};
 use model::{Value, Values};
@@ -40,6 +43,8 @@ struct Case {
     order: Order,
     rounds: bool,
     schema: &'static Schema,
+    /// The same layout at run time.
+    dynamic: KeyLayout,
     /// The field by the type's codec, which the derive must choose.
     declared: Field,
     values: Values,
@@ -54,9 +59,12 @@ struct Case {
 
 type Encode = fn(&Key) -> Option<Result<Vec<u8>, EncodeError>>;
 
-/// The requests of a scan with a fixed first field and a range of values; `None` if the type has no such bound.
-type Range =
-    for<'a> fn(&'a str, Bound<&'a Value>, Bound<&'a Value>) -> Option<Result<Vec<Request>, PlanError>>;
+/// The requests of a scan with a fixed first field and a range of values, and its words; `None` if the type has no such bound.
+type Range = for<'a> fn(
+    &'a str,
+    Bound<&'a Value>,
+    Bound<&'a Value>,
+) -> Option<Result<(Vec<Request>, String), PlanError>>;
 
 impl Case {
     /// The name of the case, by which to find it in the list.

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use keyderive::plan::{KeyRange, Plan, Request};
+use keyderive::plan::{KeyRange, Plan, PlanError, Request};
 use keyderive::{Client, Error, ErrorKind, OnForeign, ReadRow, Row, Scan, Table};
 
 use super::case::{Case, Content, Execution, Read};
@@ -45,6 +45,7 @@ pub(crate) async fn check<K: ModelKey>(
     table: &Table<K, Value>,
     case: &Case<K>,
 ) -> Result<(), String> {
+    twins_plan_the_same(case)?;
     let plan = match (K::plan(&case.constraints), K::is_refused(&case.constraints)) {
         (Ok(plan), false) => plan,
         (Err(_), true) => return Ok(()),
@@ -62,6 +63,30 @@ pub(crate) async fn check<K: ModelKey>(
         Read::Count => comparison.count().await,
         Read::Delete => comparison.delete(client).await,
     }
+}
+
+/// Law 13: the same layout as data plans, explains, refuses and continues as the key type does.
+fn twins_plan_the_same<K: ModelKey>(case: &Case<K>) -> Result<(), String> {
+    let (typed, from_data) = (K::plan(&case.constraints), K::plan_from_data(&case.constraints));
+    let (typed, from_data) = match (typed, from_data) {
+        (Ok(typed), Ok(from_data)) => (typed, from_data),
+        (typed, from_data) => {
+            let typed = typed.map(drop).map_err(|error| error.to_string());
+            return equal("refusals", &from_data.map(drop).map_err(|error| error.to_string()), &typed);
+        }
+    };
+    equal("requests from data", &from_data.requests(), &typed.requests())?;
+    equal("explained from data", &from_data.explain().to_string(), &typed.explain().to_string())?;
+    let Some((key, _)) = case.content.rows.first() else { return Ok(()) };
+    let (stored, reversed) = (key.encode().unwrap(), case.execution.reversed);
+    let token = typed.page_token(&stored, reversed);
+    equal("page token from data", &from_data.page_token(&stored, reversed), &token)?;
+    let rest = |requests: Result<Vec<Request>, PlanError>| requests.map_err(|error| error.to_string());
+    equal(
+        "the pages after it",
+        &rest(from_data.after(&token, reversed).map(|plan| plan.requests())),
+        &rest(typed.after(&token, reversed).map(|plan| plan.requests())),
+    )
 }
 
 /// The plan, deserialized from its JSON.

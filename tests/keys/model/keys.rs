@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use fastrand::Rng;
 use keyderive::RowKey;
+use keyderive::dynamic::{DynKey, KeyLayout};
 use keyderive::key::OwnedRowKey;
 use keyderive::plan::{Plan, PlanError};
 
@@ -40,6 +41,9 @@ pub(crate) trait ModelKey: OwnedRowKey + Clone + Debug + PartialEq + Sync {
 
     /// The library's plan for these constraints.
     fn plan(constraints: &Self::Constraints) -> Result<Plan<Self>, PlanError>;
+
+    /// The plan of the same layout as data, by the names of the fields.
+    fn plan_from_data(constraints: &Self::Constraints) -> Result<Plan<DynKey>, PlanError>;
 
     /// The logical order.
     fn order(&self, other: &Self) -> Ordering;
@@ -121,6 +125,25 @@ macro_rules! model_keys {
                     };
                 )*
                 scan.into_plan()
+            }
+
+            fn plan_from_data(($($field,)*): &Self::Constraints) -> Result<Plan<DynKey>, PlanError> {
+                let layout = KeyLayout::from_json(&serde_json::to_string(Self::SCHEMA).unwrap()).unwrap();
+                let mut fields = Self::SCHEMA.fields().iter();
+                let scan = layout.scan();
+                $(
+                    let name = fields.next().unwrap().name();
+                    let scan = match $field {
+                        Constraint::Open => return scan.plan(),
+                        Constraint::Fix(value) => scan.fix(name, from_model(value))?,
+                        Constraint::AnyOf(values) => scan.any_of(name, values.iter().map(from_model))?,
+                        Constraint::Range(lower, upper) => {
+                            scan.range(name, (lower.as_ref().map(from_model), upper.as_ref().map(from_model)))?
+                        }
+                        Constraint::Prefix(prefix) => scan.prefix(name, from_model(prefix))?,
+                    };
+                )*
+                scan.plan()
             }
 
             fn order(&self, other: &Self) -> Ordering {

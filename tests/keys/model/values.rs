@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
 use keyderive::KeyField;
+use keyderive::dynamic::Value;
 
 /// The values of a field and their order, written from the description of the formats, without their code.
 pub(crate) trait Domain {
@@ -399,4 +400,49 @@ impl Domain for Days {
     fn holds(value: &chrono::NaiveDate) -> bool {
         (1..=9999).contains(&chrono::Datelike::year(value))
     }
+}
+
+/// A value of the model as a layout takes it.
+pub(crate) fn from_model<V: AsDynamic>(value: &V) -> Value {
+    value.as_dynamic()
+}
+
+/// A type of the model whose values can be named at run time.
+pub(crate) trait AsDynamic {
+    fn as_dynamic(&self) -> Value;
+}
+
+macro_rules! as_dynamic {
+    ($($type:ty: |$value:ident| $of:expr;)*) => {$(
+        impl AsDynamic for $type {
+            fn as_dynamic(&self) -> Value {
+                let $value = self;
+                $of
+            }
+        }
+    )*};
+}
+
+as_dynamic! {
+    u8: |value| (*value).into();
+    u16: |value| (*value).into();
+    u32: |value| (*value).into();
+    u64: |value| (*value).into();
+    u128: |value| (*value).into();
+    i8: |value| (*value).into();
+    i16: |value| (*value).into();
+    i32: |value| (*value).into();
+    i64: |value| (*value).into();
+    i128: |value| (*value).into();
+    bool: |value| (*value).into();
+    char: |value| (*value).into();
+    String: |value| value.as_str().into();
+    Vec<u8>: |value| value.as_slice().into();
+    [u8; 2]: |value| value.as_slice().into();
+    Kind: |value| format!("{value:?}").into();
+    SystemTime: |value| Value::Time(match value.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_nanos() as i128,
+        Err(before) => -(before.duration().as_nanos() as i128),
+    });
+    chrono::NaiveDate: |value| Value::Date((*value - chrono::NaiveDate::default()).num_days());
 }

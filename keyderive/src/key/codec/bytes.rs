@@ -129,10 +129,14 @@ macro_rules! bytes_type {
 bytes_type!([] Vec<u8> => Vec<u8>, &'a [u8], Width::Delimited, |read| Ok(read.into_owned()));
 bytes_type!(['s,] Cow<'s, [u8]> => Cow<'a, [u8]>, &'a [u8], Width::Delimited, |read| Ok(read));
 bytes_type!([const N: usize,] [u8; N] => [u8; N], &'a [u8; N], Width::Fixed(N * C::WIDTH_OF_BYTE), |read| {
-    read.as_ref().try_into().map_err(|_| {
-        FieldError::new(format_args!("it is {} bytes long, not {N}", read.len()))
-    })
+    read.as_ref().try_into().map_err(|_| other_len(read.len(), N))
 });
+
+/// Bytes are not as many as the field has.
+#[cold]
+pub(crate) fn other_len(len: usize, expected: usize) -> FieldError {
+    FieldError::new(format_args!("it is {len} bytes long, not {expected}"))
+}
 
 macro_rules! prefixes {
     ([$($params:tt)*] $type:ty) => {

@@ -10,6 +10,8 @@ use super::super::format::{FieldOrder, FieldValues, Format, Width};
 use super::super::ordered::{read_int, write_int};
 use super::super::show::Readable;
 use super::{Desc, Ordered, Text};
+#[cfg(feature = "client")]
+use crate::dynamic::Value;
 
 /// A format for a `bool`.
 pub trait BoolCodec {
@@ -176,58 +178,118 @@ pub trait CodeCodec<T: Code> {
     fn cut(bound: T, side: Side) -> Cut;
 }
 
-/// The digits of the greatest code of `T`.
-const fn width<T: Code>() -> usize {
-    // The codes ascend.
-    match T::VARIANTS {
-        [.., (greatest, ..)] => decimal::width(*greatest as u128),
-        [] => 0,
+/// The codes of an enum, by value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Codes {
+    /// The enum's name.
+    pub(crate) name: &'static str,
+    /// Each code with the name of its variant, by ascending code.
+    pub(crate) codes: &'static [(u64, &'static str)],
+}
+
+impl Codes {
+    const fn of<T: Code>() -> Self {
+        Self { name: T::NAME, codes: T::CODES }
     }
-}
 
-/// Writes a number, padded to the width of the codes of `T`.
-fn write_digits<T: Code>(code: u64, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.resize(start + width::<T>(), b'0');
-    decimal::fill(&mut out[start..], code);
-}
+    /// The digits of the greatest code.
+    pub(crate) const fn width(self) -> usize {
+        // The codes ascend.
+        match self.codes {
+            [.., (greatest, _)] => decimal::width(*greatest as u128),
+            [] => 0,
+        }
+    }
 
-/// The variant of `T` with this code.
-fn from_code<T: Code + Copy>(code: u64) -> Option<T> {
-    let at = T::VARIANTS.binary_search_by_key(&code, |(code, ..)| *code).ok()?;
-    Some(T::VARIANTS[at].2)
+    /// Writes a number, padded to the width of the codes.
+    pub(crate) fn write(self, code: u64, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + self.width(), b'0');
+        decimal::fill(&mut out[start..], code);
+    }
+
+    /// The index of a code.
+    fn find(self, code: u64) -> Option<usize> {
+        self.codes.binary_search_by_key(&code, |(code, _)| *code).ok()
+    }
+
+    /// Reads the index of a code from its digits.
+    #[inline]
+    pub(crate) fn read(self, bytes: &[u8]) -> Result<usize, FieldError> {
+        let code = decimal::parse(bytes).filter(|_| bytes.len() == self.width());
+        code.and_then(|code| self.find(code)).ok_or_else(|| self.unknown(bytes))
+    }
+
+    /// The cut on one side of a code.
+    pub(crate) fn cut(self, bound: u64, side: Side) -> Cut {
+        // Using the next code gives one cut between two neighbours, so an empty range is recognized as empty.
+        let code = match side {
+            Side::Before => Some(bound),
+            Side::After => bound.checked_add(1),
+        };
+        match code.filter(|code| decimal::width(u128::from(*code)) <= self.width()) {
+            Some(code) => {
+                let mut encoding = Vec::with_capacity(self.width());
+                self.write(code, &mut encoding);
+                Cut::Before(encoding)
+            }
+            None => Cut::Last,
+        }
+    }
+
+    /// Reads the index of a code from its Int64.
+    pub(crate) fn read_int(self, bytes: &[u8]) -> Result<usize, FieldError> {
+        let code = <u64 as KeyField<Ordered>>::read(Cow::Borrowed(bytes))?;
+        self.find(code).ok_or_else(|| self.unknown(code.to_string().as_bytes()))
+    }
+
+    /// The code and the name of the variant that a value names, by either.
+    #[cfg(feature = "client")]
+    pub(crate) fn variant(self, value: &Value) -> Result<(u64, &'static str), FieldError> {
+        let code = match value {
+            Value::Text(text) => match self.codes.iter().find(|(_, name)| name == text) {
+                Some((code, _)) => Some(*code),
+                None => decimal::parse(text.as_bytes()),
+            },
+            Value::Integer(code) => u64::try_from(*code).ok(),
+            _ => None,
+        };
+        let found = code.and_then(|code| self.find(code)).map(|at| self.codes[at]);
+        found.ok_or_else(|| self.unknown(value.to_string().as_bytes()))
+    }
+
+    #[cold]
+    fn unknown(self, bytes: &[u8]) -> FieldError {
+        let (name, width) = (self.name, self.width());
+        let codes = match self.codes.len() {
+            ..=MAX_LISTED_CODES => {
+                let codes = self.codes.iter().map(|(code, variant)| format!("{code:0width$} `{variant}`"));
+                format!("its codes are {}", codes.collect::<Vec<_>>().join(", "))
+            }
+            count => format!("it has {count} codes of {width} digits"),
+        };
+        FieldError::new(format_args!("`{}` is not the code of a `{name}`: {codes}", Readable(bytes)))
+    }
 }
 
 impl<T: Code + Copy> CodeCodec<T> for Text {
     const FORMAT: Format = Format::Decimal;
-    const WIDTH: Width = Width::Fixed(width::<T>());
+    const WIDTH: Width = Width::Fixed(Codes::of::<T>().width());
 
     #[inline]
     fn write(value: T, out: &mut Vec<u8>) -> Result<(), FieldError> {
-        write_digits::<T>(value.code(), out);
+        const { Codes::of::<T>() }.write(value.code(), out);
         Ok(())
     }
 
     #[inline]
     fn read(bytes: Cow<'_, [u8]>) -> Result<T, FieldError> {
-        let code = decimal::parse(&bytes).filter(|_| bytes.len() == width::<T>());
-        code.and_then(from_code).ok_or_else(|| unknown_code::<T>(&bytes))
+        // `CODES` are those of `VARIANTS`, in their order.
+        const { Codes::of::<T>() }.read(&bytes).map(|at| T::VARIANTS[at].2)
     }
 
     fn cut(bound: T, side: Side) -> Cut {
-        // Using the next code gives one cut between two neighbours, so an empty range is recognized as empty.
-        let code = match side {
-            Side::Before => Some(bound.code()),
-            Side::After => bound.code().checked_add(1),
-        };
-        match code.filter(|code| decimal::width(u128::from(*code)) <= width::<T>()) {
-            Some(code) => {
-                let mut encoding = Vec::with_capacity(width::<T>());
-                write_digits::<T>(code, &mut encoding);
-                Cut::Before(encoding)
-            }
-            None => Cut::Last,
-        }
+        const { Codes::of::<T>() }.cut(bound.code(), side)
     }
 }
 
@@ -241,24 +303,10 @@ impl<T: Code + Copy> CodeCodec<T> for Ordered {
     }
 
     fn read(bytes: Cow<'_, [u8]>) -> Result<T, FieldError> {
-        let code = <u64 as KeyField<Ordered>>::read(Cow::Borrowed(&*bytes))?;
-        from_code(code).ok_or_else(|| unknown_code::<T>(code.to_string().as_bytes()))
+        const { Codes::of::<T>() }.read_int(&bytes).map(|at| T::VARIANTS[at].2)
     }
 
     fn cut(bound: T, side: Side) -> Cut {
         <u64 as RangeField<Ordered>>::cut(bound.code(), side)
     }
-}
-
-#[cold]
-fn unknown_code<T: Code>(bytes: &[u8]) -> FieldError {
-    let (name, width) = (T::NAME, width::<T>());
-    let codes = match T::VARIANTS.len() {
-        ..=MAX_LISTED_CODES => {
-            let codes = T::VARIANTS.iter().map(|(code, variant, _)| format!("{code:0width$} `{variant}`"));
-            format!("its codes are {}", codes.collect::<Vec<_>>().join(", "))
-        }
-        count => format!("it has {count} codes of {width} digits"),
-    };
-    FieldError::new(format_args!("`{}` is not the code of a `{name}`: {codes}", Readable(bytes)))
 }

@@ -41,11 +41,194 @@ macro_rules! last_before {
     };
 }
 
+/// An integer type, in the formats that have a parameter: a width of digits, or the greatest value.
+///
+/// The typed codecs pass constants, so that the compiler sees them; a codec from data passes what its schema says.
+pub(crate) trait Integer: Copy + 'static {
+    /// What the checks of a width calculate in: it holds every value that is not negative.
+    type Wide: Copy;
+
+    /// The type's name.
+    const NAME: &'static str;
+    const MIN: i128;
+    const MAX: u128;
+
+    /// The least number of more than `width` digits; none if the type has no such number.
+    fn limit_of(width: usize) -> Option<Self::Wide>;
+
+    /// Appends as many digits as `zeros` has; if `is_descending`, so that the greatest number comes first.
+    fn append_padded(
+        self,
+        limit: Option<Self::Wide>,
+        is_descending: bool,
+        zeros: &mut [u8],
+        out: &mut KeyBuf<'_>,
+    ) -> Result<(), FieldError>;
+
+    /// Reads digits.
+    fn read_padded(bytes: &[u8]) -> Result<Self, FieldError>;
+
+    /// Reads digits, the greatest number first.
+    fn read_padded_descending(bytes: &[u8]) -> Result<Self, FieldError>;
+
+    /// The cut before the next padded number, which `write` appends.
+    fn cut_padded(self, side: Side, write: impl FnOnce(Self, &mut Vec<u8>) -> Result<(), FieldError>) -> Cut;
+
+    /// The cut before the last padded number, the greatest first, which `write` appends.
+    fn cut_padded_descending(
+        self,
+        side: Side,
+        write: impl FnOnce(Self, &mut Vec<u8>) -> Result<(), FieldError>,
+    ) -> Cut;
+
+    /// Appends `max - self` in `width` digits, those of `max`.
+    fn append_reversed(self, max: u64, width: usize, out: &mut KeyBuf<'_>) -> Result<(), FieldError>;
+
+    /// Reads the digits of `max - self`.
+    fn read_reversed(bytes: &[u8], max: u64) -> Result<Self, FieldError>;
+
+    /// Appends `max - self` as an Int64.
+    fn write_reversed_int(self, max: u64, out: &mut Vec<u8>) -> Result<(), FieldError>;
+
+    /// Reads the Int64 of `max - self`.
+    fn read_reversed_int(bytes: &[u8], max: u64) -> Result<Self, FieldError>;
+
+    /// The cut before the last reversed number, which `write` appends.
+    fn cut_reversed(
+        self,
+        side: Side,
+        write: impl FnOnce(Self, &mut Vec<u8>) -> Result<(), FieldError>,
+    ) -> Cut;
+}
+
 /// The text formats that every integer type shares.
 ///
 /// `$wide` holds every value that is not negative; `$fill` and `$parse` are the functions of [`decimal`] for it.
 macro_rules! integer {
     ($type:ident, $wide:ident, $fill:ident, $parse:ident) => {
+        impl Integer for $type {
+            type Wide = $wide;
+            const NAME: &'static str = stringify!($type);
+            const MIN: i128 = $type::MIN as i128;
+            const MAX: u128 = $type::MAX as u128;
+
+            fn limit_of(width: usize) -> Option<$wide> {
+                u32::try_from(width).ok().and_then(|width| $wide::checked_pow(10, width))
+            }
+
+            #[inline(always)]
+            fn append_padded(
+                self,
+                limit: Option<$wide>,
+                is_descending: bool,
+                zeros: &mut [u8],
+                out: &mut KeyBuf<'_>,
+            ) -> Result<(), FieldError> {
+                let digits = $wide::try_from(self);
+                // If the type cannot hold 10^N, every value has at most N digits.
+                let digits = digits.ok().filter(|digits| limit.is_none_or(|limit| *digits < limit));
+                let Some(digits) = digits else {
+                    return Err(not_padded(self, self < 0 as $type, zeros.len(), is_descending));
+                };
+                decimal::$fill(zeros, digits);
+                if is_descending {
+                    complement(zeros);
+                }
+                out.put(zeros);
+                Ok(())
+            }
+
+            #[inline(always)]
+            fn read_padded(bytes: &[u8]) -> Result<$type, FieldError> {
+                decimal::$parse(bytes)
+                    .and_then(|digits| $type::try_from(digits).ok())
+                    .ok_or_else(|| not_digits(bytes, stringify!($type)))
+            }
+
+            fn read_padded_descending(bytes: &[u8]) -> Result<$type, FieldError> {
+                let mut digits = bytes.to_vec();
+                complement(&mut digits);
+                let value = decimal::$parse(&digits).and_then(|value| $type::try_from(value).ok());
+                value.ok_or_else(|| match greatest_of(bytes.len()) {
+                    Some(max) => not_reversed(bytes, max, stringify!($type)),
+                    None => not_digits(bytes, stringify!($type)),
+                })
+            }
+
+            fn cut_padded(
+                self,
+                side: Side,
+                write: impl FnOnce($type, &mut Vec<u8>) -> Result<(), FieldError>,
+            ) -> Cut {
+                let Some(next) = first_after!(self, side) else {
+                    return Cut::Last;
+                };
+                // A rejected bound is negative, so below all values, or has too many digits, so above them.
+                let otherwise = if $wide::try_from(next).is_err() { Cut::First } else { Cut::Last };
+                cut_before(|out| write(next, out), otherwise)
+            }
+
+            fn cut_padded_descending(
+                self,
+                side: Side,
+                write: impl FnOnce($type, &mut Vec<u8>) -> Result<(), FieldError>,
+            ) -> Cut {
+                let Some(last) = last_before!(self, side) else {
+                    return Cut::Last;
+                };
+                // The bytes are in reverse: a negative bound is after all values, one with too many digits before them.
+                let otherwise = if $wide::try_from(last).is_err() { Cut::Last } else { Cut::First };
+                cut_before(|out| write(last, out), otherwise)
+            }
+
+            #[inline(always)]
+            fn append_reversed(self, max: u64, width: usize, out: &mut KeyBuf<'_>) -> Result<(), FieldError> {
+                let reversed = u64::try_from(self).ok().and_then(|value| max.checked_sub(value));
+                let Some(reversed) = reversed else {
+                    return Err(not_reversible(self, max.into()));
+                };
+                // 20 digits hold every u64.
+                let mut buffer = [b'0'; 20];
+                decimal::fill(&mut buffer, reversed);
+                out.put(&buffer[20 - width..]);
+                Ok(())
+            }
+
+            #[inline(always)]
+            fn read_reversed(bytes: &[u8], max: u64) -> Result<$type, FieldError> {
+                decimal::parse(bytes)
+                    .and_then(|reversed| max.checked_sub(reversed))
+                    .and_then(|value| $type::try_from(value).ok())
+                    .ok_or_else(|| not_reversed(bytes, max.into(), stringify!($type)))
+            }
+
+            fn write_reversed_int(self, max: u64, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                let reversed = u64::try_from(self).ok().and_then(|value| max.checked_sub(value));
+                match reversed {
+                    Some(reversed) => write_number(reversed, |number| number, out),
+                    None => Err(not_reversible(self, max.into())),
+                }
+            }
+
+            fn read_reversed_int(bytes: &[u8], max: u64) -> Result<$type, FieldError> {
+                let unreversed = |number| max.checked_sub(u64::try_from(number).ok()?)?.try_into().ok();
+                read_number(bytes, unreversed, stringify!($type))
+            }
+
+            fn cut_reversed(
+                self,
+                side: Side,
+                write: impl FnOnce($type, &mut Vec<u8>) -> Result<(), FieldError>,
+            ) -> Cut {
+                let Some(last) = last_before!(self, side) else {
+                    return Cut::Last;
+                };
+                // The bytes are in reverse: a negative bound is after all values, a bound above `max` before them.
+                let otherwise = if $wide::try_from(last).is_err() { Cut::Last } else { Cut::First };
+                cut_before(|out| write(last, out), otherwise)
+            }
+        }
+
         #[diagnostic::do_not_recommend]
         impl<const N: usize> KeyField<Pad<N>> for $type {
             by_value!(limits_of!($type));
@@ -59,34 +242,20 @@ macro_rules! integer {
 
             #[inline(always)]
             fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
-                let digits = $wide::try_from(value).map_err(|_| negative_padded(value, N))?;
-                // If the type cannot hold 10^N, every value has at most N digits.
-                if const { $wide::checked_pow(10, N as u32) }.is_some_and(|limit| digits >= limit) {
-                    return Err(too_many_digits(value, N));
-                }
-                let mut buffer = [b'0'; N];
-                decimal::$fill(&mut buffer, digits);
-                out.put(&buffer);
-                Ok(false)
+                let limit = const { $wide::checked_pow(10, N as u32) };
+                value.append_padded(limit, false, &mut [b'0'; N], out).map(|()| false)
             }
 
             #[inline(always)]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
-                decimal::$parse(&bytes)
-                    .and_then(|digits| $type::try_from(digits).ok())
-                    .ok_or_else(|| not_digits(&bytes, stringify!($type)))
+                $type::read_padded(&bytes)
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl<const N: usize> RangeField<Pad<N>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
-                let Some(next) = first_after!(bound, side) else {
-                    return Cut::Last;
-                };
-                // A rejected bound is negative, so below all values, or has too many digits, so above them.
-                let otherwise = if $wide::try_from(next).is_err() { Cut::First } else { Cut::Last };
-                cut_before(|out| <$type as KeyField<Pad<N>>>::write(next, out), otherwise)
+                bound.cut_padded(side, <$type as KeyField<Pad<N>>>::write)
             }
         }
 
@@ -104,35 +273,19 @@ macro_rules! integer {
 
             #[inline(always)]
             fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
-                let reversed = u64::try_from(value).ok().and_then(|value| MAX.checked_sub(value));
-                let Some(reversed) = reversed else {
-                    return Err(not_reversible(value, MAX));
-                };
-                // 20 digits hold every u64.
-                let mut buffer = [b'0'; 20];
-                decimal::fill(&mut buffer, reversed);
-                out.put(&buffer[20 - const { decimal::width(MAX as u128) }..]);
-                Ok(false)
+                value.append_reversed(MAX, const { decimal::width(MAX as u128) }, out).map(|()| false)
             }
 
             #[inline(always)]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
-                decimal::parse(&bytes)
-                    .and_then(|reversed| MAX.checked_sub(reversed))
-                    .and_then(|value| $type::try_from(value).ok())
-                    .ok_or_else(|| not_reversed(&bytes, MAX, stringify!($type)))
+                $type::read_reversed(&bytes, MAX)
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl<const MAX: u64> RangeField<ReverseTs<MAX>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
-                let Some(last) = last_before!(bound, side) else {
-                    return Cut::Last;
-                };
-                // The bytes are in reverse: a negative bound is after all values, a bound above `MAX` before them.
-                let otherwise = if $wide::try_from(last).is_err() { Cut::Last } else { Cut::First };
-                cut_before(|out| <$type as KeyField<ReverseTs<MAX>>>::write(last, out), otherwise)
+                bound.cut_reversed(side, <$type as KeyField<ReverseTs<MAX>>>::write)
             }
         }
 
@@ -189,35 +342,18 @@ macro_rules! integer {
             };
 
             fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
-                let digits = $wide::try_from(value).map_err(|_| negative_padded(value, N))?;
-                if $wide::checked_pow(10, N as u32).is_some_and(|limit| digits >= limit) {
-                    return Err(too_many_digits(value, N));
-                }
-                let mut buffer = [b'0'; N];
-                decimal::$fill(&mut buffer, digits);
-                complement(&mut buffer);
-                out.extend_from_slice(&buffer);
-                Ok(())
+                append_to(out, |out| value.append_padded($type::limit_of(N), true, &mut [b'0'; N], out))
             }
 
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
-                let mut digits = bytes.to_vec();
-                complement(&mut digits);
-                decimal::$parse(&digits)
-                    .and_then(|value| $type::try_from(value).ok())
-                    .ok_or_else(|| not_digits(&bytes, stringify!($type)))
+                $type::read_padded_descending(&bytes)
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl<const N: usize> RangeField<Desc<Pad<N>>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
-                let Some(last) = last_before!(bound, side) else {
-                    return Cut::Last;
-                };
-                // The bytes are in reverse: a negative bound is after all values, one with too many digits before them.
-                let otherwise = if $wide::try_from(last).is_err() { Cut::Last } else { Cut::First };
-                cut_before(|out| <$type as KeyField<Desc<Pad<N>>>>::write(last, out), otherwise)
+                bound.cut_padded_descending(side, <$type as KeyField<Desc<Pad<N>>>>::write)
             }
         }
     };
@@ -408,28 +544,18 @@ macro_rules! ordered_integers {
             const ORDER: FieldOrder = FieldOrder::ReversedFrom { max: MAX as u128 };
 
             fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
-                let reversed = u64::try_from(value).ok().and_then(|value| MAX.checked_sub(value));
-                match reversed {
-                    Some(reversed) => write_number(reversed, |number| number, out),
-                    None => Err(not_reversible(value, MAX)),
-                }
+                value.write_reversed_int(MAX, out)
             }
 
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
-                let unreversed = |number| MAX.checked_sub(u64::try_from(number).ok()?)?.try_into().ok();
-                read_number(&bytes, unreversed, stringify!($type))
+                $type::read_reversed_int(&bytes, MAX)
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl<const MAX: u64> RangeField<ReverseTs<MAX, Ordered>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
-                let Some(last) = last_before!(bound, side) else {
-                    return Cut::Last;
-                };
-                // The bytes are in reverse: a negative bound is after all values, a bound above `MAX` before them.
-                let otherwise = if u64::try_from(last).is_err() { Cut::Last } else { Cut::First };
-                cut_before(|out| <$type as KeyField<ReverseTs<MAX, Ordered>>>::write(last, out), otherwise)
+                bound.cut_reversed(side, <$type as KeyField<ReverseTs<MAX, Ordered>>>::write)
             }
         }
     )*};
@@ -501,28 +627,34 @@ fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
     ))
 }
 
+/// The greatest number of so many digits; none if 128 bits do not hold it.
+fn greatest_of(width: usize) -> Option<u128> {
+    let limit = u32::try_from(width).ok().and_then(|width| 10_u128.checked_pow(width));
+    limit.map(|limit| limit - 1)
+}
+
+/// A number cannot be padded to `width` digits. Descending digits are those of a number that is subtracted from the greatest.
 #[cold]
-fn negative_padded(value: impl Display, width: usize) -> FieldError {
-    FieldError::new(format_args!(
-        "{value} is negative; `#[pad({width})]` writes digits only: leave `pad` out to store a sign",
-    ))
+fn not_padded(value: impl Display, is_negative: bool, width: usize, is_descending: bool) -> FieldError {
+    match greatest_of(width).filter(|_| is_descending) {
+        Some(max) => not_reversible(value, max),
+        None if is_negative => FieldError::new(format_args!(
+            "{value} is negative; `#[pad({width})]` writes digits only: leave `pad` out to store a sign",
+        )),
+        None => FieldError::new(format_args!(
+            "{value} does not fit; `#[pad({width})]` holds {width} digits, at most {}",
+            "9".repeat(width),
+        )),
+    }
 }
 
 #[cold]
-fn too_many_digits(value: impl Display, width: usize) -> FieldError {
-    FieldError::new(format_args!(
-        "{value} does not fit; `#[pad({width})]` holds {width} digits, at most {}",
-        "9".repeat(width),
-    ))
+fn not_reversible(value: impl Display, max: u128) -> FieldError {
+    FieldError::new(format_args!("{value} does not fit; the field holds 0 to {max}, the greatest first"))
 }
 
 #[cold]
-fn not_reversible(value: impl Display, max: u64) -> FieldError {
-    FieldError::new(format_args!("{value} cannot be reversed; `#[reverse_ts]` holds 0 to {max}"))
-}
-
-#[cold]
-fn not_reversed(bytes: &[u8], max: u64, type_name: &str) -> FieldError {
+fn not_reversed(bytes: &[u8], max: u128, type_name: &str) -> FieldError {
     FieldError::new(format_args!(
         "`{}` is not `{max} - t` in {} digits, for a `t` that is a `{type_name}`",
         Readable(bytes),

@@ -21,11 +21,12 @@ macro_rules! by_value {
 
 mod bytes;
 mod code;
+#[cfg(feature = "client")]
+mod erased;
 mod integer;
 mod list;
 mod string;
 mod time;
-#[cfg(feature = "uuid")]
 mod uuid;
 
 #[doc(hidden)]
@@ -33,12 +34,18 @@ pub use bytes::BytesCodec;
 pub(crate) use bytes::{read_hex, write_hex};
 #[doc(hidden)]
 pub use code::{BoolCodec, Code, CodeCodec};
+#[cfg(feature = "client")]
+pub(crate) use erased::{ErasedCodec, ErasedPart};
 pub(crate) use string::ESCAPED;
 #[doc(hidden)]
 pub use string::{BorrowStr, StrCodec};
 pub(crate) use time::{DAY, calendar_day, write_utc};
 #[doc(hidden)]
 pub use time::{DateCodec, Scale, TimeCodec, Unit, UnixCodec, UnixTime};
+#[cfg(feature = "client")]
+pub(crate) use time::{parse_date, parse_utc};
+#[cfg(feature = "client")]
+pub(crate) use uuid::ShownUuid;
 #[cfg(feature = "uuid")]
 #[doc(hidden)]
 pub use uuid::UuidCodec;

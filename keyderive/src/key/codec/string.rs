@@ -230,7 +230,7 @@ fn check_padded(value: &str, width: usize) -> Result<(), FieldError> {
     }
 }
 
-fn write_padded(value: &str, width: usize, out: &mut Vec<u8>) -> Result<(), FieldError> {
+pub(super) fn write_padded(value: &str, width: usize, out: &mut Vec<u8>) -> Result<(), FieldError> {
     check_padded(value, width)?;
     let end = out.len() + width;
     out.extend_from_slice(value.as_bytes());
@@ -238,7 +238,7 @@ fn write_padded(value: &str, width: usize, out: &mut Vec<u8>) -> Result<(), Fiel
     Ok(())
 }
 
-fn read_padded(bytes: &[u8]) -> Result<&str, FieldError> {
+pub(super) fn read_padded(bytes: &[u8]) -> Result<&str, FieldError> {
     let value = utf8(trim_padding(bytes))?;
     check_padded(value, bytes.len())?;
     Ok(value)
@@ -248,7 +248,7 @@ fn read_padded(bytes: &[u8]) -> Result<&str, FieldError> {
 ///
 /// `stored` is the longest prefix of `bound` that the field can hold: truncated at the width, at the first byte below
 /// a space, and without trailing spaces. If that truncates `bound`, `bound` sorts right after `stored`.
-fn cut_padded(bound: &str, width: usize, side: Side) -> Cut {
+pub(super) fn cut_padded(bound: &str, width: usize, side: Side) -> Cut {
     let bytes = bound.as_bytes();
     let bytes = &bytes[..bytes.iter().position(|byte| *byte < PADDING).unwrap_or(bytes.len())];
     let bytes = &bytes[..bytes.len().min(width)];
@@ -262,7 +262,7 @@ fn cut_padded(bound: &str, width: usize, side: Side) -> Cut {
 }
 
 /// The cuts around the padded strings that begin with `prefix`.
-fn padded_prefix_cuts(prefix: &str, width: usize) -> (Cut, Cut) {
+pub(super) fn padded_prefix_cuts(prefix: &str, width: usize) -> (Cut, Cut) {
     let held = prefix.len() <= width && prefix.bytes().all(|byte| byte >= PADDING);
     let start = cut_padded(prefix, width, Side::Before);
     let end = if held { Cut::AfterPrefix(prefix.as_bytes().to_vec()) } else { start.clone() };

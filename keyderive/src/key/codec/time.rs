@@ -179,6 +179,10 @@ macro_rules! time_field {
                 C::SCALE.write(value.to_instant(), out)
             }
 
+            fn show(value: $type, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                C::SCALE.show(value.to_instant().nanos, f)
+            }
+
             #[inline]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
                 let nanos = C::SCALE.read(&bytes)?;
@@ -361,7 +365,7 @@ enum NumberForm {
 }
 
 #[derive(Clone, Copy)]
-struct UnixInstant {
+pub(super) struct UnixInstant {
     /// Nanoseconds since the Unix epoch.
     nanos: i128,
     /// Whether the instant is in a leap second after these nanoseconds, which Unix time has no number for.
@@ -387,6 +391,64 @@ impl Scale {
             Format::Date => FieldValues::Date,
             _ => FieldValues::Time { exact: self.exact },
         }
+    }
+
+    /// The scale of a time field whose schema is data; none if no codec has this format and order.
+    #[cfg(feature = "client")]
+    pub(super) fn of_time(format: Format, order: FieldOrder, exact: bool, is_ordered: bool) -> Option<Self> {
+        let scale = match format {
+            Format::UnixTime(unit) => Self::unix(unit, exact),
+            Format::DateTime17 if !is_ordered => Self::datetime17(exact),
+            _ => return None,
+        };
+        let scale = if is_ordered { scale.ordered() } else { scale };
+        match (order, format) {
+            (FieldOrder::Ascending, _) => Some(scale),
+            (FieldOrder::Descending, _) => Some(scale.descending()),
+            (FieldOrder::ReversedFrom { max }, Format::UnixTime(_)) => {
+                Some(scale.reversed_from(max.try_into().ok()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The scale of a date field whose schema is data; none if no codec has this order.
+    #[cfg(feature = "client")]
+    pub(super) fn of_date(order: FieldOrder, is_ordered: bool) -> Option<Self> {
+        let scale = if is_ordered { Self::date().ordered() } else { Self::date() };
+        match order {
+            FieldOrder::Ascending => Some(scale),
+            FieldOrder::Descending => Some(scale.descending()),
+            _ => None,
+        }
+    }
+
+    /// The time of a stored number, in nanoseconds since 1970; none if the scale has no such number.
+    #[cfg(feature = "client")]
+    pub(super) fn nanos_of(self, stored: i128) -> Option<i128> {
+        let number = Some(stored).filter(|number| (self.least..=self.greatest).contains(number))?;
+        self.step_of(number).map(|step| step * self.step)
+    }
+
+    /// The day of a stored number, counted from 1970-01-01.
+    #[cfg(feature = "client")]
+    pub(super) fn days_of(self, stored: i128) -> Option<i64> {
+        self.nanos_of(stored).and_then(|nanos| i64::try_from(nanos.div_euclid(DAY)).ok())
+    }
+
+    #[cfg(feature = "client")]
+    #[cold]
+    pub(super) fn no_number(self, stored: impl fmt::Display) -> FieldError {
+        FieldError::new(format_args!(
+            "{stored} is not {}, from {} to {}",
+            match self.format {
+                Format::Date => "a date as `YYYYMMDD`".to_owned(),
+                Format::DateTime17 => "a time as `YYYYMMDDHHMMSSmmm`".to_owned(),
+                _ => format!("a count of {} since 1970", self.unit_name()),
+            },
+            self.least,
+            self.greatest
+        ))
     }
 
     /// Steps of a unit, counted from the epoch.
@@ -442,7 +504,7 @@ impl Scale {
         Self { order: FieldOrder::ReversedFrom { max: max as u128 }, least, greatest, ..self }
     }
 
-    const fn width(self) -> Width {
+    pub(super) const fn width(self) -> Width {
         match self.form {
             NumberForm::Digits => Width::Fixed(self.digits()),
             NumberForm::Int64 => Width::Between(1, 10),
@@ -455,7 +517,7 @@ impl Scale {
 
     /// Appends the digits of an instant.
     #[inline]
-    fn write(self, at: UnixInstant, out: &mut Vec<u8>) -> Result<(), FieldError> {
+    pub(super) fn write(self, at: UnixInstant, out: &mut Vec<u8>) -> Result<(), FieldError> {
         let step = at.nanos.div_euclid(self.step);
         if at.in_leap_second {
             return Err(leap_second(at.nanos));
@@ -468,9 +530,17 @@ impl Scale {
         Ok(())
     }
 
+    /// Shows an instant in the same form whatever crate its type is of: a time in RFC 3339, or a date.
+    fn show(self, nanos: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.format {
+            Format::Date => write!(f, "{:#}", DisplayUtc(nanos)),
+            _ => write!(f, "{}", DisplayUtc(nanos)),
+        }
+    }
+
     /// Reads a number back, as nanoseconds since the Unix epoch.
     #[inline]
-    fn read(self, bytes: &[u8]) -> Result<i128, FieldError> {
+    pub(super) fn read(self, bytes: &[u8]) -> Result<i128, FieldError> {
         let written = match self.form {
             NumberForm::Digits => {
                 decimal::parse(bytes).filter(|_| bytes.len() == self.digits()).map(i128::from)
@@ -488,7 +558,7 @@ impl Scale {
     /// The cut on one side of an instant, which need not have a number.
     ///
     /// Between two neighbouring steps there is one cut, so an empty range is recognized as empty.
-    fn cut(self, at: UnixInstant, side: Side) -> Cut {
+    pub(super) fn cut(self, at: UnixInstant, side: Side) -> Cut {
         let step = at.nanos.div_euclid(self.step);
         let on_step = step * self.step == at.nanos && !at.in_leap_second;
         // The cut is just before the bytes of the next step; if bytes are reversed, before those of the previous one.
@@ -788,6 +858,45 @@ impl Civil {
 /// Writes nanoseconds since the Unix epoch as `2015-03-16T19:53:32.156Z`, or with `#` the day alone.
 pub(crate) fn write_utc(nanos: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     fmt::Display::fmt(&DisplayUtc(nanos), f)
+}
+
+/// The nanoseconds since 1970 of a time in RFC 3339: `2015-03-16T19:53:32.156Z`, or with an offset as `+01:00`.
+#[cfg(feature = "client")]
+pub(crate) fn parse_utc(text: &str) -> Option<i128> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let (clock, rest) = rest.split_at_checked(9)?;
+    let [b'T' | b't' | b' ', h0, h1, b':', m0, m1, b':', s0, s1] = *clock.as_bytes() else { return None };
+    let below = |digits: [u8; 2], end| decimal::parse(&digits).filter(|number| *number < end).map(i128::from);
+    let seconds = (below([h0, h1], 24)? * 60 + below([m0, m1], 60)?) * 60 + below([s0, s1], 60)?;
+    let digits = rest.strip_prefix('.').map(|rest| rest.bytes().take_while(u8::is_ascii_digit).count());
+    let (fraction, zone) = match digits {
+        Some(digits @ 1..=9) => {
+            let (fraction, zone) = rest.get(1..)?.split_at_checked(digits)?;
+            (
+                i128::from(decimal::parse(fraction.as_bytes())?)
+                    * 10_i128.pow(9 - u32::try_from(digits).ok()?),
+                zone,
+            )
+        }
+        Some(_) => return None,
+        None => (0, rest),
+    };
+    let offset = match *zone.as_bytes() {
+        [b'Z' | b'z'] => 0,
+        [sign @ (b'+' | b'-'), h0, h1, b':', m0, m1] => {
+            let minutes = below([h0, h1], 24)? * 60 + below([m0, m1], 60)?;
+            if sign == b'-' { -minutes } else { minutes }
+        }
+        _ => return None,
+    };
+    Some(i128::from(parse_date(date)?) * DAY + (seconds - offset * 60) * SECOND + fraction)
+}
+
+/// The days since 1970-01-01 of a date of the calendar, as `2015-03-16`.
+#[cfg(feature = "client")]
+pub(crate) fn parse_date(text: &str) -> Option<i64> {
+    let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *text.as_bytes() else { return None };
+    days_from_number(decimal::parse(&[y0, y1, y2, y3, m0, m1, d0, d1])?)
 }
 
 /// Nanoseconds since the Unix epoch as `2015-03-16T19:53:32.156Z`, or with `#` the day alone.

@@ -42,6 +42,14 @@ impl Schema {
         }
     }
 
+    /// Whether the salt has the same length in all keys.
+    pub(crate) const fn has_salt_of_known_len(&self) -> bool {
+        match self.first_salt() {
+            Some(salt) => salt.is_padded() && !self.has_epochs(),
+            None => false,
+        }
+    }
+
     /// The salts of all epochs.
     pub(crate) fn salts(&self) -> impl Iterator<Item = Option<&Salt>> {
         (0..self.epoch_count()).map(|epoch| self.salt_of(epoch))
@@ -145,8 +153,7 @@ impl Schema {
     }
 }
 
-/// Checks at compile time: each panics with the text of the compiler's error.
-#[allow(clippy::panic)] // Evaluated at compile time only.
+/// The rules of salts from a date on: the fault of a schema that breaks one.
 impl Schema {
     const fn epoch_number(&self) -> StoredNumber {
         let field = &self.fields()[self.epoch_field()];
@@ -158,10 +165,8 @@ impl Schema {
         }
     }
 
-    /// Fails the build if the field of the bounds is no number, time or date.
-    #[doc(hidden)]
-    #[track_caller]
-    pub const fn assert_epoch_field(&self) {
+    /// The field of the bounds is a number, a time or a date.
+    pub(super) const fn fault_of_epoch_field(&self) -> Option<ConstText> {
         let field = &self.fields()[self.epoch_field()];
         if self.epoch_number().literal().is_none() {
             let text = ConstText::new()
@@ -170,18 +175,17 @@ impl Schema {
                 .text("` is stored as ")
                 .text(field.format().name())
                 .text("; name the field that holds the time");
-            panic!("{}", text.as_str());
+            return Some(text);
         }
+        None
     }
 
-    /// Fails the build if the field of the bounds cannot hold one.
-    #[doc(hidden)]
-    #[track_caller]
-    pub const fn assert_bound(&self, later: usize) {
+    /// The field of the bounds can hold each of them.
+    pub(super) const fn fault_of_bound(&self, later: usize) -> Option<ConstText> {
         let field = &self.fields()[self.epoch_field()];
         let number = self.epoch_number();
-        let Some(literal) = number.literal() else { return };
-        let Err(fault) = number.bound(self.epochs()[later].since()) else { return };
+        let Some(literal) = number.literal() else { return None };
+        let Err(fault) = number.bound(self.epochs()[later].since()) else { return None };
         let name = ConstText::new().text("`").text(field.name());
         let text = match (fault, literal) {
             (BoundFault::Literal, Literal::Time) => name
@@ -204,13 +208,11 @@ impl Schema {
                  without `since`",
             ),
         };
-        panic!("{}", text.as_str());
+        Some(text)
     }
 
-    /// Fails the build if a field after that of the bounds has no fixed width, or can be dropped.
-    #[doc(hidden)]
-    #[track_caller]
-    pub const fn assert_after_epoch_field(&self, at: usize) {
+    /// A field after that of the bounds has a fixed width, and is not dropped.
+    pub(super) const fn fault_of_after_epoch_field(&self, at: usize) -> Option<ConstText> {
         let (field, time) = (&self.fields()[at], &self.fields()[self.epoch_field()]);
         let name = ConstText::new()
             .text("`")
@@ -219,33 +221,31 @@ impl Schema {
             .text(time.name())
             .text("`, which is found from the right end of the key, before its salt is known, so ");
         let text = match (self.layout(), field.width()) {
-            (Layout::Delimited, Width::Fixed(_)) => return,
+            (Layout::Delimited, Width::Fixed(_)) => return None,
             (Layout::Delimited, _) => name
                 .text("it needs a fixed width; give it one, such as by `#[pad(n)]`, or move it before `")
                 .text(time.name())
                 .text("`"),
-            (Layout::OrderedCode, width) if width.min() > 0 => return,
+            (Layout::OrderedCode, width) if width.min() > 0 => return None,
             (Layout::OrderedCode, _) => {
                 name.text("it must not be empty; move it before `").text(time.name()).text("`")
             }
         };
-        panic!("{}", text.as_str());
+        Some(text)
     }
 
-    /// Fails the build if a key without a salt can begin like the buckets of an epoch.
-    #[doc(hidden)]
-    #[track_caller]
-    pub const fn assert_heads_apart(&self, later: usize) {
+    /// No key without a salt begins like the buckets of an epoch.
+    pub(super) const fn fault_of_heads_apart(&self, later: usize) -> Option<ConstText> {
         let salt = self.epochs()[later].salt();
         if self.salt().is_some() {
             // Buckets of another number of digits differ before the separator, which begins with no digit.
-            return;
+            return None;
         }
         if let Layout::OrderedCode = self.layout() {
             let field = &self.fields()[0];
             let is_text = matches!(field.format(), Format::Utf8);
             if is_text && salt.range() <= 64 {
-                return;
+                return None;
             }
             let text = ConstText::new();
             let text = match is_text {
@@ -258,18 +258,18 @@ impl Schema {
                     .text(field.name())
                     .text("`, whose bytes can be those of a bucket; copy the rows to a table of another key type"),
             };
-            panic!("{}", text.as_str());
+            return Some(text);
         }
         let sep = self.salt_end(salt);
         if let (SaltPlace::Front, Some(tag)) = (salt.place(), self.tag()) {
             if !self.begins_like_head(tag, salt, sep) {
-                return;
+                return None;
             }
             let text = ConstText::new()
                 .text("keys before the first bound have no salt, and their tag `")
                 .text(tag)
                 .text("` begins like a bucket; write another `sep`, such as `sep = \"!\"`");
-            panic!("{}", text.as_str());
+            return Some(text);
         }
         let field = &self.fields()[salt.fields_before()];
         let below_delimiter = sep[0] < self.delimiter();
@@ -282,7 +282,7 @@ impl Schema {
             _ => below_delimiter,
         };
         if begins_apart {
-            return;
+            return None;
         }
         let name = ConstText::new()
             .text("keys before the first bound have no salt, and `")
@@ -296,7 +296,7 @@ impl Schema {
             }
             _ => name.text("write a `sep` that begins below the delimiter, such as `sep = \" \"`"),
         };
-        panic!("{}", text.as_str());
+        Some(text)
     }
 
     /// Whether a tag and its delimiter begin like a bucket and its separator, as far as both reach.
@@ -313,6 +313,42 @@ impl Schema {
             at += 1;
         }
         true
+    }
+}
+
+/// Checks at compile time: each panics with the text of the compiler's error.
+#[allow(clippy::panic)] // Evaluated at compile time only.
+impl Schema {
+    #[doc(hidden)]
+    #[track_caller]
+    pub const fn assert_epoch_field(&self) {
+        if let Some(text) = self.fault_of_epoch_field() {
+            panic!("{}", text.as_str());
+        }
+    }
+
+    #[doc(hidden)]
+    #[track_caller]
+    pub const fn assert_bound(&self, later: usize) {
+        if let Some(text) = self.fault_of_bound(later) {
+            panic!("{}", text.as_str());
+        }
+    }
+
+    #[doc(hidden)]
+    #[track_caller]
+    pub const fn assert_after_epoch_field(&self, at: usize) {
+        if let Some(text) = self.fault_of_after_epoch_field(at) {
+            panic!("{}", text.as_str());
+        }
+    }
+
+    #[doc(hidden)]
+    #[track_caller]
+    pub const fn assert_heads_apart(&self, later: usize) {
+        if let Some(text) = self.fault_of_heads_apart(later) {
+            panic!("{}", text.as_str());
+        }
     }
 }
 

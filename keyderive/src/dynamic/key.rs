@@ -1,0 +1,321 @@
+//! Keys whose layout is data.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
+use super::{DynScan, Value};
+use crate::key::{
+    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, RowKey, Schema, Span, decode_by,
+    encode_by,
+};
+use crate::layouts::LayoutsError;
+
+/// The layout of row keys, at run time: encodes, decodes and plans what a derived key type does, byte for byte.
+///
+/// ```
+/// use keyderive::RowKey;
+/// use keyderive::dynamic::KeyLayout;
+///
+/// #[derive(RowKey)]
+/// #[salt(range = 4, over = "user_id,site")]
+/// struct EventKey {
+///     user_id: String,
+///     site: String,
+///     #[reverse_ts]
+///     at: u64,
+///     #[pad(6)]
+///     seq: u32,
+/// }
+///
+/// let layout = KeyLayout::of::<EventKey>(); // or of a table of `Layouts`
+/// let fields = [("user_id", "alice"), ("site", "home"), ("at", "1426535612156"), ("seq", "42")];
+/// let bytes = layout.encode(fields)?;
+/// assert_eq!(bytes, b"1#alice#home#9223370610319163651#000042");
+///
+/// let key = layout.decode(&bytes)?;
+/// assert_eq!(key.to_string(), r#"EventKey { user_id: "alice", site: "home", at: 1426535612156, seq: 42 }"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It is for tools. An application derives [`RowKey`](derive@RowKey): the compiler checks the fields, and a key is encoded several times as
+/// fast.
+///
+/// A field that a module or a handwritten [`KeyField`](crate::KeyField) encodes is bytes here, and has no ranges; its values are not checked.
+/// A hashed field is decoded as its hash.
+#[derive(Clone)]
+pub struct KeyLayout {
+    schema: &'static Schema,
+    fields: Arc<[ErasedField]>,
+}
+
+/// The codec of a field.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ErasedField {
+    pub(super) codec: ErasedCodec,
+    /// The codec of the value that is hashed, of a hashed field.
+    pub(super) hashed: Option<ErasedCodec>,
+}
+
+impl ErasedField {
+    fn of(field: &Field, schema: &Schema) -> Result<Self, FieldError> {
+        let hashed = field.hash_of().map(|of| ErasedCodec::of(of, schema.layout())).transpose()?;
+        let codec = match hashed {
+            Some(_) => ErasedCodec::of_hash(schema.layout()),
+            None => ErasedCodec::of(field, schema.layout())?,
+        };
+        Ok(Self { codec, hashed })
+    }
+
+    /// The codec that a value is written by.
+    pub(super) fn written(self) -> ErasedCodec {
+        self.hashed.unwrap_or(self.codec)
+    }
+}
+
+impl KeyLayout {
+    /// The layout of a derived key type.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::dynamic::KeyLayout;
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// assert_eq!(KeyLayout::of::<UserKey>().schema(), UserKey::SCHEMA);
+    /// ```
+    #[must_use]
+    pub fn of<K: RowKey>() -> Self {
+        // Every field of a derived key type has a codec: twins of all codecs are tested.
+        Self::of_schema(K::SCHEMA).unwrap_or_else(|_| Self { schema: K::SCHEMA, fields: Arc::new([]) })
+    }
+
+    /// The layout of a [`Schema`] from its JSON.
+    ///
+    /// ```
+    /// use keyderive::RowKey;
+    /// use keyderive::dynamic::KeyLayout;
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    ///
+    /// let json = serde_json::to_string(UserKey::SCHEMA).unwrap();
+    /// let layout = KeyLayout::from_json(&json)?;
+    /// assert_eq!(layout.encode([("id", 7)]).unwrap(), b"00000000000000000007");
+    ///
+    /// let error = KeyLayout::from_json(&json.replace(r#""fixed":20"#, r#""fixed":5000"#)).unwrap_err();
+    /// assert!(error.to_string().contains("`fields[0]`: it is 5000 bytes wide, and a row key has at most 4096"));
+    /// # Ok::<(), keyderive::layouts::LayoutsError>(())
+    /// ```
+    ///
+    /// It is checked by every rule of the derive. What it is made of stays in memory for the life of the process, once for each content.
+    ///
+    /// # Errors
+    /// Every fault of the JSON, with its place. If it would be the 10,001st layout of this process.
+    pub fn from_json(json: &str) -> Result<Self, LayoutsError> {
+        Schema::from_json(json, None).and_then(Self::checked).map_err(LayoutsError::rules)
+    }
+
+    /// The layout of a schema that was checked.
+    pub(crate) fn checked(schema: &'static Schema) -> Result<Self, Vec<String>> {
+        Self::of_schema(schema).map_err(|(at, error)| vec![format!("`fields[{at}]`: {error}")])
+    }
+
+    /// The layout of a schema.
+    ///
+    /// # Errors
+    /// The index of a field that no codec has, and why.
+    pub(crate) fn of_schema(schema: &'static Schema) -> Result<Self, (usize, FieldError)> {
+        let fields = schema.fields().iter().enumerate();
+        let fields = fields.map(|(at, field)| ErasedField::of(field, schema).map_err(|error| (at, error)));
+        Ok(Self { schema, fields: fields.collect::<Result<_, _>>()? })
+    }
+
+    /// The layout as data.
+    #[must_use]
+    pub fn schema(&self) -> &'static Schema {
+        self.schema
+    }
+
+    pub(super) fn fields(&self) -> &[ErasedField] {
+        &self.fields
+    }
+
+    /// Encodes a row key from the values of all fields, in any order, by their names. Text is parsed by the field's type.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::dynamic::{KeyLayout, Value};
+    /// # #[derive(RowKey)] struct EventKey { user: String, #[pad(3)] seq: u16 }
+    /// let layout = KeyLayout::of::<EventKey>();
+    /// assert_eq!(layout.encode([("user", Value::from("alice")), ("seq", Value::from(42))])?, b"alice#042");
+    ///
+    /// let error = layout.encode([("user", "alice"), ("seq", "1000")]).unwrap_err();
+    /// assert!(error.to_string().contains("1000 does not fit; `#[pad(3)]` holds 3 digits, at most 999"));
+    /// # Ok::<(), keyderive::key::EncodeError>(())
+    /// ```
+    ///
+    /// A time is text in RFC 3339, or the number that is stored; an enum of codes is a variant's name or code; a UUID is hexadecimal, and so
+    /// are bytes.
+    ///
+    /// # Errors
+    /// For a name that the layout does not have, a field without a value or with two, a value that is not of the field's type, and as
+    /// [`RowKey::encode`].
+    pub fn encode<N: AsRef<str>, V: Into<Value>>(
+        &self,
+        fields: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Vec<u8>, EncodeError> {
+        let mut values: Vec<Option<Value>> = vec![None; self.fields.len()];
+        for (name, value) in fields {
+            let at = self.field_named(name.as_ref())?;
+            if values[at].replace(self.accept(at, &value.into())?).is_some() {
+                return Err(self.fault(format!("the field `{}` has two values", name.as_ref())));
+            }
+        }
+        let missing =
+            |at: usize| self.fault(format!("the field `{}` has no value", self.schema.fields()[at].name()));
+        let values = values.into_iter().enumerate().map(|(at, value)| value.ok_or_else(|| missing(at)));
+        let mut key = Vec::new();
+        self.encode_values(&values.collect::<Result<Vec<_>, _>>()?, &mut key)?;
+        Ok(key)
+    }
+
+    /// Appends a row key with these values, one for each field, from the left.
+    fn encode_values(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        encode_by(self.schema, vec![Span::default(); self.fields.len()], 64, out, |key| {
+            for (at, (field, value)) in self.fields.iter().zip(values).enumerate() {
+                match field.hashed {
+                    Some(codec) => key.hashed_part(at, &ErasedPart { codec, value })?,
+                    None => key.part(at, &ErasedPart { codec: field.codec, value })?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Decodes a row key.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::dynamic::{KeyLayout, Value};
+    /// # #[derive(RowKey)] struct EventKey { user: String, #[pad(3)] seq: u16 }
+    /// let key = KeyLayout::of::<EventKey>().decode(b"alice#042")?;
+    /// assert_eq!(key.get("seq"), Some(&Value::Integer(42)));
+    /// # Ok::<(), keyderive::key::DecodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`RowKey::decode`], for every key that encoding does not make.
+    pub fn decode(&self, key: &[u8]) -> Result<DynKey, DecodeError> {
+        let fields = self.fields.len();
+        let values = decode_by(self.schema, vec![Span::default(); fields], key, |reader| {
+            let mut values = Vec::with_capacity(fields);
+            for (at, field) in self.fields.iter().enumerate() {
+                let codec = field.codec;
+                values.push(reader.part(
+                    at,
+                    codec.width(),
+                    |bytes| codec.read(bytes, None),
+                    |bytes, text| codec.read(bytes.into(), text),
+                )?);
+            }
+            Ok(values)
+        })?;
+        Ok(DynKey { schema: self.schema, values })
+    }
+
+    /// A scan of all rows with such keys; constrain it field by field, from the left.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::dynamic::KeyLayout;
+    /// # #[derive(RowKey)] struct EventKey { user: String, #[reverse_ts] at: u64 }
+    /// let layout = KeyLayout::of::<EventKey>();
+    /// let plan = layout.scan().fix("user", "alice")?.range("at", 1000..2000)?.plan()?;
+    /// assert_eq!(plan.requests(), EventKey::scan().user("alice").at_range(1000..2000).into_plan()?.requests());
+    /// # Ok::<(), keyderive::plan::PlanError>(())
+    /// ```
+    #[must_use]
+    pub fn scan(&self) -> DynScan {
+        DynScan::new(self.clone())
+    }
+
+    /// The index of a field.
+    pub(super) fn field_named(&self, name: &str) -> Result<usize, EncodeError> {
+        let fields = self.schema.fields();
+        fields.iter().position(|field| field.name() == name).ok_or_else(|| {
+            let names: Vec<_> = fields.iter().map(|field| format!("`{}`", field.name())).collect();
+            self.fault(format!("there is no field `{name}`; the fields are {}", names.join(", ")))
+        })
+    }
+
+    /// The value as the field takes it.
+    pub(super) fn accept(&self, at: usize, value: &Value) -> Result<Value, EncodeError> {
+        match self.fields[at].written().accept(value) {
+            Ok(value) => Ok(value.into_owned()),
+            Err(error) => {
+                Err(EncodeError::field(self.schema.key_type(), self.schema.fields()[at].name(), error))
+            }
+        }
+    }
+
+    pub(super) fn fault(&self, fault: String) -> EncodeError {
+        EncodeError::names(self.schema.key_type(), fault)
+    }
+}
+
+impl fmt::Debug for KeyLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("KeyLayout").field(&self.schema.template().to_string()).finish()
+    }
+}
+
+/// A row key that was decoded by a [`KeyLayout`]: the values of its fields.
+///
+/// Printed with `{}` as the derived `Debug` of its struct prints it, with times in RFC 3339. Serialized as a map of its fields.
+#[derive(Clone, PartialEq)]
+pub struct DynKey {
+    schema: &'static Schema,
+    values: Vec<Value>,
+}
+
+impl DynKey {
+    /// The value of a field; `None` if the layout has no such field.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.iter().find(|(field, _)| *field == name).map(|(_, value)| value)
+    }
+
+    /// Each field's name and value, from the left.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.schema.fields().iter().map(Field::name).zip(&self.values)
+    }
+}
+
+impl fmt::Display for DynKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct(self.schema.key_type());
+        for (field, value) in self.schema.fields().iter().zip(&self.values) {
+            let value = fmt::from_fn(|f| match ErasedCodec::of(field, self.schema.layout()) {
+                Ok(codec) => codec.show(value, f),
+                Err(_) => write!(f, "{value:?}"),
+            });
+            shown.field(field.name(), &format_args!("{value}"));
+        }
+        shown.finish()
+    }
+}
+
+impl fmt::Debug for DynKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for DynKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.values.len()))?;
+        for (name, value) in self.iter() {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}

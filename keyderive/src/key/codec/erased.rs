@@ -1,0 +1,766 @@
+//! The codecs of fields whose schema is data: over the functions that the typed codecs call.
+//!
+//! A codec is found by the format, the width, the order and the values that a [`Field`] has. Two typed codecs that agree in all of these,
+//! such as `#[reverse_ts(max = 9999)]` and `#[row_key(desc)] #[pad(4)]`, write, read and refuse the same, and are one here.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display};
+
+use super::super::decimal;
+use super::super::encode::Part;
+use super::super::fast::{KeyBuf, append_to, holds_forbidden};
+use super::super::field::{Cut, FieldError, KeyField, PrefixField, RangeField, Side};
+use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, Width};
+use super::bytes::other_len;
+use super::code::{BoolCodec, Codes};
+use super::integer::Integer;
+use super::string::{StrCodec, cut_padded, padded_prefix_cuts, read_padded, write_padded};
+use super::time::Scale;
+use super::uuid::{UuidForm, check_v4};
+use super::{BitReverse, Desc, Escape, Ordered, Text};
+use crate::dynamic::Value;
+
+/// The codec of a field, by value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErasedCodec {
+    form: Form,
+    width: Width,
+    order: FieldOrder,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Integer(IntegerType, IntegerForm),
+    Bool {
+        is_ordered: bool,
+    },
+    Char(TextForm),
+    Text(TextForm),
+    Bytes {
+        is_hex: bool,
+        len: Option<usize>,
+    },
+    Code(Codes),
+    /// The Int64 of a code.
+    CodeInt(Codes),
+    Time(Scale),
+    Date(Scale),
+    Uuid {
+        form: UuidForm,
+        is_v4: bool,
+    },
+    /// What a module or a type of the user's own writes: bytes.
+    Custom,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum IntegerForm {
+    /// The type's own.
+    Plain,
+    Descending,
+    BitReversed,
+    /// A width of digits.
+    Padded {
+        width: usize,
+        is_descending: bool,
+    },
+    /// `max - v`.
+    Reversed {
+        max: u64,
+    },
+    Int64,
+    Int64Descending,
+    Int64Reversed {
+        max: u64,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum TextForm {
+    Plain,
+    Escaped,
+    Padded(usize),
+}
+
+macro_rules! integer_types {
+    ($($name:ident $type:ident,)*; $($short:ident)*) => {
+        #[derive(Clone, Copy, Debug)]
+        enum IntegerType {
+            $($name,)*
+        }
+
+        impl IntegerType {
+            /// The type with these limits, and how many digits its own format has.
+            fn with_limits(min: i128, max: u128) -> Option<Self> {
+                $(if min == <$type as Integer>::MIN && max == <$type as Integer>::MAX {
+                    return Some(Self::$name);
+                })*
+                None
+            }
+        }
+
+        /// The expression with the type that a value names.
+        macro_rules! with_integer {
+            ($of:expr, $T:ident => $body:expr) => {
+                match $of {
+                    $(IntegerType::$name => {
+                        type $T = $type;
+                        $body
+                    })*
+                }
+            };
+        }
+
+        /// The same for the types of at most 64 bits, which the ordered layout has; `None` for the others.
+        macro_rules! with_short_integer {
+            ($of:expr, $T:ident => $body:expr) => {
+                match $of {
+                    $(IntegerType::$short => {
+                        type $T = short_types::$short;
+                        Some($body)
+                    })*
+                    IntegerType::U128 | IntegerType::I128 => None,
+                }
+            };
+        }
+    };
+}
+
+mod short_types {
+    pub(super) type U8 = u8;
+    pub(super) type U16 = u16;
+    pub(super) type U32 = u32;
+    pub(super) type U64 = u64;
+    pub(super) type I8 = i8;
+    pub(super) type I16 = i16;
+    pub(super) type I32 = i32;
+    pub(super) type I64 = i64;
+}
+
+integer_types! {
+    U8 u8, U16 u16, U32 u32, U64 u64, U128 u128, I8 i8, I16 i16, I32 i32, I64 i64, I128 i128,;
+    U8 U16 U32 U64 I8 I16 I32 I64
+}
+
+/// Widths of text layout numbers are at most those of a key.
+const MAX_WIDTH: usize = super::super::MAX_KEY_LEN;
+
+/// Which codec a field has.
+impl ErasedCodec {
+    /// The codec of a field.
+    ///
+    /// # Errors
+    /// If no codec has this format, width, order and values.
+    pub(crate) fn of(field: &Field, layout: Layout) -> Result<Self, FieldError> {
+        let (format, width, order) = (field.format(), field.width(), field.order());
+        let is_ordered = layout == Layout::OrderedCode;
+        let form = match field.values() {
+            FieldValues::Integer { min, max } => IntegerType::with_limits(min, max)
+                .and_then(|of| Some(Form::Integer(of, Self::integer_form(of, field, is_ordered)?))),
+            FieldValues::Bool => {
+                let expected = if is_ordered { Format::BoolInt64 } else { Format::Bool };
+                let has_order = matches!(order, FieldOrder::Ascending | FieldOrder::Descending);
+                (format == expected && width == Width::Fixed(1) && has_order)
+                    .then_some(Form::Bool { is_ordered })
+            }
+            FieldValues::Char => Self::text_form(field, is_ordered)
+                .filter(|form| !matches!(form, TextForm::Padded(_)))
+                .map(Form::Char),
+            FieldValues::Text => Self::text_form(field, is_ordered).map(Form::Text),
+            FieldValues::Bytes => Self::bytes_form(field, is_ordered),
+            FieldValues::Codes(codes) => {
+                let codes = Codes { name: field.rust_type(), codes };
+                let is_ascending = order == FieldOrder::Ascending && !codes.codes.is_empty();
+                match (format, width, is_ordered) {
+                    (Format::Decimal, Width::Fixed(width), false)
+                        if is_ascending && width == codes.width() =>
+                    {
+                        Some(Form::Code(codes))
+                    }
+                    (Format::Int64, Width::Between(1, 10), true) if is_ascending => {
+                        Some(Form::CodeInt(codes))
+                    }
+                    _ => None,
+                }
+            }
+            FieldValues::Time { exact } => Scale::of_time(format, order, exact, is_ordered)
+                .filter(|scale| scale.width() == width)
+                .map(Form::Time),
+            FieldValues::Date => (format == Format::Date)
+                .then(|| Scale::of_date(order, is_ordered))
+                .flatten()
+                .filter(|scale| scale.width() == width)
+                .map(Form::Date),
+            FieldValues::Uuid { version } => {
+                let form = match (format, is_ordered) {
+                    (Format::Uuid, false) => Some(UuidForm::Hyphenated),
+                    (Format::UuidSimple, false) => Some(UuidForm::Simple),
+                    (Format::Uuid, true) => Some(UuidForm::Bytes),
+                    _ => None,
+                };
+                let is_v4 = version == Some(4);
+                form.filter(|form| {
+                    width == Width::Fixed(form.width())
+                        && order == FieldOrder::Ascending
+                        && (is_v4 || version.is_none())
+                })
+                .map(|form| Form::Uuid { form, is_v4 })
+            }
+            FieldValues::Custom => Some(Form::Custom),
+        };
+        let fits = width.min() <= MAX_WIDTH;
+        form.filter(|_| fits).map(|form| Self { form, width, order }).ok_or_else(|| {
+            FieldError::new(format_args!(
+                "no field has the format {:?}, the width {width:?}, the order {order:?} and the values {:?} in the {} layout",
+                format,
+                field.values(),
+                if is_ordered { "ordered" } else { "text" }
+            ))
+        })
+    }
+
+    /// The codec of the hash of a field.
+    pub(crate) fn of_hash(layout: Layout) -> Self {
+        let is_hex = layout == Layout::Delimited;
+        let width = Width::Fixed(if is_hex { 32 } else { 16 });
+        Self { form: Form::Bytes { is_hex, len: Some(16) }, width, order: FieldOrder::Hashed }
+    }
+
+    fn integer_form(of: IntegerType, field: &Field, is_ordered: bool) -> Option<IntegerForm> {
+        let (format, width, order) = (field.format(), field.width(), field.order());
+        if is_ordered {
+            let form = match order {
+                FieldOrder::Ascending => IntegerForm::Int64,
+                FieldOrder::Descending => IntegerForm::Int64Descending,
+                FieldOrder::ReversedFrom { max } => IntegerForm::Int64Reversed { max: max.try_into().ok()? },
+                FieldOrder::BitReversed | FieldOrder::Hashed => return None,
+            };
+            let is_short = with_short_integer!(of, T => T::BITS).is_some();
+            return (format == Format::Int64 && width == Width::Between(1, 10) && is_short).then_some(form);
+        }
+        let Width::Fixed(width) = width else { return None };
+        let (own_format, own_width, own_order) = with_integer!(of, T => (
+            <T as KeyField<Text>>::FORMAT,
+            <T as KeyField<Text>>::WIDTH.min(),
+            <T as KeyField<Desc<Text>>>::ORDER,
+        ));
+        let is_own = format == own_format && width == own_width;
+        match order {
+            FieldOrder::Ascending if is_own => Some(IntegerForm::Plain),
+            order if is_own && order == own_order => Some(IntegerForm::Descending),
+            FieldOrder::BitReversed if is_own && matches!(of, IntegerType::U32 | IntegerType::U64) => {
+                Some(IntegerForm::BitReversed)
+            }
+            _ if format != Format::Decimal || !(1..=MAX_WIDTH).contains(&width) => None,
+            FieldOrder::Ascending => Some(IntegerForm::Padded { width, is_descending: false }),
+            FieldOrder::Descending => {
+                let is_wide = decimal_limit(width).is_none();
+                is_wide.then_some(IntegerForm::Padded { width, is_descending: true })
+            }
+            FieldOrder::ReversedFrom { max } if decimal_limit(width) == max.checked_add(1) => {
+                Some(IntegerForm::Padded { width, is_descending: true })
+            }
+            FieldOrder::ReversedFrom { max } if decimal::width(max) == width => {
+                Some(IntegerForm::Reversed { max: max.try_into().ok()? })
+            }
+            FieldOrder::ReversedFrom { .. } | FieldOrder::BitReversed | FieldOrder::Hashed => None,
+        }
+    }
+
+    fn text_form(field: &Field, is_ordered: bool) -> Option<TextForm> {
+        if field.order() != FieldOrder::Ascending {
+            return None;
+        }
+        match (field.format(), field.width()) {
+            (Format::Utf8, Width::Delimited) => Some(TextForm::Plain),
+            (Format::EscapedUtf8, Width::Delimited) if !is_ordered => Some(TextForm::Escaped),
+            (Format::PaddedUtf8, Width::Fixed(width)) if !is_ordered && width > 0 => {
+                Some(TextForm::Padded(width))
+            }
+            _ => None,
+        }
+    }
+
+    fn bytes_form(field: &Field, is_ordered: bool) -> Option<Form> {
+        let (expected, width_of_byte) = if is_ordered { (Format::Bytes, 1) } else { (Format::Hex, 2) };
+        if field.format() != expected || field.order() != FieldOrder::Ascending {
+            return None;
+        }
+        let is_hex = !is_ordered;
+        match field.width() {
+            Width::Delimited => Some(Form::Bytes { is_hex, len: None }),
+            Width::Fixed(width) if width % width_of_byte == 0 => {
+                Some(Form::Bytes { is_hex, len: Some(width / width_of_byte) })
+            }
+            Width::Fixed(_) | Width::Between(..) => None,
+        }
+    }
+
+    pub(crate) fn width(self) -> Width {
+        self.width
+    }
+
+    pub(crate) fn order(self) -> FieldOrder {
+        self.order
+    }
+
+    /// Whether a scan can take a range of the field.
+    pub(crate) fn has_ranges(self) -> bool {
+        !matches!(self.form, Form::Custom | Form::Integer(_, IntegerForm::BitReversed))
+    }
+
+    /// Whether a scan can take a prefix of the field.
+    pub(crate) fn has_prefixes(self) -> bool {
+        matches!(self.form, Form::Text(_) | Form::Bytes { len: None, .. })
+    }
+}
+
+/// The least number of more than `width` digits; none if 128 bits hold no such number.
+fn decimal_limit(width: usize) -> Option<u128> {
+    u32::try_from(width).ok().and_then(|width| 10_u128.checked_pow(width))
+}
+
+/// The integer of a value, of which it is known that the type has it.
+fn integer<T: TryFrom<i128> + TryFrom<u128> + Integer>(value: &Value) -> Result<T, FieldError> {
+    match value {
+        Value::Integer(value) => T::try_from(*value).map_err(|_| outside::<T>(value)),
+        Value::Unsigned(value) => T::try_from(*value).map_err(|_| outside::<T>(value)),
+        other => Err(not_a(other, format_args!("a `{}`", T::NAME))),
+    }
+}
+
+#[cold]
+fn outside<T: Integer>(value: impl Display) -> FieldError {
+    FieldError::new(format_args!("{value} is not a `{}`, which holds {} to {}", T::NAME, T::MIN, T::MAX))
+}
+
+#[cold]
+fn not_a(value: &Value, expected: impl Display) -> FieldError {
+    FieldError::new(format_args!("{value:?} is {}, and the field holds {expected}", value.noun()))
+}
+
+fn text(value: &Value) -> Result<&str, FieldError> {
+    match value {
+        Value::Text(value) => Ok(value),
+        other => Err(not_a(other, "text")),
+    }
+}
+
+/// Values.
+impl ErasedCodec {
+    /// The value in the form that [`read`](Self::read) gives it: text is parsed by the field's type, and a time may be the number that is
+    /// stored.
+    ///
+    /// # Errors
+    /// If it is no value of the field's type.
+    pub(crate) fn accept<'v>(self, value: &'v Value) -> Result<Cow<'v, Value>, FieldError> {
+        let own = |value: Value| Ok(Cow::Owned(value));
+        match (self.form, value) {
+            (Form::Integer(of, _), value) => {
+                let parsed = match value {
+                    Value::Text(text) => with_integer!(of, T => text
+                        .parse::<T>()
+                        .map(Value::from)
+                        .map_err(|_| not_a(value, format_args!("a `{}`", <T as Integer>::NAME))))?,
+                    other => other.clone(),
+                };
+                with_integer!(of, T => integer::<T>(&parsed).map(drop))?;
+                own(parsed)
+            }
+            (Form::Bool { .. }, Value::Bool(_)) => Ok(Cow::Borrowed(value)),
+            (Form::Bool { .. }, Value::Text(text)) => match &**text {
+                "true" => own(Value::Bool(true)),
+                "false" => own(Value::Bool(false)),
+                _ => Err(not_a(value, "`true` or `false`")),
+            },
+            (Form::Char(_), Value::Text(text)) if text.chars().count() == 1 => Ok(Cow::Borrowed(value)),
+            (Form::Char(_), _) => Err(not_a(value, "one character")),
+            (Form::Text(_), Value::Text(_)) | (Form::Bytes { .. } | Form::Custom, Value::Bytes(_)) => {
+                Ok(Cow::Borrowed(value))
+            }
+            (Form::Custom, Value::Text(text)) => own(Value::Bytes(text.as_bytes().to_vec())),
+            (Form::Bytes { .. }, Value::Text(text)) => own(Value::Bytes(super::read_hex(text.as_bytes())?)),
+            (Form::Code(codes) | Form::CodeInt(codes), _) => {
+                codes.variant(value).map(|(_, name)| Cow::Owned(Value::Text(name.to_owned())))
+            }
+            (Form::Time(_), Value::Time(_)) | (Form::Date(_), Value::Date(_)) => Ok(Cow::Borrowed(value)),
+            (Form::Time(scale), Value::Integer(stored)) => {
+                own(Value::Time(scale.nanos_of(*stored).ok_or_else(|| scale.no_number(stored))?))
+            }
+            (Form::Time(scale), Value::Text(text)) => match text.parse() {
+                Ok(stored) => {
+                    own(Value::Time(scale.nanos_of(stored).ok_or_else(|| scale.no_number(stored))?))
+                }
+                Err(_) => {
+                    super::parse_utc(text).map(|nanos| Cow::Owned(Value::Time(nanos))).ok_or_else(|| {
+                        not_a(value, "a time: as `2026-11-26T08:30:00Z`, or as the number that is stored")
+                    })
+                }
+            },
+            (Form::Date(scale), Value::Integer(stored)) => {
+                own(Value::Date(scale.days_of(*stored).ok_or_else(|| scale.no_number(stored))?))
+            }
+            (Form::Date(scale), Value::Text(text)) => match text.parse() {
+                Ok(stored) => own(Value::Date(scale.days_of(stored).ok_or_else(|| scale.no_number(stored))?)),
+                Err(_) => super::parse_date(text)
+                    .map(|days| Cow::Owned(Value::Date(days)))
+                    .ok_or_else(|| not_a(value, "a date: as `2026-11-26`, or as the number that is stored")),
+            },
+            (Form::Uuid { .. }, Value::Uuid(_)) => Ok(Cow::Borrowed(value)),
+            (Form::Uuid { .. }, Value::Text(text)) => {
+                let text = text.to_ascii_lowercase();
+                let form = if text.len() == 32 { UuidForm::Simple } else { UuidForm::Hyphenated };
+                own(Value::Uuid(form.read(text.as_bytes(), false)?))
+            }
+            (Form::Bool { .. }, _) => Err(not_a(value, "a `bool`")),
+            (Form::Text(_), _) => Err(not_a(value, "text")),
+            (Form::Bytes { .. } | Form::Custom, _) => Err(not_a(value, "bytes")),
+            (Form::Time(_), _) => Err(not_a(value, "a time")),
+            (Form::Date(_), _) => Err(not_a(value, "a date")),
+            (Form::Uuid { .. }, _) => Err(not_a(value, "a UUID")),
+        }
+    }
+
+    /// Appends the encoding of a value.
+    fn write(self, value: &Value, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        match self.form {
+            Form::Integer(of, form) => write_integer(of, form, value, out),
+            Form::Bool { is_ordered } => {
+                let Value::Bool(value) = value else { return Err(not_a(value, "a `bool`")) };
+                match (is_ordered, self.order) {
+                    (false, FieldOrder::Descending) => <Desc as BoolCodec>::write(*value, out),
+                    (false, _) => <Text as BoolCodec>::write(*value, out),
+                    (true, FieldOrder::Descending) => <Desc<Ordered> as BoolCodec>::write(*value, out),
+                    (true, _) => <Ordered as BoolCodec>::write(*value, out),
+                }
+                Ok(())
+            }
+            Form::Char(form) | Form::Text(form) => match form {
+                TextForm::Plain => <Text as StrCodec>::write(text(value)?, out),
+                TextForm::Escaped => <Escape as StrCodec>::write(text(value)?, out),
+                TextForm::Padded(width) => write_padded(text(value)?, width, out),
+            },
+            Form::Bytes { is_hex, len } => {
+                let Value::Bytes(value) = value else { return Err(not_a(value, "bytes")) };
+                if let Some(len) = len.filter(|len| *len != value.len()) {
+                    return Err(other_len(value.len(), len));
+                }
+                if is_hex {
+                    <Vec<u8> as KeyField<Text>>::write(value, out)
+                } else {
+                    <Vec<u8> as KeyField<Ordered>>::write(value, out)
+                }
+            }
+            Form::Code(codes) => {
+                codes.write(codes.variant(value)?.0, out);
+                Ok(())
+            }
+            Form::CodeInt(codes) => <u64 as KeyField<Ordered>>::write(codes.variant(value)?.0, out),
+            Form::Time(scale) => {
+                let Value::Time(nanos) = value else { return Err(not_a(value, "a time")) };
+                scale.write((*nanos).into(), out)
+            }
+            Form::Date(scale) => {
+                let Value::Date(days) = value else { return Err(not_a(value, "a date")) };
+                scale.write((i128::from(*days) * super::DAY).into(), out)
+            }
+            Form::Uuid { form, is_v4 } => {
+                let Value::Uuid(value) = value else { return Err(not_a(value, "a UUID")) };
+                if is_v4 {
+                    check_v4(*value)?;
+                }
+                form.append(*value, out);
+                Ok(())
+            }
+            Form::Custom => {
+                let Value::Bytes(value) = value else { return Err(not_a(value, "bytes")) };
+                self.check_custom(value)?;
+                out.extend_from_slice(value);
+                Ok(())
+            }
+        }
+    }
+
+    /// What can be known of bytes that a module of the user's own writes: how many they are.
+    fn check_custom(self, bytes: &[u8]) -> Result<(), FieldError> {
+        let (min, max) = match self.width {
+            Width::Fixed(width) => (width, width),
+            Width::Between(min, max) => (min, max),
+            Width::Delimited => return Ok(()),
+        };
+        if (min..=max).contains(&bytes.len()) {
+            return Ok(());
+        }
+        Err(FieldError::new(format_args!(
+            "it is {} bytes long, and the field takes {min} to {max}",
+            bytes.len()
+        )))
+    }
+
+    /// Reads a value back from exactly the bytes of its encoding; `known` is them as text if they are known to be ASCII.
+    pub(crate) fn read(self, bytes: Cow<'_, [u8]>, known: Option<&str>) -> Result<Value, FieldError> {
+        match self.form {
+            Form::Integer(of, form) => read_integer(of, form, bytes),
+            Form::Bool { is_ordered } => match (is_ordered, self.order) {
+                (false, FieldOrder::Descending) => <bool as KeyField<Desc>>::read(bytes),
+                (false, _) => <bool as KeyField<Text>>::read(bytes),
+                (true, FieldOrder::Descending) => <bool as KeyField<Desc<Ordered>>>::read(bytes),
+                (true, _) => <bool as KeyField<Ordered>>::read(bytes),
+            }
+            .map(Value::Bool),
+            Form::Char(TextForm::Escaped) => <char as KeyField<Escape>>::read(bytes).map(Value::from),
+            Form::Char(_) => <char as KeyField<Text>>::read(bytes).map(Value::from),
+            Form::Text(form) => match (form, known) {
+                (TextForm::Plain, Some(text)) => Ok(Value::from(text)),
+                (TextForm::Plain, None) => <String as KeyField<Text>>::read(bytes).map(Value::Text),
+                (TextForm::Escaped, _) => <String as KeyField<Escape>>::read(bytes).map(Value::Text),
+                (TextForm::Padded(_), _) => read_padded(&bytes).map(Value::from),
+            },
+            Form::Bytes { is_hex, len } => {
+                let read = match is_hex {
+                    true => <Vec<u8> as KeyField<Text>>::read(bytes),
+                    false => <Vec<u8> as KeyField<Ordered>>::read(bytes),
+                }?;
+                match len.filter(|len| *len != read.len()) {
+                    Some(len) => Err(other_len(read.len(), len)),
+                    None => Ok(Value::Bytes(read)),
+                }
+            }
+            Form::Code(codes) => codes.read(&bytes).map(|at| Value::from(codes.codes[at].1)),
+            Form::CodeInt(codes) => codes.read_int(&bytes).map(|at| Value::from(codes.codes[at].1)),
+            Form::Time(scale) => scale.read(&bytes).map(Value::Time),
+            // The days of a calendar of four digits.
+            Form::Date(scale) => {
+                scale.read(&bytes).map(|nanos| Value::Date(nanos.div_euclid(super::DAY) as i64))
+            }
+            Form::Uuid { form, is_v4 } => form.read(&bytes, is_v4).map(Value::Uuid),
+            Form::Custom => {
+                self.check_custom(&bytes)?;
+                Ok(Value::Bytes(bytes.into_owned()))
+            }
+        }
+    }
+
+    /// The cut on one side of a value, which the field need not be able to hold; of a field that [has ranges](Self::has_ranges).
+    pub(crate) fn cut(self, value: &Value, side: Side) -> Cut {
+        match (self.form, value) {
+            (Form::Integer(of, form), _) => cut_integer(of, form, value, side).unwrap_or(Cut::Last),
+            (Form::Bool { is_ordered }, Value::Bool(value)) => match (is_ordered, self.order) {
+                (false, FieldOrder::Descending) => <bool as RangeField<Desc>>::cut(*value, side),
+                (false, _) => <bool as RangeField<Text>>::cut(*value, side),
+                (true, FieldOrder::Descending) => <bool as RangeField<Desc<Ordered>>>::cut(*value, side),
+                (true, _) => <bool as RangeField<Ordered>>::cut(*value, side),
+            },
+            (Form::Char(form) | Form::Text(form), Value::Text(value)) => match form {
+                TextForm::Plain => <Text as StrCodec>::cut(value, side),
+                TextForm::Escaped => <Escape as StrCodec>::cut(value, side),
+                TextForm::Padded(width) => cut_padded(value, width, side),
+            },
+            (Form::Bytes { is_hex: true, .. }, Value::Bytes(value)) => {
+                <Vec<u8> as RangeField<Text>>::cut(value, side)
+            }
+            (Form::Bytes { is_hex: false, .. }, Value::Bytes(value)) => {
+                <Vec<u8> as RangeField<Ordered>>::cut(value, side)
+            }
+            (Form::Code(codes), _) => {
+                codes.variant(value).map_or(Cut::Last, |(code, _)| codes.cut(code, side))
+            }
+            (Form::CodeInt(codes), _) => codes
+                .variant(value)
+                .map_or(Cut::Last, |(code, _)| <u64 as RangeField<Ordered>>::cut(code, side)),
+            (Form::Time(scale), Value::Time(nanos)) => scale.cut((*nanos).into(), side),
+            (Form::Date(scale), Value::Date(days)) => {
+                scale.cut((i128::from(*days) * super::DAY).into(), side)
+            }
+            (Form::Uuid { form, .. }, Value::Uuid(value)) => form.cut(*value, side),
+            // `accept` refuses other values, and fields without ranges are refused before.
+            _ => Cut::Last,
+        }
+    }
+
+    /// The cuts around all values with this prefix, of a field that [has prefixes](Self::has_prefixes).
+    pub(crate) fn prefix_cuts(self, prefix: &Value) -> (Cut, Cut) {
+        match (self.form, prefix) {
+            (Form::Text(form), Value::Text(prefix)) => match form {
+                TextForm::Plain => <Text as StrCodec>::prefix_cuts(prefix),
+                TextForm::Escaped => <Escape as StrCodec>::prefix_cuts(prefix),
+                TextForm::Padded(width) => padded_prefix_cuts(prefix, width),
+            },
+            (Form::Bytes { is_hex: true, .. }, Value::Bytes(prefix)) => {
+                <Vec<u8> as PrefixField<Text>>::prefix_cuts(prefix)
+            }
+            (Form::Bytes { is_hex: false, .. }, Value::Bytes(prefix)) => {
+                <Vec<u8> as PrefixField<Ordered>>::prefix_cuts(prefix)
+            }
+            // As in `cut`.
+            _ => (Cut::Last, Cut::Last),
+        }
+    }
+
+    /// Shows a value as the typed field does.
+    pub(crate) fn show(self, value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.form, value) {
+            (Form::Char(_), Value::Text(text)) => match text.chars().next() {
+                Some(value) => write!(f, "{value:?}"),
+                None => write!(f, "{text:?}"),
+            },
+            (Form::Code(_) | Form::CodeInt(_), Value::Text(variant)) => f.write_str(variant),
+            (_, value) => write!(f, "{value:?}"),
+        }
+    }
+}
+
+/// No field has such a codec: it was checked when the codec was found.
+#[cold]
+fn no_such_form(of: IntegerType) -> FieldError {
+    FieldError::new(format_args!("there is no such format of integers of the type {of:?}"))
+}
+
+/// Has room for the digits of all integers, and for most widths.
+const DIGITS: usize = 64;
+
+fn write_integer(
+    of: IntegerType,
+    form: IntegerForm,
+    value: &Value,
+    out: &mut Vec<u8>,
+) -> Result<(), FieldError> {
+    match form {
+        IntegerForm::Plain => with_integer!(of, T => <T as KeyField<Text>>::write(integer::<T>(value)?, out)),
+        IntegerForm::Descending => {
+            with_integer!(of, T => <T as KeyField<Desc>>::write(integer::<T>(value)?, out))
+        }
+        IntegerForm::BitReversed => match of {
+            IntegerType::U32 => <u32 as KeyField<BitReverse>>::write(integer(value)?, out),
+            IntegerType::U64 => <u64 as KeyField<BitReverse>>::write(integer(value)?, out),
+            _ => Err(no_such_form(of)),
+        },
+        IntegerForm::Padded { width, is_descending } => {
+            let mut few = [b'0'; DIGITS];
+            let mut many = Vec::new();
+            let zeros = match few.get_mut(..width) {
+                Some(zeros) => zeros,
+                None => {
+                    many.resize(width, b'0');
+                    many.as_mut_slice()
+                }
+            };
+            with_integer!(of, T => {
+                let value = integer::<T>(value)?;
+                append_to(out, |out| value.append_padded(T::limit_of(width), is_descending, zeros, out))
+            })
+        }
+        IntegerForm::Reversed { max } => {
+            let width = decimal::width(max.into());
+            with_integer!(of, T => {
+                let value = integer::<T>(value)?;
+                append_to(out, |out| value.append_reversed(max, width, out))
+            })
+        }
+        IntegerForm::Int64 => {
+            with_short_integer!(of, T => <T as KeyField<Ordered>>::write(integer::<T>(value)?, out))
+                .unwrap_or_else(|| Err(no_such_form(of)))
+        }
+        IntegerForm::Int64Descending => {
+            with_short_integer!(of, T => <T as KeyField<Desc<Ordered>>>::write(integer::<T>(value)?, out))
+                .unwrap_or_else(|| Err(no_such_form(of)))
+        }
+        IntegerForm::Int64Reversed { max } => {
+            with_integer!(of, T => integer::<T>(value)?.write_reversed_int(max, out))
+        }
+    }
+}
+
+fn read_integer(of: IntegerType, form: IntegerForm, bytes: Cow<'_, [u8]>) -> Result<Value, FieldError> {
+    match form {
+        IntegerForm::Plain => with_integer!(of, T => <T as KeyField<Text>>::read(bytes).map(Value::from)),
+        IntegerForm::Descending => {
+            with_integer!(of, T => <T as KeyField<Desc>>::read(bytes).map(Value::from))
+        }
+        IntegerForm::BitReversed => match of {
+            IntegerType::U32 => <u32 as KeyField<BitReverse>>::read(bytes).map(Value::from),
+            IntegerType::U64 => <u64 as KeyField<BitReverse>>::read(bytes).map(Value::from),
+            _ => Err(no_such_form(of)),
+        },
+        IntegerForm::Padded { is_descending: false, .. } => {
+            with_integer!(of, T => T::read_padded(&bytes).map(Value::from))
+        }
+        IntegerForm::Padded { is_descending: true, .. } => {
+            with_integer!(of, T => T::read_padded_descending(&bytes).map(Value::from))
+        }
+        IntegerForm::Reversed { max } => {
+            with_integer!(of, T => T::read_reversed(&bytes, max).map(Value::from))
+        }
+        IntegerForm::Int64 => {
+            with_short_integer!(of, T => <T as KeyField<Ordered>>::read(bytes).map(Value::from))
+                .unwrap_or_else(|| Err(no_such_form(of)))
+        }
+        IntegerForm::Int64Descending => {
+            with_short_integer!(of, T => <T as KeyField<Desc<Ordered>>>::read(bytes).map(Value::from))
+                .unwrap_or_else(|| Err(no_such_form(of)))
+        }
+        IntegerForm::Int64Reversed { max } => {
+            with_integer!(of, T => T::read_reversed_int(&bytes, max).map(Value::from))
+        }
+    }
+}
+
+fn cut_integer(of: IntegerType, form: IntegerForm, value: &Value, side: Side) -> Option<Cut> {
+    // The cut beside a bound is before the encoding of another number, which is written as a value is.
+    macro_rules! written {
+        ($form:expr) => {
+            |value, out| write_integer(of, $form, &Value::from(value), out)
+        };
+    }
+    match form {
+        IntegerForm::Plain => {
+            with_integer!(of, T => Some(<T as RangeField<Text>>::cut(integer::<T>(value).ok()?, side)))
+        }
+        IntegerForm::Descending => {
+            with_integer!(of, T => Some(<T as RangeField<Desc>>::cut(integer::<T>(value).ok()?, side)))
+        }
+        IntegerForm::BitReversed => None,
+        IntegerForm::Padded { is_descending: false, .. } => {
+            with_integer!(of, T => Some(integer::<T>(value).ok()?.cut_padded(side, written!(form))))
+        }
+        IntegerForm::Padded { is_descending: true, .. } => {
+            with_integer!(of, T => Some(integer::<T>(value).ok()?.cut_padded_descending(side, written!(form))))
+        }
+        IntegerForm::Reversed { .. } | IntegerForm::Int64Reversed { .. } => {
+            with_integer!(of, T => Some(integer::<T>(value).ok()?.cut_reversed(side, written!(form))))
+        }
+        IntegerForm::Int64 => with_short_integer!(of, T => integer::<T>(value)
+            .ok()
+            .map(|value| <T as RangeField<Ordered>>::cut(value, side)))
+        .flatten(),
+        IntegerForm::Int64Descending => with_short_integer!(of, T => integer::<T>(value)
+            .ok()
+            .map(|value| <T as RangeField<Desc<Ordered>>>::cut(value, side)))
+        .flatten(),
+    }
+}
+
+/// A value of a field, with its codec; the value is one that [`ErasedCodec::accept`] returns.
+pub(crate) struct ErasedPart<'a> {
+    pub(crate) codec: ErasedCodec,
+    pub(crate) value: &'a Value,
+}
+
+impl Part for ErasedPart<'_> {
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        self.codec.write(self.value, out)
+    }
+
+    fn append(&self, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
+        out.with_vec(|out| {
+            let start = out.len();
+            self.codec.write(self.value, out)?;
+            let is_delimited = !matches!(self.codec.width, Width::Fixed(_));
+            Ok(is_delimited && holds_forbidden(&out[start..], delimiter))
+        })
+    }
+
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.codec.show(self.value, f)
+    }
+}

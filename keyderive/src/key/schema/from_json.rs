@@ -1,0 +1,901 @@
+//! A schema from its JSON: checked by the rules of the derive, and kept for the life of the process.
+
+use std::ops::RangeInclusive;
+
+use serde::Deserialize;
+
+use super::super::MAX_KEY_LEN;
+use super::super::codec::{ErasedCodec, parse_date, parse_utc};
+use super::super::decimal;
+use super::super::epoch::{BoundValue, Epoch};
+use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, TimeUnit, Width};
+use super::super::salt::{Salt, SaltHash, SaltPlace};
+use super::super::show::Hex;
+use super::Schema;
+use crate::dynamic::{Interner, leak_list, leak_text};
+
+/// The longest text that is read.
+const MAX_LEN: usize = 1 << 20;
+/// How many buckets a salt has.
+const RANGES: RangeInclusive<u16> = 2..=4096;
+
+/// A schema, with the faults that are found once it is whole.
+struct Kept {
+    schema: Schema,
+    faults: Vec<String>,
+}
+
+static KEPT: Interner<Kept> = Interner::new("row keys");
+
+impl Schema {
+    /// The schema that its JSON describes, of a struct of this name if the JSON has none.
+    ///
+    /// # Errors
+    /// Every fault, each with its place.
+    pub(crate) fn from_json(json: &str, key_type: Option<&str>) -> Result<&'static Self, Vec<String>> {
+        if json.len() > MAX_LEN {
+            return Err(vec![format!("it has {} bytes, and a schema has at most {MAX_LEN}", json.len())]);
+        }
+        let malformed = |error: serde_json::Error| vec![format!("it is not the JSON of a schema: {error}")];
+        // First, since a later version has other names.
+        let versions: Versions = serde_json::from_str(json).map_err(malformed)?;
+        for (name, found, known) in [
+            ("version", versions.version, Self::JSON_VERSION),
+            ("format_version", versions.format_version, Self::FORMAT_VERSION),
+        ] {
+            if found != known {
+                return Err(vec![format!(
+                    "`{name}`: it is {found}, and this release of keyderive reads {known}; use the release that wrote it"
+                )]);
+            }
+        }
+        let mut form: SchemaForm = serde_json::from_str(json).map_err(malformed)?;
+        form.key_type.get_or_insert_with(|| key_type.unwrap_or("Key").to_owned());
+        let faults = form.faults();
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let (content, computed) = form.split();
+        let kept = KEPT
+            .intern(format!("{content:?}"), || content.keep())
+            .map_err(|error| vec![error.to_string()])?;
+        let faults = if kept.faults.is_empty() { computed.faults(&kept.schema) } else { kept.faults.clone() };
+        if faults.is_empty() { Ok(&kept.schema) } else { Err(faults) }
+    }
+}
+
+#[derive(Deserialize)]
+struct Versions {
+    version: u32,
+    format_version: u32,
+}
+
+/// The names that the documentation of [`Schema`] lists.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SchemaForm {
+    #[serde(rename = "version")]
+    _version: u32,
+    key_type: Option<String>,
+    #[serde(rename = "format_version")]
+    _format_version: u32,
+    layout: LayoutForm,
+    delimiter: Option<char>,
+    tag: Option<String>,
+    salt: Option<SaltForm>,
+    epochs: Vec<EpochForm>,
+    fields: Vec<FieldForm>,
+    fingerprint: String,
+    min_len: usize,
+    max_len: usize,
+    template: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum LayoutForm {
+    Delimited,
+    OrderedCode,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+struct SaltForm {
+    range: u16,
+    hash: HashForm,
+    place: PlaceForm,
+    sep: Option<String>,
+    over: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum HashForm {
+    Farm,
+    Java,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum PlaceForm {
+    Front,
+    BeforeFields,
+    After(String),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EpochForm {
+    field: String,
+    since: String,
+    stored: String,
+    salt: SaltForm,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FieldForm {
+    name: String,
+    r#type: Option<String>,
+    format: FormatForm,
+    order: OrderForm,
+    width: WidthForm,
+    values: ValuesForm,
+    hash_of: Option<HashedForm>,
+    offset: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HashedForm {
+    format: FormatForm,
+    order: OrderForm,
+    width: WidthForm,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FormatForm {
+    Decimal,
+    SignedDecimal,
+    Utf8,
+    PaddedUtf8,
+    Int64,
+    BoolInt64,
+    Bytes,
+    EscapedUtf8,
+    Hex,
+    Bool,
+    Md5,
+    Custom(String),
+    UnixTime(UnitForm),
+    #[serde(rename = "datetime17")]
+    DateTime17,
+    Date,
+    Uuid,
+    UuidSimple,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum UnitForm {
+    Secs,
+    Millis,
+    Micros,
+    Nanos,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OrderForm {
+    Ascending,
+    Descending,
+    BitReversed,
+    Hashed,
+    ReversedFrom { max: String },
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WidthForm {
+    Fixed(usize),
+    Delimited,
+    Between(usize, usize),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ValuesForm {
+    Integer { min: String, max: String },
+    Bool,
+    Text,
+    Char,
+    Bytes,
+    Codes(Vec<CodeForm>),
+    Time { exact: bool },
+    Date,
+    Uuid { version: Option<u8> },
+    Custom,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CodeForm {
+    code: String,
+    name: String,
+}
+
+/// What a schema is made of, but for what is computed of it. Two schemas of equal content are one.
+#[derive(Debug)]
+struct Content {
+    key_type: String,
+    layout: Layout,
+    delimiter: u8,
+    tag: Option<String>,
+    salt: Option<SaltForm>,
+    epochs: Vec<(String, String, SaltForm)>,
+    fields: Vec<FieldContent>,
+}
+
+#[derive(Debug)]
+struct FieldContent {
+    name: String,
+    rust_type: Option<String>,
+    format: FormatForm,
+    order: OrderForm,
+    width: Width,
+    values: ValuesForm,
+    hash_of: Option<HashedForm>,
+}
+
+/// What is computed, as the text has it.
+struct Computed {
+    fingerprint: String,
+    min_len: usize,
+    max_len: usize,
+    template: String,
+    offsets: Vec<Option<usize>>,
+    stored: Vec<String>,
+}
+
+impl From<LayoutForm> for Layout {
+    fn from(form: LayoutForm) -> Self {
+        match form {
+            LayoutForm::Delimited => Self::Delimited,
+            LayoutForm::OrderedCode => Self::OrderedCode,
+        }
+    }
+}
+
+impl From<WidthForm> for Width {
+    fn from(form: WidthForm) -> Self {
+        match form {
+            WidthForm::Fixed(width) => Self::Fixed(width),
+            WidthForm::Delimited => Self::Delimited,
+            WidthForm::Between(min, max) => Self::Between(min, max),
+        }
+    }
+}
+
+impl FormatForm {
+    /// The format, whose name for a custom one is `named`.
+    fn format(&self, named: impl FnOnce(&str) -> &'static str) -> Format {
+        match self {
+            Self::Decimal => Format::Decimal,
+            Self::SignedDecimal => Format::SignedDecimal,
+            Self::Utf8 => Format::Utf8,
+            Self::PaddedUtf8 => Format::PaddedUtf8,
+            Self::Int64 => Format::Int64,
+            Self::BoolInt64 => Format::BoolInt64,
+            Self::Bytes => Format::Bytes,
+            Self::EscapedUtf8 => Format::EscapedUtf8,
+            Self::Hex => Format::Hex,
+            Self::Bool => Format::Bool,
+            Self::Md5 => Format::Md5,
+            Self::Custom(name) => Format::Custom(named(name)),
+            Self::UnixTime(unit) => Format::UnixTime(match unit {
+                UnitForm::Secs => TimeUnit::Secs,
+                UnitForm::Millis => TimeUnit::Millis,
+                UnitForm::Micros => TimeUnit::Micros,
+                UnitForm::Nanos => TimeUnit::Nanos,
+            }),
+            Self::DateTime17 => Format::DateTime17,
+            Self::Date => Format::Date,
+            Self::Uuid => Format::Uuid,
+            Self::UuidSimple => Format::UuidSimple,
+        }
+    }
+}
+
+impl OrderForm {
+    fn order(&self) -> Option<FieldOrder> {
+        Some(match self {
+            Self::Ascending => FieldOrder::Ascending,
+            Self::Descending => FieldOrder::Descending,
+            Self::BitReversed => FieldOrder::BitReversed,
+            Self::Hashed => FieldOrder::Hashed,
+            Self::ReversedFrom { max } => FieldOrder::ReversedFrom { max: max.parse().ok()? },
+        })
+    }
+}
+
+impl ValuesForm {
+    /// The values; `None` for numbers that are no numbers. `codes` makes a list of codes.
+    fn values(
+        &self,
+        codes: impl FnOnce(&[CodeForm]) -> Option<&'static [(u64, &'static str)]>,
+    ) -> Option<FieldValues> {
+        Some(match self {
+            Self::Integer { min, max } => {
+                FieldValues::Integer { min: min.parse().ok()?, max: max.parse().ok()? }
+            }
+            Self::Bool => FieldValues::Bool,
+            Self::Text => FieldValues::Text,
+            Self::Char => FieldValues::Char,
+            Self::Bytes => FieldValues::Bytes,
+            Self::Codes(list) => FieldValues::Codes(codes(list)?),
+            Self::Time { exact } => FieldValues::Time { exact: *exact },
+            Self::Date => FieldValues::Date,
+            Self::Uuid { version } => FieldValues::Uuid { version: *version },
+            Self::Custom => FieldValues::Custom,
+        })
+    }
+
+    /// The codes as numbers.
+    fn codes(list: &[CodeForm]) -> Option<Vec<u64>> {
+        list.iter().map(|one| one.code.parse().ok()).collect()
+    }
+}
+
+impl SchemaForm {
+    /// The content and what is computed of it; there is a name of the struct.
+    fn split(self) -> (Content, Computed) {
+        let offsets = self.fields.iter().map(|field| field.offset).collect();
+        let stored = self.epochs.iter().map(|epoch| epoch.stored.clone()).collect();
+        let fields = self.fields.into_iter().map(|field| FieldContent {
+            name: field.name,
+            rust_type: field.r#type,
+            format: field.format,
+            order: field.order,
+            width: field.width.into(),
+            values: field.values,
+            hash_of: field.hash_of,
+        });
+        let content = Content {
+            key_type: self.key_type.unwrap_or_default(),
+            layout: self.layout.into(),
+            // The delimiter was checked to be ASCII.
+            delimiter: self.delimiter.and_then(|delimiter| delimiter.try_into().ok()).unwrap_or(b'#'),
+            tag: self.tag,
+            salt: self.salt,
+            epochs: self.epochs.into_iter().map(|epoch| (epoch.field, epoch.since, epoch.salt)).collect(),
+            fields: fields.collect(),
+        };
+        let computed = Computed {
+            fingerprint: self.fingerprint,
+            min_len: self.min_len,
+            max_len: self.max_len,
+            template: self.template,
+            offsets,
+            stored,
+        };
+        (content, computed)
+    }
+
+    fn index_of(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.name == name)
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<_> = self.fields.iter().map(|field| format!("`{}`", field.name)).collect();
+        format!("there is no field `{name}`; the fields are {}", names.join(", "))
+    }
+
+    /// The faults that can be found before the schema is made, since what is made stays in memory.
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut fault = |place: &str, fault: String| faults.push(format!("`{place}`: {fault}"));
+        let is_ordered = self.layout == LayoutForm::OrderedCode;
+        let delimiter = match (is_ordered, self.delimiter) {
+            (false, Some(delimiter)) if delimiter.is_ascii() => delimiter as u8,
+            (false, Some(_)) => {
+                fault(
+                    "delimiter",
+                    "the delimiter is one byte; choose an ASCII character, such as '#' or '-'".to_owned(),
+                );
+                b'#'
+            }
+            (false, None) => {
+                fault("delimiter", "the text layout has a delimiter, such as \"#\"".to_owned());
+                b'#'
+            }
+            (true, Some(_)) => {
+                fault("delimiter", "the ordered layout has no delimiter; write `null`".to_owned());
+                b'#'
+            }
+            (true, None) => b'#',
+        };
+        if let Some(tag) = &self.tag {
+            if tag.is_empty() {
+                fault("tag", "the tag is empty; give it a text, or write `null`".to_owned());
+            } else if let Some(byte) = tag.bytes().find(|byte| !is_ordered && *byte <= delimiter) {
+                let (byte, delimiter) = (byte.escape_ascii(), delimiter.escape_ascii());
+                fault(
+                    "tag",
+                    format!(
+                        "the tag holds `{byte}`, which is at or below the delimiter `{delimiter}`; choose letters and digits"
+                    ),
+                );
+            }
+        }
+        if self.fields.is_empty() {
+            fault("fields", "a row key needs a field".to_owned());
+        }
+        for (at, field) in self.fields.iter().enumerate() {
+            let place = format!("fields[{at}]");
+            if field.name.is_empty() {
+                fault(&format!("{place}.name"), "the name is empty; write the field's name".to_owned());
+            }
+            if self.index_of(&field.name) != Some(at) {
+                let name = &field.name;
+                fault(
+                    &format!("{place}.name"),
+                    format!("two fields are called `{name}`; give each a name of its own"),
+                );
+            }
+            if let Some(why) = field.fault(self.layout.into()) {
+                fault(&place, why);
+            }
+        }
+        if let Some(salt) = &self.salt {
+            for (place, why) in self.salt_faults(salt) {
+                fault(&format!("salt.{place}"), why);
+            }
+        }
+        let mut before = self.salt.as_ref();
+        for (at, epoch) in self.epochs.iter().enumerate() {
+            let place = format!("epochs[{at}]");
+            for (part, why) in self.salt_faults(&epoch.salt) {
+                fault(&format!("{place}.salt.{part}"), why);
+            }
+            for (part, why) in self.epoch_faults(at, epoch, before) {
+                fault(&format!("{place}.{part}"), why);
+            }
+            before = Some(&epoch.salt);
+        }
+        faults
+    }
+
+    fn salt_faults(&self, salt: &SaltForm) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        let mut fault = |place: &'static str, fault: String| faults.push((place, fault));
+        if !RANGES.contains(&salt.range) {
+            let (least, most) = (RANGES.start(), RANGES.end());
+            fault(
+                "range",
+                format!(
+                    "a salt has {least} to {most} buckets, not {}; a few for each node are enough",
+                    salt.range
+                ),
+            );
+        }
+        if salt.over.is_empty() {
+            fault("over", "`over` names no field; name the fields that choose the bucket".to_owned());
+        }
+        for (at, name) in salt.over.iter().enumerate() {
+            if self.index_of(name).is_none() {
+                fault("over", self.unknown(name));
+            } else if salt.over[..at].contains(name) {
+                fault("over", format!("`over` names `{name}` twice; remove one"));
+            }
+        }
+        match (&salt.sep, self.layout) {
+            (None, LayoutForm::OrderedCode) => {}
+            (None, LayoutForm::Delimited) => {
+                fault(
+                    "sep",
+                    "the text layout has a separator after the salt, such as the delimiter".to_owned(),
+                );
+            }
+            (Some(_), LayoutForm::OrderedCode) => {
+                fault(
+                    "sep",
+                    "`sep` belongs to the text layout, but this key has the ordered one; write `null`"
+                        .to_owned(),
+                );
+            }
+            (Some(sep), LayoutForm::Delimited) => {
+                let is_delimiter = self.delimiter.is_some_and(|delimiter| sep.chars().eq([delimiter]));
+                if sep.is_empty() {
+                    fault("sep", "`sep` is empty; write what stands after the salt".to_owned());
+                } else if let Some(char) = sep.chars().find(|char| !char.is_ascii()) {
+                    fault("sep", format!("`sep` holds `{char}`; choose ASCII characters, such as \"-\""));
+                } else if let (false, Some(digit)) = (is_delimiter, sep.chars().find(char::is_ascii_digit)) {
+                    let why = "but it must mark where the digits of the salt end; choose other characters, such as \"-\"";
+                    fault("sep", format!("`sep` contains the digit `{digit}`, {why}"));
+                }
+            }
+        }
+        match &salt.place {
+            PlaceForm::After(_) | PlaceForm::Front if self.layout == LayoutForm::OrderedCode => fault(
+                "place",
+                "in the ordered layout the salt is an Int64 before the fields; write \"before_fields\""
+                    .to_owned(),
+            ),
+            PlaceForm::After(name) => match self.index_of(name) {
+                None => fault("place", self.unknown(name)),
+                Some(at) if at + 1 == self.fields.len() => fault(
+                    "place",
+                    format!(
+                        "`{name}` is the last field: a salt after all fields spreads no rows, and no scan could ask for one of its \
+                         buckets; name a field further left"
+                    ),
+                ),
+                Some(_) => {}
+            },
+            PlaceForm::Front | PlaceForm::BeforeFields => {}
+        }
+        if salt.hash == HashForm::Java {
+            if self.layout == LayoutForm::OrderedCode {
+                fault(
+                    "hash",
+                    "`\"java\"` belongs to the text layout, but this key has the ordered one".to_owned(),
+                );
+            }
+            if salt.over.len() != self.fields.len() {
+                fault(
+                    "over",
+                    "`\"java\"` is over the whole key, as in Google's sample; name all fields".to_owned(),
+                );
+            }
+            if let PlaceForm::After(_) = salt.place {
+                fault("place", "`\"java\"` stands before the key, as in Google's sample".to_owned());
+            }
+        }
+        faults
+    }
+
+    /// The faults of a salt from a date on, but for those that the whole schema has.
+    fn epoch_faults(
+        &self,
+        at: usize,
+        epoch: &EpochForm,
+        before: Option<&SaltForm>,
+    ) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        let mut fault = |place: &'static str, fault: String| faults.push((place, fault));
+        let Some(time) = self.index_of(&epoch.field) else {
+            fault("field", self.unknown(&epoch.field));
+            return faults;
+        };
+        let field = &self.fields[time];
+        if let Some(first) = self.epochs.first().filter(|first| first.field != epoch.field) {
+            let (first, other) = (&first.field, &epoch.field);
+            fault(
+                "field",
+                format!("the salts have bounds of `{first}` and of `{other}`; name one field in all"),
+            );
+        }
+        match bound_of(&field.values, &epoch.since) {
+            None => fault(
+                "since",
+                format!(
+                    "`{}` is no bound of `{}`; write RFC 3339, a date such as \"2026-12-01\", or a number",
+                    epoch.since, epoch.field
+                ),
+            ),
+            Some(bound) => {
+                let earlier = at.checked_sub(1).map(|at| &self.epochs[at].since);
+                if let Some(earlier) =
+                    earlier.filter(|earlier| Some(bound) <= bound_of(&field.values, earlier))
+                {
+                    fault("since", format!("the bounds must ascend, and this one is not after `{earlier}`"));
+                }
+            }
+        }
+        let salt = &epoch.salt;
+        if let Some(first) = self.salt.as_ref().or(self.epochs.first().map(|first| &first.salt)) {
+            if first.sep != salt.sep {
+                fault(
+                    "salt.sep",
+                    "the salts of a key share their separator; write the same `sep` in all of them"
+                        .to_owned(),
+                );
+            }
+            if first.place != salt.place {
+                fault(
+                    "salt.place",
+                    "the salts of a key share their place; write the same one in all of them".to_owned(),
+                );
+            }
+            if first.hash == HashForm::Java {
+                fault(
+                    "salt.hash",
+                    "buckets of `\"java\"` are not padded, so a key does not show which salt it has; copy the rows to a table of \
+                     another key type"
+                        .to_owned(),
+                );
+            }
+        }
+        if salt.hash == HashForm::Java {
+            fault("salt.hash", "a salt from a date on is made by FarmHash".to_owned());
+        }
+        if before.is_some_and(|before| before.range == salt.range && before.over == salt.over) {
+            fault(
+                "salt",
+                "the keys before this bound have the same salt; remove one, or change its `range` or `over`"
+                    .to_owned(),
+            );
+        }
+        if let PlaceForm::After(name) = &salt.place
+            && self.index_of(name).is_some_and(|after| after >= time)
+        {
+            fault(
+                "salt.place",
+                format!("the salt must stand before `{}`, which has the bounds", epoch.field),
+            );
+        }
+        if self.delimiter.is_some_and(|delimiter| delimiter.is_ascii_digit()) {
+            fault(
+                "salt",
+                "the delimiter looks like a digit of the salt, which keys have in several lengths; choose one below `0`, such as '#' \
+                 or '-'"
+                    .to_owned(),
+            );
+        }
+        faults
+    }
+}
+
+/// The bound that a text is, for a field of these values.
+fn bound_of(values: &ValuesForm, text: &str) -> Option<BoundValue> {
+    match values {
+        ValuesForm::Time { .. } => parse_utc(text).map(BoundValue::Time),
+        ValuesForm::Date => parse_date(text).map(BoundValue::Date),
+        _ => text.parse().ok().map(BoundValue::Number),
+    }
+}
+
+impl FieldForm {
+    /// Why no field is stored so.
+    fn fault(&self, layout: Layout) -> Option<String> {
+        let widths = [self.width, self.hash_of.as_ref().map_or(self.width, |of| of.width)];
+        for width in widths {
+            let most = match width {
+                WidthForm::Fixed(width) => width,
+                WidthForm::Delimited => 0,
+                WidthForm::Between(min, max) if min > max => {
+                    return Some(format!("its least width, {min}, is above its greatest, {max}"));
+                }
+                WidthForm::Between(_, max) => max,
+            };
+            if most > MAX_KEY_LEN {
+                return Some(format!("it is {most} bytes wide, and a row key has at most {MAX_KEY_LEN}"));
+            }
+        }
+        let (format, order, width) = match &self.hash_of {
+            None => (&self.format, &self.order, self.width),
+            Some(of) => {
+                let digits = if layout == Layout::Delimited { 32 } else { 16 };
+                let is_hash = matches!((&self.format, &self.order), (FormatForm::Md5, OrderForm::Hashed));
+                if !is_hash || !matches!(self.width, WidthForm::Fixed(width) if width == digits) {
+                    return Some(format!(
+                        "a hashed field has the format `md5`, the order `hashed` and {digits} bytes"
+                    ));
+                }
+                (&of.format, &of.order, of.width)
+            }
+        };
+        let Some(order) = order.order() else {
+            return Some("the greatest value of its order is no number".to_owned());
+        };
+        // The names do not matter here.
+        let format = format.format(|_| "");
+        if let ValuesForm::Codes(list) = &self.values {
+            let Some(codes) = ValuesForm::codes(list) else { return Some("a code is no number".to_owned()) };
+            let [.., greatest] = codes[..] else { return Some("an enum needs a variant".to_owned()) };
+            if !codes.is_sorted_by(|one, other| one < other) {
+                return Some("the codes must ascend, each once".to_owned());
+            }
+            let names = list
+                .iter()
+                .enumerate()
+                .all(|(at, one)| !list[..at].iter().any(|other| other.name == one.name));
+            if !names {
+                return Some("two variants have one name".to_owned());
+            }
+            let digits = decimal::width(greatest.into());
+            let is_stored_so = match (layout, &format, width) {
+                (Layout::Delimited, Format::Decimal, WidthForm::Fixed(width)) => width == digits,
+                (Layout::OrderedCode, Format::Int64, WidthForm::Between(1, 10)) => {
+                    i64::try_from(greatest).is_ok()
+                }
+                _ => false,
+            };
+            return (!is_stored_so || order != FieldOrder::Ascending)
+                .then(|| format!("codes up to {greatest} are stored in {digits} digits, or as an Int64 of the ordered layout"));
+        }
+        let Some(values) = self.values.values(|_| None) else {
+            return Some("the limits of its values are no numbers".to_owned());
+        };
+        let field = Field::new("", "", format, width.into(), order).with_values(values);
+        ErasedCodec::of(&field, layout).err().map(|error| error.to_string())
+    }
+}
+
+impl Content {
+    /// Makes the schema; what it is made of stays in memory for the life of the process.
+    fn keep(&self) -> Kept {
+        let fields = leak_list(self.fields.iter().map(|field| field.leak(self.layout)));
+        let salt = |form: &SaltForm| self.salt_of(form);
+        let mut schema = Schema::new(
+            leak_text(&self.key_type),
+            self.delimiter,
+            self.tag.as_deref().map(leak_text),
+            self.salt.as_ref().map(salt),
+            fields,
+        )
+        .with_layout(self.layout);
+        if let Some(time) = self.epochs.first().and_then(|(field, ..)| self.index_of(field)) {
+            let field = &fields[time];
+            let stored_by = (field.format(), field.width(), field.order());
+            let epochs = self.epochs.iter().filter_map(|(_, since, of)| {
+                Some(Epoch::new(
+                    bound_of(&self.fields[time].values, since)?,
+                    self.layout,
+                    stored_by,
+                    salt(of),
+                ))
+            });
+            schema = schema.with_epochs(time, leak_list(epochs));
+        }
+        let faults = schema.faults();
+        Kept { schema, faults }
+    }
+
+    fn index_of(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.name == name)
+    }
+
+    fn salt_of(&self, form: &SaltForm) -> Salt {
+        let mut over: Vec<usize> = form.over.iter().filter_map(|name| self.index_of(name)).collect();
+        over.sort_unstable();
+        let salt = Salt::new(form.range, leak_list(over));
+        let salt = match &form.sep {
+            Some(sep) if sep.as_bytes() != [self.delimiter] => salt.with_sep(leak_text(sep)),
+            _ => salt,
+        };
+        let salt = match form.hash {
+            HashForm::Farm => salt,
+            HashForm::Java => salt.with_hash(SaltHash::Java),
+        };
+        salt.with_place(match &form.place {
+            PlaceForm::Front => SaltPlace::Front,
+            PlaceForm::BeforeFields => SaltPlace::BeforeFields,
+            PlaceForm::After(name) => SaltPlace::After { field: self.index_of(name).unwrap_or_default() },
+        })
+    }
+}
+
+impl FieldContent {
+    fn leak(&self, layout: Layout) -> Field {
+        let codes = |list: &[CodeForm]| {
+            let codes = ValuesForm::codes(list)?;
+            Some(leak_list(codes.into_iter().zip(list).map(|(code, one)| (code, leak_text(&one.name)))))
+        };
+        // Both have been checked.
+        let values = self.values.values(codes).unwrap_or(FieldValues::Custom);
+        let rust_type = match (&self.rust_type, values) {
+            (Some(name), _) => leak_text(name),
+            (None, FieldValues::Codes(_)) => leak_text(&self.name),
+            (None, values) => type_of(values),
+        };
+        let field = |format: &FormatForm, width: Width, order: &OrderForm| {
+            let order = order.order().unwrap_or(FieldOrder::Ascending);
+            Field::new(leak_text(&self.name), rust_type, format.format(leak_text), width, order)
+                .with_values(values)
+        };
+        match &self.hash_of {
+            None => field(&self.format, self.width, &self.order),
+            Some(of) => {
+                let of: &'static Field = Box::leak(Box::new(field(&of.format, of.width.into(), &of.order)));
+                Field::hashed(of, layout)
+            }
+        }
+    }
+}
+
+/// A Rust type of these values, for a schema that does not name it.
+fn type_of(values: FieldValues) -> &'static str {
+    match values {
+        FieldValues::Integer { min: 0, max } => match max {
+            0xff => "u8",
+            0xffff => "u16",
+            0xffff_ffff => "u32",
+            0xffff_ffff_ffff_ffff => "u64",
+            _ => "u128",
+        },
+        FieldValues::Integer { max, .. } => match max {
+            0x7f => "i8",
+            0x7fff => "i16",
+            0x7fff_ffff => "i32",
+            0x7fff_ffff_ffff_ffff => "i64",
+            _ => "i128",
+        },
+        FieldValues::Bool => "bool",
+        FieldValues::Text => "String",
+        FieldValues::Char => "char",
+        FieldValues::Bytes => "Vec<u8>",
+        FieldValues::Codes(_) => "enum",
+        FieldValues::Time { .. } => "time",
+        FieldValues::Date => "date",
+        FieldValues::Uuid { .. } => "Uuid",
+        FieldValues::Custom => "custom",
+    }
+}
+
+/// The rules that a whole schema keeps.
+impl Schema {
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.min_len() > MAX_KEY_LEN {
+            faults.push(format!(
+                "`fields`: the fixed widths of this row key add up to {} bytes, and Bigtable allows {MAX_KEY_LEN}",
+                self.min_len()
+            ));
+        }
+        if let (Layout::Delimited, Some(fault)) = (self.layout(), self.fault_of_delimiter()) {
+            faults.push(format!("`delimiter`: {fault}"));
+        }
+        if !self.has_epochs() {
+            return faults;
+        }
+        let mut fault =
+            |place: String, fault: super::ConstText| faults.push(format!("`{place}`: {}", fault.as_str()));
+        if let Some(found) = self.fault_of_epoch_field() {
+            fault("epochs[0].field".to_owned(), found);
+            return faults;
+        }
+        for at in self.epoch_field() + 1..self.fields().len() {
+            if let Some(found) = self.fault_of_after_epoch_field(at) {
+                fault(format!("fields[{at}]"), found);
+            }
+        }
+        for later in 0..self.epochs().len() {
+            if let Some(found) = self.fault_of_bound(later) {
+                fault(format!("epochs[{later}].since"), found);
+            }
+            if let Some(found) = self.fault_of_heads_apart(later) {
+                fault(format!("epochs[{later}].salt"), found);
+            }
+        }
+        faults
+    }
+}
+
+impl Computed {
+    /// Where the text says something else than what is computed.
+    fn faults(&self, schema: &Schema) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut compare = |place: String, found: &dyn std::fmt::Display, computed: &dyn std::fmt::Display| {
+            if found.to_string() != computed.to_string() {
+                faults.push(format!(
+                    "`{place}`: it is `{found}`, and that of the rest is `{computed}`: the text was changed after it was made"
+                ));
+            }
+        };
+        compare("fingerprint".to_owned(), &self.fingerprint, &schema.fingerprint());
+        compare("min_len".to_owned(), &self.min_len, &schema.min_len());
+        compare("max_len".to_owned(), &self.max_len, &schema.max_len());
+        compare("template".to_owned(), &self.template, &schema.template());
+        let shown =
+            |offset: Option<usize>| offset.map_or_else(|| "null".to_owned(), |offset| offset.to_string());
+        for (at, offset) in self.offsets.iter().enumerate() {
+            compare(format!("fields[{at}].offset"), &shown(*offset), &shown(schema.offset(at)));
+        }
+        for (at, (stored, epoch)) in self.stored.iter().zip(schema.epochs()).enumerate() {
+            compare(format!("epochs[{at}].stored"), stored, &Hex(epoch.stored_since()));
+        }
+        faults
+    }
+}

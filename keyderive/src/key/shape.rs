@@ -1,0 +1,120 @@
+//! What reading and writing keys needs of a key type.
+
+use std::marker::PhantomData;
+
+use super::format::Layout;
+use super::row_key::RowKey;
+use super::salt::Salt;
+use super::schema::Schema;
+
+/// A key type as the code that reads and writes keys has it: known to the compiler for a derived one, at run time for a schema from data.
+pub trait Shape: Copy {
+    /// The layout as data.
+    fn schema(self) -> &'static Schema;
+
+    /// How the parts are put together.
+    fn layout(self) -> Layout;
+
+    /// The byte between the parts of the text layout.
+    fn delimiter(self) -> u8;
+
+    /// Whether keys have several salts, by their times.
+    fn has_epochs(self) -> bool;
+
+    /// The salt of the first epoch that has one, whose place all share.
+    fn first_salt(self) -> Option<&'static Salt>;
+
+    /// Whether the salt has a length that is known before the fields.
+    fn has_salt_of_known_len(self) -> bool;
+
+    /// Whether a delimiter ends some field.
+    fn has_delimited_field(self) -> bool;
+}
+
+/// The shape of a derived key type.
+#[derive(Debug)]
+pub struct Derived<K>(PhantomData<fn() -> K>);
+
+impl<K> Derived<K> {
+    #[inline(always)]
+    pub(super) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<K> Clone for Derived<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Derived<K> {}
+
+/// Each is a constant.
+impl<K: RowKey> Shape for Derived<K> {
+    #[inline(always)]
+    fn schema(self) -> &'static Schema {
+        K::SCHEMA
+    }
+
+    #[inline(always)]
+    fn layout(self) -> Layout {
+        const { K::SCHEMA.layout() }
+    }
+
+    #[inline(always)]
+    fn delimiter(self) -> u8 {
+        const { K::SCHEMA.delimiter() }
+    }
+
+    #[inline(always)]
+    fn has_epochs(self) -> bool {
+        const { K::SCHEMA.has_epochs() }
+    }
+
+    #[inline(always)]
+    fn first_salt(self) -> Option<&'static Salt> {
+        const { K::SCHEMA.first_salt() }
+    }
+
+    #[inline(always)]
+    fn has_salt_of_known_len(self) -> bool {
+        const { K::SCHEMA.has_salt_of_known_len() }
+    }
+
+    #[inline(always)]
+    fn has_delimited_field(self) -> bool {
+        const { K::SCHEMA.has_delimited_field() }
+    }
+}
+
+/// A schema from data.
+impl Shape for &'static Schema {
+    fn schema(self) -> &'static Schema {
+        self
+    }
+
+    fn layout(self) -> Layout {
+        self.layout()
+    }
+
+    fn delimiter(self) -> u8 {
+        self.delimiter()
+    }
+
+    fn has_epochs(self) -> bool {
+        self.has_epochs()
+    }
+
+    fn first_salt(self) -> Option<&'static Salt> {
+        self.first_salt()
+    }
+
+    fn has_salt_of_known_len(self) -> bool {
+        self.has_salt_of_known_len()
+    }
+
+    fn has_delimited_field(self) -> bool {
+        self.has_delimited_field()
+    }
+}

@@ -1,0 +1,123 @@
+//! Law 13: a key type and its layout as data write, read, plan, explain and refuse the same.
+
+use std::ops::Bound;
+
+use keyderive::dynamic::{DynKey, Value as Dynamic};
+use proptest::prelude::*;
+
+use super::laws::{keys, on_every_case};
+use super::{Case, Key, Value};
+
+/// A value of the model as a layout takes it.
+fn dynamic(case: &Case, value: &Value) -> Dynamic {
+    match value {
+        Value::Signed(value) => Dynamic::from(*value),
+        Value::Unsigned(value) if case.type_name == "Uuid" => Dynamic::Uuid(*value),
+        Value::Unsigned(value) if case.type_name == "Kind" => Dynamic::from(match value {
+            1 => "Created",
+            2 => "Changed",
+            _ => "Deleted",
+        }),
+        Value::Unsigned(value) => Dynamic::from(*value),
+        Value::Bool(value) => Dynamic::from(*value),
+        Value::Char(value) => Dynamic::from(*value),
+        Value::Text(value) => Dynamic::from(value.as_str()),
+        Value::Bytes(value) => Dynamic::from(value.as_slice()),
+        Value::Time(nanos) => Dynamic::Time(*nanos),
+        Value::Day(days) => Dynamic::Date((*days).into()),
+    }
+}
+
+fn fields(case: &Case, key: &Key) -> [(&'static str, Dynamic); 3] {
+    [
+        ("first", Dynamic::from(key.first.as_str())),
+        ("value", dynamic(case, &key.value)),
+        ("last", Dynamic::from(key.last.as_str())),
+    ]
+}
+
+fn is_of(case: &Case, dynamic: &DynKey, key: &Key) -> bool {
+    fields(case, key).iter().all(|(name, value)| dynamic.get(name) == Some(value))
+}
+
+/// What a type refuses that is narrower than its field: a `&str` borrows from the key, and a crate's times end before the format's.
+fn is_of_the_type_alone(refusal: &str) -> bool {
+    ["cannot be borrowed", "is out of the range of"].iter().any(|words| refusal.contains(words))
+}
+
+#[test]
+fn the_same_values_are_written_and_refused() {
+    on_every_case(keys, |case, key| {
+        let typed = match (case.encode)(&key) {
+            None => return Ok(()),
+            Some(typed) => typed.map_err(|error| error.to_string()),
+        };
+        let from_data = case.dynamic.encode(fields(case, &key)).map_err(|error| error.to_string());
+        match (&typed, &from_data) {
+            (Err(refusal), _) if is_of_the_type_alone(refusal) => {}
+            _ => prop_assert_eq!(typed, from_data),
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_same_bytes_are_read_and_refused() {
+    let inputs = |case: &Case| (keys(case), any::<prop::sample::Index>(), any::<u8>(), 0..4_u8);
+    on_every_case(inputs, |case, (key, at, byte, kind)| {
+        let Some(Ok(mut bytes)) = (case.encode)(&key) else { return Ok(()) };
+        let at = at.index(bytes.len());
+        match kind {
+            0 => bytes[at] = byte,
+            1 => bytes.insert(at, byte),
+            2 => drop(bytes.remove(at)),
+            _ => {}
+        }
+        match ((case.decode)(&bytes), case.dynamic.decode(&bytes)) {
+            (Ok(typed), Ok(from_data)) => {
+                prop_assert!(is_of(case, &from_data, &typed), "{:?} and {}", typed, from_data);
+                let fields = from_data.iter().map(|(name, value)| (name, value.clone()));
+                prop_assert_eq!(case.dynamic.encode(fields).unwrap(), bytes);
+            }
+            (Err(typed), from_data) if is_of_the_type_alone(&typed.to_string()) => drop(from_data),
+            (typed, from_data) => {
+                let typed = typed.map(drop).map_err(|error| error.to_string());
+                let from_data = from_data.map(drop).map_err(|error| error.to_string());
+                prop_assert_eq!(typed, from_data);
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_same_ranges_are_planned_and_explained() {
+    fn bound<T>(kind: u8, value: T) -> Bound<T> {
+        match kind {
+            0 => Bound::Included(value),
+            1 => Bound::Excluded(value),
+            _ => Bound::Unbounded,
+        }
+    }
+    let inputs = |case: &Case| (keys(case), keys(case), (0..3_u8, 0..3_u8));
+    on_every_case(inputs, |case, (lo, hi, kinds)| {
+        let scan = case.dynamic.scan().fix("first", lo.first.as_str()).unwrap();
+        let bounds = (bound(kinds.0, dynamic(case, &lo.value)), bound(kinds.1, dynamic(case, &hi.value)));
+        let from_data = scan.range("value", bounds);
+        let Some(range) = case.range else {
+            let refusal = from_data.unwrap_err().to_string();
+            prop_assert!(refusal.contains("the field `value` has no range"), "{}", refusal);
+            return Ok(());
+        };
+        let Some(typed) = range(&lo.first, bound(kinds.0, &lo.value), bound(kinds.1, &hi.value)) else {
+            return Ok(());
+        };
+        let from_data = from_data.and_then(|scan| scan.plan());
+        let from_data = from_data.map(|plan| (plan.requests(), plan.explain().to_string()));
+        prop_assert_eq!(
+            typed.map_err(|error| error.to_string()),
+            from_data.map_err(|error| error.to_string())
+        );
+        Ok(())
+    });
+}
