@@ -401,7 +401,7 @@ fn json_and_messages() {
         let typed = <Json as Encoding<serde_json::Value>>::decode(&other);
         match (CellType::Json.read(&other), typed) {
             (Ok(read), Ok(typed)) => {
-                assert_eq!(serde_json::from_str::<serde_json::Value>(&read.to_string()).unwrap(), typed)
+                assert_eq!(serde_json::from_str::<serde_json::Value>(&read.to_string()).unwrap(), typed);
             }
             (Err(read), Err(typed)) => assert_eq!(read.to_string(), typed.to_string()),
             (read, typed) => panic!("{read:?} {typed:?}"),
@@ -640,7 +640,7 @@ struct Optional {
 
 impl Made for Optional {
     fn made(random: &mut Rng) -> Self {
-        Self { a: maybe(random, |random| random.i64(..)), b: maybe(random, |random| random.f64()) }
+        Self { a: maybe(random, |random| random.i64(..)), b: maybe(random, Rng::f64) }
     }
 }
 
@@ -804,7 +804,7 @@ fn rows<R: Made + crate::Row>() {
                     put += 1;
                     match (changes, expected) {
                         (Ok(changes), Ok(expected)) => {
-                            assert_eq!(changes.as_slice(), expected.as_slice(), "{by_data}")
+                            assert_eq!(changes.as_slice(), expected.as_slice(), "{by_data}");
                         }
                         (changes, expected) => assert_eq!(changes.map(drop), expected.map(drop)),
                     }
@@ -869,7 +869,7 @@ fn a_row_is_readable() {
         "\n  daily:0015: 4\n",
         "\n  h:state: \"Login\" at 1970-01-01T00:00:05Z\n",
     ] {
-        assert!(format!("{text}").contains(line), "{line} in {text}");
+        assert!(text.contains(line), "{line} in {text}");
     }
     let json = serde_json::to_string(&row).unwrap();
     assert_eq!(
