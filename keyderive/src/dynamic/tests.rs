@@ -537,6 +537,8 @@ struct Everything {
     #[row(family)]
     place: Option<Place>,
     #[row(family)]
+    spare: Option<Spare>,
+    #[row(family)]
     home: Place,
     #[row(family, ttl = "30d")]
     daily: BTreeMap<String, i16>,
@@ -558,6 +560,11 @@ struct Everything {
 
 fn seven() -> u8 {
     7
+}
+
+#[derive(crate::Row)]
+struct Spare {
+    a: Option<String>,
 }
 
 #[derive(crate::Row)]
@@ -611,6 +618,7 @@ impl Made for Everything {
             unit: maybe(random, |_| Seen),
             four: maybe(random, |random| random.u32(..).to_be_bytes()),
             place: maybe(random, place),
+            spare: maybe(random, |random| Spare { a: maybe(random, word) }),
             home: place(random),
             daily: (0..random.usize(..3)).map(|at| (format!("{at}"), random.i16(..))).collect(),
             by_id: maybe(random, |random| {
@@ -743,6 +751,14 @@ fn attack<R: Made>(cells: &mut StoredCells, random: &mut Rng) {
                     cells.insert(((*family).into(), (*name).into(), key.2), value);
                 }
             }
+        }
+    }
+    if random.u8(..8) == 0 && !R::FORMER.is_empty() {
+        // The first of the former places counts.
+        cells.retain(|(family, name, _), _| family != "d" || name != b"k");
+        for (family, level) in [("d", 0_i64), ("h", 20)] {
+            let place = (family.to_owned(), b"kind".to_vec(), std::cmp::Reverse(0));
+            cells.insert(place, level.to_be_bytes().to_vec());
         }
     }
     for (family, name, at) in R::AGGREGATES {
