@@ -12,8 +12,6 @@ mod table_layout;
 pub(crate) mod tests;
 mod value;
 
-use crate::row::{CellError, CellType};
-
 pub(crate) use self::intern::{Interner, TooManyLayouts, leak_list, leak_text};
 pub(crate) use self::key::check_key;
 pub use self::key::{DynKey, KeyLayout};

@@ -65,7 +65,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(value) => f.write_str(value),
-            Self::Bytes(value) => value.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+            Self::Bytes(value) => fmt::Display::fmt(&Hex(value), f),
             other => fmt::Debug::fmt(other, f),
         }
     }
@@ -89,7 +89,8 @@ impl fmt::Debug for Value {
     }
 }
 
-/// Numbers and `bool` as such, bytes as hexadecimal digits, and the rest as text, with the floats that JSON does not have.
+/// Integers of more than 64 bits, floats that are not finite, times, dates and UUIDs as text, and bytes in hexadecimal: what other programs
+/// read without loss.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -101,8 +102,12 @@ impl Serialize for Value {
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::F32(value) if value.is_finite() => serializer.serialize_f32(*value),
             Self::F64(value) if value.is_finite() => serializer.serialize_f64(*value),
-            Self::Text(value) => serializer.serialize_str(value),
-            other => serializer.collect_str(other),
+            Self::Bytes(value) => serializer.collect_str(&Hex(value)),
+            // JSON has no NaN and no infinity, and would have `null` in their place.
+            Self::F32(_) | Self::F64(_) => serializer.collect_str(self),
+            Self::Unsigned(_) | Self::Text(_) | Self::Time(_) | Self::Date(_) | Self::Uuid(_) => {
+                serializer.collect_str(self)
+            }
         }
     }
 }

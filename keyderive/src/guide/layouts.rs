@@ -53,5 +53,49 @@
 //! A program that holds the file of an older release, [`Layouts::from_json`](crate::layouts::Layouts::from_json), can ask which rows of
 //! today's tables that release could not read: [`Layouts::changes_from`](crate::layouts::Layouts::changes_from).
 //!
-//! What the file does not say: bytes of a `with` module or of a [`KeyField`](crate::key::KeyField) by hand, which have a name alone, and what
+//! # Rows without their type
+//!
+//! A tool that does not have the struct reads and writes rows by the JSON of its schema, [`RowSchema::to_json`](crate::row::RowSchema::to_json):
+//!
+//! ```
+//! use keyderive::dynamic::DynRow;
+//! use keyderive::row::RowSchema;
+//! # use keyderive::{Client, Row, RowKey};
+//! # #[derive(RowKey)] struct EventKey { id: u64 }
+//! # #[derive(Row)] struct Event { kind: String, note: Option<String> }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let client = Client::embedded();
+//! # let typed = client.table::<EventKey, Event>("events");
+//! # typed.create().await?;
+//! # typed.put(&EventKey { id: 7 }, &Event { kind: "login".into(), note: None }).await?;
+//! # let json = Event::SCHEMA.to_json();
+//! # let key = EventKey { id: 7 }.encode()?;
+//! let schema = RowSchema::from_json(&json)?;
+//! let events = client.raw_table("events");
+//! let stored = events.read_row(key.clone(), None).await?.ok_or("no such row")?;
+//! let mut event = DynRow::read(schema, "cf", &stored)?;
+//! println!("{event}");
+//!
+//! event.set("note", "by hand")?;
+//! events.mutate_row(key, event.mutations()?).await?;
+//! # assert_eq!(typed.get(&EventKey { id: 7 }).await?.ok_or("gone")?.note.as_deref(), Some("by hand"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It reads what the type reads, refuses what the type refuses, and writes the cells that the type writes, with these exceptions:
+//!
+//! - A column with `default` that is absent says so, since the default is a function of the program.
+//! - JSON is any JSON, and a value of a `with` module or a message of `proto` is its stored bytes: what is inside of them is not checked.
+//! - A time in RFC 3339 is written with as many digits as it needs. `chrono` writes 3, 6 or 9 of them; every crate reads both.
+//! - Times that are stored as numbers are read whether or not the field's type has them.
+//! - A read of the raw row also has the cells that a `ttl` hides.
+//!
+//! An application keeps to its types, which the compiler checks.
+//!
+//! # What a file does not say
+//!
+//! Bytes of a `with` module or of a [`KeyField`](crate::key::KeyField) by hand, which have a name alone, and what
 //! is inside of JSON and messages.
