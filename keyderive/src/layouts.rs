@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::dynamic::{KeyLayout, TableLayout};
 use crate::key::{KeyChange, RowKey, Schema};
 use crate::row::{DEFAULT_FAMILY, Row, RowSchema};
 
@@ -66,7 +67,7 @@ pub struct Layouts {
 /// A key type of a table, and the rows that have such keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct KeyEntry {
+struct KeyEntry {
     key_type: String,
     key: Value,
     rows: Vec<RowEntry>,
@@ -78,12 +79,12 @@ impl KeyEntry {
     }
 
     /// The schema of the key; on failure every fault, with its place.
-    pub(crate) fn schema(&self) -> Result<&'static Schema, Vec<String>> {
+    fn schema(&self) -> Result<&'static Schema, Vec<String>> {
         Schema::from_json(&self.key.to_string(), Some(&self.key_type))
     }
 
     /// The schemas of the rows.
-    pub(crate) fn row_schemas(&self) -> impl Iterator<Item = Result<&'static RowSchema, Vec<String>>> {
+    fn row_schemas(&self) -> impl Iterator<Item = Result<&'static RowSchema, Vec<String>>> {
         self.rows.iter().map(|row| {
             let schema = RowSchema::from_layout_json(&row.row.to_string(), &row.row_type);
             schema.map_err(|error| vec![format!("the row `{}`: {error}", row.row_type)])
@@ -207,12 +208,12 @@ impl Layouts {
     }
 
     /// The names of the tables.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    fn names(&self) -> impl Iterator<Item = &str> {
         self.tables.keys().map(String::as_str)
     }
 
     /// The key types of a table, with their rows.
-    pub(crate) fn keys_of(&self, table: &str) -> Option<impl Iterator<Item = &KeyEntry>> {
+    fn keys_of(&self, table: &str) -> Option<impl Iterator<Item = &KeyEntry>> {
         self.tables.get(table).map(|entries| entries.iter())
     }
 
@@ -288,6 +289,62 @@ impl Layouts {
                 Err(LayoutsError(Fault::Changed { path: path.to_owned(), changes }))
             }
         }
+    }
+}
+
+/// Layouts without types.
+impl Layouts {
+    /// The layout of a table whose rows have one key type.
+    ///
+    /// ```
+    /// use keyderive::layouts::Layouts;
+    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(keyderive::Row)] struct User { name: String }
+    /// # let json = Layouts::new().table::<UserKey, User>("users").to_json();
+    ///
+    /// let layouts = Layouts::from_json(&json)?; // such as the text of `layouts.json`
+    /// let users = layouts.table_layout("users")?;
+    /// assert_eq!(users.key().encode([("id", 7)]).unwrap(), b"00000000000000000007");
+    ///
+    /// let error = layouts.table_layout("user").unwrap_err().to_string();
+    /// assert_eq!(error, "there is no table `user`; the tables are `users`");
+    /// # Ok::<(), keyderive::layouts::LayoutsError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such table, or it has several key types: [`table_layouts`](Self::table_layouts) returns all.
+    pub fn table_layout(&self, name: &str) -> Result<TableLayout, LayoutsError> {
+        let mut layouts = self.table_layouts(name)?;
+        match layouts.pop() {
+            Some(only) if layouts.is_empty() => Ok(only),
+            last => {
+                let all = layouts.iter().chain(&last).map(|layout| layout.key().schema());
+                let all = all.map(|schema| format!("`{}`", schema.key_type())).collect::<Vec<_>>().join(", ");
+                Err(LayoutsError::rules(vec![format!(
+                    "table `{name}` has several key types, {all}; take one of `table_layouts`"
+                )]))
+            }
+        }
+    }
+
+    /// The layouts of a table, one for each key type, in the order of their tags.
+    ///
+    /// # Errors
+    /// If there is no such table.
+    pub fn table_layouts(&self, name: &str) -> Result<Vec<TableLayout>, LayoutsError> {
+        let keys = self.keys_of(name).ok_or_else(|| {
+            let names: Vec<_> = self.names().map(|name| format!("`{name}`")).collect();
+            LayoutsError::rules(vec![format!(
+                "there is no table `{name}`; the tables are {}",
+                names.join(", ")
+            )])
+        })?;
+        let layouts = keys.map(|entry| {
+            let key = KeyLayout::checked(entry.schema()?)?;
+            let rows = entry.row_schemas().collect::<Result<Vec<_>, _>>()?;
+            Ok(TableLayout::new(name, key, rows))
+        });
+        layouts.collect::<Result<_, _>>().map_err(LayoutsError::rules)
     }
 }
 
@@ -440,7 +497,7 @@ enum Fault {
 
 impl LayoutsError {
     /// The faults of a layout.
-    pub(crate) fn rules(faults: Vec<String>) -> Self {
+    fn rules(faults: Vec<String>) -> Self {
         Self(Fault::Malformed { path: None, fault: faults.join("; ") })
     }
 

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::{DynScan, Value};
+use super::{DynScan, LayoutError, Value};
 use crate::key::{
     DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, RowKey, Schema, Span, decode_by,
     encode_by,
 };
-use crate::layouts::LayoutsError;
 
 /// The layout of row keys, at run time: encodes, decodes and plans what a derived key type does, byte for byte.
 ///
@@ -103,15 +102,15 @@ impl KeyLayout {
     ///
     /// let error = KeyLayout::from_json(&json.replace(r#""fixed":20"#, r#""fixed":5000"#)).unwrap_err();
     /// assert!(error.to_string().contains("`fields[0]`: it is 5000 bytes wide, and a row key has at most 4096"));
-    /// # Ok::<(), keyderive::layouts::LayoutsError>(())
+    /// # Ok::<(), keyderive::dynamic::LayoutError>(())
     /// ```
     ///
     /// It is checked by every rule of the derive. What it is made of stays in memory for the life of the process, once for each content.
     ///
     /// # Errors
     /// Every fault of the JSON, with its place. If it would be the 10,001st layout of this process.
-    pub fn from_json(json: &str) -> Result<Self, LayoutsError> {
-        Schema::from_json(json, None).and_then(Self::checked).map_err(LayoutsError::rules)
+    pub fn from_json(json: &str) -> Result<Self, LayoutError> {
+        Schema::from_json(json, None).and_then(Self::checked).map_err(LayoutError::new)
     }
 
     /// The layout of a schema that was checked.

@@ -2,7 +2,7 @@
 //!
 //! An application keeps to its types: the compiler checks them, and they are faster.
 
-mod intern;
+mod error;
 mod key;
 mod row;
 mod scan;
@@ -10,16 +10,15 @@ mod table_layout;
 #[cfg(all(feature = "chrono", feature = "jiff", feature = "time", feature = "uuid", feature = "proto"))]
 #[cfg(test)]
 pub(crate) mod tests;
-mod value;
 
-pub(crate) use self::intern::{Interner, TooManyLayouts, leak_list, leak_text};
+pub use self::error::LayoutError;
 pub(crate) use self::key::check_key;
 pub use self::key::{DynKey, KeyLayout};
 pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
 pub use self::table_layout::TableLayout;
-pub use self::value::Value;
-pub use crate::table::{DynRows, DynTable, DynTableScan};
+pub use crate::key::Value;
+use crate::row::{CellError, CellType};
 
 /// The value that text says for a column whose cells are stored so, such as an argument of a command line.
 ///

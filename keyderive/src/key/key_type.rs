@@ -16,9 +16,12 @@ impl KeyType {
         Self { schema: K::SCHEMA, check: |_, key| K::stored(key).map(drop) }
     }
 
-    /// A key type that is known by its schema alone.
-    pub(crate) fn of_data(schema: &'static Schema) -> Self {
-        Self { schema, check: crate::dynamic::check_key }
+    /// A key type that is known by its schema alone, and a check of bytes by it.
+    pub(crate) fn of_data(
+        schema: &'static Schema,
+        check: fn(&'static Schema, &[u8]) -> Result<(), DecodeError>,
+    ) -> Self {
+        Self { schema, check }
     }
 
     pub(crate) fn schema(self) -> &'static Schema {

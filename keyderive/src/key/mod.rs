@@ -21,9 +21,11 @@ mod schema;
 mod shape;
 mod show;
 mod sql;
+#[cfg(feature = "client")]
+mod value;
 
 #[cfg(feature = "client")]
-pub(crate) use codec::{DAY, ErasedCodec, ErasedPart, ShownUuid, parse_date, parse_utc, write_utc};
+pub(crate) use codec::{ErasedCodec, ErasedPart, parse_date, parse_utc};
 #[cfg(feature = "client")]
 pub(crate) use decode::decode_by;
 #[cfg(feature = "client")]
@@ -59,6 +61,9 @@ pub(crate) use schema::bucket_of;
 #[cfg(feature = "client")]
 pub(crate) use show::ShownKey;
 pub(crate) use show::{Hex, Readable};
+#[cfg(feature = "client")]
+#[doc(hidden)]
+pub use value::Value;
 
 /// What a [`KeyField`] that is written by hand needs beside [`FieldError`], [`Format`] and [`Width`]: its example shows them.
 pub mod custom {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
-use crate::dynamic::Value;
+use crate::key::Value;
 use crate::{Client, ErrorKind, RowKey, Table};
 
 #[derive(RowKey, Clone, Debug, PartialEq)]

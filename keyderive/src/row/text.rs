@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::column::{Any, CellValue, ColumnPlace, Entry};
 use super::schema::ColumnKind;
 use super::{CellError, CellType, CellWriter, Name, RowError, RowSchema};
-use crate::dynamic::Value;
+use crate::key::Value;
 
 macro_rules! values {
     ($($type:ty)*) => {$(

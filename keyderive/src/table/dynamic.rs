@@ -9,7 +9,7 @@ use futures_util::TryStreamExt as _;
 
 use super::{Handle, OnForeign, Rows, Scan, Table};
 use crate::client::{Client, Error};
-use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value};
+use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, check_key};
 use crate::key::{DecodeError, EncodeError, KeyType, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{DEFAULT_FAMILY, RawRow, Row, RowSchema, Visible};
@@ -105,7 +105,7 @@ impl Client {
         let (key, row) = (layout.key().clone(), layout.row().unwrap_or(<() as Row>::SCHEMA));
         let family = row.own_family().unwrap_or(DEFAULT_FAMILY);
         let visible = Visible::everything(row, family);
-        let handle = Handle::new(self, layout.name(), KeyType::of_data(key.schema()), visible);
+        let handle = Handle::new(self, layout.name(), KeyType::of_data(key.schema(), check_key), visible);
         DynTable { table: Table::of_handle(handle), key, row }
     }
 }

@@ -9,9 +9,9 @@ use super::super::field::{Cut, FieldError, KeyField, RangeField, Side};
 use super::super::format::{FieldOrder, FieldValues, Format, Width};
 use super::super::ordered::{read_int, write_int};
 use super::super::show::Readable;
-use super::{Desc, Ordered, Text};
 #[cfg(feature = "client")]
-use crate::dynamic::Value;
+use super::super::value::Value;
+use super::{Desc, Ordered, Text};
 
 /// A format for a `bool`.
 pub trait BoolCodec {

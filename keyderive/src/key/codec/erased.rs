@@ -11,6 +11,7 @@ use super::super::encode::Part;
 use super::super::fast::{KeyBuf, append_to, holds_forbidden};
 use super::super::field::{Cut, FieldError, KeyField, PrefixField, RangeField, Side};
 use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, Width};
+use super::super::value::Value;
 use super::bytes::other_len;
 use super::code::{BoolCodec, Codes};
 use super::integer::Integer;
@@ -18,7 +19,6 @@ use super::string::{StrCodec, cut_padded, padded_prefix_cuts, read_padded, write
 use super::time::Scale;
 use super::uuid::{UuidForm, check_v4};
 use super::{BitReverse, Desc, Escape, Ordered, Text};
-use crate::dynamic::Value;
 
 /// The codec of a field, by value.
 #[derive(Clone, Copy, Debug)]

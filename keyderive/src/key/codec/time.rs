@@ -907,9 +907,14 @@ struct DisplayUtc(i128);
 
 impl fmt::Display for DisplayUtc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// Years of more digits are in no calendar, and no type of times has them.
+        const SHOWN: i128 = 1 << 40;
         let Self(nanos) = *self;
-        // The seconds of every time type fit in 64 bits, so the days do.
-        let days = nanos.div_euclid(DAY) as i64;
+        let days = nanos.div_euclid(DAY);
+        if !(-SHOWN..SHOWN).contains(&days) {
+            return write!(f, "{nanos} ns from 1970");
+        }
+        let days = days as i64;
         let Civil { year, month, day } = Civil::from_days(days);
         write!(f, "{year:04}-{month:02}-{day:02}")?;
         if f.alternate() {

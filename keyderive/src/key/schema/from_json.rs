@@ -12,7 +12,7 @@ use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, TimeU
 use super::super::salt::{Salt, SaltHash, SaltPlace};
 use super::super::show::Hex;
 use super::Schema;
-use crate::dynamic::{Interner, leak_list, leak_text};
+use crate::intern::{Interner, leak_list, leak_text};
 
 /// The longest text that is read.
 const MAX_LEN: usize = 1 << 20;

@@ -7,7 +7,7 @@ use super::text::read_text;
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 use super::{Cell, CellType};
 use super::{CellError, CellWriter};
-use crate::dynamic::Value;
+use crate::key::Value;
 use crate::key::{parse_date, parse_utc};
 
 /// A date by its calendar fields.

@@ -12,8 +12,8 @@ use super::calendar::{
 use super::number::{is_zero, names_of, read_integer, too_large};
 use super::text::{read_text, read_uuid};
 use super::{Cell, CellError, CellType, CellWriter};
-use crate::dynamic::Value;
 use crate::key::TimeUnit;
+use crate::key::Value;
 use crate::key::parse_date;
 use crate::row::encoding::{write_unix_time, write_unix_time_bound};
 use crate::row::json;

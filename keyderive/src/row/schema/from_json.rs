@@ -13,7 +13,7 @@ use super::layout::{
 };
 use super::stored::{StoredType, Variant};
 use super::{Alias, ColumnKind, ColumnSchema, DeclaredGc, FamilyRule, FieldSchema, RowSchema, SchemaError};
-use crate::dynamic::{Interner, leak_list, leak_text};
+use crate::intern::{Interner, leak_list, leak_text};
 use crate::row::CellType;
 
 static ROW_TYPES: Interner<RowSchema> = Interner::new("row types");

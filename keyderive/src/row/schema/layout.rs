@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::stored::StoredType;
 use super::{Alias, ColumnKind, ColumnSchema, DeclaredGc, FamilyRule, FieldSchema, RowSchema};
-use crate::dynamic::TooManyLayouts;
+use crate::intern::TooManyLayouts;
 
 impl RowSchema {
     /// The version of the JSON that [`to_json`](Self::to_json) writes.

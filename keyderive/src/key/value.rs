@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::key::{DAY, ShownUuid, write_utc};
+use super::codec::{DAY, ShownUuid, write_utc};
+use super::show::Hex;
 
 /// A value of a key field or of a column, whose type is known at run time.
 ///
@@ -94,11 +95,11 @@ impl fmt::Debug for Value {
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Integer(value) => match i64::try_from(*value) {
-                Ok(value) => serializer.serialize_i64(value),
-                Err(_) => serializer.serialize_i128(*value),
+            Self::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
+                (Ok(value), _) => serializer.serialize_i64(value),
+                (_, Ok(value)) => serializer.serialize_u64(value),
+                _ => serializer.collect_str(value),
             },
-            Self::Unsigned(value) => serializer.serialize_u128(*value),
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::F32(value) if value.is_finite() => serializer.serialize_f32(*value),
             Self::F64(value) if value.is_finite() => serializer.serialize_f64(*value),

@@ -1,0 +1,37 @@
+//! The error of a layout that is data.
+
+use std::error::Error;
+use std::fmt;
+
+/// A layout from data that no derive would accept, or a name that a layout does not have.
+///
+/// The text has every fault, each with its place.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LayoutError(Vec<String>);
+
+impl LayoutError {
+    pub(crate) fn new(faults: Vec<String>) -> Self {
+        Self(faults)
+    }
+
+    /// The faults, each with its place.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+/// The text, since `unwrap` and a `main` that returns an error print `Debug`.
+impl fmt::Debug for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LayoutError").field(&format_args!("{self}")).finish()
+    }
+}
+
+impl Error for LayoutError {}
