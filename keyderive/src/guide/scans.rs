@@ -205,7 +205,22 @@
 //!
 //! If such a scan runs often, let the key begin with what it looks for: [choosing a key](super::choosing). In a program that
 //! serves, [`with_stats`](crate::Scan::with_stats) adds the same figures of its scans to a
-//! [`ReadStats`](crate::client::ReadStats), and to the metrics.
+//! [`ReadStats`](crate::client::ReadStats), and to the metrics. [`named`](crate::Scan::named) gives a scan a name, under which the spans and
+//! metrics of its requests are found:
+//!
+//! ```
+//! # use keyderive::{Client, Row, RowKey};
+//! # #[derive(RowKey)] struct OrderKey { customer: String, #[pad(6)] number: u32 }
+//! # #[derive(Row)] struct Order { total: u64 }
+//! # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+//! let orders = client.table::<OrderKey, Order>("orders");
+//! let newest = orders.scan(OrderKey::scan().customer("alice")).reversed().limit(10).named("newest").collect().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A scan that has read 10,000 rows or more, and 100 for each one that it returned, logs a warning with its table, its name and both
+//! numbers, once a minute. [`ScanWarning`](crate::client::ScanWarning) says which rows it counts, and changes it or turns it off.
 //!
 //! # Streams
 //!

@@ -16,7 +16,7 @@ use tokio::time::{Sleep, sleep};
 use self::bucket::{BucketScan, ReadMode};
 pub(crate) use self::bucket::{KeyFilter, ScanOptions};
 use self::merge::Merge;
-use crate::client::{Client, Error, RowCursor, RowTurns, StreamGuard, is_high_fan_out};
+use crate::client::{Client, Error, RowCursor, RowTurns, ScanCounters, StreamGuard, is_high_fan_out};
 use crate::key::Bucket;
 use crate::plan::{MANY_ROW_ITEMS, Plan, Request, RequestBatches, many_row_items};
 use crate::row::{RawRow, Span};
@@ -72,6 +72,7 @@ pub(crate) struct ScanExecution {
     check: Option<TableCheck>,
     /// How many rows may still be delivered.
     remaining: u64,
+    returned: Returned,
     merge: Option<Merge>,
     /// The permits for the streams that the buckets of the merge keep open.
     streams: Option<OwnedSemaphorePermit>,
@@ -81,6 +82,18 @@ pub(crate) struct ScanExecution {
     /// Until when a scan that has reached its limit waits for the costs of its requests.
     costs_until: Option<Pin<Box<Sleep>>>,
     ended: bool,
+}
+
+/// Counts the rows that were delivered, and passes their number on when the scan is dropped.
+struct Returned {
+    rows: u64,
+    counters: Arc<ScanCounters>,
+}
+
+impl Drop for Returned {
+    fn drop(&mut self) {
+        self.counters.add_returned(self.rows);
+    }
 }
 
 /// The key of the last row that was delivered, where it lies in its message.
@@ -111,6 +124,7 @@ impl ScanExecution {
         // A scan that has begun runs on when the client is closed.
         let (client, guard) = options.client.streaming();
         options.client = client;
+        let counters = options.client.scan_counters(&options.table, options.name);
         let check = if limit == Some(0) { None } else { check(&options.client) };
         Self {
             batches: plan.into_batches(options.reversed),
@@ -118,6 +132,7 @@ impl ScanExecution {
             row_items: Some(0),
             check,
             remaining: limit.unwrap_or(u64::MAX),
+            returned: Returned { rows: 0, counters },
             merge: None,
             streams: None,
             guard,
@@ -128,9 +143,10 @@ impl ScanExecution {
         }
     }
 
-    /// Counts rows against the limit.
+    /// Counts rows that were delivered, also against the limit.
     #[inline]
     pub(super) fn count(&mut self, rows: u64) {
+        self.returned.rows += rows;
         if self.remaining < u64::MAX {
             self.remaining = self.remaining.saturating_sub(rows);
             if self.remaining == 0 {
@@ -174,8 +190,10 @@ impl ScanExecution {
         self.warn_of_many_row_items(&requests);
         let mode = self.read_mode(requests.len());
         let limit = Some(self.remaining).filter(|rows| *rows < u64::MAX);
-        let bucket_scan =
-            |request: Request| BucketScan::new(Arc::clone(&self.options), request, limit, mode.clone());
+        let counters = &self.returned.counters;
+        let bucket_scan = |request: Request| {
+            BucketScan::new(Arc::clone(&self.options), request, limit, mode.clone(), counters)
+        };
         let bucket_scans = requests.into_iter().map(bucket_scan).collect();
         let ScanOptions { key, reversed, unordered, .. } = *self.options;
         self.merge = Some(match unordered {

@@ -51,6 +51,8 @@ pub struct Scan<K: TableKey, R, S: RowStore = Direct> {
     after: Option<String>,
     /// What to add the cost of the scan to.
     stats: Option<ReadStats>,
+    /// Its name in spans and metrics.
+    name: Option<&'static str>,
 }
 
 /// Decides by its key whether a row is kept.
@@ -75,6 +77,7 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
             filters: Vec::new(),
             after: None,
             stats: None,
+            name: None,
         }
     }
 
@@ -103,6 +106,26 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
     /// Reads rows as they arrive, in no order among buckets, so that no bucket waits for another.
     pub fn unordered(self) -> Self {
         Self { unordered: true, ..self }
+    }
+
+    /// Names the scan in traces, metrics and warnings: the field `scan` of its requests' spans and the label `scan` of their
+    /// [metrics](crate::client#traces-and-metrics).
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let events = client.table::<EventKey, Event>("events");
+    /// let newest = events.scan(EventKey::scan().user_id("alice")).named("newest").limit(10).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Name the question, not the answer. Each value of a label is a time series of its own in a metrics store, so the name is
+    /// `'static`: a program has as many as its code has literals, and none is made of a user's id. The last name counts.
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// Keeps only rows whose key satisfies `keep`, for conditions that a plan cannot express. The server still sends
@@ -235,6 +258,7 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
             filters: self.filters,
             after: self.after,
             stats: self.stats,
+            name: self.name,
         }
     }
 
@@ -282,7 +306,7 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
         let filter = self.read_filter();
         let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
         let Self { table, other, limit, reversed, unordered, key_filter, .. } = self;
-        let Self { skip_foreign, skip_unreadable, log, stats, .. } = self;
+        let Self { skip_foreign, skip_unreadable, log, stats, name, .. } = self;
         let Table { handle, store, .. } = table;
         let execution = planned.and_then(|plan| {
             let options = ScanOptions {
@@ -297,6 +321,7 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
                 skip_foreign,
                 skipped: log.skipped.clone(),
                 stats,
+                name,
             };
             store.scan(&handle, ScanRequest { plan: plan.untyped(), limit, options }, other)
         });

@@ -144,8 +144,11 @@ impl RowStream {
         table: &Route,
         request: ReadRows,
     ) -> Self {
-        let operation =
-            client.data_operation(kind, table).in_bucket(request.bucket).high_fan_out(request.high_fan_out);
+        let operation = client
+            .data_operation(kind, table)
+            .in_bucket(request.bucket)
+            .high_fan_out(request.high_fan_out)
+            .of_scan(request.scan.clone());
         let table = Arc::clone(operation.table());
         if request.is_empty() {
             let (phase, guard) = (Phase::Ended, StreamGuard::default());
@@ -498,6 +501,7 @@ impl Reading {
             if has_taken && self.attempt.is_past_deadline() {
                 return Poll::Ready(Err(AttemptError::Failed(self.attempt.timed_out())));
             }
+            self.read.attempts.watch.scanned(self.merger.take_scanned());
             match self.answer.poll_message(cx) {
                 Poll::Ready(Ok(Some(message))) => {
                     self.idle.stop();
@@ -528,10 +532,11 @@ impl Reading {
     }
 
     /// Passes on what the server says that the request has cost.
-    fn report_cost(&self) {
+    fn report_cost(&mut self) {
         if let (Some(stats), Some(cost)) = (&self.read.request.stats, self.merger.cost()) {
             observe::cost(self.read.attempts.operation().table(), cost);
             stats.add(cost);
+            self.read.attempts.watch.seen(cost.rows_seen);
         }
     }
 

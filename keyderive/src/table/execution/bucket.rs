@@ -12,7 +12,8 @@ use futures_util::TryStreamExt as _;
 use tokio::task::JoinHandle;
 
 use crate::client::{
-    Client, Error, PageShare, ReadRows, ReadStats, Route, RowCursor, RowStream, RowTurns, StreamBudget,
+    Client, Error, PageShare, ReadRows, ReadStats, Route, RowCursor, RowStream, RowTurns, ScanCounters,
+    StreamBudget,
 };
 use crate::key::{Bucket, DecodeError, KeyType};
 use crate::plan::Request;
@@ -36,6 +37,8 @@ pub(crate) struct ScanOptions {
     pub(in crate::table) skipped: Skipped,
     /// What to add the cost of its requests to.
     pub(in crate::table) stats: Option<ReadStats>,
+    /// Its name in spans and metrics.
+    pub(in crate::table) name: Option<&'static str>,
 }
 
 /// Decides by its stored key whether a row is kept. Fails for a foreign row.
@@ -84,6 +87,7 @@ impl BucketScan {
         request: Request,
         limit: Option<u64>,
         mode: ReadMode,
+        counters: &Arc<ScanCounters>,
     ) -> Self {
         let bucket = request.stored_bucket();
         let (keys, ranges) = request.into_rows();
@@ -101,6 +105,7 @@ impl BucketScan {
             bucket: bucket.map(Bucket::number),
             high_fan_out: matches!(scan.mode, ReadMode::Stream { high_fan_out: true }),
             stats: stats.clone(),
+            scan: Some(Arc::clone(counters)),
         };
         let stream = client.read_rows(table, request);
         scan.rows = scan.mode.read(stream, scan.row_bytes);
