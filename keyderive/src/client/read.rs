@@ -127,8 +127,13 @@ impl ReadRows {
             // `last` and a zero byte is the first key after `last`.
             false => KeyRange::new([last, &[0][..]].concat(), None),
         };
+        self.keep_within(&ahead);
+    }
+
+    /// Removes the keys and ranges outside of a range.
+    fn keep_within(&mut self, ahead: &KeyRange) {
         self.keys.retain(|key| ahead.contains(key));
-        let ranges = self.ranges.iter().map(|range| range.intersection(&ahead));
+        let ranges = self.ranges.iter().map(|range| range.intersection(ahead));
         self.ranges = ranges.filter(|range| !range.is_empty()).collect();
     }
 

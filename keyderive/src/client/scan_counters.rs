@@ -32,14 +32,19 @@ pub(crate) struct ScanCounters {
 pub(super) struct ScanWarnings(Mutex<HashMap<(Arc<str>, Option<&'static str>), Instant>>);
 
 impl Client {
-    /// The counters of a scan of this client.
-    pub(crate) fn scan_counters(&self, table: &Route, name: Option<&'static str>) -> Arc<ScanCounters> {
+    /// The counters of a scan of this client. Without `warns`, it is none that can read in vain.
+    pub(crate) fn scan_counters(
+        &self,
+        table: &Route,
+        name: Option<&'static str>,
+        warns: bool,
+    ) -> Arc<ScanCounters> {
         Arc::new(ScanCounters {
             table: Arc::clone(table.table()),
             name,
             seen: AtomicU64::new(0),
             returned: AtomicU64::new(0),
-            warning: self.settings().scan_warning,
+            warning: if warns { self.settings().scan_warning } else { ScanWarning::Off },
             warnings: Arc::clone(&self.inner.scan_warnings),
         })
     }

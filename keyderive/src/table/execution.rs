@@ -1,6 +1,7 @@
 //! A running scan: one stream of rows for each bucket, merged; the requests run in batches, one after the other.
 
 mod bucket;
+mod distinct;
 mod merge;
 
 use std::future::Future;
@@ -15,6 +16,8 @@ use tokio::time::{Sleep, sleep};
 
 use self::bucket::{BucketScan, ReadMode};
 pub(crate) use self::bucket::{KeyFilter, ScanOptions};
+use self::distinct::Delivered;
+pub(crate) use self::distinct::is_spread;
 use self::merge::Merge;
 use crate::client::{Client, Error, RowCursor, RowTurns, ScanCounters, StreamGuard, is_high_fan_out};
 use crate::key::Bucket;
@@ -73,6 +76,8 @@ pub(crate) struct ScanExecution {
     /// How many rows may still be delivered.
     remaining: u64,
     returned: Returned,
+    /// Of a scan that delivers each value once.
+    delivered_values: Option<Delivered>,
     merge: Option<Merge>,
     /// The permits for the streams that the buckets of the merge keep open.
     streams: Option<OwnedSemaphorePermit>,
@@ -124,7 +129,9 @@ impl ScanExecution {
         // A scan that has begun runs on when the client is closed.
         let (client, guard) = options.client.streaming();
         options.client = client;
-        let counters = options.client.scan_counters(&options.table, options.name);
+        let counters = options.client.scan_counters(&options.table, options.name, options.distinct.is_none());
+        let schema = options.key.schema();
+        let delivered_values = options.distinct.map(|count| Delivered::new(schema, count, plan.is_ordered()));
         let check = if limit == Some(0) { None } else { check(&options.client) };
         Self {
             batches: plan.into_batches(options.reversed),
@@ -133,6 +140,7 @@ impl ScanExecution {
             check,
             remaining: limit.unwrap_or(u64::MAX),
             returned: Returned { rows: 0, counters },
+            delivered_values,
             merge: None,
             streams: None,
             guard,
@@ -195,12 +203,25 @@ impl ScanExecution {
             BucketScan::new(Arc::clone(&self.options), request, limit, mode.clone(), counters)
         };
         let bucket_scans = requests.into_iter().map(bucket_scan).collect();
-        let ScanOptions { key, reversed, unordered, .. } = *self.options;
-        self.merge = Some(match unordered {
+        let ScanOptions { key, reversed, unordered, distinct, .. } = *self.options;
+        // The rows of one value are found side by side in the merged order alone.
+        self.merge = Some(match unordered && distinct.is_none() {
             true => Merge::unordered(bucket_scans),
             false => Merge::ordered(bucket_scans, key.schema(), reversed),
         });
         Poll::Ready(Ok(false))
+    }
+
+    /// Whether the current row has a value that was delivered.
+    #[inline]
+    fn is_repeated(&mut self) -> Result<bool, Error> {
+        let Self { delivered_values: Some(values), merge: Some(merge), options, .. } = self else {
+            return Ok(false);
+        };
+        match merge.current() {
+            Some(row) => values.is_repeated(&options.table, options.key, row.key()),
+            None => Ok(false),
+        }
     }
 
     /// Warns once of a plan with too many keys and ranges. Those of a part of a plan are known only as they are requested.
@@ -292,7 +313,11 @@ impl ScanCursor for ScanExecution {
                 None => self.poll_batch(cx),
             };
             match polled {
-                Poll::Ready(Ok(true)) => return Poll::Ready(Ok(true)),
+                Poll::Ready(Ok(true)) => match self.is_repeated() {
+                    Ok(true) => {}
+                    Ok(false) => return Poll::Ready(Ok(true)),
+                    Err(error) => return Poll::Ready(Err(self.fail(error))),
+                },
                 // The next batch has begun, or there is none.
                 Poll::Ready(Ok(false)) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(self.fail(error))),

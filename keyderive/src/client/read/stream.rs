@@ -23,6 +23,7 @@ use crate::client::operation::{Operation, RpcMethod};
 use crate::client::retry::{Attempt, Attempts, LOOK_INTERVAL};
 use crate::client::row_merger::{RequestedRows, RowMerger};
 use crate::client::{Client, Error, Route, StreamGuard};
+use crate::plan::KeyRange;
 use crate::row::RawRow;
 
 /// Rows one after the other, each borrowed until the next: the protocol of every layer of a read.
@@ -160,16 +161,22 @@ impl RowStream {
         Self { phase, guard, table, ends_at_limit: false, turns: RowTurns::default() }
     }
 
-    /// Resumes after a [pause](Self::pause) or when the request's limit is used up, for at most `limit` further rows.
-    /// Returns false if no row can follow.
-    pub(crate) fn resume(&mut self, limit: Option<u64>) -> bool {
+    /// Resumes after a [pause](Self::pause) or when the request's limit is used up, for at most `limit` further rows, and if there is
+    /// `ahead`, those in this range, which leaves out rows up to its start. Returns false if no row can follow.
+    pub(crate) fn resume(&mut self, limit: Option<u64>, ahead: Option<&KeyRange>) -> bool {
         let Phase::Paused(read) = std::mem::replace(&mut self.phase, Phase::Ended) else { return false };
         let OngoingRead { attempts, mut request, mut later, last_key } = *read;
         if let Some(last) = &last_key {
             request.resume_after(last);
         }
         request.limit = limit;
-        while request.is_empty() {
+        loop {
+            if let Some(ahead) = ahead {
+                request.keep_within(ahead);
+            }
+            if !request.is_empty() {
+                break;
+            }
             let Some(next) = later.pop() else { return false };
             request = ReadRows { limit, ..next };
         }

@@ -133,6 +133,7 @@ impl PairScan {
             skip_foreign: *skip_foreign,
             skipped: skipped.clone(),
             stats: None,
+            distinct: None,
             name: *name,
         };
         let scan = ScanExecution::new(ScanRequest { plan, limit: None, options }, |_| None);
