@@ -29,7 +29,10 @@ pub(crate) struct ScanCounters {
 
 /// When scans were warned of last, by table and name.
 #[derive(Debug, Default)]
-pub(super) struct ScanWarnings(Mutex<HashMap<(Arc<str>, Option<&'static str>), Instant>>);
+pub(super) struct ScanWarnings(Mutex<HashMap<ScanName, Instant>>);
+
+/// A table, and the name of a scan of it.
+type ScanName = (Arc<str>, Option<&'static str>);
 
 impl Client {
     /// The counters of a scan of this client. Without `warns`, it is none that can read in vain.

@@ -4,7 +4,7 @@ use super::position::Position;
 use super::request::{KeyRange, prefix_end};
 use super::selection::Selection;
 use crate::key::ordered::{AFTER_SEPARATOR, EMPTY, SEPARATOR, take_part};
-use crate::key::{Layout, MAX_KEY_LEN, SaltPlace, Schema, Width};
+use crate::key::{Layout, MAX_KEY_LEN, Salt, SaltPlace, Schema, Width};
 
 /// The values of the first fields of a stored key.
 pub(crate) struct Leading {
@@ -61,7 +61,7 @@ impl Leading {
         let salt = schema.first_salt();
         let salt_end = if salt.is_some() { key.len() - after.len() } else { 0 };
         let tag = schema.tag().map_or(0, |tag| tag.len() + 1);
-        let mut at = match salt.map(|salt| salt.place()) {
+        let mut at = match salt.map(Salt::place) {
             Some(SaltPlace::Front) => salt_end + tag,
             Some(SaltPlace::BeforeFields) => salt_end,
             Some(SaltPlace::After { .. }) | None => tag,
@@ -73,7 +73,7 @@ impl Leading {
                 Width::Fixed(width) => at + width,
                 _ => at + rest.iter().position(|byte| *byte <= schema.delimiter()).unwrap_or(rest.len()),
             };
-            at = match salt.map(|salt| salt.place()) {
+            at = match salt.map(Salt::place) {
                 Some(SaltPlace::After { field }) if field == index => salt_end,
                 _ => end + 1,
             };

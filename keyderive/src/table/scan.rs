@@ -15,7 +15,7 @@ use super::execution::{KeyFilter, ScanCursor as _, ScanOptions, ScanRequest, Vis
 use super::skipped::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
 use super::{Direct, Handle, Next, RowStore, Table};
 use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
-use crate::key::{RowKey, TableKey};
+use crate::key::{Field, RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
 use crate::row::{
     Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter,
@@ -547,7 +547,7 @@ impl<K: TableKey, R> Scan<K, R> {
         let read_filter = self.row_filters.iter().chain(&columns).chain(&self.filters);
         let mut filters: Vec<_> = read_filter.map(|filter| format!("at the server: {filter}")).collect();
         if let Some(count) = self.distinct {
-            let names: Vec<_> = K::SCHEMA.fields().iter().take(count).map(|field| field.name()).collect();
+            let names: Vec<_> = K::SCHEMA.fields().iter().take(count).map(Field::name).collect();
             filters.push(format!(
                 "`distinct`: the first row of each value of {}; the rest is read or sought past",
                 names.join(", ")
