@@ -302,7 +302,7 @@ async fn values_that_stay_are_delivered_beside_writers() {
                     let keys: Vec<_> = (0..200).map(|number| Spread::new(&user, name, number)).collect();
                     match rng.bool() {
                         true => {
-                            visits.put_all(keys.iter().map(|key| (key.clone(), columns()))).await.unwrap()
+                            visits.put_all(keys.iter().map(|key| (key.clone(), columns()))).await.unwrap();
                         }
                         false => visits.delete_all(&keys).await.unwrap(),
                     }
