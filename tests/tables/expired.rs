@@ -131,6 +131,7 @@ async fn reads_agree_that_a_hidden_row_is_not_there(client: Client) {
     assert_eq!(all().collect().await.unwrap(), [(LIVE, alice())]);
     assert_eq!(all().unordered().collect().await.unwrap(), [(LIVE, alice())]);
     assert_eq!(all().keys_only().collect().await.unwrap(), [LIVE]);
+    assert_eq!(all().distinct(1).collect().await.unwrap(), [LIVE]);
     assert_eq!(locks.count(LockKey::scan()).await.unwrap(), 1);
     assert_eq!(all().matching(Condition::row_exists()).count().await.unwrap(), 1);
     assert_eq!(all().matching(Lock::OWNER.equals("alice")).count().await.unwrap(), 1);
@@ -547,6 +548,9 @@ async fn a_part_of_a_row_type_hides_what_the_whole_does(client: Client) {
         assert!(!names.exists(&LockKey { id }).await.unwrap());
         let update = names.update(&LockKey { id }).set(Named::NAME, "gate");
         assert!(!update.only_if(Condition::row_exists()).await.unwrap());
+    }
+    for hidden in [names.scan(LockKey::scan()).distinct(1), locks.scan(LockKey::scan()).distinct(1)] {
+        assert_eq!(hidden.count().await.unwrap(), 0);
     }
     assert!(names.put_if_absent(&LockKey { id: 0 }, &named).await.unwrap());
     let loaded = names.load_iter([(LockKey { id: 1 }, named.clone())]).if_absent().await.unwrap();

@@ -428,6 +428,7 @@ impl ClientBuilder {
             records: Arc::default(),
             layouts: Arc::default(),
             registry_warned: AtomicBool::new(false),
+            scan_warnings: Arc::default(),
             statements: Statements::default(),
             retry_budget: RetryBudget::default(),
             hedge_budget: HedgeBudget::default(),

@@ -10,6 +10,7 @@
 //! | `operation` | the RPC: `ReadRows`, `MutateRow`, `CreateTable` and so on; `ReadRow` for a read of one row, whose RPC is `ReadRows` too |
 //! | `table` | the table's name |
 //! | `bucket` | the salt bucket that a scan reads |
+//! | `scan` | the [name](crate::Scan::named) of a scan |
 //! | `attempts` | the number of attempts |
 //! | `rows` | the number of rows read or sent |
 //! | `bytes` | the size of the messages read or sent |
@@ -24,7 +25,9 @@
 //! - for operations that have been retried for some seconds, at most every 30 s;
 //! - for rows that a dropped writer could not write;
 //! - once for a table whose layout cannot be checked before its first request;
-//! - for cells read whose time is in the future, at most every 30 s.
+//! - for cells read whose time is in the future, at most every 30 s;
+//! - for scans that have read far more rows than they returned, at most once a minute for each [name](crate::Scan::named), and for
+//!   those of a table without a name: [`Settings::scan_warning`].
 //!
 //! With the feature `metrics`, the program's recorder of the `metrics` crate receives:
 //!
@@ -50,6 +53,8 @@
 //! | `keyderive.connection.refreshes` | counter | `code` | [refreshes](ClientBuilder::refresh_connections_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
 //! | `keyderive.rekey.rows` | counter | `table` | rows that a driver of a [re-keying](crate::rekey) has read and copied, if they were not copied before |
 //! | `keyderive.rekey.state` | gauge | `table` | how often the state of the re-keying that the process acts by has changed: 0 for `old`; -1 while it knows none |
+//!
+//! The first four metrics also have the label `scan` for the requests of a scan with a [name](crate::Scan::named), and not for others.
 //!
 //! The label `table` is the table's name, or empty for operations about no table, such as queries and `PingAndWarm`. The label `instance` is
 //! `projects/…/instances/…`, without the address: clients of two emulators have the same one unless their
@@ -78,6 +83,7 @@ mod read;
 mod registry;
 mod retry;
 mod row_merger;
+mod scan_counters;
 mod settings;
 mod shutdown;
 mod stats;
@@ -126,7 +132,9 @@ pub(crate) use read::{ROWS_PER_TURN, RowCursor, RowTurns};
 pub use read::{ReadRows, RowStream};
 pub(crate) use registry::{DeclaredLayout, LayoutKind, REGISTRY, REGISTRY_FAMILY, Registers, TableRecord};
 use retry::{Attempts, InFlight, Received};
-pub use settings::{Backoff, CallSettings, Hedging, Settings};
+pub(crate) use scan_counters::ScanCounters;
+use scan_counters::ScanWarnings;
+pub use settings::{Backoff, CallSettings, Hedging, ScanWarning, Settings};
 pub(crate) use shutdown::StreamGuard;
 use shutdown::{InFlightGuard, Shutdown};
 pub use stats::ReadStats;
@@ -206,6 +214,7 @@ struct Inner {
     layouts: Arc<TableCache<Option<String>>>,
     /// Whether a warning was logged that the registry cannot be used.
     registry_warned: AtomicBool,
+    scan_warnings: Arc<ScanWarnings>,
     statements: Statements,
     retry_budget: RetryBudget,
     hedge_budget: HedgeBudget,

@@ -10,6 +10,7 @@ use tracing::field::Empty;
 
 use super::error::Error;
 use super::operation::Operation;
+use super::scan_counters::ScanCounters;
 
 /// The span of an operation, which emits its metrics when dropped. An operation that is dropped before its end counts as
 /// cancelled.
@@ -17,11 +18,16 @@ pub(super) struct Watch {
     span: Span,
     operation: &'static str,
     table: Arc<str>,
+    scan: Option<Arc<ScanCounters>>,
     begun: Instant,
     attempts: u32,
     /// When the attempt in flight began, if there is one.
     attempt_begun: Option<Instant>,
     rows: u64,
+    /// How often the server has reported a row as scanned that it did not return.
+    scanned: u64,
+    /// How many rows the server has read, for requests that it has said so of.
+    seen: u64,
     bytes: u64,
     outcome: Code,
 }
@@ -33,6 +39,7 @@ impl Watch {
             operation = operation.name(),
             table = &**operation.table(),
             bucket = operation.bucket,
+            scan = operation.scan().and_then(|scan| scan.name()),
             attempts = Empty,
             rows = Empty,
             bytes = Empty,
@@ -42,10 +49,13 @@ impl Watch {
             span,
             operation: operation.name(),
             table: Arc::clone(operation.table()),
+            scan: operation.scan().cloned(),
             begun,
             attempts: 0,
             attempt_begun: None,
             rows: 0,
+            scanned: 0,
+            seen: 0,
             bytes: 0,
             outcome: Code::Cancelled,
         }
@@ -67,13 +77,29 @@ impl Watch {
 
     pub(super) fn attempt_ends(&mut self, code: Code) {
         if let Some(begun) = self.attempt_begun.take() {
-            emit::attempt(self.operation, &self.table, code_name(code), begun);
+            emit::attempt(&self.labels(), code_name(code), begun);
         }
     }
 
     #[inline]
     pub(super) fn rows(&mut self, count: u64) {
         self.rows += count;
+    }
+
+    /// Counts reports of the server that it has scanned a row which it does not return.
+    #[inline]
+    pub(super) fn scanned(&mut self, reports: u64) {
+        self.scanned += reports;
+    }
+
+    /// Counts rows that the server says it has read.
+    pub(super) fn seen(&mut self, rows: u64) {
+        self.seen = self.seen.saturating_add(rows);
+    }
+
+    fn labels(&self) -> Labels<'_> {
+        let scan = self.scan.as_ref().and_then(|scan| scan.name());
+        Labels { operation: self.operation, table: &self.table, scan }
     }
 
     /// Counts rows and bytes.
@@ -100,8 +126,19 @@ impl Drop for Watch {
         if self.bytes > 0 {
             self.span.record("bytes", self.bytes);
         }
-        emit::operation(self.operation, &self.table, code, self.begun, self.rows, self.bytes);
+        emit::operation(&self.labels(), code, self.begun, self.rows, self.bytes);
+        if let Some(scan) = &self.scan {
+            scan.add_seen(self.seen.max(self.rows.saturating_add(self.scanned)));
+        }
     }
+}
+
+/// What the metrics of an operation are labelled with.
+#[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "only metrics have labels"))]
+struct Labels<'a> {
+    operation: &'static str,
+    table: &'a Arc<str>,
+    scan: Option<&'static str>,
 }
 
 /// Counts a layout check that failed.
@@ -120,10 +157,12 @@ mod emit {
     use std::time::Duration;
 
     use metrics::{
-        SharedString, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+        Label, SharedString, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+        histogram,
     };
     use tokio::time::Instant;
 
+    use super::Labels;
     use crate::client::ClientStats;
     use crate::client::operation::Operation;
     use crate::client::stats::ReadCost;
@@ -215,26 +254,29 @@ mod emit {
         SharedString::from(Arc::clone(table))
     }
 
-    pub(super) fn attempt(operation: &'static str, table: &Arc<str>, code: &'static str, begun: Instant) {
-        histogram!(ATTEMPT_SECONDS, "operation" => operation, "table" => shared(table), "code" => code)
-            .record(begun.elapsed());
+    impl Labels<'_> {
+        fn with(&self, code: Option<&'static str>) -> Vec<Label> {
+            let Self { operation, table, scan } = *self;
+            let mut labels = Vec::with_capacity(4);
+            labels.push(Label::from_static_parts("operation", operation));
+            labels.push(Label::new("table", shared(table)));
+            labels.extend(code.map(|code| Label::from_static_parts("code", code)));
+            labels.extend(scan.map(|scan| Label::from_static_parts("scan", scan)));
+            labels
+        }
     }
 
-    pub(super) fn operation(
-        operation: &'static str,
-        table: &Arc<str>,
-        code: &'static str,
-        begun: Instant,
-        rows: u64,
-        bytes: u64,
-    ) {
-        histogram!(SECONDS, "operation" => operation, "table" => shared(table), "code" => code)
-            .record(begun.elapsed());
+    pub(super) fn attempt(labels: &Labels<'_>, code: &'static str, begun: Instant) {
+        histogram!(ATTEMPT_SECONDS, labels.with(Some(code))).record(begun.elapsed());
+    }
+
+    pub(super) fn operation(labels: &Labels<'_>, code: &'static str, begun: Instant, rows: u64, bytes: u64) {
+        histogram!(SECONDS, labels.with(Some(code))).record(begun.elapsed());
         if rows > 0 {
-            counter!(ROWS, "operation" => operation, "table" => shared(table)).increment(rows);
+            counter!(ROWS, labels.with(None)).increment(rows);
         }
         if bytes > 0 {
-            counter!(BYTES, "operation" => operation, "table" => shared(table)).increment(bytes);
+            counter!(BYTES, labels.with(None)).increment(bytes);
         }
     }
 
@@ -302,6 +344,7 @@ mod emit {
 
     use tokio::time::Instant;
 
+    use super::Labels;
     use crate::client::ClientStats;
     use crate::client::operation::Operation;
     use crate::client::stats::ReadCost;
@@ -310,9 +353,9 @@ mod emit {
 
     pub(in super::super) fn future_cells(_: &Arc<str>, _: u64) {}
 
-    pub(super) fn attempt(_: &'static str, _: &Arc<str>, _: &'static str, _: Instant) {}
+    pub(super) fn attempt(_: &Labels<'_>, _: &'static str, _: Instant) {}
 
-    pub(super) fn operation(_: &'static str, _: &Arc<str>, _: &'static str, _: Instant, _: u64, _: u64) {}
+    pub(super) fn operation(_: &Labels<'_>, _: &'static str, _: Instant, _: u64, _: u64) {}
 
     pub(in super::super) fn stats(_: &Arc<str>, _: ClientStats) {}
 

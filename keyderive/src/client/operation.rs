@@ -15,7 +15,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use prost::Message as _;
 
 use super::settings::{CallSettings, Settings};
-use super::{Client, Error, Target, grpc};
+use super::{Client, Error, ScanCounters, Target, grpc};
 
 const ROUTING: HeaderName = HeaderName::from_static("x-goog-request-params");
 const API_CLIENT: HeaderName = HeaderName::from_static("x-goog-api-client");
@@ -104,6 +104,8 @@ pub(crate) struct Operation {
     idempotency: Idempotency,
     /// Whether its scan reads many streams at a time.
     high_fan_out: bool,
+    /// The counters of its scan.
+    scan: Option<Arc<ScanCounters>>,
 }
 
 /// What an operation does, which selects its RPC and its settings. `ReadRow` is the RPC `ReadRows` for one row.
@@ -189,7 +191,8 @@ impl RpcMethod {
 impl Operation {
     /// An idempotent operation.
     pub(super) fn new(kind: RpcMethod, route: Route) -> Self {
-        Self { route, bucket: None, kind, idempotency: Idempotency::Idempotent, high_fan_out: false }
+        let idempotency = Idempotency::Idempotent;
+        Self { route, bucket: None, kind, idempotency, high_fan_out: false, scan: None }
     }
 
     pub(super) fn rpc(&self) -> &'static str {
@@ -295,6 +298,15 @@ impl Operation {
 
     pub(super) fn high_fan_out(self, high_fan_out: bool) -> Self {
         Self { high_fan_out, ..self }
+    }
+
+    pub(super) fn of_scan(self, scan: Option<Arc<ScanCounters>>) -> Self {
+        Self { scan, ..self }
+    }
+
+    /// The counters of its scan, if it is a request of one.
+    pub(super) fn scan(&self) -> Option<&Arc<ScanCounters>> {
+        self.scan.as_ref()
     }
 
     pub(super) fn is_high_fan_out(&self) -> bool {

@@ -4,6 +4,8 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use keyderive_proto::data;
 use keyderive_proto::data::read_rows_request::RequestStatsView;
@@ -17,7 +19,7 @@ use super::operation::RpcMethod;
 use super::retry::Received;
 use super::row_merger::{KeyOrRange, RequestedRows, RowMerger, in_key_order};
 use super::stats::ReadStats;
-use super::{Client, Clock, Route, filter, retry};
+use super::{Client, Clock, Route, ScanCounters, filter, retry};
 use crate::plan::{KeyRange, RequestSize};
 use crate::row::{FilterError, RawRow, RowFilter};
 
@@ -49,6 +51,8 @@ pub struct ReadRows {
     pub(crate) high_fan_out: bool,
     /// What to add its cost to.
     pub(crate) stats: Option<ReadStats>,
+    /// The counters of its scan.
+    pub(crate) scan: Option<Arc<ScanCounters>>,
 }
 
 impl ReadRows {
@@ -123,8 +127,13 @@ impl ReadRows {
             // `last` and a zero byte is the first key after `last`.
             false => KeyRange::new([last, &[0][..]].concat(), None),
         };
+        self.keep_within(&ahead);
+    }
+
+    /// Removes the keys and ranges outside of a range.
+    fn keep_within(&mut self, ahead: &KeyRange) {
         self.keys.retain(|key| ahead.contains(key));
-        let ranges = self.ranges.iter().map(|range| range.intersection(&ahead));
+        let ranges = self.ranges.iter().map(|range| range.intersection(ahead));
         self.ranges = ranges.filter(|range| !range.is_empty()).collect();
     }
 
@@ -159,7 +168,7 @@ impl ReadRows {
         if !size.is_full() {
             return (self, Vec::new());
         }
-        let Self { keys, ranges, limit, filter, reversed, bucket, high_fan_out, stats } = self;
+        let Self { keys, ranges, limit, filter, reversed, bucket, high_fan_out, stats, scan } = self;
         let part = || Self {
             keys: Vec::new(),
             ranges: Vec::new(),
@@ -169,6 +178,7 @@ impl ReadRows {
             bucket,
             high_fan_out,
             stats: stats.clone(),
+            scan: scan.clone(),
         };
         let mut rows = in_key_order(keys, ranges);
         if reversed {

@@ -47,6 +47,8 @@ pub(super) struct RowMerger {
     latest: i64,
     /// How many cells were from the future since the last [`take_future_cells`](Self::take_future_cells).
     future_cells: u64,
+    /// How many keys were reported as scanned since the last [`take_scanned`](Self::take_scanned).
+    scanned: u64,
     /// The key that the message reports as scanned; empty if it has reported none yet.
     scanned_key: Span,
     /// What the server says that the request has cost.
@@ -88,6 +90,7 @@ impl RowMerger {
             last_number: LastNumber::default(),
             latest: i64::MAX,
             future_cells: 0,
+            scanned: 0,
             scanned_key: Span::default(),
             cost: None,
             row: RawRow::default(),
@@ -108,6 +111,11 @@ impl RowMerger {
     /// How many cells were more than a minute in the future since the last call.
     pub(super) fn take_future_cells(&mut self) -> u64 {
         mem::take(&mut self.future_cells)
+    }
+
+    /// How many keys the server has reported as scanned since the last call, each with no row.
+    pub(super) fn take_scanned(&mut self) -> u64 {
+        mem::take(&mut self.scanned)
     }
 
     /// What the server says that the request has cost, if it has said so.
@@ -168,6 +176,7 @@ impl RowMerger {
         if scanned_key.is_empty() {
             return Ok(());
         }
+        self.scanned += 1;
         match self.starts_between_rows && self.is_scanned_first(scanned_key.of(&self.message))? {
             // The rows of the message lie after the position.
             true if self.last.is_some() => {

@@ -39,13 +39,14 @@ use std::time::Duration;
 /// | `admin` | 60 s, 10 min | the same | 60 s, 1 h |
 /// | `ping_and_warm` | 30 s, 30 s; 1 attempt | the same | the same |
 ///
-/// What the client does when servers fail or are slow:
+/// What the client does when servers fail or are slow, and when it warns of scans:
 ///
 /// | option | default | [`serving`](Self::serving) | [`batch`](Self::batch) |
 /// |---|---|---|---|
 /// | [`retry_budget`](Self::retry_budget) | on | on | off |
 /// | [`max_waiting`](Self::max_waiting) | 10,000 requests | 1,000 requests | `usize::MAX`: no limit |
 /// | [`hedging`](Self::hedging) | off | off | off |
+/// | [`scan_warning`](Self::scan_warning) | 10,000 rows, 100 for each one returned | the same | the same |
 ///
 /// All operations have the same backoff: 25 ms after the first failure, twice as long after each further one, at most 10 s,
 /// times a random factor from a half to one, so that clients that failed together do not retry together.
@@ -125,6 +126,58 @@ pub struct Settings {
     /// says so once. At an emulator, which a client reaches over one connection until the load needs more, set
     /// [`connections(2..)`](crate::client::ClientBuilder::connections).
     pub hedging: Hedging,
+    /// When a scan that has read far more rows than it returned is logged as a warning: see [`ScanWarning`].
+    pub scan_warning: ScanWarning,
+}
+
+/// When the end of a scan is logged as a warning because it has read far more rows than it returned.
+///
+/// ```
+/// # use keyderive::{Client, Error};
+/// use keyderive::client::ScanWarning;
+///
+/// # fn sample(client: Client) {
+/// let reports = client.with(|settings| settings.scan_warning = ScanWarning::Off);
+/// # }
+/// ```
+///
+/// Such a scan reads most of its rows in vain: those that a filter, a condition or [`filter_key`](crate::Scan::filter_key) drops, foreign
+/// and unreadable ones that it skips. The warning has the table, the [name](crate::Scan::named) and both numbers, and no key. It
+/// comes when the scan ends or is dropped, at most once a minute for each name, and for the scans of a table without one; the client
+/// remembers 256 of them at a time, and does not warn of others meanwhile.
+///
+/// The rows that a scan has read are those that the server has sent and the scan has come to, and one for each report of the server
+/// that it has come so far without a row to send. So the client does not know of most rows that a filter drops at the server:
+/// with [`with_stats`](crate::Scan::with_stats) it counts those that the server says it has read, for requests that were answered to their
+/// end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScanWarning {
+    /// Never.
+    Off,
+    /// For a scan that has read at least `rows` rows, and `per_returned` for each one that it returned. The default is 10,000 and
+    /// 100.
+    #[non_exhaustive]
+    At {
+        /// The least number of rows read.
+        rows: u64,
+        /// The least number of rows read for each one returned.
+        per_returned: u64,
+    },
+}
+
+impl ScanWarning {
+    /// A warning of scans that read at least `rows` rows, and `per_returned` for each one returned.
+    #[must_use]
+    pub const fn at(rows: u64, per_returned: u64) -> Self {
+        Self::At { rows, per_returned }
+    }
+}
+
+impl Default for ScanWarning {
+    fn default() -> Self {
+        Self::at(10_000, 100)
+    }
 }
 
 /// When a read of one row is sent a second time, over another connection: see [`Settings::hedging`]. A client with one connection
@@ -229,6 +282,7 @@ impl Settings {
             retry_budget: _,
             max_waiting: _,
             hedging: _,
+            scan_warning: _,
         } = self;
         let all = [
             read_row,
@@ -267,6 +321,7 @@ impl Default for Settings {
             retry_budget: true,
             max_waiting: 10_000,
             hedging: Hedging::Off,
+            scan_warning: ScanWarning::default(),
         }
     }
 }

@@ -5,6 +5,9 @@
 //! Programs decide by predicates, such as `is_not_found`, or match [`kind`](crate::Error::kind); a later release can add
 //! kinds.
 //!
+//! [`RawKey::parse`](crate::key::RawKey::parse) reads a key from the text of an error, of `explain` or of `cbt`, as a program for
+//! operators needs it; the key type's [`decode`](crate::RowKey::decode) then reads its fields.
+//!
 //! Keys and values often hold personal data. [`redacted`](crate::Error::redacted) is the text for logs that must not
 //! have them: without keys, values, the text of a query, and the server's own message, which may name a row.
 //!
@@ -146,6 +149,7 @@
 //! | [`EncodeError`](crate::key::EncodeError) | [`encode`](crate::RowKey::encode): a value that the key cannot hold | `field_name`, `is_too_long`, `is_empty_key` |
 //! | [`DecodeError`](crate::key::DecodeError) | [`decode`](crate::RowKey::decode): bytes that encode would not have written | `field_name`, `is_other_tag`, `is_wrong_bucket`, and the `key` |
 //! | [`PlanError`](crate::plan::PlanError) | `into_plan`, `explain`: a fixed value that no key can hold, a page token | `field_name`, `is_invalid_page_token` |
+//! | [`ParseKeyError`](crate::key::ParseKeyError) | [`RawKey::parse`](crate::key::RawKey::parse): text that is not a row key | `position` |
 //! | [`RowError`](crate::row::RowError) | the source of an error of the kind `InvalidRow` | `is_missing_column`, `is_malformed`, `is_unsupported` |
 //! | [`ColumnError`](crate::query::ColumnError) | [`QueryRow::get`](crate::query::QueryRow::get), and the source of an error of a query of the kind `InvalidRow` | `redacted` |
 //! | [`FilterError`](crate::row::FilterError) | the source of an error about a filter that the service does not accept | `is_too_large` |

@@ -61,7 +61,7 @@
 //!
 //! | call | a row that is hidden | where the client's clock is wrong by `d` |
 //! |---|---|---|
-//! | [`get`](crate::Table::get), [`get_many`](crate::Table::get_many), [`exists`](crate::Table::exists), [`count`](crate::Table::count), [`verify_rows`](crate::Table::verify_rows), [`Select::get`](crate::Select::get), [`Select::get_many`](crate::Select::get_many), [`Scan::collect`](crate::Scan::collect), [`Scan::count`](crate::Scan::count), [`Scan::page`](crate::Scan::page), [`Scan::visit`](crate::Scan::visit), [`Scan::explain_analyze`](crate::Scan::explain_analyze), [`Rows::next`](crate::Rows::next), [`Exported::next`](crate::Exported::next) | Is not there | Ahead, it is hidden early; behind, it is hidden late |
+//! | [`get`](crate::Table::get), [`get_many`](crate::Table::get_many), [`exists`](crate::Table::exists), [`count`](crate::Table::count), [`verify_rows`](crate::Table::verify_rows), [`Select::get`](crate::Select::get), [`Select::get_many`](crate::Select::get_many), [`Scan::collect`](crate::Scan::collect), [`Scan::count`](crate::Scan::count), [`Scan::distinct`](crate::Scan::distinct), [`Scan::page`](crate::Scan::page), [`Scan::visit`](crate::Scan::visit), [`Scan::explain_analyze`](crate::Scan::explain_analyze), [`Rows::next`](crate::Rows::next), [`Exported::next`](crate::Exported::next) | Is not there | Ahead, it is hidden early; behind, it is hidden late |
 //! | [`get_raw`](crate::Table::get_raw), [`Scan::raw`](crate::Scan::raw) | Is there, with its cells | No effect |
 //! | [`put`](crate::Table::put), [`put_all`](crate::Table::put_all), [`Writer::put`](crate::Writer::put), [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter), [`put_both`](crate::put_both) | Is replaced whole | No effect on values at the server's time. A value with its own timestamp is rejected up to `d` too early by a clock that is ahead; by one that is behind it is accepted up to `d` too late, and other clients do not see it |
 //! | [`insert`](crate::Table::insert), [`merge`](crate::Table::merge), [`merge_all`](crate::Table::merge_all), [`update`](crate::Table::update), [`update_all`](crate::Table::update_all), [`Writer::update`](crate::Writer::update), [`Load::new_rows`](crate::load::Load::new_rows) | The written columns are there, the others stay hidden, as if the row were new | As `put` |
@@ -79,6 +79,12 @@
 //! [SQL](super::sql), raw tables, `Condition::filter` and row types without the `ttl` see hidden cells. Where cells of a row expire one
 //! after the other, a row can be there without a column that its type requires: reads of it fail with
 //! [`InvalidRow`](crate::ErrorKind::InvalidRow).
+//!
+//! # Distinct values
+//!
+//! | call | what holds | what does not, and what to do |
+//! |---|---|---|
+//! | [`Scan::distinct`](crate::Scan::distinct) | Each value of which some row is there during the whole call comes, and none comes twice. Retried: a stream that is lost resumes after its last row. Dropped or killed, it sends nothing more | A value whose rows are all written or deleted during the call may come or not. A wrong clock affects row types with `ttl`, of which rows [expire early or late](#rows-that-a-ttl-hides), for older programs too |
 //!
 //! # Tables that are re-keyed
 //!

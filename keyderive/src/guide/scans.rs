@@ -205,7 +205,74 @@
 //!
 //! If such a scan runs often, let the key begin with what it looks for: [choosing a key](super::choosing). In a program that
 //! serves, [`with_stats`](crate::Scan::with_stats) adds the same figures of its scans to a
-//! [`ReadStats`](crate::client::ReadStats), and to the metrics.
+//! [`ReadStats`](crate::client::ReadStats), and to the metrics. [`named`](crate::Scan::named) gives a scan a name, under which the spans and
+//! metrics of its requests are found:
+//!
+//! ```
+//! # use keyderive::{Client, Row, RowKey};
+//! # #[derive(RowKey)] struct OrderKey { customer: String, #[pad(6)] number: u32 }
+//! # #[derive(Row)] struct Order { total: u64 }
+//! # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+//! let orders = client.table::<OrderKey, Order>("orders");
+//! let newest = orders.scan(OrderKey::scan().customer("alice")).reversed().limit(10).named("newest").collect().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A scan that has read 10,000 rows or more, and 100 for each one that it returned, logs a warning with its table, its name and both
+//! numbers, once a minute. [`ScanWarning`](crate::client::ScanWarning) says which rows it counts, and changes it or turns it off.
+//!
+//! # Distinct values
+//!
+//! [`distinct`](crate::Scan::distinct) reads each value of the first fields once, with the key of its first row: all users of a table, or
+//! the sites of a user, without all of their rows.
+//!
+//! ```
+//! use keyderive::{Client, Row, RowKey};
+//!
+//! #[derive(RowKey)]
+//! #[salt(range = 4, over = "user_id")]
+//! struct VisitKey {
+//!     user_id: String,
+//!     at: u64,
+//! }
+//!
+//! #[derive(Row)]
+//! struct Visit {
+//!     page: String,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! let visits = Client::embedded().table::<VisitKey, Visit>("visits");
+//! # visits.create_if_absent().await?;
+//! # for user in ["alice", "bob"] {
+//! #     for at in 0..100 {
+//! #         let key = VisitKey { user_id: user.into(), at };
+//! #         visits.put(&key, &Visit { page: "/".into() }).await?;
+//! #     }
+//! # }
+//! let mut users = visits.scan(VisitKey::scan()).distinct(1).stream();
+//! # let mut all = Vec::new();
+//! while let Some(first) = users.next().await {
+//!     let first = first?;
+//!     println!("{} came first at {}", first.user_id, first.at);
+//! #     all.push(());
+//! }
+//! # assert_eq!(all.len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! In each bucket it reads on where values have few rows, and sends a request for the next value where they have 512 or more. Of 100,000
+//! rows without a salt, in requests and in rows that the server reads:
+//!
+//! | values | `distinct` | all keys | a request for each value |
+//! |---|---|---|---|
+//! | 1 | 2; 512 | 1; 100,000 | 2; 1 |
+//! | 100 | 101; 6,232 | 1; 100,000 | 101; 100 |
+//! | 1,000 | 5; 99,768 | 1; 100,000 | 1,001; 1,000 |
+//! | 100,000 | 5; 100,000 | 1; 100,000 | 100,001; 100,000 |
 //!
 //! # Streams
 //!

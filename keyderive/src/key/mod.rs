@@ -15,6 +15,7 @@ mod format;
 #[cfg(feature = "client")]
 mod key_type;
 pub(crate) mod ordered;
+mod raw_key;
 mod row_key;
 mod salt;
 mod schema;
@@ -38,9 +39,10 @@ pub use field::KeyField;
 pub(crate) use field::{Cut, PrefixField, RangeField, Side};
 pub use format::{Field, FieldOrder, FieldValues, Format, Layout, TimeUnit, Width};
 pub use keyderive_farmhash::fingerprint64;
+pub use raw_key::{ParseKeyError, RawKey};
 #[doc(no_inline)]
 pub use row_key::RowKey;
-pub use row_key::{OwnedRowKey, RawKey, TableKey};
+pub use row_key::{OwnedRowKey, TableKey};
 pub use salt::{Salt, SaltHash, SaltPlace};
 #[cfg(feature = "client")]
 pub(crate) use schema::changes::{BOUNDS, KeyChange, changes};
@@ -58,9 +60,9 @@ pub(crate) use fast::as_text;
 pub(crate) use key_type::KeyType;
 pub(crate) use salt::{Bucket, Span};
 pub(crate) use schema::bucket_of;
+pub(crate) use show::{Hex, UnquotedKey};
 #[cfg(feature = "client")]
-pub(crate) use show::ShownKey;
-pub(crate) use show::{Hex, Readable};
+pub(crate) use show::{Readable, ShownKey};
 #[cfg(feature = "client")]
 #[doc(hidden)]
 pub use value::Value;

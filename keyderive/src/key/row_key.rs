@@ -5,7 +5,6 @@ use std::fmt;
 use super::error::{DecodeError, EncodeError};
 use super::format::Layout;
 use super::schema::{Fingerprint, Schema};
-use super::show::Readable;
 use super::sql::{RowKeySchema, Sql, SqlError};
 
 /// A struct that is the row key of a table; derive it.
@@ -188,7 +187,7 @@ pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + Sync 
 /// The type of a table's row keys.
 ///
 /// The derive of [`RowKey`] implements it for every key type without borrowed fields. A key with a hashed field cannot be
-/// decoded, so its tables return [`RawKey`]s.
+/// decoded, so its tables return [`RawKey`](super::RawKey)s.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table",
     label = "not a row key that owns its fields",
@@ -212,32 +211,5 @@ impl<K: OwnedRowKey> TableKey for K {
     #[inline]
     fn stored(key: &[u8]) -> Result<K, DecodeError> {
         K::decode(key)
-    }
-}
-
-/// The bytes of a row key that cannot be decoded, because one of its fields is a hash.
-///
-/// Its tag, salt, widths and other fields have been checked.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RawKey(Box<[u8]>);
-
-impl RawKey {
-    #[doc(hidden)]
-    #[must_use]
-    pub fn new(key: &[u8]) -> Self {
-        Self(key.into())
-    }
-
-    /// The row key as stored.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-/// The key as text; bytes that are not UTF-8 are escaped as `\xNN`.
-impl fmt::Display for RawKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Readable(&self.0).fmt(f)
     }
 }

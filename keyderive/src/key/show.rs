@@ -36,6 +36,36 @@ impl fmt::Display for Readable<'_> {
     }
 }
 
+/// A row key without quotes around it, so that [`RawKey::parse`](super::RawKey::parse) reads it as the same key.
+///
+/// It is [`Readable`], but for the first character of a key that would read as a quote or as hexadecimal: that is escaped.
+#[derive(Clone, Copy)]
+pub(crate) struct UnquotedKey<'a>(pub(crate) &'a [u8]);
+
+impl UnquotedKey<'_> {
+    /// Whether nothing is escaped.
+    pub(crate) fn is_verbatim(self) -> bool {
+        Readable(self.0).is_verbatim() && !self.escapes_first()
+    }
+
+    fn escapes_first(self) -> bool {
+        matches!(self.0, [b'"' | b'\'' | b'`', ..])
+            || HEX_PREFIXES.iter().any(|prefix| self.0.starts_with(prefix.as_bytes()))
+    }
+}
+
+impl fmt::Display for UnquotedKey<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [first, rest @ ..] if self.escapes_first() => write!(f, "\\x{first:02x}{}", Readable(rest)),
+            key => Readable(key).fmt(f),
+        }
+    }
+}
+
+/// What the text of a key in hexadecimal begins with.
+pub(super) const HEX_PREFIXES: [&str; 2] = ["hex ", "0x"];
+
 /// Bytes in hexadecimal, two lower-case digits each.
 #[derive(Clone, Copy)]
 pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);

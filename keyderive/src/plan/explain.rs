@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::fixed::Buckets;
 use super::request::{KeyRange, Request};
 use super::selection::Selection;
-use crate::key::{Bucket, Hex, Readable, Salt, Schema};
+use crate::key::{Bucket, Hex, Salt, Schema, UnquotedKey};
 
 /// How many requests are shown; the rest is counted.
 const MAX_SHOWN_REQUESTS: usize = 8;
@@ -129,14 +129,14 @@ struct WithText<'a, T, W> {
 
 fn requests_with_text<S: Serializer>(requests: &[Request], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(requests.iter().map(|item| {
-        let keys = item.keys().iter().map(|key| Readable(key).to_string());
+        let keys = item.keys().iter().map(|key| UnquotedKey(key).to_string());
         let text: Vec<_> = keys.chain(item.ranges().iter().map(KeyRange::to_string)).collect();
         WithText { item, text }
     }))
 }
 
 fn key_with_text<S: Serializer>(key: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-    let key = BTreeMap::from([("key", Hex(key).to_string()), ("text", Readable(key).to_string())]);
+    let key = BTreeMap::from([("key", Hex(key).to_string()), ("text", UnquotedKey(key).to_string())]);
     key.serialize(serializer)
 }
 
@@ -510,8 +510,8 @@ impl fmt::Display for LastRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, without_salt } = self;
         let salt = if *without_salt { ", without its salt" } else { "" };
-        write!(f, "{}, where the previous page ended{salt}", Readable(key))?;
-        if Readable(key).is_verbatim() { Ok(()) } else { line(f, "", &format_args!("hex {}", Hex(key))) }
+        write!(f, "{}, where the previous page ended{salt}", UnquotedKey(key))?;
+        if UnquotedKey(key).is_verbatim() { Ok(()) } else { line(f, "", &format_args!("hex {}", Hex(key))) }
     }
 }
 
@@ -533,8 +533,8 @@ fn plural(count: u64, noun: &str) -> impl fmt::Display {
 fn write_rows(f: &mut fmt::Formatter<'_>, label: &str, request: &Request) -> fmt::Result {
     let mut labels = [label].into_iter();
     for key in request.keys().iter().take(MAX_SHOWN_ROWS) {
-        line(f, labels.next().unwrap_or_default(), &Readable(key))?;
-        if !Readable(key).is_verbatim() {
+        line(f, labels.next().unwrap_or_default(), &UnquotedKey(key))?;
+        if !UnquotedKey(key).is_verbatim() {
             line(f, "", &format_args!("hex {}", Hex(key)))?;
         }
     }
@@ -552,5 +552,5 @@ fn write_rows(f: &mut fmt::Formatter<'_>, label: &str, request: &Request) -> fmt
 }
 
 fn is_verbatim(range: &KeyRange) -> bool {
-    Readable(range.start()).is_verbatim() && range.end().is_none_or(|end| Readable(end).is_verbatim())
+    UnquotedKey(range.start()).is_verbatim() && range.end().is_none_or(|end| UnquotedKey(end).is_verbatim())
 }

@@ -10,6 +10,8 @@ mod error;
 mod explain;
 mod fixed;
 mod hex;
+#[cfg(feature = "client")]
+mod leading;
 mod page_token;
 mod position;
 mod request;
@@ -30,6 +32,8 @@ pub use request::{KeyRange, Request};
 pub(crate) use explain::ExplainOptions;
 #[cfg(feature = "client")]
 pub(crate) use explain::{Limit, MANY_ROW_ITEMS, VersionsRead, many_row_items};
+#[cfg(feature = "client")]
+pub(crate) use leading::Leading;
 use position::Position;
 #[cfg(feature = "client")]
 pub(crate) use request::RequestSize;
@@ -190,6 +194,12 @@ impl<K: ?Sized> Plan<K> {
     #[must_use]
     pub fn page_token(&self, key: &[u8], reversed: bool) -> String {
         Position::of(&self.selection, key, reversed).to_token(&self.selection)
+    }
+
+    /// As [`page_token`](Self::page_token), after all rows that have the values of the first `count` fields of the row.
+    #[cfg(feature = "client")]
+    pub(crate) fn page_token_after_value(&self, key: &[u8], count: usize, reversed: bool) -> String {
+        Position::after_value(&self.selection, key, count, reversed).to_token(&self.selection)
     }
 
     /// The part of the plan after the row of a [page token](Self::page_token), in every bucket.

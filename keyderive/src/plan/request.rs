@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::hex;
-use crate::key::{Bucket, Hex, MAX_KEY_LEN, Readable};
+use crate::key::{Bucket, Hex, MAX_KEY_LEN, UnquotedKey};
 
 /// One request of a plan: rows by their keys, and ranges of rows.
 ///
@@ -235,7 +235,7 @@ impl fmt::Display for KeyRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_hex = f.alternate();
         let bound =
-            |bytes| fmt::from_fn(move |f| if is_hex { Hex(bytes).fmt(f) } else { Readable(bytes).fmt(f) });
+            |bytes| fmt::from_fn(move |f| if is_hex { Hex(bytes).fmt(f) } else { UnquotedKey(bytes).fmt(f) });
         match &*self.start {
             [] => f.write_str("[start of table, ")?,
             start => write!(f, "[{}, ", bound(start))?,

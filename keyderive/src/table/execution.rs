@@ -1,6 +1,7 @@
 //! A running scan: one stream of rows for each bucket, merged; the requests run in batches, one after the other.
 
 mod bucket;
+mod distinct;
 mod merge;
 
 use std::future::Future;
@@ -15,8 +16,10 @@ use tokio::time::{Sleep, sleep};
 
 use self::bucket::{BucketScan, ReadMode};
 pub(crate) use self::bucket::{KeyFilter, ScanOptions};
+use self::distinct::Delivered;
+pub(crate) use self::distinct::is_spread;
 use self::merge::Merge;
-use crate::client::{Client, Error, RowCursor, RowTurns, StreamGuard, is_high_fan_out};
+use crate::client::{Client, Error, RowCursor, RowTurns, ScanCounters, StreamGuard, is_high_fan_out};
 use crate::key::Bucket;
 use crate::plan::{MANY_ROW_ITEMS, Plan, Request, RequestBatches, many_row_items};
 use crate::row::{RawRow, Span};
@@ -72,6 +75,9 @@ pub(crate) struct ScanExecution {
     check: Option<TableCheck>,
     /// How many rows may still be delivered.
     remaining: u64,
+    returned: Returned,
+    /// Of a scan that delivers each value once.
+    delivered_values: Option<Delivered>,
     merge: Option<Merge>,
     /// The permits for the streams that the buckets of the merge keep open.
     streams: Option<OwnedSemaphorePermit>,
@@ -81,6 +87,18 @@ pub(crate) struct ScanExecution {
     /// Until when a scan that has reached its limit waits for the costs of its requests.
     costs_until: Option<Pin<Box<Sleep>>>,
     ended: bool,
+}
+
+/// Counts the rows that were delivered, and passes their number on when the scan is dropped.
+struct Returned {
+    rows: u64,
+    counters: Arc<ScanCounters>,
+}
+
+impl Drop for Returned {
+    fn drop(&mut self) {
+        self.counters.add_returned(self.rows);
+    }
 }
 
 /// The key of the last row that was delivered, where it lies in its message.
@@ -111,6 +129,9 @@ impl ScanExecution {
         // A scan that has begun runs on when the client is closed.
         let (client, guard) = options.client.streaming();
         options.client = client;
+        let counters = options.client.scan_counters(&options.table, options.name, options.distinct.is_none());
+        let schema = options.key.schema();
+        let delivered_values = options.distinct.map(|count| Delivered::new(schema, count, plan.is_ordered()));
         let check = if limit == Some(0) { None } else { check(&options.client) };
         Self {
             batches: plan.into_batches(options.reversed),
@@ -118,6 +139,8 @@ impl ScanExecution {
             row_items: Some(0),
             check,
             remaining: limit.unwrap_or(u64::MAX),
+            returned: Returned { rows: 0, counters },
+            delivered_values,
             merge: None,
             streams: None,
             guard,
@@ -128,9 +151,10 @@ impl ScanExecution {
         }
     }
 
-    /// Counts rows against the limit.
+    /// Counts rows that were delivered, also against the limit.
     #[inline]
     pub(super) fn count(&mut self, rows: u64) {
+        self.returned.rows += rows;
         if self.remaining < u64::MAX {
             self.remaining = self.remaining.saturating_sub(rows);
             if self.remaining == 0 {
@@ -174,15 +198,30 @@ impl ScanExecution {
         self.warn_of_many_row_items(&requests);
         let mode = self.read_mode(requests.len());
         let limit = Some(self.remaining).filter(|rows| *rows < u64::MAX);
-        let bucket_scan =
-            |request: Request| BucketScan::new(Arc::clone(&self.options), request, limit, mode.clone());
+        let counters = &self.returned.counters;
+        let bucket_scan = |request: Request| {
+            BucketScan::new(Arc::clone(&self.options), request, limit, mode.clone(), counters)
+        };
         let bucket_scans = requests.into_iter().map(bucket_scan).collect();
-        let ScanOptions { key, reversed, unordered, .. } = *self.options;
-        self.merge = Some(match unordered {
+        let ScanOptions { key, reversed, unordered, distinct, .. } = *self.options;
+        // The rows of one value are found side by side in the merged order alone.
+        self.merge = Some(match unordered && distinct.is_none() {
             true => Merge::unordered(bucket_scans),
             false => Merge::ordered(bucket_scans, key.schema(), reversed),
         });
         Poll::Ready(Ok(false))
+    }
+
+    /// Whether the current row has a value that was delivered.
+    #[inline]
+    fn is_repeated(&mut self) -> Result<bool, Error> {
+        let Self { delivered_values: Some(values), merge: Some(merge), options, .. } = self else {
+            return Ok(false);
+        };
+        match merge.current() {
+            Some(row) => values.is_repeated(&options.table, options.key, row.key()),
+            None => Ok(false),
+        }
     }
 
     /// Warns once of a plan with too many keys and ranges. Those of a part of a plan are known only as they are requested.
@@ -274,7 +313,11 @@ impl ScanCursor for ScanExecution {
                 None => self.poll_batch(cx),
             };
             match polled {
-                Poll::Ready(Ok(true)) => return Poll::Ready(Ok(true)),
+                Poll::Ready(Ok(true)) => match self.is_repeated() {
+                    Ok(true) => {}
+                    Ok(false) => return Poll::Ready(Ok(true)),
+                    Err(error) => return Poll::Ready(Err(self.fail(error))),
+                },
                 // The next batch has begun, or there is none.
                 Poll::Ready(Ok(false)) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(self.fail(error))),

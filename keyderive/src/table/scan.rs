@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 
-use super::execution::{KeyFilter, ScanCursor as _, ScanOptions, ScanRequest, Visited};
+use super::execution::{KeyFilter, ScanCursor as _, ScanOptions, ScanRequest, Visited, is_spread};
 use super::skipped::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
 use super::{Direct, Handle, Next, RowStore, Table};
 use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
-use crate::key::{RowKey, TableKey};
+use crate::key::{Field, RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
 use crate::row::{
     Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter,
@@ -51,6 +51,10 @@ pub struct Scan<K: TableKey, R, S: RowStore = Direct> {
     after: Option<String>,
     /// What to add the cost of the scan to.
     stats: Option<ReadStats>,
+    /// Of how many fields each value is read once.
+    distinct: Option<usize>,
+    /// Its name in spans and metrics.
+    name: Option<&'static str>,
 }
 
 /// Decides by its key whether a row is kept.
@@ -75,6 +79,8 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
             filters: Vec::new(),
             after: None,
             stats: None,
+            distinct: None,
+            name: None,
         }
     }
 
@@ -103,6 +109,26 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
     /// Reads rows as they arrive, in no order among buckets, so that no bucket waits for another.
     pub fn unordered(self) -> Self {
         Self { unordered: true, ..self }
+    }
+
+    /// Names the scan in traces, metrics and warnings: the field `scan` of its requests' spans and the label `scan` of their
+    /// [metrics](crate::client#traces-and-metrics).
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let events = client.table::<EventKey, Event>("events");
+    /// let newest = events.scan(EventKey::scan().user_id("alice")).named("newest").limit(10).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Name the question, not the answer. Each value of a label is a time series of its own in a metrics store, so the name is
+    /// `'static`: a program has as many as its code has literals, and none is made of a user's id. The last name counts.
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// Keeps only rows whose key satisfies `keep`, for conditions that a plan cannot express. The server still sends
@@ -235,6 +261,8 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
             filters: self.filters,
             after: self.after,
             stats: self.stats,
+            distinct: self.distinct,
+            name: self.name,
         }
     }
 
@@ -244,7 +272,18 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
             Some(token) => plan.after(token, self.reversed),
             None => Ok(plan),
         });
-        planned.map_err(|error| Error::plan(&self.table.handle.name, error))
+        let plan = planned.map_err(|error| Error::plan(&self.table.handle.name, error))?;
+        match self.distinct {
+            Some(count) if !(1..=K::SCHEMA.fields().len()).contains(&count) => Err(Error::definition(
+                &self.table.handle.name,
+                format!(
+                    "`distinct({count})` is of no fields of `{}`; give it a number from 1 to {}, that of its fields",
+                    K::SCHEMA.key_type(),
+                    K::SCHEMA.fields().len(),
+                ),
+            )),
+            _ => Ok(plan),
+        }
     }
 
     /// What the server sends of each row.
@@ -282,7 +321,7 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
         let filter = self.read_filter();
         let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
         let Self { table, other, limit, reversed, unordered, key_filter, .. } = self;
-        let Self { skip_foreign, skip_unreadable, log, stats, .. } = self;
+        let Self { skip_foreign, skip_unreadable, log, stats, distinct, name, .. } = self;
         let Table { handle, store, .. } = table;
         let execution = planned.and_then(|plan| {
             let options = ScanOptions {
@@ -297,6 +336,8 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
                 skip_foreign,
                 skipped: log.skipped.clone(),
                 stats,
+                distinct,
+                name,
             };
             store.scan(&handle, ScanRequest { plan: plan.untyped(), limit, options }, other)
         });
@@ -343,6 +384,64 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
 
 /// What only a scan of one table does.
 impl<K: TableKey, R> Scan<K, R> {
+    /// Reads the distinct values of the first `fields` fields: the key of the first row of each value, in the order of the scan.
+    ///
+    /// ```
+    /// use keyderive::{Client, Row, RowKey};
+    ///
+    /// #[derive(RowKey)]
+    /// #[salt(range = 4, over = "user_id,site")]
+    /// struct VisitKey {
+    ///     user_id: String,
+    ///     site: String,
+    ///     at: u64,
+    /// }
+    /// # type Visit = std::collections::BTreeMap<String, i64>;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let visits = Client::embedded().table::<VisitKey, Visit>("visits");
+    /// # visits.create_if_absent().await?;
+    /// # for (user, site) in [("alice", "home"), ("alice", "shop"), ("bob", "shop")] {
+    /// #     for at in 0..10 {
+    /// #         let key = VisitKey { user_id: user.into(), site: site.into(), at };
+    /// #         visits.put(&key, &Visit::from([("n".into(), 1)])).await?;
+    /// #     }
+    /// # }
+    /// let firsts = visits.scan(VisitKey::scan()).distinct(1).collect().await?;
+    /// let users: Vec<_> = firsts.into_iter().map(|first| first.user_id).collect();
+    /// assert_eq!(users, ["alice", "bob"]);
+    ///
+    /// // The sites of a user, and how many pairs of both there are.
+    /// let sites = visits.scan(VisitKey::scan().user_id("alice")).distinct(2).collect().await?;
+    /// assert_eq!((sites[0].site.as_str(), sites[1].site.as_str(), sites.len()), ("home", "shop", 2));
+    /// assert_eq!(visits.scan(VisitKey::scan()).distinct(2).count().await?, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// `fields` counts from the left of the key, with those that the plan fixes. The scan reads keys alone, and not all of them: in each
+    /// bucket, it reads on where values have few rows, and sends a request for the next value where they have many, 512 or more. That
+    /// costs at most about half more than the better of reading all keys and a request for each value, if a request counts as 512 rows.
+    /// Values of which several buckets have rows are delivered once, and cost a request or a row in each.
+    ///
+    /// Filters, [`matching`](Self::matching), [`filter_key`](Self::filter_key) and `ttl` choose among the rows first: a value is
+    /// delivered if one of its rows passes, with the first such row. A [`limit`](Self::limit) and a [`page`](Self::page) count values, and
+    /// the token of a page resumes after the value. If the scan is [`reversed`](Self::reversed), the row is the last one of the value.
+    /// [`unordered`](Self::unordered) has no effect. Foreign rows among those that are passed over are not noticed.
+    ///
+    /// If the salt stands after a field that the plan does not fix, values come in the order of the stored keys, and those that have rows
+    /// in several buckets are remembered, up to 64 MiB for each value of the fields left of the salt; where there can be such, `page` fails.
+    ///
+    /// The calls that run the scan fail if `fields` is 0, or more than the key has.
+    ///
+    /// # Concurrent writers
+    /// A value of which some row is there during the whole call is delivered; one whose rows are written or deleted meanwhile may be.
+    /// None is delivered twice.
+    pub fn distinct(self, fields: usize) -> Scan<K, KeyOnly> {
+        Scan { distinct: Some(fields), ..self.keys_only() }
+    }
+
     /// Runs the scan and counts its rows: those that pass its filters, after its [`after`](Self::after) token, up to
     /// its limit.
     ///
@@ -447,6 +546,13 @@ impl<K: TableKey, R> Scan<K, R> {
         let columns = self.cells();
         let read_filter = self.row_filters.iter().chain(&columns).chain(&self.filters);
         let mut filters: Vec<_> = read_filter.map(|filter| format!("at the server: {filter}")).collect();
+        if let Some(count) = self.distinct {
+            let names: Vec<_> = K::SCHEMA.fields().iter().take(count).map(Field::name).collect();
+            filters.push(format!(
+                "`distinct`: the first row of each value of {}; the rest is read or sought past",
+                names.join(", ")
+            ));
+        }
         if self.key_filter.is_some() {
             filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
         }
@@ -535,6 +641,17 @@ impl<K: TableKey, R> Scan<K, R> {
         R: ReadRow<K>,
     {
         let (plan, reversed, rows) = (self.plan.clone(), self.reversed, rows.max(1));
+        let distinct = self.distinct;
+        if let (Some(count), Ok(plan)) = (distinct, &plan)
+            && !plan.is_ordered()
+            && is_spread(K::SCHEMA, count)
+        {
+            return Err(Error::definition(
+                &self.table.handle.name,
+                "a page of `distinct` cannot know the values of earlier pages where the buckets of the salt come one after the other; \
+                 fix the fields left of the salt, or read the scan whole",
+            ));
+        }
         let mut stream = Self { limit: Some(rows.saturating_add(1)), unordered: false, ..self }.stream();
         let mut page = Page { rows: Vec::new(), next: None };
         while let Some(row) = stream.next().await.transpose()? {
@@ -544,7 +661,10 @@ impl<K: TableKey, R> Scan<K, R> {
             }
             let last = stream.last_key().to_vec();
             let more = stream.next().await.transpose()?.is_some();
-            page.next = plan.ok().filter(|_| more).map(|plan| plan.page_token(&last, reversed));
+            page.next = plan.ok().filter(|_| more).map(|plan| match distinct {
+                Some(count) => plan.page_token_after_value(&last, count, reversed),
+                None => plan.page_token(&last, reversed),
+            });
             // No row is left, but the requests end here, where they say what they have cost.
             stream.next().await.transpose()?;
             break;

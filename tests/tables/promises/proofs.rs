@@ -10,6 +10,7 @@ type Proof<const SITUATIONS: usize> = (&'static str, [&'static [Tests]; SITUATIO
 pub(super) fn proofs() -> impl Iterator<Item = (&'static str, &'static str, &'static [&'static [Tests]])> {
     let writes = [
         ("Rows", ROWS),
+        ("Distinct values", DISTINCT),
         ("Tables that are re-keyed", REKEYED_TABLES),
         ("Tables", TABLES),
         ("Without a key type", RAW_TABLES),
@@ -136,6 +137,18 @@ const TABLES: &[Proof<6>] = &[
     ),
 ];
 
+const DISTINCT: &[Proof<6>] = &[(
+    "Scan::distinct",
+    [
+        &[&["values_that_stay_are_delivered_beside_writers"]],
+        &[&["a_distinct_scan_resumes_after_lost_streams"]],
+        &[&["a_dropped_distinct_scan_sends_no_more"]],
+        &[HIDDEN_READS, AHEAD, BEHIND],
+        &[&["a_dropped_distinct_scan_sends_no_more"]],
+        &[&["a_part_of_a_row_type_hides_what_the_whole_does"]],
+    ],
+)];
+
 const RAW_TABLES: &[Proof<6>] = &[
     ("mutate_row", [&[RAW], &[AGAIN, RAW_ONCE, SUMS_ONCE], &[DROPPED], &[OLD_WRITE], &[KILLED], &[OLDER]]),
     (
@@ -151,7 +164,7 @@ const RAW_TABLES: &[Proof<6>] = &[
 const HIDDEN_ROWS: &[Proof<3>] = &[
     (
         "get, get_many, exists, count, verify_rows, Select::get, Select::get_many, \
-         Scan::collect, Scan::count, Scan::page, Scan::visit, Scan::explain_analyze, Rows::next, \
+         Scan::collect, Scan::count, Scan::distinct, Scan::page, Scan::visit, Scan::explain_analyze, Rows::next, \
          Exported::next",
         [&[HIDDEN_READS], &[AHEAD], &[BEHIND]],
     ),

@@ -23,6 +23,7 @@ use crate::client::operation::{Operation, RpcMethod};
 use crate::client::retry::{Attempt, Attempts, LOOK_INTERVAL};
 use crate::client::row_merger::{RequestedRows, RowMerger};
 use crate::client::{Client, Error, Route, StreamGuard};
+use crate::plan::KeyRange;
 use crate::row::RawRow;
 
 /// Rows one after the other, each borrowed until the next: the protocol of every layer of a read.
@@ -144,8 +145,11 @@ impl RowStream {
         table: &Route,
         request: ReadRows,
     ) -> Self {
-        let operation =
-            client.data_operation(kind, table).in_bucket(request.bucket).high_fan_out(request.high_fan_out);
+        let operation = client
+            .data_operation(kind, table)
+            .in_bucket(request.bucket)
+            .high_fan_out(request.high_fan_out)
+            .of_scan(request.scan.clone());
         let table = Arc::clone(operation.table());
         if request.is_empty() {
             let (phase, guard) = (Phase::Ended, StreamGuard::default());
@@ -157,16 +161,22 @@ impl RowStream {
         Self { phase, guard, table, ends_at_limit: false, turns: RowTurns::default() }
     }
 
-    /// Resumes after a [pause](Self::pause) or when the request's limit is used up, for at most `limit` further rows.
-    /// Returns false if no row can follow.
-    pub(crate) fn resume(&mut self, limit: Option<u64>) -> bool {
+    /// Resumes after a [pause](Self::pause) or when the request's limit is used up, for at most `limit` further rows, and if there is
+    /// `ahead`, those in this range, which leaves out rows up to its start. Returns false if no row can follow.
+    pub(crate) fn resume(&mut self, limit: Option<u64>, ahead: Option<&KeyRange>) -> bool {
         let Phase::Paused(read) = std::mem::replace(&mut self.phase, Phase::Ended) else { return false };
         let OngoingRead { attempts, mut request, mut later, last_key } = *read;
         if let Some(last) = &last_key {
             request.resume_after(last);
         }
         request.limit = limit;
-        while request.is_empty() {
+        loop {
+            if let Some(ahead) = ahead {
+                request.keep_within(ahead);
+            }
+            if !request.is_empty() {
+                break;
+            }
             let Some(next) = later.pop() else { return false };
             request = ReadRows { limit, ..next };
         }
@@ -498,6 +508,7 @@ impl Reading {
             if has_taken && self.attempt.is_past_deadline() {
                 return Poll::Ready(Err(AttemptError::Failed(self.attempt.timed_out())));
             }
+            self.read.attempts.watch.scanned(self.merger.take_scanned());
             match self.answer.poll_message(cx) {
                 Poll::Ready(Ok(Some(message))) => {
                     self.idle.stop();
@@ -528,10 +539,11 @@ impl Reading {
     }
 
     /// Passes on what the server says that the request has cost.
-    fn report_cost(&self) {
+    fn report_cost(&mut self) {
         if let (Some(stats), Some(cost)) = (&self.read.request.stats, self.merger.cost()) {
             observe::cost(self.read.attempts.operation().table(), cost);
             stats.add(cost);
+            self.read.attempts.watch.seen(cost.rows_seen);
         }
     }
 

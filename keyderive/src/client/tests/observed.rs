@@ -155,6 +155,92 @@ async fn a_scan_of_too_many_ranges_is_warned_of_once_in_each_run() {
     assert_eq!(warnings().len(), 1);
 }
 
+#[derive(crate::RowKey)]
+#[salt(range = 2, over = "id")]
+struct VisitKey {
+    id: u32,
+}
+
+/// A table of 300 rows in two buckets, whose numbers are their ids.
+async fn visits() -> crate::Table<VisitKey, BTreeMap<String, i64>> {
+    let visits = Client::embedded().table::<VisitKey, BTreeMap<String, i64>>("visits");
+    visits.create_if_absent().await.unwrap();
+    let row = |id: u32| BTreeMap::from([("n".to_owned(), i64::from(id))]);
+    let rows: Vec<_> = (0..300).map(|id| (VisitKey { id }, row(id))).collect();
+    visits.put_all(&rows).await.unwrap();
+    visits
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_scan_has_its_name_in_the_span_of_each_request() {
+    let visits = visits().await;
+    let (listener, _guard) = Listener::listen();
+    let scan = || visits.scan(VisitKey::scan());
+    scan().named("other").named("newest").limit(3).collect().await.unwrap();
+    assert_eq!(scan().keys_only().named("all").count().await.unwrap(), 300);
+    scan().collect().await.unwrap();
+    visits.get(&VisitKey { id: 1 }).await.unwrap();
+    let spans = listener.operations();
+    let spans: Vec<_> = spans.iter().map(|span| ["operation", "scan"].map(|field| span.get(field))).collect();
+    let requests = ["newest", "newest", "all", "all", "", ""].map(|name| ["ReadRows", name]);
+    assert_eq!(spans, [&requests[..], &[["ReadRow", ""]]].concat());
+}
+
+/// Rows that the client drops count, and rows that a filter drops at the server if the server reports them.
+#[tokio::test(start_paused = true)]
+async fn a_scan_that_reads_in_vain_is_warned_of_once_a_minute_for_each_name() {
+    let visits = visits().await.with(|settings| settings.scan_warning = ScanWarning::at(300, 100));
+    let (listener, _guard) = Listener::listen();
+    let warnings = || {
+        let records = listener.take().into_iter().filter(|record| record.level == Level::WARN);
+        let fields = ["table", "scan", "rows_seen", "rows_returned"];
+        records.map(|record| fields.map(|field| record.get(field).to_owned())).collect::<Vec<_>>()
+    };
+    let of = |scan: &str, returned: &str| ["visits", scan, "300", returned].map(str::to_owned);
+    let scan = || visits.scan(VisitKey::scan());
+    let few = |rows: u32| scan().filter_key(move |key: &VisitKey| key.id < rows);
+    few(3).named("few").collect().await.unwrap();
+    few(3).named("few").collect().await.unwrap();
+    assert_eq!(warnings(), [of("few", "3")]);
+    // Other names, and those of no name.
+    assert_eq!(few(0).named("none").count().await.unwrap(), 0);
+    few(1).named("visit").visit::<VisitKey, Error>(|_, _| Ok(())).await.unwrap();
+    few(2).collect().await.unwrap();
+    few(2).collect().await.unwrap();
+    assert_eq!(warnings(), [of("none", "0"), of("visit", "1"), of("", "2")]);
+    // More rows were returned, fewer were read, or the warning is off.
+    few(4).named("four").collect().await.unwrap();
+    scan().named("whole").collect().await.unwrap();
+    visits
+        .scan(VisitKey::scan().id_range(..299))
+        .named("part")
+        .filter_key(|_| false)
+        .collect()
+        .await
+        .unwrap();
+    visits
+        .with(|settings| settings.scan_warning = ScanWarning::Off)
+        .scan(VisitKey::scan())
+        .named("off")
+        .filter_key(|_| false)
+        .collect()
+        .await
+        .unwrap();
+    // A scan that is dropped has read what it has come to.
+    let mut dropped = scan().named("dropped").stream();
+    dropped.next().await.unwrap().unwrap();
+    drop(dropped);
+    assert_eq!(warnings(), Vec::<[String; 4]>::new());
+    let at_server = || scan().filter(crate::row::RowFilter::block_all());
+    assert_eq!(at_server().named("unknown").collect().await.unwrap().len(), 0);
+    assert_eq!(warnings(), Vec::<[String; 4]>::new());
+    at_server().named("reported").with_stats(&ReadStats::new()).collect().await.unwrap();
+    assert_eq!(warnings(), [of("reported", "0")]);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    few(3).named("few").collect().await.unwrap();
+    assert_eq!(warnings(), [of("few", "3")]);
+}
+
 /// A second request needs a second connection.
 #[tokio::test(start_paused = true)]
 async fn hedging_over_one_connection_is_warned_of_once() {
@@ -602,6 +688,29 @@ mod counted {
         {
             assert_eq!(counts.get(&format!("keyderive.{name} table=t")), Some(&count), "{counts:#?}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_of_a_named_scan_are_counted_under_its_name() {
+        let counts = Counts::default();
+        let _guard = metrics::set_default_local_recorder(&counts);
+        let visits = visits().await;
+        visits.scan(VisitKey::scan()).named("newest").collect().await.unwrap();
+        visits.scan(VisitKey::scan()).limit(1).collect().await.unwrap();
+        let counts = counts.0.lock().unwrap();
+        for (name, count) in [
+            ("attempt.seconds operation=ReadRows table=visits code=OK scan=newest", 2),
+            ("operation.seconds operation=ReadRows table=visits code=OK scan=newest", 2),
+            ("operation.seconds operation=ReadRows table=visits code=OK", 2),
+            ("rows operation=ReadRows table=visits scan=newest", 300),
+            ("rows operation=ReadRows table=visits", 2),
+        ] {
+            assert_eq!(counts.get(&format!("keyderive.{name}")), Some(&count), "{name} in {counts:#?}");
+        }
+        assert!(
+            counts.contains_key("keyderive.bytes operation=ReadRows table=visits scan=newest"),
+            "{counts:#?}"
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,8 +11,10 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use tokio::task::JoinHandle;
 
+use super::distinct::DistinctRows;
 use crate::client::{
-    Client, Error, PageShare, ReadRows, ReadStats, Route, RowCursor, RowStream, RowTurns, StreamBudget,
+    Client, Error, PageShare, ReadRows, ReadStats, Route, RowCursor, RowStream, RowTurns, ScanCounters,
+    StreamBudget,
 };
 use crate::key::{Bucket, DecodeError, KeyType};
 use crate::plan::Request;
@@ -36,6 +38,10 @@ pub(crate) struct ScanOptions {
     pub(in crate::table) skipped: Skipped,
     /// What to add the cost of its requests to.
     pub(in crate::table) stats: Option<ReadStats>,
+    /// Of how many fields each value is delivered once; none delivers every row.
+    pub(in crate::table) distinct: Option<usize>,
+    /// Its name in spans and metrics.
+    pub(in crate::table) name: Option<&'static str>,
 }
 
 /// Decides by its stored key whether a row is kept. Fails for a foreign row.
@@ -62,6 +68,8 @@ pub(super) struct BucketScan {
     row_bytes: Option<usize>,
     rows: BucketRows,
     turns: RowTurns,
+    /// What it keeps of its rows, if it delivers each value once.
+    distinct: Option<Box<DistinctRows>>,
 }
 
 enum BucketRows {
@@ -78,19 +86,32 @@ enum BucketRows {
     Ended,
 }
 
+impl BucketRows {
+    #[inline]
+    fn current(&self) -> Option<&RawRow> {
+        match self {
+            Self::Stream(stream) => stream.current(),
+            Self::Page { current, .. } => current.as_ref(),
+            Self::Reading(_) | Self::Ended => None,
+        }
+    }
+}
+
 impl BucketScan {
     pub(super) fn new(
         options: Arc<ScanOptions>,
         request: Request,
         limit: Option<u64>,
         mode: ReadMode,
+        counters: &Arc<ScanCounters>,
     ) -> Self {
         let bucket = request.stored_bucket();
         let (keys, ranges) = request.into_rows();
         // With `filter_key` the limit is not sent, since nobody knows how many rows that drops.
         let limit = limit.filter(|_| options.key_filter.is_none());
         let (row_bytes, rows, turns) = (None, BucketRows::Ended, RowTurns::default());
-        let mut scan = Self { options, bucket, mode, limit, row_bytes, rows, turns };
+        let distinct = options.distinct.map(|count| Box::new(DistinctRows::new(count, limit)));
+        let mut scan = Self { options, bucket, mode, limit, row_bytes, rows, turns, distinct };
         let ScanOptions { client, table, filter, reversed, stats, .. } = &*scan.options;
         let request = ReadRows {
             keys: keys.into_iter().map(Bytes::from).collect(),
@@ -101,6 +122,7 @@ impl BucketScan {
             bucket: bucket.map(Bucket::number),
             high_fan_out: matches!(scan.mode, ReadMode::Stream { high_fan_out: true }),
             stats: stats.clone(),
+            scan: Some(Arc::clone(counters)),
         };
         let stream = client.read_rows(table, request);
         scan.rows = scan.mode.read(stream, scan.row_bytes);
@@ -113,9 +135,10 @@ impl BucketScan {
     }
 
     fn request_limit(&self) -> Option<u64> {
+        let limit = self.distinct.as_ref().map_or(self.limit, |distinct| Some(distinct.seeks.limit()));
         match self.mode {
-            ReadMode::Stream { .. } => self.limit,
-            ReadMode::Pages { rows, .. } => Some(self.limit.map_or(rows, |limit| limit.min(rows))),
+            ReadMode::Stream { .. } => limit,
+            ReadMode::Pages { rows, .. } => Some(limit.map_or(rows, |limit| limit.min(rows))),
         }
     }
 
@@ -159,7 +182,12 @@ impl BucketScan {
         if let BucketRows::Stream(mut stream) | BucketRows::Page { mut stream, .. } = ended {
             // A scan that still polls after its limit has skipped rows: ask for more at a time.
             self.limit = self.limit.map(|limit| limit.saturating_mul(2));
-            if stream.resume(self.request_limit()) {
+            let reversed = self.options.reversed;
+            let ahead = self.distinct.as_mut().and_then(|distinct| {
+                distinct.seeks.next_request();
+                distinct.rest(reversed)
+            });
+            if stream.resume(self.request_limit(), ahead.as_ref()) {
                 self.rows = self.mode.read(stream, self.row_bytes);
             }
         }
@@ -192,7 +220,7 @@ impl BucketScan {
     #[inline(never)]
     fn keeps_key(&self) -> bool {
         let ScanOptions { table, key, key_filter, skip_foreign, skipped, .. } = &*self.options;
-        let Some(row) = self.current() else { return true };
+        let Some(row) = self.stored() else { return true };
         let keeps = match key_filter {
             Some(keeps) => keeps(row.key()),
             None => key.check(row.key()).map(|()| true),
@@ -207,16 +235,9 @@ impl BucketScan {
         }
     }
 
-    #[cold]
-    fn fail(&mut self, error: Error) -> Error {
-        self.rows = BucketRows::Ended;
-        Error::in_scan(self.bucket.map(Bucket::number), error)
-    }
-}
-
-impl RowCursor for BucketScan {
+    /// Advances to the next stored row that is kept; returns false at the end.
     #[inline]
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    fn poll_kept(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         loop {
             match ready!(self.poll_stored(cx)) {
                 // The row is skipped, whether others have a turn now or not.
@@ -227,19 +248,108 @@ impl RowCursor for BucketScan {
         }
     }
 
+    /// The current stored row.
+    #[inline]
+    fn stored(&self) -> Option<&RawRow> {
+        self.rows.current()
+    }
+
+    /// Advances to the next row that begins a value; none at the end.
+    fn poll_value(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RawRow>, Error>> {
+        loop {
+            match ready!(self.poll_stored(cx)) {
+                Ok(true) => {
+                    if self.begins_value() {
+                        let mut row = self.stored().cloned();
+                        // Its message may be large, and the row is kept until its turn.
+                        row.iter_mut().for_each(RawRow::detach);
+                        return Poll::Ready(Ok(row));
+                    }
+                    if let (Some(distinct), BucketRows::Stream(stream)) = (&self.distinct, &mut self.rows)
+                        && distinct.seeks.is_run_long()
+                    {
+                        stream.pause();
+                    }
+                    ready!(self.turns.poll_row(cx));
+                }
+                Ok(false) => return Poll::Ready(Ok(None)),
+                Err(error) => return Poll::Ready(Err(self.fail(error))),
+            }
+        }
+    }
+
+    /// Whether the current stored row is kept, and begins a value.
+    fn begins_value(&mut self) -> bool {
+        let Self { rows, distinct: Some(distinct), .. } = self else { return true };
+        let Some(row) = rows.current() else { return true };
+        if distinct.continues(row.key()) || !self.keeps() {
+            return false;
+        }
+        let Self { options, rows, distinct: Some(distinct), .. } = self else { return true };
+        rows.current().is_none_or(|row| distinct.begins(options.key, row.key()))
+    }
+
+    /// Whether it delivers each value once.
+    pub(super) fn is_distinct(&self) -> bool {
+        self.distinct.is_some()
+    }
+
+    /// Reads values ahead, while another bucket is waited for.
+    pub(super) fn read_ahead(&mut self, cx: &mut Context<'_>) {
+        while self.distinct.as_ref().is_some_and(|distinct| distinct.has_room()) {
+            let Poll::Ready(read) = self.poll_value(cx) else { return };
+            let Some(distinct) = &mut self.distinct else { return };
+            match read {
+                Ok(Some(row)) => distinct.ahead.push_back(row),
+                Ok(None) => distinct.ended = Some(Ok(())),
+                Err(error) => distinct.ended = Some(Err(error)),
+            }
+        }
+    }
+
+    fn poll_distinct(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        let Some(distinct) = &mut self.distinct else { return Poll::Ready(Ok(false)) };
+        let next = match (distinct.ahead.pop_front(), &mut distinct.ended) {
+            (Some(row), _) => Some(row),
+            (None, Some(ended)) => {
+                std::mem::replace(ended, Ok(()))?;
+                None
+            }
+            (None, None) => ready!(self.poll_value(cx))?,
+        };
+        let has_row = next.is_some();
+        if let Some(distinct) = &mut self.distinct {
+            distinct.current = next;
+        }
+        Poll::Ready(Ok(has_row))
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.rows = BucketRows::Ended;
+        Error::in_scan(self.bucket.map(Bucket::number), error)
+    }
+}
+
+impl RowCursor for BucketScan {
+    #[inline]
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        if self.distinct.is_some() { self.poll_distinct(cx) } else { self.poll_kept(cx) }
+    }
+
     #[inline]
     fn current(&self) -> Option<&RawRow> {
-        match &self.rows {
-            BucketRows::Stream(stream) => stream.current(),
-            BucketRows::Page { current, .. } => current.as_ref(),
-            BucketRows::Reading(_) | BucketRows::Ended => None,
+        match &self.distinct {
+            Some(distinct) => distinct.current.as_ref(),
+            None => self.stored(),
         }
     }
 
     #[inline]
     fn buffered(&mut self, max: u64, mut f: impl FnMut(&RawRow) -> bool) {
         // Rows that may be skipped are checked one by one.
-        let keeps_all = self.options.key_filter.is_none() && !self.options.skip_foreign;
+        let keeps_all =
+            self.options.key_filter.is_none() && !self.options.skip_foreign && self.distinct.is_none();
         match &mut self.rows {
             BucketRows::Stream(stream) if keeps_all => stream.buffered(max, f),
             _ => {

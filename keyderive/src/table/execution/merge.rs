@@ -90,7 +90,15 @@ impl Merge {
         };
         ready!(poll_awaited(bucket_scans, awaited, heap, cx))?;
         if let Some(top) = *current {
-            match ready!(bucket_scans[top].poll_next_row(cx)?) {
+            let polled = bucket_scans[top].poll_next_row(cx)?;
+            if polled.is_pending() && bucket_scans[top].is_distinct() {
+                bucket_scans.iter_mut().enumerate().for_each(|(index, bucket_scan)| {
+                    if index != top {
+                        bucket_scan.read_ahead(cx);
+                    }
+                });
+            }
+            match ready!(polled) {
                 true => {
                     let head = Head::new(top, &bucket_scans[top], heap.schema);
                     heap.replace_top(head, bucket_scans);

@@ -121,7 +121,7 @@ impl PairScan {
     /// The stored rows of one table.
     fn rows_of(&self, side: Side, plan: Plan<()>, filter: RowFilter) -> SideRows {
         let (table, key) = (self.pair.route(side).clone(), self.pair.key_type(side));
-        let ScanOptions { client, reversed, unordered, skip_foreign, skipped, .. } = &self.options;
+        let ScanOptions { client, reversed, unordered, skip_foreign, skipped, name, .. } = &self.options;
         let options = ScanOptions {
             client: client.clone(),
             table,
@@ -133,6 +133,8 @@ impl PairScan {
             skip_foreign: *skip_foreign,
             skipped: skipped.clone(),
             stats: None,
+            distinct: None,
+            name: *name,
         };
         let scan = ScanExecution::new(ScanRequest { plan, limit: None, options }, |_| None);
         SideRows { scan, key, table: self.pair.route(side).clone() }
