@@ -30,6 +30,7 @@ mod rows;
 mod salts;
 mod scans;
 mod servers;
+mod sizes;
 mod splits;
 mod stamps;
 mod weather;

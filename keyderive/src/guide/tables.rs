@@ -42,6 +42,8 @@
 //! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
 //! | remove the row key schema, before key types with tags share the table, and before a [salt from a date on](super::attributes#a-salt-from-a-date-on) | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
 //! | list tables, show one | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
+//! | see how large the parts of a table are, about | [`sizes`](crate::Table::sizes) |
+//! | see which tablets are hot | [`hot_tablets`](crate::Table::hot_tablets) |
 //! | wait until all clusters have earlier writes | [`wait_for_consistency`](crate::Table::wait_for_consistency) |
 //! | delete a table | [`delete_table`](crate::Table::delete_table) |
 //!
