@@ -15,6 +15,7 @@ mod basics;
 mod conditional;
 mod conditions;
 mod copy;
+mod declared_tables;
 mod epochs;
 mod expired;
 mod flights;

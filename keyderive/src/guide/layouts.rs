@@ -53,5 +53,8 @@
 //! A program that holds the file of an older release, [`Layouts::from_json`](crate::layouts::Layouts::from_json), can ask which rows of
 //! today's tables that release could not read: [`Layouts::changes_from`](crate::layouts::Layouts::changes_from).
 //!
+//! The same list of tables creates them all, or verifies them, with every fault in one error:
+//! [`Layouts::create_if_absent`](crate::layouts::Layouts::create_if_absent), [`Layouts::verify`](crate::layouts::Layouts::verify).
+//!
 //! What the file does not say: bytes of a `with` module or of a [`KeyField`](crate::key::KeyField) by hand, which have a name alone, and what
 //! is inside of JSON and messages.

@@ -100,7 +100,7 @@
 //!
 //! | call | what holds | what does not, and what to do |
 //! |---|---|---|
-//! | [`create_if_absent`](crate::Table::create_if_absent) | Of several concurrent calls, one creates the table, with all families, and the others verify it. Families of newer programs stay | Not retried: call it again, which verifies the table |
+//! | [`create_if_absent`](crate::Table::create_if_absent), [`Layouts::create_if_absent`](crate::layouts::Layouts::create_if_absent) | Of several concurrent calls, one creates the table, with all families, and the others verify it. Families of newer programs stay. Layouts do so table by table | Not retried: call it again, which verifies the table. Of layouts, some tables are created then, each whole, and some not |
 //! | [`create`](crate::Table::create), [`RawTable::create`](crate::client::RawTable::create), [`RawTable::create_with_granularity`](crate::client::RawTable::create_with_granularity) | Of several concurrent calls, one creates the table, with all families, and the others fail, as they do if it exists | Not retried: a second call fails if the first one was applied, since the table exists |
 //! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | Makes all changes or none, and changes only what it names. Of several concurrent calls that add a family, one adds it, and the others fail | Not retried: check the table |
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | Of several concurrent calls, one deletes the table, with all columns, and the others fail | Not retried: a second call fails if the first one was applied, since the table is gone |

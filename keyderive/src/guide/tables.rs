@@ -35,6 +35,7 @@
 //! | to | write |
 //! |---|---|
 //! | create a table unless it exists, split by salt bucket | [`create_if_absent`](crate::Table::create_if_absent) |
+//! | create or verify all tables of a program, with every fault in one error | [`Layouts::create_if_absent`](crate::layouts::Layouts::create_if_absent), [`Layouts::verify`](crate::layouts::Layouts::verify) |
 //! | declare families with garbage collection, more splits | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, [`.granularity(Granularity::Micros)`](#timestamps); `.await` it, or `.if_absent()` |
 //! | check at startup that a table is as declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: the error shows both sides |
 //! | add a stamp to a table that another program created | [`stamp`](crate::Table::stamp) |

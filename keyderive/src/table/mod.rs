@@ -2,6 +2,7 @@
 
 pub mod copy;
 mod create;
+mod declare;
 mod declared;
 pub mod diff;
 mod execution;
@@ -35,6 +36,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 pub use create::CreateTable;
+pub use declare::{DeclaredTable, DeclaredTables, DeclaredTablesError};
 pub use declared::WrittenRowType;
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};

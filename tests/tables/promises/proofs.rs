@@ -82,8 +82,15 @@ const REKEYED_TABLES: &[Proof<6>] = &[
 
 const TABLES: &[Proof<6>] = &[
     (
-        "create_if_absent",
-        [&[CREATES], &[CREATED_ONCE], &[DROPPED_TABLE], &[NO_TIME], &[KILLED_TABLE], &[OLDER_FAMILIES]],
+        "create_if_absent, Layouts::create_if_absent",
+        [
+            &[CREATES, ALL_CREATES],
+            &[CREATED_ONCE],
+            &[DROPPED_TABLE, ALL_DROPPED],
+            &[NO_TIME],
+            &[KILLED_TABLE],
+            &[OLDER_FAMILIES],
+        ],
     ),
     (
         "create, RawTable::create, RawTable::create_with_granularity",
@@ -281,6 +288,8 @@ const DRIVERS: Tests = &["two_drivers_come_to_one_end", "a_driver_that_was_stopp
 const STATE_LOST: Tests = &["a_change_of_the_state_whose_answer_is_lost_is_looked_up"];
 const DRIVER_KILLED: Tests =
     &["a_pass_goes_on_where_a_dead_driver_was", "another_driver_rolls_back_for_a_dead_one"];
+const ALL_CREATES: Tests = &["every_table_is_created_once_by_concurrent_programs"];
+const ALL_DROPPED: Tests = &["a_call_that_was_dropped_is_made_again"];
 const CREATES: Tests = &["of_several_that_create_a_table_one_does"];
 const CREATED_ONCE: Tests = &["a_table_is_created_once_and_compared_after_a_lost_answer"];
 const DROPPED_TABLE: Tests = &["a_dropped_call_leaves_its_table_whole"];
