@@ -42,6 +42,7 @@
 //! | write a few rows and wait for them | [`put_all`](crate::Table::put_all) |
 //! | write rows one by one, in the background | [`writer`](crate::Table::writer) |
 //! | write a finite file or stream | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) |
+//! | write a stream to two tables or more, such as a table and its lookup | [`load_tables`](crate::load::load_tables) |
 //! | copy a table to one with another key type, or to another instance, while nobody writes | [`copy_to`](crate::Table::copy_to) |
 //! | compare two tables, row by row and cell by cell | [`diff`](crate::Table::diff) |
 //! | read a table as a stream, in no order | [`export`](crate::Table::export) |
@@ -54,6 +55,9 @@
 //! | default | `put`: replaces the whole row | |
 //! | [`new_rows`](crate::load::Load::new_rows) | `insert`: deletes nothing | for keys that no row has |
 //! | [`if_absent`](crate::load::Load::if_absent) | `put_if_absent`: keeps existing rows | while other programs write; it takes several times as long |
+//!
+//! [`load_tables`](crate::load::load_tables) does so with several tables: an item has a key and a row for each, and there is one checkpoint.
+//! Use it for a lookup table beside the table that it can be rebuilt from.
 //!
 //! Resume a load in the mode in which it began: its checkpoint does not store the mode.
 //!

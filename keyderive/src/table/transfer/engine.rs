@@ -54,7 +54,8 @@ pub(crate) struct Engine<'a> {
     settings: Settings,
     tracker: Tracker<'a>,
     ahead: LookAhead,
-    sink: Arc<dyn Sink>,
+    /// One for each table.
+    sinks: Vec<Arc<dyn Sink>>,
     requests: JoinSet<Finished>,
     in_flight: BatchLimits,
     patience: Option<Patience>,
@@ -66,6 +67,13 @@ pub(crate) struct Engine<'a> {
     out_of_patience: bool,
     /// Why the transfer ends before its source.
     error: Option<TransferError>,
+}
+
+/// A table that a transfer writes to.
+pub(crate) struct Target {
+    /// Where its partitions begin.
+    pub(crate) starts: Vec<Vec<u8>>,
+    pub(crate) sink: Arc<dyn Sink>,
 }
 
 /// A request with the outcomes of its rows.
@@ -88,19 +96,18 @@ enum Event {
 }
 
 impl<'a> Engine<'a> {
-    /// An engine that writes to partitions that begin at these keys.
-    pub(crate) fn new(
-        settings: Settings,
-        tracker: Tracker<'a>,
-        starts: Vec<Vec<u8>>,
-        sink: Arc<dyn Sink>,
-    ) -> Self {
+    /// An engine that writes to tables: where the partitions of each begin, and what writes to them.
+    pub(crate) fn new(settings: Settings, tracker: Tracker<'a>, tables: Vec<Target>) -> Self {
+        let (starts, sinks): (Vec<Vec<Bytes>>, _) = tables
+            .into_iter()
+            .map(|table| (table.starts.into_iter().map(Bytes::from).collect(), table.sink))
+            .unzip();
         Self {
-            ahead: LookAhead::new(starts.into_iter().map(Bytes::from).collect(), settings.limits),
+            ahead: LookAhead::new(starts, settings.limits),
             patience: settings.patience.map(Patience::new),
             settings,
             tracker,
-            sink,
+            sinks,
             requests: JoinSet::new(),
             in_flight: BatchLimits { bytes: 0, rows: 0 },
             store_at: None,
@@ -193,8 +200,8 @@ impl<'a> Engine<'a> {
             }
             self.in_flight.rows += entries.len();
             self.in_flight.bytes += bytes;
-            self.tracker.sent(self.sink.requests(entries.len()));
-            let sink = Arc::clone(&self.sink);
+            let Some(sink) = self.sinks.get(self.ahead.table(&request)).map(Arc::clone) else { return };
+            self.tracker.sent(sink.requests(entries.len()));
             self.requests.spawn(async move {
                 let outcomes = sink.write(Arc::clone(&entries)).await;
                 Finished { request, entries, indexes, bytes, outcomes }
