@@ -324,11 +324,11 @@ impl<'a, T, S> Load<'a, T, S> {
         self
     }
 
-    /// Calls a function with the progress, at most 10 times a second, and at the end.
+    /// Calls a function with the progress: at least once a second, also while nothing changes, at most 10 times, and at the end.
     ///
-    /// A progress bar over the items of the input shows the sum of [`read`](Progress::read) and
-    /// [`left_out`](Progress::left_out): it moves while the look-ahead fills and nothing is written yet, and while a resumed
-    /// load skips the items before its checkpoint. [`written`](Progress::written) counts the rows that are stored.
+    /// A progress bar shows [`fraction`](Progress::fraction): what is written, of an input that knows its length. It stands still while
+    /// the look-ahead fills, and moves while a resumed load skips the items before its checkpoint. [`read`](Progress::read) runs ahead of
+    /// what is stored by up to the [look-ahead](Self::look_ahead).
     pub fn on_progress(mut self, call: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(call));
         self

@@ -34,12 +34,12 @@ where
     let names = || handles.iter().map(|table| &**table.name.table());
     let resumes = resume.is_some();
     let given = resume.unwrap_or_else(|| Checkpoint::begin(&by_ref));
-    let reporter = Reporter::new(on_progress);
+    let mut reporter = Reporter::new(on_progress);
     // Of the tables that the load is given: those of a checkpoint of other ones are an error.
     let rows_of_item = handles.len() as u64;
     let every = Every::Rows(settings.checkpoint_every.saturating_mul(rows_of_item));
     let done = given.done();
-    let (begin, starts) = match begin(&given, &by_ref).await {
+    let (begin, starts) = match reporter.reporting(begin(&given, &by_ref)).await {
         Ok(begun) => begun,
         Err(error) => {
             let tracker = Tracker::new(reporter, done, None, every, None).with_tables(names());
@@ -160,7 +160,8 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         let failed: HashSet<u64> = checkpoint.failed_rows().into_iter().collect();
         let mut retries = RetryRows::default();
         for index in 0..items {
-            match poll_fn(|cx| self.input.as_mut().poll_next(cx)).await {
+            let next = poll_fn(|cx| self.input.as_mut().poll_next(cx));
+            match intake.tracker.reporter.reporting(next).await {
                 Some(item) => self.skip(index, item, &failed, &mut retries, intake)?,
                 None => {
                     let tables = self.tables.handles();

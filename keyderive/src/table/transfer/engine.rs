@@ -59,8 +59,8 @@ pub(crate) struct Engine<'a> {
     requests: JoinSet<Finished>,
     in_flight: BatchLimits,
     patience: Option<Patience>,
-    /// When the next checkpoint is due, while that is waited for.
-    store_at: Option<Pin<Box<Sleep>>>,
+    /// When the next checkpoint or report is due, while that is waited for.
+    due_at: Option<Pin<Box<Sleep>>>,
     /// Whether the source has ended, or failed.
     input_ended: bool,
     /// Whether rows are sent although the look-ahead is not full.
@@ -92,7 +92,8 @@ enum Event {
     Read(Option<Result<u64, TransferError>>),
     /// The source kept the transfer waiting for too long.
     OutOfPatience,
-    StoreIsDue,
+    /// A checkpoint or a report is due.
+    Due,
 }
 
 impl<'a> Engine<'a> {
@@ -110,7 +111,7 @@ impl<'a> Engine<'a> {
             sinks,
             requests: JoinSet::new(),
             in_flight: BatchLimits { bytes: 0, rows: 0 },
-            store_at: None,
+            due_at: None,
             input_ended: false,
             out_of_patience: false,
             error: None,
@@ -151,7 +152,7 @@ impl<'a> Engine<'a> {
                     ended.and_then(Result::err).into_iter().for_each(|error| self.stop(error));
                 }
                 Event::OutOfPatience => self.out_of_patience = true,
-                Event::StoreIsDue => {}
+                Event::Due => {}
             }
             if let Err(error) = self.tracker.report_if_due() {
                 self.stop(error);
@@ -220,12 +221,12 @@ impl<'a> Engine<'a> {
         if let Poll::Ready(event) = self.poll_source(source, cx) {
             return Poll::Ready(event);
         }
-        let Some(at) = self.tracker.store_at() else { return Poll::Pending };
-        let timer = self.store_at.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        let Some(at) = self.tracker.due_at() else { return Poll::Pending };
+        let timer = self.due_at.get_or_insert_with(|| Box::pin(sleep_until(at)));
         if timer.deadline() != at {
             timer.as_mut().reset(at);
         }
-        timer.as_mut().poll(cx).map(|()| Event::StoreIsDue)
+        timer.as_mut().poll(cx).map(|()| Event::Due)
     }
 
     fn poll_source(&mut self, source: Pin<&mut (dyn Source + Send)>, cx: &mut Context<'_>) -> Poll<Event> {

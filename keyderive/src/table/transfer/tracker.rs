@@ -263,12 +263,13 @@ impl<'a> Tracker<'a> {
         if is_due { self.store() } else { Ok(()) }
     }
 
-    /// When the next checkpoint is due, if the time says so.
-    pub(super) fn store_at(&self) -> Option<Instant> {
-        match self.every {
+    /// When the next checkpoint or report is due, if the time says so.
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        let store_at = match self.every {
             Every::Time(time) => Some(self.stored_at + time),
             Every::Rows(_) => None,
-        }
+        };
+        [store_at, self.reporter.report_at()].into_iter().flatten().min()
     }
 
     /// Stores a checkpoint.
