@@ -262,6 +262,7 @@ pub mod designs;
 pub mod embedded;
 #[cfg(all(feature = "client", not(all(feature = "cloud", feature = "embedded", feature = "serve"))))]
 mod features;
+mod flat;
 #[cfg(feature = "embedded")]
 pub mod guide;
 pub mod key;
@@ -277,6 +278,7 @@ mod table;
 
 #[cfg(feature = "client")]
 pub use client::{Client, Error, ErrorKind, GcRule, Target};
+pub use flat::Flat;
 #[doc(inline)]
 pub use key::{KeyField, RowKey};
 #[cfg(feature = "client")]

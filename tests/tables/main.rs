@@ -18,6 +18,7 @@ mod copy;
 mod declared_tables;
 mod epochs;
 mod expired;
+mod flat;
 mod flights;
 mod granularity;
 mod handles;

@@ -46,6 +46,7 @@
 //! | copy a table to one with another key type, or to another instance, while nobody writes | [`copy_to`](crate::Table::copy_to) |
 //! | compare two tables, row by row and cell by cell | [`diff`](crate::Table::diff) |
 //! | read a table as a stream, in no order | [`export`](crate::Table::export) |
+//! | write a table as CSV or JSON lines | [`Flat`](crate::Flat), for each row of an export or a scan |
 //! | read a table in parts, by workers in other processes | [`partitions`](crate::Table::partitions), [`export_parts`](crate::Table::export_parts) |
 //!
 //! A load writes rows in one of three modes:
