@@ -118,6 +118,15 @@
 //! emulator know a table only by its name: after you delete a table there or restart the emulator, load from the start,
 //! without [`resume`](crate::load::Load::resume).
 //!
+//! # Sums
+//!
+//! A load writes rows as `put` does, and leaves each [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) and [`Max`](crate::row::Max) as it
+//! is: so a load that is resumed or repeated adds nothing. To add from a stream, use [`Writer::update`](crate::Writer::update) with
+//! [`Update::add`](crate::Update::add): each addition carries a token, and a retry within this run counts once where the server
+//! [honours tokens](super::rows#sums-that-count-once). A writer has no checkpoint. A program that is killed cannot know which of its last additions
+//! were applied, and a new run has new tokens: adding them again may count them twice. Where that matters, load one row for each event,
+//! under a key of its own, and count those: [messages that arrive twice](super::rows#messages-that-arrive-twice).
+//!
 //! # Copies
 //!
 //! [`copy_to`](crate::Table::copy_to) copies every cell of every row, with its timestamp, and compares both tables at the end. The

@@ -95,7 +95,7 @@ impl<K: TableKey, R> Table<K, R> {
             percent.unwrap_or(Ordering::Equal)
         };
         tablets.sort_by(hottest_first);
-        Ok(HotTablets { tablets: tablets.into_iter().map(HotTablet::new::<K>).collect(), unreachable })
+        Ok(HotTablets { tablets: tablets.iter().map(HotTablet::new::<K>).collect(), unreachable })
     }
 }
 
@@ -205,7 +205,7 @@ pub struct HotTablet<K> {
 }
 
 impl<K> HotTablet<K> {
-    fn new<T: TableKey<Stored = K>>(message: admin::HotTablet) -> Self {
+    fn new<T: TableKey<Stored = K>>(message: &admin::HotTablet) -> Self {
         let mut path = message.name.split('/').skip_while(|part| *part != "clusters").skip(1);
         Self {
             cluster: path.next().unwrap_or_default().to_owned(),
