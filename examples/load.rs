@@ -99,12 +99,13 @@ async fn load(
     from: Option<Checkpoint>,
 ) -> Result<keyderive::load::LoadReport, keyderive::load::LoadError> {
     let bar = ProgressBar::no_length();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {pos} rows read, {per_sec}, {msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {pos} rows done, {per_sec}, {msg}") {
         bar.set_style(style);
     }
     let load = departures.load_iter(lines(data)).resume(from).on_progress(|progress| {
-        bar.set_position(progress.left_out + progress.read);
-        bar.set_message(format!("{} written, {} failed", progress.written, progress.failed));
+        // Not those that are read: the load reads ahead.
+        bar.set_position(progress.left_out + progress.written + progress.failed);
+        bar.set_message(format!("{} read, {} failed", progress.read, progress.failed));
     });
     let ended = load.await;
     bar.finish();

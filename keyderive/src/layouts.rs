@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::dynamic::{KeyLayout, TableLayout};
-use crate::key::{KeyChange, RowKey, Schema};
+use crate::key::{KeyChange, KeyType, RowKey, Schema};
 use crate::row::{DEFAULT_FAMILY, Row, RowSchema};
 
 /// The version of the file.
@@ -60,8 +60,20 @@ const BLESS: &str = "KEYDERIVE_BLESS";
 #[derive(Clone, Debug, Default)]
 pub struct Layouts {
     tables: BTreeMap<String, Vec<KeyEntry>>,
-    /// What cannot be in one file.
-    conflicts: Vec<String>,
+    /// What cannot be in one file: the table, and why.
+    conflicts: Vec<(String, String)>,
+    /// The types by which tables are created; none of a layout that a file had.
+    declared: Vec<Declared>,
+}
+
+/// A table with a key type and a row type.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    pub(crate) table: String,
+    pub(crate) key: KeyType,
+    pub(crate) row: &'static RowSchema,
+    /// The family of a row type that is a map.
+    pub(crate) family: String,
 }
 
 /// A key type of a table, and the rows that have such keys.
@@ -135,12 +147,12 @@ impl Layouts {
             Some(at) => {
                 let known = &entries[at];
                 if known.key != key {
-                    self.conflicts.push(format!(
-                        "table `{name}`: `{}` and `{}` are two key types with the same tag; give each a tag of its own, or a table of its \
-                         own",
+                    let conflict = format!(
+                        "`{}` and `{}` are two key types with the same tag; give each a tag of its own, or a table of its own",
                         known.key_type,
                         schema.key_type()
-                    ));
+                    );
+                    self.conflicts.push((name.to_owned(), conflict));
                 }
                 at
             }
@@ -157,6 +169,9 @@ impl Layouts {
             }
         }
         entries.sort_by(|one, other| one.tag().cmp(&other.tag()));
+        let family = if rows.own_family().is_some() { DEFAULT_FAMILY } else { family };
+        let (table, family) = (name.to_owned(), family.to_owned());
+        self.declared.push(Declared { table, key: KeyType::of::<K>(), row: rows, family });
         self
     }
 
@@ -204,12 +219,7 @@ impl Layouts {
                 }
             }
         }
-        Ok(Self { tables: document.tables, conflicts: Vec::new() })
-    }
-
-    /// The names of the tables.
-    fn names(&self) -> impl Iterator<Item = &str> {
-        self.tables.keys().map(String::as_str)
+        Ok(Self { tables: document.tables, ..Self::default() })
     }
 
     /// The key types of a table, with their rows.
@@ -269,7 +279,9 @@ impl Layouts {
     pub fn check(&self, path: impl AsRef<Path>) -> Result<(), LayoutsError> {
         let path = path.as_ref();
         if !self.conflicts.is_empty() {
-            return Err(LayoutsError(Fault::Conflicts(self.conflicts.clone())));
+            let conflicts =
+                self.conflicts.iter().map(|(table, conflict)| format!("table `{table}`: {conflict}"));
+            return Err(LayoutsError(Fault::Conflicts(conflicts.collect())));
         }
         let failed = |error| LayoutsError(Fault::File { path: path.to_owned(), error });
         if std::env::var_os(BLESS).is_some() {
@@ -289,6 +301,23 @@ impl Layouts {
                 Err(LayoutsError(Fault::Changed { path: path.to_owned(), changes }))
             }
         }
+    }
+}
+
+impl Layouts {
+    /// The names of the tables, in order.
+    pub(crate) fn table_names(&self) -> impl Iterator<Item = &str> {
+        self.tables.keys().map(String::as_str)
+    }
+
+    /// The types of a table; none if a file had the layouts.
+    pub(crate) fn declared(&self, table: &str) -> impl Iterator<Item = &Declared> {
+        self.declared.iter().filter(move |declared| declared.table == table)
+    }
+
+    /// Why the key types of a table cannot share it.
+    pub(crate) fn conflicts(&self, table: &str) -> impl Iterator<Item = &str> {
+        self.conflicts.iter().filter(move |(name, _)| name == table).map(|(_, conflict)| conflict.as_str())
     }
 }
 
@@ -333,7 +362,7 @@ impl Layouts {
     /// If there is no such table.
     pub fn table_layouts(&self, name: &str) -> Result<Vec<TableLayout>, LayoutsError> {
         let keys = self.keys_of(name).ok_or_else(|| {
-            let names: Vec<_> = self.names().map(|name| format!("`{name}`")).collect();
+            let names: Vec<_> = self.table_names().map(|name| format!("`{name}`")).collect();
             LayoutsError::rules(vec![format!(
                 "there is no table `{name}`; the tables are {}",
                 names.join(", ")

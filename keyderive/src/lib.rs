@@ -185,7 +185,8 @@
 //! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order. After a crash it resumes
 //! from a [`Checkpoint`](load::Checkpoint). [`Table::export`] reads several partitions of a table at a time.
 //! [`Table::copy_to`] copies a table to one with another key type, and [`Table::diff`] compares two tables.
-//! [`guide::loading`] says when to use which call. [`put_both`] writes a record to two tables.
+//! [`guide::loading`] says when to use which call. [`put_both`] writes a record to two tables,
+//! and [`load_tables`](load::load_tables) a stream.
 //!
 //! # Administration
 //!
@@ -263,6 +264,7 @@ pub mod dynamic;
 pub mod embedded;
 #[cfg(all(feature = "client", not(all(feature = "cloud", feature = "embedded", feature = "serve"))))]
 mod features;
+mod flat;
 #[cfg(feature = "embedded")]
 pub mod guide;
 #[cfg(feature = "client")]
@@ -280,6 +282,7 @@ mod table;
 
 #[cfg(feature = "client")]
 pub use client::{Client, Error, ErrorKind, GcRule, Target};
+pub use flat::Flat;
 #[doc(inline)]
 pub use key::{KeyField, RowKey};
 #[cfg(feature = "client")]
@@ -290,9 +293,10 @@ pub use keyderive_macros::{KeyField, RowKey};
 pub use row::{Cell, OwnedRow, Row};
 #[cfg(feature = "client")]
 pub use table::{
-    Analysis, CreateTable, DEFAULT_FAMILY, Direct, DynRows, DynTable, DynTableScan, ExplainExport, Export,
-    Exported, KeyOnly, Modify, OnForeign, OnUnreadable, Page, Progress, PutBothError, PutSide, ReadRow,
-    RowRef, RowStore, Rows, Scan, Select, Selected, Skipped, SkippedRow, Table, Update, Verified, Verify,
+    Analysis, CreateTable, DEFAULT_FAMILY, DeclaredTable, DeclaredTables, DeclaredTablesError, Direct,
+    DynRows, DynTable, DynTableScan, ExplainExport, Export, Exported, HotTablet, HotTablets, KeyOnly, Modify,
+    OnForeign, OnUnreadable, Page, Progress, PutBothError, PutSide, ReadRow, RowRef, RowStore, Rows, Scan,
+    Select, Selected, SizedPart, Skipped, SkippedRow, Table, TableSizes, Update, Verified, Verify,
     WriteOutcome, Writer, WrittenRowType, copy, diff, load, put_both, rekey,
 };
 

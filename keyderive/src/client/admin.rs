@@ -1,5 +1,5 @@
-//! The admin RPCs: create, describe, change and delete tables, drop rows by a prefix, remove a row key schema; and the
-//! client's cache of table schemas.
+//! The admin RPCs: create, describe, change and delete tables, drop rows by a prefix, remove a row key schema, list hot tablets;
+//! and the client's cache of table schemas.
 
 mod schema;
 
@@ -13,6 +13,7 @@ use keyderive_proto::admin::create_table_request::Split;
 use keyderive_proto::admin::drop_row_range_request::Target;
 use keyderive_proto::admin::table::View;
 use keyderive_proto::values::{FieldMask, Operation as Update, operation as update};
+use prost::Message;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
 use tonic::{Code, Status};
@@ -229,44 +230,97 @@ impl Client {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn list_tables(&self) -> Result<Vec<String>, Error> {
-        /// Far more pages than the up to 1000 tables of an instance take.
-        const MAX_PAGES: usize = 1000;
         let prefix = self.table_name("");
-        let operation = || self.admin_operation("ListTables", "", ("parent", self.instance_name()));
         let mut names = Vec::new();
-        let mut page_token = String::new();
-        let mut tokens = HashSet::new();
-        loop {
-            let message = admin::ListTablesRequest {
+        let operation = self.admin_operation("ListTables", "", ("parent", self.instance_name()));
+        let request = |page_token| {
+            Request::new(&admin::ListTablesRequest {
                 parent: self.instance_name().to_owned(),
                 view: View::NameOnly.into(),
                 page_token,
                 ..admin::ListTablesRequest::default()
+            })
+        };
+        let token = |page: &admin::ListTablesResponse| page.next_page_token.clone();
+        let take = |page: admin::ListTablesResponse| {
+            names.extend(page.tables.into_iter().map(|table| match table.name.strip_prefix(&prefix) {
+                Some(name) => name.to_owned(),
+                None => table.name,
+            }));
+        };
+        self.pages("tables", &operation, request, token, take).await?;
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// The tablets of a table on which the nodes of each cluster spent most of their time in the last 24 hours, as the service lists
+    /// them; and where clusters may be whose tablets are not among them.
+    pub(crate) async fn hot_tablets(
+        &self,
+        table: &Route,
+    ) -> Result<(Vec<admin::HotTablet>, Vec<String>), Error> {
+        let (mut clusters, mut unreachable) = (Vec::new(), Vec::new());
+        let operation = self.admin_operation("ListClusters", table, ("parent", self.instance_name()));
+        let request = |page_token| {
+            Request::new(&admin::ListClustersRequest { parent: self.instance_name().to_owned(), page_token })
+        };
+        let token = |page: &admin::ListClustersResponse| page.next_page_token.clone();
+        let take = |page: admin::ListClustersResponse| {
+            clusters.extend(page.clusters.into_iter().map(|cluster| cluster.name));
+            unreachable.extend(page.failed_locations);
+        };
+        self.pages("clusters", &operation, request, token, take).await?;
+
+        let mut tablets = Vec::new();
+        for cluster in clusters {
+            let operation = self.admin_operation("ListHotTablets", table, ("parent", &cluster));
+            let request = |page_token| {
+                let parent = cluster.clone();
+                Request::new(&admin::ListHotTabletsRequest { parent, page_token, ..Default::default() })
             };
-            let check = |page: admin::ListTablesResponse| {
-                let token = &page.next_page_token;
-                if tokens.contains(token) {
+            let token = |page: &admin::ListHotTabletsResponse| page.next_page_token.clone();
+            let take = |page: admin::ListHotTabletsResponse| {
+                let is_of_table = |tablet: &admin::HotTablet| tablet.table_name == table.full_name();
+                tablets.extend(page.hot_tablets.into_iter().filter(is_of_table));
+            };
+            self.pages("hot tablets", &operation, request, token, take).await?;
+        }
+        Ok((tablets, unreachable))
+    }
+
+    /// Takes each page of a list.
+    async fn pages<M: Message + Default>(
+        &self,
+        what: &str,
+        operation: &Operation,
+        request: impl Fn(String) -> Request,
+        token: impl Fn(&M) -> String,
+        mut take: impl FnMut(M),
+    ) -> Result<(), Error> {
+        /// Far more than the up to 1000 tables of an instance take, or the hot tablets of a cluster.
+        const MAX_PAGES: usize = 1000;
+        let mut page_token = String::new();
+        let mut tokens = HashSet::new();
+        loop {
+            let check = |page: M| {
+                let token = token(&page);
+                if tokens.contains(&token) {
                     let token = token.escape_debug();
                     return Err(format!(
                         "the page token `{token}` comes a second time, and the list would not end"
                     ));
                 }
                 if !token.is_empty() && tokens.len() + 1 >= MAX_PAGES {
-                    return Err(format!("the list of tables has more than {MAX_PAGES} pages"));
+                    return Err(format!("the list of {what} has more than {MAX_PAGES} pages"));
                 }
-                Ok(page)
+                Ok((page, token))
             };
-            let page = self.call_checked(operation(), Request::new(&message), check).await?;
-            let tables = page.tables.into_iter();
-            names.extend(tables.map(|table| match table.name.strip_prefix(&prefix) {
-                Some(name) => name.to_owned(),
-                None => table.name,
-            }));
-            page_token = page.next_page_token;
-            if page_token.is_empty() {
-                names.sort_unstable();
-                return Ok(names);
+            let (page, next) = self.call_checked(operation.clone(), request(page_token), check).await?;
+            take(page);
+            if next.is_empty() {
+                return Ok(());
             }
+            page_token = next;
             tokens.insert(page_token.clone());
         }
     }

@@ -704,15 +704,22 @@ impl Error {
 
     /// Adds why a call on this table failed with a request on the registry.
     pub(crate) fn with_registry_hint(self, table: &str) -> Self {
+        self.with_hint(&format!(
+            "nothing was written to the table `{table}`, since the settings require that its row types are read from the registry \
+             first (`require_layout_check`): call again, and if that fails too, see that the program can read and write the table \
+             `{REGISTRY}`"
+        ))
+    }
+
+    /// Adds to a failed request what the call makes of it.
+    pub(crate) fn with_hint(self, hint: &str) -> Self {
         match self.repr() {
             // Other calls may have the same error.
             Repr::Rpc(rpc) => {
                 let mut rpc = rpc.clone();
-                rpc.failure.message.push_str(&format!(
-                    "; nothing was written to the table `{table}`, since the settings require that its row types are read from the \
-                     registry first (`require_layout_check`): call again, and if that fails too, see that the program can read and \
-                     write the table `{REGISTRY}`"
-                ));
+                let between = if rpc.failure.message.is_empty() { "" } else { "; " };
+                rpc.failure.message.push_str(between);
+                rpc.failure.message.push_str(hint);
                 Self::new(Repr::Rpc(rpc))
             }
             _ => self,

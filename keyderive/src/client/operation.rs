@@ -164,7 +164,11 @@ impl RpcMethod {
             Self::PrepareQuery => "/google.bigtable.v2.Bigtable/PrepareQuery",
             Self::ExecuteQuery => "/google.bigtable.v2.Bigtable/ExecuteQuery",
             Self::Admin(rpc) => {
-                let path = format!("/google.bigtable.admin.v2.BigtableTableAdmin/{rpc}");
+                let service = match rpc {
+                    "ListClusters" | "ListHotTablets" => "BigtableInstanceAdmin",
+                    _ => "BigtableTableAdmin",
+                };
+                let path = format!("/google.bigtable.admin.v2.{service}/{rpc}");
                 return PathAndQuery::try_from(path).unwrap_or_else(|_| PathAndQuery::from_static("/"));
             }
         };
@@ -270,9 +274,15 @@ impl Operation {
             | RpcMethod::MutateRows
             | RpcMethod::CheckAndMutateRow
             | RpcMethod::ReadModifyWriteRow => true,
-            RpcMethod::Admin(rpc) => {
-                !matches!(rpc, "GetTable" | "ListTables" | "GenerateConsistencyToken" | "CheckConsistency")
-            }
+            RpcMethod::Admin(rpc) => !matches!(
+                rpc,
+                "GetTable"
+                    | "ListTables"
+                    | "GenerateConsistencyToken"
+                    | "CheckConsistency"
+                    | "ListClusters"
+                    | "ListHotTablets"
+            ),
         }
     }
 

@@ -109,7 +109,7 @@
 //!
 //! | role | allows |
 //! |---|---|
-//! | `roles/bigtable.reader` | reads, scans, counts, [SQL](super::sql), `partitions`, `export`, `verify` |
+//! | `roles/bigtable.reader` | reads, scans, counts, [SQL](super::sql), `partitions`, `sizes`, `export`, `verify` |
 //! | `roles/bigtable.user` | the same, and writes, loads, `drop_rows`, and the [registry](super::tables#registry) if it exists |
 //! | `roles/bigtable.admin` | the same, and creating, changing and deleting tables and families |
 //!
@@ -121,10 +121,11 @@
 //! | `bigtable.tables.readRows` | all reads; with `mutateRows`, conditional writes, increments and appends |
 //! | `bigtable.tables.mutateRows` | all writes, `drop_rows` |
 //! | `bigtable.instances.executeQuery` | SQL: `PrepareQuery` and `ExecuteQuery`; with `readRows` on the table |
-//! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions`, `copy_to`, `diff`, `stamp`, `verify_rows`; `check`, `run`, `verify` and `roll_back` of a [re-keying](crate::rekey) |
+//! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions`, `sizes`, `copy_to`, `diff`, `stamp`, `verify_rows`; `check`, `run`, `verify` and `roll_back` of a [re-keying](crate::rekey) |
 //! | `bigtable.instances.ping` | [priming](crate::client::ClientBuilder::prime) connections; without it, a warning |
 //! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `stamp`, `rekeyed`; the [layout check](super::tables#layout) before the first request: without the permission, the client logs a warning and goes on. [`delete_versions`](crate::row::Mutation::delete_versions) with bounds that are no whole milliseconds: without the permission, the write fails |
 //! | `bigtable.tables.list` | `list_tables` |
+//! | `bigtable.clusters.list`, `bigtable.hotTablets.list` | `hot_tablets` |
 //! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `stamp`, `advance_stamp`, `create_if_absent` on a table of other key types; the first of them creates the [registry](super::tables#registry); `remove_row_key_schema`; `delete_table`. A re-keying: `create` and `update` for `run`, `update` for `finish` and `roll_back` |
 //! | `bigtable.tables.generateConsistencyToken`, `checkConsistency` | `wait_for_consistency` |
 //!

@@ -49,6 +49,7 @@
 //! | `flatten` | the fields themselves, or a field with `#[row(family)]` |
 //! | `with = "module"` | `#[row(with = "module")]`, with `encode` and `decode` for one cell |
 //! | `serde_json::Value`, tagged and untagged enums | `#[row(json)]` |
+//! | a key and its row as one flat record of CSV or JSON | [`Flat`](crate::Flat)`(&key, &row)`, with serde's `Serialize` on both |
 //! | a column by its name, `"visits:2026-05-01"` | `User::VISITS.at("2026-05-01")`; at run time `User::column("visits:2026-05-01")` |
 //! | a partial update by a struct of options | [`update`](crate::Table::update) with the columns; or [`merge`](crate::Table::merge) |
 //! | `save()`, `upsert` | [`put`](crate::Table::put), which leaves columns that the row type does not have |

@@ -53,6 +53,9 @@
 //! A program that holds the file of an older release, [`Layouts::from_json`](crate::layouts::Layouts::from_json), can ask which rows of
 //! today's tables that release could not read: [`Layouts::changes_from`](crate::layouts::Layouts::changes_from).
 //!
+//! The same list of tables creates them all, or verifies them, with every fault in one error:
+//! [`Layouts::create_if_absent`](crate::layouts::Layouts::create_if_absent), [`Layouts::verify`](crate::layouts::Layouts::verify).
+//!
 //! # Rows without their type
 //!
 //! A tool that does not have the struct reads and writes rows by the JSON of its schema, [`RowSchema::to_json`](crate::row::RowSchema::to_json):

@@ -42,9 +42,11 @@
 //! | write a few rows and wait for them | [`put_all`](crate::Table::put_all) |
 //! | write rows one by one, in the background | [`writer`](crate::Table::writer) |
 //! | write a finite file or stream | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) |
+//! | write a stream to two tables or more, such as a table and its lookup | [`load_tables`](crate::load::load_tables) |
 //! | copy a table to one with another key type, or to another instance, while nobody writes | [`copy_to`](crate::Table::copy_to) |
 //! | compare two tables, row by row and cell by cell | [`diff`](crate::Table::diff) |
 //! | read a table as a stream, in no order | [`export`](crate::Table::export) |
+//! | write a table as CSV or JSON lines | [`Flat`](crate::Flat), for each row of an export or a scan |
 //! | read a table in parts, by workers in other processes | [`partitions`](crate::Table::partitions), [`export_parts`](crate::Table::export_parts) |
 //!
 //! A load writes rows in one of three modes:
@@ -54,6 +56,9 @@
 //! | default | `put`: replaces the whole row | |
 //! | [`new_rows`](crate::load::Load::new_rows) | `insert`: deletes nothing | for keys that no row has |
 //! | [`if_absent`](crate::load::Load::if_absent) | `put_if_absent`: keeps existing rows | while other programs write; it takes several times as long |
+//!
+//! [`load_tables`](crate::load::load_tables) does so with several tables: an item has a key and a row for each, and there is one checkpoint.
+//! Use it for a lookup table beside the table that it can be rebuilt from.
 //!
 //! Resume a load in the mode in which it began: its checkpoint does not store the mode.
 //!
@@ -112,6 +117,15 @@
 //! belongs to another [`Client::embedded`](crate::Client::embedded), and rejects the checkpoint. The service and the
 //! emulator know a table only by its name: after you delete a table there or restart the emulator, load from the start,
 //! without [`resume`](crate::load::Load::resume).
+//!
+//! # Sums
+//!
+//! A load writes rows as `put` does, and leaves each [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) and [`Max`](crate::row::Max) as it
+//! is: so a load that is resumed or repeated adds nothing. To add from a stream, use [`Writer::update`](crate::Writer::update) with
+//! [`Update::add`](crate::Update::add): each addition carries a token, and a retry within this run counts once where the server
+//! [honours tokens](super::rows#sums-that-count-once). A writer has no checkpoint. A program that is killed cannot know which of its last additions
+//! were applied, and a new run has new tokens: adding them again may count them twice. Where that matters, load one row for each event,
+//! under a key of its own, and count those: [messages that arrive twice](super::rows#messages-that-arrive-twice).
 //!
 //! # Copies
 //!

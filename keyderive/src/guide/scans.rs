@@ -44,7 +44,7 @@
 //! let order: Vec<_> = rows.iter().map(|(key, _)| (key.site.as_str(), key.at)).collect();
 //! assert_eq!(order, [("blog", 3000), ("blog", 2000), ("home", 1000), ("shop", 4000)]);
 //!
-//! // Page by page. The token is opaque text, which any process can use.
+//! // Page by page. The token is text, which any process can use.
 //! let first = events.scan(EventKey::scan().user_id("alice")).page(3).await?;
 //! let token = first.next.expect("there is a fourth row");
 //! let second = events.scan(EventKey::scan().user_id("alice")).after(&token).page(3).await?;
@@ -52,6 +52,10 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A page token shows the stored key of the last row: it is hexadecimal, neither encrypted nor signed. Users who may not see keys, such as
+//! those of another tenant, must not get it as it is: encrypt it, or keep it in a session. A forged token can only skip or repeat rows of
+//! its own scan, since the scan's constraints still apply.
 //!
 //! Two terms are used below. A *foreign row* is one whose key does not decode as the table's key type. An *unreadable
 //! row* is one whose cells do not decode as the row type.

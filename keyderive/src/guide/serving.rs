@@ -165,4 +165,5 @@
 //! | `keyderive.retry_tokens` | what is left of the retry budget, of 100 | it is at 50 or below: requests fail without a retry |
 //! | `keyderive.hedges`, `keyderive.hedges.won` | reads sent twice, and those that returned the second answer | hedges stay at 5 % of the reads: all reads are slow, not a few |
 //!
-//! If one table is slow and the others are not, look for a hot tablet first: see [`choosing`](super::choosing).
+//! If one table is slow and the others are not, look for a hot tablet first: [`hot_tablets`](crate::Table::hot_tablets) lists those
+//! of the last 24 hours, and [`choosing`](super::choosing) says what to do about one.

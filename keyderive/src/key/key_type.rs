@@ -1,7 +1,7 @@
 //! A key type by value, for code that is not generic over it.
 
 use super::error::DecodeError;
-use super::row_key::TableKey;
+use super::row_key::RowKey;
 use super::schema::Schema;
 
 /// What a table needs of its key type without decoding a key: the layout, and whether bytes are a key of it.
@@ -12,8 +12,8 @@ pub(crate) struct KeyType {
 }
 
 impl KeyType {
-    pub(crate) fn of<K: TableKey>() -> Self {
-        Self { schema: K::SCHEMA, check: |_, key| K::stored(key).map(drop) }
+    pub(crate) fn of<K: RowKey>() -> Self {
+        Self { schema: K::SCHEMA, check: |_, key| K::decode(key).map(drop) }
     }
 
     /// A key type that is known by its schema alone, and a check of bytes by it.

@@ -177,7 +177,7 @@ impl<K: ?Sized> Plan<K> {
         Explain::of(&self.selection, options)
     }
 
-    /// The position of a row in the order of the plan, by its stored key, as opaque text.
+    /// The position of a row in the order of the plan, by its stored key, as text.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -191,6 +191,10 @@ impl<K: ?Sized> Plan<K> {
     /// ```
     ///
     /// Only a plan with the same constraints, direction and key layout accepts the token.
+    ///
+    /// **It is no secret, and not signed**: it is the stored key in hexadecimal, with hashes of the plan and a checksum against accidents.
+    /// Whoever has it can read the key, and make one for another row; none reads a row outside of the plan. Encrypt tokens that go to
+    /// strangers, or keep them and hand out names of them.
     #[must_use]
     pub fn page_token(&self, key: &[u8], reversed: bool) -> String {
         Position::of(&self.selection, key, reversed).to_token(&self.selection)

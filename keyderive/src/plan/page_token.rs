@@ -1,4 +1,4 @@
-//! Page tokens: positions as opaque text, which only a plan with the same constraints, direction and key layout accepts.
+//! Page tokens: positions as text that shows the key, which only a plan with the same constraints, direction and key layout accepts.
 
 use super::error::{PlanError, TokenFault};
 use super::position::Position;
@@ -17,7 +17,7 @@ impl Position {
         Self { front: front.to_vec(), after: after.to_vec(), reversed }
     }
 
-    /// The position as opaque text, with hashes of the plan and the layout.
+    /// The position as text, with hashes of the plan and the layout. It is neither encrypted nor signed.
     pub(super) fn to_token(&self, selection: &Selection) -> String {
         let mut bytes = vec![TOKEN_VERSION, u8::from(self.reversed)];
         bytes.extend_from_slice(&layout_hash(selection).to_be_bytes());
@@ -25,7 +25,7 @@ impl Position {
         bytes.extend_from_slice(&(self.front.len() as u64).to_be_bytes());
         bytes.extend_from_slice(&self.front);
         bytes.extend_from_slice(&self.after);
-        // A checksum, since a truncated or changed token would name another position.
+        // A checksum, since a truncated token would name another position. Anyone can compute it.
         bytes.extend_from_slice(&fingerprint64(&bytes).to_be_bytes());
         Hex(&bytes).to_string()
     }

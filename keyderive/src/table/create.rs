@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::declared::{declared_key, register_key};
 use super::stamp::{self, StampStatus};
-use super::verify::{self, Expected, Verify};
+use super::verify::{self, Expected, Faults, Verify};
 use super::{Handle, Table};
 use crate::client::{
     Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Registers, Route,
@@ -59,20 +59,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// Awaiting the declaration, or [`if_absent`](CreateTable::if_absent), sends it.
     pub fn create(&self) -> CreateTable<K> {
-        CreateTable {
-            client: self.handle.client.clone(),
-            name: self.handle.name.clone(),
-            families: self.handle.families(),
-            declared_rules: self.handle.ruled_families(),
-            versioned: self.handle.versioned_families(),
-            at_zero: self.handle.aggregates_at_zero(),
-            splits: Vec::new(),
-            has_schema: true,
-            granularity: None,
-            fault: None,
-            key: self.handle.key,
-            types: PhantomData,
-        }
+        CreateTable::of(&self.handle)
     }
 
     /// Creates the table if it does not exist, and returns whether it was created. Short for `create().if_absent()`.
@@ -350,7 +337,8 @@ pub struct CreateTable<K> {
     granularity: Option<Granularity>,
     /// The first error in the declaration.
     fault: Option<Error>,
-    key: KeyType,
+    /// The key types that share the table.
+    keys: Vec<KeyType>,
     types: PhantomData<fn() -> K>,
 }
 
@@ -468,20 +456,7 @@ impl<K: TableKey> CreateTable<K> {
     /// # Cancel safety
     /// If the future is dropped, the table is created or not, perhaps later.
     pub async fn if_absent(self) -> Result<bool, Error> {
-        match self.send().await {
-            Err(error) if error.is_already_exists() => {}
-            created => return created.map(|()| true),
-        }
-        let info = self.client.table_info(&self.name).await?;
-        let expected = self.expected(self.declared_rules.clone());
-        let (_, status) = verify::compare(self.key, &self.client, &info, &expected).await?;
-        match status {
-            StampStatus::Stamped | StampStatus::Earlier { .. } => {}
-            StampStatus::OtherTags => _ = stamp::add(self.key, &self.client, &info).await?,
-            StampStatus::Unstamped => return Err(stamp::unstamped(self.key, &info)),
-        }
-        register_key(self.key, &self.client, &info).await;
-        Ok(false)
+        self.create_or_compare().await.map_err(Faults::into_first)
     }
 
     /// Compares an existing table with the declaration, and changes nothing. Awaiting it sends it. The table must
@@ -524,8 +499,118 @@ impl<K: TableKey> CreateTable<K> {
             name: self.name.clone(),
             expected: self.check().map(|()| self.expected(all.collect())),
             allows_unstamped: false,
-            key: self.key,
+            keys: self.keys.clone(),
         }
+    }
+}
+
+/// What needs no key type: it is the same for the declarations of all tables of a program.
+impl<K> CreateTable<K> {
+    /// The declaration of a table with the types of its handle.
+    pub(super) fn of(table: &Handle) -> Self {
+        Self {
+            client: table.client.clone(),
+            name: table.name.clone(),
+            families: table.families(),
+            declared_rules: table.ruled_families(),
+            versioned: table.versioned_families(),
+            at_zero: table.aggregates_at_zero(),
+            splits: Vec::new(),
+            has_schema: true,
+            granularity: None,
+            fault: None,
+            keys: vec![table.key],
+            types: PhantomData,
+        }
+    }
+
+    /// As [`if_absent`](Self::if_absent), with every difference.
+    pub(super) async fn create_or_compare(&self) -> Result<bool, Faults> {
+        match self.send().await {
+            Err(error) if error.is_already_exists() => {}
+            created => return Ok(created.map(|()| true)?),
+        }
+        let mut info = self.client.table_info(&self.name).await?;
+        let expected = self.expected(self.declared_rules.clone());
+        let (_, statuses) = verify::compare(&self.keys, &self.client, &info, &expected).await?;
+        for (key, status) in self.keys.iter().zip(statuses) {
+            match status {
+                StampStatus::Stamped | StampStatus::Earlier { .. } => {}
+                StampStatus::OtherTags => info = stamp::add(*key, &self.client, &info).await?,
+                StampStatus::Unstamped => return Err(stamp::unstamped(*key, &info).into()),
+            }
+            register_key(*key, &self.client, &info).await;
+        }
+        Ok(false)
+    }
+
+    /// A comparison of the table with its types alone: rules that are not declared may differ.
+    pub(super) fn verify_types(&self) -> Verify {
+        Verify {
+            client: self.client.clone(),
+            name: self.name.clone(),
+            expected: Ok(self.expected(self.declared_rules.clone())),
+            allows_unstamped: false,
+            keys: self.keys.clone(),
+        }
+    }
+
+    /// Adds what another key type or row type needs of the same table; returns what contradicts.
+    pub(super) fn share(&mut self, other: Self) -> Vec<Error> {
+        let mut faults = Vec::new();
+        for new in other.families {
+            let name = new.name();
+            let is_in = |names: &[String]| names.iter().any(|known| known == name);
+            let (is_ruled, was_ruled) = (is_in(&other.declared_rules), is_in(&self.declared_rules));
+            let Some(known) = self.families.iter_mut().find(|known| known.name() == name) else {
+                self.families.push(new);
+                continue;
+            };
+            if known.cells() != new.cells() {
+                faults.push(Error::definition(
+                    &self.name,
+                    format!(
+                        "its row types disagree about the column family `{name}`: it holds `{}` for one, and `{}` for another; give the \
+                         family another name in one of them, by `#[row(name = \"…\")]`",
+                        known.cells(),
+                        new.cells(),
+                    ),
+                ));
+            } else if is_ruled && was_ruled && !known.gc_rule().is_same(new.gc_rule()) {
+                faults.push(Error::definition(
+                    &self.name,
+                    format!(
+                        "its row types declare two garbage collection rules for the column family `{name}`: `{}` and `{}`; declare the \
+                         same in both, or in one of them alone",
+                        known.gc_rule(),
+                        new.gc_rule(),
+                    ),
+                ));
+            } else if is_ruled || (!was_ruled && new.gc_rule().is_same(&GcRule::never())) {
+                // Of two rules that nobody declares, the one that keeps every version loses nothing.
+                *known = new;
+            }
+        }
+        for (names, more) in [
+            (&mut self.declared_rules, other.declared_rules),
+            (&mut self.versioned, other.versioned),
+            (&mut self.at_zero, other.at_zero),
+        ] {
+            names.extend(more);
+            names.sort_unstable();
+            names.dedup();
+        }
+        for key in other.keys {
+            if !self.keys.iter().any(|known| known.schema() == key.schema()) {
+                self.keys.push(key);
+            }
+        }
+        faults
+    }
+
+    fn key_types(&self) -> String {
+        let names: Vec<_> = self.keys.iter().map(|key| format!("`{}`", key.schema().key_type())).collect();
+        names.join(" and ")
     }
 
     fn expected(&self, declared_rules: Vec<String>) -> Expected {
@@ -543,8 +628,8 @@ impl<K: TableKey> CreateTable<K> {
         self.check()?;
         let mut families = self.families.clone();
         let id = stamp::new_id();
-        families.push(stamp::first(self.key, &id));
-        let buckets = self.key.schema().bucket_splits().into_iter().map(Bytes::from);
+        families.extend(self.keys.iter().map(|key| stamp::first(*key, &id)));
+        let buckets = self.keys.iter().flat_map(|key| key.schema().bucket_splits()).map(Bytes::from);
         let mut splits: Vec<_> = buckets.chain(self.splits.iter().cloned()).collect();
         splits.sort_unstable();
         splits.dedup();
@@ -552,14 +637,15 @@ impl<K: TableKey> CreateTable<K> {
         let granularity = self.granularity.unwrap_or_default();
         let new = NewTable { families, splits, row_key_schema, granularity };
         self.client.create_table(&self.name, new).await?;
-        let declared = [declared_key(self.key)];
+        let declared: Vec<_> = self.keys.iter().map(|key| declared_key(*key)).collect();
         self.client.try_register(&self.name, &[id], &declared, Registers::NewTable).await;
         Ok(())
     }
 
     /// The row key schema to create the table with.
     fn schema(&self) -> Option<TableSchema> {
-        self.has_schema.then(|| self.key.schema().row_key_schema())?.ok().map(|schema| (&schema).into())
+        let [key] = &*self.keys else { return None };
+        self.has_schema.then(|| key.schema().row_key_schema())?.ok().map(|schema| (&schema).into())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -591,9 +677,9 @@ impl<K: TableKey> CreateTable<K> {
                 &self.name,
                 format!(
                     "`{column}` is a column family and a column of the row key schema, and SQL needs different names \
-                     for them; give the family or the field of `{}` another name, or leave the schema out with \
+                     for them; give the family or the field of {} another name, or leave the schema out with \
                      `.without_row_key_schema()`",
-                    self.key.schema().key_type(),
+                    self.key_types(),
                 ),
             )),
         }
@@ -657,7 +743,7 @@ impl<K> Clone for CreateTable<K> {
             has_schema: self.has_schema,
             granularity: self.granularity,
             fault: self.fault.clone(),
-            key: self.key,
+            keys: self.keys.clone(),
             types: PhantomData,
         }
     }

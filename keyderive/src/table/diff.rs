@@ -136,7 +136,7 @@ impl<'a> Diff<'a> {
         self
     }
 
-    /// Calls a function with the progress, at most 10 times a second, and at the end.
+    /// Calls a function with the progress: at least once a second, also while nothing changes, at most 10 times, and at the end.
     pub fn on_progress(mut self, call: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(call));
         self

@@ -4,9 +4,8 @@
 
 mod report;
 mod run;
+mod tables;
 
-use std::borrow::Borrow;
-use std::error::Error as StdError;
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -17,12 +16,13 @@ use futures_core::Stream;
 use futures_util::stream::{Iter, iter};
 
 pub use self::report::{LoadError, LoadReport};
+pub use self::tables::{LoadItem, LoadTables, load_tables};
 use super::Table;
 use super::transfer::{self, MAX_BATCH_BYTES, OnProgress, Progress};
-pub use super::transfer::{Checkpoint, FailedRow};
+pub use super::transfer::{Checkpoint, FailedRow, LoadedTable};
 use crate::key::TableKey;
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R: Row> Table<K, R> {
     /// Loads the rows of a stream, as [`put`](Self::put) writes them, in an order that overloads no tablet.
     ///
     /// ```
@@ -49,9 +49,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     ///
     /// Items are `(K, R)`, `&(K, R)`, or a [`Result`] of one of them. [`Load`] describes how it runs, and its settings.
-    pub fn load<'a, S>(&self, rows: S) -> Load<'a, K, R, S>
+    pub fn load<'a, S>(&self, rows: S) -> Load<'a, Self, S>
     where
-        S: Stream<Item: LoadItem<K, R>>,
+        S: Stream<Item: LoadItem<(K, R)>>,
     {
         Load::new(self.clone(), rows)
     }
@@ -81,15 +81,15 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// The iterator runs on the thread that awaits the load, so it must not block: turn one that waits for a disk or a network
     /// into a stream.
-    pub fn load_iter<'a, I>(&self, rows: I) -> Load<'a, K, R, Iter<I::IntoIter>>
+    pub fn load_iter<'a, I>(&self, rows: I) -> Load<'a, Self, Iter<I::IntoIter>>
     where
-        I: IntoIterator<Item: LoadItem<K, R>>,
+        I: IntoIterator<Item: LoadItem<(K, R)>>,
     {
         Load::new(self.clone(), iter(rows))
     }
 }
 
-/// A load of rows, from [`Table::load`]. Await it to run it. If its future is dropped, it sends nothing more; requests in
+/// A load of rows, from [`Table::load`] or [`load_tables`]. Await it to run it. If its future is dropped, it sends nothing more; requests in
 /// flight may still be applied, and written rows stay.
 ///
 /// ```
@@ -191,8 +191,8 @@ impl<K: TableKey, R> Table<K, R> {
 /// A [`LoadError`] if the load ended before its input did, with the report of what was done. A load that processed all rows
 /// returns its [`LoadReport`], also if some of them failed; [`LoadReport::all_written`] makes these an error.
 #[must_use = "a load does nothing until it is awaited"]
-pub struct Load<'a, K, R, S> {
-    table: Table<K, R>,
+pub struct Load<'a, T, S> {
+    tables: T,
     rows: S,
     settings: Settings,
     on_progress: Option<OnProgress<'a>>,
@@ -232,10 +232,10 @@ impl Default for Settings {
     }
 }
 
-impl<'a, K, R, S> Load<'a, K, R, S> {
-    fn new(table: Table<K, R>, rows: S) -> Self {
+impl<'a, T, S> Load<'a, T, S> {
+    fn new(tables: T, rows: S) -> Self {
         let settings = Settings::default();
-        Self { table, rows, settings, on_progress: None, on_checkpoint: None, resume: None }
+        Self { tables, rows, settings, on_progress: None, on_checkpoint: None, resume: None }
     }
 
     /// Deletes nothing, as [`Table::insert`], for new keys that nobody else writes.
@@ -324,11 +324,11 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
         self
     }
 
-    /// Calls a function with the progress, at most 10 times a second, and at the end.
+    /// Calls a function with the progress: at least once a second, also while nothing changes, at most 10 times, and at the end.
     ///
-    /// A progress bar over the items of the input shows the sum of [`read`](Progress::read) and
-    /// [`left_out`](Progress::left_out): it moves while the look-ahead fills and nothing is written yet, and while a resumed
-    /// load skips the items before its checkpoint. [`written`](Progress::written) counts the rows that are stored.
+    /// A progress bar shows [`fraction`](Progress::fraction): what is written, of an input that knows its length. It stands still while
+    /// the look-ahead fills, and moves while a resumed load skips the items before its checkpoint. [`read`](Progress::read) runs ahead of
+    /// what is stored by up to the [look-ahead](Self::look_ahead).
     pub fn on_progress(mut self, call: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(call));
         self
@@ -356,11 +356,10 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     }
 }
 
-impl<'a, K, R, S> IntoFuture for Load<'a, K, R, S>
+impl<'a, T, S> IntoFuture for Load<'a, T, S>
 where
-    K: TableKey,
-    R: Row + 'a,
-    S: Stream<Item: LoadItem<K, R>> + Send + 'a,
+    T: LoadTables + 'a,
+    S: Stream<Item: LoadItem<T::Item>> + Send + 'a,
 {
     type Output = Result<LoadReport, LoadError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
@@ -370,68 +369,12 @@ where
     }
 }
 
-impl<K, R, S> fmt::Debug for Load<'_, K, R, S> {
+impl<T: fmt::Debug, S> fmt::Debug for Load<'_, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Load")
-            .field("table", &self.table)
+            .field("tables", &self.tables)
             .field("settings", &self.settings)
             .field("resume", &self.resume)
             .finish_non_exhaustive()
-    }
-}
-
-/// An error of a load's input.
-type InputError = Box<dyn StdError + Send + Sync>;
-
-/// An item that [`Table::load`](crate::Table::load) reads: a key and a row.
-///
-/// It is `(K, R)`, `&(K, R)`, or a [`Result`] of one of them, so that a load can take the rows of a parser directly. An item
-/// that is an error ends the load, after all rows before it.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a row of a table with keys `{K}` and rows `{R}`",
-    label = "expected `({K}, {R})`, `&({K}, {R})`, or a `Result` of one of them"
-)]
-pub trait LoadItem<K, R>: sealed::Sealed {
-    /// The key and the row, or a reference to them.
-    #[doc(hidden)]
-    type Row: Borrow<(K, R)>;
-
-    /// The key and the row.
-    ///
-    /// # Errors
-    /// That of the input.
-    #[doc(hidden)]
-    fn into_row(self) -> Result<Self::Row, InputError>;
-}
-
-mod sealed {
-    pub trait Sealed {}
-
-    impl<K, R> Sealed for (K, R) {}
-    impl<K, R> Sealed for &(K, R) {}
-    impl<T, E> Sealed for Result<T, E> {}
-}
-
-impl<K, R> LoadItem<K, R> for (K, R) {
-    type Row = Self;
-
-    fn into_row(self) -> Result<Self, InputError> {
-        Ok(self)
-    }
-}
-
-impl<K, R> LoadItem<K, R> for &(K, R) {
-    type Row = Self;
-
-    fn into_row(self) -> Result<Self, InputError> {
-        Ok(self)
-    }
-}
-
-impl<K, R, T: Borrow<(K, R)>, E: Into<InputError>> LoadItem<K, R> for Result<T, E> {
-    type Row = T;
-
-    fn into_row(self) -> Result<T, InputError> {
-        self.map_err(Into::into)
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod copy;
 mod create;
+mod declare;
 mod declared;
 pub mod diff;
 mod dynamic;
@@ -17,6 +18,7 @@ pub mod rekey;
 mod sample;
 mod scan;
 mod select;
+mod sizes;
 mod skipped;
 mod stamp;
 mod store;
@@ -35,12 +37,14 @@ use std::time::Instant;
 use bytes::Bytes;
 
 pub use create::CreateTable;
+pub use declare::{DeclaredTable, DeclaredTables, DeclaredTablesError};
 pub use declared::WrittenRowType;
 pub use dynamic::{DynRows, DynTable, DynTableScan};
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use scan::{Analysis, KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
 pub use select::{Select, Selected};
+pub use sizes::{HotTablet, HotTablets, SizedPart, TableSizes};
 pub use skipped::{OnForeign, OnUnreadable, Skipped, SkippedRow};
 pub use transfer::Progress;
 pub use verify::{Verified, Verify};

@@ -627,7 +627,8 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # }
     /// ```
     ///
-    /// The token is opaque text. It holds the place of the last row and is bound to the constraints, the direction and
+    /// The token is text that shows the stored key of the last row, and is not signed:
+    /// [encrypt it](crate::plan::Plan::page_token) before you hand it to strangers. It is bound to the constraints, the direction and
     /// the key layout; it is valid in every process, as long as the layout is. Pages need an order, so
     /// [`unordered`](Self::unordered) has no effect here, and the page size replaces the [`limit`](Self::limit).
     ///
@@ -810,7 +811,7 @@ impl fmt::Display for Analysis {
 pub struct Page<T> {
     /// The rows, in the order of the scan.
     pub rows: Vec<T>,
-    /// The token of the next page, for [`Scan::after`](Scan::after); none at the end.
+    /// The token of the next page, for [`Scan::after`](Scan::after); none at the end. It shows the key of the last row.
     pub next: Option<String>,
 }
 

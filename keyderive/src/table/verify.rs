@@ -3,9 +3,11 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::slice::from_ref;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::create::CreateTable;
 use super::handle::Check;
 use super::stamp::{self, StampStatus};
 use super::{Handle, Table};
@@ -44,7 +46,40 @@ pub struct Verify {
     pub(super) name: Route,
     pub(super) expected: Result<Expected, Error>,
     pub(super) allows_unstamped: bool,
-    pub(super) key: KeyType,
+    /// The key types that share the table, of which each has a stamp.
+    pub(super) keys: Vec<KeyType>,
+}
+
+/// Why a table is not as declared: one fault or more.
+#[derive(Debug)]
+pub(super) struct Faults {
+    first: Error,
+    others: Vec<Error>,
+}
+
+impl Faults {
+    /// Fails if there are faults.
+    pub(super) fn of(faults: Vec<Error>) -> Result<(), Self> {
+        let mut faults = faults.into_iter();
+        match faults.next() {
+            None => Ok(()),
+            Some(first) => Err(Self { first, others: faults.collect() }),
+        }
+    }
+
+    pub(super) fn into_first(self) -> Error {
+        self.first
+    }
+
+    pub(super) fn into_vec(self) -> Vec<Error> {
+        std::iter::once(self.first).chain(self.others).collect()
+    }
+}
+
+impl From<Error> for Faults {
+    fn from(first: Error) -> Self {
+        Self { first, others: Vec::new() }
+    }
 }
 
 /// What to compare a table with.
@@ -86,6 +121,22 @@ impl Verify {
     pub fn allow_unstamped(self) -> Self {
         Self { allows_unstamped: true, ..self }
     }
+
+    /// Compares the table, and returns every difference.
+    pub(super) async fn run(self) -> Result<Verified, Faults> {
+        let expected = self.expected?;
+        let info = self.client.table_info(&self.name).await?;
+        let (row_key_schema, statuses) = compare(&self.keys, &self.client, &info, &expected).await?;
+        let is_unstamped =
+            |status: &StampStatus| matches!(status, StampStatus::Unstamped | StampStatus::OtherTags);
+        let without = self.keys.iter().zip(&statuses).filter(|(_, status)| is_unstamped(status));
+        let faults: Vec<_> = without.map(|(key, _)| stamp::unstamped(*key, &info)).collect();
+        let verified = Verified { stamp: faults.is_empty(), row_key_schema };
+        match self.allows_unstamped {
+            true => Ok(verified),
+            false => Faults::of(faults).map(|()| verified),
+        }
+    }
 }
 
 impl IntoFuture for Verify {
@@ -93,15 +144,7 @@ impl IntoFuture for Verify {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let expected = self.expected?;
-            let info = self.client.table_info(&self.name).await?;
-            let (verified, _) = compare(self.key, &self.client, &info, &expected).await?;
-            match verified.stamp || self.allows_unstamped {
-                true => Ok(verified),
-                false => Err(stamp::unstamped(self.key, &info)),
-            }
-        })
+        Box::pin(async move { self.run().await.map_err(Faults::into_first) })
     }
 }
 
@@ -169,22 +212,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
     /// table that is not stamped with the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify {
-        let handle = &self.handle;
-        let expected = Expected {
-            families: handle.families(),
-            declared_rules: handle.ruled_families(),
-            versioned: handle.versioned_families(),
-            at_zero: handle.aggregates_at_zero(),
-            schema: handle.key.schema().row_key_schema().ok().map(|schema| (&schema).into()),
-            granularity: None,
-        };
-        Verify {
-            client: handle.client.clone(),
-            name: handle.name.clone(),
-            expected: Ok(expected),
-            allows_unstamped: false,
-            key: handle.key,
-        }
+        CreateTable::<K>::of(&self.handle).verify_types()
     }
 
     /// This table without the layout check before the first request.
@@ -280,30 +308,48 @@ impl Handle {
     }
 }
 
-/// Compares a table with what is expected, apart from the stamp status, which it returns.
+/// Compares a table with what is expected of it and of the key types that share it, apart from the status of their stamps, which it
+/// returns; and whether the table has a row key schema.
+///
+/// # Errors
+/// All differences, those that are the table's own before those of its key types.
 pub(super) async fn compare(
-    key: KeyType,
+    keys: &[KeyType],
     client: &Client,
     info: &TableInfo,
     expected: &Expected,
-) -> Result<(Verified, StampStatus), Error> {
-    check_families(info, &expected.families)?;
-    check_cell_types(info, &expected.families)?;
-    check_versions(info, &expected.versioned)?;
-    check_aggregates(info, &expected.at_zero)?;
-    check_granularity(info, expected.granularity)?;
+) -> Result<(bool, Vec<StampStatus>), Faults> {
+    let mut faults = Vec::new();
+    let mut note = |checked: Result<(), Error>| faults.extend(checked.err());
+    let Expected { families, versioned, at_zero, .. } = expected;
+    note(check_families(info, families));
+    families.iter().for_each(|family| note(check_cell_types(info, from_ref(family))));
+    versioned.iter().for_each(|family| note(check_versions(info, from_ref(family))));
+    at_zero.iter().for_each(|family| note(check_aggregates(info, from_ref(family))));
+    note(check_granularity(info, expected.granularity));
     let is_declared = |family: &&Family| expected.declared_rules.iter().any(|name| name == family.name());
-    expected.families.iter().filter(is_declared).try_for_each(|family| check_rule(info, family))?;
-    let row_key_schema = check_schema(key, info, expected.schema.as_ref())?;
-    let status = match stamp::status(key, info) {
-        Ok(status) => status,
-        Err(error) => return Err(stamp::explained(error, key, client, info).await),
-    };
-    if let StampStatus::Earlier { epochs } = status {
-        stamp::warn_of_bounds(key, client, info.name(), epochs);
+    families.iter().filter(is_declared).for_each(|family| note(check_rule(info, family)));
+
+    let (mut has_schema, mut statuses) = (false, Vec::new());
+    // A table has one schema, which is of no use to several key types.
+    if let Some(key) = keys.first() {
+        match check_schema(*key, info, expected.schema.as_ref()) {
+            Ok(is_there) => has_schema = is_there,
+            Err(fault) => faults.push(fault),
+        }
     }
-    let stamp = matches!(status, StampStatus::Stamped | StampStatus::Earlier { .. });
-    Ok((Verified { stamp, row_key_schema }, status))
+    for key in keys {
+        match stamp::status(*key, info) {
+            Ok(status) => {
+                if let StampStatus::Earlier { epochs } = status {
+                    stamp::warn_of_bounds(*key, client, info.name(), epochs);
+                }
+                statuses.push(status);
+            }
+            Err(error) => faults.push(stamp::explained(error, *key, client, info).await),
+        }
+    }
+    Faults::of(faults).map(|()| (has_schema, statuses))
 }
 
 /// Fails if the table lacks families, and names all of them. The first of `families` is the table's own.

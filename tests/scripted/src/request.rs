@@ -69,6 +69,8 @@ pub enum Rpc {
     DropRowRange,
     GenerateConsistencyToken,
     CheckConsistency,
+    ListClusters,
+    ListHotTablets,
 }
 
 impl Rpc {
@@ -94,11 +96,14 @@ impl Rpc {
             "DropRowRange" => Self::DropRowRange,
             "GenerateConsistencyToken" => Self::GenerateConsistencyToken,
             "CheckConsistency" => Self::CheckConsistency,
+            "ListClusters" => Self::ListClusters,
+            "ListHotTablets" => Self::ListHotTablets,
             _ => return None,
         };
-        let expected = match rpc.is_admin() {
-            true => "google.bigtable.admin.v2.BigtableTableAdmin",
-            false => "google.bigtable.v2.Bigtable",
+        let expected = match rpc {
+            Self::ListClusters | Self::ListHotTablets => "google.bigtable.admin.v2.BigtableInstanceAdmin",
+            rpc if rpc.is_admin() => "google.bigtable.admin.v2.BigtableTableAdmin",
+            _ => "google.bigtable.v2.Bigtable",
         };
         (service == expected).then_some(rpc)
     }

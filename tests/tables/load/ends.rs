@@ -196,6 +196,52 @@ async fn progress_is_reported_at_a_bounded_rate() {
     assert!(report.elapsed() >= Duration::from_secs(3));
 }
 
+/// Whether reports came at least once a second.
+fn assert_lively(begun: Instant, told: &[(Instant, Progress)], least: usize) {
+    let times: Vec<_> = [begun].into_iter().chain(told.iter().map(|(at, _)| *at)).collect();
+    let gap = times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+    assert!(gap <= Duration::from_millis(1005) && told.len() >= least, "{gap:?} {}", told.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_is_of_what_is_written_and_comes_while_nothing_changes() {
+    let bigtable = Bigtable::in_memory();
+    let steady = readings(&bigtable.client());
+    steady.create_if_absent().await.unwrap();
+    let slow = |method| Faults::seeded(0).delay(method, 1.0, Duration::from_secs(10));
+    let table = readings(&bigtable.with_faults(slow(Method::MutateRows)).client());
+    let (mut told, begun) = (Vec::new(), Instant::now());
+    let load = table.load_iter((0..400).map(reading)).workers(1).batch_rows(100);
+    let report = load.on_progress(|progress| told.push((Instant::now(), *progress))).await.unwrap();
+    assert_lively(begun, &told, 160);
+    // All rows are read before the first is written.
+    assert!(told.iter().any(|(_, progress)| (progress.read, progress.written) == (400, 0)));
+    for (_, progress) in &told {
+        assert_eq!(progress.fraction(), Some(progress.written as f64 / 400.0));
+    }
+    assert_eq!(told.last().unwrap().1.fraction(), Some(1.0));
+
+    // An input that stalls, before the checkpoint of a resumed load and after it.
+    let rows = stream::iter(0..450).then(|id| async move {
+        if id % 200 == 7 {
+            sleep(Duration::from_secs(10)).await;
+        }
+        reading(id)
+    });
+    let (mut told, begun) = (Vec::new(), Instant::now());
+    let load = steady.load(rows).resume(report.checkpoint().clone());
+    let loaded = load.on_progress(|progress| told.push((Instant::now(), *progress))).await.unwrap();
+    assert_eq!(loaded.written(), 50);
+    assert_lively(begun, &told, 30);
+
+    // A comparison whose reads stall.
+    let table = readings(&bigtable.with_faults(slow(Method::ReadRows)).client()).unchecked();
+    let (mut told, begun) = (Vec::new(), Instant::now());
+    let diff = table.diff(&table, |key, _| key);
+    assert!(diff.on_progress(|progress| told.push((Instant::now(), *progress))).await.unwrap().is_equal());
+    assert_lively(begun, &told, 10);
+}
+
 /// A slow input's rows are sent before the look-ahead is full.
 #[tokio::test(start_paused = true)]
 async fn a_slow_input_is_waited_for_with_patience() {

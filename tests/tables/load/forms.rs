@@ -47,7 +47,7 @@ async fn loaded_beside_a_live_put(form: impl FnOnce(Load<'_>) -> Load<'_>) -> (R
     (steady.get(&KEY).await.unwrap().unwrap(), done.kept)
 }
 
-type Load<'a> = keyderive::load::Load<'a, ReadingKey, Reading, Rows>;
+type Load<'a> = keyderive::load::Load<'a, super::Readings, Rows>;
 type Rows = futures_util::stream::Iter<std::vec::IntoIter<(ReadingKey, Reading)>>;
 
 #[tokio::test(start_paused = true)]

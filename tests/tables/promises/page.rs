@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::proofs::{Tests, proofs};
 
 /// Calls that change nothing, or only wait: they need no row.
-const WITHOUT_A_ROW: [&str; 53] = [
+const WITHOUT_A_ROW: [&str; 56] = [
     "Bigtable::collect_garbage",
     "Bigtable::open",
     "Bigtable::serve",
@@ -30,6 +30,7 @@ const WITHOUT_A_ROW: [&str; 53] = [
     "Diff",
     "Export::explain",
     "Exported::next",
+    "Layouts::verify",
     "Migration::check",
     "Migration::state",
     "Migration::verify",
@@ -54,10 +55,12 @@ const WITHOUT_A_ROW: [&str; 53] = [
     "Table::get",
     "Table::get_many",
     "Table::get_raw",
+    "Table::hot_tablets",
     "Table::info",
     "Table::partitions",
     "Table::partitions_of",
     "Table::row_types",
+    "Table::sizes",
     "Table::verify_rows",
     "Table::wait_for_consistency",
     "Verify",
@@ -81,16 +84,18 @@ const OF_ANOTHER_ROW: [(&str, &str); 10] = [
 const HIDDEN_ROWS: &str = "Rows that a `ttl` hides";
 
 /// Calls of typed rows that no `ttl` is about.
-const OF_NO_ROW: [&str; 12] = [
+const OF_NO_ROW: [&str; 14] = [
     "Table::advance_stamp",
     "Table::create_if_absent",
     "Table::delete_table",
+    "Table::hot_tablets",
     "Table::info",
     "Table::modify_families",
     "Table::partitions",
     "Table::partitions_of",
     "Table::row_types",
     "Table::remove_row_key_schema",
+    "Table::sizes",
     "Table::stamp",
     "Table::retire_row_type",
     "Table::wait_for_consistency",

@@ -58,6 +58,10 @@ const ROWS: &[Proof<6>] = &[
         ],
     ),
     ("load, load_iter", [&[HISTORIES], &[AGAIN], &[DROPPED], &[SERVER_TIME], &[RESUMED, KILLED], &[OLDER]]),
+    (
+        "load_tables",
+        [&[EACH_TABLE], &[BOTH_LOADED], &[DROPPED], &[SERVER_TIME], &[BOTH_RESUMED, RESUMED], &[OLDER]],
+    ),
     ("Load::new_rows", [&[MIX], &[AGAIN], &[DROPPED], &[SERVER_TIME], &[KILLED], &[OLDER]]),
     ("copy_to", [&[COPIES], &[COPIED_AGAIN], &[COPY_DROPPED], &[COPIED], &[COPY_KILLED], &[COPIED]]),
     (
@@ -83,8 +87,15 @@ const REKEYED_TABLES: &[Proof<6>] = &[
 
 const TABLES: &[Proof<6>] = &[
     (
-        "create_if_absent",
-        [&[CREATES], &[CREATED_ONCE], &[DROPPED_TABLE], &[NO_TIME], &[KILLED_TABLE], &[OLDER_FAMILIES]],
+        "create_if_absent, Layouts::create_if_absent",
+        [
+            &[CREATES, ALL_CREATES],
+            &[CREATED_ONCE],
+            &[DROPPED_TABLE, ALL_DROPPED],
+            &[NO_TIME],
+            &[KILLED_TABLE],
+            &[OLDER_FAMILIES],
+        ],
     ),
     (
         "create, RawTable::create, RawTable::create_with_granularity",
@@ -170,7 +181,7 @@ const HIDDEN_ROWS: &[Proof<3>] = &[
     ),
     ("get_raw, Scan::raw", [&[HIDDEN_STORED], &[HIDDEN_STORED], &[HIDDEN_STORED]]),
     (
-        "put, put_all, Writer::put, load, load_iter, put_both",
+        "put, put_all, Writer::put, load, load_iter, load_tables, put_both",
         [&[HIDDEN_PUT], &[SERVER_TIME, HIDDEN_WRITE, AHEAD], &[SERVER_TIME, HIDDEN_WRITE]],
     ),
     (
@@ -294,6 +305,11 @@ const DRIVERS: Tests = &["two_drivers_come_to_one_end", "a_driver_that_was_stopp
 const STATE_LOST: Tests = &["a_change_of_the_state_whose_answer_is_lost_is_looked_up"];
 const DRIVER_KILLED: Tests =
     &["a_pass_goes_on_where_a_dead_driver_was", "another_driver_rolls_back_for_a_dead_one"];
+const EACH_TABLE: Tests = &["the_last_row_of_a_key_counts_in_each_table"];
+const BOTH_LOADED: Tests = &["failures_of_one_table_end_or_delay_the_load_of_both"];
+const BOTH_RESUMED: Tests = &["a_resumed_load_ends_with_all_rows"];
+const ALL_CREATES: Tests = &["every_table_is_created_once_by_concurrent_programs"];
+const ALL_DROPPED: Tests = &["a_call_that_was_dropped_is_made_again"];
 const CREATES: Tests = &["of_several_that_create_a_table_one_does"];
 const CREATED_ONCE: Tests = &["a_table_is_created_once_and_compared_after_a_lost_answer"];
 const DROPPED_TABLE: Tests = &["a_dropped_call_leaves_its_table_whole"];

@@ -12,7 +12,7 @@ use crate::key::ShownKey;
 use crate::table::Handle;
 use crate::table::handle::Written;
 use crate::table::transfer::{
-    self, CellCopy, Engine, Every, Mapping, PartsLeft, Puts, Reporter, Store, TableRows, Tracker,
+    self, CellCopy, Engine, Every, Mapping, PartsLeft, Puts, Reporter, Store, TableRows, Target, Tracker,
     TransferError, compare, first_row,
 };
 use crate::table::verify::is_reserved;
@@ -48,7 +48,8 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
     let cells = CellCopy::new(Mutations::default(), aggregates, remedy);
     let mut rows = pin!(TableRows::new(&mapping, done.windows(), settings.parallel, cells));
     let tracker = Tracker::new(reporter, done, None, Every::Rows(settings.checkpoint_every), store);
-    let engine = Engine::new(settings.engine, tracker, starts, Arc::new(Puts(mapping.new.clone())));
+    let target = Target { starts, sink: Arc::new(Puts(mapping.new.clone())) };
+    let engine = Engine::new(settings.engine, tracker, vec![target]);
     let (tracker, error) = engine.run(rows.as_mut()).await;
     (report.copied, report.left_out) = (tracker.done.moved(), tracker.done.left_out());
     reporter = tracker.reporter;

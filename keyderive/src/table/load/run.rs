@@ -12,37 +12,38 @@ use futures_core::Stream;
 use tokio::task::yield_now;
 
 use super::report::Reason;
-use super::{Checkpoint, Load, LoadError, LoadItem, LoadReport, Table, WriteMode};
+use super::{Checkpoint, Load, LoadError, LoadItem, LoadReport, LoadTables, WriteMode};
 use crate::client::{Entry, Error};
-use crate::key::TableKey;
-use crate::row::Row;
 use crate::table::Handle;
 use crate::table::handle::Written;
 use crate::table::transfer::{
-    Done, Engine, Every, IfAbsent, Intake, Puts, READ_AT_ONCE, Reporter, Sink, Source, Store, Tracker,
+    Engine, Every, IfAbsent, Intake, Puts, READ_AT_ONCE, Reporter, Sink, Source, Store, Target, Tracker,
     TransferError,
 };
 
-pub(super) async fn run<K, R, S>(load: Load<'_, K, R, S>) -> Result<LoadReport, LoadError>
+pub(super) async fn run<T, S>(load: Load<'_, T, S>) -> Result<LoadReport, LoadError>
 where
-    K: TableKey,
-    R: Row,
-    S: Stream<Item: LoadItem<K, R>> + Send,
+    T: LoadTables,
+    S: Stream<Item: LoadItem<T::Item>> + Send,
 {
-    let Load { table, rows, settings, on_progress, mut on_checkpoint, resume } = load;
+    let Load { tables, rows, settings, on_progress, mut on_checkpoint, resume } = load;
     // A load waits out an outage, also where it writes row by row.
-    let table = table.with(|settings| settings.retry_budget = false);
-    let handle = table.handle.clone();
+    let tables = tables.without_retry_budget();
+    let handles: Vec<_> = tables.handles().into_iter().cloned().collect();
+    let by_ref: Vec<_> = handles.iter().collect();
+    let names = || handles.iter().map(|table| &**table.name.table());
     let resumes = resume.is_some();
-    let given = resume.unwrap_or_else(|| Checkpoint::begin(&handle));
-    let reporter = Reporter::new(on_progress);
-    let done = Done::stream(given.items(), given.failed());
-    let every = Every::Rows(settings.checkpoint_every);
-    let (begin, starts) = match begin(given.clone(), &handle).await {
+    let given = resume.unwrap_or_else(|| Checkpoint::begin(&by_ref));
+    let mut reporter = Reporter::new(on_progress);
+    // Of the tables that the load is given: those of a checkpoint of other ones are an error.
+    let rows_of_item = handles.len() as u64;
+    let every = Every::Rows(settings.checkpoint_every.saturating_mul(rows_of_item));
+    let done = given.done();
+    let (begin, starts) = match reporter.reporting(begin(&given, &by_ref)).await {
         Ok(begun) => begun,
         Err(error) => {
-            let tracker = Tracker::new(reporter, done, None, every, None);
-            return end(&handle, tracker, &given, Some(Reason::NotStarted(error)));
+            let tracker = Tracker::new(reporter, done, None, every, None).with_tables(names());
+            return end(tracker, &given, Some(Reason::NotStarted(error)));
         }
     };
     let (at, mut last) = (&begin, None);
@@ -55,45 +56,78 @@ where
             Ok(())
         })
     });
-    let mut tracker = Tracker::new(reporter, done, Some(settings.max_failures), every, store);
+    let mut tracker =
+        Tracker::new(reporter, done, Some(settings.max_failures), every, store).with_tables(names());
     if let (least, Some(most)) = rows.size_hint()
         && least == most
     {
-        tracker.progress().items = u64::try_from(most).ok();
+        tracker.progress().items = (most as u64).checked_mul(rows_of_item);
     }
-    let sink: Arc<dyn Sink> = match settings.mode {
-        WriteMode::Put | WriteMode::Insert => Arc::new(Puts(handle.clone())),
-        WriteMode::IfAbsent => Arc::new(IfAbsent(handle.clone())),
+    let targets = handles.iter().zip(starts).map(|(table, starts)| {
+        let sink: Arc<dyn Sink> = match settings.mode {
+            WriteMode::Put | WriteMode::Insert => Arc::new(Puts(table.clone())),
+            WriteMode::IfAbsent => Arc::new(IfAbsent(table.clone())),
+        };
+        Target { starts, sink }
+    });
+    let mut engine = Engine::new(settings.engine, tracker, targets.collect());
+    let merges = handles.iter().map(|table| match settings.mode {
+        WriteMode::Put => false,
+        WriteMode::Insert => true,
+        WriteMode::IfAbsent => table.visible.hides_no_row(),
+    });
+    let mut rows = Items {
+        merges: merges.collect(),
+        tables,
+        mode: settings.mode,
+        input: pin!(rows),
+        scratch: Entry::default(),
+        has_ended: false,
     };
-    let mut engine = Engine::new(settings.engine, tracker, starts, sink);
-    let input = pin!(rows);
-    let mut rows = Items { table, mode: settings.mode, input, scratch: Entry::default(), has_ended: false };
     if resumes && let Err(reason) = rows.skip_to(&begin, &mut engine.intake()).await {
-        return end(&handle, engine.into_tracker(), &begin, Some(reason));
+        return end(engine.into_tracker(), &begin, Some(reason));
     }
     let (tracker, error) = engine.run(pin!(rows)).await;
-    end(&handle, tracker, &begin, error.map(Reason::Stopped))
+    end(tracker, &begin, error.map(Reason::Stopped))
 }
 
-/// Checks the checkpoint against the table; returns it, bound to the table, and where the partitions begin.
-async fn begin(given: Checkpoint, table: &Handle) -> Result<(Checkpoint, Vec<Vec<u8>>), Error> {
-    given.check(table)?;
-    table.ensure_writable(Written::Rows).await?;
-    let starts = table.partition_starts().await?;
-    // The request has shown that the table exists, so its id is known now.
-    Ok((given.bound_to(table)?, starts))
+/// Checks the checkpoint against the tables; returns it, bound to the tables, and where the partitions of each begin.
+async fn begin(given: &Checkpoint, tables: &[&Handle]) -> Result<(Checkpoint, Vec<Vec<Vec<u8>>>), Error> {
+    given.check(tables)?;
+    check_distinct(tables)?;
+    let mut starts = Vec::new();
+    for table in tables {
+        table.ensure_writable(Written::Rows).await?;
+        starts.push(table.partition_starts().await?);
+    }
+    // The requests have shown that the tables exist, so their ids are known now.
+    Ok((given.bound_to(tables)?, starts))
+}
+
+/// Rejects two tables that could write one row: nothing would say which of both counts.
+fn check_distinct(tables: &[&Handle]) -> Result<(), Error> {
+    for (at, table) in tables.iter().enumerate() {
+        let place = |table: &Handle| (table.client.table_name(&table.name), table.key.schema().tag());
+        if tables.iter().skip(at + 1).any(|other| place(other) == place(table)) {
+            return Err(Error::definition(
+                &table.name,
+                "the load writes to it twice, and two rows of an item could have one key, in no order; load both rows as items of their \
+                 own, or give each key type a tag",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Reports the end of a load that began at a checkpoint.
 fn end(
-    table: &Handle,
     mut tracker: Tracker<'_>,
     begin: &Checkpoint,
     reason: Option<Reason>,
 ) -> Result<LoadReport, LoadError> {
     tracker.reporter.report();
     let report = LoadReport {
-        table: Arc::clone(table.name.table()),
+        tables: tracker.tables,
         progress: tracker.reporter.progress,
         checkpoint: begin.at(&tracker.done),
         failed: tracker.failed,
@@ -105,8 +139,10 @@ fn end(
 }
 
 /// The items of a load's input.
-struct Items<'i, K, R, S> {
-    table: Table<K, R>,
+struct Items<'i, T, S> {
+    tables: T,
+    /// Of each table, whether a row is merged into the one that is there.
+    merges: Vec<bool>,
     mode: WriteMode,
     input: Pin<&'i mut S>,
     /// The buffer in which a row is encoded.
@@ -115,20 +151,23 @@ struct Items<'i, K, R, S> {
 }
 
 /// Nothing in it is pinned but the input, which is elsewhere.
-impl<K, R, S> Unpin for Items<'_, K, R, S> {}
+impl<T, S> Unpin for Items<'_, T, S> {}
 
-impl<K: TableKey, R: Row, S: Stream<Item: LoadItem<K, R>>> Items<'_, K, R, S> {
-    /// Reads the items before the checkpoint, and takes in those that had failed.
+impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
+    /// Reads the items before the checkpoint, and takes in their rows that had failed.
     async fn skip_to(&mut self, checkpoint: &Checkpoint, intake: &mut Intake<'_, '_>) -> Result<(), Reason> {
         let items = checkpoint.items();
-        let failed: HashSet<u64> = checkpoint.failed().iter().copied().collect();
+        let failed: HashSet<u64> = checkpoint.failed_rows().into_iter().collect();
         let mut retries = RetryRows::default();
         for index in 0..items {
-            match poll_fn(|cx| self.input.as_mut().poll_next(cx)).await {
-                Some(item) => self.skip(index, item, failed.contains(&index), &mut retries, intake)?,
+            let next = poll_fn(|cx| self.input.as_mut().poll_next(cx));
+            match intake.tracker.reporter.reporting(next).await {
+                Some(item) => self.skip(index, item, &failed, &mut retries, intake)?,
                 None => {
+                    let tables = self.tables.handles();
+                    let name = tables.first().map_or("", |table| &**table.name.table());
                     return Err(Reason::NotStarted(Error::mismatch(
-                        &self.table.handle.name,
+                        name,
                         format!(
                             "the checkpoint was made after {items} items, and the input has {index}; resume with the \
                              whole input that the load began with, or load from the beginning: leave `.resume(…)` out"
@@ -153,67 +192,69 @@ impl<K: TableKey, R: Row, S: Stream<Item: LoadItem<K, R>>> Items<'_, K, R, S> {
         Ok(())
     }
 
-    /// Skips an item before the checkpoint, or encodes it to be retried.
+    /// Skips the rows of an item before the checkpoint, or encodes them to be retried.
     fn skip(
         &mut self,
         index: u64,
-        item: impl LoadItem<K, R>,
-        has_failed: bool,
+        item: impl LoadItem<T::Item>,
+        failed: &HashSet<u64>,
         retries: &mut RetryRows,
         intake: &mut Intake<'_, '_>,
     ) -> Result<(), Reason> {
-        let item = item.into_row().map_err(|error| Reason::Stopped(TransferError::Input(error)))?;
-        let (key, row) = item.borrow();
-        if has_failed {
-            let row = self.encode(key, row).map(|()| self.scratch.clone());
-            retries.add(index, row);
-            return Ok(());
-        }
-        if !retries.is_empty()
-            && let Ok(encoded) = key.encode()
-            && retries.has(&encoded)
-        {
-            if self.mode == WriteMode::Insert {
-                // It does not replace the earlier one, so that both are written, in their order.
-                let row = self.encode(key, row).map(|()| self.scratch.clone());
-                retries.add(index, row);
-                return Ok(());
+        let item = item.into_item().map_err(|error| Reason::Stopped(TransferError::Input(error)))?;
+        let (item, tables) = (item.borrow(), self.merges.len());
+        for table in 0..tables {
+            let index = index * tables as u64 + table as u64;
+            if failed.contains(&index) {
+                let row = self.encode(table, item).map(|()| self.scratch.clone());
+                retries.add(index, table, row);
+                continue;
             }
-            let superseded = retries.supersede(&encoded);
-            superseded.into_iter().for_each(|index| intake.tracker.supersede(index));
+            if !retries.is_empty()
+                && let Some(encoded) = self.tables.encode_item_key(table, item).map(|key| (table, key.into()))
+                && retries.has(&encoded)
+            {
+                if self.mode == WriteMode::Insert {
+                    // It does not replace the earlier one, so that both are written, in their order.
+                    let row = self.encode(table, item).map(|()| self.scratch.clone());
+                    retries.add(index, table, row);
+                    continue;
+                }
+                let superseded = retries.supersede(&encoded);
+                superseded.into_iter().for_each(|index| intake.tracker.supersede(index));
+            }
+            intake.tracker.skip_item();
         }
-        intake.tracker.skip_item();
         Ok(())
     }
 
-    fn take(&mut self, item: impl LoadItem<K, R>, intake: &mut Intake<'_, '_>) -> Result<(), TransferError> {
-        let item = item.into_row().map_err(TransferError::Input)?;
-        let (key, row) = item.borrow();
-        match self.encode(key, row) {
-            Ok(()) => intake.item(&self.scratch),
-            Err((key, error)) => intake.tracker.item_failed(key, error)?,
+    fn take(
+        &mut self,
+        item: impl LoadItem<T::Item>,
+        intake: &mut Intake<'_, '_>,
+    ) -> Result<(), TransferError> {
+        let item = item.into_item().map_err(TransferError::Input)?;
+        for table in 0..self.merges.len() {
+            match self.encode(table, item.borrow()) {
+                Ok(()) => intake.item(&self.scratch),
+                Err((key, error)) => intake.tracker.item_failed(key, error)?,
+            }
         }
         Ok(())
     }
 
-    /// Encodes a row into `scratch`.
-    fn encode(&mut self, key: &K, row: &R) -> EncodeResult<()> {
-        let Self { table, mode, scratch, .. } = self;
-        let merges = match mode {
-            WriteMode::Put => false,
-            WriteMode::Insert => true,
-            WriteMode::IfAbsent => table.handle.visible.hides_no_row(),
-        };
-        table.encode_row(scratch, key, row, merges).and_then(|()| scratch.check(&table.handle.name)).map_err(
-            |error| {
-                let key = Bytes::copy_from_slice(&scratch.key);
-                (Some(key).filter(|key| !key.is_empty()), error)
-            },
-        )
+    /// Encodes the row of a table into `scratch`.
+    fn encode(&mut self, table: usize, item: &T::Item) -> EncodeResult<()> {
+        let Self { tables, merges, scratch, .. } = self;
+        let merges = merges.get(table).is_some_and(|merges| *merges);
+        tables.encode_item(table, item, merges, scratch).map_err(|error| {
+            let key = Bytes::copy_from_slice(&scratch.key);
+            (Some(key).filter(|key| !key.is_empty()), error)
+        })
     }
 }
 
-impl<K: TableKey, R: Row, S: Stream<Item: LoadItem<K, R>>> Source for Items<'_, K, R, S> {
+impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Source for Items<'_, T, S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -251,17 +292,18 @@ type EncodeResult<T = Entry> = Result<T, (Option<Bytes>, Error)>;
 #[derive(Default)]
 struct RetryRows {
     rows: BTreeMap<u64, EncodeResult>,
-    by_key: HashMap<Bytes, Vec<u64>>,
+    /// By the table and the key.
+    by_key: HashMap<(usize, Bytes), Vec<u64>>,
 }
 
 impl RetryRows {
-    fn add(&mut self, index: u64, row: EncodeResult) {
+    fn add(&mut self, index: u64, table: usize, row: EncodeResult) {
         let key = match &row {
             Ok(entry) => Some(&entry.key[..]),
             Err((key, _)) => key.as_deref(),
         };
         if let Some(key) = key {
-            self.by_key.entry(Bytes::copy_from_slice(key)).or_default().push(index);
+            self.by_key.entry((table, Bytes::copy_from_slice(key))).or_default().push(index);
         }
         self.rows.insert(index, row);
     }
@@ -270,12 +312,12 @@ impl RetryRows {
         self.rows.is_empty()
     }
 
-    fn has(&self, key: &[u8]) -> bool {
+    fn has(&self, key: &(usize, Bytes)) -> bool {
         self.by_key.contains_key(key)
     }
 
     /// Removes the rows with this key, since a later one was written; returns their indexes.
-    fn supersede(&mut self, key: &[u8]) -> Vec<u64> {
+    fn supersede(&mut self, key: &(usize, Bytes)) -> Vec<u64> {
         let indexes = self.by_key.remove(key).unwrap_or_default();
         for index in &indexes {
             self.rows.remove(index);

@@ -24,8 +24,8 @@ use crate::row::{RawRow, RowFilter};
 use crate::table::handle::windows;
 use crate::table::transfer::{
     BatchLimits, CellCopy, Comparison, Done, Engine, Every, Mapping, NewKeys, Origin, Origins, Outcomes,
-    PartsLeft, Settings, ShowKey, Sink, StoredRows, TableDiff, TableRows, Tracker, TransferError, Versioned,
-    compare, counted, read_parts, write_each,
+    PartsLeft, Settings, ShowKey, Sink, StoredRows, TableDiff, TableRows, Target, Tracker, TransferError,
+    Versioned, compare, counted, read_parts, write_each,
 };
 
 /// How many rows are copied at a time, for each partition that is read at a time.
@@ -389,7 +389,8 @@ impl Migration {
             // Keys are distinct, since both conversions are inverse to each other, which the keys check.
             ..Settings::default()
         };
-        let engine = Engine::new(settings, tracker, starts, Arc::clone(&copies) as Arc<dyn Sink>);
+        let target = Target { starts, sink: Arc::clone(&copies) as Arc<dyn Sink> };
+        let engine = Engine::new(settings, tracker, vec![target]);
         let copied = async {
             let (mut tracker, error) = engine.run(pin!(rows)).await;
             tracker.reporter.report();

@@ -127,12 +127,17 @@ impl PartsLeft {
 #[serde(into = "Versioned<Items>", try_from = "Versioned<Items>")]
 pub struct Checkpoint {
     items: u64,
+    /// The items of the failed rows.
     failed: Vec<u64>,
+    /// Of each of them, the number of its table.
+    failed_tables: Vec<usize>,
     table: TableIdentity,
+    /// The other tables of a load to several.
+    others: Vec<TableIdentity>,
 }
 
 /// Which table a checkpoint is of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct TableIdentity {
     /// The full name, with the instance.
     table: String,
@@ -198,14 +203,20 @@ impl TableIdentity {
 struct Items {
     items: u64,
     failed: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    failed_tables: Vec<usize>,
     #[serde(flatten)]
     table: TableIdentity,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    other_tables: Vec<TableIdentity>,
 }
 
 impl From<Checkpoint> for Versioned<Items> {
     fn from(checkpoint: Checkpoint) -> Self {
-        let Checkpoint { items, failed, table } = checkpoint;
-        Self::new(Items { items, failed, table })
+        let Checkpoint { items, failed, failed_tables, table, others } = checkpoint;
+        // Of one table, they are all of the first.
+        let failed_tables = if others.is_empty() { Vec::new() } else { failed_tables };
+        Self::new(Items { items, failed, failed_tables, table, other_tables: others })
     }
 }
 
@@ -213,28 +224,57 @@ impl TryFrom<Versioned<Items>> for Checkpoint {
     type Error = String;
 
     fn try_from(stored: Versioned<Items>) -> Result<Self, String> {
-        let Items { items, failed, table } =
+        let Items { items, failed, failed_tables, table, other_tables: others } =
             stored.read().map_err(|fault| format!("the checkpoint {fault}"))?;
         if let Some(place) = failed.iter().find(|place| **place >= items) {
             return Err(format!(
                 "the checkpoint is damaged: item {place} failed, and only {items} were processed"
             ));
         }
+        let failed_tables = if others.is_empty() { vec![0; failed.len()] } else { failed_tables };
+        if failed.len() != failed_tables.len() || failed_tables.iter().any(|table| *table > others.len()) {
+            return Err(
+                "the checkpoint is damaged: it does not say of which table each failed row is".to_owned()
+            );
+        }
         // Sorted and distinct, as we store them.
-        let failed = failed.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
-        Ok(Self { items, failed, table })
+        let failed: BTreeSet<_> = failed.into_iter().zip(failed_tables).collect();
+        let (failed, failed_tables) = failed.into_iter().unzip();
+        Ok(Self { items, failed, failed_tables, table, others })
     }
 }
 
 impl Checkpoint {
     /// The checkpoint before the first item.
-    pub(crate) fn begin(table: &Handle) -> Self {
-        Self { items: 0, failed: Vec::new(), table: TableIdentity::of(table) }
+    pub(crate) fn begin(tables: &[&Handle]) -> Self {
+        let others = tables.iter().skip(1).map(|table| TableIdentity::of(table)).collect();
+        let table = tables.first().map(|table| TableIdentity::of(table)).unwrap_or_default();
+        Self { items: 0, failed: Vec::new(), failed_tables: Vec::new(), table, others }
     }
 
-    /// The checkpoint of the same load at another time.
+    /// The checkpoint of the same load at another time: after the last item of which the rows of all tables are done.
     pub(crate) fn at(&self, done: &Done) -> Self {
-        Self { items: done.rows(), failed: done.failed(), table: self.table.clone() }
+        let tables = self.tables();
+        let items = done.rows() / tables;
+        let failed = done.failed().into_iter().filter(|row| row / tables < items);
+        let (failed, failed_tables) = failed.map(|row| (row / tables, (row % tables) as usize)).unzip();
+        Self { items, failed, failed_tables, ..self.clone() }
+    }
+
+    /// How many rows an item has.
+    fn tables(&self) -> u64 {
+        1 + self.others.len() as u64
+    }
+
+    /// The rows before it: each item has one for each table, one after the other.
+    pub(crate) fn done(&self) -> Done {
+        Done::stream(self.items.saturating_mul(self.tables()), &self.failed_rows())
+    }
+
+    /// The failed ones of these rows.
+    pub(crate) fn failed_rows(&self) -> Vec<u64> {
+        let rows = self.failed.iter().zip(&self.failed_tables);
+        rows.map(|(item, table)| item.saturating_mul(self.tables()).saturating_add(*table as u64)).collect()
     }
 
     /// How many items from the start of the input are processed: each is written, or among the [`failed`](Self::failed) ones.
@@ -244,15 +284,28 @@ impl Checkpoint {
     }
 
     /// The places in the input, counted from 0 and in order, of the failed rows that a resumed load retries: the first 1000.
-    /// The checkpoint stays before the next one that fails, so it forgets none.
+    /// The checkpoint stays before the next one that fails, so it forgets none. An item of which rows failed in several tables is there
+    /// once for each.
     #[must_use]
     pub fn failed(&self) -> &[u64] {
         &self.failed
     }
 
-    /// Rejects a table with another name or key type.
-    pub(crate) fn check(&self, table: &Handle) -> Result<(), Error> {
-        match self.table.difference(table) {
+    /// Rejects other tables, and another number of them.
+    pub(crate) fn check(&self, tables: &[&Handle]) -> Result<(), Error> {
+        if let Some(first) = tables.first()
+            && tables.len() as u64 != self.tables()
+        {
+            let (of, here) = (self.tables(), tables.len());
+            return Err(Error::mismatch(
+                &first.name,
+                format!(
+                    "the checkpoint is of a load to {of} tables, and this load is to {here}; resume it with the same tables, or load \
+                     from the beginning: leave `.resume(…)` out"
+                ),
+            ));
+        }
+        tables.iter().zip(self.identities()).try_for_each(|(table, identity)| match identity.difference(table) {
             None => Ok(()),
             Some(difference) => Err(Error::mismatch(
                 &table.name,
@@ -261,19 +314,27 @@ impl Checkpoint {
                      beginning: leave `.resume(…)` out"
                 ),
             )),
-        }
+        })
     }
 
-    /// Binds the checkpoint to the table that has this name now; fails if its rows went to another one.
-    pub(crate) fn bound_to(&self, table: &Handle) -> Result<Self, Error> {
-        if self.items > 0 && !self.table.is_of_this(table) {
+    fn identities(&self) -> impl Iterator<Item = &TableIdentity> {
+        [&self.table].into_iter().chain(&self.others)
+    }
+
+    /// Binds the checkpoint to the tables that have these names now; fails if its rows went to another one.
+    pub(crate) fn bound_to(&self, tables: &[&Handle]) -> Result<Self, Error> {
+        let mut bound = tables.iter().zip(self.identities());
+        if let Some((table, _)) =
+            bound.find(|(table, identity)| self.items > 0 && !identity.is_of_this(table))
+        {
             return Err(Error::mismatch(
                 &table.name,
                 "the checkpoint is of another table of this name: this one was created since, or is in another Bigtable, \
                  and lacks the rows before the checkpoint; load it from the beginning: leave `.resume(…)` out",
             ));
         }
-        Ok(Self { table: TableIdentity::of(table), ..self.clone() })
+        let Self { table, others, .. } = Self::begin(tables);
+        Ok(Self { table, others, ..self.clone() })
     }
 }
 
@@ -288,6 +349,20 @@ mod tests {
         let checkpoint: Checkpoint = serde_json::from_str(STORED).unwrap();
         assert_eq!((checkpoint.items(), checkpoint.failed()), (100, &[3, 7][..]));
         assert_eq!(serde_json::to_string(&checkpoint).unwrap(), STORED);
+    }
+
+    #[test]
+    fn the_stored_format_of_several_tables_stays() {
+        let stored = STORED.replace(r#""failed":[3,7],"#, r#""failed":[3,7,7],"failed_tables":[1,0,1],"#);
+        let other = r#","other_tables":[{"table":"u","table_id":null,"fingerprint":"0c1705375cfbd9b0"}]}"#;
+        let stored = stored.trim_end_matches('}').to_owned() + other;
+        let checkpoint: Checkpoint = serde_json::from_str(&stored).unwrap();
+        assert_eq!(serde_json::to_string(&checkpoint).unwrap(), stored);
+        assert_eq!((checkpoint.failed_rows(), checkpoint.done().rows()), (vec![7, 14, 15], 200));
+        for damaged in [stored.replace("[1,0,1]", "[1,0]"), stored.replace("[1,0,1]", "[1,0,2]")] {
+            let error = serde_json::from_str::<Checkpoint>(&damaged).unwrap_err().to_string();
+            assert!(error.contains("of which table each failed row is"), "{error}");
+        }
     }
 
     #[test]

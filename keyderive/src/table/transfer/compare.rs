@@ -73,7 +73,8 @@ pub(crate) async fn compare(
     origins: Option<&dyn Origins>,
     reporter: &mut Reporter<'_>,
 ) -> Result<TableDiff, Error> {
-    let (old, new) = (ComparedTable::of(&mapping.old).await?, ComparedTable::of(&mapping.new).await?);
+    let old = reporter.reporting(ComparedTable::of(&mapping.old)).await?;
+    let new = reporter.reporting(ComparedTable::of(&mapping.new)).await?;
     let diff = TableDiff::of(Arc::clone(mapping.old.name.table()), Arc::clone(mapping.new.name.table()));
     let tables = Tables { mapping, origins, old, new, first: settings.first };
     let mut run = ComparisonRun { settings, tables: &tables, diff, reporter };
@@ -120,7 +121,7 @@ impl ComparisonRun<'_, '_, '_, '_> {
                 .map(|rows| async move { tables.compare_batch(rows?).await })
                 .buffer_unordered(parallel)
         );
-        while let Some(batch) = compared.next().await {
+        while let Some(batch) = self.reporter.reporting(compared.next()).await {
             let batch = batch?;
             batch.found.iter().for_each(|hash| sums.add(*hash));
             self.take(batch);
@@ -156,7 +157,7 @@ impl ComparisonRun<'_, '_, '_, '_> {
                 .map(|rows| async move { tables.look_back(rows?, origins).await })
                 .buffer_unordered(parallel)
         );
-        while let Some(batch) = looked_up.next().await {
+        while let Some(batch) = self.reporter.reporting(looked_up.next()).await {
             self.take(batch?);
         }
         Ok(())
@@ -167,7 +168,7 @@ impl ComparisonRun<'_, '_, '_, '_> {
         let tables = self.tables;
         let mut there = KeySums::default();
         let mut keys = pin!(self.read_keys());
-        while let Some(StoredRows { rows, is_end, .. }) = keys.try_next().await? {
+        while let Some(StoredRows { rows, is_end, .. }) = self.reporter.reporting(keys.try_next()).await? {
             rows.iter().for_each(|row| there.add(fingerprint64(row.key())));
             let counts = Counts { counted: rows.len() as u64, ..Counts::default() };
             self.take(ComparedBatch { counts, is_end, ..ComparedBatch::default() });
@@ -183,7 +184,7 @@ impl ComparisonRun<'_, '_, '_, '_> {
         let mut mapped: HashMap<Bytes, Mapped> = HashMap::new();
         let mut rows = pin!(self.read_old());
         let mut key = Vec::new();
-        while let Some(StoredRows { rows, is_end, .. }) = rows.try_next().await? {
+        while let Some(StoredRows { rows, is_end, .. }) = self.reporter.reporting(rows.try_next()).await? {
             for row in &rows {
                 key.clear();
                 if tables.mapping.keys.append_key(row, &mut key)? && is_suspect(&key) {

@@ -54,18 +54,26 @@ pub(crate) struct Engine<'a> {
     settings: Settings,
     tracker: Tracker<'a>,
     ahead: LookAhead,
-    sink: Arc<dyn Sink>,
+    /// One for each table.
+    sinks: Vec<Arc<dyn Sink>>,
     requests: JoinSet<Finished>,
     in_flight: BatchLimits,
     patience: Option<Patience>,
-    /// When the next checkpoint is due, while that is waited for.
-    store_at: Option<Pin<Box<Sleep>>>,
+    /// When the next checkpoint or report is due, while that is waited for.
+    due_at: Option<Pin<Box<Sleep>>>,
     /// Whether the source has ended, or failed.
     input_ended: bool,
     /// Whether rows are sent although the look-ahead is not full.
     out_of_patience: bool,
     /// Why the transfer ends before its source.
     error: Option<TransferError>,
+}
+
+/// A table that a transfer writes to.
+pub(crate) struct Target {
+    /// Where its partitions begin.
+    pub(crate) starts: Vec<Vec<u8>>,
+    pub(crate) sink: Arc<dyn Sink>,
 }
 
 /// A request with the outcomes of its rows.
@@ -84,26 +92,26 @@ enum Event {
     Read(Option<Result<u64, TransferError>>),
     /// The source kept the transfer waiting for too long.
     OutOfPatience,
-    StoreIsDue,
+    /// A checkpoint or a report is due.
+    Due,
 }
 
 impl<'a> Engine<'a> {
-    /// An engine that writes to partitions that begin at these keys.
-    pub(crate) fn new(
-        settings: Settings,
-        tracker: Tracker<'a>,
-        starts: Vec<Vec<u8>>,
-        sink: Arc<dyn Sink>,
-    ) -> Self {
+    /// An engine that writes to tables: where the partitions of each begin, and what writes to them.
+    pub(crate) fn new(settings: Settings, tracker: Tracker<'a>, tables: Vec<Target>) -> Self {
+        let (starts, sinks): (Vec<Vec<Bytes>>, _) = tables
+            .into_iter()
+            .map(|table| (table.starts.into_iter().map(Bytes::from).collect(), table.sink))
+            .unzip();
         Self {
-            ahead: LookAhead::new(starts.into_iter().map(Bytes::from).collect(), settings.limits),
+            ahead: LookAhead::new(starts, settings.limits),
             patience: settings.patience.map(Patience::new),
             settings,
             tracker,
-            sink,
+            sinks,
             requests: JoinSet::new(),
             in_flight: BatchLimits { bytes: 0, rows: 0 },
-            store_at: None,
+            due_at: None,
             input_ended: false,
             out_of_patience: false,
             error: None,
@@ -144,7 +152,7 @@ impl<'a> Engine<'a> {
                     ended.and_then(Result::err).into_iter().for_each(|error| self.stop(error));
                 }
                 Event::OutOfPatience => self.out_of_patience = true,
-                Event::StoreIsDue => {}
+                Event::Due => {}
             }
             if let Err(error) = self.tracker.report_if_due() {
                 self.stop(error);
@@ -193,8 +201,8 @@ impl<'a> Engine<'a> {
             }
             self.in_flight.rows += entries.len();
             self.in_flight.bytes += bytes;
-            self.tracker.sent(self.sink.requests(entries.len()));
-            let sink = Arc::clone(&self.sink);
+            let Some(sink) = self.sinks.get(self.ahead.table(&request)).map(Arc::clone) else { return };
+            self.tracker.sent(sink.requests(entries.len()));
             self.requests.spawn(async move {
                 let outcomes = sink.write(Arc::clone(&entries)).await;
                 Finished { request, entries, indexes, bytes, outcomes }
@@ -213,12 +221,12 @@ impl<'a> Engine<'a> {
         if let Poll::Ready(event) = self.poll_source(source, cx) {
             return Poll::Ready(event);
         }
-        let Some(at) = self.tracker.store_at() else { return Poll::Pending };
-        let timer = self.store_at.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        let Some(at) = self.tracker.due_at() else { return Poll::Pending };
+        let timer = self.due_at.get_or_insert_with(|| Box::pin(sleep_until(at)));
         if timer.deadline() != at {
             timer.as_mut().reset(at);
         }
-        timer.as_mut().poll(cx).map(|()| Event::StoreIsDue)
+        timer.as_mut().poll(cx).map(|()| Event::Due)
     }
 
     fn poll_source(&mut self, source: Pin<&mut (dyn Source + Send)>, cx: &mut Context<'_>) -> Poll<Event> {

@@ -21,7 +21,7 @@ mod tracker;
 pub use self::checkpoint::Checkpoint;
 pub(super) use self::checkpoint::{PartsLeft, Versioned};
 pub(super) use self::compare::{Comparison, Origin, Origins, compare};
-pub(super) use self::engine::{Engine, MAX_BATCH_BYTES, Settings};
+pub(super) use self::engine::{Engine, MAX_BATCH_BYTES, Settings, Target};
 pub(super) use self::equality::StoredRow;
 pub use self::keys::NewKey;
 pub(super) use self::keys::{Mapping, NewKeys, ShowKey};
@@ -33,5 +33,5 @@ pub(super) use self::sink::{IfAbsent, Outcomes, Puts, Sink, write_each};
 pub(super) use self::source::{
     CellCopy, Intake, READ_AT_ONCE, Source, StoredRows, TableRows, first_row, read_parts,
 };
-pub use self::tracker::FailedRow;
 pub(super) use self::tracker::{Done, Every, Store, Tracker, TransferError};
+pub use self::tracker::{FailedRow, LoadedTable};

@@ -1,12 +1,15 @@
 //! How far a transfer is.
 
 use std::fmt;
+use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-/// The time between two reports.
+/// The least time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
+/// The most: a callback that is not called for longer means that the program hangs.
+const REPORT_AT_LEAST: Duration = Duration::from_secs(1);
 
 /// How far a load, a copy, a comparison or a re-keying is, for their `on_progress`. Print it with `{}`: one line.
 ///
@@ -14,7 +17,8 @@ const REPORT_EVERY: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Rows that were read to be written. Together with `left_out`, it is how much of a load's input was read.
+    /// Rows that were read to be written. Together with `left_out`, it is how much of a load's input was read. A load to several tables
+    /// reads a row for each of them in each item.
     pub read: u64,
     /// Rows that were written.
     pub written: u64,
@@ -35,7 +39,7 @@ pub struct Progress {
     pub counted: u64,
     /// Rows that differ, so far.
     pub different: u64,
-    /// How many items the input of a load has, if it knows.
+    /// How many rows the input of a load has, if it knows: one for each item and table.
     pub items: Option<u64>,
     /// How many partitions of the table that is read are done: copied, then compared, then counted.
     pub partitions_done: u64,
@@ -58,19 +62,54 @@ impl Progress {
         self.done().saturating_sub(before) as f64 / time
     }
 
+    /// How much is done, from 0 to 1, for a progress bar; none if it is not known of how much.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// let rows: Vec<_> = (0..1000).map(|id| (UserKey { id }, User { age: 42 })).collect();
+    /// let mut bar = 0.0;
+    /// users.load_iter(rows).on_progress(|progress| bar = progress.fraction().unwrap_or(0.0)).await?;
+    /// assert_eq!(bar, 1.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It is of rows that are done, and never of rows that are read ahead: written, kept, left out, failed, compared or counted, of the
+    /// rows of a load whose input knows its length, [`items`](Self::items); else of the [`partitions`](Self::partitions). A copy that
+    /// compares both tables begins anew with each.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a fraction")]
+    pub fn fraction(&self) -> Option<f64> {
+        match self.done_of_all() {
+            (_, 0) => None,
+            (done, all) => Some((done as f64 / all as f64).min(1.0)),
+        }
+    }
+
     /// About how long it still takes, from the items or partitions that are done; none before the first. A copy that compares both
     /// tables says so of each.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub fn left(&self) -> Option<Duration> {
         let (began, _) = self.began;
-        let (done, all) = match self.items {
-            Some(items) => (self.done(), items),
-            None => (self.partitions_done, self.partitions),
-        };
+        let (done, all) = self.done_of_all();
         let left = all.checked_sub(done).filter(|_| done > 0)?;
         let time = self.elapsed.saturating_sub(began).as_secs_f64();
         Duration::try_from_secs_f64(time * left as f64 / done as f64).ok()
+    }
+
+    /// How much is done, of how much.
+    fn done_of_all(&self) -> (u64, u64) {
+        match self.items {
+            Some(items) => (self.done(), items),
+            None => (self.partitions_done, self.partitions),
+        }
     }
 
     fn done(&self) -> u64 {
@@ -116,7 +155,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> impl fmt::Display {
 /// Whom a transfer tells its progress.
 pub(crate) type OnProgress<'a> = Box<dyn FnMut(&Progress) + Send + 'a>;
 
-/// The progress of a run, and the callback that receives it, at most 10 times a second.
+/// The progress of a run, and the callback that receives it: at most 10 times a second, and at least once.
 pub(crate) struct Reporter<'a> {
     pub(crate) progress: Progress,
     begun: Instant,
@@ -139,6 +178,23 @@ impl<'a> Reporter<'a> {
 
     pub(super) fn is_due(&self) -> bool {
         self.call.is_some() && Instant::now() >= self.due
+    }
+
+    /// When to report although nothing has changed; never without a callback.
+    pub(super) fn report_at(&self) -> Option<Instant> {
+        self.call.as_ref().map(|_| self.due + (REPORT_AT_LEAST - REPORT_EVERY))
+    }
+
+    /// Waits for a future, and reports meanwhile.
+    pub(crate) async fn reporting<T>(&mut self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        while let Some(at) = self.report_at() {
+            match timeout_at(at, future.as_mut()).await {
+                Ok(output) => return output,
+                Err(_) => self.report(),
+            }
+        }
+        future.await
     }
 
     pub(crate) fn report_if_due(&mut self) {
@@ -179,5 +235,10 @@ mod tests {
             Progress { compared: 100, partitions: 2, began, elapsed: Duration::from_secs(4), ..load };
         assert_eq!(compared.rate(), 100.0);
         assert_eq!(Progress::default().left(), None);
+        // What is read ahead is not done.
+        assert_eq!((load.fraction(), diff.fraction()), (Some(0.5), Some(0.5)));
+        assert_eq!(Progress::default().fraction(), None);
+        let ahead = Progress { read: 998, written: 40, items: Some(1000), ..Progress::default() };
+        assert_eq!(ahead.fraction(), Some(0.04));
     }
 }
