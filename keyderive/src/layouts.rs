@@ -369,7 +369,8 @@ impl Layouts {
             )])
         })?;
         let layouts = keys.map(|entry| {
-            let key = KeyLayout::checked(entry.schema()?)?;
+            let key = KeyLayout::of_json(&entry.key.to_string(), &entry.key_type);
+            let key = key.map_err(|error| error.faults().to_vec())?;
             let rows = entry.row_schemas().collect::<Result<Vec<_>, _>>()?;
             Ok(TableLayout::new(name, key, rows))
         });

@@ -17,6 +17,7 @@ mod conditions;
 mod copy;
 mod declared_tables;
 mod distinct;
+mod dynamic;
 mod epochs;
 mod expired;
 mod flat;

@@ -113,6 +113,11 @@ impl KeyLayout {
         Schema::from_json(json, None).and_then(Self::checked).map_err(LayoutError::new)
     }
 
+    /// The layout of a schema whose JSON does not name the struct.
+    pub(crate) fn of_json(json: &str, key_type: &str) -> Result<Self, LayoutError> {
+        Schema::from_json(json, Some(key_type)).and_then(Self::checked).map_err(LayoutError::new)
+    }
+
     /// The layout of a schema that was checked.
     pub(crate) fn checked(schema: &'static Schema) -> Result<Self, Vec<String>> {
         Self::of_schema(schema).map_err(|(at, error)| vec![format!("`fields[{at}]`: {error}")])

@@ -15,6 +15,7 @@ use super::{Handle, RowStore, Table, stamp};
 use crate::client::{
     CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Registers, Route, TableInfo, TableRecord,
 };
+use crate::dynamic::{KeyLayout, TableLayout};
 use crate::key::{Fnv, KeyType};
 use crate::row::{RowSchema, SchemaChange};
 
@@ -262,6 +263,71 @@ impl Handle {
             }
             read => read,
         }
+    }
+}
+
+impl Client {
+    /// The layouts of a table that the [registry](crate::guide::tables#registry) has, one for each key layout that the table is stamped
+    /// with: for a tool that has no file of layouts.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = Client::embedded();
+    /// # let typed = client.table::<UserKey, User>("users");
+    /// # typed.create().await?;
+    /// # typed.put(&UserKey { id: 7 }, &User { age: 42 }).await?;
+    /// let layouts = client.registered_layouts("users").await?;
+    /// let users = client.dynamic_table(&layouts[0]);
+    /// let key = layouts[0].key().encode([("id", 7)])?;
+    /// println!("{}", users.get(&key).await?.ok_or("no such user")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Row types are those that programs have written since the table was created. The list is empty for a table without a stamp or a
+    /// record, and if the record is about an earlier table of this name. A program may register a row type while the list is read.
+    ///
+    /// # Errors
+    /// When the table or the registry cannot be read, or a layout there is of a later release.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn registered_layouts(&self, table: &str) -> Result<Vec<TableLayout>, Error> {
+        let route = self.route(table);
+        let info = self.table_info(&route).await?;
+        let Some(record) = self.read_table_record(&route).await? else { return Ok(Vec::new()) };
+        if !record.is_of(&stamp::table_ids(&info)) {
+            return Ok(Vec::new());
+        }
+        let unread = |layout: &DeclaredLayout, fault: String| {
+            let (kind, name) = (layout.kind, &layout.type_name);
+            Error::definition(
+                table,
+                format!("the registry has a layout {kind:?} `{name}` that is not read: {fault}"),
+            )
+        };
+        let (stamps, mut found) = (stamp::fingerprints(&info), Vec::new());
+        let keys = record.layouts.iter().filter(|layout| layout.kind == LayoutKind::Key);
+        for declared in keys.filter(|layout| stamps.contains(&layout.fingerprint)) {
+            let Some(json) = self.layout(LayoutKind::Key, &declared.fingerprint).await? else { continue };
+            let key = KeyLayout::of_json(&json, &declared.type_name);
+            let key = key.map_err(|error| unread(declared, error.to_string()))?;
+            let mut rows: Vec<&'static RowSchema> = Vec::new();
+            for row in record.row_types(&declared.tag) {
+                let Some(json) = self.layout(LayoutKind::Row, &row.fingerprint).await? else { continue };
+                let schema = RowSchema::from_layout_json(&json, &row.type_name);
+                let schema = schema.map_err(|error| unread(row, error.to_string()))?;
+                if !rows.contains(&schema) {
+                    rows.push(schema);
+                }
+            }
+            found.push(TableLayout::new(table, key, rows));
+        }
+        Ok(found)
     }
 }
 

@@ -283,6 +283,12 @@ pub(super) fn table_ids(info: &TableInfo) -> Vec<String> {
     ids
 }
 
+/// The fingerprints of the key layouts that a table is stamped with.
+pub(super) fn fingerprints(info: &TableInfo) -> Vec<String> {
+    let stamps = stamp_names(info).filter_map(Stamp::parse).filter(|stamp| !stamp.name.is_pair);
+    stamps.map(|stamp| format!("{:016x}", stamp.name.fingerprint)).collect()
+}
+
 /// An id for a new table.
 pub(super) fn new_id() -> String {
     format!("{:08x}", fastrand::u32(..))

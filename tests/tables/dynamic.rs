@@ -1,0 +1,222 @@
+//! Tables by layouts that are data, beside the same tables by types: what one writes the other reads, and both refuse the same.
+
+use keyderive::dynamic::{KeyLayout, TableLayout, Value};
+use keyderive::layouts::Layouts;
+use keyderive::{Client, ErrorKind, OnForeign, Row, RowKey, Table};
+
+use crate::servers::on_every_bigtable;
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 4, over = "user")]
+struct EventKey {
+    user: String,
+    #[reverse_ts]
+    at: u64,
+    #[pad(3)]
+    seq: u16,
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct Event {
+    kind: String,
+    note: Option<String>,
+    #[row(counter)]
+    views: i64,
+}
+
+on_every_bigtable! {
+    rows_are_the_same_by_types_and_by_data
+    scans_by_data_have_the_rows_of_scans_by_types
+    what_is_not_of_the_layout_is_refused
+    layouts_of_the_registry_read_a_table
+}
+
+fn layout() -> TableLayout {
+    let json = Layouts::new().table::<EventKey, Event>("events").to_json();
+    Layouts::from_json(&json).unwrap().table_layout("events").unwrap()
+}
+
+async fn events(client: &Client) -> Table<EventKey, Event> {
+    let events = client.table::<EventKey, Event>("events");
+    assert!(events.create_if_absent().await.unwrap());
+    events
+}
+
+fn key(user: &str, at: u64, seq: u16) -> EventKey {
+    EventKey { user: user.into(), at, seq }
+}
+
+fn event(kind: &str) -> Event {
+    Event { kind: kind.into(), note: None, views: 3 }
+}
+
+async fn rows_are_the_same_by_types_and_by_data(client: Client) {
+    let typed = events(&client).await;
+    let layout = layout();
+    let events = client.dynamic_table(&layout);
+
+    let one = layout.key().encode([("user", "alice"), ("at", "5"), ("seq", "7")]).unwrap();
+    assert_eq!(one, key("alice", 5, 7).encode().unwrap());
+    assert!(events.get(&one).await.unwrap().is_none());
+    let mut row = events.new_row();
+    row.set("kind", "login").unwrap().set("views", 3).unwrap();
+    events.put(&one, &row).await.unwrap();
+    assert_eq!(typed.get(&key("alice", 5, 7)).await.unwrap(), Some(event("login")));
+
+    // A put makes the row equal to the value: a note that was there is gone.
+    events.update(&one, [("note", "seen")]).await.unwrap();
+    let note = typed.get(&key("alice", 5, 7)).await.unwrap().unwrap().note;
+    assert_eq!(note.as_deref(), Some("seen"));
+    events.put(&one, &row).await.unwrap();
+    assert_eq!(typed.get(&key("alice", 5, 7)).await.unwrap(), Some(event("login")));
+
+    typed.put(&key("alice", 5, 7), &Event { note: Some("x".into()), ..event("logout") }).await.unwrap();
+    let read = events.get(&one).await.unwrap().unwrap();
+    let newest = |name: &str| read.column(name).and_then(|column| column.value().newest().cloned());
+    assert_eq!(newest("kind"), Some(Value::from("logout")));
+    assert_eq!(newest("cf:note"), Some(Value::from("x")));
+    assert_eq!(newest("views"), Some(Value::from(3)));
+    events.delete(&one).await.unwrap();
+    assert_eq!(typed.get(&key("alice", 5, 7)).await.unwrap(), None);
+}
+
+async fn scans_by_data_have_the_rows_of_scans_by_types(client: Client) {
+    let typed = events(&client).await;
+    let keys = (0..200_u16).map(|n| key(["alice", "bob", "carol"][usize::from(n % 3)], u64::from(n / 7), n));
+    typed.put_all(keys.map(|key| (key, event("login")))).await.unwrap();
+    let layout = layout();
+    let events = client.dynamic_table(&layout);
+    let scans = [
+        (layout.key().scan().plan().unwrap(), EventKey::scan().into_plan().unwrap()),
+        (
+            layout.key().scan().fix("user", "bob").unwrap().range("at", 3..9).unwrap().plan().unwrap(),
+            EventKey::scan().user("bob").at_range(3..9).into_plan().unwrap(),
+        ),
+        (
+            layout.key().scan().any_of("user", ["alice", "carol", "dave"]).unwrap().plan().unwrap(),
+            EventKey::scan().user_any_of(["alice", "carol", "dave"]).into_plan().unwrap(),
+        ),
+    ];
+    for (from_data, plan) in scans {
+        for reversed in [false, true] {
+            let (mut one, mut other) = (events.scan(from_data.clone()), typed.scan(plan.clone()));
+            if reversed {
+                (one, other) = (one.reversed(), other.reversed());
+            }
+            let read: Vec<_> = one.limit(50).collect().await.unwrap();
+            let expected: Vec<_> = other.limit(50).collect().await.unwrap();
+            let shown = |key: &EventKey| {
+                format!("EventKey {{ user: {:?}, at: {}, seq: {} }}", key.user, key.at, key.seq)
+            };
+            assert!(
+                read.iter().map(|(key, _)| key.to_string()).eq(expected.iter().map(|(key, _)| shown(key)))
+            );
+            assert!(!read.is_empty());
+        }
+        // A page token of one is a page token of the other.
+        let page = typed.scan(plan.clone()).page(20).await.unwrap();
+        if let Some(token) = page.next {
+            let rest = events.scan(from_data.clone()).after(&token).collect().await.unwrap();
+            let all = typed.count(plan.clone()).await.unwrap();
+            assert_eq!(rest.len() as u64 + 20, all);
+        }
+        assert_eq!(events.count(from_data).await.unwrap(), typed.count(plan).await.unwrap());
+    }
+    let mut counted = 0;
+    for part in events.partitions().await.unwrap() {
+        counted += events.count(part).await.unwrap();
+    }
+    assert_eq!(counted, 200);
+    let bob = layout.key().scan().fix("user", "bob").unwrap();
+    assert_eq!(events.delete_rows(bob).await.unwrap(), 67);
+    assert_eq!(typed.count(EventKey::scan()).await.unwrap(), 133);
+}
+
+async fn what_is_not_of_the_layout_is_refused(client: Client) {
+    let typed = events(&client).await;
+    let layout = layout();
+    let events = client.dynamic_table(&layout);
+    let error = events.get(b"9#alice#5").await.unwrap_err();
+    assert!(error.to_string().contains("does not decode as `EventKey`"), "{error}");
+
+    // A row of another program, with a key of another form.
+    let foreign = client.raw_table("events");
+    foreign
+        .mutate_row(&b"0#zed#x"[..], [keyderive::row::Mutation::set("cf", "kind", "x").unwrap()])
+        .await
+        .unwrap();
+    typed.put(&key("alice", 5, 7), &event("login")).await.unwrap();
+    let scan = || events.scan(layout.key().scan());
+    let [by_data, by_type] = [
+        scan().collect().await.map(drop).unwrap_err(),
+        typed.scan(EventKey::scan()).collect().await.map(drop).unwrap_err(),
+    ];
+    assert_eq!(by_data.kind(), by_type.kind());
+    assert_eq!(by_data.to_string(), by_type.to_string());
+    assert!(scan().count().await.is_err());
+    assert_eq!(scan().on_foreign(OnForeign::Skip).collect().await.unwrap().len(), 1);
+    assert_eq!(scan().on_foreign(OnForeign::Skip).count().await.unwrap(), 1);
+
+    // A layout of other keys is not that of the table's stamp.
+    #[derive(RowKey)]
+    #[salt(range = 8, over = "user")]
+    #[allow(dead_code)]
+    struct OtherKey {
+        user: String,
+        #[reverse_ts]
+        at: u64,
+        #[pad(3)]
+        seq: u16,
+    }
+    let json = Layouts::new().table::<OtherKey, Event>("events").to_json();
+    let other = Layouts::from_json(&json).unwrap().table_layout("events").unwrap();
+    let other_table = client.dynamic_table(&other);
+    let bytes = other.key().encode([("user", "alice"), ("at", "5"), ("seq", "7")]).unwrap();
+    for error in [
+        other_table.get(&bytes).await.map(drop).unwrap_err(),
+        other_table.delete(&bytes).await.unwrap_err(),
+        other_table.count(other.key().scan()).await.map(drop).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::TableMismatch, "{error}");
+    }
+
+    // A column that the row type does not have, and a value that is not of its type.
+    let one = key("alice", 5, 7).encode().unwrap();
+    let error = events.update(&one, [("knid", "x")]).await.unwrap_err().to_string();
+    assert!(error.contains("did you mean `cf:kind`?"), "{error}");
+    let error = events.update(&one, [("views", "many")]).await.unwrap_err().to_string();
+    assert!(error.contains("cf:views"), "{error}");
+    assert_eq!(typed.get(&key("alice", 5, 7)).await.unwrap(), Some(event("login")));
+}
+
+async fn layouts_of_the_registry_read_a_table(client: Client) {
+    let typed = events(&client).await;
+    typed.put(&key("alice", 5, 7), &event("login")).await.unwrap();
+    let layouts = client.registered_layouts("events").await.unwrap();
+    let [layout] = &layouts[..] else { panic!("{layouts:?}") };
+    assert_eq!(layout.key().schema().fingerprint(), EventKey::SCHEMA.fingerprint());
+    assert_eq!(layout.row().map(|row| row.fingerprint()), Some(Event::SCHEMA.fingerprint()));
+    let rows = client.dynamic_table(layout).scan(layout.key().scan()).collect().await.unwrap();
+    assert_eq!(rows[0].0.to_string(), r#"EventKey { user: "alice", at: 5, seq: 7 }"#);
+    assert_eq!(rows[0].1.column("kind").unwrap().value().newest(), Some(&Value::from("login")));
+
+    // A table that was made again under its name: its record is of the earlier one until a program has written.
+    client.delete_table("events").await.unwrap();
+    assert!(client.registered_layouts("events").await.is_err());
+    assert!(client.registered_layouts("never").await.is_err());
+}
+
+/// A layout needs no struct: as a program in another language would write its JSON.
+#[test]
+fn a_layout_names_its_faults() {
+    let json = serde_json::to_string(EventKey::SCHEMA).unwrap();
+    let broken = json.replace(r#""range":4"#, r#""range":1"#).replace(r#""name":"at""#, r#""name":"""#);
+    let error = KeyLayout::from_json(&broken).unwrap_err();
+    let faults = error.faults().join("\n");
+    assert!(faults.contains("`fields[1].name`: the name is empty"), "{faults}");
+    assert!(faults.contains("`salt.range`: a salt has 2 to 4096 buckets, not 1"), "{faults}");
+    let error = KeyLayout::from_json(&json.replace(r#""name":"seq""#, r#""name":"sequence""#)).unwrap_err();
+    assert!(error.to_string().contains("`fingerprint`: it is"), "{error}");
+    let error = KeyLayout::from_json(&json.replace(r#""version":1"#, r#""version":9"#)).unwrap_err();
+    assert!(error.to_string().contains("use the release that wrote it"), "{error}");
+}
