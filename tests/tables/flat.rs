@@ -51,7 +51,7 @@ on_every_bigtable! {
 
 fn event(at: u32) -> (EventKey, Event) {
     let key = EventKey { user: format!("user,{}", at % 2), at };
-    let amount = (at % 2 == 0).then(|| f64::from(at) / 2.0);
+    let amount = at.is_multiple_of(2).then(|| f64::from(at) / 2.0);
     (key, Event { kind: "a \"b\"".to_owned(), amount, payer: Some("p".to_owned()) })
 }
 
