@@ -142,7 +142,7 @@ async fn what_is_not_of_the_layout_is_refused(client: Client) {
     // A row of another program, with a key of another form.
     let foreign = client.raw_table("events");
     foreign
-        .mutate_row(&b"0#zed#x"[..], [keyderive::row::Mutation::set("cf", "kind", "x").unwrap()])
+        .mutate_row(&b"0#zed#x"[..], [keyderive::row::Mutation::set("cf", "kind", 1_000, "x")])
         .await
         .unwrap();
     typed.put(&key("alice", 5, 7), &event("login")).await.unwrap();
