@@ -272,12 +272,12 @@ fn decode(
     })
 }
 
-/// Fails for bytes that are not a key of a schema, whose fields have codecs.
-pub(crate) fn check_key(schema: &'static Schema, key: &[u8]) -> Result<(), DecodeError> {
+/// Decodes a key of a schema, whose fields have codecs.
+pub(crate) fn decode_key(schema: &'static Schema, key: &[u8]) -> Result<DynKey, DecodeError> {
     let of = |field| {
         ErasedField::of(field, schema).map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
     };
-    decode(schema, schema.fields().iter().map(of), key).map(drop)
+    Ok(DynKey { schema, values: decode(schema, schema.fields().iter().map(of), key)? })
 }
 
 impl fmt::Debug for KeyLayout {

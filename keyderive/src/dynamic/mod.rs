@@ -12,7 +12,7 @@ mod table_layout;
 pub(crate) mod tests;
 
 pub use self::error::LayoutError;
-pub(crate) use self::key::check_key;
+pub(crate) use self::key::decode_key;
 pub use self::key::{DynKey, KeyLayout};
 pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;

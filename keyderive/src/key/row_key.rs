@@ -202,6 +202,16 @@ pub trait TableKey: RowKey + Send + Sync + 'static {
     /// # Errors
     /// For a key that is not of this type.
     fn stored(key: &[u8]) -> Result<Self::Stored, DecodeError>;
+
+    /// The same by the schema of the table, for a key type that is data; a type of its own is its schema.
+    ///
+    /// # Errors
+    /// Those of [`stored`](Self::stored).
+    #[doc(hidden)]
+    #[inline]
+    fn stored_by(_schema: &'static Schema, key: &[u8]) -> Result<Self::Stored, DecodeError> {
+        Self::stored(key)
+    }
 }
 
 #[diagnostic::do_not_recommend]

@@ -1,15 +1,15 @@
 //! The calls of tables whose layout is data, over those of typed tables.
 
+use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use futures_util::TryStreamExt as _;
 
-use super::{Handle, OnForeign, Rows, Scan, Table};
+use super::{Handle, OnForeign, OnUnreadable, ReadRow, Rows, Scan, Skipped, Table};
 use crate::client::{Client, Error};
-use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, check_key};
+use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, decode_key};
 use crate::key::{DecodeError, EncodeError, KeyType, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{DEFAULT_FAMILY, RawRow, Row, RowSchema, Visible};
@@ -38,11 +38,30 @@ impl RowKey for EncodedKey {
 }
 
 impl TableKey for EncodedKey {
-    type Stored = RawKey;
+    type Stored = DynKey;
 
-    fn stored(key: &[u8]) -> Result<RawKey, DecodeError> {
-        Ok(RawKey::new(key))
+    /// Of no table: each has its schema.
+    fn stored(key: &[u8]) -> Result<DynKey, DecodeError> {
+        decode_key(&NO_SCHEMA, key)
     }
+
+    fn stored_by(schema: &'static Schema, key: &[u8]) -> Result<DynKey, DecodeError> {
+        decode_key(schema, key)
+    }
+}
+
+impl ReadRow<EncodedKey> for DynRow {
+    type Item = (DynKey, Self);
+
+    fn read(table: &Handle, key: DynKey, row: &RawRow) -> Result<(DynKey, Self), Error> {
+        Ok((key, read(table, row)?))
+    }
+}
+
+/// Reads a stored row by the schema of the table.
+fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
+    DynRow::read(table.visible.schema(), table.visible.family(), row)
+        .map_err(|error| Error::row(&table.name, row.key(), error))
 }
 
 /// A table whose layout is data: reads and writes what a typed [`Table`] does, for tools.
@@ -93,7 +112,6 @@ impl TableKey for EncodedKey {
 pub struct DynTable {
     table: Table<EncodedKey, DynRow>,
     key: KeyLayout,
-    row: &'static RowSchema,
 }
 
 impl Client {
@@ -105,8 +123,13 @@ impl Client {
         let (key, row) = (layout.key().clone(), layout.row().unwrap_or(<() as Row>::SCHEMA));
         let family = row.own_family().unwrap_or(DEFAULT_FAMILY);
         let visible = Visible::everything(row, family);
-        let handle = Handle::new(self, layout.name(), KeyType::of_data(key.schema(), check_key), visible);
-        DynTable { table: Table::of_handle(handle), key, row }
+        let handle = Handle::new(
+            self,
+            layout.name(),
+            KeyType::of_data(key.schema(), |schema, key| decode_key(schema, key).map(drop)),
+            visible,
+        );
+        DynTable { table: Table::of_handle(handle), key }
     }
 }
 
@@ -120,7 +143,7 @@ impl DynTable {
     /// An empty row of its row type, whose columns a program [sets](DynRow::set) before it [puts](Self::put) the row.
     #[must_use]
     pub fn new_row(&self) -> DynRow {
-        DynRow::new(self.row).in_family(self.table.handle.visible.family())
+        DynRow::new(self.row()).in_family(self.table.handle.visible.family())
     }
 
     /// Reads the row with this key, encoded, if it exists: one point read.
@@ -132,15 +155,12 @@ impl DynTable {
     /// A dropped future cancels the read.
     pub async fn get(&self, key: &[u8]) -> Result<Option<DynRow>, Error> {
         let stored = self.table.read_stored(&self.checked(key)?).await?;
-        stored.map(|stored| self.decode(&stored)).transpose()
+        stored.map(|stored| read(&self.table.handle, &stored)).transpose()
     }
 
     /// Scans the rows of a plan, in the order of their fields.
     pub fn scan(&self, plan: impl IntoPlan<DynKey>) -> DynTableScan {
-        let plan = plan.into_plan().map(Plan::retyped);
-        // Rows are decoded by the schema, from what the row type reads of them.
-        let rows: Table<EncodedKey, RawRow> = self.table.with_handle(self.table.handle.clone());
-        DynTableScan { scan: Scan::new(rows, plan, ()), of: self.clone() }
+        DynTableScan(Scan::new(self.table.clone(), plan.into_plan().map(Plan::retyped), ()))
     }
 
     /// Counts the rows of a plan, without reading their values.
@@ -175,8 +195,8 @@ impl DynTable {
     /// As [`Table::put`]: a dropped future may or may not have written.
     pub async fn put(&self, key: &[u8], row: &DynRow) -> Result<(), Error> {
         let key = self.checked(key)?;
-        if row.schema() != self.row {
-            let (own, other) = (self.row.name(), row.schema().name());
+        if row.schema() != self.row() {
+            let (own, other) = (self.row().name(), row.schema().name());
             let fault =
                 format!("rows of this table are `{own}`, and this one is a `{other}`; begin with `new_row`");
             return Err(Error::definition(self.name(), fault));
@@ -238,48 +258,51 @@ impl DynTable {
         self.table.delete_rows(plan.retyped::<EncodedKey>()).await
     }
 
+    fn row(&self) -> &'static RowSchema {
+        self.table.handle.visible.schema()
+    }
+
     /// The key, if it is one of the layout.
     fn checked(&self, key: &[u8]) -> Result<EncodedKey, Error> {
-        self.key_of(key).map(|_| EncodedKey(Bytes::copy_from_slice(key)))
-    }
-
-    fn key_of(&self, key: &[u8]) -> Result<DynKey, Error> {
-        self.key.decode(key).map_err(|error| Error::foreign(self.name(), error))
-    }
-
-    fn decode(&self, stored: &RawRow) -> Result<DynRow, Error> {
-        DynRow::read(self.row, self.table.handle.visible.family(), stored)
-            .map_err(|error| Error::row(self.name(), stored.key(), error))
+        self.key.decode(key).map_err(|error| Error::foreign(self.name(), error))?;
+        Ok(EncodedKey(Bytes::copy_from_slice(key)))
     }
 }
 
 /// A scan of a [`DynTable`]: a plan and how to run it.
 #[must_use = "a scan reads nothing until it is streamed or collected"]
-#[derive(Debug)]
-pub struct DynTableScan {
-    scan: Scan<EncodedKey, RawRow>,
-    of: DynTable,
-}
+pub struct DynTableScan(Scan<EncodedKey, DynRow>);
 
 impl DynTableScan {
     /// Reads at most this many rows, the first ones in the scan's order.
     pub fn limit(self, rows: u64) -> Self {
-        Self { scan: self.scan.limit(rows), ..self }
+        Self(self.0.limit(rows))
     }
 
     /// Reverses the order.
     pub fn reversed(self) -> Self {
-        Self { scan: self.scan.reversed(), ..self }
+        Self(self.0.reversed())
     }
 
     /// What to do with rows whose keys are not of the layout. The default is [`OnForeign::Fail`].
     pub fn on_foreign(self, policy: OnForeign) -> Self {
-        Self { scan: self.scan.on_foreign(policy), ..self }
+        Self(self.0.on_foreign(policy))
+    }
+
+    /// What to do with rows that cannot be read as the row type. The default is [`OnUnreadable::Fail`].
+    pub fn on_unreadable(self, policy: OnUnreadable) -> Self {
+        Self(self.0.on_unreadable(policy))
+    }
+
+    /// Which rows the scan has skipped, while it runs and after it.
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.0.skipped()
     }
 
     /// Resumes after the row of a page token of the plan, such as that of a typed scan.
     pub fn after(self, token: &str) -> Self {
-        Self { scan: self.scan.after(token), ..self }
+        Self(self.0.after(token))
     }
 
     /// Runs the scan.
@@ -288,7 +311,7 @@ impl DynTableScan {
     /// Dropping the stream cancels its requests.
     #[must_use = "a stream reads nothing until it is polled"]
     pub fn stream(self) -> DynRows {
-        DynRows { rows: self.scan.stream(), of: self.of }
+        DynRows(self.0.stream())
     }
 
     /// Runs the scan and collects its rows.
@@ -299,7 +322,7 @@ impl DynTableScan {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn collect(self) -> Result<Vec<(DynKey, DynRow)>, Error> {
-        self.stream().try_collect().await
+        self.0.collect().await
     }
 
     /// Counts the rows, without reading their values.
@@ -310,24 +333,19 @@ impl DynTableScan {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn count(self) -> Result<u64, Error> {
-        let mut keys = self.scan.keys_only().unordered().stream();
-        let mut count = 0;
-        while let Some(key) = keys.try_next().await? {
-            // As the stream does, it fails at a foreign row that the scan does not skip.
-            self.of.key_of(key.as_bytes())?;
-            count += 1;
-        }
-        Ok(count)
+        self.0.count().await
+    }
+}
+
+impl fmt::Debug for DynTableScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
 /// The rows of a [`DynTableScan`].
-#[derive(Debug)]
 #[must_use = "a stream reads nothing until it is polled"]
-pub struct DynRows {
-    rows: Rows<EncodedKey, RawRow>,
-    of: DynTable,
-}
+pub struct DynRows(Rows<EncodedKey, DynRow>);
 
 impl DynRows {
     /// The next row; `None` at the end.
@@ -335,7 +353,7 @@ impl DynRows {
     /// # Cancel safety
     /// A dropped future loses no row.
     pub async fn next(&mut self) -> Option<Result<(DynKey, DynRow), Error>> {
-        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+        self.0.next().await
     }
 }
 
@@ -343,8 +361,12 @@ impl Stream for DynRows {
     type Item = Result<(DynKey, DynRow), Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(row) = ready!(Pin::new(&mut self.rows).poll_next(cx)?) else { return Poll::Ready(None) };
-        let (key, stored) = row;
-        Poll::Ready(Some(self.of.key_of(key.as_bytes()).and_then(|key| Ok((key, self.of.decode(&stored)?)))))
+        Pin::new(&mut self.0).poll_next(cx)
+    }
+}
+
+impl fmt::Debug for DynRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }

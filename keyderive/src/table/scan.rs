@@ -331,8 +331,10 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
                 filter: Some(filter),
                 reversed,
                 unordered,
-                key_filter: key_filter
-                    .map(|keep| -> KeyFilter { Arc::new(move |key| K::stored(key).map(|key| keep(&key))) }),
+                key_filter: key_filter.map(|keep| -> KeyFilter {
+                    let schema = handle.key.schema();
+                    Arc::new(move |key| K::stored_by(schema, key).map(|key| keep(&key)))
+                }),
                 skip_foreign,
                 skipped: log.skipped.clone(),
                 stats,
@@ -836,6 +838,7 @@ mod sealed {
     impl<T> Sealed for crate::table::Selected<T> {}
     impl Sealed for super::KeyOnly {}
     impl Sealed for super::RawRow {}
+    impl Sealed for crate::dynamic::DynRow {}
 }
 
 impl<K: TableKey, R: OwnedRow> ReadRow<K> for R {
@@ -953,7 +956,7 @@ impl<K: TableKey, R: ReadRow<K>, S: RowStore> Rows<K, R, S> {
             let Self { handle, execution: Ok(execution), .. } = self else { return Poll::Ready(None) };
             let Some(row) = execution.current() else { return Poll::Ready(None) };
             // The item is returned where it is read: it may be large, and each variable on its way would be a copy.
-            let error = match K::stored(row.key()) {
+            let error = match K::stored_by(handle.key.schema(), row.key()) {
                 Ok(key) => match R::read(handle, key, row) {
                     Ok(item) => {
                         execution.delivered();

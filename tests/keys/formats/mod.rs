@@ -5,6 +5,7 @@
 
 mod cases;
 mod from_json;
+mod hostile;
 mod laws;
 mod list;
 mod model;
