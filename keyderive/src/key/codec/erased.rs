@@ -383,6 +383,12 @@ impl ErasedCodec {
             (Form::Code(codes) | Form::CodeInt(codes), _) => {
                 codes.variant(value).map(|(_, name)| Cow::Owned(Value::Text(name.to_owned())))
             }
+            // The seconds of every type of times have 64 bits.
+            (Form::Time(_), Value::Time(nanos))
+                if i64::try_from(nanos.div_euclid(1_000_000_000)).is_err() =>
+            {
+                Err(FieldError::new(format_args!("{value:?} is a time that no type of times has")))
+            }
             (Form::Time(_), Value::Time(_)) | (Form::Date(_), Value::Date(_)) => Ok(Cow::Borrowed(value)),
             (Form::Time(scale), Value::Integer(stored)) => {
                 own(Value::Time(scale.nanos_of(*stored).ok_or_else(|| scale.no_number(stored))?))
