@@ -56,15 +56,16 @@
 //! The same list of tables creates them all, or verifies them, with every fault in one error:
 //! [`Layouts::create_if_absent`](crate::layouts::Layouts::create_if_absent), [`Layouts::verify`](crate::layouts::Layouts::verify).
 //!
-//! # Rows without their type
+//! # Without the types
 //!
-//! A tool that does not have the struct reads and writes rows by the JSON of its schema, [`RowSchema::to_json`](crate::row::RowSchema::to_json):
+//! A tool that has the file, and not the structs, encodes and decodes keys, plans scans, and reads and writes rows by the names of fields
+//! and columns:
 //!
 //! ```
-//! use keyderive::dynamic::DynRow;
-//! use keyderive::row::RowSchema;
-//! # use keyderive::{Client, Row, RowKey};
-//! # #[derive(RowKey)] struct EventKey { id: u64 }
+//! use keyderive::Client;
+//! use keyderive::layouts::Layouts;
+//! # use keyderive::{Row, RowKey};
+//! # #[derive(RowKey)] #[salt(range = 4, over = "user")] struct EventKey { user: String, #[reverse_ts] at: u64 }
 //! # #[derive(Row)] struct Event { kind: String, note: Option<String> }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -72,21 +73,28 @@
 //! # let client = Client::embedded();
 //! # let typed = client.table::<EventKey, Event>("events");
 //! # typed.create().await?;
-//! # typed.put(&EventKey { id: 7 }, &Event { kind: "login".into(), note: None }).await?;
-//! # let json = Event::SCHEMA.to_json();
-//! # let key = EventKey { id: 7 }.encode()?;
-//! let schema = RowSchema::from_json(&json)?;
-//! let events = client.raw_table("events");
-//! let stored = events.read_row(key.clone(), None).await?.ok_or("no such row")?;
-//! let mut event = DynRow::read(schema, "cf", &stored)?;
-//! println!("{event}");
+//! # typed.put(&EventKey { user: "alice".into(), at: 5 }, &Event { kind: "login".into(), note: None }).await?;
+//! # let json = Layouts::new().table::<EventKey, Event>("events").to_json();
+//! let layout = Layouts::from_json(&json)?.table_layout("events")?; // the text of `layouts.json`
+//! let events = client.dynamic_table(&layout);
 //!
-//! event.set("note", "by hand")?;
-//! events.mutate_row(key, event.mutations()?).await?;
-//! # assert_eq!(typed.get(&EventKey { id: 7 }).await?.ok_or("gone")?.note.as_deref(), Some("by hand"));
+//! // A field's value may be text, such as an argument of a command: it is parsed by the field's type.
+//! let key = layout.key().encode([("user", "alice"), ("at", "5")])?;
+//! events.update(&key, [("note", "by hand")]).await?;
+//!
+//! for (key, event) in events.scan(layout.key().scan().fix("user", "alice")?).limit(10).collect().await? {
+//!     println!("{key}\n{event}");
+//! }
+//! # assert_eq!(typed.get(&EventKey { user: "alice".into(), at: 5 }).await?.ok_or("gone")?.note.as_deref(), Some("by hand"));
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Without the file, [`Client::registered_layouts`](crate::Client::registered_layouts) has what the registry knows of a table.
+//!
+//! [`KeyLayout`](crate::dynamic::KeyLayout) is the layout of keys, [`DynTable`](crate::DynTable) the table, and
+//! [`DynRow`](crate::dynamic::DynRow) a row. A layout is checked by every rule of the derive, and each fault has its place in the file. A table
+//! whose stamp is of another layout refuses it.
 //!
 //! It reads what the type reads, refuses what the type refuses, and writes the cells that the type writes, with these exceptions:
 //!
@@ -94,9 +102,12 @@
 //! - JSON is any JSON, and a value of a `with` module or a message of `proto` is its stored bytes: what is inside of them is not checked.
 //! - A time in RFC 3339 is written with as many digits as it needs. `chrono` writes 3, 6 or 9 of them; every crate reads both.
 //! - Times that are stored as numbers are read whether or not the field's type has them.
-//! - A read of the raw row also has the cells that a `ttl` hides.
+//! - [`DynRow::read`](crate::dynamic::DynRow::read) of a raw row also has the cells that a `ttl` hides; a [`DynTable`](crate::DynTable) hides
+//!   them.
+//! - A field that borrows (`&str`), or whose type of times ends before its format does, refuses what the type alone cannot hold.
 //!
-//! An application keeps to its types, which the compiler checks.
+//! An application keeps to its types, which the compiler checks. They are faster too: a key of four fields is decoded by data in about seven
+//! times the time of its type.
 //!
 //! # What a file does not say
 //!

@@ -4,6 +4,7 @@
 //! the first two fields. [`Case`] is such a key type in terms of [`Value`]s, so that a law is written once.
 
 mod cases;
+mod document;
 mod from_json;
 mod hostile;
 mod laws;

@@ -2,7 +2,8 @@
 
 use std::ops::Bound;
 
-use keyderive::dynamic::{DynKey, Value as Dynamic};
+use keyderive::RowKey;
+use keyderive::dynamic::{DynKey, KeyLayout, Value as Dynamic};
 use proptest::prelude::*;
 
 use super::laws::{keys, on_every_case};
@@ -120,4 +121,69 @@ fn the_same_ranges_are_planned_and_explained() {
         );
         Ok(())
     });
+}
+
+#[derive(RowKey)]
+#[row_key(allow(point_reads))]
+struct Hashed {
+    #[row_key(hash(md5))]
+    user: String,
+    #[pad(3)]
+    seq: u16,
+}
+
+#[derive(RowKey)]
+struct Blob {
+    bytes: Vec<u8>,
+    last: String,
+}
+
+/// The hash is that of the value's encoding, in keys and in plans.
+#[test]
+fn hashed_fields() {
+    let layout = KeyLayout::of::<Hashed>();
+    let typed = Hashed { user: "alice".into(), seq: 7 }.encode().unwrap();
+    assert_eq!(layout.encode([("user", "alice"), ("seq", "7")]).unwrap(), typed);
+    let hash = layout.decode(&typed).unwrap();
+    assert_eq!(hash.get("user").unwrap().to_string().as_bytes(), &typed[..32]);
+    let plan = layout.scan().fix("user", "alice").unwrap().fix("seq", 7).unwrap().plan().unwrap();
+    let expected = Hashed::scan().user("alice").seq(7).into_plan().unwrap();
+    assert_eq!(
+        (plan.requests(), plan.explain().to_string()),
+        (expected.requests(), expected.explain().to_string())
+    );
+    let several =
+        layout.scan().any_of("user", ["alice", "bob"]).unwrap().fix("seq", 7).unwrap().plan().unwrap();
+    let expected = Hashed::scan().user_any_of(["alice", "bob"]).seq(7).into_plan().unwrap();
+    assert_eq!(several.requests(), expected.requests());
+    let error = layout.scan().fix("user", "alice").unwrap().plan().unwrap_err().to_string();
+    assert!(error.contains("cannot end between its hashed field and its last field"), "{error}");
+    assert!(layout.scan().range("user", "a".."b").is_err());
+}
+
+#[test]
+fn prefixes_of_bytes() {
+    let layout = KeyLayout::of::<Blob>();
+    let plan = layout.scan().prefix("bytes", "00ff").unwrap().plan().unwrap();
+    let expected = Blob::scan().bytes_prefix(&[0, 0xff]).into_plan().unwrap();
+    assert_eq!(plan.requests(), expected.requests());
+}
+
+/// The compiler refuses such a value of a type; by data it is refused with the type's limits, and never another value.
+#[test]
+fn values_outside_of_the_type_are_refused() {
+    let layout = KeyLayout::of::<Hashed>();
+    for (value, words) in [
+        (Dynamic::from(65_536), "65536 is not a `u16`, which holds 0 to 65535"),
+        (Dynamic::from(-1), "-1 is not a `u16`, which holds 0 to 65535"),
+        (Dynamic::from(u128::MAX), "is not a `u16`, which holds 0 to 65535"),
+        (Dynamic::from("1e3"), "\"1e3\" is text, and the field holds a `u16`"),
+        (Dynamic::from(true), "true is a `bool`, and the field holds a `u16`"),
+        (Dynamic::Time(5), "is a time, and the field holds a `u16`"),
+    ] {
+        let error = layout.encode([("user", Dynamic::from("alice")), ("seq", value.clone())]).unwrap_err();
+        assert_eq!(error.field_name(), Some("seq"));
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(layout.scan().fix("user", "alice").unwrap().fix("seq", value).is_err());
+    }
 }
