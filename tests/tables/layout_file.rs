@@ -288,7 +288,7 @@ fn the_file_is_written_compared_and_refused() {
     assert!(later.contains("the format 2"), "{later}");
     let json = layouts::<Base>().to_json().replace("\"format_version\": 1", "\"format_version\": 7");
     let later = Layouts::from_json(&json).unwrap_err().to_string();
-    assert!(later.contains("the format_version 7"), "{later}");
+    assert!(later.contains("`format_version`: it is 7"), "{later}");
     fs::write(&path, "{}").unwrap();
     let malformed = layouts::<Base>().check(&path).unwrap_err().to_string();
     assert!(malformed.contains("layouts.json`: it is not read"), "{malformed}");

@@ -11,6 +11,8 @@
 //! "Not retried" means that the call then fails with [`is_outcome_unknown`](crate::Error::is_outcome_unknown). Within the limits of
 //! its settings, every call is retried after a transient failure that proves that nothing was applied.
 //!
+//! A call of a [`DynTable`](crate::DynTable), whose layout is data, is the call of [`Table`](crate::Table) of the same name.
+//!
 //! These hold for every call, unless its row says something else:
 //!
 //! - **Concurrent calls** of other programs for the same row come before it or after it, as a whole.
