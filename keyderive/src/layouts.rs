@@ -349,7 +349,7 @@ impl Layouts {
             last => {
                 let all = layouts.iter().chain(&last).map(|layout| layout.key().schema());
                 let all = all.map(|schema| format!("`{}`", schema.key_type())).collect::<Vec<_>>().join(", ");
-                Err(LayoutsError::rules(vec![format!(
+                Err(LayoutsError::rules(&[format!(
                     "table `{name}` has several key types, {all}; take one of `table_layouts`"
                 )]))
             }
@@ -363,10 +363,7 @@ impl Layouts {
     pub fn table_layouts(&self, name: &str) -> Result<Vec<TableLayout>, LayoutsError> {
         let keys = self.keys_of(name).ok_or_else(|| {
             let names: Vec<_> = self.table_names().map(|name| format!("`{name}`")).collect();
-            LayoutsError::rules(vec![format!(
-                "there is no table `{name}`; the tables are {}",
-                names.join(", ")
-            )])
+            LayoutsError::rules(&[format!("there is no table `{name}`; the tables are {}", names.join(", "))])
         })?;
         let layouts = keys.map(|entry| {
             let key = KeyLayout::of_json(&entry.key.to_string(), &entry.key_type);
@@ -374,7 +371,7 @@ impl Layouts {
             let rows = entry.row_schemas().collect::<Result<Vec<_>, _>>()?;
             Ok(TableLayout::new(name, key, rows))
         });
-        layouts.collect::<Result<_, _>>().map_err(LayoutsError::rules)
+        layouts.collect::<Result<_, _>>().map_err(|faults: Vec<String>| LayoutsError::rules(&faults))
     }
 }
 
@@ -527,7 +524,7 @@ enum Fault {
 
 impl LayoutsError {
     /// The faults of a layout.
-    fn rules(faults: Vec<String>) -> Self {
+    fn rules(faults: &[String]) -> Self {
         Self(Fault::Malformed { path: None, fault: faults.join("; ") })
     }
 

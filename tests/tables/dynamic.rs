@@ -195,7 +195,7 @@ async fn layouts_of_the_registry_read_a_table(client: Client) {
     let layouts = client.registered_layouts("events").await.unwrap();
     let [layout] = &layouts[..] else { panic!("{layouts:?}") };
     assert_eq!(layout.key().schema().fingerprint(), EventKey::SCHEMA.fingerprint());
-    assert_eq!(layout.row().map(|row| row.fingerprint()), Some(Event::SCHEMA.fingerprint()));
+    assert_eq!(layout.row().map(keyderive::row::RowSchema::fingerprint), Some(Event::SCHEMA.fingerprint()));
     let rows = client.dynamic_table(layout).scan(layout.key().scan()).collect().await.unwrap();
     assert_eq!(rows[0].0.to_string(), r#"EventKey { user: "alice", at: 5, seq: 7 }"#);
     assert_eq!(rows[0].1.column("kind").unwrap().value().newest(), Some(&Value::from("login")));

@@ -224,7 +224,6 @@ impl KeyLayout {
     /// assert_eq!(plan.requests(), EventKey::scan().user("alice").at_range(1000..2000).into_plan()?.requests());
     /// # Ok::<(), keyderive::plan::PlanError>(())
     /// ```
-    #[must_use]
     pub fn scan(&self) -> DynScan {
         DynScan::new(self.clone())
     }

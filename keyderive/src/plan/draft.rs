@@ -143,7 +143,7 @@ impl Draft {
         self.selection.cuts = Some((first.unwrap_or(Cut::First), last.unwrap_or(Cut::Last)));
         let shown = |value: &V| fmt::from_fn(|f| show(value, f)).to_string();
         self.constrain(
-            range_words(start.as_ref().map(&shown), end.as_ref().map(&shown)),
+            range_words(start.as_ref().map(shown), end.as_ref().map(shown)),
             self.selection.fixed(),
         );
         self

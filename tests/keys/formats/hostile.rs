@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 use keyderive::dynamic::{KeyLayout, Value as Dynamic};
+use keyderive::key::Field;
 use keyderive_tests::{amount, variable};
 use serde_json::Value as Json;
 
@@ -155,7 +156,7 @@ fn any_value(rng: &mut Rng) -> Dynamic {
 
 /// Keys of a layout that was accepted, and what is near them.
 fn try_keys(layout: &KeyLayout, rng: &mut Rng, counts: &mut Counts) {
-    let names: Vec<_> = layout.schema().fields().iter().map(|field| field.name()).collect();
+    let names: Vec<_> = layout.schema().fields().iter().map(Field::name).collect();
     let has_hash = layout.schema().fields().iter().any(|field| field.hash_of().is_some());
     // A value that the field takes, if one is found.
     let value = |rng: &mut Rng, name: &str| {
@@ -198,13 +199,13 @@ fn try_keys(layout: &KeyLayout, rng: &mut Rng, counts: &mut Counts) {
         let (one, other) = (value(rng, name), value(rng, name));
         let next = match rng.u8(..8) {
             0 => break,
-            1 => scan.clone().any_of(*name, [one, other]),
-            2 => scan.clone().range(*name, one..other),
-            3 => scan.clone().range(*name, (std::ops::Bound::Excluded(one), std::ops::Bound::Unbounded)),
-            4 => scan.clone().prefix(*name, one),
+            1 => scan.clone().any_of(name, [one, other]),
+            2 => scan.clone().range(name, one..other),
+            3 => scan.clone().range(name, (std::ops::Bound::Excluded(one), std::ops::Bound::Unbounded)),
+            4 => scan.clone().prefix(name, one),
             // Also a field that is not the next one.
             5 => scan.clone().fix(names[rng.usize(..names.len())], one),
-            _ => scan.clone().fix(*name, one),
+            _ => scan.clone().fix(name, one),
         };
         match next {
             Ok(next) => scan = next,

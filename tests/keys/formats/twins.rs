@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use keyderive::RowKey;
-use keyderive::dynamic::{DynKey, KeyLayout, Value as Dynamic};
+use keyderive::dynamic::{DynKey, DynScan, KeyLayout, Value as Dynamic};
 use proptest::prelude::*;
 
 use super::laws::{keys, on_every_case};
@@ -113,7 +113,7 @@ fn the_same_ranges_are_planned_and_explained() {
         let Some(typed) = range(&lo.first, bound(kinds.0, &lo.value), bound(kinds.1, &hi.value)) else {
             return Ok(());
         };
-        let from_data = from_data.and_then(|scan| scan.plan());
+        let from_data = from_data.and_then(DynScan::plan);
         let from_data = from_data.map(|plan| (plan.requests(), plan.explain().to_string()));
         prop_assert_eq!(
             typed.map_err(|error| error.to_string()),
