@@ -200,7 +200,8 @@ impl ErasedCodec {
                 };
                 let is_v4 = version == Some(4);
                 form.filter(|form| {
-                    width == Width::Fixed(form.width())
+                    form.format() == format
+                        && width == Width::Fixed(form.width())
                         && order == FieldOrder::Ascending
                         && (is_v4 || version.is_none())
                 })

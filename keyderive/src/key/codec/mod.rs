@@ -27,6 +27,7 @@ mod integer;
 mod list;
 mod string;
 mod time;
+#[cfg(any(feature = "client", feature = "uuid"))]
 mod uuid;
 
 #[doc(hidden)]
