@@ -207,7 +207,7 @@ impl DynTable {
     /// Sets some columns of a row, each by its name, in one atomic request; a missing row is created.
     ///
     /// ```
-    /// # use keyderive::dynamic::DynTable;
+    /// # use keyderive::DynTable;
     /// # async fn sample(users: DynTable, key: &[u8]) -> Result<(), keyderive::Error> {
     /// users.update(key, [("name", "Corrie"), ("cf:city", "Chur")]).await?;
     /// # Ok(())
