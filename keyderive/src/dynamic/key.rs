@@ -39,7 +39,7 @@ use crate::key::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It is for tools. An application derives [`RowKey`](derive@RowKey): the compiler checks the fields, and a key is encoded several times as
+/// It is for tools. An application derives [`RowKey`](derive@crate::RowKey): the compiler checks the fields, and a key is encoded several times as
 /// fast.
 ///
 /// A field that a module or a handwritten [`KeyField`](crate::KeyField) encodes is bytes here, and has no ranges; its values are not checked.

@@ -109,6 +109,8 @@
 //! An application keeps to its types, which the compiler checks. They are faster too: a key of four fields is decoded by data in about seven
 //! times the time of its type.
 //!
+//! `docs/layouts.schema.json` in the repository is a JSON schema of the file, for editors and for programs in other languages.
+//!
 //! # What a file does not say
 //!
 //! Bytes of a `with` module or of a [`KeyField`](crate::key::KeyField) by hand, which have a name alone, and what
