@@ -7,13 +7,20 @@ use std::sync::{Mutex, PoisonError};
 
 /// How many different layouts of a kind a process keeps.
 const MOST: usize = 10_000;
+/// How many bytes their contents have at most.
+const MOST_BYTES: usize = 32 << 20;
 
 /// Values that are kept for the life of the process, so that they are `&'static`, each once for its content.
 pub(crate) struct Interner<T: 'static> {
     /// In the plural: `row types`.
     what: &'static str,
     most: usize,
-    kept: Mutex<BTreeMap<String, &'static T>>,
+    kept: Mutex<Kept<T>>,
+}
+
+struct Kept<T: 'static> {
+    by_content: BTreeMap<String, &'static T>,
+    bytes: usize,
 }
 
 impl<T: Sync> Interner<T> {
@@ -22,7 +29,7 @@ impl<T: Sync> Interner<T> {
     }
 
     const fn of_at_most(most: usize, what: &'static str) -> Self {
-        Self { what, most, kept: Mutex::new(BTreeMap::new()) }
+        Self { what, most, kept: Mutex::new(Kept { by_content: BTreeMap::new(), bytes: 0 }) }
     }
 
     /// The value of this canonical content, which `make` makes the first time. What `make` leaks is leaked once for each content.
@@ -33,14 +40,16 @@ impl<T: Sync> Interner<T> {
     ) -> Result<&'static T, TooManyLayouts> {
         // A thread that panicked here has left a whole map.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept.get(&content) {
+        if let Some(known) = kept.by_content.get(&content) {
             return Ok(known);
         }
-        if kept.len() >= self.most {
+        let bytes = kept.bytes + content.len();
+        if kept.by_content.len() >= self.most || bytes > MOST_BYTES {
             return Err(TooManyLayouts { what: self.what, most: self.most });
         }
         let value: &'static T = Box::leak(Box::new(make()));
-        kept.insert(content, value);
+        kept.by_content.insert(content, value);
+        kept.bytes = bytes;
         Ok(value)
     }
 }
@@ -67,8 +76,9 @@ impl fmt::Display for TooManyLayouts {
         let Self { what, most } = self;
         write!(
             f,
-            "this process has read {most} different layouts of {what}, and keeps each until it ends; read this one in another process, and \
-             look for what makes so many"
+            "this process has read {most} different layouts of {what}, or {} MiB of them, and keeps each until it ends; read this one in \
+             another process, and look for what makes so many",
+            MOST_BYTES >> 20
         )
     }
 }
@@ -101,5 +111,9 @@ mod tests {
             "{error}"
         );
         assert_eq!(all(7), Ok(&7));
+
+        static LARGE: Interner<()> = Interner::of_at_most(100, "texts");
+        let large = |letter: &str| LARGE.intern(letter.repeat(MOST_BYTES / 2), || ()).is_ok();
+        assert!(large("a") && large("b") && large("a") && !large("c"));
     }
 }

@@ -108,7 +108,7 @@ impl KeyLayout {
     /// It is checked by every rule of the derive. What it is made of stays in memory for the life of the process, once for each content.
     ///
     /// # Errors
-    /// Every fault of the JSON, with its place. If it would be the 10,001st layout of this process.
+    /// Every fault of the JSON, with its place. If it would be the 10,001st layout of this process, or they would take over 32 MiB.
     pub fn from_json(json: &str) -> Result<Self, LayoutError> {
         Schema::from_json(json, None).and_then(Self::checked).map_err(LayoutError::new)
     }
