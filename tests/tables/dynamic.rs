@@ -206,6 +206,44 @@ async fn layouts_of_the_registry_read_a_table(client: Client) {
     assert!(client.registered_layouts("never").await.is_err());
 }
 
+/// A name as it is shown is the column that it is shown for.
+#[tokio::test]
+async fn columns_named_by_bytes() {
+    #[derive(Row, Clone, Debug, PartialEq)]
+    struct Blobs {
+        #[row(family)]
+        counts: std::collections::BTreeMap<Vec<u8>, i64>,
+    }
+    let client = Client::embedded();
+    let typed = client.table::<EventKey, Blobs>("events");
+    typed.create().await.unwrap();
+    typed.put(&key("alice", 5, 7), &Blobs { counts: [(vec![0xff], 1)].into() }).await.unwrap();
+    let layouts = client.registered_layouts("events").await.unwrap();
+    let events = client.dynamic_table(&layouts[0]);
+    let one = key("alice", 5, 7).encode().unwrap();
+    let row = events.get(&one).await.unwrap().unwrap();
+    let name = row.columns().next().unwrap().name().into_owned();
+    events.update(&one, [(format!("counts:{name}"), 2)]).await.unwrap();
+    let counts = typed.get(&key("alice", 5, 7)).await.unwrap().unwrap().counts;
+    assert_eq!(counts, [(vec![0xff], 2)].into());
+    assert!(events.update(&one, [("counts:\\z", 2)]).await.is_err());
+}
+
+/// An empty row would be one that the program with the type cannot read.
+#[tokio::test]
+async fn nothing_is_put_without_a_row_type() {
+    let client = Client::embedded();
+    let typed = client.table::<EventKey, Event>("events");
+    typed.create().await.unwrap();
+    let layouts = client.registered_layouts("events").await.unwrap();
+    let events = client.dynamic_table(&layouts[0]);
+    let one = key("alice", 5, 7).encode().unwrap();
+    let error = events.put(&one, &events.new_row()).await.unwrap_err().to_string();
+    assert!(error.contains("no row type is chosen"), "{error}");
+    assert!(events.update(&one, [("kind", "x")]).await.is_err());
+    assert_eq!(typed.count(EventKey::scan()).await.unwrap(), 0);
+}
+
 /// A layout needs no struct: as a program in another language would write its JSON.
 #[test]
 fn a_layout_names_its_faults() {

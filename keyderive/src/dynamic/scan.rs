@@ -132,7 +132,7 @@ impl DynScan {
     pub fn plan(self) -> Result<Plan<DynKey>, PlanError> {
         let fields = self.layout.fields();
         let hashed = fields.iter().position(|field| field.hashed.is_some());
-        if !self.is_ended && hashed.is_some_and(|at| (at + 1..fields.len()).contains(&self.fixed)) {
+        if hashed.is_some_and(|at| (at + 1..fields.len()).contains(&self.fixed)) {
             let fault = "a scan cannot end between its hashed field and its last field: fix every field, for a point read, or none from \
                          the hashed one on";
             return Err(self.layout.fault(fault.to_owned()).into());

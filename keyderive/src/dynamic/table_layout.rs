@@ -43,14 +43,25 @@ impl TableLayout {
         self.row.and_then(|at| self.rows.get(at).copied())
     }
 
-    /// The same table with its rows read as this row type, one of several.
+    /// The same table with its rows read as this row type, one of several, by its name or its fingerprint.
     ///
     /// # Errors
-    /// If there is no row type of this name.
+    /// If there is no such row type, or there are several of this name, such as those of two releases.
     pub fn with_row(self, name: &str) -> Result<Self, LayoutError> {
-        match self.rows.iter().position(|row| row.name() == name) {
-            Some(at) => Ok(Self { row: Some(at), ..self }),
-            None => {
+        let is_it = |row: &&'static RowSchema| row.name() == name || row.fingerprint().to_string() == name;
+        let found: Vec<_> = (0..self.rows.len()).filter(|at| is_it(&self.rows[*at])).collect();
+        match found[..] {
+            [at] => Ok(Self { row: Some(at), ..self }),
+            [_, ..] => {
+                let all = found.iter().map(|at| format!("`{}`", self.rows[*at].fingerprint()));
+                let all = all.collect::<Vec<_>>().join(", ");
+                let fault = format!(
+                    "table `{}` has several row types `{name}`; name one by its fingerprint: {all}",
+                    self.name
+                );
+                Err(LayoutError::new(vec![fault]))
+            }
+            [] => {
                 let names: Vec<_> = self.rows.iter().map(|row| format!("`{}`", row.name())).collect();
                 let (table, names) = (&self.name, names.join(", "));
                 let fault = format!("table `{table}` has no row type `{name}`; it has {names}");

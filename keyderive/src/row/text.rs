@@ -71,8 +71,17 @@ impl RowSchema {
             Some((_, key, stored, kind)) => {
                 // A name that no key of the map has would make the row unreadable.
                 let is_binary = matches!(key, CellType::Bytes | CellType::Array(_));
+                // As such names are shown: otherwise a column that is named as shown would be another one.
+                let qualifier = match is_binary {
+                    true => unescaped(name),
+                    false => Some(name.as_bytes().to_vec()),
+                };
+                let Some(qualifier) = qualifier else {
+                    let text = "is named by a text with an escape that is none; escapes are those of a name that is shown, such as `\\xff`";
+                    return Err(RowError::cell(column, CellError::unsupported(text)));
+                };
                 let key_value = match is_binary {
-                    true => Value::Bytes(name.as_bytes().to_vec()),
+                    true => Value::Bytes(qualifier.clone()),
                     false => Value::Text(name.to_owned()),
                 };
                 if key.write(&key_value, &mut CellWriter::new(&mut Vec::new())).is_err() {
@@ -81,7 +90,7 @@ impl RowSchema {
                 }
                 Ok(Entry::new(Ok(ColumnPlace {
                     family: Cow::Owned(family.to_owned()),
-                    qualifier: Bytes::copy_from_slice(name.as_bytes()),
+                    qualifier: qualifier.into(),
                     aliases: &[],
                     stored,
                     kind,
@@ -108,6 +117,29 @@ impl RowSchema {
         };
         CellError::unsupported(format_args!("is not a column of `{}`; {remedy}", self.name()))
     }
+}
+
+/// The bytes that [`escape_ascii`](slice::escape_ascii) shows so; `None` for an escape that it does not write.
+fn unescaped(name: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'\\' => match rest.next()? {
+                b't' => b'\t',
+                b'r' => b'\r',
+                b'n' => b'\n',
+                quoted @ (b'\'' | b'"' | b'\\') => quoted,
+                b'x' => {
+                    let digits = [rest.next()?, rest.next()?];
+                    u8::from_str_radix(str::from_utf8(&digits).ok()?, 16).ok()?
+                }
+                _ => return None,
+            },
+            other => other,
+        });
+    }
+    Some(bytes)
 }
 
 /// Checks that a column which was named by text is one that a call is for. Other columns are checked by the compiler.

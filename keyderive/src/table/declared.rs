@@ -313,12 +313,23 @@ impl Client {
         let (stamps, mut found) = (stamp::fingerprints(&info), Vec::new());
         let keys = record.layouts.iter().filter(|layout| layout.kind == LayoutKind::Key);
         for declared in keys.filter(|layout| stamps.contains(&layout.fingerprint)) {
-            let Some(json) = self.layout(LayoutKind::Key, &declared.fingerprint).await? else { continue };
+            // A layout that the record names is there: it could not be read.
+            let Some(json) = self.layout(LayoutKind::Key, &declared.fingerprint).await? else {
+                return Err(unread(
+                    declared,
+                    "it is not there, or was not read in time; try again".to_owned(),
+                ));
+            };
             let key = KeyLayout::of_json(&json, &declared.type_name);
             let key = key.map_err(|error| unread(declared, error.to_string()))?;
             let mut rows: Vec<&'static RowSchema> = Vec::new();
             for row in record.row_types(&declared.tag) {
-                let Some(json) = self.layout(LayoutKind::Row, &row.fingerprint).await? else { continue };
+                let Some(json) = self.layout(LayoutKind::Row, &row.fingerprint).await? else {
+                    return Err(unread(
+                        row,
+                        "it is not there, or was not read in time; try again".to_owned(),
+                    ));
+                };
                 let schema = RowSchema::from_layout_json(&json, &row.type_name);
                 let schema = schema.map_err(|error| unread(row, error.to_string()))?;
                 if !rows.contains(&schema) {

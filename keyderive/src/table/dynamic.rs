@@ -112,6 +112,7 @@ fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
 pub struct DynTable {
     table: Table<EncodedKey, DynRow>,
     key: KeyLayout,
+    has_row_type: bool,
 }
 
 impl Client {
@@ -129,7 +130,7 @@ impl Client {
             KeyType::of_data(key.schema(), |schema, key| decode_key(schema, key).map(drop)),
             visible,
         );
-        DynTable { table: Table::of_handle(handle), key }
+        DynTable { table: Table::of_handle(handle), key, has_row_type: layout.row().is_some() }
     }
 }
 
@@ -195,6 +196,7 @@ impl DynTable {
     /// As [`Table::put`]: a dropped future may or may not have written.
     pub async fn put(&self, key: &[u8], row: &DynRow) -> Result<(), Error> {
         let key = self.checked(key)?;
+        self.check_row_type()?;
         if row.schema() != self.row() {
             let (own, other) = (self.row().name(), row.schema().name());
             let fault =
@@ -225,6 +227,7 @@ impl DynTable {
         columns: impl IntoIterator<Item = (N, V)>,
     ) -> Result<(), Error> {
         let key = self.checked(key)?;
+        self.check_row_type()?;
         let named = self.new_row();
         let mut update = self.table.update(&key);
         for (name, value) in columns {
@@ -256,6 +259,15 @@ impl DynTable {
     pub async fn delete_rows(&self, plan: impl IntoPlan<DynKey>) -> Result<u64, Error> {
         let plan = plan.into_plan().map_err(|error| Error::plan(self.name(), error))?;
         self.table.delete_rows(plan.retyped::<EncodedKey>()).await
+    }
+
+    /// Rows of no type would be empty ones, which the program that has the type cannot read.
+    fn check_row_type(&self) -> Result<(), Error> {
+        if self.has_row_type {
+            return Ok(());
+        }
+        let fault = "no row type is chosen: the layout has none, or several, of which `TableLayout::with_row` takes one";
+        Err(Error::definition(self.name(), fault))
     }
 
     fn row(&self) -> &'static RowSchema {

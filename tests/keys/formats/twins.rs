@@ -159,6 +159,8 @@ fn hashed_fields() {
     let error = layout.scan().fix("user", "alice").unwrap().plan().unwrap_err().to_string();
     assert!(error.contains("cannot end between its hashed field and its last field"), "{error}");
     assert!(layout.scan().range("user", "a".."b").is_err());
+    // As the derive, which has no range after a hashed field.
+    assert!(layout.scan().fix("user", "alice").unwrap().range("seq", 1..5).unwrap().plan().is_err());
 }
 
 #[test]

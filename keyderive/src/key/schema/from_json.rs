@@ -16,6 +16,8 @@ use crate::intern::{Interner, leak_list, leak_text};
 
 /// The longest text that is read.
 const MAX_LEN: usize = 1 << 20;
+/// How many faults are listed.
+const MOST_FAULTS: usize = 100;
 /// How many buckets a salt has.
 const RANGES: RangeInclusive<u16> = 2..=4096;
 
@@ -387,14 +389,19 @@ impl SchemaForm {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let names: Vec<_> = self.fields.iter().map(|field| format!("`{}`", field.name)).collect();
-        format!("there is no field `{name}`; the fields are {}", names.join(", "))
+        // A hostile schema has many, and long ones.
+        let names: Vec<_> = self.fields.iter().take(8).map(|field| format!("`{:.64}`", field.name)).collect();
+        format!("there is no field `{name:.64}`; the fields are {}", names.join(", "))
     }
 
     /// The faults that can be found before the schema is made, since what is made stays in memory.
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        let mut fault = |place: &str, fault: String| faults.push(format!("`{place}`: {fault}"));
+        let mut fault = |place: &str, fault: String| {
+            if faults.len() < MOST_FAULTS {
+                faults.push(format!("`{place}`: {fault}"));
+            }
+        };
         let is_ordered = self.layout == LayoutForm::OrderedCode;
         let delimiter = match (is_ordered, self.delimiter) {
             (false, Some(delimiter)) if delimiter.is_ascii() => delimiter as u8,
