@@ -550,3 +550,45 @@ async fn a_renamed_column_is_compared_whatever_writes_it() {
     let types = renamed().row_types().await.unwrap();
     assert!(types.len() == 1 && types[0].is_own && !types[0].is_of_rows, "{types:?}");
 }
+
+/// A process that knows the schema of an earlier table of the name does not take the record of the later one off.
+#[tokio::test]
+async fn a_process_with_the_schema_of_an_earlier_table_keeps_the_record() {
+    mod number {
+        #[derive(keyderive::Row, Debug)]
+        pub(super) struct Text {
+            pub(super) text: i64,
+        }
+    }
+    #[derive(keyderive::RowKey)]
+    struct Key {
+        id: u64,
+    }
+    #[derive(keyderive::Row, Debug, PartialEq)]
+    struct Text {
+        text: String,
+    }
+    #[derive(keyderive::Row)]
+    struct Other {
+        text: String,
+        more: Option<i64>,
+    }
+    let bigtable = keyderive::embedded::Bigtable::in_memory();
+    let (earlier, later) = (bigtable.client(), bigtable.client());
+    let text = |text: &str| Text { text: text.into() };
+    let table = earlier.table::<Key, Text>("t");
+    table.create().await.unwrap();
+    table.put(&Key { id: 1 }, &text("a")).await.unwrap();
+    later.table::<Key, Text>("t").delete_table().await.unwrap();
+    let table = later.table::<Key, Text>("t");
+    table.create().await.unwrap();
+    table.put(&Key { id: 1 }, &text("b")).await.unwrap();
+
+    let other = Other { text: "c".into(), more: None };
+    earlier.table::<Key, Other>("t").put(&Key { id: 2 }, &other).await.unwrap();
+    assert_eq!(bigtable.client().registered_layouts("t").await.unwrap()[0].rows().len(), 2);
+    let numbers = bigtable.client().table::<Key, number::Text>("t");
+    let refused = numbers.put(&Key { id: 1 }, &number::Text { text: 1 }).await.unwrap_err();
+    assert!(refused.is_table_mismatch(), "{refused}");
+    assert_eq!(table.get(&Key { id: 1 }).await.unwrap(), Some(text("b")));
+}

@@ -227,7 +227,15 @@ impl Handle {
         let Some(record) = record? else { return Ok(()) };
         // Without the table, the write fails by itself.
         let Some((_, info)) = info? else { return Ok(()) };
-        let ids = stamp::table_ids(&info);
+        let mut ids = stamp::table_ids(&info);
+        if !record.is_of(&ids) {
+            // The record is replaced if this table is the later one; the schema in the cache may be of an earlier one.
+            match client.for_check().table_info(name).await {
+                Ok(info) => ids = stamp::table_ids(&info),
+                Err(error) if client.settings().require_layout_check => return Err(error),
+                Err(_) => return Ok(()),
+            }
+        }
         let record = match record.is_of(&ids) {
             true => record,
             false => Arc::new(TableRecord::default()),
