@@ -35,7 +35,7 @@ pub(super) struct ScanWarnings(Mutex<HashMap<ScanName, Instant>>);
 type ScanName = (Arc<str>, Option<&'static str>);
 
 impl Client {
-    /// The counters of a scan of this client. Without `warns`, it is none that can read in vain.
+    /// The counters of a scan of this client. Without `warns`, the scan logs no warning.
     pub(crate) fn scan_counters(
         &self,
         table: &Route,

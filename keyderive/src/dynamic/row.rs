@@ -334,7 +334,7 @@ impl DynRow {
     /// Sets a column, `name` or `family:name`, or an entry of a map. A family that may be absent is there from then on.
     ///
     /// # Errors
-    /// If the schema has no such column, the server keeps its value, or the value is none that it can hold.
+    /// If the schema has no such column, if the server computes its value, or if the column cannot hold the value.
     pub fn set(&mut self, path: &str, value: impl Into<ColumnValue>) -> Result<&mut Self, RowError> {
         let value = value.into();
         let place = self.entry(path)?.place()?;
@@ -703,7 +703,7 @@ fn read_cells(
     name: &[u8],
 ) -> Result<ColumnValue, RowError> {
     let decode = |bytes: &[u8]| stored.read(bytes);
-    // The aggregates differ only where there is none.
+    // Both kinds of aggregates read the same, except for a column without a cell.
     let aggregate = |aggregate: Max| aggregate.get().map(Value::from);
     Ok(match kind {
         ColumnKind::Value | ColumnKind::Counter => {

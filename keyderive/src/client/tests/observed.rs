@@ -226,7 +226,7 @@ async fn a_scan_that_reads_in_vain_is_warned_of_once_a_minute_for_each_name() {
         .collect()
         .await
         .unwrap();
-    // A scan that is dropped has read what it has come to.
+    // A scan that is dropped counts the rows up to the last one that it delivered.
     let mut dropped = scan().named("dropped").stream();
     dropped.next().await.unwrap().unwrap();
     drop(dropped);
