@@ -223,7 +223,7 @@ mod tests {
     fn write<C: UuidCodec>(value: Uuid) -> Result<String, String> {
         let mut out = Vec::new();
         <Uuid as KeyField<C>>::write(value, &mut out).map_err(|error| error.to_string())?;
-        Ok(String::from_utf8(out).unwrap())
+        String::from_utf8(out).map_err(|error| error.to_string())
     }
 
     fn read<C: UuidCodec>(text: &str) -> Result<Uuid, String> {
