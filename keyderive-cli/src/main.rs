@@ -1,0 +1,3 @@
+//! The command `keyderive`.
+
+fn main() {}
