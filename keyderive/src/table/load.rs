@@ -208,6 +208,8 @@ struct Settings {
     checkpoint_every: u64,
     max_failures: u64,
     mode: WriteMode,
+    adds_sums: bool,
+    may_count_twice: bool,
 }
 
 /// What a load does with an existing row.
@@ -228,6 +230,8 @@ impl Default for Settings {
             checkpoint_every: 10_000,
             max_failures: 1000,
             mode: WriteMode::Put,
+            adds_sums: false,
+            may_count_twice: false,
         }
     }
 }
@@ -274,6 +278,21 @@ impl<'a, T, S> Load<'a, T, S> {
     /// times as long. It needs an app profile that allows single-row transactions: one that routes to a single cluster.
     pub fn if_absent(mut self) -> Self {
         self.settings.mode = WriteMode::IfAbsent;
+        self
+    }
+
+    /// Adds the values of each row's [`Sum`](crate::row::Sum)s, [`Min`](crate::row::Min)s and [`Max`](crate::row::Max)es to those that the
+    /// server keeps.
+    ///
+    /// See [Sums](Self#sums).
+    pub fn add_sums(mut self) -> Self {
+        self.settings.adds_sums = true;
+        self
+    }
+
+    /// Adds items again of which a resumed load cannot know whether they were counted.
+    pub fn may_count_twice(mut self) -> Self {
+        self.settings.may_count_twice = true;
         self
     }
 

@@ -60,9 +60,9 @@ impl Intake<'_, '_> {
         self.ahead.push(index, row);
     }
 
-    /// Takes in an item before the checkpoint again.
-    pub(crate) fn item_again(&mut self, index: u64, row: &Entry) {
-        self.tracker.progress().read += 1;
+    /// Takes in an item before the checkpoint again: one that failed, or was written.
+    pub(crate) fn item_again(&mut self, index: u64, row: &Entry, has_failed: bool) {
+        self.tracker.retry(index, has_failed);
         self.ahead.push(index, row);
     }
 }
