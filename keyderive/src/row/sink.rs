@@ -37,6 +37,25 @@ pub(crate) trait MutationSink {
     fn add(&mut self, addition: &Mutation);
 }
 
+/// Passes on all of a row but what it adds to aggregates.
+pub(crate) struct WithoutAdditions<'s>(pub(crate) &'s mut dyn MutationSink);
+
+impl MutationSink for WithoutAdditions<'_> {
+    fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
+        self.0.set(family, qualifier, timestamp_micros, value);
+    }
+
+    fn delete_column(&mut self, family: &str, qualifier: &[u8]) {
+        self.0.delete_column(family, qualifier);
+    }
+
+    fn delete_family(&mut self, family: &str) {
+        self.0.delete_family(family);
+    }
+
+    fn add(&mut self, _: &Mutation) {}
+}
+
 /// Passes on what a row adds to aggregates, and nothing else of it.
 pub(crate) struct AdditionsAlone<'s>(pub(crate) &'s mut dyn MutationSink);
 

@@ -25,7 +25,8 @@ use crate::row::{
     Addable, AddableAt, AdditionsAlone, Appendable, CellError, CellType, CellValue, CellWriter, Clearable,
     ColumnKind, ColumnPlace, ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation,
     MutationList, MutationSink, Name, RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema,
-    RowWriter, SERVER_TIME, Settable, SettableAt, aggregate_addition, check_kind, check_timestamp,
+    RowWriter, SERVER_TIME, Settable, SettableAt, WithoutAdditions, aggregate_addition, check_kind,
+    check_timestamp,
 };
 
 /// Which versions of a column must be young enough to be read.
@@ -715,6 +716,24 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     {
         let family = self.handle.visible.family();
         self.encode_row_by(entry, key, |sink| row.encode(&mut RowWriter::new(sink, family, merges).adding()))
+    }
+
+    /// [`encode_row`](Self::encode_row) of a row whose additions are an entry of their own; if it has nothing else, the entry has no
+    /// mutation.
+    pub(super) fn encode_without_additions(
+        &self,
+        entry: &mut Entry,
+        key: &K,
+        row: &R,
+        merges: bool,
+    ) -> Result<(), Error>
+    where
+        R: Row,
+    {
+        let family = self.handle.visible.family();
+        self.encode_row_by(entry, key, |sink| {
+            row.encode(&mut RowWriter::new(&mut WithoutAdditions(sink), family, merges).adding())
+        })
     }
 
     /// Encodes the values of a row's aggregates as additions, and no other column; without any, the entry has no mutation.

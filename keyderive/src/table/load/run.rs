@@ -104,6 +104,7 @@ where
         tables,
         mode: settings.mode,
         adds_sums: settings.adds_sums,
+        repeated_keys: HashSet::new(),
         input: pin!(rows),
         scratch: Entry::default(),
         has_ended: false,
@@ -210,6 +211,8 @@ struct Items<'i, T, S> {
     parts: Vec<RowParts>,
     mode: WriteMode,
     adds_sums: bool,
+    /// The keys of rows that are sent again, with the numbers of their tables, in a load that adds sums.
+    repeated_keys: HashSet<(usize, Bytes)>,
     input: Pin<&'i mut S>,
     /// The buffer in which a row is encoded.
     scratch: Entry,
@@ -245,6 +248,9 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
                 intake.tracker.reporter.report_if_due();
                 yield_now().await;
             }
+        }
+        if self.adds_sums {
+            self.repeated_keys.extend(retries.by_key.keys().cloned());
         }
         for (index, RetryRow { row, has_failed, .. }) in retries.into_rows() {
             match row {
@@ -283,7 +289,7 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
             {
                 if self.mode == WriteMode::Insert {
                     // It does not replace the earlier one, so that both are written, in their order. Its additions were counted.
-                    let row = self.encode_again(table, item, self.parts(table).columns());
+                    let row = self.encode_again(table, item, self.parts(table).without_additions());
                     retries.add(index, table, RetryRow { row, additions: None, has_failed: false });
                     continue;
                 }
@@ -301,13 +307,39 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         intake: &mut Intake<'_, '_>,
     ) -> Result<(), TransferError> {
         let item = item.into_item().map_err(TransferError::Input)?;
+        let repeats = intake.tracker.repeats();
+        if !repeats && !self.repeated_keys.is_empty() {
+            self.repeated_keys = HashSet::new();
+        }
         for table in 0..self.parts.len() {
-            match self.encode(table, item.borrow(), self.parts(table)) {
-                Ok(()) => intake.item(&self.scratch),
+            let encoded = self.encode(table, item.borrow(), self.parts(table));
+            let encoded = match encoded {
+                Ok(()) if repeats => self.split_repeated(table, item.borrow()),
+                encoded => encoded.map(|()| None),
+            };
+            match encoded {
+                Ok(None) => intake.item(&self.scratch),
+                Ok(Some(columns)) => intake.item_in_two(&columns, &self.scratch),
                 Err((key, error)) => intake.tracker.item_failed(key, error)?,
             }
         }
         Ok(())
+    }
+
+    /// Splits a row in `scratch` that an earlier run may have written, if one before it with its key is sent again: if that one had
+    /// failed, and is written now, the server would not write this one again, since it knows its token. Returns the columns, and leaves
+    /// the additions in `scratch`.
+    fn split_repeated(&mut self, table: usize, item: &T::Item) -> EncodeResult<Option<Entry>> {
+        if self.repeated_keys.insert((table, Bytes::copy_from_slice(&self.scratch.key))) {
+            return Ok(None);
+        }
+        let columns = self.encode_again(table, item, self.parts(table).without_additions())?;
+        self.encode(table, item, RowParts::Additions)?;
+        if self.scratch.mutations.is_empty() {
+            self.scratch = columns;
+            return Ok(None);
+        }
+        Ok(Some(columns).filter(|columns| !columns.mutations.is_empty()))
     }
 
     /// What is written of the rows of a table.

@@ -87,15 +87,17 @@ pub(crate) enum RowParts {
     Columns { merges: bool },
     /// The columns, and what the row adds to aggregates.
     All { merges: bool },
+    /// The columns alone, of a load that writes `All` else.
+    WithoutAdditions { merges: bool },
     /// What it adds to aggregates.
     Additions,
 }
 
 impl RowParts {
     /// The same without additions.
-    pub(super) fn columns(self) -> Self {
+    pub(super) fn without_additions(self) -> Self {
         match self {
-            Self::All { merges } => Self::Columns { merges },
+            Self::All { merges } => Self::WithoutAdditions { merges },
             parts => parts,
         }
     }
@@ -141,14 +143,15 @@ impl<K: TableKey, R: Row> TableSet<(K, R)> for Table<K, R> {
         match parts {
             RowParts::Columns { merges } => self.encode_row(entry, key, row, merges)?,
             RowParts::All { merges } => self.encode_row_and_additions(entry, key, row, merges)?,
-            RowParts::Additions => {
-                self.encode_additions(entry, key, row)?;
-                if entry.mutations.is_empty() {
-                    return Ok(());
-                }
+            RowParts::WithoutAdditions { merges } => {
+                self.encode_without_additions(entry, key, row, merges)?;
             }
+            RowParts::Additions => self.encode_additions(entry, key, row)?,
         }
-        entry.check(&self.handle.name)
+        match parts {
+            RowParts::WithoutAdditions { .. } | RowParts::Additions if entry.mutations.is_empty() => Ok(()),
+            _ => entry.check(&self.handle.name),
+        }
     }
 
     fn encode_item_key(&self, _: usize, (key, _): &(K, R)) -> Option<Vec<u8>> {

@@ -8,7 +8,7 @@
 //! A killed run leaves a checkpoint behind, and has sent rows since. So each checkpoint says below which number rows are sent before the
 //! next one is stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -73,6 +73,8 @@ pub(crate) struct Additions {
     /// Rows of earlier runs: all that are sent again and not among the failed ones.
     repeated: Sent,
     failed: BTreeMap<u64, FailedAddition>,
+    /// The rows that are two entries of which none is written, and whether one has failed.
+    split: HashMap<u64, bool>,
     /// Rows of this run, by the time. A row that is not done was sent when the first of these reached it, or later.
     sent: Vec<Sent>,
     /// No row from here on is sent before the next checkpoint is stored.
@@ -146,6 +148,7 @@ impl Additions {
             tables,
             repeated: Sent { below: sent.saturating_mul(tables), at: since },
             failed: failed.collect(),
+            split: HashMap::new(),
             sent: Vec::new(),
             reserved: Sent { below: begin, at: now },
             reserved_at: begin,
@@ -185,6 +188,30 @@ impl Additions {
     /// The items of rows.
     fn items(&self, rows: &Range<u64>) -> Range<u64> {
         rows.start / self.tables..rows.end.div_ceil(self.tables)
+    }
+
+    /// Whether an earlier run may have sent this row, which is not done.
+    pub(super) fn repeats(&self, row: u64) -> bool {
+        row < self.repeated.below
+    }
+
+    /// Notes that a row is two entries.
+    pub(super) fn split(&mut self, row: u64) {
+        self.split.insert(row, false);
+    }
+
+    /// Whether a row is not settled by the end of this entry: by the first of two that is written, and by the second if the first has
+    /// failed, which settled it.
+    pub(super) fn is_part(&mut self, row: u64, has_failed: bool) -> bool {
+        match self.split.remove(&row) {
+            None => false,
+            Some(true) => true,
+            Some(false) if has_failed => {
+                self.split.insert(row, true);
+                false
+            }
+            Some(false) => true,
+        }
     }
 
     /// How many further items may be read before the next checkpoint is stored, if `next` is the next row.
@@ -285,7 +312,7 @@ impl Additions {
             Some(FailedAddition { since, may_be_counted, .. }) => {
                 (*may_be_counted || is_unknown).then_some(*since)
             }
-            None => (is_unknown || row < self.repeated.below).then(|| self.since(row)),
+            None => (is_unknown || self.repeats(row)).then(|| self.since(row)),
         };
         match since {
             Some(since) => {

@@ -60,6 +60,13 @@ impl Intake<'_, '_> {
         self.ahead.push(index, row);
     }
 
+    /// Takes in the next item of a stream as two entries of one row, which is done when both are written.
+    pub(crate) fn item_in_two(&mut self, first: &Entry, second: &Entry) {
+        let index = self.tracker.read_item_in_two();
+        self.ahead.push(index, first);
+        self.ahead.push(index, second);
+    }
+
     /// Takes in an item before the checkpoint again: one that failed, or was written.
     pub(crate) fn item_again(&mut self, index: u64, row: &Entry, has_failed: bool) {
         self.tracker.retry(index, has_failed);

@@ -171,6 +171,23 @@ impl<'a> Tracker<'a> {
         self.done.parts.first_mut().map_or(0, |all| all.low_water.begin())
     }
 
+    /// [`read_item`](Self::read_item), of an item that is two entries.
+    pub(super) fn read_item_in_two(&mut self) -> u64 {
+        let index = self.read_item();
+        self.done.additions.iter_mut().for_each(|additions| additions.split(index));
+        index
+    }
+
+    /// Whether an earlier run may have sent the next item.
+    pub(crate) fn repeats(&self) -> bool {
+        self.done.additions.as_ref().is_some_and(|additions| additions.repeats(self.done.next()))
+    }
+
+    /// Whether an entry is the first of the two of a row, or the second after a first that failed.
+    fn is_part(&mut self, index: u64, has_failed: bool) -> bool {
+        self.done.additions.as_mut().is_some_and(|additions| additions.is_part(index, has_failed))
+    }
+
     /// Counts an item before the checkpoint.
     pub(crate) fn skip_item(&mut self) {
         self.progress().left_out += 1;
@@ -221,6 +238,9 @@ impl<'a> Tracker<'a> {
 
     /// Counts a written row.
     pub(super) fn written(&mut self, index: u64, bytes: usize) {
+        if self.is_part(index, false) {
+            return;
+        }
         self.progress().written += 1;
         self.progress().bytes += bytes as u64;
         if let Some(table) = self.table(index) {
@@ -244,6 +264,9 @@ impl<'a> Tracker<'a> {
         key: Option<Bytes>,
         error: Error,
     ) -> Result<(), TransferError> {
+        if self.is_part(index, true) {
+            return Ok(());
+        }
         let Some(allowed) = self.max_failures else {
             return Err(TransferError::Failed(key.map_or(error.clone(), |key| Error::entry(&key, error))));
         };
