@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::{Future, IntoFuture as _, poll_fn};
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Mutex;
 use std::task::Poll;
@@ -15,8 +16,12 @@ use keyderive::load::{Checkpoint, Load, LoadError, LoadReport, load_tables};
 use keyderive::row::{Max, Min, Sum, Timestamped, Versions};
 use keyderive::{Client, Row, RowKey, Table};
 
-use keyderive_tests::variable;
+use keyderive_proto::data::{Idempotency, MutateRowsRequest};
+use keyderive_scripted::{Mock, Rpc};
+use keyderive_tests::{amount, variable};
+use tonic::Code;
 
+use super::{client_of, kill, written_by};
 use crate::registry::without_registry;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -182,6 +187,18 @@ async fn each_item_adds_to_what_is_there() {
     // Without the setting, sums stay.
     days.load_iter(&items).await.unwrap().all_written().unwrap();
     assert_eq!(stored(&days).await, totals(items.iter().chain(&items), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn loads_beside_each_other_all_add() {
+    let bigtable = Bigtable::in_memory();
+    let days = days(&bigtable).await;
+    let items = input(100);
+    let load =
+        || async { days.load_iter(&items).add_sums().batch_rows(3).await.unwrap().all_written().unwrap() };
+    tokio::join!(load(), load(), load());
+    let events: i64 = stored(&days).await.into_values().map(|day| day.events.get()).sum();
+    assert_eq!(events, 3 * items.iter().map(|(_, day)| day.events.get()).sum::<i64>());
 }
 
 #[tokio::test(start_paused = true)]
@@ -359,7 +376,8 @@ async fn where_tokens_are_ignored_a_lost_answer_is_a_failed_row() {
     let named: Vec<_> = error.may_be_counted().iter().map(|items| items.start).collect();
     assert!(error.is_outcome_unknown() && named == failed, "{error}");
     assert_eq!(stored(&steady).await, totals(&items, false));
-    // They are counted twice now, and the report names them.
+    // They are counted twice, since no server remembers them now, and the report names them.
+    bigtable.advance(20 * MINUTE);
     let load = steady.with(ignores_tokens).load_iter(&items).add_sums().resume(checkpoint).may_count_twice();
     let report = load.await.unwrap();
     let twice: Vec<_> = report.may_be_counted_twice().iter().cloned().flatten().collect();
@@ -555,4 +573,108 @@ async fn sums_are_exact_or_the_load_says_that_it_cannot_know() {
 fn difference(found: &BTreeMap<DayKey, Day>, expected: &BTreeMap<DayKey, Day>) -> String {
     let differs = expected.iter().find(|(key, day)| found.get(key) != Some(day));
     format!("{differs:?}, found {:?}", differs.map(|(key, _)| found.get(key)))
+}
+
+/// The tokens of the requests, by the key, with the times that they say.
+fn tokens(mock: &Mock) -> BTreeMap<Vec<u8>, Vec<(Vec<u8>, i64)>> {
+    let mut tokens = BTreeMap::<_, Vec<_>>::new();
+    for request in mock.requests_of(Rpc::MutateRows) {
+        for entry in request.decode::<MutateRowsRequest>().entries {
+            let Idempotency { token, start_time } = entry.idempotency.unwrap();
+            let start = start_time.unwrap().seconds;
+            tokens.entry(entry.row_key.to_vec()).or_default().push((token.to_vec(), start));
+        }
+    }
+    tokens
+}
+
+/// A resumed load repeats the tokens of what may have been sent, and says to the server that they are 5 minutes older.
+#[tokio::test(start_paused = true)]
+async fn a_resumed_load_repeats_its_tokens() {
+    let items: Vec<_> = (0..300).map(|at| day(at, at.into())).collect();
+    let mut told: Vec<Checkpoint> = Vec::new();
+    let run = |resume: Option<Checkpoint>| {
+        let mock = written_by(Vec::new(), |_| Code::Ok);
+        let client = client_of(&mock).with(|settings| settings.idempotency_tokens = Some(true));
+        let days: Days = client.table("days");
+        (
+            days.load_iter(&items)
+                .add_sums()
+                .batch_rows(20)
+                .look_ahead(0)
+                .checkpoint_every(50)
+                .resume(resume),
+            mock,
+        )
+    };
+    let (load, first) = run(None);
+    load.on_checkpoint(|checkpoint| told.push(checkpoint.clone())).await.unwrap().all_written().unwrap();
+    let first = tokens(&first);
+    assert_eq!(first.len(), 300);
+    // The first checkpoint lets the load send the first items.
+    let begin = serde_json::to_value(&told[0]).unwrap();
+    assert_eq!((told[0].items(), &begin["sums"]["sent"]), (0, &serde_json::json!(100)));
+    let (load, second) = run(Some(told[0].clone()));
+    load.await.unwrap().all_written().unwrap();
+    let second = tokens(&second);
+    for (at, (key, day)) in items.iter().enumerate() {
+        let key = key.encode().unwrap().to_vec();
+        let ([(token, start)], [(again, restart)]) = (&first[&key][..], &second[&key][..]) else {
+            panic!("{day:?}")
+        };
+        assert_eq!(token, again);
+        let earlier = start - restart;
+        assert!(
+            if at < 100 { (299..=305).contains(&earlier) } else { (-60..=0).contains(&earlier) },
+            "{at}: {earlier}"
+        );
+    }
+}
+
+/// More items than the children add before they are killed.
+const KILLED_ITEMS: u64 = 20_000;
+
+async fn add_in(folder: &Path, told: impl Fn(&Checkpoint) + Send + Sync) -> (Days, LoadReport) {
+    let client = Client::embedded_at(folder.join("days.keyderive")).await.unwrap();
+    let days: Days = client.table("days");
+    days.create_if_absent().await.unwrap();
+    println!("\nopened");
+    let items = input(KILLED_ITEMS);
+    let load = days.load_iter(&items).add_sums().workers(4).batch_rows(5).look_ahead(20_000);
+    let load = load.checkpoint_every(100).resume(kill::stored(folder)).on_checkpoint(|checkpoint| {
+        kill::store(folder, checkpoint);
+        told(checkpoint);
+    });
+    let report = load.await.unwrap();
+    (days, report)
+}
+
+#[test]
+fn killed_loads_that_are_resumed_count_each_item_once() {
+    let kills = amount("KEYDERIVE_LOAD_KILLS", "loads that are killed", 5, 20);
+    let seed = variable("KEYDERIVE_LOAD_SEED", 7);
+    let folder = kill::Folder::new("load-sums");
+    let mut rng = Rng::with_seed(seed);
+    for number in 0..kills {
+        kill::kill_after(&folder.0, rng.usize(..12), number, "load::sums::adds_until_it_is_killed");
+    }
+    let begin = kill::stored(&folder.0).unwrap().items();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (days, report) = add_in(&folder.0, |_| ()).await;
+        assert_eq!((report.read(), report.may_be_counted_twice()), (KILLED_ITEMS - begin, &[][..]));
+        report.all_written().unwrap();
+        assert_eq!(stored(&days).await, totals(&input(KILLED_ITEMS), false));
+    });
+}
+
+/// Runs in a child.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn adds_until_it_is_killed() {
+    let Some(folder) = std::env::var_os(kill::FOLDER) else { return };
+    add_in(Path::new(&folder), |checkpoint| println!("checkpoint {}", checkpoint.items()))
+        .await
+        .1
+        .all_written()
+        .unwrap();
 }

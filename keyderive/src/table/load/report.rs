@@ -191,8 +191,8 @@ impl fmt::Display for ShownItems<'_> {
 }
 
 impl LoadError {
-    /// Whether the load was [resumed](super::Load::resume) and cannot know which additions were counted, so that it wrote none of those
-    /// rows; [`may_be_counted`](Self::may_be_counted) has the items.
+    /// Whether the load was [resumed](super::Load::resume) and cannot know which [additions](super::Load#sums) were counted, so that it
+    /// sent none of them; [`may_be_counted`](Self::may_be_counted) has the items.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         matches!(self.reason, Reason::MayBeCounted(_))

@@ -227,11 +227,13 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
     async fn skip_to(&mut self, checkpoint: &Checkpoint, intake: &mut Intake<'_, '_>) -> Result<(), Reason> {
         let items = checkpoint.items();
         let failed: HashSet<u64> = checkpoint.failed_rows().into_iter().collect();
+        let counted = checkpoint.sums().map(|sums| sums.counted().iter().copied().collect());
+        let counted: HashSet<u64> = counted.unwrap_or_default();
         let mut retries = RetryRows::default();
         for index in 0..items {
             let next = poll_fn(|cx| self.input.as_mut().poll_next(cx));
             match intake.tracker.reporter.reporting(next).await {
-                Some(item) => self.skip(index, item, &failed, &mut retries, intake)?,
+                Some(item) => self.skip(index, item, &failed, &counted, &mut retries, intake)?,
                 None => {
                     let tables = self.tables.handles();
                     let name = tables.first().map_or("", |table| &**table.name.table());
@@ -270,6 +272,7 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         index: u64,
         item: impl LoadItem<T::Item>,
         failed: &HashSet<u64>,
+        counted: &HashSet<u64>,
         retries: &mut RetryRows,
         intake: &mut Intake<'_, '_>,
     ) -> Result<(), Reason> {
@@ -277,6 +280,11 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         let (item, tables) = (item.borrow(), self.parts.len());
         for table in 0..tables {
             let index = index * tables as u64 + table as u64;
+            if counted.contains(&index) {
+                let row = self.encode_again(table, item, self.parts(table).without_additions());
+                retries.add(index, table, RetryRow { row, additions: None, has_failed: false });
+                continue;
+            }
             if failed.contains(&index) {
                 let additions = self.adds_sums.then(|| self.encode_again(table, item, RowParts::Additions));
                 let row = self.encode_again(table, item, self.parts(table));
@@ -290,6 +298,10 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
                 if self.mode == WriteMode::Insert {
                     // It does not replace the earlier one, so that both are written, in their order. Its additions were counted.
                     let row = self.encode_again(table, item, self.parts(table).without_additions());
+                    if matches!(&row, Ok(entry) if entry.mutations.is_empty()) {
+                        intake.tracker.skip_item();
+                        continue;
+                    }
                     retries.add(index, table, RetryRow { row, additions: None, has_failed: false });
                     continue;
                 }

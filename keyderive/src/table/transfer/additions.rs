@@ -8,7 +8,7 @@
 //! A killed run leaves a checkpoint behind, and has sent rows since. So each checkpoint says below which number rows are sent before the
 //! next one is stored.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -42,6 +42,9 @@ pub(crate) struct StoredAdditions {
     /// The rows that failed and may have been counted, each with the time at which it was sent, at the earliest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     failed: Vec<(u64, i64)>,
+    /// The rows among the failed ones whose additions were counted, and whose columns are written again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    counted: Vec<u64>,
     /// The items whose additions may have been counted twice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     twice: Vec<Range<u64>>,
@@ -50,7 +53,14 @@ pub(crate) struct StoredAdditions {
 impl StoredAdditions {
     /// Those of a new load.
     pub(super) fn begin() -> Self {
-        Self { load: fastrand::u64(..), sent: 0, since: 0, failed: Vec::new(), twice: Vec::new() }
+        Self {
+            load: fastrand::u64(..),
+            sent: 0,
+            since: 0,
+            failed: Vec::new(),
+            counted: Vec::new(),
+            twice: Vec::new(),
+        }
     }
 
     /// The items whose additions may have been counted twice.
@@ -58,9 +68,15 @@ impl StoredAdditions {
         &self.twice
     }
 
+    /// The failed rows whose additions were counted.
+    pub(crate) fn counted(&self) -> &[u64] {
+        &self.counted
+    }
+
     /// Whether it fits a checkpoint after so many items, of which these rows failed.
     pub(super) fn fits(&self, items: u64, failed: &[u64]) -> bool {
-        self.sent >= items && self.failed.iter().all(|(row, _)| failed.binary_search(row).is_ok())
+        let mut rows = self.failed.iter().map(|(row, _)| row).chain(&self.counted);
+        self.sent >= items && rows.all(|row| failed.binary_search(row).is_ok())
     }
 }
 
@@ -73,6 +89,8 @@ pub(crate) struct Additions {
     /// Rows of earlier runs: all that are sent again and not among the failed ones.
     repeated: Sent,
     failed: BTreeMap<u64, FailedAddition>,
+    /// The rows before the checkpoint that were written, and whose columns are written again.
+    counted: BTreeSet<u64>,
     /// The rows that are two entries of which none is written, and whether one has failed.
     split: HashMap<u64, bool>,
     /// Rows of this run, by the time. A row that is not done was sent when the first of these reached it, or later.
@@ -137,7 +155,7 @@ impl Additions {
         (items, tables): (u64, u64),
         most_reserved: u64,
     ) -> Result<Self, MayBeCounted> {
-        let StoredAdditions { load, sent, since, failed, twice } = stored.clone();
+        let StoredAdditions { load, sent, since, failed, counted, twice } = stored.clone();
         let (begin, now) = (items.saturating_mul(tables), seconds(clock));
         let failed = failed
             .into_iter()
@@ -148,6 +166,7 @@ impl Additions {
             tables,
             repeated: Sent { below: sent.saturating_mul(tables), at: since },
             failed: failed.collect(),
+            counted: counted.into_iter().collect(),
             split: HashMap::new(),
             sent: Vec::new(),
             reserved: Sent { below: begin, at: now },
@@ -233,9 +252,13 @@ impl Additions {
 
     /// Notes that a row before the checkpoint is sent again: one that failed, or, without its additions, one that was written.
     pub(super) fn retry(&mut self, row: u64, has_failed: bool) {
-        let since = if has_failed { seconds(&self.clock) } else { 0 };
-        let failed = FailedAddition { since, may_be_counted: !has_failed, is_sent: false };
-        self.failed.entry(row).or_insert(failed);
+        if has_failed {
+            let since = seconds(&self.clock);
+            let failed = FailedAddition { since, may_be_counted: false, is_sent: false };
+            self.failed.entry(row).or_insert(failed);
+        } else {
+            self.counted.insert(row);
+        }
     }
 
     /// Gives the rows of a request their tokens, as it is about to be sent. All rows before `done` are done.
@@ -303,10 +326,14 @@ impl Additions {
     /// Notes that a row is done.
     pub(super) fn settle(&mut self, row: u64) {
         self.failed.remove(&row);
+        self.counted.remove(&row);
     }
 
     /// Notes that a row failed.
     pub(super) fn fail(&mut self, row: u64, error: &Error) {
+        if self.counted.contains(&row) {
+            return;
+        }
         let is_unknown = error.is_outcome_unknown();
         let since = match self.failed.get(&row) {
             Some(FailedAddition { since, may_be_counted, .. }) => {
@@ -347,6 +374,7 @@ impl Additions {
             sent: below.div_ceil(self.tables),
             since: self.since(done).min(seconds(&self.clock)),
             failed: uncounted.collect(),
+            counted: failed.iter().filter(|row| self.counted.contains(row)).copied().collect(),
             twice: self.twice.clone(),
         }
     }
@@ -370,4 +398,73 @@ impl Additions {
 /// The time in seconds.
 fn seconds(clock: &Clock) -> i64 {
     clock.now_micros().div_euclid(1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: Policy = Policy { has_sums: true, honours_tokens: true, may_count_twice: false };
+
+    fn stored(sent: u64, since: i64) -> StoredAdditions {
+        StoredAdditions { load: 7, sent, since, failed: Vec::new(), counted: Vec::new(), twice: Vec::new() }
+    }
+
+    fn resumed(stored: &StoredAdditions, policy: Policy, items: u64) -> Result<Additions, MayBeCounted> {
+        Additions::resume(stored, policy, &Clock::default(), (items, 2), 1000)
+    }
+
+    /// What an ended run leaves is all that may have been sent; a running one may send more before its next checkpoint.
+    #[test]
+    fn a_checkpoint_reaches_as_far_as_rows_may_be_sent() {
+        let now = seconds(&Clock::default());
+        let mut additions = resumed(&stored(100, 0), POLICY, 100).unwrap_or_else(|_| panic!());
+        additions.reserve(200);
+        assert_eq!((additions.room(200), additions.room(201)), (RESERVED_AT_FIRST, RESERVED_AT_FIRST - 1));
+        assert_eq!(additions.stored(200, &[]).sent, 100 + RESERVED_AT_FIRST);
+        additions.sent.push(Sent { below: 211, at: now - 30 });
+        additions.sent.push(Sent { below: 231, at: now - 20 });
+        assert_eq!(additions.stored(200, &[]).since, now - 30);
+        // The rows that the first of both reached are done, but for one of an item of two.
+        assert_eq!(additions.stored(211, &[]).since, now - 30);
+        assert_eq!(additions.stored(212, &[]).since, now - 20);
+        additions.end();
+        assert_eq!((additions.stored(212, &[]).sent, additions.stored(232, &[]).sent), (116, 116));
+        assert!(additions.stored(232, &[]).since >= now);
+    }
+
+    #[test]
+    fn what_may_be_forgotten_is_sent_only_if_it_may_count_twice() {
+        let now = seconds(&Clock::default());
+        let ignored = Policy { honours_tokens: false, ..POLICY };
+        let extremes = Policy { has_sums: false, ..ignored };
+        let refused = |since, policy| resumed(&stored(130, since), policy, 100).err();
+        let items = MayBeCounted(vec![100..130]);
+        assert_eq!(refused(now - 590, POLICY), None);
+        for (since, policy) in [(now - 600, POLICY), (now + 60, POLICY), (now, ignored)] {
+            assert_eq!(refused(since, policy), Some(items.clone()));
+            let twice = Policy { may_count_twice: true, ..policy };
+            let additions = resumed(&stored(130, since), twice, 100).unwrap_or_else(|_| panic!());
+            assert_eq!(additions.stored(200, &[]).twice, items.0);
+        }
+        assert_eq!(refused(0, extremes), None);
+        // Nothing was sent that is not done.
+        assert_eq!(resumed(&stored(130, 0), ignored, 130).err(), None);
+    }
+
+    /// Of two entries of a row, the row is settled by the second, or by the first that fails.
+    #[test]
+    fn a_row_of_two_entries_is_settled_once() {
+        let mut additions =
+            resumed(&stored(130, seconds(&Clock::default())), POLICY, 100).unwrap_or_else(|_| panic!());
+        for (outcomes, settles) in [
+            ([false, false], [true, false]),
+            ([false, true], [true, false]),
+            ([true, false], [false, true]),
+            ([true, true], [false, true]),
+        ] {
+            additions.split(207);
+            assert_eq!(outcomes.map(|has_failed| additions.is_part(207, has_failed)), settles);
+        }
+    }
 }

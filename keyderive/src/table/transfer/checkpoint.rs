@@ -434,6 +434,29 @@ mod tests {
         }
     }
 
+    const SUMS: &str = r#","sums":{"load":"00000000000000ff","sent":130,"since":1700000000,"failed":[[7,1690000000]],"counted":[3],"twice":[{"start":1,"end":3}]}}"#;
+
+    #[test]
+    fn the_stored_format_of_sums_stays() {
+        let stored = STORED.trim_end_matches('}').to_owned() + SUMS;
+        let checkpoint: Checkpoint = serde_json::from_str(&stored).unwrap();
+        assert_eq!(checkpoint.may_be_counted_twice(), &[1..3]);
+        assert_eq!(serde_json::to_string(&checkpoint).unwrap(), stored);
+        // Of the run before it, until its own additions are known.
+        assert_eq!(checkpoint.at(&checkpoint.done()), checkpoint);
+        for (from, to) in [
+            ("[[7,", "[[8,"),
+            (r#""counted":[3]"#, r#""counted":[4]"#),
+            (r#""sent":130"#, r#""sent":99"#),
+            ("0000ff\",\"sent", "0000xx\",\"sent"),
+        ] {
+            let damaged = stored.replace(from, to);
+            assert_ne!(damaged, stored);
+            let error = serde_json::from_str::<Checkpoint>(&damaged).unwrap_err().to_string();
+            assert!(error.contains("the checkpoint is damaged"), "{error}");
+        }
+    }
+
     #[test]
     fn damaged_checkpoints_are_rejected() {
         let rejected = |from: &str, to: &str| {

@@ -346,9 +346,13 @@ impl<'a> Tracker<'a> {
         self.done.additions.as_ref().is_some_and(|additions| additions.is_given_up(error))
     }
 
-    /// Counts a row before the checkpoint that is sent again.
+    /// Counts a row before the checkpoint that is sent again: one that failed, or was written, which counts as failed until it is written
+    /// again.
     pub(crate) fn retry(&mut self, index: u64, has_failed: bool) {
         self.progress().read += 1;
+        if !has_failed && let Some(all) = self.done.parts.first_mut() {
+            all.low_water.failed.insert(index);
+        }
         self.done.additions.iter_mut().for_each(|additions| additions.retry(index, has_failed));
     }
 }
