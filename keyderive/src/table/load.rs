@@ -171,8 +171,8 @@ impl<K: TableKey, R: Row> Table<K, R> {
 /// load count an item twice and not say so. A clock that is slow by 10 minutes or more makes the server reject what a resumed load repeats;
 /// these are failed rows.
 ///
-/// A resumed load writes a row that an earlier run may have written in two entries, the columns and the additions, if a row with its key
-/// comes before it among those that are sent again.
+/// A resumed load sends a row that an earlier run may have sent as two entries, its columns and its additions, since a server that knows
+/// the token of an entry skips all of it: for a moment a reader sees the one without the other.
 ///
 /// # Settings
 ///

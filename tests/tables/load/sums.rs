@@ -54,7 +54,7 @@ type Item = (DayKey, Day);
 
 fn day(depot: u32, last: u64) -> Item {
     let amount = last as i64 % 7 + 1;
-    let hour = Timestamped::new(HOUR_MICROS + last as i64 * 1_000_000, Sum::new(amount));
+    let hour = Timestamped::new(HOUR_MICROS + last as i64 % 3600 * 1_000_000, Sum::new(amount));
     let day = Day {
         last,
         note: last.is_multiple_of(3).then(|| last.to_string()),
@@ -580,7 +580,8 @@ fn tokens(mock: &Mock) -> BTreeMap<Vec<u8>, Vec<(Vec<u8>, i64)>> {
     let mut tokens = BTreeMap::<_, Vec<_>>::new();
     for request in mock.requests_of(Rpc::MutateRows) {
         for entry in request.decode::<MutateRowsRequest>().entries {
-            let Idempotency { token, start_time } = entry.idempotency.unwrap();
+            // The columns of a repeated row are an entry of their own.
+            let Some(Idempotency { token, start_time }) = entry.idempotency else { continue };
             let start = start_time.unwrap().seconds;
             tokens.entry(entry.row_key.to_vec()).or_default().push((token.to_vec(), start));
         }

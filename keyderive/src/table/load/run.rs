@@ -104,7 +104,6 @@ where
         tables,
         mode: settings.mode,
         adds_sums: settings.adds_sums,
-        repeated_keys: HashSet::new(),
         input: pin!(rows),
         scratch: Entry::default(),
         has_ended: false,
@@ -211,8 +210,6 @@ struct Items<'i, T, S> {
     parts: Vec<RowParts>,
     mode: WriteMode,
     adds_sums: bool,
-    /// The keys of rows that are sent again, with the numbers of their tables, in a load that adds sums.
-    repeated_keys: HashSet<(usize, Bytes)>,
     input: Pin<&'i mut S>,
     /// The buffer in which a row is encoded.
     scratch: Entry,
@@ -250,9 +247,6 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
                 intake.tracker.reporter.report_if_due();
                 yield_now().await;
             }
-        }
-        if self.adds_sums {
-            self.repeated_keys.extend(retries.by_key.keys().cloned());
         }
         for (index, RetryRow { row, has_failed, .. }) in retries.into_rows() {
             match row {
@@ -320,9 +314,6 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
     ) -> Result<(), TransferError> {
         let item = item.into_item().map_err(TransferError::Input)?;
         let repeats = intake.tracker.repeats();
-        if !repeats && !self.repeated_keys.is_empty() {
-            self.repeated_keys = HashSet::new();
-        }
         for table in 0..self.parts.len() {
             let encoded = self.encode(table, item.borrow(), self.parts(table));
             let encoded = match encoded {
@@ -338,13 +329,9 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         Ok(())
     }
 
-    /// Splits a row in `scratch` that an earlier run may have written, if one before it with its key is sent again: if that one had
-    /// failed, and is written now, the server would not write this one again, since it knows its token. Returns the columns, and leaves
-    /// the additions in `scratch`.
+    /// Splits a row in `scratch` that an earlier run may have written: returns its columns, and leaves its additions in `scratch`. A server
+    /// that knows the token of an entry skips all of it, and the columns must be written again after those of earlier rows with the key.
     fn split_repeated(&mut self, table: usize, item: &T::Item) -> EncodeResult<Option<Entry>> {
-        if self.repeated_keys.insert((table, Bytes::copy_from_slice(&self.scratch.key))) {
-            return Ok(None);
-        }
         let columns = self.encode_again(table, item, self.parts(table).without_additions())?;
         self.encode(table, item, RowParts::Additions)?;
         if self.scratch.mutations.is_empty() {
