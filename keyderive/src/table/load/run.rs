@@ -248,9 +248,16 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
                 yield_now().await;
             }
         }
-        for (index, RetryRow { row, has_failed, .. }) in retries.into_rows() {
-            match row {
-                Ok(row) => intake.item_again(index, &row, has_failed),
+        for (index, RetryRow { row, additions, has_failed }) in retries.into_rows() {
+            let both = row.and_then(|row| Ok((row, additions.transpose()?)));
+            match both {
+                Ok((row, Some(additions))) if row.mutations.is_empty() => {
+                    intake.item_again(index, &additions, has_failed);
+                }
+                Ok((row, Some(additions))) if !additions.mutations.is_empty() => {
+                    intake.item_again_in_two(index, &row, &additions);
+                }
+                Ok((row, _)) => intake.item_again(index, &row, has_failed),
                 Err((key, error)) => {
                     intake.tracker.retry(index, has_failed);
                     intake.tracker.failed(index, key, error).map_err(Reason::Stopped)?;
@@ -281,7 +288,7 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
             }
             if failed.contains(&index) {
                 let additions = self.adds_sums.then(|| self.encode_again(table, item, RowParts::Additions));
-                let row = self.encode_again(table, item, self.parts(table));
+                let row = self.encode_again(table, item, self.parts(table).without_additions());
                 retries.add(index, table, RetryRow { row, additions, has_failed: true });
                 continue;
             }
@@ -408,8 +415,9 @@ struct RetryRows {
 }
 
 struct RetryRow {
+    /// All of it, but for what it adds.
     row: EncodeResult,
-    /// What it adds, in a load that adds sums.
+    /// What it adds, in a load that adds sums: an entry of its own, as of every row that an earlier run may have written.
     additions: Option<EncodeResult>,
     /// Or it was written.
     has_failed: bool,

@@ -67,6 +67,13 @@ impl Intake<'_, '_> {
         self.ahead.push(index, second);
     }
 
+    /// Takes in a failed item before the checkpoint again, as two entries of one row.
+    pub(crate) fn item_again_in_two(&mut self, index: u64, first: &Entry, second: &Entry) {
+        self.tracker.retry_in_two(index);
+        self.ahead.push(index, first);
+        self.ahead.push(index, second);
+    }
+
     /// Takes in an item before the checkpoint again: one that failed, or was written.
     pub(crate) fn item_again(&mut self, index: u64, row: &Entry, has_failed: bool) {
         self.tracker.retry(index, has_failed);

@@ -178,6 +178,12 @@ impl<'a> Tracker<'a> {
         index
     }
 
+    /// [`retry`](Self::retry) of a failed row that is two entries.
+    pub(super) fn retry_in_two(&mut self, index: u64) {
+        self.retry(index, true);
+        self.done.additions.iter_mut().for_each(|additions| additions.split(index));
+    }
+
     /// Whether an earlier run may have sent the next item.
     pub(crate) fn repeats(&self) -> bool {
         self.done.additions.as_ref().is_some_and(|additions| additions.repeats(self.done.next()))
