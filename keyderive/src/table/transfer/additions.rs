@@ -334,7 +334,8 @@ impl Additions {
         if self.counted.contains(&row) {
             return;
         }
-        let is_unknown = error.is_outcome_unknown();
+        // Of a row of two entries whose columns failed, the additions may still be counted.
+        let is_unknown = error.is_outcome_unknown() || self.split.contains_key(&row);
         let since = match self.failed.get(&row) {
             Some(FailedAddition { since, may_be_counted, .. }) => {
                 (*may_be_counted || is_unknown).then_some(*since)
