@@ -8,6 +8,7 @@ mod failures;
 mod forms;
 mod kill;
 mod spread;
+mod sums;
 mod tables;
 
 use keyderive::__private::connected_by;

@@ -400,8 +400,11 @@ impl Code<'_, '_> {
                 let encode = encode();
                 quote!(__out.write_versions(#column, #value, #encode)?;)
             }
-            // The server keeps them. The field is named, so that it does not count as unused.
-            Values::Aggregate(_) | Values::Aggregates(_) => quote!(_ = #value;),
+            Values::Aggregate(_) => quote!(__out.add_aggregate(#column, #value)?;),
+            Values::Aggregates(_) => {
+                let window = window_micros(field).unwrap_or_else(|| Literal::i64_unsuffixed(0));
+                quote!(__out.add_aggregates(#column, #value, #window)?;)
+            }
         };
         on_span_of_value(field, write)
     }
@@ -486,14 +489,23 @@ impl Code<'_, '_> {
                         #generated::optional_family(#cells, #generated::owns_all, |__cells, __family| #read, #name)?
                     },
                 };
-                if let Values::Aggregate(_) | Values::Aggregates(_) = field.values() {
-                    return [
-                        schema,
-                        read,
-                        self.write_values(field, &quote!(&self.#ident), &TokenStream::new()),
-                    ];
-                }
                 let write = self.write_values(field, &quote!(__value), &quote!(__column));
+                if let Values::Aggregate(_) | Values::Aggregates(_) = field.values() {
+                    let add_map = on_key(quote!(add_map));
+                    let map = match is_optional {
+                        false => quote!(&self.#ident),
+                        true => quote!(#private::core::iter::Iterator::flatten(
+                            #private::core::iter::IntoIterator::into_iter(&self.#ident)
+                        )),
+                    };
+                    let write = quote! {
+                        __out.#add_map(#name, #map, |__out, __column, __value| {
+                            #write
+                            #private::core::result::Result::Ok(())
+                        })?;
+                    };
+                    return [schema, read, write];
+                }
                 let write = quote! {
                     __out.#write_map(__family, __map, |__out, __column, __value| {
                         #write

@@ -140,6 +140,7 @@ use shutdown::{InFlightGuard, Shutdown};
 pub use stats::ReadStats;
 pub(crate) use stream_budget::{PageShare, StreamBudget, is_high_fan_out};
 use throttle::Throttle;
+pub(crate) use write::token;
 pub(crate) use write::{
     Batch, Entries, Entry, EntryMeta, ExplicitTimestamp, MAX_MUTATIONS, Mutations, REQUEST_BYTES,
 };
@@ -584,7 +585,8 @@ impl Client {
         self.deadline.map_or(at, |deadline| deadline.min(at))
     }
 
-    fn honours_tokens(&self) -> bool {
+    /// Whether the server is known to apply a write once that carries an idempotency token.
+    pub(crate) fn honours_tokens(&self) -> bool {
         let known = || self.inner.honours_tokens.load(Ordering::Relaxed);
         self.settings.idempotency_tokens.unwrap_or_else(known)
     }

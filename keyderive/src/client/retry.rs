@@ -179,14 +179,15 @@ impl Attempts {
             stays: false,
         };
         if attempts.operation.idempotency() == Idempotency::ByToken {
-            attempts.end_before_tokens();
+            attempts.end_before_tokens(Duration::ZERO);
         }
         Ok(attempts)
     }
 
-    /// Ends the attempts while servers remember the tokens of the first.
-    pub(super) fn end_before_tokens(&mut self) {
-        self.settings.total_timeout = self.settings.total_timeout.min(token::RETRIED_FOR);
+    /// Ends the attempts while servers remember the tokens of the first, which was made so long ago.
+    pub(super) fn end_before_tokens(&mut self, age: Duration) {
+        let left = token::RETRIED_FOR.saturating_sub(age);
+        self.settings.total_timeout = self.settings.total_timeout.min(left);
     }
 
     pub(super) fn operation(&self) -> &Operation {

@@ -7,7 +7,7 @@ mod encode;
 mod outcomes;
 #[cfg(test)]
 mod tests;
-pub(super) mod token;
+pub(crate) mod token;
 
 use bytes::Bytes;
 use keyderive_proto::data;

@@ -60,6 +60,8 @@
 //! [`load_tables`](crate::load::load_tables) does so with several tables: an item has a key and a row for each, and there is one checkpoint.
 //! Use it for a lookup table beside the table that it can be rebuilt from.
 //!
+//! With [`add_sums`](crate::load::Load::add_sums), the first two also add to [sums](#sums).
+//!
 //! Resume a load in the mode in which it began: its checkpoint does not store the mode.
 //!
 //! [`explain`](crate::Export::explain) on an export prints the requests of its scan and its partitions.
@@ -121,11 +123,49 @@
 //! # Sums
 //!
 //! A load writes rows as `put` does, and leaves each [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) and [`Max`](crate::row::Max) as it
-//! is: so a load that is resumed or repeated adds nothing. To add from a stream, use [`Writer::update`](crate::Writer::update) with
-//! [`Update::add`](crate::Update::add): each addition carries a token, and a retry within this run counts once where the server
-//! [honours tokens](super::rows#sums-that-count-once). A writer has no checkpoint. A program that is killed cannot know which of its last additions
-//! were applied, and a new run has new tokens: adding them again may count them twice. Where that matters, load one row for each event,
-//! under a key of its own, and count those: [messages that arrive twice](super::rows#messages-that-arrive-twice).
+//! is: so a load that is resumed or repeated adds nothing. With [`add_sums`](crate::load::Load::add_sums) it adds the values of the row, each
+//! item once:
+//!
+//! ```
+//! use keyderive::row::Sum;
+//! # use keyderive::{Client, Row, RowKey};
+//! # #[derive(RowKey)] struct DepotKey { depot: String }
+//!
+//! #[derive(Row)]
+//! struct Depot {
+//!     #[row(family = "sums")]
+//!     parcels: Sum,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let client = Client::embedded();
+//! let depots = client.table::<DepotKey, Depot>("depots");
+//! # depots.create_if_absent().await?;
+//! let scans = ["north", "south", "north"];
+//! let input = scans.map(|depot| (DepotKey { depot: depot.into() }, Depot { parcels: Sum::new(1) }));
+//! depots.load_iter(input).add_sums().await?.all_written()?;
+//! assert_eq!(depots.get(&DepotKey { depot: "north".into() }).await?.unwrap().parcels.get(), 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Each item has a token that stays the same when a load is resumed, so a server that [honours tokens](super::rows#sums-that-count-once)
+//! counts it once. Servers remember tokens for 15 minutes. So store every checkpoint before `on_checkpoint` returns, and restart a killed
+//! load within some minutes, from the last one:
+//!
+//! | a load | counts each item once |
+//! |---|---|
+//! | that ends by itself, without failed rows | yes |
+//! | that ended since an item of its input was an error | resumed at any time, on any server |
+//! | that was killed, or ended by another error | resumed within 10 minutes, where the server honours tokens. Else it ends with an error that names the items it cannot know of, before it adds any of them; after [`may_count_twice`](crate::load::Load::may_count_twice) the report names them |
+//!
+//! A smaller [`look_ahead`](crate::load::Load::look_ahead) makes these items fewer. [`Load`](crate::load::Load#sums) says what holds if
+//! clocks are wrong. Where 10 minutes are too short, load one row for each event, under a key of its own, and count those:
+//! [messages that arrive twice](super::rows#messages-that-arrive-twice).
+//!
+//! To add from a stream that does not end, use [`Writer::update`](crate::Writer::update) with [`Update::add`](crate::Update::add). A
+//! writer has no checkpoint: a program that is killed cannot know which of its last additions were applied.
 //!
 //! # Copies
 //!

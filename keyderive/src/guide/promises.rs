@@ -11,7 +11,8 @@
 //! "Not retried" means that the call then fails with [`is_outcome_unknown`](crate::Error::is_outcome_unknown). Within the limits of
 //! its settings, every call is retried after a transient failure that proves that nothing was applied.
 //!
-//! A call of a [`DynTable`](crate::DynTable), whose layout is data, is the call of [`Table`](crate::Table) of the same name.
+//! A call of a [`DynTable`](crate::DynTable), whose layout is data, is the call of [`Table`](crate::Table) of the same name, and its `add` is
+//! [`Update::add`](crate::Update::add).
 //!
 //! These hold for every call, unless its row says something else:
 //!
@@ -46,6 +47,7 @@
 //! | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) | Each row as by `put`: the last one applied wins, whole. The failed rows are retried | Dropped or killed, it has written some rows: resume it from the last checkpoint |
 //! | [`load_tables`](crate::load::load_tables) | Each row as by `put`, in each table by itself. The failed rows are retried | The rows of an item are written in no order: in between, a table can have one that another lacks. Dropped or killed, it has written some rows: resume it from the last checkpoint |
 //! | [`Load::new_rows`](crate::load::Load::new_rows) | Each row as by `insert`. The failed rows are retried | Columns of concurrent loads of one row mix. A retry leaves one more version of the same value. Dropped or killed, it has written some rows: resume it |
+//! | [`Load::add_sums`](crate::load::Load::add_sums) | As the load without it, and all concurrent additions count. Retried with a token, by which the server counts it once, also in a load that is resumed within 10 minutes. An older program leaves the sums as they are | Where the server ignores tokens, not retried: the row fails, and its error says that it may have been applied. Resumed after more than 10 minutes, or where tokens are ignored, it ends with an error that names the items which it cannot know of. It may count an item twice and not say so if the clock was more than 5 minutes ahead of the server's, and was set back before the load was resumed, or if it is resumed from a checkpoint that is not the last |
 //! | [`copy_to`](crate::Table::copy_to) | Copies every cell with its time, also of columns that the row type lacks. Several copies of one table write the same cells. Retried: the same cells, and each sum once | Stop other writers: the new table can lack a write that was made during the copy. The comparison at the end finds it, unless the write came after the comparison had read its row. Dropped or killed, it has copied some rows, each whole: resume it from the checkpoint |
 //! | [`Load::if_absent`](crate::load::Load::if_absent) | The first one applied wins: a row that another program wrote during the load stays, and so does one with any cell that no `ttl` hides. Retried | A row that a retry finds counts as kept, although the load wrote it. A wrong clock affects row types with `ttl`, as for `put_if_absent`. Dropped or killed, it has written some rows: resume it |
 //!

@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+
+use super::encode::check_timestamp;
 use super::raw::CellSlice;
-use super::{Cell, CellError, ColumnKind};
+use super::{Cell, CellError, ColumnKind, Mutation, Name, RowError};
 
 /// A column that the server adds up. Programs add to it and read it, and cannot set it.
 ///
@@ -37,11 +40,18 @@ use super::{Cell, CellError, ColumnKind};
 /// [`Update::add`](crate::Update::add) adds to it, in the same request as other changes, and
 /// [counts once](crate::guide::rows#sums-that-count-once) however often it is retried. A sum to which nothing was added reads as 0. A sum
 /// that overflows wraps around. [`put`](crate::Table::put) leaves it as it is: the value of the field is not written, so any does, such as
-/// `Sum::default()`. Sums need families of their own: no other field can be in theirs.
+/// `Sum::default()`. A load that [adds sums](crate::load::Load::add_sums) adds the value instead. Sums need families of their own: no other
+/// field can be in theirs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sum(i64);
 
 impl Sum {
+    /// A value for [`Load::add_sums`](crate::load::Load::add_sums), which adds it. Other writes of a row leave the stored sum as it is.
+    #[must_use]
+    pub const fn new(value: i64) -> Self {
+        Self(value)
+    }
+
     /// The sum.
     #[must_use]
     pub const fn get(self) -> i64 {
@@ -64,6 +74,13 @@ macro_rules! extremes {
         pub struct $type(Option<i64>);
 
         impl $type {
+            /// A value for [`Load::add_sums`](crate::load::Load::add_sums), which adds it. Other writes of a row leave the stored value as
+            /// it is.
+            #[must_use]
+            pub const fn new(value: i64) -> Self {
+                Self(Some(value))
+            }
+
             #[doc = concat!("The ", $what, " value that was added.")]
             #[must_use]
             pub const fn get(self) -> Option<i64> {
@@ -83,6 +100,10 @@ macro_rules! extremes {
             fn of(value: i64) -> Self {
                 Self(Some(value))
             }
+
+            fn added(self) -> Option<i64> {
+                self.0
+            }
         }
     )*};
 }
@@ -94,6 +115,10 @@ impl Aggregate for Sum {
 
     fn of(value: i64) -> Self {
         Self(value)
+    }
+
+    fn added(self) -> Option<i64> {
+        Some(self.0)
     }
 }
 
@@ -107,6 +132,9 @@ pub trait Aggregate: Copy + Default {
 
     /// The aggregate that the server has computed.
     fn of(value: i64) -> Self;
+
+    /// What a write adds that has it.
+    fn added(self) -> Option<i64>;
 }
 
 /// What a column of an aggregate in windows is.
@@ -116,6 +144,37 @@ const fn in_windows(kind: ColumnKind) -> ColumnKind {
         ColumnKind::Max => ColumnKind::MaxVersions,
         _ => ColumnKind::SumVersions,
     }
+}
+
+/// The change that adds to an aggregate: to that of the window in which a time is, if it has windows.
+///
+/// # Errors
+/// When no cell can have the time.
+pub(crate) fn addition(
+    column: Name<'_>,
+    kind: ColumnKind,
+    window_micros: i64,
+    timestamp_micros: i64,
+    amount: i64,
+) -> Result<Mutation, RowError> {
+    // An aggregate without windows is at time 0.
+    let start = match window_micros {
+        0 => timestamp_micros,
+        window => timestamp_micros.div_euclid(window).saturating_mul(window),
+    };
+    check_timestamp(start).map_err(|error| RowError::cell(column, error))?;
+    if start == 0 && kind.reads_versions() {
+        let error = CellError::unsupported(
+            "has an aggregate for each window of time, and time 0 is that of an aggregate without windows; call `add_at` with the time \
+             in microseconds since the epoch",
+        );
+        return Err(RowError::cell(column, error));
+    }
+    let (family, qualifier) = (column.family, Bytes::copy_from_slice(column.qualifier));
+    Ok(match kind {
+        ColumnKind::Sum | ColumnKind::SumVersions => Mutation::add_to_cell(family, qualifier, start, amount),
+        _ => Mutation::add_to_extreme(family, qualifier, start, amount),
+    })
 }
 
 /// The aggregate in a column's only cell, which is at time 0.

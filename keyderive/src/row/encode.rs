@@ -1,6 +1,6 @@
 //! From a row to the changes that make the stored row equal to it.
 
-use super::{Cell, CellError, CellWriter, MutationSink, Name, RowError, SERVER_TIME, Timestamped};
+use super::{Cell, CellError, CellWriter, Mutation, MutationSink, Name, RowError, SERVER_TIME, Timestamped};
 
 /// Takes the cells of a row as it is written: the argument of [`Row::encode`](super::Row::encode).
 ///
@@ -11,12 +11,29 @@ pub struct RowWriter<'w> {
     family: &'w str,
     /// Whether absent columns are left as they are.
     merges: bool,
+    /// Whether the values of aggregates are added to those that the server keeps.
+    adds: bool,
+    has_added: bool,
     cells: usize,
 }
 
 impl<'w> RowWriter<'w> {
     pub(crate) fn new(sink: &'w mut dyn MutationSink, family: &'w str, merges: bool) -> Self {
-        Self { sink, family, merges, cells: 0 }
+        Self { sink, family, merges, adds: false, has_added: false, cells: 0 }
+    }
+
+    /// Adds the values of aggregates, which other writes leave as they are.
+    pub(crate) fn adding(self) -> Self {
+        Self { adds: true, ..self }
+    }
+
+    pub(super) fn adds(&self) -> bool {
+        self.adds
+    }
+
+    pub(super) fn add(&mut self, addition: &Mutation) {
+        self.has_added = true;
+        self.sink.add(addition);
     }
 
     /// Sets a column to a value at the server's time.
@@ -130,10 +147,10 @@ impl<'w> RowWriter<'w> {
     /// Rejects a row that has aggregates alone: the server keeps them, and a marker cannot be among them.
     ///
     /// # Errors
-    /// If no cell has been set.
+    /// If no cell has been set, and nothing was added.
     #[doc(hidden)]
     pub fn end_row_of_aggregates(&mut self, family: &str) -> Result<(), RowError> {
-        if self.cells > 0 {
+        if self.cells > 0 || self.has_added {
             return Ok(());
         }
         let error = CellError::unsupported(

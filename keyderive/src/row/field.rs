@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::aggregate::{self, Aggregate};
+use super::aggregate::{self, Aggregate, addition};
 use super::encode::RowWriter;
 use super::raw::CellSlice;
 use super::{CellError, CellWriter, Name, Qualifier, RawCell, RowError, SERVER_TIME, Timestamped, Versions};
@@ -165,6 +165,53 @@ impl RowWriter<'_> {
         self.set_versions(column, versions, encode)
     }
 
+    /// Adds an aggregate's value to the one that the server keeps, if the write adds; others leave it as it is.
+    #[doc(hidden)]
+    #[inline]
+    pub fn add_aggregate<A: Aggregate>(&mut self, column: Name<'_>, value: &A) -> Result<(), RowError> {
+        if !self.adds() {
+            return Ok(());
+        }
+        let Some(amount) = value.added() else { return Ok(()) };
+        self.add(&addition(column, A::KIND, 0, 0, amount)?);
+        Ok(())
+    }
+
+    /// [`add_aggregate`](Self::add_aggregate) of each window of time.
+    #[doc(hidden)]
+    #[inline]
+    pub fn add_aggregates<A: Aggregate>(
+        &mut self,
+        column: Name<'_>,
+        versions: &[Timestamped<A>],
+        window_micros: i64,
+    ) -> Result<(), RowError> {
+        if !self.adds() {
+            return Ok(());
+        }
+        for Timestamped { timestamp_micros, value } in versions {
+            if let Some(amount) = value.added() {
+                self.add(&addition(column, A::KIND_IN_WINDOWS, window_micros, *timestamp_micros, amount)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the aggregates of a map, if the write adds.
+    #[doc(hidden)]
+    #[inline]
+    pub fn add_map<'m, Q: Qualifier + 'm, V: 'm>(
+        &mut self,
+        family: &str,
+        entries: impl IntoIterator<Item = (&'m Q, &'m V)>,
+        add: impl Fn(&mut Self, Name<'_>, &V) -> Result<(), RowError>,
+    ) -> Result<(), RowError> {
+        if !self.adds() {
+            return Ok(());
+        }
+        self.write_entries(family, entries, add)
+    }
+
     /// Deletes a family, and sets the entries of a map in it.
     #[doc(hidden)]
     pub fn write_map<'m, Q: Qualifier + 'm, V: 'm>(
@@ -174,6 +221,15 @@ impl RowWriter<'_> {
         write: impl Fn(&mut Self, Name<'_>, &V) -> Result<(), RowError>,
     ) -> Result<(), RowError> {
         self.delete_family(family);
+        self.write_entries(family, entries, write)
+    }
+
+    fn write_entries<'m, Q: Qualifier + 'm, V: 'm>(
+        &mut self,
+        family: &str,
+        entries: impl IntoIterator<Item = (&'m Q, &'m V)>,
+        write: impl Fn(&mut Self, Name<'_>, &V) -> Result<(), RowError>,
+    ) -> Result<(), RowError> {
         for (key, value) in entries {
             let qualifier = Q::to_qualifier(key.borrowed())
                 .map_err(|error| RowError::cell(Name { family, qualifier: b"" }, error))?;

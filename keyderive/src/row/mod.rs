@@ -149,6 +149,7 @@ mod typed;
 mod versions;
 mod visible;
 
+pub(crate) use aggregate::addition as aggregate_addition;
 pub use aggregate::{Max, Min, Sum};
 pub(crate) use build::{RowBuilder, TooLarge};
 #[doc(no_inline)]
@@ -187,7 +188,7 @@ pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
 pub(crate) use select::Selection;
 pub use select::{SelectedColumns, SelectionReader};
 pub(crate) use show::EscapedText;
-pub(crate) use sink::{ComparedVersion, MutationList, MutationSink};
+pub(crate) use sink::{AdditionsAlone, ComparedVersion, MutationList, MutationSink, WithoutAdditions};
 pub(crate) use span::{Span, is_same_name};
 pub(crate) use text::check_kind;
 #[doc(no_inline)]

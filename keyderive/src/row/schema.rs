@@ -151,6 +151,12 @@ impl RowSchema {
         })
     }
 
+    /// Whether it has sums, of all time or in windows.
+    pub(crate) fn has_sums(&self) -> bool {
+        let mut kinds = self.fields.iter().flat_map(FieldSchema::kinds);
+        kinds.any(|kind| matches!(kind, ColumnKind::Sum | ColumnKind::SumVersions))
+    }
+
     /// The aggregate that the cells of a family are, if they are aggregates.
     pub(crate) fn aggregate(&self, family: &str) -> Option<ColumnKind> {
         let fields = self.fields.iter().filter(|field| field.families().any(|name| name == family));

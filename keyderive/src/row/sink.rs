@@ -32,6 +32,53 @@ pub(crate) trait MutationSink {
 
     /// Deletes every column of a family.
     fn delete_family(&mut self, family: &str);
+
+    /// Adds to an aggregate.
+    fn add(&mut self, addition: &Mutation);
+}
+
+/// Passes on all of a row but what it adds to aggregates.
+pub(crate) struct WithoutAdditions<'s>(pub(crate) &'s mut dyn MutationSink);
+
+impl MutationSink for WithoutAdditions<'_> {
+    fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
+        self.0.set(family, qualifier, timestamp_micros, value);
+    }
+
+    fn delete_column(&mut self, family: &str, qualifier: &[u8]) {
+        self.0.delete_column(family, qualifier);
+    }
+
+    fn delete_family(&mut self, family: &str) {
+        self.0.delete_family(family);
+    }
+
+    fn add(&mut self, _: &Mutation) {}
+}
+
+/// Passes on what a row adds to aggregates, and nothing else of it.
+pub(crate) struct AdditionsAlone<'s>(pub(crate) &'s mut dyn MutationSink);
+
+impl MutationSink for AdditionsAlone<'_> {
+    fn set(&mut self, _: &str, _: &[u8], _: i64, _: &[u8]) {}
+
+    fn set_with(
+        &mut self,
+        _: &str,
+        _: &[u8],
+        _: i64,
+        _: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), CellError>,
+    ) -> Result<(), CellError> {
+        Ok(())
+    }
+
+    fn delete_column(&mut self, _: &str, _: &[u8]) {}
+
+    fn delete_family(&mut self, _: &str) {}
+
+    fn add(&mut self, addition: &Mutation) {
+        self.0.add(addition);
+    }
 }
 
 /// The changes of several writes to one row, in their order.
@@ -169,5 +216,9 @@ impl MutationSink for MutationList {
     fn delete_family(&mut self, family: &str) {
         self.mutations.insert(self.sets, Mutation::delete_family(family));
         self.sets += 1;
+    }
+
+    fn add(&mut self, addition: &Mutation) {
+        self.mutations.push(addition.clone());
     }
 }

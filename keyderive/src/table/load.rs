@@ -143,6 +143,36 @@ impl<K: TableKey, R: Row> Table<K, R> {
 /// | by default | is replaced, whole | is kept or replaced, whole |
 /// | [`new_rows`](Self::new_rows) | keeps the columns that the loaded row lacks | mixes with it |
 /// | [`if_absent`](Self::if_absent) | stays | stays |
+/// | [`add_sums`](Self::add_sums), with either of the first two | as without it, and the row adds to its sums | as without it, and all additions count |
+///
+/// # Sums
+///
+/// By default a load leaves aggregates as they are. With [`add_sums`](Self::add_sums) the values of the row's
+/// [`Sum`](crate::row::Sum)s, [`Min`](crate::row::Min)s and [`Max`](crate::row::Max)es are added to those that the server keeps, in the
+/// same entry of the request as the row's other columns, and each item counts once, also of two items with one key:
+///
+/// - **Within a run**, an entry has the token of its item in every attempt, as by [`Update::add`](crate::Update::add). Where the server
+///   [honours tokens](crate::guide::rows#sums-that-count-once), a retry counts once. Elsewhere an addition that may have been applied is not
+///   retried: it is a [`FailedRow`] whose error [says so](crate::Error::is_outcome_unknown), and the load continues.
+/// - **A resumed run** sends what an earlier one may have sent with the same tokens, for up to 10 minutes after it was sent first. So
+///   resume a killed load within some minutes, from its **last** checkpoint: the load calls [`on_checkpoint`](Self::on_checkpoint) also
+///   before it sends items that no checkpoint says it may send, and every 30 seconds. A function that cannot store a checkpoint must not
+///   return; let it panic.
+/// - **After 10 minutes**, or where the server ignores tokens, or if the clock was set back, a resumed load cannot know what was counted.
+///   It ends with an error that [names these items](LoadError::may_be_counted): before it writes anything, or, if the 10 minutes pass while
+///   it runs, before it sends the rest of them. With [`may_count_twice`](Self::may_count_twice) it sends them, and
+///   [the report](LoadReport::may_be_counted_twice) names them.
+/// - A load that ended at an error of its input has nothing in flight: it is resumed at any time, on any server. Other errors leave rows
+///   after the checkpoint that were written, as a kill does.
+///
+/// What holds if clocks are wrong: a client that is ahead or behind by a constant time never counts an item twice, nor does one whose clock
+/// is set forward, or set back after it was right: the server rejects what is 10 minutes old by its own clock. Only if the clock was more
+/// than 5 minutes ahead of the server's when the item was sent, and was set back by more than 5 minutes before the load was resumed, can a
+/// load count an item twice and not say so. A clock that is slow by 10 minutes or more makes the server reject what a resumed load repeats;
+/// these are failed rows.
+///
+/// A resumed load sends a row that an earlier run may have sent as two entries, its columns and its additions, since a server that knows
+/// the token of an entry skips all of it: for a moment a reader sees the one without the other.
 ///
 /// # Settings
 ///
@@ -168,7 +198,8 @@ impl<K: TableKey, R: Row> Table<K, R> {
 /// input, except those that had failed: the checkpoint keeps the [places](Checkpoint::failed) of up to 1000 of them, and the
 /// load retries these. So a load whose input was fixed, or whose server accepts the rows now, ends with all rows written. Beyond
 /// 1000 the checkpoint stays before the next failed row. A failed row is not retried if a later one with its key was written,
-/// since the later one counts; with [`new_rows`](Self::new_rows) both are written again, in their order.
+/// since the later one counts; with [`new_rows`](Self::new_rows) both are written again, in their order. What a failed row
+/// [adds](Self#sums) is added in any case.
 ///
 /// After a crash, rows after the checkpoint may have been written already. They are written again, each whole: a family
 /// that keeps several versions then has one more of the same values, and what others have put meanwhile is replaced. A
@@ -208,6 +239,8 @@ struct Settings {
     checkpoint_every: u64,
     max_failures: u64,
     mode: WriteMode,
+    adds_sums: bool,
+    may_count_twice: bool,
 }
 
 /// What a load does with an existing row.
@@ -228,6 +261,8 @@ impl Default for Settings {
             checkpoint_every: 10_000,
             max_failures: 1000,
             mode: WriteMode::Put,
+            adds_sums: false,
+            may_count_twice: false,
         }
     }
 }
@@ -274,6 +309,51 @@ impl<'a, T, S> Load<'a, T, S> {
     /// times as long. It needs an app profile that allows single-row transactions: one that routes to a single cluster.
     pub fn if_absent(mut self) -> Self {
         self.settings.mode = WriteMode::IfAbsent;
+        self
+    }
+
+    /// Adds the values of each row's [`Sum`](crate::row::Sum)s, [`Min`](crate::row::Min)s and [`Max`](crate::row::Max)es to those that the
+    /// server keeps, each item [once](Self#sums).
+    ///
+    /// ```
+    /// use keyderive::row::Sum;
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct PageKey { url: String }
+    ///
+    /// #[derive(Row)]
+    /// struct Page {
+    ///     title: String,
+    ///     #[row(family = "sums")]
+    ///     views: Sum,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pages = Client::embedded().table::<PageKey, Page>("pages");
+    /// pages.create_if_absent().await?;
+    /// let seen = |views| (PageKey { url: "/".into() }, Page { title: "Home".into(), views: Sum::new(views) });
+    /// pages.load_iter([seen(40), seen(3), seen(-1)]).add_sums().await?.all_written()?;
+    /// assert_eq!(pages.get(&PageKey { url: "/".into() }).await?.unwrap().views.get(), 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The other columns are written as without it: by default the row's columns are replaced, so those of the last of several items with
+    /// one key stay; with [`new_rows`](Self::new_rows) none is deleted. A row may have aggregates alone. Another load of the same input,
+    /// from its beginning, adds again.
+    ///
+    /// A load with it and one without do not accept each other's checkpoints. It cannot be combined with [`if_absent`](Self::if_absent).
+    pub fn add_sums(mut self) -> Self {
+        self.settings.adds_sums = true;
+        self
+    }
+
+    /// Adds items again of which a resumed load [cannot know](Self#sums) whether they were counted, where it would end with an error.
+    ///
+    /// [`LoadReport::may_be_counted_twice`] names these items, also in the reports of loads that resume this one. The server skips those
+    /// whose tokens it still remembers.
+    pub fn may_count_twice(mut self) -> Self {
+        self.settings.may_count_twice = true;
         self
     }
 
@@ -336,10 +416,10 @@ impl<'a, T, S> Load<'a, T, S> {
 
     /// Calls a function with each checkpoint: before the first row is sent, then by
     /// [`checkpoint_every`](Self::checkpoint_every), and at the end, also of a load that fails. A load that fails before it
-    /// reads a row, for example because the table is missing, never calls it.
+    /// reads a row, for example because the table is missing, never calls it. A load that [adds sums](Self#sums) calls it more often.
     ///
     /// The load waits for the function. To survive a crash, write the checkpoint to another file and rename it. If it cannot
-    /// be stored, an earlier checkpoint is as right: the load repeats the rows after it.
+    /// be stored, an earlier checkpoint is as right: the load repeats the rows after it. One that [adds sums](Self#sums) needs the last.
     pub fn on_checkpoint(mut self, store: impl FnMut(&Checkpoint) + Send + 'a) -> Self {
         self.on_checkpoint = Some(Box::new(store));
         self

@@ -22,10 +22,11 @@ use crate::client::{
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{
-    Addable, AddableAt, Appendable, CellError, CellType, CellValue, CellWriter, Clearable, ColumnKind,
-    ColumnPlace, ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation, MutationList,
-    MutationSink, Name, RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema, RowWriter, SERVER_TIME,
-    Settable, SettableAt, check_kind, check_timestamp,
+    Addable, AddableAt, AdditionsAlone, Appendable, CellError, CellType, CellValue, CellWriter, Clearable,
+    ColumnKind, ColumnPlace, ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation,
+    MutationList, MutationSink, Name, RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema,
+    RowWriter, SERVER_TIME, Settable, SettableAt, WithoutAdditions, aggregate_addition, check_kind,
+    check_timestamp,
 };
 
 /// Which versions of a column must be young enough to be read.
@@ -674,7 +675,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     ) -> Result<(), Error> {
         self.ensure_writable(if merges { Written::Columns } else { Written::Rows }).await?;
         let mut entry = Entry::default();
-        self.encode_row_by(&mut entry, key, merges, encode)?;
+        let family = self.handle.visible.family();
+        self.encode_row_by(&mut entry, key, |sink| encode(&mut RowWriter::new(sink, family, merges)))?;
         self.mutate(entry).await
     }
 
@@ -697,21 +699,63 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         R: Row,
     {
-        self.encode_row_by(entry, key, merges, |out| row.encode(out))
+        let family = self.handle.visible.family();
+        self.encode_row_by(entry, key, |sink| row.encode(&mut RowWriter::new(sink, family, merges)))
+    }
+
+    /// [`encode_row`](Self::encode_row), and the values of its aggregates as additions.
+    pub(super) fn encode_row_and_additions(
+        &self,
+        entry: &mut Entry,
+        key: &K,
+        row: &R,
+        merges: bool,
+    ) -> Result<(), Error>
+    where
+        R: Row,
+    {
+        let family = self.handle.visible.family();
+        self.encode_row_by(entry, key, |sink| row.encode(&mut RowWriter::new(sink, family, merges).adding()))
+    }
+
+    /// [`encode_row`](Self::encode_row) of a row whose additions are an entry of their own; if it has nothing else, the entry has no
+    /// mutation.
+    pub(super) fn encode_without_additions(
+        &self,
+        entry: &mut Entry,
+        key: &K,
+        row: &R,
+        merges: bool,
+    ) -> Result<(), Error>
+    where
+        R: Row,
+    {
+        let family = self.handle.visible.family();
+        self.encode_row_by(entry, key, |sink| {
+            row.encode(&mut RowWriter::new(&mut WithoutAdditions(sink), family, merges).adding())
+        })
+    }
+
+    /// Encodes the values of a row's aggregates as additions, and no other column; without any, the entry has no mutation.
+    pub(super) fn encode_additions(&self, entry: &mut Entry, key: &K, row: &R) -> Result<(), Error>
+    where
+        R: Row,
+    {
+        let family = self.handle.visible.family();
+        self.encode_row_by(entry, key, |sink| {
+            row.encode(&mut RowWriter::new(&mut AdditionsAlone(sink), family, true).adding())
+        })
     }
 
     fn encode_row_by(
         &self,
         entry: &mut Entry,
         key: &K,
-        merges: bool,
-        encode: impl FnOnce(&mut RowWriter<'_>) -> Result<(), RowError>,
+        encode: impl FnOnce(&mut dyn MutationSink) -> Result<(), RowError>,
     ) -> Result<(), Error> {
         entry.clear();
         self.encode_into(key, &mut entry.key)?;
-        let written = entry
-            .mutations
-            .write(|sink| encode(&mut RowWriter::new(sink, self.handle.visible.family(), merges)));
+        let written = entry.mutations.write(encode);
         written.map_err(|error| Error::row(&self.handle.name, &Bytes::copy_from_slice(&entry.key), error))?;
         self.check_explicit_timestamps(&entry.key, &entry.mutations, CheckedVersions::Newest)
     }
@@ -1272,24 +1316,7 @@ fn addition(
         ColumnKind::is_aggregate,
         "is no aggregate; `increment` a counter, `set` another column",
     )?;
-    // An aggregate without windows is at time 0.
-    let start = match window_micros {
-        0 => timestamp_micros,
-        window => timestamp_micros.div_euclid(window).saturating_mul(window),
-    };
-    check_timestamp(start).map_err(|error| RowError::cell(place.name(), error))?;
-    if start == 0 && place.kind.reads_versions() {
-        let error = CellError::unsupported(
-            "has an aggregate for each window of time, and time 0 is that of an aggregate without windows; call `add_at` with the time \
-             in microseconds since the epoch",
-        );
-        return Err(RowError::cell(place.name(), error));
-    }
-    let (family, qualifier) = (&*place.family, place.qualifier.clone());
-    Ok(match place.kind {
-        ColumnKind::Sum | ColumnKind::SumVersions => Mutation::add_to_cell(family, qualifier, start, amount),
-        _ => Mutation::add_to_extreme(family, qualifier, start, amount),
-    })
+    aggregate_addition(place.name(), place.kind, window_micros, timestamp_micros, amount)
 }
 
 /// A column in an update: the server has no request that sets columns and increments others.

@@ -137,7 +137,7 @@ async fn a_row_whose_answer_was_lost_is_written_once() {
     let steady = readings(&bigtable.client());
     steady.create_if_absent().await.unwrap();
     let lost = Fault::unavailable().after_the_call();
-    let lossy = Faults::seeded(7).fail(Method::CheckAndMutateRow, 0.5, lost);
+    let lossy = Faults::seeded(7).fail(Method::CheckAndMutateRow, 0.3, lost);
     let table = readings(&bigtable.with_faults(lossy).client());
     let done = table.load_iter((0..200).map(reading)).if_absent().await.unwrap().all_written().unwrap();
     assert_eq!(done.written + done.kept, 200);

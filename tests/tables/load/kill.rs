@@ -21,14 +21,14 @@ use super::{Reading, ReadingKey, Readings, reading, readings};
 const ROWS: u32 = 60_000;
 
 /// Passes the folder to a child; without it, the child's test does nothing.
-const FOLDER: &str = "KEYDERIVE_LOAD_CHILD_FOLDER";
+pub(super) const FOLDER: &str = "KEYDERIVE_LOAD_CHILD_FOLDER";
 
 /// A folder that is removed when dropped.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("keyderive-load-{}", std::process::id()));
+    pub(super) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("keyderive-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
@@ -48,12 +48,12 @@ async fn table(folder: &Path) -> (Client, Readings) {
     (client, table)
 }
 
-fn stored(folder: &Path) -> Option<Checkpoint> {
+pub(super) fn stored(folder: &Path) -> Option<Checkpoint> {
     let text = std::fs::read(folder.join("checkpoint")).ok()?;
     Some(serde_json::from_slice(&text).unwrap())
 }
 
-fn store(folder: &Path, checkpoint: &Checkpoint) {
+pub(super) fn store(folder: &Path, checkpoint: &Checkpoint) {
     let next = folder.join("checkpoint.next");
     std::fs::write(&next, serde_json::to_vec(checkpoint).unwrap()).unwrap();
     std::fs::rename(next, folder.join("checkpoint")).unwrap();
@@ -86,12 +86,13 @@ async fn load(
 fn loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input() {
     let kills = amount("KEYDERIVE_LOAD_KILLS", "loads that are killed", 5, 20);
     let seed = variable("KEYDERIVE_LOAD_SEED", 7);
-    let folder = Folder::new();
+    let folder = Folder::new("load");
     let mut rng = Rng::with_seed(seed);
     let mut marks = Vec::new();
     for kill in 0..kills {
         // As soon as the file is open, or after some checkpoints.
-        kill_after(&folder.0, if rng.u8(..8) == 0 { 0 } else { rng.usize(1..12) }, kill);
+        let checkpoints = if rng.u8(..8) == 0 { 0 } else { rng.usize(1..12) };
+        kill_after(&folder.0, checkpoints, kill, "load::kill::loads_until_it_is_killed");
         marks.push(stored(&folder.0).map_or(0, |checkpoint| checkpoint.items()));
     }
     println!("seed {seed}: {kills} kills, with checkpoints at {marks:?}");
@@ -109,10 +110,10 @@ fn loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input() {
     });
 }
 
-/// Runs a child that loads, and kills it after `checkpoints` checkpoints.
-fn kill_after(folder: &Path, checkpoints: usize, kill: u64) {
+/// Runs a child that loads in this test, and kills it after `checkpoints` checkpoints.
+pub(super) fn kill_after(folder: &Path, checkpoints: usize, kill: u64, test: &str) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "load::kill::loads_until_it_is_killed", "--nocapture", "--test-threads=1"]);
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     let mut child = command.env(FOLDER, folder).stdout(Stdio::piped()).spawn().unwrap();
     let (mut told, mut killed) = (0, false);
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {

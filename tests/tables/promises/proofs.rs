@@ -63,6 +63,17 @@ const ROWS: &[Proof<6>] = &[
         [&[EACH_TABLE], &[BOTH_LOADED], &[DROPPED], &[SERVER_TIME], &[BOTH_RESUMED, RESUMED], &[OLDER]],
     ),
     ("Load::new_rows", [&[MIX], &[AGAIN], &[DROPPED], &[SERVER_TIME], &[KILLED], &[OLDER]]),
+    (
+        "Load::add_sums",
+        [
+            &[SUMS_LOADED],
+            &[SUMS_LOADED_ONCE, SUMS_LOADED_IGNORED],
+            &[SUMS_LOADED_DROPPED],
+            &[SUMS_LOADED_CLOCK],
+            &[SUMS_LOADED_KILLED],
+            &[SUMS_OLDER],
+        ],
+    ),
     ("copy_to", [&[COPIES], &[COPIED_AGAIN], &[COPY_DROPPED], &[COPIED], &[COPY_KILLED], &[COPIED]]),
     (
         "Load::if_absent",
@@ -239,6 +250,13 @@ const SUMS_IGNORED: Tests = &[
 const SUMS_DROPPED: Tests = &["a_dropped_addition_counts_once_or_not_at_all"];
 const SUMS_CLOCK: Tests = &["tokens_are_remembered_for_15_minutes"];
 const SUMS_OLDER: Tests = &["sums_stay_beside_programs_without_them"];
+const SUMS_LOADED: Tests = &["loads_beside_each_other_all_add", "each_item_adds_to_what_is_there"];
+const SUMS_LOADED_ONCE: Tests =
+    &["lost_answers_count_once", "sums_are_exact_or_the_load_says_that_it_cannot_know"];
+const SUMS_LOADED_IGNORED: Tests = &["where_tokens_are_ignored_a_lost_answer_is_a_failed_row"];
+const SUMS_LOADED_DROPPED: Tests = &["sums_are_exact_or_the_load_says_that_it_cannot_know"];
+const SUMS_LOADED_CLOCK: Tests = &["a_clock_that_was_set_counts_no_item_twice"];
+const SUMS_LOADED_KILLED: Tests = &["a_killed_load_is_resumed_within_the_life_of_its_tokens"];
 const DELETE: Tests = &["a_delete_beside_a_put_leaves_the_row_whole_or_none"];
 const DELETES: Tests = &["deletions_beside_each_other_all_succeed"];
 const TABLES_ONCE: Tests = &["a_table_is_not_changed_again_after_a_lost_answer"];

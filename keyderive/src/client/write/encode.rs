@@ -6,6 +6,7 @@
 //! both. Field numbers are those of keyderive-proto's `data.proto`.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use keyderive_proto::data::mutation::{
@@ -15,7 +16,8 @@ use keyderive_proto::data::value::Kind;
 use keyderive_proto::data::{self, TimestampRange};
 use prost::Message as _;
 
-use super::{Large, MAX_MUTATIONS, check, is_far_from_limits, is_within_advice, token};
+use super::token::{self, Token};
+use super::{Large, MAX_MUTATIONS, check, is_far_from_limits, is_within_advice};
 use crate::client::operation::Idempotency;
 use crate::client::protobuf::{LENGTH, Reader, begin, bytes, bytes_len, int, int_len};
 use crate::client::{Clock, Error};
@@ -467,6 +469,10 @@ impl MutationSink for DeletesFirst<'_> {
         self.mutations.count += 1;
         delete_family(family, &mut self.mutations.deletes);
     }
+
+    fn add(&mut self, addition: &Mutation) {
+        self.mutations.push_change(addition);
+    }
 }
 
 /// Collects the entries of a request.
@@ -563,7 +569,7 @@ impl Batch {
     }
 
     /// Keeps the buffers of an answered request for later batches, up to the memory of one large request.
-    pub(crate) fn reuse(&mut self, Entries { bytes, mut offsets }: Entries) {
+    pub(crate) fn reuse(&mut self, Entries { bytes, mut offsets, .. }: Entries) {
         let kept: usize = self.free_buffers.iter().map(|(bytes, _)| bytes.capacity()).sum();
         if self.free_buffers.len() < MAX_FREE_BUFFERS
             && let Ok(mut bytes) = bytes.try_into_mut().map(Vec::from)
@@ -582,7 +588,7 @@ impl Batch {
         let bytes = (self.bytes.len() + self.bytes.len() / 16).min(MAX_BYTES);
         self.next_capacities = (bytes, self.offsets.len());
         let (bytes, offsets) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.offsets));
-        Entries { bytes: bytes.into(), offsets }
+        Entries { bytes: bytes.into(), offsets, tokens_age: Duration::ZERO }
     }
 }
 
@@ -603,6 +609,8 @@ impl Batch {
 pub(crate) struct Entries {
     bytes: Bytes,
     offsets: Vec<EntryOffset>,
+    /// How long ago the first of their tokens was sent for the first time.
+    tokens_age: Duration,
 }
 
 impl Entries {
@@ -629,6 +637,30 @@ impl Entries {
     /// Whether an entry carries a token.
     pub(super) fn have_tokens(&self) -> bool {
         self.offsets.iter().any(|entry| entry.idempotency == Idempotency::ByToken)
+    }
+
+    /// Gives the entries that need tokens these ones, of which the first was sent so long ago.
+    pub(crate) fn set_tokens(&mut self, tokens: impl Iterator<Item = Token>, age: Duration) {
+        self.tokens_age = age;
+        let bytes = std::mem::take(&mut self.bytes);
+        // Nobody else has them before they are sent.
+        let mut bytes = bytes.try_into_mut().map_or_else(|bytes| bytes.to_vec(), Vec::from);
+        let ends = self.offsets.iter().skip(1).map(|next| next.start).chain([bytes.len()]);
+        for ((entry, end), token) in self.offsets.iter().zip(ends.collect::<Vec<_>>()).zip(tokens) {
+            if entry.idempotency == Idempotency::ByToken {
+                token::fill_with(&mut bytes[..end], token);
+            }
+        }
+        self.bytes = bytes.into();
+    }
+
+    pub(super) fn tokens_age(&self) -> Duration {
+        self.tokens_age
+    }
+
+    /// Whether an entry carries a token.
+    pub(crate) fn has_token(&self, index: usize) -> bool {
+        self.idempotency(index) == Idempotency::ByToken
     }
 
     pub(in crate::client) fn idempotency(&self, index: usize) -> Idempotency {

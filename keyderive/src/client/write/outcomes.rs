@@ -48,7 +48,7 @@ impl Client {
             Err(error) => return fail_all(outcomes, &pending, entries, &error),
         };
         if entries.have_tokens() {
-            attempts.end_before_tokens();
+            attempts.end_before_tokens(entries.tokens_age());
         }
         if attempts.watch.is_wanted() {
             attempts.watch.count(pending.len(), entries.bytes().len());

@@ -12,7 +12,10 @@ use prost::Message as _;
 use crate::client::protobuf::LENGTH;
 
 /// How long a write with a token is retried: for less than the time that servers remember tokens.
-pub(in crate::client) const RETRIED_FOR: Duration = Duration::from_secs(10 * 60);
+pub(crate) const RETRIED_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// How long servers remember tokens.
+pub(crate) const REMEMBERED_FOR: Duration = Duration::from_secs(15 * 60);
 
 const TOKEN_BYTES: usize = 16;
 
@@ -28,19 +31,37 @@ pub(super) const FIELD_BYTES: usize = 2 + MESSAGE_BYTES;
 /// The number of that field in an entry.
 const FIELD: u8 = 3;
 
-/// A new token, with this time, in microseconds, as that of the first attempt.
-fn message(now_micros: i64) -> Idempotency {
-    let mut token = [0; TOKEN_BYTES];
-    fastrand::fill(&mut token);
+/// A token, and when it was first sent, by the clock of who sent it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    pub(crate) bytes: [u8; TOKEN_BYTES],
+    /// Seconds since the epoch.
+    pub(crate) since: i64,
+}
+
+impl Token {
+    /// A new token, with this time, in microseconds, as that of the first attempt.
+    fn random(now_micros: i64) -> Self {
+        let mut bytes = [0; TOKEN_BYTES];
+        fastrand::fill(&mut bytes);
+        Self { bytes, since: now_micros / 1_000_000 }
+    }
+}
+
+fn message(Token { bytes, since }: Token) -> Idempotency {
     // Other clocks are so wrong that no server takes the time for one of the last minutes.
-    let seconds = (now_micros / 1_000_000).clamp(1 << 28, (1 << 35) - 1);
-    let token = token.to_vec().into();
+    let seconds = since.clamp(1 << 28, (1 << 35) - 1);
+    let token = bytes.to_vec().into();
     Idempotency { token, start_time: Some(Timestamp { seconds, nanos: 0 }) }
 }
 
-/// A token as field `number` of a message.
+/// A new token as field `number` of a message.
 pub(super) fn field(number: u8, now_micros: i64) -> Vec<u8> {
-    let message = message(now_micros);
+    field_of(number, Token::random(now_micros))
+}
+
+fn field_of(number: u8, token: Token) -> Vec<u8> {
+    let message = message(token);
     let mut field = vec![number << 3 | LENGTH];
     message.encode_length_delimited(&mut field).map_or_else(|_| Vec::new(), |()| field)
 }
@@ -52,8 +73,13 @@ pub(super) fn reserve(out: &mut Vec<u8>) {
 
 /// Makes a token in the room at the end of an entry.
 pub(super) fn fill(entry: &mut [u8], now_micros: i64) {
+    fill_with(entry, Token::random(now_micros));
+}
+
+/// Writes a token into the room at the end of an entry.
+pub(super) fn fill_with(entry: &mut [u8], token: Token) {
     if let Some(room) = entry.last_chunk_mut::<FIELD_BYTES>()
-        && let Ok(field) = field(FIELD, now_micros).try_into()
+        && let Ok(field) = field_of(FIELD, token).try_into()
     {
         *room = field;
     }

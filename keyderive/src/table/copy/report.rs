@@ -165,7 +165,9 @@ impl fmt::Display for CopyError {
                         write!(f, ": the checkpoint `{}` cannot be stored: {error}", path.display())
                     }
                     // Of streams.
-                    TransferError::Input(_) | TransferError::TooManyFailed { .. } => Ok(()),
+                    TransferError::Input(_)
+                    | TransferError::TooManyFailed { .. }
+                    | TransferError::MayBeCounted(_) => Ok(()),
                 }
             }
             Reason::NotCompared(error) => write!(

@@ -2,10 +2,13 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::client::Error;
-use crate::table::transfer::{Checkpoint, FailedRow, LoadedTable, Progress, TransferError, counted};
+use crate::table::transfer::{
+    Checkpoint, FailedRow, LoadedTable, MayBeCounted, Progress, TransferError, counted,
+};
 
 /// What a load did with its input.
 ///
@@ -34,6 +37,8 @@ pub struct LoadError {
 pub(super) enum Reason {
     /// The table or the checkpoint failed before the first row.
     NotStarted(Error),
+    /// Items may have been counted, and the load cannot know it.
+    MayBeCounted(MayBeCounted),
     /// A request, the input, or more rows than may.
     Stopped(TransferError),
     /// The load processed all rows, and some failed.
@@ -118,6 +123,13 @@ impl LoadReport {
         &self.checkpoint
     }
 
+    /// The items, counted from 0, whose additions may have been counted twice, since the load, or one that it resumed, [may
+    /// count twice](super::Load::may_count_twice).
+    #[must_use]
+    pub fn may_be_counted_twice(&self) -> &[Range<u64>] {
+        self.checkpoint.may_be_counted_twice()
+    }
+
     /// The numbers of a load without failed rows.
     ///
     /// # Errors
@@ -142,14 +154,59 @@ impl fmt::Display for LoadReport {
             counted(requests, "request"),
             elapsed.as_secs_f64(),
         )?;
-        match kept {
-            0 => Ok(()),
-            _ => write!(f, ", {kept} existed and were kept"),
+        if kept > 0 {
+            write!(f, ", {kept} existed and were kept")?;
+        }
+        match self.may_be_counted_twice() {
+            [] => Ok(()),
+            items => write!(f, ", and the sums of {} may have been added to twice", ShownItems(items)),
         }
     }
 }
 
+/// Items by their places.
+struct ShownItems<'i>(&'i [Range<u64>]);
+
+/// The most ranges that are shown.
+const MAX_SHOWN: usize = 20;
+
+impl fmt::Display for ShownItems<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            [items] if items.end - items.start == 1 => "item ",
+            _ => "items ",
+        })?;
+        for (at, items) in self.0.iter().take(MAX_SHOWN).enumerate() {
+            f.write_str(if at == 0 { "" } else { ", " })?;
+            match items.end.saturating_sub(1) {
+                last if last <= items.start => write!(f, "{}", items.start)?,
+                last => write!(f, "{} to {last}", items.start)?,
+            }
+        }
+        if self.0.len() > MAX_SHOWN {
+            f.write_str(" and others")?;
+        }
+        f.write_str(", counted from 0,")
+    }
+}
+
 impl LoadError {
+    /// Whether the load was [resumed](super::Load::resume) and cannot know which [additions](super::Load#sums) were counted, so that it
+    /// sent none of them; [`may_be_counted`](Self::may_be_counted) has the items.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        matches!(self.reason, Reason::MayBeCounted(_))
+    }
+
+    /// The items, counted from 0, of which the load cannot know whether their additions were counted.
+    #[must_use]
+    pub fn may_be_counted(&self) -> &[Range<u64>] {
+        match &self.reason {
+            Reason::MayBeCounted(MayBeCounted(items)) => items,
+            _ => &[],
+        }
+    }
+
     /// What was done before the load ended.
     pub fn report(&self) -> &LoadReport {
         &self.report
@@ -171,7 +228,7 @@ impl LoadError {
     pub fn error(&self) -> Option<&Error> {
         match &self.reason {
             Reason::NotStarted(error) | Reason::Stopped(TransferError::Failed(error)) => Some(error),
-            Reason::Stopped(_) | Reason::RowsFailed => None,
+            Reason::MayBeCounted(_) | Reason::Stopped(_) | Reason::RowsFailed => None,
         }
     }
 
@@ -196,6 +253,13 @@ impl fmt::Display for LoadError {
         let tables = self.report.names();
         match &self.reason {
             Reason::NotStarted(error) => write!(f, "the load of {tables} did not start: {error}")?,
+            Reason::MayBeCounted(MayBeCounted(items)) => write!(
+                f,
+                "the load of {tables} cannot know whether the sums of {} were added to by an earlier run: the server does not remember it, \
+                 by the clocks, or is not known to honour idempotency tokens; compare these rows with the input, or add them again by \
+                 `.may_count_twice()`, and the report names them",
+                ShownItems(items),
+            )?,
             Reason::Stopped(error) => {
                 write!(f, "the load of {tables} ended early")?;
                 match error {
@@ -207,7 +271,9 @@ impl fmt::Display for LoadError {
                         were(progress.failed, "row"),
                     )?,
                     // Of tables, and of files.
-                    TransferError::Collision { .. } | TransferError::NotStored { .. } => {}
+                    TransferError::Collision { .. }
+                    | TransferError::NotStored { .. }
+                    | TransferError::MayBeCounted(_) => {}
                 }
             }
             Reason::RowsFailed => {
@@ -239,7 +305,7 @@ impl LoadError {
                      the beginning: leave `.resume(…)` out",
                 );
             }
-            Reason::NotStarted(_) => return Ok(()),
+            Reason::NotStarted(_) | Reason::MayBeCounted(_) => return Ok(()),
             Reason::RowsFailed => {
                 return f.write_str("; a load resumed from the report's checkpoint retries them");
             }
@@ -269,6 +335,7 @@ impl StdError for LoadError {
         match &self.reason {
             Reason::NotStarted(error) | Reason::Stopped(TransferError::Failed(error)) => Some(error),
             Reason::Stopped(TransferError::Input(error)) => Some(error.as_ref()),
+            Reason::MayBeCounted(_) => None,
             Reason::Stopped(_) | Reason::RowsFailed => self.report.failed.first().map(|row| row.error() as _),
         }
     }

@@ -6,19 +6,21 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
 use tokio::task::yield_now;
 
 use super::report::Reason;
-use super::{Checkpoint, Load, LoadError, LoadItem, LoadReport, LoadTables, WriteMode};
+use super::tables::RowParts;
+use super::{Checkpoint, Load, LoadError, LoadItem, LoadReport, LoadTables, Settings, WriteMode};
 use crate::client::{Entry, Error};
 use crate::table::Handle;
 use crate::table::handle::Written;
 use crate::table::transfer::{
-    Engine, Every, IfAbsent, Intake, Puts, READ_AT_ONCE, Reporter, Sink, Source, Store, Target, Tracker,
-    TransferError,
+    Additions, Engine, Every, IfAbsent, Intake, MayBeCounted, Policy, Puts, READ_AT_ONCE, Reporter, Sink,
+    Source, Store, Target, Tracker, TransferError,
 };
 
 pub(super) async fn run<T, S>(load: Load<'_, T, S>) -> Result<LoadReport, LoadError>
@@ -33,17 +35,32 @@ where
     let by_ref: Vec<_> = handles.iter().collect();
     let names = || handles.iter().map(|table| &**table.name.table());
     let resumes = resume.is_some();
-    let given = resume.unwrap_or_else(|| Checkpoint::begin(&by_ref));
+    let given = resume.unwrap_or_else(|| match settings.adds_sums {
+        false => Checkpoint::begin(&by_ref),
+        true => Checkpoint::begin(&by_ref).adding_sums(),
+    });
     let mut reporter = Reporter::new(on_progress);
     // Of the tables that the load is given: those of a checkpoint of other ones are an error.
     let rows_of_item = handles.len() as u64;
-    let every = Every::Rows(settings.checkpoint_every.saturating_mul(rows_of_item));
-    let done = given.done();
-    let (begin, starts) = match reporter.reporting(begin(&given, &by_ref)).await {
-        Ok(begun) => begun,
-        Err(error) => {
+    let every = settings.checkpoint_every.saturating_mul(rows_of_item);
+    let every = match settings.adds_sums {
+        false => Every::Rows(every),
+        true => Every::RowsOrTime(every, FRESH_FOR),
+    };
+    let mut done = given.done();
+    let begun = reporter.reporting(begin(&given, &by_ref, &settings)).await;
+    let begun = begun.map_err(Reason::NotStarted).and_then(|(begin, starts)| {
+        let additions = additions(&begin, &by_ref, &settings).map_err(Reason::MayBeCounted)?;
+        Ok((begin, starts, additions))
+    });
+    let (begin, starts) = match begun {
+        Ok((begin, starts, additions)) => {
+            done.additions = additions;
+            (begin, starts)
+        }
+        Err(reason) => {
             let tracker = Tracker::new(reporter, done, None, every, None).with_tables(names());
-            return end(tracker, &given, Some(Reason::NotStarted(error)));
+            return end(tracker, &given, Some(reason));
         }
     };
     let (at, mut last) = (&begin, None);
@@ -71,15 +88,22 @@ where
         Target { starts, sink }
     });
     let mut engine = Engine::new(settings.engine, tracker, targets.collect());
-    let merges = handles.iter().map(|table| match settings.mode {
-        WriteMode::Put => false,
-        WriteMode::Insert => true,
-        WriteMode::IfAbsent => table.visible.hides_no_row(),
+    let parts = handles.iter().map(|table| {
+        let merges = match settings.mode {
+            WriteMode::Put => false,
+            WriteMode::Insert => true,
+            WriteMode::IfAbsent => table.visible.hides_no_row(),
+        };
+        match settings.adds_sums {
+            false => RowParts::Columns { merges },
+            true => RowParts::All { merges },
+        }
     });
     let mut rows = Items {
-        merges: merges.collect(),
+        parts: parts.collect(),
         tables,
         mode: settings.mode,
+        adds_sums: settings.adds_sums,
         input: pin!(rows),
         scratch: Entry::default(),
         has_ended: false,
@@ -88,12 +112,52 @@ where
         return end(engine.into_tracker(), &begin, Some(reason));
     }
     let (tracker, error) = engine.run(pin!(rows)).await;
-    end(tracker, &begin, error.map(Reason::Stopped))
+    let reason = error.map(|error| match error {
+        TransferError::MayBeCounted(items) => Reason::MayBeCounted(items),
+        error => Reason::Stopped(error),
+    });
+    end(tracker, &begin, reason)
+}
+
+/// How old the checkpoint of a load that adds sums becomes: far less than the time in which it can be resumed.
+const FRESH_FOR: Duration = Duration::from_secs(30);
+
+/// What a load that adds sums must know of them.
+///
+/// # Errors
+/// The items that may be counted twice, if they may not.
+fn additions(
+    begin: &Checkpoint,
+    tables: &[&Handle],
+    settings: &Settings,
+) -> Result<Option<Additions>, MayBeCounted> {
+    let (Some(sums), Some(first)) = (begin.sums(), tables.first()) else { return Ok(None) };
+    let policy = Policy {
+        has_sums: tables.iter().any(|table| table.visible.schema().has_sums()),
+        honours_tokens: tables.iter().all(|table| table.client.honours_tokens()),
+        may_count_twice: settings.may_count_twice,
+    };
+    let from = (begin.items(), tables.len() as u64);
+    Additions::resume(sums, policy, first.client.clock(), from, settings.checkpoint_every).map(Some)
 }
 
 /// Checks the checkpoint against the tables; returns it, bound to the tables, and where the partitions of each begin.
-async fn begin(given: &Checkpoint, tables: &[&Handle]) -> Result<(Checkpoint, Vec<Vec<Vec<u8>>>), Error> {
+async fn begin(
+    given: &Checkpoint,
+    tables: &[&Handle],
+    settings: &Settings,
+) -> Result<(Checkpoint, Vec<Vec<Vec<u8>>>), Error> {
     given.check(tables)?;
+    if let Some(first) = tables.first() {
+        given.check_sums(settings.adds_sums, first)?;
+        if settings.adds_sums && settings.mode == WriteMode::IfAbsent {
+            return Err(Error::definition(
+                &first.name,
+                "a load cannot both `add_sums` and write rows `if_absent`: after a lost answer, it cannot tell a row that it added to from \
+                 one that was there; leave one of both out",
+            ));
+        }
+    }
     check_distinct(tables)?;
     let mut starts = Vec::new();
     for table in tables {
@@ -126,6 +190,7 @@ fn end(
     reason: Option<Reason>,
 ) -> Result<LoadReport, LoadError> {
     tracker.reporter.report();
+    tracker.end();
     let report = LoadReport {
         tables: tracker.tables,
         progress: tracker.reporter.progress,
@@ -141,9 +206,10 @@ fn end(
 /// The items of a load's input.
 struct Items<'i, T, S> {
     tables: T,
-    /// Of each table, whether a row is merged into the one that is there.
-    merges: Vec<bool>,
+    /// Of each table, what is written of a row.
+    parts: Vec<RowParts>,
     mode: WriteMode,
+    adds_sums: bool,
     input: Pin<&'i mut S>,
     /// The buffer in which a row is encoded.
     scratch: Entry,
@@ -158,11 +224,13 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
     async fn skip_to(&mut self, checkpoint: &Checkpoint, intake: &mut Intake<'_, '_>) -> Result<(), Reason> {
         let items = checkpoint.items();
         let failed: HashSet<u64> = checkpoint.failed_rows().into_iter().collect();
+        let counted = checkpoint.sums().map(|sums| sums.counted().iter().copied().collect());
+        let counted: HashSet<u64> = counted.unwrap_or_default();
         let mut retries = RetryRows::default();
         for index in 0..items {
             let next = poll_fn(|cx| self.input.as_mut().poll_next(cx));
             match intake.tracker.reporter.reporting(next).await {
-                Some(item) => self.skip(index, item, &failed, &mut retries, intake)?,
+                Some(item) => self.skip(index, item, &failed, &counted, &mut retries, intake)?,
                 None => {
                     let tables = self.tables.handles();
                     let name = tables.first().map_or("", |table| &**table.name.table());
@@ -180,11 +248,18 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
                 yield_now().await;
             }
         }
-        for (index, row) in retries.into_rows() {
-            match row {
-                Ok(row) => intake.item_again(index, &row),
+        for (index, RetryRow { row, additions, has_failed }) in retries.into_rows() {
+            let both = row.and_then(|row| Ok((row, additions.transpose()?)));
+            match both {
+                Ok((row, Some(additions))) if row.mutations.is_empty() => {
+                    intake.item_again(index, &additions, has_failed);
+                }
+                Ok((row, Some(additions))) if !additions.mutations.is_empty() => {
+                    intake.item_again_in_two(index, &row, &additions);
+                }
+                Ok((row, _)) => intake.item_again(index, &row, has_failed),
                 Err((key, error)) => {
-                    intake.tracker.progress().read += 1;
+                    intake.tracker.retry(index, has_failed);
                     intake.tracker.failed(index, key, error).map_err(Reason::Stopped)?;
                 }
             }
@@ -198,16 +273,23 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         index: u64,
         item: impl LoadItem<T::Item>,
         failed: &HashSet<u64>,
+        counted: &HashSet<u64>,
         retries: &mut RetryRows,
         intake: &mut Intake<'_, '_>,
     ) -> Result<(), Reason> {
         let item = item.into_item().map_err(|error| Reason::Stopped(TransferError::Input(error)))?;
-        let (item, tables) = (item.borrow(), self.merges.len());
+        let (item, tables) = (item.borrow(), self.parts.len());
         for table in 0..tables {
             let index = index * tables as u64 + table as u64;
+            if counted.contains(&index) {
+                let row = self.encode_again(table, item, self.parts(table).without_additions());
+                retries.add(index, table, RetryRow { row, additions: None, has_failed: false });
+                continue;
+            }
             if failed.contains(&index) {
-                let row = self.encode(table, item).map(|()| self.scratch.clone());
-                retries.add(index, table, row);
+                let additions = self.adds_sums.then(|| self.encode_again(table, item, RowParts::Additions));
+                let row = self.encode_again(table, item, self.parts(table).without_additions());
+                retries.add(index, table, RetryRow { row, additions, has_failed: true });
                 continue;
             }
             if !retries.is_empty()
@@ -215,9 +297,13 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
                 && retries.has(&encoded)
             {
                 if self.mode == WriteMode::Insert {
-                    // It does not replace the earlier one, so that both are written, in their order.
-                    let row = self.encode(table, item).map(|()| self.scratch.clone());
-                    retries.add(index, table, row);
+                    // It does not replace the earlier one, so that both are written, in their order. Its additions were counted.
+                    let row = self.encode_again(table, item, self.parts(table).without_additions());
+                    if matches!(&row, Ok(entry) if entry.mutations.is_empty()) {
+                        intake.tracker.skip_item();
+                        continue;
+                    }
+                    retries.add(index, table, RetryRow { row, additions: None, has_failed: false });
                     continue;
                 }
                 let superseded = retries.supersede(&encoded);
@@ -234,20 +320,48 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Items<'_, T, S> {
         intake: &mut Intake<'_, '_>,
     ) -> Result<(), TransferError> {
         let item = item.into_item().map_err(TransferError::Input)?;
-        for table in 0..self.merges.len() {
-            match self.encode(table, item.borrow()) {
-                Ok(()) => intake.item(&self.scratch),
+        let repeats = intake.tracker.repeats();
+        for table in 0..self.parts.len() {
+            let encoded = self.encode(table, item.borrow(), self.parts(table));
+            let encoded = match encoded {
+                Ok(()) if repeats => self.split_repeated(table, item.borrow()),
+                encoded => encoded.map(|()| None),
+            };
+            match encoded {
+                Ok(None) => intake.item(&self.scratch),
+                Ok(Some(columns)) => intake.item_in_two(&columns, &self.scratch),
                 Err((key, error)) => intake.tracker.item_failed(key, error)?,
             }
         }
         Ok(())
     }
 
+    /// Splits a row in `scratch` that an earlier run may have written: returns its columns, and leaves its additions in `scratch`. A server
+    /// that knows the token of an entry skips all of it, and the columns must be written again after those of earlier rows with the key.
+    fn split_repeated(&mut self, table: usize, item: &T::Item) -> EncodeResult<Option<Entry>> {
+        let columns = self.encode_again(table, item, self.parts(table).without_additions())?;
+        self.encode(table, item, RowParts::Additions)?;
+        if self.scratch.mutations.is_empty() {
+            self.scratch = columns;
+            return Ok(None);
+        }
+        Ok(Some(columns).filter(|columns| !columns.mutations.is_empty()))
+    }
+
+    /// What is written of the rows of a table.
+    fn parts(&self, table: usize) -> RowParts {
+        self.parts.get(table).copied().unwrap_or(RowParts::Columns { merges: false })
+    }
+
+    /// Encodes the row of a table before the checkpoint.
+    fn encode_again(&mut self, table: usize, item: &T::Item, parts: RowParts) -> EncodeResult {
+        self.encode(table, item, parts).map(|()| self.scratch.clone())
+    }
+
     /// Encodes the row of a table into `scratch`.
-    fn encode(&mut self, table: usize, item: &T::Item) -> EncodeResult<()> {
-        let Self { tables, merges, scratch, .. } = self;
-        let merges = merges.get(table).is_some_and(|merges| *merges);
-        tables.encode_item(table, item, merges, scratch).map_err(|error| {
+    fn encode(&mut self, table: usize, item: &T::Item, parts: RowParts) -> EncodeResult<()> {
+        let Self { tables, scratch, .. } = self;
+        tables.encode_item(table, item, parts, scratch).map_err(|error| {
             let key = Bytes::copy_from_slice(&scratch.key);
             (Some(key).filter(|key| !key.is_empty()), error)
         })
@@ -260,8 +374,12 @@ impl<T: LoadTables, S: Stream<Item: LoadItem<T::Item>>> Source for Items<'_, T, 
         cx: &mut Context<'_>,
         intake: &mut Intake<'_, '_>,
     ) -> Poll<Option<Result<u64, TransferError>>> {
+        let most = match intake.tracker.room() {
+            Ok(items) => items.min(READ_AT_ONCE),
+            Err(error) => return Poll::Ready(Some(Err(error))),
+        };
         let mut read = 0;
-        while read < READ_AT_ONCE && !intake.is_full() && !self.has_ended {
+        while read < most && !intake.is_full() && !self.has_ended {
             match self.input.as_mut().poll_next(cx) {
                 Poll::Ready(Some(item)) => {
                     if let Err(error) = self.take(item, intake) {
@@ -288,17 +406,26 @@ type EncodeResult<T = Entry> = Result<T, (Option<Bytes>, Error)>;
 /// The rows that failed before the checkpoint, for a retry.
 ///
 /// Of two rows with one key the later in the input counts. So a failed row is not retried if a later one with its key was written,
-/// unless the load only sets columns: then that one is written again after it.
+/// but for its additions; unless the load only sets columns: then that one is written again after it.
 #[derive(Default)]
 struct RetryRows {
-    rows: BTreeMap<u64, EncodeResult>,
+    rows: BTreeMap<u64, RetryRow>,
     /// By the table and the key.
     by_key: HashMap<(usize, Bytes), Vec<u64>>,
 }
 
+struct RetryRow {
+    /// All of it, but for what it adds.
+    row: EncodeResult,
+    /// What it adds, in a load that adds sums: an entry of its own, as of every row that an earlier run may have written.
+    additions: Option<EncodeResult>,
+    /// Or it was written.
+    has_failed: bool,
+}
+
 impl RetryRows {
-    fn add(&mut self, index: u64, table: usize, row: EncodeResult) {
-        let key = match &row {
+    fn add(&mut self, index: u64, table: usize, row: RetryRow) {
+        let key = match &row.row {
             Ok(entry) => Some(&entry.key[..]),
             Err((key, _)) => key.as_deref(),
         };
@@ -316,17 +443,26 @@ impl RetryRows {
         self.by_key.contains_key(key)
     }
 
-    /// Removes the rows with this key, since a later one was written; returns their indexes.
+    /// Removes the rows with this key, since a later one was written; returns their indexes. Those that add something stay, and do
+    /// nothing else.
     fn supersede(&mut self, key: &(usize, Bytes)) -> Vec<u64> {
-        let indexes = self.by_key.remove(key).unwrap_or_default();
-        for index in &indexes {
-            self.rows.remove(index);
-        }
+        let mut indexes = self.by_key.remove(key).unwrap_or_default();
+        indexes.retain(|index| {
+            let Some(row) = self.rows.remove(index) else { return true };
+            match row.additions {
+                None => true,
+                Some(Ok(entry)) if entry.mutations.is_empty() => true,
+                Some(additions) => {
+                    self.rows.insert(*index, RetryRow { row: additions, additions: None, ..row });
+                    false
+                }
+            }
+        });
         indexes
     }
 
     /// The remaining rows, in the order of the input.
-    fn into_rows(self) -> impl Iterator<Item = (u64, EncodeResult)> {
+    fn into_rows(self) -> impl Iterator<Item = (u64, RetryRow)> {
         self.rows.into_iter()
     }
 }

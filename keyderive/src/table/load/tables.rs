@@ -80,6 +80,29 @@ pub trait LoadTables: TableSet<<Self as LoadTables>::Item> {
     type Item;
 }
 
+/// Which parts of a row are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RowParts {
+    /// All but the aggregates; unless it `merges`, in the place of the row that is there.
+    Columns { merges: bool },
+    /// The columns, and what the row adds to aggregates.
+    All { merges: bool },
+    /// The columns alone, of a load that writes `All` else.
+    WithoutAdditions { merges: bool },
+    /// What it adds to aggregates.
+    Additions,
+}
+
+impl RowParts {
+    /// The same without additions.
+    pub(super) fn without_additions(self) -> Self {
+        match self {
+            Self::All { merges } => Self::WithoutAdditions { merges },
+            parts => parts,
+        }
+    }
+}
+
 /// The calls that a load is made of.
 pub(crate) trait TableSet<I>: fmt::Debug + Send + Sync {
     fn handles(&self) -> Vec<&Handle>;
@@ -87,11 +110,11 @@ pub(crate) trait TableSet<I>: fmt::Debug + Send + Sync {
     /// The same tables, whose calls are retried as long as the settings allow.
     fn without_retry_budget(self) -> Self;
 
-    /// Encodes the row of a table; without `merges`, it replaces the row that is there.
+    /// Encodes parts of the row of a table. The entry has no mutation if the row has none of these parts.
     ///
     /// # Errors
     /// If the key or the row cannot be encoded, or is above a limit. The entry may have the key.
-    fn encode_item(&self, table: usize, item: &I, merges: bool, entry: &mut Entry) -> Result<(), Error>;
+    fn encode_item(&self, table: usize, item: &I, parts: RowParts, entry: &mut Entry) -> Result<(), Error>;
 
     /// The encoded key of the row of a table, if it has one.
     fn encode_item_key(&self, table: usize, item: &I) -> Option<Vec<u8>>;
@@ -114,11 +137,21 @@ impl<K: TableKey, R: Row> TableSet<(K, R)> for Table<K, R> {
         &self,
         _: usize,
         (key, row): &(K, R),
-        merges: bool,
+        parts: RowParts,
         entry: &mut Entry,
     ) -> Result<(), Error> {
-        self.encode_row(entry, key, row, merges)?;
-        entry.check(&self.handle.name)
+        match parts {
+            RowParts::Columns { merges } => self.encode_row(entry, key, row, merges)?,
+            RowParts::All { merges } => self.encode_row_and_additions(entry, key, row, merges)?,
+            RowParts::WithoutAdditions { merges } => {
+                self.encode_without_additions(entry, key, row, merges)?;
+            }
+            RowParts::Additions => self.encode_additions(entry, key, row)?,
+        }
+        match parts {
+            RowParts::WithoutAdditions { .. } | RowParts::Additions if entry.mutations.is_empty() => Ok(()),
+            _ => entry.check(&self.handle.name),
+        }
     }
 
     fn encode_item_key(&self, _: usize, (key, _): &(K, R)) -> Option<Vec<u8>> {
@@ -145,11 +178,11 @@ macro_rules! table_sets {
                 &self,
                 table: usize,
                 item: &($(($key, $row),)*),
-                merges: bool,
+                parts: RowParts,
                 entry: &mut Entry,
             ) -> Result<(), Error> {
                 match table {
-                    $($at => self.$at.encode_item(0, &item.$at, merges, entry),)*
+                    $($at => self.$at.encode_item(0, &item.$at, parts, entry),)*
                     _ => Ok(()),
                 }
             }

@@ -1,9 +1,11 @@
 //! How far a transfer is, as it is stored: the version of the format, which tables it is of, and what is left.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::additions::StoredAdditions;
 use super::keys::Mapping;
 use super::tracker::Done;
 use crate::client::Error;
@@ -134,6 +136,8 @@ pub struct Checkpoint {
     table: TableIdentity,
     /// The other tables of a load to several.
     others: Vec<TableIdentity>,
+    /// What a load that adds sums must know of them.
+    sums: Option<StoredAdditions>,
 }
 
 /// Which table a checkpoint is of.
@@ -145,6 +149,28 @@ struct TableIdentity {
     #[serde(with = "hex_id")]
     table_id: Option<u64>,
     fingerprint: String,
+}
+
+/// A number in hexadecimal, since some JSON readers take numbers as floats.
+pub(super) mod hex {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(in crate::table::transfer) fn serialize<S: Serializer>(
+        number: &u64,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{number:016x}"))
+    }
+
+    pub(in crate::table::transfer) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<u64, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        u64::from_str_radix(&text, 16).map_err(|_| {
+            D::Error::custom(format!("the checkpoint is damaged: `{text}` is not the number of a load"))
+        })
+    }
 }
 
 /// The number of a table in hexadecimal, since some JSON readers take numbers as floats.
@@ -209,14 +235,16 @@ struct Items {
     table: TableIdentity,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     other_tables: Vec<TableIdentity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sums: Option<StoredAdditions>,
 }
 
 impl From<Checkpoint> for Versioned<Items> {
     fn from(checkpoint: Checkpoint) -> Self {
-        let Checkpoint { items, failed, failed_tables, table, others } = checkpoint;
+        let Checkpoint { items, failed, failed_tables, table, others, sums } = checkpoint;
         // Of one table, they are all of the first.
         let failed_tables = if others.is_empty() { Vec::new() } else { failed_tables };
-        Self::new(Items { items, failed, failed_tables, table, other_tables: others })
+        Self::new(Items { items, failed, failed_tables, table, other_tables: others, sums })
     }
 }
 
@@ -224,7 +252,7 @@ impl TryFrom<Versioned<Items>> for Checkpoint {
     type Error = String;
 
     fn try_from(stored: Versioned<Items>) -> Result<Self, String> {
-        let Items { items, failed, failed_tables, table, other_tables: others } =
+        let Items { items, failed, failed_tables, table, other_tables: others, sums } =
             stored.read().map_err(|fault| format!("the checkpoint {fault}"))?;
         if let Some(place) = failed.iter().find(|place| **place >= items) {
             return Err(format!(
@@ -240,7 +268,13 @@ impl TryFrom<Versioned<Items>> for Checkpoint {
         // Sorted and distinct, as we store them.
         let failed: BTreeSet<_> = failed.into_iter().zip(failed_tables).collect();
         let (failed, failed_tables) = failed.into_iter().unzip();
-        Ok(Self { items, failed, failed_tables, table, others })
+        let checkpoint = Self { items, failed, failed_tables, table, others, sums };
+        match &checkpoint.sums {
+            Some(sums) if !sums.fits(items, &checkpoint.failed_rows()) => {
+                Err("the checkpoint is damaged: its sums are of other items".to_owned())
+            }
+            _ => Ok(checkpoint),
+        }
     }
 }
 
@@ -249,16 +283,44 @@ impl Checkpoint {
     pub(crate) fn begin(tables: &[&Handle]) -> Self {
         let others = tables.iter().skip(1).map(|table| TableIdentity::of(table)).collect();
         let table = tables.first().map(|table| TableIdentity::of(table)).unwrap_or_default();
-        Self { items: 0, failed: Vec::new(), failed_tables: Vec::new(), table, others }
+        Self { items: 0, failed: Vec::new(), failed_tables: Vec::new(), table, others, sums: None }
+    }
+
+    /// The checkpoint before the first item of a load that adds sums.
+    pub(crate) fn adding_sums(self) -> Self {
+        Self { sums: Some(StoredAdditions::begin()), ..self }
+    }
+
+    /// What it has of the sums, if its load adds them.
+    pub(crate) fn sums(&self) -> Option<&StoredAdditions> {
+        self.sums.as_ref()
+    }
+
+    /// Rejects a checkpoint of a load that adds sums for one that does not, and the reverse.
+    pub(crate) fn check_sums(&self, adds: bool, table: &Handle) -> Result<(), Error> {
+        let text = match (&self.sums, adds) {
+            (None, true) => {
+                "the checkpoint is of a load without `.add_sums()`, which added nothing for the items before it; resume without \
+                 `.add_sums()`, or load from the beginning: leave `.resume(…)` out"
+            }
+            (Some(_), false) => {
+                "the checkpoint is of a load with `.add_sums()`, and without it the items that are left would not be added; resume it with \
+                 `.add_sums()`"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::mismatch(&table.name, text))
     }
 
     /// The checkpoint of the same load at another time: after the last item of which the rows of all tables are done.
     pub(crate) fn at(&self, done: &Done) -> Self {
         let tables = self.tables();
         let items = done.rows() / tables;
-        let failed = done.failed().into_iter().filter(|row| row / tables < items);
-        let (failed, failed_tables) = failed.map(|row| (row / tables, (row % tables) as usize)).unzip();
-        Self { items, failed, failed_tables, ..self.clone() }
+        let rows: Vec<_> = done.failed().into_iter().filter(|row| row / tables < items).collect();
+        let failed = rows.iter().map(|row| (row / tables, (row % tables) as usize));
+        let (failed, failed_tables) = failed.unzip();
+        let sums = done.additions.as_ref().map(|additions| additions.stored(done.rows(), &rows));
+        Self { items, failed, failed_tables, sums: sums.or_else(|| self.sums.clone()), ..self.clone() }
     }
 
     /// How many rows an item has.
@@ -289,6 +351,13 @@ impl Checkpoint {
     #[must_use]
     pub fn failed(&self) -> &[u64] {
         &self.failed
+    }
+
+    /// The items, counted from 0, whose additions may have been counted twice, since a load was resumed that
+    /// [may](crate::load::Load::may_count_twice).
+    #[must_use]
+    pub fn may_be_counted_twice(&self) -> &[Range<u64>] {
+        self.sums.as_ref().map_or(&[], StoredAdditions::twice)
     }
 
     /// Rejects other tables, and another number of them.
@@ -362,6 +431,29 @@ mod tests {
         for damaged in [stored.replace("[1,0,1]", "[1,0]"), stored.replace("[1,0,1]", "[1,0,2]")] {
             let error = serde_json::from_str::<Checkpoint>(&damaged).unwrap_err().to_string();
             assert!(error.contains("of which table each failed row is"), "{error}");
+        }
+    }
+
+    const SUMS: &str = r#","sums":{"load":"00000000000000ff","sent":130,"since":1700000000,"failed":[[7,1690000000]],"counted":[3],"twice":[{"start":1,"end":3}]}}"#;
+
+    #[test]
+    fn the_stored_format_of_sums_stays() {
+        let stored = STORED.trim_end_matches('}').to_owned() + SUMS;
+        let checkpoint: Checkpoint = serde_json::from_str(&stored).unwrap();
+        assert_eq!(checkpoint.may_be_counted_twice().first(), Some(&(1..3)));
+        assert_eq!(serde_json::to_string(&checkpoint).unwrap(), stored);
+        // Of the run before it, until its own additions are known.
+        assert_eq!(checkpoint.at(&checkpoint.done()), checkpoint);
+        for (from, to) in [
+            ("[[7,", "[[8,"),
+            (r#""counted":[3]"#, r#""counted":[4]"#),
+            (r#""sent":130"#, r#""sent":99"#),
+            ("0000ff\",\"sent", "0000xx\",\"sent"),
+        ] {
+            let damaged = stored.replace(from, to);
+            assert_ne!(damaged, stored);
+            let error = serde_json::from_str::<Checkpoint>(&damaged).unwrap_err().to_string();
+            assert!(error.contains("the checkpoint is damaged"), "{error}");
         }
     }
 

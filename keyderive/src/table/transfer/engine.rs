@@ -162,6 +162,7 @@ impl<'a> Engine<'a> {
                 yield_now().await;
             }
         }
+        self.tracker.end();
         if let Err(error) = self.tracker.store() {
             self.error.get_or_insert(error);
         }
@@ -191,8 +192,12 @@ impl<'a> Engine<'a> {
             && self.in_flight.rows < self.settings.in_flight.rows
             && self.in_flight.bytes < self.settings.in_flight.bytes
             && (self.intake().is_full() || self.input_ended || self.out_of_patience)
-            && let Some((request, LoadBatch { entries, indexes, bytes })) = self.ahead.take()
+            && let Some((request, batch)) = self.take()
         {
+            let LoadBatch { entries, indexes, bytes } = match batch {
+                Ok(batch) => batch,
+                Err(error) => return self.stop(error),
+            };
             if let Some((index, new_key)) = self.ahead.duplicate().filter(|_| self.settings.keys_are_distinct)
             {
                 let old_key = Bytes::copy_from_slice(self.tracker.done.key(*index));
@@ -212,6 +217,14 @@ impl<'a> Engine<'a> {
             self.out_of_patience = false;
             self.patience = self.settings.patience.map(Patience::new);
         }
+    }
+
+    /// The rows of the next request, with their tokens.
+    fn take(&mut self) -> Option<(Request, Result<LoadBatch, TransferError>)> {
+        let Self { ahead, tracker, .. } = self;
+        let mut prepared = Ok(());
+        let (request, batch) = ahead.take(|batch| prepared = tracker.send(batch))?;
+        Some((request, prepared.map(|()| batch)))
     }
 
     fn poll_event(&mut self, source: Pin<&mut (dyn Source + Send)>, cx: &mut Context<'_>) -> Poll<Event> {
@@ -262,7 +275,12 @@ impl<'a> Engine<'a> {
             match outcome {
                 Ok(true) => self.tracker.written(index, entries.entry(position).len()),
                 Ok(false) => self.tracker.kept(index),
-                Err(error) if fails_every_row(&error) => self.stop(TransferError::Failed(error)),
+                Err(error)
+                    if fails_every_row(&error)
+                        && !(entries.has_token(position) && self.tracker.gives_up(&error)) =>
+                {
+                    self.stop(TransferError::Failed(error));
+                }
                 Err(error) => {
                     let failed = self.tracker.failed(index, Some(entries.key(position)), error);
                     failed.err().into_iter().for_each(|error| self.stop(error));

@@ -10,9 +10,11 @@ mod tests;
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::client::token::Token;
 use crate::client::{Batch, Entries, Entry, EntryMeta};
 use crate::key::fingerprint64;
 
@@ -125,11 +127,11 @@ impl LookAhead {
         self.bytes += partition.waiting.bytes() - before;
     }
 
-    /// The rows of the next request; none if no row waits, or if each has a key that is in flight.
-    pub(crate) fn take(&mut self) -> Option<(Request, LoadBatch)> {
+    /// The rows of the next request; none if no row waits, or if each has a key that is in flight. `prepare` changes them first.
+    pub(crate) fn take(&mut self, prepare: impl FnOnce(&mut LoadBatch)) -> Option<(Request, LoadBatch)> {
         let Self { limits, partitions, turns, duplicate, .. } = self;
         let count = partitions.iter().map(|partition| partition.requests(*limits)).max()?;
-        let (turn, position, batch) = turns.iter().find_map(|(turn, position)| {
+        let (turn, position, mut batch) = turns.iter().find_map(|(turn, position)| {
             let batch = partitions[*position].next(count, *limits, duplicate)?;
             Some((*turn, *position, batch))
         })?;
@@ -141,6 +143,7 @@ impl LookAhead {
             turns.insert((partition.turn, position));
         }
         self.bytes -= batch.bytes;
+        prepare(&mut batch);
         let request = Request { partition: position, number: self.next_request };
         self.next_request += 1;
         partition.in_flight.begin(request.number, &batch.entries);
@@ -207,6 +210,16 @@ pub(crate) struct LoadBatch {
     /// The indexes of the rows in the input.
     pub(crate) indexes: Vec<u64>,
     pub(super) bytes: usize,
+}
+
+impl LoadBatch {
+    /// Gives the rows that add to sums these tokens, of which the first was sent so long ago.
+    pub(super) fn set_tokens(&mut self, tokens: Vec<Token>, age: Duration) {
+        // Nobody else has the entries before they are sent.
+        if let Some(entries) = Arc::get_mut(&mut self.entries) {
+            entries.set_tokens(tokens.into_iter(), age);
+        }
+    }
 }
 
 struct BatchBuilder {

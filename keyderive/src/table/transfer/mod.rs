@@ -5,6 +5,7 @@
 //! request writes its rows. A [`Tracker`] knows which rows are done without a gap; a checkpoint holds the others. [`compare`] reads
 //! two tables and lists how they differ.
 
+mod additions;
 mod checkpoint;
 mod compare;
 mod engine;
@@ -18,6 +19,7 @@ mod source;
 mod sums;
 mod tracker;
 
+pub(super) use self::additions::{Additions, MayBeCounted, Policy};
 pub use self::checkpoint::Checkpoint;
 pub(super) use self::checkpoint::{PartsLeft, Versioned};
 pub(super) use self::compare::{Comparison, Origin, Origins, compare};

@@ -60,9 +60,23 @@ impl Intake<'_, '_> {
         self.ahead.push(index, row);
     }
 
-    /// Takes in an item before the checkpoint again.
-    pub(crate) fn item_again(&mut self, index: u64, row: &Entry) {
-        self.tracker.progress().read += 1;
+    /// Takes in the next item of a stream as two entries of one row, which is done when both are written.
+    pub(crate) fn item_in_two(&mut self, first: &Entry, second: &Entry) {
+        let index = self.tracker.read_item_in_two();
+        self.ahead.push(index, first);
+        self.ahead.push(index, second);
+    }
+
+    /// Takes in a failed item before the checkpoint again, as two entries of one row.
+    pub(crate) fn item_again_in_two(&mut self, index: u64, first: &Entry, second: &Entry) {
+        self.tracker.retry_in_two(index);
+        self.ahead.push(index, first);
+        self.ahead.push(index, second);
+    }
+
+    /// Takes in an item before the checkpoint again: one that failed, or was written.
+    pub(crate) fn item_again(&mut self, index: u64, row: &Entry, has_failed: bool) {
+        self.tracker.retry(index, has_failed);
         self.ahead.push(index, row);
     }
 }

@@ -10,6 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use super::additions::{Additions, MayBeCounted};
+use super::look_ahead::LoadBatch;
 use super::progress::{Progress, Reporter};
 use crate::client::Error;
 use crate::key::ShownKey;
@@ -31,6 +33,8 @@ pub(crate) enum TransferError {
     Collision { old_key: Bytes, new_key: Bytes },
     /// The checkpoint could not be stored.
     NotStored { path: PathBuf, error: io::Error },
+    /// Rows that an earlier run may have sent may be counted twice.
+    MayBeCounted(MayBeCounted),
 }
 
 /// A row of a load's input that was not written, and why.
@@ -111,6 +115,8 @@ pub(crate) enum Every {
     /// After so many further rows are done without a gap.
     Rows(u64),
     Time(Duration),
+    /// By the first of both.
+    RowsOrTime(u64, Duration),
 }
 
 /// Tracks the rows of a transfer, and calls back with its progress and its checkpoints.
@@ -165,6 +171,29 @@ impl<'a> Tracker<'a> {
         self.done.parts.first_mut().map_or(0, |all| all.low_water.begin())
     }
 
+    /// [`read_item`](Self::read_item), of an item that is two entries.
+    pub(super) fn read_item_in_two(&mut self) -> u64 {
+        let index = self.read_item();
+        self.done.additions.iter_mut().for_each(|additions| additions.split(index));
+        index
+    }
+
+    /// [`retry`](Self::retry) of a failed row that is two entries.
+    pub(super) fn retry_in_two(&mut self, index: u64) {
+        self.retry(index, true);
+        self.done.additions.iter_mut().for_each(|additions| additions.split(index));
+    }
+
+    /// Whether an earlier run may have sent the next item.
+    pub(crate) fn repeats(&self) -> bool {
+        self.done.additions.as_ref().is_some_and(|additions| additions.repeats(self.done.next()))
+    }
+
+    /// Whether an entry is the first of the two of a row, or the second after a first that failed.
+    fn is_part(&mut self, index: u64, has_failed: bool) -> bool {
+        self.done.additions.as_mut().is_some_and(|additions| additions.is_part(index, has_failed))
+    }
+
     /// Counts an item before the checkpoint.
     pub(crate) fn skip_item(&mut self) {
         self.progress().left_out += 1;
@@ -173,6 +202,7 @@ impl<'a> Tracker<'a> {
     /// Counts a failed item before the checkpoint that needs no retry, since a later one with its key was written.
     pub(crate) fn supersede(&mut self, index: u64) {
         self.progress().left_out += 1;
+        self.done.additions.iter_mut().for_each(|additions| additions.settle(index));
         self.settle(index, LowWater::settle);
     }
 
@@ -214,12 +244,16 @@ impl<'a> Tracker<'a> {
 
     /// Counts a written row.
     pub(super) fn written(&mut self, index: u64, bytes: usize) {
+        if self.is_part(index, false) {
+            return;
+        }
         self.progress().written += 1;
         self.progress().bytes += bytes as u64;
         if let Some(table) = self.table(index) {
             table.written += 1;
             table.bytes += bytes as u64;
         }
+        self.done.additions.iter_mut().for_each(|additions| additions.settle(index));
         self.settle(index, LowWater::settle);
     }
 
@@ -236,11 +270,15 @@ impl<'a> Tracker<'a> {
         key: Option<Bytes>,
         error: Error,
     ) -> Result<(), TransferError> {
+        if self.is_part(index, true) {
+            return Ok(());
+        }
         let Some(allowed) = self.max_failures else {
             return Err(TransferError::Failed(key.map_or(error.clone(), |key| Error::entry(&key, error))));
         };
         self.progress().failed += 1;
         self.table(index).into_iter().for_each(|table| table.failed += 1);
+        self.done.additions.iter_mut().for_each(|additions| additions.fail(index, &error));
         self.settle(index, LowWater::fail);
         if self.failed.len() < MAX_LISTED {
             let tables = self.tables.len().max(1) as u64;
@@ -256,9 +294,11 @@ impl<'a> Tracker<'a> {
     /// Reports the progress and stores a checkpoint, if due.
     pub(crate) fn report_if_due(&mut self) -> Result<(), TransferError> {
         self.reporter.report_if_due();
+        let has_rows = |rows| self.done.rows().saturating_sub(self.stored_rows) >= rows;
         let is_due = match self.every {
-            Every::Rows(rows) => self.done.rows().saturating_sub(self.stored_rows) >= rows,
+            Every::Rows(rows) => has_rows(rows),
             Every::Time(time) => self.stored_at.elapsed() >= time,
+            Every::RowsOrTime(rows, time) => has_rows(rows) || self.stored_at.elapsed() >= time,
         };
         if is_due { self.store() } else { Ok(()) }
     }
@@ -266,7 +306,7 @@ impl<'a> Tracker<'a> {
     /// When the next checkpoint or report is due, if the time says so.
     pub(super) fn due_at(&self) -> Option<Instant> {
         let store_at = match self.every {
-            Every::Time(time) => Some(self.stored_at + time),
+            Every::Time(time) | Every::RowsOrTime(_, time) => Some(self.stored_at + time),
             Every::Rows(_) => None,
         };
         [store_at, self.reporter.report_at()].into_iter().flatten().min()
@@ -275,7 +315,51 @@ impl<'a> Tracker<'a> {
     /// Stores a checkpoint.
     pub(super) fn store(&mut self) -> Result<(), TransferError> {
         (self.stored_rows, self.stored_at) = (self.done.rows(), Instant::now());
+        self.store_now()
+    }
+
+    fn store_now(&mut self) -> Result<(), TransferError> {
+        let next = self.done.next();
+        self.done.additions.iter_mut().for_each(|additions| additions.reserve(next));
         self.store.as_mut().map_or(Ok(()), |store| store(&self.done))
+    }
+
+    /// Notes that no request is in flight, and none will be sent.
+    pub(crate) fn end(&mut self) {
+        self.done.additions.iter_mut().for_each(Additions::end);
+    }
+
+    /// How many items may be read now. Stores a checkpoint first if none says that they may be sent.
+    pub(crate) fn room(&mut self) -> Result<u64, TransferError> {
+        let next = self.done.next();
+        match &self.done.additions {
+            None => return Ok(u64::MAX),
+            Some(additions) if additions.room(next) > 0 => {}
+            Some(_) => self.store_now()?,
+        }
+        Ok(self.done.additions.as_ref().map_or(u64::MAX, |additions| additions.room(next)))
+    }
+
+    /// Gives the rows of a request their tokens, if the load adds sums.
+    pub(super) fn send(&mut self, batch: &mut LoadBatch) -> Result<(), TransferError> {
+        let rows = self.done.rows();
+        let Some(additions) = &mut self.done.additions else { return Ok(()) };
+        additions.send(batch, rows).map_err(TransferError::MayBeCounted)
+    }
+
+    /// Whether the load continues without a row that failed so.
+    pub(super) fn gives_up(&self, error: &Error) -> bool {
+        self.done.additions.as_ref().is_some_and(|additions| additions.is_given_up(error))
+    }
+
+    /// Counts a row before the checkpoint that is sent again: one that failed, or was written, which counts as failed until it is written
+    /// again.
+    pub(crate) fn retry(&mut self, index: u64, has_failed: bool) {
+        self.progress().read += 1;
+        if !has_failed && let Some(all) = self.done.parts.first_mut() {
+            all.low_water.failed.insert(index);
+        }
+        self.done.additions.iter_mut().for_each(|additions| additions.retry(index, has_failed));
     }
 }
 
@@ -287,6 +371,8 @@ pub(crate) struct Done {
     rows: u64,
     /// Those of them that were left out.
     left_out: u64,
+    /// What a load adds to sums.
+    pub(crate) additions: Option<Additions>,
 }
 
 /// A part of a table, or all of a stream.
@@ -314,19 +400,24 @@ impl Done {
     /// The first items of a stream, of which some failed.
     pub(crate) fn stream(items: u64, failed: &[u64]) -> Self {
         let all = TrackedPart::new(LowWater::after(items, failed), KeyRange::new(Vec::new(), None));
-        Self { parts: vec![all], is_stream: true, rows: items, left_out: 0 }
+        Self { parts: vec![all], is_stream: true, rows: items, left_out: 0, additions: None }
     }
 
     /// All of a table but these ranges, and how many rows of them were moved and left out.
     pub(crate) fn all_but(left: Vec<KeyRange>, moved: u64, left_out: u64) -> Self {
         let parts =
             left.into_iter().map(|window| TrackedPart::new(LowWater::after(0, &[]), window)).collect();
-        Self { parts, is_stream: false, rows: moved + left_out, left_out }
+        Self { parts, is_stream: false, rows: moved + left_out, left_out, additions: None }
     }
 
     /// How many rows are done without a gap in their part.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// The number of the next row of a stream.
+    fn next(&self) -> u64 {
+        self.parts.first().map_or(0, |all| all.low_water.next)
     }
 
     /// How many of them were left out.

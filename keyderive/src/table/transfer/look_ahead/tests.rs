@@ -29,7 +29,7 @@ fn requests(count: usize, rows: impl Iterator<Item = usize>, look_ahead: usize) 
         {
             ahead.push(index as u64, &row(&format!("{partition:03}-{index:09}")));
         }
-        let Some((request, batch)) = ahead.take() else { return requests };
+        let Some((request, batch)) = ahead.take(|_| ()) else { return requests };
         let of = |key: &[u8]| std::str::from_utf8(&key[..3]).unwrap().parse().unwrap();
         let partition: usize = of(&batch.entries.key(0));
         assert!(batch.entries.keys().all(|key| of(key) == partition));
@@ -93,7 +93,7 @@ fn sorted_rows_of_one_partition_do_not_go_in_order() {
     let mut ahead = LookAhead::new(vec![starts(1)], LIMITS);
     (0..3_000).for_each(|index| ahead.push(index, &row(&format!("{index:09}"))));
     let first = |(_, batch): (Request, LoadBatch)| batch.entries.key(0);
-    let firsts: Vec<_> = std::iter::from_fn(|| ahead.take()).map(first).collect();
+    let firsts: Vec<_> = std::iter::from_fn(|| ahead.take(|_| ())).map(first).collect();
     assert!(firsts.len() > 10);
     assert!(!firsts.is_sorted() && ahead.is_empty() && ahead.bytes() == 0);
 }
@@ -103,10 +103,10 @@ fn a_key_in_flight_holds_back_its_next_row() {
     let mut ahead = LookAhead::new(vec![starts(2)], LIMITS);
     let keys = ["001", "000", "001"];
     keys.iter().enumerate().for_each(|(index, key)| ahead.push(index as u64, &row(key)));
-    let first = [ahead.take().unwrap(), ahead.take().unwrap()];
-    assert!(ahead.take().is_none() && !ahead.is_empty());
+    let first = [ahead.take(|_| ()).unwrap(), ahead.take(|_| ()).unwrap()];
+    assert!(ahead.take(|_| ()).is_none() && !ahead.is_empty());
     first.iter().for_each(|(request, _)| ahead.finish(*request));
-    assert_eq!(ahead.take().unwrap().1.indexes, [2]);
+    assert_eq!(ahead.take(|_| ()).unwrap().1.indexes, [2]);
     assert!(ahead.is_empty() && ahead.bytes() == 0);
 }
 
@@ -132,7 +132,7 @@ fn rows_of_one_key_are_sent_one_after_the_other() {
                     all.push(key);
                 }
                 2 => {
-                    if let Some((request, batch)) = ahead.take() {
+                    if let Some((request, batch)) = ahead.take(|_| ()) {
                         sent_requests.push((request, batch.indexes));
                     }
                 }
