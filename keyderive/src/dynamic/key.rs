@@ -228,6 +228,23 @@ impl KeyLayout {
         DynScan::new(self.clone())
     }
 
+    /// A value as a field holds it: text is parsed by the field's type, as [`encode`](Self::encode) does.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::dynamic::{KeyLayout, Value};
+    /// # #[derive(RowKey)] struct EventKey { user: String, #[pad(3)] seq: u16 }
+    /// let layout = KeyLayout::of::<EventKey>();
+    /// assert_eq!(layout.value("seq", "42")?, Value::Integer(42));
+    /// # Ok::<(), keyderive::key::EncodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// For a name that the layout does not have, and a value that is not of the field's type.
+    pub fn value(&self, field: &str, value: impl Into<Value>) -> Result<Value, EncodeError> {
+        self.accept(self.field_named(field)?, &value.into())
+    }
+
     /// The index of a field.
     pub(super) fn field_named(&self, name: &str) -> Result<usize, EncodeError> {
         let fields = self.schema.fields();

@@ -1,5 +1,8 @@
 //! The calls of tables whose layout is data, over those of typed tables.
 
+mod scan;
+mod sizes;
+
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,7 +15,9 @@ use crate::client::{Client, Error};
 use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, decode_key};
 use crate::key::{DecodeError, EncodeError, KeyType, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{DEFAULT_FAMILY, RawRow, Row, RowSchema, Visible};
+use crate::row::{DEFAULT_FAMILY, RawRow, Row, RowSchema, Visible, without_presence};
+
+pub use self::scan::DynStoredRows;
 
 /// An encoded row key, as the key of a typed table: its layout is that of the table's [`Handle`], and not of the type.
 struct EncodedKey(Bytes);
@@ -60,7 +65,8 @@ impl ReadRow<EncodedKey> for DynRow {
 
 /// Reads a stored row by the schema of the table.
 fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
-    DynRow::read(table.visible.schema(), table.visible.family(), row)
+    let marked = table.visible.is_selected().then(|| without_presence(row)).flatten();
+    DynRow::read(table.visible.schema(), table.visible.family(), marked.as_ref().unwrap_or(row))
         .map_err(|error| Error::row(&table.name, row.key(), error))
 }
 

@@ -9,7 +9,7 @@ use keyderive_proto::values::Timestamp;
 
 use super::Table;
 use crate::client::{Error, ErrorKind};
-use crate::key::{Readable, TableKey};
+use crate::key::{Readable, Schema, TableKey};
 use crate::plan::KeyRange;
 
 impl<K: TableKey, R> Table<K, R> {
@@ -52,7 +52,10 @@ impl<K: TableKey, R> Table<K, R> {
     pub async fn sizes(&self) -> Result<TableSizes<K::Stored>, Error> {
         self.ensure_checked().await?;
         let samples = self.handle.client.sample_row_keys(&self.handle.name).await?;
-        Ok(TableSizes::new::<K>(samples.iter().map(|(key, offset)| (&key[..], *offset))))
+        Ok(TableSizes::new::<K>(
+            self.handle.key.schema(),
+            samples.iter().map(|(key, offset)| (&key[..], *offset)),
+        ))
     }
 
     /// The table's tablets that kept the nodes busiest in the last 24 hours, in every cluster, the hottest first.
@@ -95,7 +98,11 @@ impl<K: TableKey, R> Table<K, R> {
             percent.unwrap_or(Ordering::Equal)
         };
         tablets.sort_by(hottest_first);
-        Ok(HotTablets { tablets: tablets.iter().map(HotTablet::new::<K>).collect(), unreachable })
+        let schema = self.handle.key.schema();
+        Ok(HotTablets {
+            tablets: tablets.iter().map(|tablet| HotTablet::new::<K>(schema, tablet)).collect(),
+            unreachable,
+        })
     }
 }
 
@@ -123,8 +130,11 @@ pub struct SizedPart<K> {
 }
 
 impl<K> TableSizes<K> {
-    fn new<'a, T: TableKey<Stored = K>>(samples: impl Iterator<Item = (&'a [u8], i64)>) -> Self {
-        let stored = |key: &[u8]| T::stored(key).ok();
+    fn new<'a, T: TableKey<Stored = K>>(
+        schema: &'static Schema,
+        samples: impl Iterator<Item = (&'a [u8], i64)>,
+    ) -> Self {
+        let stored = |key: &[u8]| T::stored_by(schema, key).ok();
         let part = |start: &[u8], end: Option<&[u8]>, bytes| SizedPart {
             range: KeyRange::new(start, end.map(<[u8]>::to_vec)),
             start: stored(start),
@@ -205,12 +215,12 @@ pub struct HotTablet<K> {
 }
 
 impl<K> HotTablet<K> {
-    fn new<T: TableKey<Stored = K>>(message: &admin::HotTablet) -> Self {
+    fn new<T: TableKey<Stored = K>>(schema: &'static Schema, message: &admin::HotTablet) -> Self {
         let mut path = message.name.split('/').skip_while(|part| *part != "clusters").skip(1);
         Self {
             cluster: path.next().unwrap_or_default().to_owned(),
-            start: T::stored(&message.start_key).ok(),
-            end: T::stored(&message.end_key).ok(),
+            start: T::stored_by(schema, &message.start_key).ok(),
+            end: T::stored_by(schema, &message.end_key).ok(),
             start_bytes: message.start_key.to_vec(),
             end_bytes: message.end_key.to_vec(),
             from: message.start_time.and_then(system_time),
