@@ -163,6 +163,16 @@ pub(crate) fn read(path: &Path) -> Outcome<Layouts> {
     Layouts::from_json(&text).map_err(|error| faulty(&error))
 }
 
+/// Reads this file of layouts, or else the one in this folder or above it.
+pub(crate) fn read_nearest(path: Option<&Path>) -> Outcome<Layouts> {
+    match path {
+        Some(path) => read(path),
+        None => read(&find_above(FILE).ok_or_else(|| {
+            Failure::refused(format_args!("there is no `{FILE}` in this folder or above it; name a file of layouts"))
+        })?),
+    }
+}
+
 /// The name of the key type.
 pub(crate) fn key_type(layout: &TableLayout) -> &'static str {
     layout.key().schema().key_type()

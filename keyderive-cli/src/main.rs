@@ -1,5 +1,6 @@
 //! The command `keyderive`: tables of Bigtable by the fields of their keys.
 
+mod codegen;
 mod commands;
 mod exit;
 mod filter;
@@ -27,6 +28,8 @@ enum Command {
     Encode(commands::encode::Encode),
     Get(commands::get::Get),
     Scan(commands::scan::Scan),
+    Codegen(commands::codegen::Codegen),
+    Layouts(commands::layouts::LayoutsCommand),
     Completions(commands::completions::Completions),
     Man(commands::man::Man),
 }
@@ -38,6 +41,8 @@ impl Command {
             Self::Encode(command) => command.run(),
             Self::Get(command) => command.run(),
             Self::Scan(command) => command.run(),
+            Self::Codegen(command) => command.run(),
+            Self::Layouts(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

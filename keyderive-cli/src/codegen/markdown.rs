@@ -1,9 +1,10 @@
 //! A page for a wiki: what the keys and columns of each table are.
 
 use keyderive::dynamic::TableLayout;
-use keyderive::key::{Field, FieldValues, Schema, SaltHash, Width};
+use keyderive::key::{Field, FieldValues, SaltHash, Schema, Width};
+use keyderive::row::RowSchema;
 
-use super::row::{Absent, KindForm, RowForm, StoredForm};
+use super::row::{Absent, ColumnForm, KindForm, RowForm, StoredForm};
 use super::{Output, Table};
 
 pub(super) fn generate(tables: &[Table]) -> Output {
@@ -43,7 +44,10 @@ fn key(out: &mut Output, schema: &Schema) {
     out.line("\n| field | values | stored as | bytes | order |");
     out.line("|---|---|---|---|---|");
     for field in schema.fields() {
-        let order = field.order().name();
+        let order = match field.order() {
+            order if order.is_reversed() => "descending",
+            order => order.name(),
+        };
         let written = escaped(&field.written().to_string());
         let (name, values, width) = (code(field.name()), values(field), width(field.width()));
         out.line(format!("| {name} | {values} | {written} | {width} | {order} |"));
@@ -86,20 +90,39 @@ fn columns(out: &mut Output, row: &RowForm) {
         let former: Vec<_> =
             column.aliases.iter().map(|place| code(&format!("{}:{}", place.family, place.name))).collect();
         let former = if former.is_empty() { String::new() } else { format!(", formerly {}", former.join(", ")) };
-        let absent = match column.absent {
-            Absent::Error => "the row cannot be read",
-            Absent::None if matches!(column.kind, KindForm::Versions) => "no version",
-            Absent::None => "none",
-            Absent::Default if matches!(column.kind, KindForm::Counter | KindForm::Sum) => "0",
-            Absent::Default => "a default of the program",
-        };
+        let absent = absent(column);
         let place = code(&format!("{family}:{}", column.name));
-        out.line(format!("| {place}{former} | {} | {} | {absent} |", stored(&column.stored), cells(column.kind)));
+        out.line(format!("| {place}{former} | {} | {} | {absent} |", stored(&column.stored, code), cells(column.kind)));
     }
     for (family, key, values, kind) in row.maps() {
         let place = code(&format!("{family}:…"));
-        out.line(format!("| {place}, named by {} | {} | {} | none |", stored(key), stored(values), cells(kind)));
+        out.line(format!("| {place}, named by {} | {} | {} | none |", stored(key, code), stored(values, code), cells(kind)));
     }
+}
+
+/// What an absent column is.
+fn absent(column: &ColumnForm) -> &'static str {
+    match (column.absent, column.kind) {
+        (Absent::Error, _) => "the row cannot be read",
+        (Absent::None, KindForm::Versions) => "no version",
+        (Absent::None, _) => "none",
+        (Absent::Default, KindForm::Counter | KindForm::Sum) => "0",
+        (Absent::Default, _) => "a default of the program",
+    }
+}
+
+/// The columns of a row type in words, a line each.
+pub(super) fn columns_of(schema: &RowSchema) -> Vec<String> {
+    let Some(row) = RowForm::of(schema) else { return Vec::new() };
+    let plain: fn(&str) -> String = |name| format!("`{name}`");
+    let columns = row.columns().map(|(family, column)| {
+        let (stored, cells) = (stored(&column.stored, plain), cells(column.kind));
+        format!("{family}:{}  {stored}; {cells}; if absent: {}", column.name, absent(column))
+    });
+    let maps = row.maps().map(|(family, key, values, kind)| {
+        format!("{family}:…  {}, named by {}; {}", stored(values, plain), stored(key, plain), cells(kind))
+    });
+    columns.chain(maps).collect()
 }
 
 fn families(out: &mut Output, layout: &TableLayout) {
@@ -135,7 +158,8 @@ fn cells(kind: KindForm) -> String {
     }
 }
 
-fn stored(stored: &StoredForm) -> String {
+/// How a value is stored, in words; `code` marks names.
+fn stored(stored: &StoredForm, code: fn(&str) -> String) -> String {
     match stored {
         StoredForm::Integer { min, max } => format!("an integer, {min} to {max}"),
         StoredForm::NonZero { min, max } => format!("an integer, {min} to {max}, not 0"),
@@ -162,7 +186,7 @@ fn stored(stored: &StoredForm) -> String {
         StoredForm::Date => "a date".to_owned(),
         StoredForm::Json => "JSON".to_owned(),
         StoredForm::Proto => "a message of protobuf".to_owned(),
-        StoredForm::UnixTime(unit) => format!("a time, in {} since 1970", escaped(unit)),
+        StoredForm::UnixTime(unit) => format!("a time, in {} since 1970", code(unit)),
         StoredForm::Custom(of) => format!("what {} writes", code(of)),
     }
 }

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use keyderive::dynamic::TableLayout;
 use keyderive::key::Field;
 use keyderive::layouts::{Layouts, LayoutsError};
+use keyderive::row::RowSchema;
 
 /// What is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +94,11 @@ pub(crate) fn generate(
     })
 }
 
+/// The columns of a row type in words, a line each.
+pub(crate) fn columns_of(row: &RowSchema) -> Vec<String> {
+    markdown::columns_of(row)
+}
+
 /// Text on one line, without what a terminal or an editor would act on.
 pub(crate) fn one_line(text: &str) -> String {
     let escaped = |c: char| match c {
@@ -110,6 +116,23 @@ fn identifier(name: &str) -> String {
         identifier.insert(0, '_');
     }
     if identifier.bytes().all(|byte| byte == b'_') { "unnamed".to_owned() } else { identifier }
+}
+
+/// `EventKey` as `event_key`.
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    let mut was_lower = false;
+    for c in identifier(name).chars() {
+        if c.is_ascii_uppercase() && was_lower {
+            snake.push('_');
+        }
+        was_lower = c.is_ascii_lowercase() || c.is_ascii_digit();
+        // Rust has one `_` between words.
+        if c != '_' || !snake.ends_with("_") {
+            snake.push(c.to_ascii_lowercase());
+        }
+    }
+    snake
 }
 
 /// Names, of which each is taken once.

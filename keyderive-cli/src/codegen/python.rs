@@ -7,7 +7,7 @@ use keyderive::key::{
     Field, FieldOrder, FieldValues, Format, Layout, SaltHash, SaltPlace, Schema, TimeUnit, Width,
 };
 
-use super::{Names, Output, Table, custom, identifier, one_line};
+use super::{Names, Output, Table, custom, one_line, snake};
 
 /// A function of the output, which is there if another one calls it.
 struct Helper {
@@ -511,7 +511,7 @@ impl Coded {
                 }
             }
             FieldValues::Custom => None,
-            _ => Self::of_number(field, is_ordered, fixed),
+            _ => Self::of_number(field, is_ordered, fixed.filter(|_| !is_ordered)),
         }
     }
 
@@ -599,20 +599,6 @@ fn limits(field: &Field, is_ordered: bool, fixed: Option<usize>) -> (i128, u128)
 
 fn boolean(is: bool) -> &'static str {
     if is { "True" } else { "False" }
-}
-
-/// `EventKey` as `event_key`.
-fn snake(name: &str) -> String {
-    let mut snake = String::new();
-    let mut was_lower = false;
-    for c in identifier(name).chars() {
-        if c.is_ascii_uppercase() && was_lower {
-            snake.push('_');
-        }
-        was_lower = c.is_ascii_lowercase() || c.is_ascii_digit();
-        snake.push(c.to_ascii_lowercase());
-    }
-    snake
 }
 
 /// A literal of a string, in ASCII.

@@ -12,7 +12,7 @@ use keyderive::key::{
 };
 
 use super::row::{Absent, ColumnForm, FieldForm, GcForm, KindForm, RowForm, RuleForm, StoredForm};
-use super::{Names, Output, Table, TimeCrate, custom, identifier, one_line};
+use super::{Names, Output, Table, TimeCrate, custom, identifier, one_line, snake};
 
 /// What identifiers of Rust cannot be; a raw identifier can be the first ones.
 const KEYWORDS: &str = "abstract as async await become box break const continue do dyn else enum extern false final fn for gen if impl \
@@ -42,7 +42,7 @@ pub(super) fn generate(tables: &[Table], times: TimeCrate) -> Output {
             let at = match (first..modules.len()).find(|at| modules[*at].has_room(layout, &rows)) {
                 Some(at) => at,
                 None => {
-                    modules.push(Module::new(names.take(&snake(&table.name)), times));
+                    modules.push(Module::new(names.take(&module_name(&table.name)), times));
                     modules.len() - 1
                 }
             };
@@ -991,9 +991,15 @@ fn row_ident(names: &mut Names, name: &str) -> String {
     ident
 }
 
+/// A name as that of a module.
+fn module_name(name: &str) -> String {
+    let ident = value_name(name);
+    if is_keyword(&ident) { format!("{ident}_") } else { ident }
+}
+
 /// A name as an identifier for a field, which may need `r#`.
 fn value_name(name: &str) -> String {
-    let ident = identifier(name);
+    let ident = snake(name);
     let is_raw = !NEVER_RAW.contains(&ident.as_str());
     if is_raw { ident } else { format!("{ident}_") }
 }
@@ -1028,12 +1034,6 @@ fn camel(name: &str) -> String {
         .map(|word| word[..1].to_uppercase() + &word[1..])
         .collect();
     if camel.starts_with(|c: char| c.is_ascii_alphabetic()) { camel } else { format!("N{camel}") }
-}
-
-/// `user-events` as `user_events`.
-fn snake(name: &str) -> String {
-    let name = identifier(name).to_lowercase();
-    if is_keyword(&name) || NEVER_RAW.contains(&name.as_str()) { format!("{name}_") } else { name }
 }
 
 /// A literal of a string.

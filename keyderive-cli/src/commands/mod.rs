@@ -1,9 +1,11 @@
 //! The subcommands, a file each: arguments, calls of the library, and printing.
 
+pub(crate) mod codegen;
 pub(crate) mod completions;
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod get;
+pub(crate) mod layouts;
 pub(crate) mod man;
 mod rows;
 pub(crate) mod scan;
