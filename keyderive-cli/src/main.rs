@@ -30,6 +30,7 @@ enum Command {
     Scan(commands::scan::Scan),
     Codegen(commands::codegen::Codegen),
     Layouts(commands::layouts::LayoutsCommand),
+    Serve(commands::serve::Serve),
     Completions(commands::completions::Completions),
     Man(commands::man::Man),
 }
@@ -43,6 +44,7 @@ impl Command {
             Self::Scan(command) => command.run(),
             Self::Codegen(command) => command.run(),
             Self::Layouts(command) => command.run(),
+            Self::Serve(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

@@ -16,7 +16,7 @@ struct Helper {
 }
 
 /// Each stands after those that call it, so that one pass finds all.
-const HELPERS: [Helper; 24] = [
+const HELPERS: [Helper; 25] = [
     Helper {
         name: "named",
         text: r#"def named(fields, names):
@@ -144,6 +144,12 @@ const HELPERS: [Helper; 24] = [
 
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)"#,
+    },
+    Helper {
+        name: "day",
+        text: r#"def day(x):
+    within(x, 10101, 99991231)
+    return datetime.date(x // 10000, x // 100 % 100, x % 100)"#,
     },
     Helper {
         name: "within",
@@ -544,7 +550,7 @@ impl Coded {
             }
             (FieldValues::Date, _) => (
                 "{v}.year * 10000 + {v}.month * 100 + {v}.day".to_owned(),
-                "datetime.date({x} // 10000, {x} // 100 % 100, {x} % 100)".to_owned(),
+                "day({x})".to_owned(),
             ),
             _ => return None,
         };

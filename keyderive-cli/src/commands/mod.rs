@@ -9,6 +9,7 @@ pub(crate) mod layouts;
 pub(crate) mod man;
 mod rows;
 pub(crate) mod scan;
+pub(crate) mod serve;
 
 use std::future::Future;
 

@@ -33,9 +33,9 @@
 //! [`Client::embedded_at`](crate::Client::embedded_at) in a file. Tests move its clock and inject failures, delays and broken
 //! streams: see the page on [tests of a service](super::testing).
 //!
-//! With the feature `serve`, or the program `keyderive-emulator` of the repository, the embedded Bigtable serves `cbt`
+//! With the feature `serve`, or the command `keyderive serve`, the embedded Bigtable serves `cbt`
 //! and clients in other languages on a port. The server limits connections, idle time, unfinished requests and the time
-//! to shut down; `keyderive-emulator --help` and `embedded::ServeSettings` list the limits.
+//! to shut down; `keyderive serve --help` and `embedded::ServeSettings` list the limits.
 //!
 //! # On Google's emulator
 //!
