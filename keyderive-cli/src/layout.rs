@@ -87,10 +87,13 @@ impl TableArgs {
         }
         let Some(row) = &self.layout.row_type else { return Ok(found) };
         let has_row = |layout: &TableLayout| {
-            layout.rows().iter().any(|known| known.name() == row || known.fingerprint().to_string() == *row)
+            layout
+                .row_types()
+                .iter()
+                .any(|known| known.name() == row || known.fingerprint().to_string() == *row)
         };
         if !found.iter().any(has_row) {
-            let rows = found.iter().flat_map(TableLayout::rows).map(|row| format!("`{}`", row.name()));
+            let rows = found.iter().flat_map(TableLayout::row_types).map(|row| format!("`{}`", row.name()));
             let rows: Vec<_> = rows.collect();
             return Err(Failure::usage(format_args!(
                 "table `{}` has no row type `{row}`; it has {}",
@@ -99,7 +102,7 @@ impl TableArgs {
             )));
         }
         let chosen = found.into_iter().map(|layout| match has_row(&layout) {
-            true => layout.with_row(row).map_err(Failure::usage),
+            true => layout.with_row_type(row).map_err(Failure::usage),
             false => Ok(layout),
         });
         chosen.collect()
@@ -171,6 +174,21 @@ pub(crate) fn key_type(layout: &TableLayout) -> &'static str {
 /// The names of the fields of keys.
 pub(crate) fn field_names(key: &KeyLayout) -> impl Iterator<Item = &'static str> {
     key.schema().fields().iter().map(Field::name)
+}
+
+/// Says that rows are shown as bytes, although their keys have a layout.
+pub(crate) fn note_no_row_type(layout: &TableLayout) {
+    let (table, names) = (layout.name(), layout.row_types().iter().map(|row| format!("`{}`", row.name())));
+    match names.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => {
+            output::note(format_args!(
+                "no row type of the table `{table}` is known; its rows are shown as stored"
+            ));
+        }
+        names => output::note(format_args!(
+            "the table `{table}` has several row types, {names}; choose one by --row-type; its rows are shown as stored"
+        )),
+    }
 }
 
 /// Says that a table is read as bytes.

@@ -13,7 +13,7 @@ use super::block_on;
 use super::rows::{FlatRow, Heads, StoredRow, shown, write_stored};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
-use crate::layout::{TableArgs, note_raw};
+use crate::layout::{TableArgs, note_no_row_type, note_raw};
 use crate::output::{self, Format, Out, Records, Safe, json_line};
 
 /// Read rows by conditions on the fields of their keys
@@ -74,7 +74,11 @@ impl Scan {
         if !self.select.is_empty() {
             scan = scan.select(&self.select).map_err(Failure::usage)?;
         }
-        scan = if self.raw { scan.raw() } else { scan };
+        let is_raw = self.raw || layout.row_type().is_none();
+        if is_raw && !self.raw && !self.explain && !self.analyze {
+            note_no_row_type(layout);
+        }
+        scan = if is_raw { scan.raw() } else { scan };
         scan = if self.reversed { scan.reversed() } else { scan };
         if let Some(token) = &self.after {
             scan = scan.after(token);
@@ -82,7 +86,7 @@ impl Scan {
         if self.explain || self.analyze {
             return self.explained(scan).await;
         }
-        self.print(scan, &plan, layout).await
+        self.print(scan, &plan, layout, is_raw).await
     }
 
     async fn explained(&self, scan: DynTableScan) -> Outcome {
@@ -102,14 +106,20 @@ impl Scan {
         Ok(Exit::Done)
     }
 
-    async fn print(&self, scan: DynTableScan, plan: &Plan<DynKey>, layout: &TableLayout) -> Outcome {
+    async fn print(
+        &self,
+        scan: DynTableScan,
+        plan: &Plan<DynKey>,
+        layout: &TableLayout,
+        is_raw: bool,
+    ) -> Outcome {
         // One more says whether there are more.
         let scan = match self.limit {
             Some(limit) => scan.limit(limit.saturating_add(1)),
             None => scan,
         };
         let selected = self.selected(layout);
-        let heads = Heads::new(layout, layout.row(), selected);
+        let heads = Heads::new(layout, layout.row_type(), selected);
         let mut records = Records::new(self.format, heads.names(layout))?;
         let mut rows = scan.stored();
         let (mut count, mut unread, mut last) = (0, 0, Vec::new());
@@ -124,7 +134,7 @@ impl Scan {
             if self.limit.is_some() {
                 last = stored.key().to_vec();
             }
-            let read = if self.raw { Err(None) } else { rows.read(&stored).map_err(Some) };
+            let read = if is_raw { Err(None) } else { rows.read(&stored).map_err(Some) };
             match read {
                 Ok(row) => records.add(&FlatRow { key: &key, row: &row }, || heads.cells(&key, &row))?,
                 Err(why) => {
@@ -152,7 +162,7 @@ impl Scan {
 
     /// The columns that the table of rows has, if not all.
     fn selected(&self, layout: &TableLayout) -> Option<Vec<String>> {
-        let own = layout.row().and_then(|row| row.families().next()).unwrap_or_default();
+        let own = layout.row_type().and_then(|row| row.families().next()).unwrap_or_default();
         let path = |name: &String| match name.contains(':') {
             true => name.clone(),
             false => format!("{own}:{name}"),
