@@ -27,15 +27,42 @@ pub(crate) struct TableArgs {
     pub(crate) layout: LayoutArgs,
 }
 
+/// The file of layouts of a program.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Layout")]
+pub(crate) struct LayoutFile {
+    /// The file of layouts
+    ///
+    /// The default is the one that `keyderive.toml` names for the instance, then `layouts.json` in this folder or above it. Commands on
+    /// one table take what programs have registered in the table `keyderive` if that file does not have it.
+    #[arg(long, value_name = "FILE")]
+    layouts: Option<PathBuf>,
+}
+
+impl LayoutFile {
+    /// The path of the file.
+    ///
+    /// # Errors
+    /// If none is named and none is found.
+    pub(crate) fn path(&self, target: &Target) -> Outcome<PathBuf> {
+        self.layouts.clone().or_else(|| default_file(target)).ok_or_else(|| {
+            Failure::refused(format_args!(
+                "there is no `{FILE}` in this folder or above it; name the file of layouts by `--layouts`"
+            ))
+        })
+    }
+}
+
+/// The file of layouts that nobody names.
+fn default_file(target: &Target) -> Option<PathBuf> {
+    target.layouts.clone().or_else(|| find_above(FILE))
+}
+
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Layout")]
 pub(crate) struct LayoutArgs {
-    /// The file of layouts
-    ///
-    /// The default is `layouts.json` in this folder or above it, if it has the table; then what programs have registered in
-    /// the table `keyderive`.
-    #[arg(long, value_name = "FILE")]
-    layouts: Option<PathBuf>,
+    #[command(flatten)]
+    file: LayoutFile,
     /// The key type, of a table with several
     #[arg(long, value_name = "NAME")]
     key_type: Option<String>,
@@ -143,11 +170,10 @@ impl TableArgs {
     }
 
     async fn find(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
-        if let Some(file) = &self.layout.layouts {
+        if let Some(file) = &self.layout.file.layouts {
             return Ok(read(file)?.table_layouts(&self.table)?);
         }
-        let of_instance = connection.target.layouts.clone();
-        if let Some(file) = of_instance.or_else(|| find_above(FILE)) {
+        if let Some(file) = default_file(&connection.target) {
             // It may be the file of another program.
             if let Ok(layouts) = read(&file)?.table_layouts(&self.table) {
                 return Ok(layouts);

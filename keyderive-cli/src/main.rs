@@ -27,6 +27,10 @@ enum Command {
     Encode(commands::encode::Encode),
     Get(commands::get::Get),
     Scan(commands::scan::Scan),
+    Count(commands::count::Count),
+    Tablets(commands::tablets::Tablets),
+    Verify(commands::verify::Verify),
+    Status(commands::status::Status),
     Completions(commands::completions::Completions),
     Man(commands::man::Man),
 }
@@ -38,6 +42,10 @@ impl Command {
             Self::Encode(command) => command.run(),
             Self::Get(command) => command.run(),
             Self::Scan(command) => command.run(),
+            Self::Count(command) => command.run(),
+            Self::Tablets(command) => command.run(),
+            Self::Verify(command) => command.run(),
+            Self::Status(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

@@ -1,11 +1,12 @@
 //! The tables of the sessions, as a program that has the types makes them, and a table of no layout.
 
+use std::error::Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyderive::client::Family;
 use keyderive::layouts::Layouts;
 use keyderive::row::Mutation;
-use keyderive::{Client, Error, GcRule, Row, RowKey};
+use keyderive::{Client, GcRule, Row, RowKey};
 
 /// Keys with a salt, the newest event first, and a padded number.
 #[derive(RowKey, Clone, Debug)]
@@ -53,7 +54,7 @@ fn event_key(user_id: &str, site: &str, hour: u64, seq: u32) -> EventKey {
 }
 
 /// Creates the tables with their rows.
-pub(crate) async fn create(client: &Client) -> Result<(), Error> {
+pub(crate) async fn create(client: &Client) -> Result<(), Box<dyn Error>> {
     let events = client.table::<EventKey, Event>("events");
     events.create().await?;
     for (at, user) in ["alice", "bob", "carol", "dave", "erin"].into_iter().enumerate() {
@@ -80,7 +81,7 @@ pub(crate) async fn create(client: &Client) -> Result<(), Error> {
 }
 
 /// A table of another program: without a stamp, and in no lock file.
-async fn create_legacy(client: &Client) -> Result<(), Error> {
+async fn create_legacy(client: &Client) -> Result<(), Box<dyn Error>> {
     let legacy = client.raw_table("legacy");
     legacy.create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await?;
     for (key, value) in
@@ -92,17 +93,17 @@ async fn create_legacy(client: &Client) -> Result<(), Error> {
 }
 
 /// Events among which are rows that do not belong: a key of another layout, a row without its kind, a cell of the future.
-async fn create_faulty(client: &Client) -> Result<(), Error> {
+async fn create_faulty(client: &Client) -> Result<(), Box<dyn Error>> {
     let table = client.table::<EventKey, Event>("faulty");
     table.create().await?;
+    let event = Event { kind: "login".into(), amount: None, note: None };
+    table.put(&event_key("alice", "home", 1, 1), &event).await?;
     let raw = client.raw_table("faulty");
     let set = |at, column: &'static str, value: &'static str| Mutation::set("cf", column, at, value);
-    let whole = event_key("alice", "home", 1, 1).encode()?;
     let partial = event_key("alice", "home", 2, 2).encode()?;
     let future = event_key("alice", "home", 3, 3).encode()?;
-    raw.mutate_row(whole, vec![set(1_000_000, "kind", "login")]).await?;
     raw.mutate_row(partial, vec![set(1_000_000, "note", "no kind")]).await?;
     raw.mutate_row(future, vec![set(4_102_444_800_000_000, "kind", "login")]).await?;
-    raw.mutate_row("9#mallory#\u{1b}]0;x\u{7}", vec![set(1_000_000, "kind", "login")]).await?;
+    raw.mutate_row("1#alice#\u{1b}]0;x\u{7}", vec![set(1_000_000, "kind", "login")]).await?;
     Ok(())
 }
