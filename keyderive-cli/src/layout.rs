@@ -16,6 +16,8 @@ use crate::output;
 /// The file of layouts, in this folder or above it.
 const FILE: &str = "layouts.json";
 
+const HEADING: &str = "Layout";
+
 /// A table, its Bigtable, and its layout.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TableArgs {
@@ -29,13 +31,12 @@ pub(crate) struct TableArgs {
 
 /// The file of layouts of a program.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Layout")]
 pub(crate) struct LayoutFile {
     /// The file of layouts
     ///
     /// The default is the one that `keyderive.toml` names for the instance, then `layouts.json` in this folder or above it. Commands on
     /// one table take what programs have registered in the table `keyderive` if that file does not have it.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE")]
     layouts: Option<PathBuf>,
 }
 
@@ -59,15 +60,14 @@ fn default_file(target: &Target) -> Option<PathBuf> {
 }
 
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Layout")]
 pub(crate) struct LayoutArgs {
     #[command(flatten)]
     file: LayoutFile,
     /// The key type, of a table with several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     key_type: Option<String>,
     /// The row type, by its name or fingerprint, of a table with several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     row_type: Option<String>,
 }
 
@@ -219,5 +219,5 @@ pub(crate) fn note_no_row_type(layout: &TableLayout) {
 
 /// Says that a table is read as bytes.
 pub(crate) fn note_raw(table: &str) {
-    output::note(format_args!("no layout of the table `{table}` is known; its rows are shown as stored"));
+    output::note(format_args!("no layout of the table `{table}` is known; it is shown as stored"));
 }

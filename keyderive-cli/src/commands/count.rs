@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{PARTS_AT_A_TIME, block_on};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
-use crate::layout::{TableArgs, note_raw};
+use crate::layout::TableArgs;
 use crate::output::{self, Out, Progress, json_line};
 
 /// Count rows by conditions on the fields of their keys
@@ -24,7 +24,7 @@ use crate::output::{self, Out, Progress, json_line};
 pub(crate) struct Count {
     #[command(flatten)]
     of: TableArgs,
-    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP)]
+    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
     conditions: Vec<String>,
     /// Count this many parts of the table, chosen at random, and reckon the rest
     #[arg(long, value_name = "PARTS", num_args = 0..=1, default_missing_value = "32", value_parser = clap::value_parser!(u32).range(2..))]
@@ -94,7 +94,6 @@ impl Count {
         if !self.conditions.is_empty() {
             return Err(Failure::refused(format_args!("`--where` needs a layout: {}", self.of.no_layout())));
         }
-        note_raw(&self.of.table);
         let table = client.raw_table(&self.of.table);
         let keys = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
         let mut parts: Vec<_> = table.sizes().await?.parts.into_iter().map(|part| part.range).collect();

@@ -104,10 +104,8 @@ impl Tablets {
         let Some(layout) = layout else { return Ok(Exit::Done) };
         let hot = match client.dynamic_table(layout).hot_tablets().await {
             // The sizes are of use without.
-            Err(error)
-                if matches!(error.kind(), ErrorKind::Unimplemented | ErrorKind::PermissionDenied)
-                    && !self.hot =>
-            {
+            Err(error) if !self.hot && error.kind() == ErrorKind::Unimplemented => return Ok(Exit::Done),
+            Err(error) if !self.hot && error.kind() == ErrorKind::PermissionDenied => {
                 output::note(format_args!("hot tablets are not listed: {error}"));
                 return Ok(Exit::Done);
             }
@@ -115,6 +113,10 @@ impl Tablets {
         };
         if !hot.unreachable.is_empty() {
             output::note(format_args!("hot tablets of {} are not listed", hot.unreachable.join(", ")));
+        }
+        if hot.tablets.is_empty() {
+            output::note("the service lists no hot tablets in the last 24 hours");
+            return Ok(Exit::Done);
         }
         let head = ["cluster", "from", "to", "CPU of a node", "since", "until"].map(str::to_owned).to_vec();
         let mut records = Records::new(self.format, head)?;

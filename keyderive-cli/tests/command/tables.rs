@@ -45,6 +45,22 @@ pub(crate) fn layouts() -> String {
     Layouts::new().table::<EventKey, Event>("events").table::<UserKey, User>("users").to_json()
 }
 
+/// The lock file of a release that has changed the salt of events.
+pub(crate) fn later_layouts() -> String {
+    #[derive(RowKey)]
+    #[salt(range = 8, over = "user_id")]
+    struct EventKey {
+        user_id: String,
+        site: String,
+        #[reverse_ts]
+        at: SystemTime,
+        #[pad(6)]
+        seq: u32,
+    }
+
+    Layouts::new().table::<EventKey, Event>("events").table::<UserKey, User>("members").to_json()
+}
+
 /// 2026-11-24, the day of the first event.
 const FIRST_DAY: u64 = 1_795_478_400;
 
@@ -75,6 +91,11 @@ pub(crate) async fn create(client: &Client) -> Result<(), Box<dyn Error>> {
     for (id, name) in ["Alice", "Bob", "Carol", "Dave", "Erin"].into_iter().enumerate() {
         let email = (id % 2 == 0).then(|| format!("{}@example.org", name.to_lowercase()));
         users.put(&UserKey { id: id as u64 + 1 }, &User { name: name.into(), email, visits: 1 }).await?;
+    }
+    let visits = client.table::<UserKey, User>("visits");
+    (1..64).fold(visits.create(), |create, at| create.split_at(&UserKey { id: at * 10 })).await?;
+    for id in 0..640 {
+        visits.put(&UserKey { id }, &User { name: String::new(), email: None, visits: 1 }).await?;
     }
     create_legacy(client).await?;
     create_faulty(client).await
