@@ -9,13 +9,14 @@ use keyderive::dynamic::{DynKey, DynScan, KeyLayout, Value};
 use crate::exit::{Failure, Outcome};
 
 /// What `--where` is, for its help.
-pub(crate) const HELP: &str = "\
+pub(crate) const HELP: &str = "A condition on a field of the key; all must hold";
+pub(crate) const LONG_HELP: &str = "\
 A condition on a field of the key; all must hold
 
-Written as `field=value`, `field<value`, `field<=value`, `field>value`, `field>=value`, `field^=prefix`, or
-`field in value,value`, where a comma within a value is `\\,`. A time is RFC 3339, a date for its first moment in UTC, or the
-stored number; bytes are hexadecimal. Conditions on the first fields choose what is read: `--explain` shows it. With the others
-rows are read and dropped.";
+Write `field=value`, `field<value`, `field<=value`, `field>value`, `field>=value`, `field^=prefix`, or `field in value,value`, where a \
+comma within a value is `\\,`. A time is RFC 3339, a date for its first moment in UTC, or the stored number; bytes are hexadecimal.
+
+Conditions on the first fields choose what is read: `--explain` shows it. With the others rows are read and dropped.";
 
 /// A condition on one field.
 #[derive(Clone, Debug, PartialEq)]

@@ -31,6 +31,10 @@ enum Command {
     Codegen(commands::codegen::Codegen),
     Layouts(commands::layouts::LayoutsCommand),
     Serve(commands::serve::Serve),
+    Count(commands::count::Count),
+    Tablets(commands::tablets::Tablets),
+    Verify(commands::verify::Verify),
+    Status(commands::status::Status),
     Completions(commands::completions::Completions),
     Man(commands::man::Man),
 }
@@ -45,6 +49,10 @@ impl Command {
             Self::Codegen(command) => command.run(),
             Self::Layouts(command) => command.run(),
             Self::Serve(command) => command.run(),
+            Self::Count(command) => command.run(),
+            Self::Tablets(command) => command.run(),
+            Self::Verify(command) => command.run(),
+            Self::Status(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

@@ -16,7 +16,7 @@ pub(super) fn generate(tables: &[Table]) -> Output {
         out.line(format!("# Table {}", code(&table.name)));
         for layout in &table.layouts {
             key(&mut out, layout.key().schema());
-            for row in layout.rows().iter().filter_map(|schema| RowForm::of(schema)) {
+            for row in layout.row_types().iter().filter_map(|schema| RowForm::of(schema)) {
                 columns(&mut out, &row);
             }
             families(&mut out, layout);

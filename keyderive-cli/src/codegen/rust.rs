@@ -38,7 +38,7 @@ pub(super) fn generate(tables: &[Table], times: TimeCrate) -> Output {
     for table in tables {
         let first = modules.len();
         for layout in &table.layouts {
-            let rows: Vec<_> = layout.rows().iter().filter_map(|schema| RowForm::of(schema)).collect();
+            let rows: Vec<_> = layout.row_types().iter().filter_map(|schema| RowForm::of(schema)).collect();
             let at = match (first..modules.len()).find(|at| modules[*at].has_room(layout, &rows)) {
                 Some(at) => at,
                 None => {

@@ -11,10 +11,10 @@ pub(super) fn generate(tables: &[Table]) -> Output {
     out.line("-- The server seeks by conditions on the key's columns as they are stored, from the left, salt first; a condition on an");
     out.line("-- expression is computed for every row.");
     for layout in tables.iter().flat_map(|table| &table.layouts) {
-        if layout.rows().is_empty() {
+        if layout.row_types().is_empty() {
             select(&mut out, layout, None);
         }
-        for row in layout.rows().iter().filter_map(|schema| RowForm::of(schema)) {
+        for row in layout.row_types().iter().filter_map(|schema| RowForm::of(schema)) {
             select(&mut out, layout, Some(&row));
         }
     }

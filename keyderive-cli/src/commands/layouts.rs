@@ -105,7 +105,7 @@ fn show_text(layouts: &Layouts, tables: &[String], out: &mut Out) -> Outcome<()>
             for line in layout.key().schema().to_string().lines() {
                 writeln!(out, "  {}", Safe(line))?;
             }
-            for row in layout.rows() {
+            for row in layout.row_types() {
                 writeln!(out, "  {}: fingerprint {}", Safe(row.name()), row.fingerprint())?;
                 for line in crate::codegen::columns_of(row) {
                     writeln!(out, "    {}", Safe(&line))?;

@@ -1,9 +1,10 @@
-//! What `keyderive codegen` writes: it compiles, it means the layouts that it is of, and no name of a layout is more than a name.
+//! What `keyderive codegen` writes: it compiles, it means the layouts that it is of, and no name of a layout is more than a name; and `keyderive layouts`.
 
 #[rustfmt::skip]
 #[allow(unreachable_pub, missing_docs, dead_code, clippy::all, clippy::pedantic, reason = "it is as a program has it")]
 mod generated;
 mod hostile;
+mod layouts;
 mod python;
 mod text;
 mod types;

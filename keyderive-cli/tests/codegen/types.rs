@@ -8,9 +8,12 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use jiff::{Timestamp, civil};
+use keyderive::client::TableInfo;
+use keyderive::dynamic::TableLayout;
+use keyderive::key::OwnedRowKey;
 use keyderive::layouts::Layouts;
 use keyderive::row::{Max, Min, Sum, Timestamped, Versions};
-use keyderive::{Cell, KeyField, Row, RowKey};
+use keyderive::{Cell, Client, KeyField, OwnedRow, Row, RowKey};
 use time::{OffsetDateTime, UtcDateTime};
 use uuid::Uuid;
 
@@ -393,4 +396,21 @@ pub(super) fn layouts() -> (Layouts, usize) {
         .table::<other::SharedKey, other::Event>("shared")
         .table_with_family::<SharedKey, HashMap<String, i64>>("counts", "cf");
     (layouts, 3)
+}
+
+async fn create<K: OwnedRowKey, R: OwnedRow>() -> (TableInfo, TableLayout) {
+    let table = Client::embedded().table::<K, R>("t");
+    table.create().await.unwrap();
+    (table.info().await.unwrap(), Layouts::new().table::<K, R>("t").table_layout("t").unwrap())
+}
+
+/// Tables as `create` makes them, with their layouts.
+pub(super) async fn created() -> [(TableInfo, TableLayout); 5] {
+    [
+        create::<EventKey, Event>().await,
+        create::<EventKey, Everything>().await,
+        create::<FrontKey, Windows>().await,
+        create::<AfterKey, Sums>().await,
+        create::<UuidKey, BTreeMap<State, Vec<u8>>>().await,
+    ]
 }

@@ -114,7 +114,8 @@
 //! | `roles/bigtable.admin` | the same, and creating, changing and deleting tables and families |
 //!
 //! A service that creates its tables at startup needs the admin role for that alone. Create them in a separate step, by
-//! an account with the admin role, and let the service call [`verify`](crate::Table::verify). For a custom role:
+//! an account with the admin role, and let the service call [`verify`](crate::Table::verify); for all tables of a program,
+//! [`Layouts::create_if_absent`](crate::layouts::Layouts::create_if_absent) and [`Layouts::verify`](crate::layouts::Layouts::verify). For a custom role:
 //!
 //! | permission | for |
 //! |---|---|
@@ -175,8 +176,8 @@
 //! 2. Call `verify` at startup, before the first write, with a [deadline](crate::Table::with_deadline) of some seconds. The table's
 //!    [stamp](super::tables#layout) records the layout of its keys, so a program with another layout fails then, or at its first request at
 //!    the latest.
-//! 3. If Terraform or another tool declares the table, let it ignore the [families](super::tables#layout) that
-//!    keyderive adds.
+//! 3. If Terraform or another tool declares the table, let it declare or ignore the [families](super::tables#layout) that
+//!    keyderive adds; `keyderive codegen --hcl` writes what Terraform needs.
 //! 4. Print [`explain_analyze`](crate::Scan::explain_analyze) of each query once, on a table of real size: its cost is the rows that
 //!    the server reads, returned or not, [and not the number of requests](super::scans#what-a-scan-costs).
 //! 5. Write some rows and look at them with `cbt read`. Load with [`throttle`](crate::client::ClientBuilder::throttle)

@@ -283,7 +283,7 @@ impl TableLayout {
     /// If two row types disagree about a family: one holds aggregates of a kind there, or both declare a rule, and not the same.
     pub fn families(&self) -> Result<Vec<Family>, LayoutError> {
         let mut families: Vec<(Family, bool)> = Vec::new();
-        for schema in self.rows() {
+        for schema in self.row_types() {
             for name in schema.families() {
                 let (new, is_ruled) = (family_of(schema, name, name), schema.rule(name).is_some());
                 let Some(known) = families.iter_mut().find(|(known, _)| known.name() == name) else {
