@@ -197,7 +197,9 @@ pub(crate) fn read_nearest(path: Option<&Path>) -> Outcome<Layouts> {
     match path {
         Some(path) => read(path),
         None => read(&find_above(FILE).ok_or_else(|| {
-            Failure::refused(format_args!("there is no `{FILE}` in this folder or above it; name a file of layouts"))
+            Failure::refused(format_args!(
+                "there is no `{FILE}` in this folder or above it; name a file of layouts"
+            ))
         })?),
     }
 }

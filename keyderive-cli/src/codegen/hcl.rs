@@ -3,13 +3,12 @@
 //! Terraform removes a family that it does not know, and the stamp is one. So the stamps are declared.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
 use keyderive::GcRule;
 use keyderive::client::{Aggregate, Family};
 
-use super::{Names, Output, Table, identifier};
+use super::{Names, Output, Table, identifier, one_line};
 
 pub(super) fn generate(tables: &[Table], stamp_id: Option<u32>) -> Output {
     let mut out = Output::default();
@@ -20,7 +19,7 @@ pub(super) fn generate(tables: &[Table], stamp_id: Option<u32>) -> Output {
     let mut names = Names::default();
     for table in tables {
         // Two tables of one id would be one to the registry, after one of them takes the name of the other.
-        let id = stamp_id.unwrap_or_else(|| RandomState::new().build_hasher().finish() as u32);
+        let id = stamp_id.unwrap_or_else(|| fastrand::u32(..));
         of_table(&mut out, table, id, &names.take(&identifier(&table.name)));
     }
     out
@@ -80,7 +79,9 @@ fn of_table(out: &mut Output, table: &Table, id: u32, resource: &str) {
                 out.line(format!("    {{\"structType\": {}}}", schema.to_json()));
                 out.line("  EOT");
             }
-            Err(error) => out.line(format!("\n  # Without a row key schema: {}", super::one_line(&error.to_string()))),
+            Err(error) => {
+                out.line(format!("\n  # Without a row key schema: {}", one_line(&error.to_string())));
+            }
         },
         _ => out.line("\n  # Without a row key schema: several key types share the table."),
     }
@@ -117,7 +118,10 @@ fn families(out: &mut Output, table: &Table) -> BTreeMap<String, Family> {
         for family in of_layout {
             let known = families.entry(family.name().to_owned()).or_insert_with(|| family.clone());
             if *known != family {
-                let gap = format!("table `{}`: its key types disagree about a family: {known} and {family}", table.name);
+                let gap = format!(
+                    "table `{}`: its key types disagree about a family: {known} and {family}",
+                    table.name
+                );
                 out.gap("#", gap);
             }
         }

@@ -62,7 +62,8 @@ fn values(field: &Field) -> String {
         FieldValues::Char => "a character".to_owned(),
         FieldValues::Bytes => "bytes".to_owned(),
         FieldValues::Codes(codes) => {
-            let codes: Vec<_> = codes.iter().map(|(number, name)| format!("{number} {}", code(name))).collect();
+            let codes: Vec<_> =
+                codes.iter().map(|(number, name)| format!("{number} {}", code(name))).collect();
             codes.join(", ")
         }
         FieldValues::Time { exact: true } => "times, none finer than the unit".to_owned(),
@@ -89,14 +90,24 @@ fn columns(out: &mut Output, row: &RowForm) {
     for (family, column) in row.columns() {
         let former: Vec<_> =
             column.aliases.iter().map(|place| code(&format!("{}:{}", place.family, place.name))).collect();
-        let former = if former.is_empty() { String::new() } else { format!(", formerly {}", former.join(", ")) };
+        let former =
+            if former.is_empty() { String::new() } else { format!(", formerly {}", former.join(", ")) };
         let absent = absent(column);
         let place = code(&format!("{family}:{}", column.name));
-        out.line(format!("| {place}{former} | {} | {} | {absent} |", stored(&column.stored, code), cells(column.kind)));
+        out.line(format!(
+            "| {place}{former} | {} | {} | {absent} |",
+            stored(&column.stored, code),
+            cells(column.kind)
+        ));
     }
     for (family, key, values, kind) in row.maps() {
         let place = code(&format!("{family}:…"));
-        out.line(format!("| {place}, named by {} | {} | {} | none |", stored(key, code), stored(values, code), cells(kind)));
+        out.line(format!(
+            "| {place}, named by {} | {} | {} | none |",
+            stored(key, code),
+            stored(values, code),
+            cells(kind)
+        ));
     }
 }
 
@@ -165,7 +176,8 @@ fn stored(stored: &StoredForm, code: fn(&str) -> String) -> String {
         StoredForm::NonZero { min, max } => format!("an integer, {min} to {max}, not 0"),
         StoredForm::Bool => "a `bool`".to_owned(),
         StoredForm::Code(variants) => {
-            let codes: Vec<_> = variants.iter().map(|one| format!("{} {}", one.code, code(&one.name))).collect();
+            let codes: Vec<_> =
+                variants.iter().map(|one| format!("{} {}", one.code, code(&one.name))).collect();
             format!("a code: {}", codes.join(", "))
         }
         StoredForm::F32 => "an `f32`".to_owned(),

@@ -4,7 +4,7 @@
 
 use keyderive::dynamic::TableLayout;
 use keyderive::key::{
-    Field, FieldOrder, FieldValues, Format, Layout, SaltHash, SaltPlace, Schema, TimeUnit, Width,
+    Field, FieldOrder, FieldValues, Format, Layout, Salt, SaltHash, SaltPlace, Schema, TimeUnit, Width,
 };
 
 use super::{Names, Output, Table, custom, one_line, snake};
@@ -349,7 +349,11 @@ fn key_type(out: &mut Output, layout: &TableLayout, name: &str) {
     }
     out.line("    ]");
     let ordered = schema.layout() == Layout::OrderedCode;
-    if ordered { encode_ordered(out, schema) } else { encode_text(out, schema) }
+    if ordered {
+        encode_ordered(out, schema);
+    } else {
+        encode_text(out, schema);
+    }
     out.line(format!("\n\ndef decode{name}(key):"));
     if fields.iter().any(|field| field.decode.is_none()) {
         out.line("    raise ValueError(\"a key with a hashed field cannot be decoded\")");
@@ -384,7 +388,7 @@ fn parts(schema: &Schema) -> Vec<Part> {
 
 /// What follows a part.
 fn end_of<'s>(schema: &'s Schema, part: Part, delimiter: &'s [u8]) -> &'s [u8] {
-    match (part, schema.salt().and_then(|salt| salt.sep())) {
+    match (part, schema.salt().and_then(Salt::sep)) {
         (Part::Salt, Some(sep)) => sep.as_bytes(),
         _ => delimiter,
     }
@@ -428,7 +432,7 @@ fn decode_text(out: &mut Output, schema: &Schema) -> Vec<usize> {
     let shape = parts.iter().enumerate().map(|(at, part)| {
         let width = match part {
             Part::Tag => Some(schema.tag().unwrap_or_default().len()),
-            Part::Salt => schema.salt().filter(|salt| salt.hash() != SaltHash::Java).map(|salt| salt.width()),
+            Part::Salt => schema.salt().filter(|salt| salt.hash() != SaltHash::Java).map(Salt::width),
             Part::Field(field) => match schema.fields()[*field].width() {
                 Width::Fixed(width) => Some(width),
                 _ => None,
@@ -512,7 +516,9 @@ impl Coded {
                 let uid = version.map_or("uid({v})".to_owned(), |version| format!("uid({{v}}, {version})"));
                 match (is_ordered, field.format()) {
                     (true, _) => coded(format!("{uid}.bytes"), "uuid.UUID(bytes={p})"),
-                    (_, Format::UuidSimple) => coded(format!("{uid}.hex.encode()"), "uuid.UUID({p}.decode())"),
+                    (_, Format::UuidSimple) => {
+                        coded(format!("{uid}.hex.encode()"), "uuid.UUID({p}.decode())")
+                    }
                     _ => coded(format!("str({uid}).encode()"), "uuid.UUID({p}.decode())"),
                 }
             }
@@ -525,14 +531,21 @@ impl Coded {
     fn of_number(field: &Field, is_ordered: bool, fixed: Option<usize>) -> Option<Self> {
         let (least, greatest) = limits(field, is_ordered, fixed);
         let (number, value) = match (field.values(), field.format()) {
-            (FieldValues::Integer { .. }, _) => (format!("within({{v}}, {least}, {greatest})"), "{x}".to_owned()),
+            (FieldValues::Integer { .. }, _) => {
+                (format!("within({{v}}, {least}, {greatest})"), "{x}".to_owned())
+            }
             (FieldValues::Bool, _) => {
                 ("pick({v}, {False: 0, True: 1})".to_owned(), "pick({x}, {0: False, 1: True})".to_owned())
             }
             (FieldValues::Codes(codes), _) => {
-                let to: Vec<_> = codes.iter().map(|(code, name)| format!("{}: {code}", string(name))).collect();
-                let from: Vec<_> = codes.iter().map(|(code, name)| format!("{code}: {}", string(name))).collect();
-                (format!("pick({{v}}, {{{}}})", to.join(", ")), format!("pick({{x}}, {{{}}})", from.join(", ")))
+                let to: Vec<_> =
+                    codes.iter().map(|(code, name)| format!("{}: {code}", string(name))).collect();
+                let from: Vec<_> =
+                    codes.iter().map(|(code, name)| format!("{code}: {}", string(name))).collect();
+                (
+                    format!("pick({{v}}, {{{}}})", to.join(", ")),
+                    format!("pick({{x}}, {{{}}})", from.join(", ")),
+                )
             }
             (FieldValues::Time { exact }, Format::DateTime17) => {
                 (format!("calendar(count({{v}}, 1000, {}))", boolean(exact)), "millis({x})".to_owned())
@@ -548,10 +561,9 @@ impl Coded {
                 let count = format!("count({{v}}, {per_second}, {})", boolean(exact));
                 (format!("within({count}, {least}, {greatest})"), "{x}".to_owned())
             }
-            (FieldValues::Date, _) => (
-                "{v}.year * 10000 + {v}.month * 100 + {v}.day".to_owned(),
-                "day({x})".to_owned(),
-            ),
+            (FieldValues::Date, _) => {
+                ("{v}.year * 10000 + {v}.month * 100 + {v}.day".to_owned(), "day({x})".to_owned())
+            }
             _ => return None,
         };
         let flip = |x: String| {

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 
 use keyderive::dynamic::TableLayout;
 use keyderive::key::{
-    BoundValue, Field, FieldOrder, FieldValues, Format, Layout, Salt, SaltHash, SaltPlace, Schema, TimeUnit, Width,
+    BoundValue, Epoch, Field, FieldOrder, FieldValues, Format, Layout, Salt, SaltHash, SaltPlace, Schema,
+    TimeUnit, Width,
 };
 
 use super::row::{Absent, ColumnForm, FieldForm, GcForm, KindForm, RowForm, RuleForm, StoredForm};
@@ -97,7 +98,7 @@ pub(super) fn generate(tables: &[Table], times: TimeCrate) -> Output {
     }
     out.line("\n/// The layouts of these types, for a test that compares them with the file: `layouts().check(\"layouts.json\")`.");
     out.line("#[must_use]\npub fn layouts() -> ::keyderive::layouts::Layouts {");
-    out.line(format!("    ::keyderive::layouts::Layouts::new()\n{}}}", listed));
+    out.line(format!("    ::keyderive::layouts::Layouts::new()\n{listed}}}"));
     out
 }
 
@@ -172,8 +173,9 @@ impl Module {
 
     fn name_gap(&mut self, table: &str, name: &str, ident: &str) {
         if name != ident {
-            self.gaps
-                .push(format!("table `{table}`: `{name}` is no name of a type in Rust; it is called `{ident}`"));
+            self.gaps.push(format!(
+                "table `{table}`: `{name}` is no name of a type in Rust; it is called `{ident}`"
+            ));
         }
     }
 
@@ -191,7 +193,7 @@ impl Module {
         let template = one_line(&schema.template().to_string());
         self.line(format!("\n/// A row key of the table `{}`: `{template}`.", one_line(layout.name())));
         self.line("#[derive(::keyderive::RowKey, Clone, Debug, PartialEq)]");
-        for salt in schema.salt().iter() {
+        if let Some(salt) = schema.salt() {
             self.line(salt_attribute(schema, salt, None, &idents));
         }
         for epoch in schema.epochs() {
@@ -212,7 +214,8 @@ impl Module {
                     Some(of) => format!("is written by `{of}`, a module or a type of the program"),
                     None => format!("is stored as {}, which no type of Rust has", field.written()),
                 };
-                let gap = format!("the field `{}` of `{}` {of}: write it here", field.name(), schema.key_type());
+                let gap =
+                    format!("the field `{}` of `{}` {of}: write it here", field.name(), schema.key_type());
                 self.gap(layout.name(), &gap);
                 continue;
             };
@@ -242,9 +245,8 @@ impl Module {
             options.push(format!("tag = {}", literal(tag)));
         }
         let fields = schema.fields();
-        let last_salt = schema.epochs().last().map(|epoch| epoch.salt()).or(schema.salt());
-        let begins_with_salt =
-            last_salt.is_some_and(|salt| !matches!(salt.place(), SaltPlace::After { .. }));
+        let last_salt = schema.epochs().last().map(Epoch::salt).or(schema.salt());
+        let begins_with_salt = last_salt.is_some_and(|salt| !matches!(salt.place(), SaltPlace::After { .. }));
         if !begins_with_salt && fields.first().is_some_and(only_grows) {
             options.push("allow(hotspot)".to_owned());
         }
@@ -257,7 +259,7 @@ impl Module {
             "u8" | "i8" => Some(256),
             _ => None,
         };
-        let salts = schema.salt().into_iter().chain(schema.epochs().iter().map(|epoch| epoch.salt()));
+        let salts = schema.salt().into_iter().chain(schema.epochs().iter().map(Epoch::salt));
         let is_few = |salt: &Salt| {
             let all = salt.over().iter().try_fold(1_u64, |all, at| Some(all.saturating_mul(values(at)?)));
             all.is_some_and(|all| all < salt.range().into())
@@ -391,8 +393,9 @@ impl Module {
         let ident = self.new_type(owner, name);
         let is_cell = derive == "::keyderive::Cell";
         let default = if is_cell { ", Default" } else { "" };
-        let mut text =
-            format!("\n#[derive({derive}, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash{default})]\n");
+        let mut text = format!(
+            "\n#[derive({derive}, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash{default})]\n"
+        );
         if let Some(option) = option {
             let _ = writeln!(text, "{option}");
         }
@@ -448,7 +451,15 @@ impl Module {
         for field in &row.fields {
             match field {
                 FieldForm::Struct { family, columns, .. } if family == own => {
-                    fields.extend(self.columns(layout, row, &mut names, own, own, columns, &mut BTreeMap::new()));
+                    fields.extend(self.columns(
+                        layout,
+                        row,
+                        &mut names,
+                        own,
+                        own,
+                        columns,
+                        &mut BTreeMap::new(),
+                    ));
                 }
                 FieldForm::Column { family, column } => {
                     let column = std::slice::from_ref(column);
@@ -461,21 +472,21 @@ impl Module {
                 FieldForm::Map { family, optional, key, stored, kind } => {
                     let family = family.as_deref().unwrap_or(own);
                     fields.push(match self.map(row, family, key, stored, *kind) {
-                        Ok(map) => family_field(
-                            &mut names,
-                            family,
-                            &map.ty,
-                            *optional,
-                            &map.attributes,
-                            &mut rules,
-                        ),
-                        Err(gap) => Err(format!("the family `{family}` of `{}` {gap}: write it here", row.row)),
+                        Ok(map) => {
+                            family_field(&mut names, family, &map.ty, *optional, &map.attributes, &mut rules)
+                        }
+                        Err(gap) => {
+                            Err(format!("the family `{family}` of `{}` {gap}: write it here", row.row))
+                        }
                     });
                 }
             }
         }
         for family in rules.keys() {
-            fields.push(Err(format!("the family `{family}` of `{}` has a rule and no field: write it here", row.row)));
+            fields.push(Err(format!(
+                "the family `{family}` of `{}` has a rule and no field: write it here",
+                row.row
+            )));
         }
         self.line(format!("\n/// A row of the table `{}`.", one_line(layout.name())));
         self.struct_of(layout, &ident, &options, fields);
@@ -491,8 +502,7 @@ impl Module {
         columns: &[ColumnForm],
     ) -> String {
         let mut names = Names::default();
-        let fields =
-            self.columns(layout, row, &mut names, family, family, columns, &mut BTreeMap::new());
+        let fields = self.columns(layout, row, &mut names, family, family, columns, &mut BTreeMap::new());
         let ident = self.new_type(&row.row, family);
         self.line(format!("\n/// The family `{}` of `{}`.", one_line(family), one_line(&row.row)));
         self.struct_of(layout, &ident, &[], fields);
@@ -540,12 +550,14 @@ impl Module {
                 Ok(declared) => declared,
                 Err(gap) => {
                     let name = &column.name;
-                    fields.push(Err(format!("the column `{family}:{name}` of `{}` {gap}: write it here", row.row)));
+                    fields.push(Err(format!(
+                        "the column `{family}:{name}` of `{}` {gap}: write it here",
+                        row.row
+                    )));
                     continue;
                 }
             };
-            let has_default = column.absent == Absent::Default && column.kind == KindForm::Value
-                || column.absent == Absent::Default && column.kind == KindForm::Timestamped;
+            let has_default = declared.attributes.iter().any(|option| option == "default");
             if has_default {
                 self.gaps.push(format!(
                     "table `{}`: the column `{family}:{}` of `{}` has a default, which layouts do not say: its struct has that of the \
@@ -573,7 +585,11 @@ impl Module {
                 options.push(format!("alias = {}", literal(&text)));
             }
             options.extend(declared.attributes);
-            let comment = if has_default { "    // The type's default: layouts do not say the program's.\n" } else { "" };
+            let comment = if has_default {
+                "    // The type's default: layouts do not say the program's.\n"
+            } else {
+                ""
+            };
             fields.push(Ok(comment.to_owned() + &field_text(&options, &ident, &declared.ty)));
         }
         fields
@@ -718,20 +734,28 @@ impl Module {
                     .iter()
                     .map(|stored| {
                         let ident = taken.take(&camel(stored));
-                        let ident = if NEVER_RAW.contains(&ident.as_str()) { format!("{ident}_") } else { ident };
-                        if ident == *stored { ident } else { format!("#[row(name = {})]\n{ident}", literal(stored)) }
+                        let ident =
+                            if NEVER_RAW.contains(&ident.as_str()) { format!("{ident}_") } else { ident };
+                        if ident == *stored {
+                            ident
+                        } else {
+                            format!("#[row(name = {})]\n{ident}", literal(stored))
+                        }
                     })
                     .collect();
                 Declared::plain(self.declared_enum("::keyderive::Cell", None, owner, name, &variants))
             }
             StoredForm::Code(variants) => {
                 let fault = || "is an enum with a variant that no Rust can name".to_owned();
-                let codes = variants.iter().map(|one| Some((u128::try_from(one.code).ok()?, one.name.as_str())));
+                let codes =
+                    variants.iter().map(|one| Some((u128::try_from(one.code).ok()?, one.name.as_str())));
                 let codes = codes.collect::<Option<Vec<_>>>().ok_or_else(fault)?;
                 let of_code = self.code_enum("::keyderive::Cell", Some("#[row(code)]"), owner, name, &codes);
                 Declared::plain(of_code.ok_or_else(fault)?)
             }
-            StoredForm::Proto => return Err("is a message of `prost`, whose type layouts do not say".to_owned()),
+            StoredForm::Proto => {
+                return Err("is a message of `prost`, whose type layouts do not say".to_owned());
+            }
             StoredForm::Custom(of) => {
                 return Err(format!("is written by `{of}`, a module or a type of the program"));
             }
@@ -849,8 +873,9 @@ fn only_grows(field: &Field) -> bool {
 /// Whether the field is declared by `reverse_ts`.
 fn is_reversed_time(field: &Field) -> bool {
     let FieldValues::Integer { min, max } = field.values() else { return false };
-    let attributes =
-        integer_name(min, max).and_then(|ty| integer_attributes(layout_of(field), field, ty)).unwrap_or_default();
+    let attributes = integer_name(min, max)
+        .and_then(|ty| integer_attributes(layout_of(field), field, ty))
+        .unwrap_or_default();
     attributes.iter().any(|attribute| attribute.starts_with("#[reverse_ts"))
 }
 
@@ -1007,7 +1032,9 @@ fn value_name(name: &str) -> String {
 /// A name as that of a type: the name itself, if it can be.
 fn type_name(name: &str) -> String {
     let ident = identifier(name);
-    let is_taken = is_keyword(&ident) || NEVER_RAW.contains(&ident.as_str()) || USED.split(' ').any(|used| used == ident);
+    let is_taken = is_keyword(&ident)
+        || NEVER_RAW.contains(&ident.as_str())
+        || USED.split(' ').any(|used| used == ident);
     if is_taken { format!("{ident}_") } else { ident }
 }
 
@@ -1030,9 +1057,7 @@ fn is_keyword(name: &str) -> bool {
 fn camel(name: &str) -> String {
     let words = identifier(name);
     let words = words.split('_').filter(|word| !word.is_empty());
-    let camel: String = words
-        .map(|word| word[..1].to_uppercase() + &word[1..])
-        .collect();
+    let camel: String = words.map(|word| word[..1].to_uppercase() + &word[1..]).collect();
     if camel.starts_with(|c: char| c.is_ascii_alphabetic()) { camel } else { format!("N{camel}") }
 }
 

@@ -23,7 +23,11 @@ pub(super) fn generate(tables: &[Table]) -> Output {
 
 fn select(out: &mut Output, layout: &TableLayout, row: Option<&RowForm>) {
     let schema = layout.key().schema();
-    out.line(format!("\n-- Keys `{}`: {}", one_line(schema.key_type()), one_line(&schema.template().to_string())));
+    out.line(format!(
+        "\n-- Keys `{}`: {}",
+        one_line(schema.key_type()),
+        one_line(&schema.template().to_string())
+    ));
     if let Some(row) = row {
         out.line(format!("-- Rows `{}`", one_line(&row.row)));
     }
@@ -61,7 +65,9 @@ fn expression(family: &str, column: &ColumnForm) -> String {
     match column.kind {
         // The family has a type.
         KindForm::Sum | KindForm::Min | KindForm::Max => return cell,
-        KindForm::SumVersions { .. } | KindForm::MinVersions { .. } | KindForm::MaxVersions { .. } => return cell,
+        KindForm::SumVersions { .. } | KindForm::MinVersions { .. } | KindForm::MaxVersions { .. } => {
+            return cell;
+        }
         _ => {}
     }
     let text = || format!("CAST({cell} AS STRING)");

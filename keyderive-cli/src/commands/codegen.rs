@@ -68,8 +68,9 @@ impl Codegen {
         let choices = Choices { times: self.times, stamp_id: self.stamp_id };
         let generated = generate(self.language(), &layouts, &tables, &choices)?;
         match &self.output {
-            Some(path) => fs::write(path, &generated.text)
-                .map_err(|error| Failure::failed(format_args!("`{}` cannot be written: {error}", path.display())))?,
+            Some(path) => fs::write(path, &generated.text).map_err(|error| {
+                Failure::failed(format_args!("`{}` cannot be written: {error}", path.display()))
+            })?,
             None => {
                 let mut out = Out::new();
                 out.write_all(generated.text.as_bytes())?;

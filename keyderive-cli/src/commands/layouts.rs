@@ -112,7 +112,9 @@ fn show_text(layouts: &Layouts, tables: &[String], out: &mut Out) -> Outcome<()>
                 }
             }
             match layout.families() {
-                Ok(families) => families.iter().try_for_each(|family| writeln!(out, "  family {}", Safe(&family.to_string())))?,
+                Ok(families) => families
+                    .iter()
+                    .try_for_each(|family| writeln!(out, "  family {}", Safe(&family.to_string())))?,
                 Err(error) => writeln!(out, "  {}", Safe(&error.to_string()))?,
             }
         }

@@ -154,7 +154,8 @@ fields = dict(zip(names, values))
 assert scope["decode"](scope["encode"](**fields)) == fields
 "#;
     let script = file("hostile.py", &text);
-    let (code, _, fault) = written(&Command::new("python3").arg("-c").arg(check).arg(script).output().unwrap());
+    let (code, _, fault) =
+        written(&Command::new("python3").arg("-c").arg(check).arg(script).output().unwrap());
     assert_eq!((code, fault.as_str()), (0, ""));
 }
 
@@ -166,7 +167,10 @@ fn names_stay_names_in_sql_and_terraform() {
     let (_, text, _) = generate("--hcl");
     has_no_evil(&code_of(&text, "#", "\"").replace("-.evil", ""));
     for template in ["${", "%{"] {
-        assert_eq!(text.matches(template).count(), text.matches(&format!("{}{template}", &template[..1])).count());
+        assert_eq!(
+            text.matches(template).count(),
+            text.matches(&format!("{}{template}", &template[..1])).count()
+        );
     }
 }
 

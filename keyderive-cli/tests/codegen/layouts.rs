@@ -38,7 +38,12 @@ mod next {
 }
 
 fn layouts(arguments: &[&Path], options: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_keyderive")).arg("layouts").args(options).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_keyderive"))
+        .arg("layouts")
+        .args(options)
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 #[test]
@@ -63,7 +68,8 @@ fn changes_are_printed_and_are_the_exit_code() {
     assert_eq!(run(&fewer, &["check", "--older-programs"]).0, 1);
     let (code, text) = run(&salted, &["check"]);
     assert_eq!(code, 1);
-    assert_eq!(text, "key of `events`: the range of the salt was 4 and is 8: 1 of 2 rows have another key, and are not found\n");
+    let change = "key of `events`: the range of the salt was 4 and is 8: 1 of 2 rows have another key, and are not found";
+    assert!(text.starts_with(change) && text.lines().count() == 1, "{text}");
     let (code, text) = run(&salted, &["check", "--json"]);
     let line: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((code, &line["reads_older_rows"]), (1, &false.into()));

@@ -1,5 +1,7 @@
 //! What `keyderive codegen` writes: it compiles, it means the layouts that it is of, and no name of a layout is more than a name; and `keyderive layouts`.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
 #[rustfmt::skip]
 #[allow(unreachable_pub, missing_docs, dead_code, clippy::all, clippy::pedantic, reason = "it is as a program has it")]
 mod generated;
@@ -42,7 +44,11 @@ fn is_as_committed(path: &str, text: &str) {
         return fs::write(path, text).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == text, "`{}` is not what is generated; write it by KEYDERIVE_BLESS=1", path.display());
+    assert!(
+        committed == text,
+        "`{}` is not what is generated; write it by KEYDERIVE_BLESS=1",
+        path.display()
+    );
 }
 
 /// The law of generated structs: their schemas are those that they were generated from, with every name.
@@ -90,5 +96,8 @@ fn what_layouts_do_not_say_is_said() {
     let (code, text, said) = written(&codegen("custom.json", &layouts, &["--python"]));
     assert_eq!(code, 1);
     let gap = "table `hosts`: the field `address` of `HostKey` is written by `hex_address`, which Python does not encode";
-    assert!(said.contains(gap) && text.contains(&format!("# {gap}")) && !text.contains("def encode"), "{text}");
+    assert!(
+        said.contains(gap) && text.contains(&format!("# {gap}")) && !text.contains("def encode"),
+        "{text}"
+    );
 }

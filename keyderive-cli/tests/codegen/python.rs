@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use fastrand::Rng;
-use keyderive::dynamic::{KeyLayout, Value};
+use keyderive::dynamic::{KeyLayout, TableLayout, Value};
 use keyderive::key::{Field, FieldValues, Format, TimeUnit};
 use keyderive::layouts::Layouts;
 use serde_json::{Value as Json, json};
@@ -89,7 +89,8 @@ fn json_of(field: &Field, value: &Value) -> Json {
             let count = nanos.div_euclid(unit(field)).to_string();
             // Of what no datetime holds, only the count is given.
             let micros = nanos.div_euclid(1000);
-            let is_datetime = nanos % 1000 == 0 && (-62_135_596_800_000_000..=253_402_300_799_999_999).contains(&micros);
+            let is_datetime =
+                nanos % 1000 == 0 && (-62_135_596_800_000_000..=253_402_300_799_999_999).contains(&micros);
             if is_datetime { json!(["time", [micros.to_string(), count]]) } else { json!(["int", count]) }
         }
         other => panic!("{other:?}"),
@@ -174,7 +175,8 @@ fn cases(of: &str, layout: &KeyLayout, lines: &mut String, refused: &mut u64) {
         *refused += u64::from(key.is_none());
         let hex = |key: &[u8]| Value::Bytes(key.to_vec()).to_string();
         let text = key.as_deref().map(hex);
-        let line = json!({ "of": of, "fields": given, "key": text, "is_hashed": is_hashed, "is_changed": false });
+        let line =
+            json!({ "of": of, "fields": given, "key": text, "is_hashed": is_hashed, "is_changed": false });
         writeln!(lines, "{line}").unwrap();
         let Some(key) = key.filter(|_| !is_hashed) else { continue };
         let other = changed(&key, &mut random);
@@ -188,15 +190,15 @@ fn cases(of: &str, layout: &KeyLayout, lines: &mut String, refused: &mut u64) {
     }
 }
 
-/// Each function's suffix, with the name of its table and its key type.
+/// Each function's suffix, with the name of its table and the fingerprint of its keys.
 fn functions(text: &str) -> Vec<(String, String, String)> {
     let lines: Vec<_> = text.lines().collect();
     let pairs = lines.windows(2).filter_map(|pair| {
         let of = pair[0].strip_prefix("# Table `")?;
         let (table, rest) = of.split_once("`, `")?;
-        let (key_type, _) = rest.split_once("`: ")?;
+        let (_, fingerprint) = rest.rsplit_once("; fingerprint ")?;
         let (suffix, _) = pair[1].strip_prefix("def encode")?.split_once('(')?;
-        Some((suffix.to_owned(), table.to_owned(), key_type.to_owned()))
+        Some((suffix.to_owned(), table.to_owned(), fingerprint.to_owned()))
     });
     pairs.collect()
 }
@@ -212,11 +214,10 @@ fn python_encodes_and_decodes_the_same_keys() {
     let (mut lines, mut refused) = (String::new(), 0);
     let found = functions(&text);
     assert!(found.len() > 100, "{}", found.len());
-    for (suffix, table, key_type) in found {
+    for (suffix, table, fingerprint) in found {
         let all = layouts.table_layouts(&table).unwrap();
-        let layout = all.iter().find(|layout| layout.key().schema().key_type() == key_type).unwrap();
-        // Two key types of one name share a table: their order is that of the functions.
-        let layout = if suffix.ends_with("_2") && all.len() > 1 { all.last().unwrap() } else { layout };
+        let is_it = |layout: &&TableLayout| layout.key().schema().fingerprint().to_string() == fingerprint;
+        let layout = all.iter().find(is_it).unwrap();
         cases(&suffix, layout.key(), &mut lines, &mut refused);
     }
     let cases = file("keys.jsonl", &lines);

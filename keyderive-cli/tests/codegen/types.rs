@@ -148,7 +148,7 @@ struct EpochKey {
 
 #[derive(RowKey)]
 #[salt(range = 2, over = "user")]
-#[salt(range = 4, over = "user", since(number = -5))]
+#[salt(range = 4, since(number = -5))]
 #[row_key(layout = "ordered", tag = "o")]
 struct OrderedEpochKey {
     user: String,
