@@ -193,16 +193,20 @@ impl Module {
         let template = one_line(&schema.template().to_string());
         self.line(format!("\n/// A row key of the table `{}`: `{template}`.", one_line(layout.name())));
         self.line("#[derive(::keyderive::RowKey, Clone, Debug, PartialEq)]");
-        if let Some(salt) = schema.salt() {
-            self.line(salt_attribute(schema, salt, None, &idents));
-        }
-        for epoch in schema.epochs() {
+        let of_epochs = schema.epochs().iter().map(|epoch| {
             let since = match epoch.since() {
                 BoundValue::Number(number) => number.to_string(),
                 bound => literal(&bound.to_string()),
             };
             let since = format!("since({} = {since})", idents[epoch_field(schema)]);
-            self.line(salt_attribute(schema, epoch.salt(), Some(&since), &idents));
+            salt_option(schema, epoch.salt(), Some(&since), &idents)
+        });
+        let of_first = schema.salt().map(|salt| salt_option(schema, salt, None, &idents));
+        match &of_first.into_iter().chain(of_epochs).collect::<Vec<_>>()[..] {
+            [] => {}
+            [salt] => self.line(format!("#[{salt}]")),
+            // Lints take options of several attributes for repetitions.
+            salts => self.line(format!("#[row_key(\n    {},\n)]", salts.join(",\n    "))),
         }
         for option in self.key_options(schema, &declared) {
             self.line(format!("#[row_key({option})]"));
@@ -827,7 +831,8 @@ fn duration(secs: u64) -> String {
     format!("{}{unit}", secs / each)
 }
 
-fn salt_attribute(schema: &Schema, salt: &Salt, since: Option<&str>, idents: &[String]) -> String {
+/// A salt, as an option of `row_key` or an attribute of its own.
+fn salt_option(schema: &Schema, salt: &Salt, since: Option<&str>, idents: &[String]) -> String {
     let mut options = vec![format!("range = {}", salt.range())];
     let is_java = salt.hash() == SaltHash::Java;
     if is_java {
@@ -847,7 +852,7 @@ fn salt_attribute(schema: &Schema, salt: &Salt, since: Option<&str>, idents: &[S
         options.push(format!("sep = {}", literal(sep)));
     }
     options.extend(since.map(str::to_owned));
-    format!("#[salt({})]", options.join(", "))
+    format!("salt({})", options.join(", "))
 }
 
 /// The index of the field that has the bounds of the salts.

@@ -17,8 +17,10 @@ pub mod counts {
 pub mod epochs {
     /// A row key of the table `epochs`: `[<salt by at>!]<user>#<at>#<seq>`.
     #[derive(::keyderive::RowKey, Clone, Debug, PartialEq)]
-    #[salt(range = 4, over(user), sep = "!", since(at = "2026-06-01T00:00:00Z"))]
-    #[salt(range = 16, sep = "!", since(at = "2026-12-01T00:00:00.5Z"))]
+    #[row_key(
+        salt(range = 4, over(user), sep = "!", since(at = "2026-06-01T00:00:00Z")),
+        salt(range = 16, sep = "!", since(at = "2026-12-01T00:00:00.5Z")),
+    )]
     #[row_key(fingerprint = "4d362db4884dba31")]
     pub struct EpochKey {
         pub user: String,
@@ -2980,11 +2982,13 @@ pub mod maps {
 pub mod ordered_epochs {
     /// A row key of the table `ordered epochs`: `o | <salt by number> | <user> | <number>`.
     #[derive(::keyderive::RowKey, Clone, Debug, PartialEq)]
-    #[salt(range = 2, over(user))]
-    #[salt(range = 4, over(user), since(number = -5))]
+    #[row_key(
+        salt(range = 2, over(user)),
+        salt(range = 4, since(number = -5)),
+    )]
     #[row_key(layout = "ordered")]
     #[row_key(tag = "o")]
-    #[row_key(fingerprint = "0cdaf9d5bb63c13d")]
+    #[row_key(fingerprint = "60b2037029ee8bc0")]
     pub struct OrderedEpochKey {
         pub user: String,
         pub number: i32,

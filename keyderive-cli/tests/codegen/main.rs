@@ -1,6 +1,6 @@
 //! What `keyderive codegen` writes: it compiles, it means the layouts that it is of, and no name of a layout is more than a name; and `keyderive layouts`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::duplicated_attributes, reason = "these are tests")]
 
 #[rustfmt::skip]
 #[allow(unreachable_pub, missing_docs, dead_code, clippy::all, clippy::pedantic, reason = "it is as a program has it")]
