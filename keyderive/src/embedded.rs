@@ -70,7 +70,7 @@ impl Client {
     /// If the disk is full or fails, the write fails with an error that says whether it may have been applied;
     /// acknowledged writes are kept. The next request retries the disk; there is no need to reopen the file.
     ///
-    /// One process at a time can have the file open, and can [serve](Bigtable) it to others on a port, as `keyderive-emulator --file`
+    /// One process at a time can have the file open, and can [serve](Bigtable) it to others on a port, as `keyderive serve --file`
     /// does. It closes when the client, its clones and their streams are dropped.
     ///
     /// # Errors

@@ -306,7 +306,15 @@ impl Layouts {
 
 impl Layouts {
     /// The names of the tables, in order.
-    pub(crate) fn table_names(&self) -> impl Iterator<Item = &str> {
+    ///
+    /// ```
+    /// # use keyderive::layouts::Layouts;
+    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(keyderive::Row)] struct User { name: String }
+    /// let layouts = Layouts::new().table::<UserKey, User>("users");
+    /// assert!(layouts.table_names().eq(["users"]));
+    /// ```
+    pub fn table_names(&self) -> impl Iterator<Item = &str> {
         self.tables.keys().map(String::as_str)
     }
 

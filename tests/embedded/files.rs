@@ -51,7 +51,7 @@ async fn a_file_is_for_one_process() {
     let expected = format!("refused: the file `{}` is in use by another process", file.display());
     assert!(said.contains(&expected), "{said}");
     // What to do instead.
-    for remedy in ["keyderive-emulator --file", "Bigtable::serve", "Client::emulator"] {
+    for remedy in ["keyderive serve --file", "Bigtable::serve", "Client::emulator"] {
         assert!(said.contains(remedy), "{said}");
     }
 }

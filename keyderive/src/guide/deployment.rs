@@ -33,9 +33,9 @@
 //! [`Client::embedded_at`](crate::Client::embedded_at) in a file. Tests move its clock and inject failures, delays and broken
 //! streams: see the page on [tests of a service](super::testing).
 //!
-//! With the feature `serve`, or the program `keyderive-emulator` of the repository, the embedded Bigtable serves `cbt`
+//! With the feature `serve`, or the command `keyderive serve`, the embedded Bigtable serves `cbt`
 //! and clients in other languages on a port. The server limits connections, idle time, unfinished requests and the time
-//! to shut down; `keyderive-emulator --help` and `embedded::ServeSettings` list the limits.
+//! to shut down; `keyderive serve --help` and `embedded::ServeSettings` list the limits.
 //!
 //! # On Google's emulator
 //!
@@ -176,8 +176,8 @@
 //! 2. Call `verify` at startup, before the first write, with a [deadline](crate::Table::with_deadline) of some seconds. The table's
 //!    [stamp](super::tables#layout) records the layout of its keys, so a program with another layout fails then, or at its first request at
 //!    the latest.
-//! 3. If Terraform or another tool declares the table, let it ignore the [families](super::tables#layout) that
-//!    keyderive adds.
+//! 3. If Terraform or another tool declares the table, let it declare or ignore the [families](super::tables#layout) that
+//!    keyderive adds; `keyderive codegen --hcl` writes what Terraform needs.
 //! 4. Print [`explain_analyze`](crate::Scan::explain_analyze) of each query once, on a table of real size: its cost is the rows that
 //!    the server reads, returned or not, [and not the number of requests](super::scans#what-a-scan-costs).
 //! 5. Write some rows and look at them with `cbt read`. Load with [`throttle`](crate::client::ClientBuilder::throttle)

@@ -78,7 +78,7 @@
 //! | server | requests at a time on a connection | waiting |
 //! |---|---|---|
 //! | the cloud | about 100 | as above |
-//! | an embedded Bigtable on a port, as `keyderive-emulator` | 100 | as in the cloud: `connections(1)` and a small `max_waiting` test the bound |
+//! | an embedded Bigtable on a port, as `keyderive serve` | 100 | as in the cloud: `connections(1)` and a small `max_waiting` test the bound |
 //! | Google's emulator | any number | only while no connection is open |
 //! | an embedded Bigtable in the process | any number | never |
 //!

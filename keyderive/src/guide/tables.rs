@@ -102,8 +102,10 @@
 //! **Reserved names.** A row type or a declaration with a family named `keyderive`, `keyderive-origin` (the origins of rows in a
 //! [re-keying](crate::rekey)), or a name that begins with `keyderive.`, is an error before anything is sent.
 //!
-//! **Terraform and other tools** that declare tables must ignore these families, or they remove them as drift. With
-//! Terraform, after `stamp` has added the stamp:
+//! **Terraform and other tools** that declare tables must declare these families too, or ignore them: else they remove them as drift.
+//! `keyderive codegen --hcl` writes the resources of Terraform from a [file of layouts](crate::layouts::Layouts): the table with its families,
+//! rules, row key schema and splits, and with its stamp. A re-keying changes the stamp. In resources of your own, after `stamp` has added
+//! the stamp:
 //!
 //! ```text
 //! resource "google_bigtable_table" "events" {

@@ -188,7 +188,7 @@
 //! # Files, and more than one process
 //!
 //! One process at a time has a file open. If a test, a service and `cbt` need the same tables, one of them serves the file:
-//! `keyderive-emulator --file events.keyderive`, or `Bigtable::serve` with the feature `serve`. The others use
+//! `keyderive serve --file events.keyderive`, or `Bigtable::serve` with the feature `serve`. The others use
 //! [`Client::emulator`](crate::Client::emulator). The same helps where a file is large and each test would open it.
 //!
 //! Opening reads the whole file twice: redb verifies the checksum of each page, without which a damaged page would hide rows, and

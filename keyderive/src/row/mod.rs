@@ -186,6 +186,7 @@ pub use raw::{RawCell, RawCells, RawRow};
 pub use schema::{ColumnKind, ColumnSchema, RowSchema, SchemaChange, SchemaChanges, SchemaError};
 pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
 pub(crate) use select::Selection;
+pub(crate) use select::without_presence;
 pub use select::{SelectedColumns, SelectionReader};
 pub(crate) use show::EscapedText;
 pub(crate) use sink::{AdditionsAlone, ComparedVersion, MutationList, MutationSink, WithoutAdditions};

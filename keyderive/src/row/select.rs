@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -10,6 +11,7 @@ use super::column::{Column, ColumnPlace, ColumnRef, ColumnType, Entry, Family, M
 use super::field::optional_family;
 use super::live::Live;
 use super::raw::{CellSlice, RawRow};
+use super::schema::{FieldSchema, RowSchema};
 use super::{
     FamilyField, Name, Qualifier, RowCells, RowError, RowFilter, StoredCell, Sum, Timestamped, Versions,
 };
@@ -117,6 +119,46 @@ impl<T> fmt::Debug for HeldSelection<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HeldSelection")
     }
+}
+
+/// All columns of a row type that is known at run time: rows without any are read too.
+#[derive(Debug)]
+pub(crate) struct SchemaSelection {
+    pub(crate) schema: &'static RowSchema,
+    /// The family of a row that is a map.
+    pub(crate) family: Arc<str>,
+}
+
+impl ErasedSelection for SchemaSelection {
+    fn columns(&self, out: &mut SelectedColumns) {
+        for field in self.schema.fields() {
+            let family = if field.family().is_empty() { &*self.family } else { field.family() };
+            match field {
+                FieldSchema::Map { kind, .. } => {
+                    out.families.push((family.to_owned(), kind.reads_versions()));
+                }
+                // Its marker is read too, which says that it is there.
+                FieldSchema::Struct { is_optional: true, .. } => out.families.push((family.to_owned(), true)),
+                FieldSchema::Column { .. } | FieldSchema::Struct { .. } => {}
+            }
+            for column in field.columns() {
+                let former = column.aliases().map(|alias| (alias.family.unwrap_or(family), alias.name));
+                for (family, name) in [(family, column.name())].into_iter().chain(former) {
+                    let key = (family.to_owned(), column.kind().reads_versions());
+                    out.columns.entry(key).or_default().push(Bytes::copy_from_slice(name.as_bytes()));
+                }
+            }
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The row without the mark of presence that a selection may add.
+pub(crate) fn without_presence(row: &RawRow) -> Option<RawRow> {
+    row.without_label(PRESENCE)
 }
 
 fn cells_of<'r>(cells: RowCells<'r>, column: Name<'_>) -> CellSlice<'r> {

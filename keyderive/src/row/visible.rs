@@ -12,7 +12,7 @@ use super::filter::RowFilter;
 use super::live::Live;
 use super::raw::RawRow;
 use super::schema::RowSchema;
-use super::select::{ErasedSelection, HeldSelection, SelectedColumns, Selection};
+use super::select::{ErasedSelection, HeldSelection, SchemaSelection, SelectedColumns, Selection};
 
 /// The column family that a row's columns are in unless [`Table::family`](crate::Table::family) names another.
 ///
@@ -84,6 +84,12 @@ impl Visible {
         };
         // The selection says how many versions of each column are read.
         Self { columns, every_version: true, ..self.clone() }
+    }
+
+    /// The columns of a part of the row type alone, and rows without any of them too.
+    pub(crate) fn selected_as(&self, schema: &'static RowSchema) -> Self {
+        let selection = SchemaSelection { schema, family: Arc::clone(&self.family) };
+        Self { schema, columns: Columns::Selected(Arc::new(selection)), every_version: true, ..self.clone() }
     }
 
     fn live(&self, now_micros: i64) -> Live {

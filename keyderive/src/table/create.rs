@@ -15,9 +15,10 @@ use crate::client::{
     Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Registers, Route,
     TableInfo, TableSchema,
 };
+use crate::dynamic::{LayoutError, TableLayout};
 use crate::key::{KeyType, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{ColumnKind, DEFAULT_VERSIONS, DeclaredGc, FamilyRule};
+use crate::row::{ColumnKind, DEFAULT_VERSIONS, DeclaredGc, FamilyRule, RowSchema};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Declares the table, to create it or to verify it.
@@ -221,16 +222,7 @@ impl Handle {
     }
 
     fn family_of(&self, name: &str) -> Family {
-        let aggregate = self.schema_of(name, |family| self.visible.schema().aggregate(family));
-        let keeps_all = aggregate.is_some() || self.has_versions(name);
-        let rule = match self.visible.schema().rule(name) {
-            Some(rule) => declared_rule(rule, keeps_all),
-            None => default_rule(keeps_all),
-        };
-        match aggregate.map(aggregate_of) {
-            Some(aggregate) => Family::aggregate(name, aggregate, rule),
-            None => Family::new(name, rule),
-        }
+        self.schema_of(name, |family| family_of(self.visible.schema(), name, family))
     }
 
     /// Asks the schema about a family, which has no name there if the row type is a map.
@@ -270,6 +262,62 @@ impl Handle {
         let of_type =
             self.visible.schema().families().filter(|name| !name.is_empty()).map(|name| -> &str { name });
         of_map.into_iter().chain(of_type)
+    }
+}
+
+/// Layouts without types.
+impl TableLayout {
+    /// The column families of its rows, with the rules that [`Table::create`] gives them.
+    ///
+    /// ```
+    /// use keyderive::layouts::Layouts;
+    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(keyderive::Row)] struct User { name: String }
+    ///
+    /// let users = Layouts::new().table::<UserKey, User>("users").table_layout("users")?;
+    /// assert_eq!(users.families()?[0].to_string(), "`cf` of bytes, garbage collected: all but the newest version");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If two row types disagree about a family: one holds aggregates of a kind there, or both declare a rule, and not the same.
+    pub fn families(&self) -> Result<Vec<Family>, LayoutError> {
+        let mut families: Vec<(Family, bool)> = Vec::new();
+        for schema in self.row_types() {
+            for name in schema.families() {
+                let (new, is_ruled) = (family_of(schema, name, name), schema.rule(name).is_some());
+                let Some(known) = families.iter_mut().find(|(known, _)| known.name() == name) else {
+                    families.push((new, is_ruled));
+                    continue;
+                };
+                if known.0.cells() != new.cells() || is_ruled && known.1 && known.0 != new {
+                    let table = self.name();
+                    return Err(LayoutError::new(vec![format!(
+                        "the row types of table `{table}` disagree about a column family: {} and {new}",
+                        known.0
+                    )]));
+                }
+                // Of two rules that nobody declares, the one that keeps every version loses nothing.
+                if is_ruled || !known.1 && new.gc_rule().is_same(&GcRule::never()) {
+                    *known = (new, is_ruled);
+                }
+            }
+        }
+        Ok(families.into_iter().map(|(family, _)| family).collect())
+    }
+}
+
+/// A family of a row type, which the schema may know by another name.
+fn family_of(schema: &RowSchema, name: &str, in_schema: &str) -> Family {
+    let aggregate = schema.aggregate(in_schema);
+    let keeps_all = aggregate.is_some() || schema.has_versions(Some(in_schema));
+    let rule = match schema.rule(name) {
+        Some(rule) => declared_rule(rule, keeps_all),
+        None => default_rule(keeps_all),
+    };
+    match aggregate.map(aggregate_of) {
+        Some(aggregate) => Family::aggregate(name, aggregate, rule),
+        None => Family::new(name, rule),
     }
 }
 

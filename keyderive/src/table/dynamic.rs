@@ -1,5 +1,8 @@
 //! The calls of tables whose layout is data, over those of typed tables.
 
+mod scan;
+mod sizes;
+
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,9 +13,11 @@ use futures_core::Stream;
 use super::{Handle, OnForeign, OnUnreadable, ReadRow, Rows, Scan, Skipped, Table};
 use crate::client::{Client, Error};
 use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, decode_key};
-use crate::key::{DecodeError, EncodeError, KeyType, RawKey, RowKey, Schema, TableKey};
+use crate::key::{DecodeError, EncodeError, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{Any, DEFAULT_FAMILY, Entry, RawRow, Row, RowSchema, Visible};
+use crate::row::{Any, DEFAULT_FAMILY, Entry, RawRow, Row, RowSchema, Visible, without_presence};
+
+pub use self::scan::DynStoredRows;
 
 /// An encoded row key, as the key of a typed table: its layout is that of the table's [`Handle`], and not of the type.
 struct EncodedKey(Bytes);
@@ -60,7 +65,8 @@ impl ReadRow<EncodedKey> for DynRow {
 
 /// Reads a stored row by the schema of the table.
 fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
-    DynRow::read(table.visible.schema(), table.visible.family(), row)
+    let marked = table.visible.is_selected().then(|| without_presence(row)).flatten();
+    DynRow::read(table.visible.schema(), table.visible.family(), marked.as_ref().unwrap_or(row))
         .map_err(|error| Error::row(&table.name, row.key(), error))
 }
 
@@ -124,12 +130,7 @@ impl Client {
         let (key, row) = (layout.key().clone(), layout.row_type().unwrap_or(<() as Row>::SCHEMA));
         let family = row.own_family().unwrap_or(DEFAULT_FAMILY);
         let visible = Visible::everything(row, family);
-        let handle = Handle::new(
-            self,
-            layout.name(),
-            KeyType::of_data(key.schema(), |schema, key| decode_key(schema, key).map(drop)),
-            visible,
-        );
+        let handle = Handle::new(self, layout.name(), key.key_type(), visible);
         DynTable { table: Table::of_handle(handle), key, has_row_type: layout.row_type().is_some() }
     }
 }

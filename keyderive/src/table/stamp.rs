@@ -13,7 +13,8 @@ use super::handle::Check;
 use super::verify::{check_schema_of, schema_difference};
 use super::{Handle, Table};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, LayoutKind, TableInfo};
-use crate::key::{Fnv, KeyType, TableKey};
+use crate::dynamic::TableLayout;
+use crate::key::{Fnv, KeyType, Schema, TableKey};
 use crate::row::RowFilter;
 
 /// What the names of stamps begin with.
@@ -212,10 +213,33 @@ pub(super) struct StampName {
     pub(super) fingerprint: u64,
 }
 
+impl TableLayout {
+    /// The stamp of a table with such keys: the family by which programs know the layout, for a tool that creates the table itself. All
+    /// stamps of a table have one id, and each table has its own, which is random.
+    ///
+    /// ```
+    /// use keyderive::layouts::Layouts;
+    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(keyderive::Row)] struct User { name: String }
+    ///
+    /// let users = Layouts::new().table::<UserKey, User>("users").table_layout("users")?;
+    /// let fingerprint = users.key().schema().fingerprint();
+    /// assert_eq!(users.stamp(0x5eed).name(), format!("keyderive.{fingerprint}.00005eed"));
+    /// # Ok::<(), keyderive::layouts::LayoutsError>(())
+    /// ```
+    #[must_use]
+    pub fn stamp(&self, id: u32) -> Family {
+        StampName::of_schema(self.key().schema()).with_id(&format!("{id:08x}"))
+    }
+}
+
 impl StampName {
     /// That of a table with keys of this type.
     pub(super) fn of(key: KeyType) -> Self {
-        let schema = key.schema();
+        Self::of_schema(key.schema())
+    }
+
+    fn of_schema(schema: &Schema) -> Self {
         let tag = schema.tag().map(|tag| Fnv::new().unterminated(tag.as_bytes()).fingerprint().to_u64());
         Self { tag, is_pair: false, fingerprint: schema.fingerprint().to_u64() }
     }
@@ -287,6 +311,14 @@ pub(super) fn table_ids(info: &TableInfo) -> Vec<String> {
 pub(super) fn fingerprints(info: &TableInfo) -> Vec<String> {
     let stamps = stamp_names(info).filter_map(Stamp::parse).filter(|stamp| !stamp.name.is_pair);
     stamps.map(|stamp| format!("{:016x}", stamp.name.fingerprint)).collect()
+}
+
+impl TableInfo {
+    /// The fingerprints of the key layouts that the table is stamped with: those of [`Schema::fingerprint`](crate::key::Schema::fingerprint).
+    #[must_use]
+    pub fn stamps(&self) -> Vec<String> {
+        fingerprints(self)
+    }
 }
 
 /// An id for a new table.

@@ -318,7 +318,7 @@ fn every_call_of_rows_says_what_it_makes_of_a_hidden_one() {
 fn every_row_has_its_tests() {
     let found = faults(&rows(&page_text()));
     assert!(found.is_empty(), "{found:#?}");
-    let sources = sources_of(&["keyderive/src", "keyderive-embedded/src", "tests", "emulator/tests"]);
+    let sources = sources_of(&["keyderive/src", "keyderive-embedded/src", "tests", "keyderive-cli/tests"]);
     let groups: BTreeSet<Tests> =
         proofs().flat_map(|(_, _, tests)| tests.iter().copied().flatten()).copied().collect();
     for test in groups.into_iter().flatten() {

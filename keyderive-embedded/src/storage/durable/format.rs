@@ -98,7 +98,7 @@ impl fmt::Display for OpenError {
         match self {
             Self::InUse => f.write_str(
                 "is in use by another process or another `Bigtable` of this process; close that, clone its `Bigtable` in this \
-                 process, or let one process serve the file to all on a port, with `keyderive-emulator --file` or \
+                 process, or let one process serve the file to all on a port, with `keyderive serve --file` or \
                  `Bigtable::serve`, and connect the others with `Client::emulator`",
             ),
             Self::Newer(version) => write!(

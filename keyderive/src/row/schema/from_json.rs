@@ -13,10 +13,11 @@ use super::layout::{
 };
 use super::stored::{StoredType, Variant};
 use super::{Alias, ColumnKind, ColumnSchema, DeclaredGc, FamilyRule, FieldSchema, RowSchema, SchemaError};
-use crate::intern::{Interner, leak_list, leak_text};
-use crate::row::CellType;
+use crate::intern::{Interner, TooManyLayouts, leak_list, leak_text};
+use crate::row::{CellError, CellType, ColumnRef as _, Name, RowError};
 
 static ROW_TYPES: Interner<RowSchema> = Interner::new("row types");
+static SELECTIONS: Interner<RowSchema> = Interner::new("selected columns");
 
 /// The longest qualifier that Bigtable allows.
 const MAX_QUALIFIER_LEN: usize = 16_384;
@@ -64,6 +65,59 @@ impl RowSchema {
     /// The schema of what [`layout_json`](Self::layout_json) has written, of a row type of this name.
     pub(crate) fn from_layout_json(json: &str, name: &str) -> Result<&'static Self, SchemaError> {
         RowLayout { row: name.to_owned(), ..RowLayout::from_json(json)? }.intern(&ROW_TYPES)
+    }
+
+    /// A row type of these columns alone, each named `name`, `family:name`, or by its family, which is a struct or a map. `own` is the family
+    /// of a row that is a map.
+    pub(crate) fn of_columns(&'static self, own: &str, paths: &[&str]) -> Result<&'static Self, RowError> {
+        let family_of = |field: &FieldSchema| match field.family() {
+            "" => own.to_owned(),
+            family => family.to_owned(),
+        };
+        let own_family = self.own_family().unwrap_or(own);
+        let is_family = |path: &str| {
+            let is_column = |field: &FieldSchema| matches!(field, FieldSchema::Column { .. });
+            self.fields.iter().any(|field| !is_column(field) && family_of(field) == path)
+        };
+        for path in paths.iter().filter(|path| !is_family(path)) {
+            let column = self.column_in::<()>(own, path)?.place()?;
+            if self.map_of(&column.family).is_some() || self.own_family().is_none() {
+                let fault = CellError::unsupported(format_args!(
+                    "is an entry of a map, which is selected whole, by its family `{}`",
+                    column.family
+                ));
+                return Err(RowError::cell(column.name(), fault));
+            }
+        }
+        let is_selected = |field: &FieldSchema, column: &ColumnSchema| {
+            paths.iter().any(|path| {
+                let (family, name) = path.split_once(':').unwrap_or((own_family, path));
+                family_of(field) == family && column.name == name
+            })
+        };
+        let select = |field: &FieldSchema| {
+            let is_whole = paths.iter().any(|path| family_of(field) == *path);
+            match *field {
+                FieldSchema::Column { column: [column], .. } => is_selected(field, column).then_some(*field),
+                whole if is_whole => Some(whole),
+                FieldSchema::Map { .. } => None,
+                FieldSchema::Struct { family, columns, is_optional } => {
+                    let columns: Vec<_> =
+                        columns.iter().filter(|column| is_selected(field, column)).copied().collect();
+                    let is_any = !columns.is_empty();
+                    is_any.then(|| FieldSchema::Struct { family, columns: leak_list(columns), is_optional })
+                }
+            }
+        };
+        let content = format!("{} {own} {paths:?}", self.fingerprint());
+        let select = || Self { fields: leak_list(self.fields.iter().filter_map(select)), ..*self };
+        let too_many = |error: TooManyLayouts| {
+            RowError::cell(
+                Name { family: own_family, qualifier: b"" },
+                CellError::unsupported(format_args!("{error}")),
+            )
+        };
+        SELECTIONS.intern(content, select).map_err(too_many)
     }
 
     /// Whether it is a map whose family is known, as for a table: the row is that family.

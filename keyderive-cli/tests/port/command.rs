@@ -16,7 +16,7 @@ fn help_goes_to_standard_output() {
     let output = command(&["--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && output.stderr.is_empty());
-    for option in ["--port PORT", "--log", "--help", "`keyderive` and `local`", "SIGTERM"] {
+    for option in ["--port <PORT>", "--log", "--help", "`keyderive` and `local`", "SIGTERM"] {
         assert!(help.contains(option), "{help}");
     }
 }
@@ -26,9 +26,9 @@ fn errors_are_printed_and_end_it() {
     let taken = Served::start();
     let (_, port) = taken.host().rsplit_once(':').unwrap();
     for (arguments, message) in [
-        (&["--prot"][..], "invalid option '--prot'; see --help\n".to_owned()),
-        (&["--port", "abc"], "--port is a number up to 65535: ".to_owned()),
-        (&["--port", port], format!("cannot listen on port {port} of 127.0.0.1: ")),
+        (&["--prot"][..], "error: unexpected argument '--prot' found".to_owned()),
+        (&["--port", "abc"], "error: invalid value 'abc' for '--port <PORT>': ".to_owned()),
+        (&["--port", port], format!("error: cannot listen on port {port} of 127.0.0.1: ")),
     ] {
         let output = command(arguments).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
-/// A running `keyderive-emulator` on a free port. Dropping this ends it, even if a test panics.
+/// A running `keyderive serve` on a free port. Dropping this ends it, even if a test panics.
 #[derive(Debug)]
 pub(crate) struct Served {
     process: Child,
@@ -14,8 +14,8 @@ pub(crate) struct Served {
 
 /// The command with these arguments.
 pub(crate) fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_keyderive-emulator"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_keyderive"));
+    command.arg("serve").args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -34,7 +34,7 @@ impl Served {
     pub(crate) fn limited_to(descriptors: usize, arguments: &[&str]) -> Self {
         let mut limited = Command::new("sh");
         limited.arg("-c").arg(format!("ulimit -n {descriptors} && exec \"$0\" \"$@\""));
-        limited.arg(env!("CARGO_BIN_EXE_keyderive-emulator")).args(arguments);
+        limited.arg(env!("CARGO_BIN_EXE_keyderive")).arg("serve").args(arguments);
         limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self::of(&mut limited)
     }

@@ -1,4 +1,4 @@
-//! The command `keyderive-emulator`, driven by Google's clients, if installed, and by requests that no client sends.
+//! The command `keyderive serve`, driven by Google's clients, if installed, and by requests that no client sends.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

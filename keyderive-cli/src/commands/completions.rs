@@ -1,0 +1,25 @@
+//! `completions`: scripts for shells.
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use crate::Cli;
+use crate::exit::{Exit, Outcome};
+use crate::output::Out;
+
+/// Print a script that completes arguments in a shell
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self) -> Outcome {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "keyderive", &mut script);
+        let mut out = Out::new();
+        std::io::Write::write_all(&mut out, &script)?;
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}

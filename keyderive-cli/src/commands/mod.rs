@@ -1,0 +1,29 @@
+//! The subcommands, a file each: arguments, calls of the library, and printing.
+
+pub(crate) mod codegen;
+pub(crate) mod completions;
+pub(crate) mod count;
+pub(crate) mod decode;
+pub(crate) mod encode;
+pub(crate) mod get;
+pub(crate) mod layouts;
+pub(crate) mod man;
+mod rows;
+pub(crate) mod scan;
+pub(crate) mod serve;
+pub(crate) mod status;
+pub(crate) mod tablets;
+pub(crate) mod verify;
+
+use std::future::Future;
+
+use crate::exit::{Failure, Outcome};
+
+/// Runs a command that may use the network, on this thread alone: so it starts fast.
+fn block_on<T>(command: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Failure::failed)?.block_on(command)
+}
+
+/// How many parts of a table are read at a time.
+const PARTS_AT_A_TIME: usize = 8;

@@ -1,0 +1,265 @@
+//! `scan`: the rows that meet conditions on the fields of their keys.
+
+use std::io::Write as _;
+
+use clap::Args;
+use keyderive::client::ReadRows;
+use keyderive::dynamic::{DynKey, TableLayout};
+use keyderive::plan::{IntoPlan as _, Plan};
+use keyderive::row::RawRow;
+use keyderive::{Client, DynTableScan, Error, OnForeign};
+
+use super::block_on;
+use super::rows::{FlatRow, Heads, StoredRow, cells_text, shown, write_stored};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::filter::{self, Filter};
+use crate::layout::{TableArgs, note_no_row_type, note_raw};
+use crate::output::{self, Format, Out, Records, Safe};
+
+/// Read rows by conditions on the fields of their keys
+///
+///     keyderive scan events --where user_id=alice --where 'at>=2026-11-24' --limit 50 --select kind,amount
+#[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Scan {
+    #[command(flatten)]
+    of: TableArgs,
+    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
+    conditions: Vec<String>,
+    /// Read at most this many rows; a note has the token for the next ones
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// Read these columns alone, by `name`, `family:name` or family
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    select: Vec<String>,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// From the last row to the first
+    #[arg(long)]
+    reversed: bool,
+    /// Go on after the row of a token
+    #[arg(long, value_name = "TOKEN")]
+    after: Option<String>,
+    /// Show what would be read, and read nothing
+    #[arg(long, conflicts_with = "analyze")]
+    explain: bool,
+    /// Read the rows, and show what that cost in place of them
+    #[arg(long)]
+    analyze: bool,
+    /// Show all cells as they are stored
+    #[arg(long, conflicts_with = "select")]
+    raw: bool,
+}
+
+impl Scan {
+    pub(crate) fn run(self) -> Outcome {
+        let mut connection = self.of.connection()?;
+        block_on(async {
+            let layout = self.of.find_one(&mut connection).await?;
+            let client = connection.client().await?;
+            match layout {
+                Some(layout) => self.typed(&client, &layout).await,
+                None => self.bytes(&client).await,
+            }
+        })
+    }
+
+    async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
+        let filter = Filter::new(layout.key(), &self.conditions)?;
+        let plan = filter.scan.clone().into_plan()?;
+        let mut scan = client.dynamic_table(layout).scan(plan.clone()).on_foreign(OnForeign::Skip);
+        if let Some(kept) = filter.kept() {
+            scan = scan.filter_key(move |key| kept.holds(key));
+        }
+        if !self.select.is_empty() {
+            scan = scan.select(&self.select).map_err(Failure::usage)?;
+        }
+        let is_raw = self.raw || layout.row_type().is_none();
+        if is_raw && !self.raw && !self.explain && !self.analyze {
+            note_no_row_type(layout);
+        }
+        scan = if is_raw { scan.raw() } else { scan };
+        scan = if self.reversed { scan.reversed() } else { scan };
+        if let Some(token) = &self.after {
+            scan = scan.after(token);
+        }
+        if self.explain || self.analyze {
+            return self.explained(scan).await;
+        }
+        self.print(scan, &plan, layout, is_raw).await
+    }
+
+    async fn explained(&self, scan: DynTableScan) -> Outcome {
+        let scan = match self.limit {
+            Some(limit) => scan.limit(limit),
+            None => scan,
+        };
+        let text = match self.analyze {
+            true => scan.explain_analyze().await?.to_string(),
+            false => scan.explain()?.to_string(),
+        };
+        let mut out = Out::new();
+        for line in text.lines() {
+            writeln!(out, "{}", Safe(line))?;
+        }
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+
+    async fn print(
+        &self,
+        scan: DynTableScan,
+        plan: &Plan<DynKey>,
+        layout: &TableLayout,
+        is_raw: bool,
+    ) -> Outcome {
+        // One more says whether there are more.
+        let scan = match self.limit {
+            Some(limit) => scan.limit(limit.saturating_add(1)),
+            None => scan,
+        };
+        let heads = Heads::new(layout, self.selected(layout), is_raw);
+        let mut printer = Printer::new(self.format, heads.names(layout))?;
+        let mut rows = scan.stored();
+        let (mut count, mut last, mut next) = (0, Vec::new(), None);
+        let mut failed = None;
+        while let Some(row) = rows.next().await {
+            let (key, stored) = match row {
+                Ok(row) => row,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            };
+            if self.limit == Some(count) {
+                next = Some(plan.page_token(&last, self.reversed));
+                break;
+            }
+            count += 1;
+            if self.limit.is_some() {
+                last = stored.key().to_vec();
+            }
+            match if is_raw { Err(None) } else { rows.read(&stored).map_err(Some) } {
+                Ok(row) => {
+                    let json = FlatRow { key: &key, row: &row };
+                    printer.records.add(&json, || heads.cells(&key, &row))?;
+                }
+                Err(why) => printer.stored(Some((&key, &heads)), &stored, why.as_ref())?,
+            }
+        }
+        printer.records.finish()?;
+        // What was read is of use without the rest.
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        if let Some(token) = next {
+            output::note(format_args!("there are more rows; go on by --after {token}"));
+        }
+        let (unread, skipped) = (printer.unread, rows.skipped());
+        if let Some(first) = skipped.first_foreign() {
+            output::note(format_args!(
+                "{} rows are left out, whose keys are not of the layout; the first: {}",
+                skipped.foreign(),
+                first.error()
+            ));
+        }
+        match self.format {
+            _ if unread == 0 => {}
+            Format::Csv => output::note(format_args!(
+                "{unread} rows are left out, which the row type does not read; --format json has them"
+            )),
+            _ => output::note(format_args!(
+                "{unread} rows are shown as stored, which the row type does not read"
+            )),
+        }
+        Ok(Exit::found(unread > 0 || skipped.foreign() > 0))
+    }
+
+    /// The columns that the table of rows has, if not all.
+    fn selected(&self, layout: &TableLayout) -> Option<Vec<String>> {
+        let own = layout.row_type().and_then(|row| row.families().next()).unwrap_or_default();
+        let path = |name: &String| match name.contains(':') {
+            true => name.clone(),
+            false => format!("{own}:{name}"),
+        };
+        (!self.select.is_empty()).then(|| self.select.iter().map(path).collect())
+    }
+
+    /// The rows of a table without a layout.
+    async fn bytes(&self, client: &Client) -> Outcome {
+        let typed = [
+            (!self.conditions.is_empty(), "--where"),
+            (!self.select.is_empty(), "--select"),
+            (self.after.is_some(), "--after"),
+            (self.explain, "--explain"),
+            (self.analyze, "--analyze"),
+        ];
+        if let Some((_, option)) = typed.iter().find(|(is_given, _)| *is_given) {
+            return Err(Failure::refused(format_args!("`{option}` needs a layout: {}", self.of.no_layout())));
+        }
+        note_raw(&self.of.table);
+        let mut request = ReadRows::all();
+        if let Some(limit) = self.limit {
+            request = request.limit(limit);
+        }
+        if self.reversed {
+            request = request.reversed();
+        }
+        let mut rows = client.raw_table(&self.of.table).read_rows(request);
+        let mut printer = Printer::new(self.format, ["key", "cells"].map(str::to_owned).to_vec())?;
+        while let Some(row) = rows.next().await {
+            printer.stored(None, &row?, None)?;
+        }
+        printer.records.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Prints rows, those that are not read as they are stored.
+struct Printer {
+    records: Records,
+    format: Format,
+    /// How many rows are not read, but shown as stored or left out.
+    unread: u64,
+}
+
+impl Printer {
+    fn new(format: Format, head: Vec<String>) -> std::io::Result<Self> {
+        Ok(Self { records: Records::new(format, head)?, format, unread: 0 })
+    }
+
+    fn stored(
+        &mut self,
+        key: Option<(&DynKey, &Heads)>,
+        row: &RawRow,
+        why: Option<&Error>,
+    ) -> std::io::Result<()> {
+        self.unread += u64::from(why.is_some());
+        let why = why.map(ToString::to_string);
+        match (self.format, &why) {
+            // A program would take it for a row.
+            (Format::Csv, Some(_)) => Ok(()),
+            (Format::Table, _) => {
+                if let (Some((key, heads)), Some(_)) = (key, &why) {
+                    self.records.add(&(), || heads.unread_cells(key))?;
+                }
+                self.records.text(|out| {
+                    match (key, &why) {
+                        (_, Some(why)) => writeln!(out, "{}", Safe(why))?,
+                        (Some((key, _)), None) => writeln!(out, "{key}")?,
+                        (None, None) => writeln!(out, "{}", Safe(&shown(row.key())))?,
+                    }
+                    write_stored(out, row)
+                })
+            }
+            _ => {
+                let json = StoredRow { key: key.map(|(key, _)| key), row, why: why.as_deref() };
+                let fields = || match key {
+                    Some((key, _)) => key.iter().map(|(_, value)| value.to_string()).collect(),
+                    None => vec![shown(row.key())],
+                };
+                self.records.add(&json, || [fields(), vec![cells_text(row)]].concat())
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! How a command ends: its exit code, and why it failed.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use keyderive::ErrorKind;
+use keyderive::layouts::LayoutsError;
+use keyderive::plan::PlanError;
+
+use crate::output::Safe;
+
+/// What `--help` lists.
+pub(crate) const CODES: &str = "\
+Exit codes:
+  0  done
+  1  done, with findings: differences, rows that do not belong, keys that do not decode, a row that is not there
+  2  the arguments are wrong
+  3  refused: the table, its layout or a file is not as the command needs it; nothing was changed
+  4  the server, the network or a file failed";
+
+/// How a command ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done = 0,
+    Findings = 1,
+    Usage = 2,
+    Refused = 3,
+    Failed = 4,
+}
+
+impl Exit {
+    /// Done, or done with findings.
+    pub(crate) fn found(has_findings: bool) -> Self {
+        if has_findings { Self::Findings } else { Self::Done }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    message: String,
+    /// Whether the reader of the output has gone, as `head` does: no failure.
+    pub(crate) is_broken_pipe: bool,
+}
+
+pub(crate) type Outcome<T = Exit> = Result<T, Failure>;
+
+impl Failure {
+    fn new(exit: Exit, message: String) -> Self {
+        Self { exit, message, is_broken_pipe: false }
+    }
+
+    /// The arguments are wrong.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Exit::Usage, message.to_string())
+    }
+
+    /// The table, its layout or a file is not as the command needs it.
+    pub(crate) fn refused(message: impl fmt::Display) -> Self {
+        Self::new(Exit::Refused, message.to_string())
+    }
+
+    /// What was asked for is not there.
+    pub(crate) fn not_there(message: impl fmt::Display) -> Self {
+        Self::new(Exit::Findings, message.to_string())
+    }
+
+    /// The server, the network or a file failed.
+    pub(crate) fn failed(message: impl fmt::Display) -> Self {
+        Self::new(Exit::Failed, message.to_string())
+    }
+}
+
+/// Without what a terminal would obey.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = self.message.lines();
+        write!(f, "{}", Safe(lines.next().unwrap_or_default()))?;
+        lines.try_for_each(|line| write!(f, "\n{}", Safe(line)))
+    }
+}
+
+impl From<keyderive::Error> for Failure {
+    fn from(error: keyderive::Error) -> Self {
+        let exit = match error.kind() {
+            ErrorKind::InvalidKey
+            | ErrorKind::InvalidPageToken
+            | ErrorKind::InvalidArgument
+            | ErrorKind::Misconfiguration => Exit::Usage,
+            ErrorKind::TableMismatch
+            | ErrorKind::ForeignRow
+            | ErrorKind::InvalidRow
+            | ErrorKind::NotFound
+            | ErrorKind::AlreadyExists
+            | ErrorKind::PermissionDenied
+            | ErrorKind::MissingCredentials
+            | ErrorKind::FileInUse
+            | ErrorKind::Unimplemented
+            | ErrorKind::FailedPrecondition => Exit::Refused,
+            _ => Exit::Failed,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<LayoutsError> for Failure {
+    fn from(error: LayoutsError) -> Self {
+        Self::refused(error)
+    }
+}
+
+/// A write of the output that failed.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let is_broken_pipe = error.kind() == io::ErrorKind::BrokenPipe;
+        Self { is_broken_pipe, ..Self::failed(format_args!("the output cannot be written: {error}")) }
+    }
+}

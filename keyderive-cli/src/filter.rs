@@ -1,0 +1,236 @@
+//! Conditions on the fields of keys, as arguments: `user_id=alice`, `at>=2026-11-24`, `name^=al`, `site in home,work`.
+
+use std::cmp::Ordering;
+use std::mem;
+use std::ops::Bound;
+
+use keyderive::dynamic::{DynKey, DynScan, KeyLayout, Value};
+
+use crate::exit::{Failure, Outcome};
+
+/// What `--where` is, for its help.
+pub(crate) const HELP: &str = "A condition on a field of the key; all must hold";
+pub(crate) const LONG_HELP: &str = "\
+A condition on a field of the key; all must hold
+
+Write `field=value`, `field<value`, `field<=value`, `field>value`, `field>=value`, `field^=prefix`, or `field in value,value`, where a \
+comma within a value is `\\,`. A time is RFC 3339, a date for its first moment in UTC, or the stored number; bytes are hexadecimal.
+
+Conditions on the first fields choose what is read: `--explain` shows it. With the others rows are read and dropped.";
+
+/// A condition on one field.
+#[derive(Clone, Debug, PartialEq)]
+enum Test {
+    Equals(Value),
+    AnyOf(Vec<Value>),
+    From(Bound<Value>),
+    Until(Bound<Value>),
+    Prefix(Value),
+}
+
+/// Conditions on keys: what a plan reads, and which of the rows it reads are kept.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    pub(crate) scan: DynScan,
+    kept: Kept,
+}
+
+/// The conditions that the plan does not decide, by the index of their field.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept(Vec<(usize, Test)>);
+
+impl Filter {
+    /// Reads the conditions of the arguments.
+    pub(crate) fn new(layout: &KeyLayout, clauses: &[String]) -> Outcome<Self> {
+        let fields = layout.schema().fields();
+        let mut tests: Vec<Vec<Test>> = vec![Vec::new(); fields.len()];
+        for clause in clauses {
+            let (name, test) = parse(layout, clause)?;
+            if let Some(at) = fields.iter().position(|field| field.name() == name) {
+                tests[at].push(test);
+            }
+        }
+        let mut scan = layout.scan();
+        for (field, tests) in fields.iter().zip(&mut tests) {
+            let (next, is_ended) = constrain(scan, field.name(), tests)?;
+            scan = next;
+            if is_ended {
+                break;
+            }
+        }
+        let mut kept = Vec::new();
+        for (at, tests) in tests.into_iter().enumerate() {
+            if let (Some(_), Some(hashed)) = (tests.first(), fields[at].hash_of()) {
+                let name = fields[at].name();
+                return Err(Failure::usage(format_args!(
+                    "the field `{name}` is stored as the hash of {hashed:?}: it can be given only if all fields before it are given by `=`, and \
+                     all after it too"
+                )));
+            }
+            kept.extend(tests.into_iter().map(|test| (at, test)));
+        }
+        Ok(Self { scan, kept: Kept(kept) })
+    }
+
+    /// The conditions that the plan does not decide; none if it decides all.
+    pub(crate) fn kept(&self) -> Option<Kept> {
+        (!self.kept.0.is_empty()).then(|| self.kept.clone())
+    }
+}
+
+/// Constrains the next field of a scan, and removes the conditions that it then decides; returns whether the scan has ended.
+fn constrain(scan: DynScan, name: &str, tests: &mut Vec<Test>) -> Outcome<(DynScan, bool)> {
+    let mut take = |is_it: fn(&Test) -> bool| tests.iter().position(is_it).map(|at| tests.remove(at));
+    if let Some(Test::Equals(value)) = take(|test| matches!(test, Test::Equals(_))) {
+        return Ok((scan.fix(name, value)?, false));
+    }
+    if let Some(Test::AnyOf(values)) = take(|test| matches!(test, Test::AnyOf(_))) {
+        return Ok((scan.any_of(name, values)?, false));
+    }
+    let from = take(|test| matches!(test, Test::From(_)));
+    let until = take(|test| matches!(test, Test::Until(_)));
+    let bound = |test: Option<Test>| match test {
+        Some(Test::From(bound) | Test::Until(bound)) => bound,
+        _ => Bound::Unbounded,
+    };
+    if from.is_some() || until.is_some() {
+        return Ok((scan.range(name, (bound(from), bound(until)))?, true));
+    }
+    if let Some(Test::Prefix(prefix)) = take(|test| matches!(test, Test::Prefix(_))) {
+        return Ok((scan.prefix(name, prefix)?, true));
+    }
+    Ok((scan, true))
+}
+
+impl Kept {
+    /// Whether a key meets the conditions.
+    pub(crate) fn holds(&self, key: &DynKey) -> bool {
+        self.0.iter().all(|(at, test)| key.iter().nth(*at).is_some_and(|(_, value)| test.holds(value)))
+    }
+}
+
+impl Test {
+    fn holds(&self, value: &Value) -> bool {
+        match self {
+            Self::Equals(wanted) => value == wanted,
+            Self::AnyOf(wanted) => wanted.contains(value),
+            Self::From(bound) => is_within(bound, value, Ordering::Greater),
+            Self::Until(bound) => is_within(bound, value, Ordering::Less),
+            Self::Prefix(prefix) => match (value, prefix) {
+                (Value::Text(value), Value::Text(prefix)) => value.starts_with(prefix.as_str()),
+                (Value::Bytes(value), Value::Bytes(prefix)) => value.starts_with(prefix),
+                _ => false,
+            },
+        }
+    }
+}
+
+fn is_within(bound: &Bound<Value>, value: &Value, side: Ordering) -> bool {
+    match bound {
+        Bound::Unbounded => true,
+        Bound::Excluded(bound) => compare(value, bound) == Some(side),
+        Bound::Included(bound) => compare(value, bound).is_some_and(|order| order == side || order.is_eq()),
+    }
+}
+
+/// The order of two values of a field.
+fn compare(one: &Value, other: &Value) -> Option<Ordering> {
+    Some(match (one, other) {
+        (Value::Integer(one), Value::Integer(other)) => one.cmp(other),
+        // Larger than every other integer.
+        (Value::Integer(_), Value::Unsigned(_)) => Ordering::Less,
+        (Value::Unsigned(_), Value::Integer(_)) => Ordering::Greater,
+        (Value::Unsigned(one), Value::Unsigned(other)) | (Value::Uuid(one), Value::Uuid(other)) => {
+            one.cmp(other)
+        }
+        (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
+        (Value::Text(one), Value::Text(other)) => one.cmp(other),
+        (Value::Bytes(one), Value::Bytes(other)) => one.cmp(other),
+        (Value::Time(one), Value::Time(other)) => one.cmp(other),
+        (Value::Date(one), Value::Date(other)) => one.cmp(other),
+        _ => return None,
+    })
+}
+
+/// Splits a condition into the field, the operator and the value.
+fn split(clause: &str) -> Option<(&str, &str, &str)> {
+    let end = clause.find(|char: char| !(char.is_alphanumeric() || char == '_'))?;
+    let (name, rest) = clause.split_at(end);
+    let operator = rest.trim_start();
+    let has_spaces = operator.len() < rest.len();
+    let mut operators = ["<=", ">=", "^=", "=", "<", ">"].into_iter();
+    if has_spaces && let Some(values) = operator.strip_prefix("in ") {
+        return Some((name, "in", values.trim_start()));
+    }
+    let found = operators.find(|known| operator.starts_with(known))?;
+    let value = &operator[found.len()..];
+    // Spaces on both sides of the operator are for the reader.
+    Some((name, found, if has_spaces { value.trim_start() } else { value }))
+}
+
+fn parse<'a>(layout: &KeyLayout, clause: &'a str) -> Outcome<(&'a str, Test)> {
+    let Some((name, operator, text)) = split(clause).filter(|(name, ..)| !name.is_empty()) else {
+        return Err(Failure::usage(format_args!(
+            "`{clause}` is no condition: write `field=value`, `field<value`, `field<=value`, `field>value`, `field>=value`, \
+             `field^=prefix` or `field in value,value`"
+        )));
+    };
+    let value = || value(layout, name, text);
+    let test = match operator {
+        "=" => Test::Equals(value()?),
+        "<" => Test::Until(Bound::Excluded(value()?)),
+        "<=" => Test::Until(Bound::Included(value()?)),
+        ">" => Test::From(Bound::Excluded(value()?)),
+        ">=" => Test::From(Bound::Included(value()?)),
+        "^=" => match value()? {
+            prefix @ (Value::Text(_) | Value::Bytes(_)) => Test::Prefix(prefix),
+            _ => {
+                return Err(Failure::usage(format_args!(
+                    "the field `{name}` has no prefixes: only text and bytes have"
+                )));
+            }
+        },
+        _ => {
+            let values = list(text);
+            let values = values.iter().map(|text| self::value(layout, name, text));
+            Test::AnyOf(values.collect::<Outcome<_>>()?)
+        }
+    };
+    Ok((name, test))
+}
+
+/// The parts of a list with commas; `\,` is a comma within one.
+fn list(text: &str) -> Vec<String> {
+    let (mut values, mut value) = (Vec::new(), String::new());
+    let mut rest = text.chars().peekable();
+    while let Some(char) = rest.next() {
+        match char {
+            ',' => values.push(mem::take(&mut value)),
+            '\\' if rest.next_if_eq(&',').is_some() => value.push(','),
+            char => value.push(char),
+        }
+    }
+    values.push(value);
+    values
+}
+
+/// The value of a field that text says.
+fn value(layout: &KeyLayout, name: &str, text: &str) -> Outcome<Value> {
+    layout.value(name, text).or_else(|error| {
+        // A date is the first moment of it, for a field of times.
+        let is_date = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        let time = is_date.then(|| layout.value(name, format!("{text}T00:00:00Z")).ok()).flatten();
+        time.ok_or_else(|| Failure::usage(error))
+    })
+}
+
+/// The values of fields, from arguments such as `user_id=alice`.
+pub(crate) fn assignments(layout: &KeyLayout, arguments: &[String]) -> Outcome<Vec<(String, Value)>> {
+    let values = arguments.iter().map(|argument| {
+        let (name, text) = argument.split_once('=').ok_or_else(|| {
+            Failure::usage(format_args!("`{argument}` is not the value of a field: write `field=value`"))
+        })?;
+        Ok((name.to_owned(), value(layout, name, text)?))
+    });
+    values.collect()
+}

@@ -1,0 +1,235 @@
+//! The layout of a table: where a command finds it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use keyderive::Client;
+use keyderive::dynamic::{KeyLayout, TableLayout};
+use keyderive::key::Field;
+use keyderive::layouts::Layouts;
+
+use crate::exit::{Failure, Outcome};
+use crate::instance::{Instance, Target, find_above};
+use crate::output;
+
+/// The file of layouts, in this folder or above it.
+const FILE: &str = "layouts.json";
+
+const HEADING: &str = "Layout";
+
+/// A table, its Bigtable, and its layout.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TableArgs {
+    /// The table
+    pub(crate) table: String,
+    #[command(flatten)]
+    pub(crate) instance: Instance,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArgs,
+}
+
+/// The file of layouts of a program.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct LayoutFile {
+    /// The file of layouts
+    ///
+    /// The default is the one that `keyderive.toml` names for the instance, then `layouts.json` in this folder or above it. Commands on
+    /// one table take what programs have registered in the table `keyderive` if that file does not have it.
+    #[arg(long, help_heading = HEADING, value_name = "FILE")]
+    layouts: Option<PathBuf>,
+}
+
+impl LayoutFile {
+    /// The path of the file.
+    ///
+    /// # Errors
+    /// If none is named and none is found.
+    pub(crate) fn path(&self, target: &Target) -> Outcome<PathBuf> {
+        self.layouts.clone().or_else(|| default_file(target)).ok_or_else(|| {
+            Failure::refused(format_args!(
+                "there is no `{FILE}` in this folder or above it; name the file of layouts by `--layouts`"
+            ))
+        })
+    }
+}
+
+/// The file of layouts that nobody names.
+fn default_file(target: &Target) -> Option<PathBuf> {
+    target.layouts.clone().or_else(|| find_above(FILE))
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct LayoutArgs {
+    #[command(flatten)]
+    file: LayoutFile,
+    /// The key type, of a table with several
+    #[arg(long, help_heading = HEADING, value_name = "NAME")]
+    key_type: Option<String>,
+    /// The row type, by its name or fingerprint, of a table with several
+    #[arg(long, help_heading = HEADING, value_name = "NAME")]
+    row_type: Option<String>,
+}
+
+/// A Bigtable that is connected to when it is first needed.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    target: Target,
+    client: Option<Client>,
+}
+
+impl Connection {
+    pub(crate) fn new(target: Target) -> Self {
+        Self { target, client: None }
+    }
+
+    pub(crate) async fn client(&mut self) -> Outcome<Client> {
+        if let Some(client) = &self.client {
+            return Ok(client.clone());
+        }
+        let client = self.target.connect().await?;
+        Ok(self.client.insert(client).clone())
+    }
+}
+
+impl TableArgs {
+    /// The Bigtable of the table.
+    pub(crate) fn connection(&self) -> Outcome<Connection> {
+        Ok(Connection::new(self.instance.target()?))
+    }
+
+    /// The layouts of the table's key types; none if there is none.
+    pub(crate) async fn find_all(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
+        let mut found = self.find(connection).await?;
+        if let Some(name) = &self.layout.key_type {
+            let names: Vec<_> = found.iter().map(|layout| format!("`{}`", key_type(layout))).collect();
+            found.retain(|layout| key_type(layout) == name);
+            if found.is_empty() {
+                return Err(Failure::usage(format_args!(
+                    "table `{}` has no key type `{name}`; it has {}",
+                    self.table,
+                    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+                )));
+            }
+        }
+        let Some(row) = &self.layout.row_type else { return Ok(found) };
+        let has_row = |layout: &TableLayout| {
+            layout
+                .row_types()
+                .iter()
+                .any(|known| known.name() == row || known.fingerprint().to_string() == *row)
+        };
+        if !found.iter().any(has_row) {
+            let rows = found.iter().flat_map(TableLayout::row_types).map(|row| format!("`{}`", row.name()));
+            let rows: Vec<_> = rows.collect();
+            return Err(Failure::usage(format_args!(
+                "table `{}` has no row type `{row}`; it has {}",
+                self.table,
+                if rows.is_empty() { "none".to_owned() } else { rows.join(", ") }
+            )));
+        }
+        let chosen = found.into_iter().map(|layout| match has_row(&layout) {
+            true => layout.with_row_type(row).map_err(Failure::usage),
+            false => Ok(layout),
+        });
+        chosen.collect()
+    }
+
+    /// The only layout of the table, or the chosen one.
+    ///
+    /// # Errors
+    /// If it has several key types, of which none is chosen.
+    pub(crate) async fn find_one(&self, connection: &mut Connection) -> Outcome<Option<TableLayout>> {
+        let mut found = self.find_all(connection).await?;
+        if found.len() > 1 {
+            let names: Vec<_> = found.iter().map(|layout| format!("`{}`", key_type(layout))).collect();
+            return Err(Failure::usage(format_args!(
+                "table `{}` has several key types: {}; choose one by `--key-type`",
+                self.table,
+                names.join(", ")
+            )));
+        }
+        Ok(found.pop())
+    }
+
+    /// As [`find_one`](Self::find_one).
+    ///
+    /// # Errors
+    /// If there is none, since the command is of no use without.
+    pub(crate) async fn require_one(&self, connection: &mut Connection) -> Outcome<TableLayout> {
+        self.find_one(connection).await?.ok_or_else(|| self.no_layout())
+    }
+
+    /// The table has no layout that is known here.
+    pub(crate) fn no_layout(&self) -> Failure {
+        Failure::refused(format_args!(
+            "no layout of the table `{}` is known: no `{FILE}` in this folder or above it has it, and no program has registered one; \
+             name a file by `--layouts`",
+            self.table
+        ))
+    }
+
+    async fn find(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
+        if let Some(file) = &self.layout.file.layouts {
+            return Ok(read(file)?.table_layouts(&self.table)?);
+        }
+        if let Some(file) = default_file(&connection.target) {
+            // It may be the file of another program.
+            if let Ok(layouts) = read(&file)?.table_layouts(&self.table) {
+                return Ok(layouts);
+            }
+        }
+        Ok(connection.client().await?.registered_layouts(&self.table).await?)
+    }
+}
+
+/// Reads a file of layouts.
+pub(crate) fn read(path: &Path) -> Outcome<Layouts> {
+    let faulty = |fault: &dyn std::fmt::Display| {
+        Failure::refused(format_args!("the layouts `{}` are not read: {fault}", path.display()))
+    };
+    let text = fs::read_to_string(path).map_err(|error| faulty(&error))?;
+    Layouts::from_json(&text).map_err(|error| faulty(&error))
+}
+
+/// Reads this file of layouts, or else the one in this folder or above it.
+pub(crate) fn read_nearest(path: Option<&Path>) -> Outcome<Layouts> {
+    match path {
+        Some(path) => read(path),
+        None => read(&find_above(FILE).ok_or_else(|| {
+            Failure::refused(format_args!(
+                "there is no `{FILE}` in this folder or above it; name a file of layouts"
+            ))
+        })?),
+    }
+}
+
+/// The name of the key type.
+pub(crate) fn key_type(layout: &TableLayout) -> &'static str {
+    layout.key().schema().key_type()
+}
+
+/// The names of the fields of keys.
+pub(crate) fn field_names(key: &KeyLayout) -> impl Iterator<Item = &'static str> {
+    key.schema().fields().iter().map(Field::name)
+}
+
+/// Says that rows are shown as bytes, although their keys have a layout.
+pub(crate) fn note_no_row_type(layout: &TableLayout) {
+    let (table, names) = (layout.name(), layout.row_types().iter().map(|row| format!("`{}`", row.name())));
+    match names.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => {
+            output::note(format_args!(
+                "no row type of the table `{table}` is known; its rows are shown as stored"
+            ));
+        }
+        names => output::note(format_args!(
+            "the table `{table}` has several row types, {names}; choose one by --row-type; its rows are shown as stored"
+        )),
+    }
+}
+
+/// Says that a table is read as bytes.
+pub(crate) fn note_raw(table: &str) {
+    output::note(format_args!("no layout of the table `{table}` is known; it is shown as stored"));
+}

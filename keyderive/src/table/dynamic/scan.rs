@@ -1,0 +1,149 @@
+//! Scans of a dynamic table for tools: some columns, rows as they are stored, pages, and what a scan does and costs.
+
+use std::fmt;
+
+use super::{DynTableScan, EncodedKey, read};
+use crate::client::Error;
+use crate::dynamic::{DynKey, DynRow};
+use crate::plan::Explain;
+use crate::row::RawRow;
+use crate::table::{Analysis, Handle, Page, Rows, Skipped};
+
+impl DynTableScan {
+    /// Reads these columns alone, each named `name`, `family:name`, or by a family that is a struct or a map.
+    ///
+    /// ```
+    /// # use keyderive::dynamic::TableLayout;
+    /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
+    /// let events = client.dynamic_table(&layout);
+    /// let kinds = events.scan(layout.key().scan()).select(["kind"])?.collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The server sends only these columns. Rows without any of them are read too: as unreadable ones, if a selected column is required.
+    ///
+    /// # Errors
+    /// If the row type has no such column.
+    pub fn select<N: AsRef<str>>(self, columns: impl IntoIterator<Item = N>) -> Result<Self, Error> {
+        let handle = &self.0.table.handle;
+        let columns: Vec<N> = columns.into_iter().collect();
+        let paths: Vec<&str> = columns.iter().map(AsRef::as_ref).collect();
+        let selected = handle.visible.base().of_columns(handle.visible.family(), &paths);
+        let schema = selected.map_err(|error| Error::row(&handle.name, b"", error))?;
+        let visible = handle.visible.selected_as(schema);
+        let table = self.0.table.with_handle(Handle { visible, ..handle.clone() });
+        Ok(Self(self.0.with_table(table)))
+    }
+
+    /// Keeps only rows whose key satisfies `keep`, as [`Scan::filter_key`](crate::Scan::filter_key) does: the server still sends the others.
+    pub fn filter_key(self, keep: impl Fn(&DynKey) -> bool + Send + Sync + 'static) -> Self {
+        Self(self.0.filter_key(keep))
+    }
+
+    /// Reads everything that is stored: every version of every column, hidden by a `ttl` or not.
+    pub fn raw(self) -> Self {
+        let handle = self.0.table.handle.clone();
+        let table = self.0.table.with_handle(Handle { visible: handle.visible.stored(), ..handle });
+        Self(self.0.with_table(table))
+    }
+
+    /// Runs the scan, and returns rows as they are stored, which [`DynStoredRows::read`] reads: for a tool that shows a row which cannot be
+    /// read, beside why.
+    ///
+    /// ```
+    /// # use keyderive::dynamic::TableLayout;
+    /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
+    /// let events = client.dynamic_table(&layout);
+    /// let mut rows = events.scan(layout.key().scan()).stored();
+    /// while let Some(row) = rows.next().await {
+    ///     let (key, stored) = row?;
+    ///     match rows.read(&stored) {
+    ///         Ok(row) => println!("{key}\n{row}"),
+    ///         Err(error) => println!("{key}: {error}\n{stored:?}"),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    /// Dropping the stream cancels its requests.
+    #[must_use = "a stream reads nothing until it is polled"]
+    pub fn stored(self) -> DynStoredRows {
+        let handle = self.0.table.handle.clone();
+        let table = self.0.table.with_handle(handle.clone());
+        DynStoredRows { handle, rows: self.0.with_table::<RawRow>(table).stream() }
+    }
+
+    /// Describes what the scan will do, without running it: [`Scan::explain`](crate::Scan::explain).
+    ///
+    /// # Errors
+    /// Those of [`Scan::explain`](crate::Scan::explain).
+    pub fn explain(&self) -> Result<Explain, Error> {
+        self.0.explain()
+    }
+
+    /// Runs the scan, drops its rows, and describes what it did and what that cost:
+    /// [`Scan::explain_analyze`](crate::Scan::explain_analyze).
+    ///
+    /// # Errors
+    /// Those of [`Scan::explain_analyze`](crate::Scan::explain_analyze).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn explain_analyze(self) -> Result<Analysis, Error> {
+        self.0.explain_analyze().await
+    }
+
+    /// Reads the next `rows` rows, and a token for the page after them: [`Scan::page`](crate::Scan::page).
+    ///
+    /// # Errors
+    /// Those of [`Scan::page`](crate::Scan::page).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read. The same call reads the same page.
+    pub async fn page(self, rows: u64) -> Result<Page<(DynKey, DynRow)>, Error> {
+        self.0.page(rows).await
+    }
+}
+
+/// The rows of a scan of a [`DynTable`](crate::DynTable) as they are stored, from [`DynTableScan::stored`].
+#[must_use = "a stream reads nothing until it is polled"]
+pub struct DynStoredRows {
+    handle: Handle,
+    rows: Rows<EncodedKey, RawRow>,
+}
+
+impl DynStoredRows {
+    /// The next row; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of [`Scan::stream`](crate::Scan::stream).
+    ///
+    /// # Cancel safety
+    /// A dropped future loses no row.
+    pub async fn next(&mut self) -> Option<Result<(DynKey, RawRow), Error>> {
+        self.rows.next().await
+    }
+
+    /// Reads a row of the scan by the row type.
+    ///
+    /// # Errors
+    /// [`InvalidRow`](crate::ErrorKind::InvalidRow) if a required column is missing, or a column holds something else than its type.
+    pub fn read(&self, row: &RawRow) -> Result<DynRow, Error> {
+        read(&self.handle, row)
+    }
+
+    /// Which rows the scan has skipped so far: those whose keys are not of the layout.
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.rows.skipped()
+    }
+}
+
+impl fmt::Debug for DynStoredRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rows.fmt(f)
+    }
+}
