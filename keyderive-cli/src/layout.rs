@@ -35,7 +35,7 @@ pub(crate) struct LayoutFile {
     /// The file of layouts
     ///
     /// The default is the one that `keyderive.toml` names for the instance, then `layouts.json` in this folder or above it. Commands on
-    /// one table take what programs have registered in the table `keyderive` if that file does not have it.
+    /// one table take what programs have registered in the table `keyderive` if that file does not have it, and then the table's row key schema.
     #[arg(long, help_heading = HEADING, value_name = "FILE")]
     layouts: Option<PathBuf>,
 }
@@ -179,7 +179,21 @@ impl TableArgs {
                 return Ok(layouts);
             }
         }
-        Ok(connection.client().await?.registered_layouts(&self.table).await?)
+        let client = connection.client().await?;
+        let registered = client.registered_layouts(&self.table).await?;
+        if !registered.is_empty() {
+            return Ok(registered);
+        }
+        let info = client.table_info(&self.table).await?;
+        // Of a stamped table it would have another fingerprint than the stamp.
+        let of_schema = info.row_key_layout().filter(|_| info.stamps().is_empty());
+        if of_schema.is_some() {
+            output::note(format_args!(
+                "no layout of the table `{}` is known; the fields of its keys are those of its row key schema",
+                self.table
+            ));
+        }
+        Ok(of_schema.into_iter().collect())
     }
 }
 

@@ -15,7 +15,7 @@ use super::{PARTS_AT_A_TIME, block_on};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
 use crate::layout::TableArgs;
-use crate::output::{self, Out, Progress, json_line};
+use crate::output::{self, Out, Progress, json_line, rows_are};
 
 /// Count rows by conditions on the fields of their keys
 ///
@@ -81,7 +81,8 @@ impl Count {
         progress.finish();
         if foreign > 0 {
             output::note(format_args!(
-                "{foreign} rows are not counted, whose keys are not of the layout; `keyderive verify {}` shows them",
+                "{} not counted, since the key is not of the layout; `keyderive verify {}` shows which",
+                rows_are(foreign),
                 self.of.table
             ));
         }

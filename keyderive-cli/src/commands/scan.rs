@@ -14,7 +14,7 @@ use super::rows::{FlatRow, Heads, StoredRow, cells_text, shown, write_stored};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
 use crate::layout::{TableArgs, note_no_row_type, note_raw};
-use crate::output::{self, Format, Out, Records, Safe};
+use crate::output::{self, Format, Out, Records, Safe, rows_are};
 
 /// Read rows by conditions on the fields of their keys
 ///
@@ -158,18 +158,20 @@ impl Scan {
         let (unread, skipped) = (printer.unread, rows.skipped());
         if let Some(first) = skipped.first_foreign() {
             output::note(format_args!(
-                "{} rows are left out, whose keys are not of the layout; the first: {}",
-                skipped.foreign(),
+                "{} left out, since the key is not of the layout; the first: {}",
+                rows_are(skipped.foreign()),
                 first.error()
             ));
         }
         match self.format {
             _ if unread == 0 => {}
             Format::Csv => output::note(format_args!(
-                "{unread} rows are left out, which the row type does not read; --format json has them"
+                "{} left out, since the row type does not read it; --format json has all",
+                rows_are(unread)
             )),
             _ => output::note(format_args!(
-                "{unread} rows are shown as stored, which the row type does not read"
+                "{} shown as stored, since the row type does not read it",
+                rows_are(unread)
             )),
         }
         Ok(Exit::found(unread > 0 || skipped.foreign() > 0))

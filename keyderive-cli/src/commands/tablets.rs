@@ -101,7 +101,9 @@ impl Tablets {
     }
 
     async fn hot(&self, client: &Client, layout: Option<&TableLayout>, keys: &[KeyLayout]) -> Outcome {
-        let Some(layout) = layout else { return Ok(Exit::Done) };
+        let Some(layout) = layout else {
+            return if self.hot { Err(self.of.no_layout()) } else { Ok(Exit::Done) };
+        };
         let hot = match client.dynamic_table(layout).hot_tablets().await {
             // The sizes are of use without.
             Err(error) if !self.hot && error.kind() == ErrorKind::Unimplemented => return Ok(Exit::Done),

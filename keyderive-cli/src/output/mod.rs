@@ -51,3 +51,8 @@ pub(crate) fn error(message: impl fmt::Display) {
 pub(crate) fn note(message: impl fmt::Display) {
     say("note", AnsiColor::Cyan.on_default().bold(), Safe(&message.to_string()));
 }
+
+/// A number of things in words: `1 row is`, `2 rows are`.
+pub(crate) fn rows_are(rows: u64) -> String {
+    if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") }
+}

@@ -125,7 +125,7 @@ fn conditions_that_a_plan_does_not_decide_keep_the_same_rows() {
         ("--where 'at>=2026-11-25' --where 'at<2026-11-26' --where 'user_id in carol,erin'", &|row| {
             (row.starts_with("carol") || row.starts_with("erin")) && row.contains(",2026-11-25T")
         }),
-        ("--where 'user_id > bob' --where user_id<=dave", &|row| {
+        ("--where 'user_id > bob' --where 'user_id<=dave'", &|row| {
             row.starts_with("carol") || row.starts_with("dave")
         }),
         ("--where user_id=bob --where user_id=carol", &|_| false),

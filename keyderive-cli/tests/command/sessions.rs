@@ -9,11 +9,15 @@ use crate::program::Folder;
 use crate::tables;
 
 /// What differs from run to run.
-fn without_times(text: &str) -> String {
+fn without_what_differs(text: &str) -> String {
     let durations = Regex::new(r"(?-u:\b)[0-9]+(\.[0-9]+)?(ns|µs|ms|s)(?-u:\b)").unwrap();
     let written = Regex::new(r"@ 20[0-9T:.-]+Z").unwrap();
+    let table_id = Regex::new(r"(keyderive\.[0-9a-f]{16})\.[0-9a-f]{8}").unwrap();
+    let port = Regex::new(r"127\.0\.0\.1:[0-9]+").unwrap();
     let text = durations.replace_all(text, "…ms");
-    written.replace_all(&text, "@ 2026-…Z").into_owned()
+    let text = written.replace_all(&text, "@ 2026-…Z");
+    let text = table_id.replace_all(&text, "$1.…");
+    port.replace_all(&text, "127.0.0.1:8086").into_owned()
 }
 
 /// The page with each session as it runs now.
@@ -27,7 +31,7 @@ fn run(page: &str, folder: &Folder) -> String {
             None if is_session && !is_fence => continue,
             Some(command) if is_session => {
                 let (printed, code) = folder.shell(command);
-                now += &format!("{line}\n{}", without_times(&printed));
+                now += &format!("{line}\n{}", without_what_differs(&printed));
                 if code != 0 {
                     now += &format!("[exit code {code}]\n");
                 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use keyderive::client::Family;
+use keyderive::client::{Family, FamilyChange};
 use keyderive::layouts::Layouts;
 use keyderive::row::Mutation;
 use keyderive::{Client, GcRule, Row, RowKey};
@@ -97,6 +97,7 @@ pub(crate) async fn create(client: &Client) -> Result<(), Box<dyn Error>> {
     for id in 0..640 {
         visits.put(&UserKey { id }, &User { name: String::new(), email: None, visits: 1 }).await?;
     }
+    create_shipments(client).await?;
     create_legacy(client).await?;
     create_faulty(client).await
 }
@@ -110,6 +111,35 @@ async fn create_legacy(client: &Client) -> Result<(), Box<dyn Error>> {
     {
         legacy.mutate_row(key.to_vec(), vec![Mutation::set("cf", "v", 1_000_000, value.to_vec())]).await?;
     }
+    Ok(())
+}
+
+/// A table of another program with a row key schema, which is in no lock file and no registry.
+async fn create_shipments(client: &Client) -> Result<(), Box<dyn Error>> {
+    #[derive(RowKey)]
+    #[row_key(layout = "ordered")]
+    struct ShipmentKey {
+        port: String,
+        number: i64,
+    }
+
+    #[derive(Row)]
+    #[row(family = "f")]
+    struct Shipment {
+        weight: String,
+    }
+
+    let client = client.with(|settings| settings.registry = false);
+    let shipments = client.table::<ShipmentKey, Shipment>("shipments");
+    shipments.create().await?;
+    let info = shipments.info().await?;
+    let stamps = info.families().iter().filter(|family| family.name().starts_with("keyderive."));
+    shipments.modify_families(stamps.map(|family| FamilyChange::drop(family.name()))).await?;
+    let key = ShipmentKey { port: "Basel".into(), number: 12 }.encode()?;
+    client
+        .raw_table("shipments")
+        .mutate_row(key, vec![Mutation::set("f", "weight", 1_000_000, "7 t")])
+        .await?;
     Ok(())
 }
 

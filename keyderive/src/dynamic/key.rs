@@ -7,11 +7,9 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use super::{DynScan, LayoutError, Value};
-#[cfg(feature = "client")]
-use crate::key::KeyType;
 use crate::key::{
-    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, Readable, RowKey, Schema, Span,
-    decode_by, encode_by,
+    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, KeyType, Readable, RowKey, Schema,
+    Span, decode_by, encode_by,
 };
 
 /// The layout of row keys, at run time: encodes, decodes and plans what a derived key type does, byte for byte.
@@ -142,7 +140,6 @@ impl KeyLayout {
     }
 
     /// For code that is not generic over key types.
-    #[cfg(feature = "client")]
     pub(crate) fn key_type(&self) -> KeyType {
         KeyType::of_data(self.schema, |schema, key| decode_key(schema, key).map(drop))
     }

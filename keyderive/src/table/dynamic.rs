@@ -127,9 +127,12 @@ impl Client {
     /// Sends nothing. [`DynTable`] has an example.
     #[must_use]
     pub fn dynamic_table(&self, layout: &TableLayout) -> DynTable {
-        let (key, row) = (layout.key().clone(), layout.row_type().unwrap_or(<() as Row>::SCHEMA));
-        let family = row.own_family().unwrap_or(DEFAULT_FAMILY);
-        let visible = Visible::everything(row, family);
+        let key = layout.key().clone();
+        let visible = match layout.row_type() {
+            Some(row) => Visible::everything(row, row.own_family().unwrap_or(DEFAULT_FAMILY)),
+            // No family has to be there.
+            None => Visible::everything(<() as Row>::SCHEMA, ""),
+        };
         let handle = Handle::new(self, layout.name(), key.key_type(), visible);
         DynTable { table: Table::of_handle(handle), key, has_row_type: layout.row_type().is_some() }
     }

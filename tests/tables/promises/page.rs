@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::proofs::{Tests, proofs};
 
 /// Calls that change nothing, or only wait: they need no row.
-const WITHOUT_A_ROW: [&str; 64] = [
+const WITHOUT_A_ROW: [&str; 70] = [
     "Bigtable::collect_garbage",
     "Bigtable::open",
     "Bigtable::serve",
@@ -30,12 +30,17 @@ const WITHOUT_A_ROW: [&str; 64] = [
     "ClientBuilder::from_env",
     "Diff",
     "DynRows::next",
+    "DynStoredRows::next",
     "DynTable::count",
     "DynTable::get",
     "DynTable::get_raw",
+    "DynTable::hot_tablets",
     "DynTable::partitions",
+    "DynTable::sizes",
     "DynTableScan::collect",
     "DynTableScan::count",
+    "DynTableScan::explain_analyze",
+    "DynTableScan::page",
     "Export::explain",
     "Exported::next",
     "Layouts::verify",
@@ -48,6 +53,7 @@ const WITHOUT_A_ROW: [&str; 64] = [
     "RawTable::info",
     "RawTable::read_row",
     "RawTable::sample_row_keys",
+    "RawTable::sizes",
     "RawTable::wait_for_consistency",
     "RowStream::next",
     "Rows::next",
