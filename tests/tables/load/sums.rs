@@ -299,7 +299,7 @@ async fn a_killed_load_is_resumed_within_the_life_of_its_tokens() {
         assert_eq!(stored(&days).await, before);
         assert_eq!(*error.checkpoint(), checkpoint);
         let report = small(&days, &items, &told).may_count_twice().await.unwrap();
-        assert_eq!(report.may_be_counted_twice(), [range.clone()]);
+        assert_eq!(report.may_be_counted_twice(), std::slice::from_ref(range));
         assert!(report.to_string().contains("may have been added to twice"), "{report}");
         // No row counts less than once, and those that count twice are named.
         let (least, most) =
@@ -410,7 +410,8 @@ async fn extremes_are_added_at_any_time() {
         load(rows.clone()).on_checkpoint(|checkpoint| *told.lock().unwrap() = Some(checkpoint.clone()));
     assert!(polled(first.into_future(), 5).await.is_none());
     bigtable.advance(60 * MINUTE);
-    load(rows).resume(told.lock().unwrap().clone()).await.unwrap().all_written().unwrap();
+    let stored = told.lock().unwrap().clone();
+    load(rows).resume(stored).await.unwrap().all_written().unwrap();
     let row = table.get(&DayKey { depot: 1 }).await.unwrap().unwrap();
     assert_eq!((row.least.get(), row.most.get()), (Some(0), Some(99)));
 }

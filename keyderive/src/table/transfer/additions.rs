@@ -440,7 +440,7 @@ mod tests {
         let ignored = Policy { honours_tokens: false, ..POLICY };
         let extremes = Policy { has_sums: false, ..ignored };
         let refused = |since, policy| resumed(&stored(130, since), policy, 100).err();
-        let items = MayBeCounted(Vec::from_iter([100..130]));
+        let items = MayBeCounted(iter::once(100..130).collect());
         assert_eq!(refused(now - 590, POLICY), None);
         for (since, policy) in [(now - 600, POLICY), (now + 60, POLICY), (now, ignored)] {
             assert_eq!(refused(since, policy), Some(items.clone()));
