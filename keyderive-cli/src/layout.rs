@@ -87,10 +87,13 @@ impl TableArgs {
         }
         let Some(row) = &self.layout.row_type else { return Ok(found) };
         let has_row = |layout: &TableLayout| {
-            layout.rows().iter().any(|known| known.name() == row || known.fingerprint().to_string() == *row)
+            layout
+                .row_types()
+                .iter()
+                .any(|known| known.name() == row || known.fingerprint().to_string() == *row)
         };
         if !found.iter().any(has_row) {
-            let rows = found.iter().flat_map(TableLayout::rows).map(|row| format!("`{}`", row.name()));
+            let rows = found.iter().flat_map(TableLayout::row_types).map(|row| format!("`{}`", row.name()));
             let rows: Vec<_> = rows.collect();
             return Err(Failure::usage(format_args!(
                 "table `{}` has no row type `{row}`; it has {}",
@@ -99,7 +102,7 @@ impl TableArgs {
             )));
         }
         let chosen = found.into_iter().map(|layout| match has_row(&layout) {
-            true => layout.with_row(row).map_err(Failure::usage),
+            true => layout.with_row_type(row).map_err(Failure::usage),
             false => Ok(layout),
         });
         chosen.collect()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::dynamic::{KeyLayout, TableLayout};
+use crate::dynamic::{KeyLayout, LayoutError, TableLayout};
 use crate::key::{KeyChange, KeyType, RowKey, Schema};
 use crate::row::{DEFAULT_FAMILY, Row, RowSchema};
 
@@ -363,7 +363,11 @@ impl Layouts {
     pub fn table_layouts(&self, name: &str) -> Result<Vec<TableLayout>, LayoutsError> {
         let keys = self.keys_of(name).ok_or_else(|| {
             let names: Vec<_> = self.table_names().map(|name| format!("`{name}`")).collect();
-            LayoutsError::rules(&[format!("there is no table `{name}`; the tables are {}", names.join(", "))])
+            let has = match &names[..] {
+                [] => "there are none".to_owned(),
+                names => format!("the tables are {}", names.join(", ")),
+            };
+            LayoutsError::rules(&[format!("there is no table `{name}`; {has}")])
         })?;
         let layouts = keys.map(|entry| {
             let key = KeyLayout::of_json(&entry.key.to_string(), &entry.key_type);
@@ -525,7 +529,7 @@ enum Fault {
 impl LayoutsError {
     /// The faults of a layout.
     fn rules(faults: &[String]) -> Self {
-        Self(Fault::Malformed { path: None, fault: faults.join("; ") })
+        Self(Fault::Malformed { path: None, fault: LayoutError::new(faults.to_vec()).to_string() })
     }
 
     /// What has changed, if the file could be read.

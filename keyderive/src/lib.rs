@@ -193,6 +193,14 @@
 //! [`Table::create`] creates a table with families, a [`GcRule`] for each, and splits. [`Table::verify`] compares a
 //! table with its types, and [`Table::modify_families`] changes its families. [`guide::tables`] shows them.
 //!
+//! # Layouts
+//!
+//! [`layouts::Layouts`] names the tables of a program with their types. [`Layouts::check`](layouts::Layouts::check), in a test, compares
+//! them with a committed file, and says what a change of a type does to rows that are stored;
+//! [`create_if_absent`](layouts::Layouts::create_if_absent) and [`verify`](layouts::Layouts::verify) create and verify all tables by one
+//! call. From the file, or from what programs have [registered](Client::registered_layouts), a tool reads and writes a table without its
+//! types: [`dynamic`], [`Client::dynamic_table`].
+//!
 //! # Deployment
 //!
 //! | client | connects to |

@@ -28,6 +28,8 @@ on_every_bigtable! {
     rows_are_the_same_by_types_and_by_data
     scans_by_data_have_the_rows_of_scans_by_types
     what_is_not_of_the_layout_is_refused
+    text_is_parsed_by_the_type_of_its_column
+    aggregates_are_added_to_by_their_names
     layouts_of_the_registry_read_a_table
 }
 
@@ -137,6 +139,8 @@ async fn what_is_not_of_the_layout_is_refused(client: Client) {
     let layout = layout();
     let events = client.dynamic_table(&layout);
     let error = events.get(b"9#alice#5").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidKey);
+    assert!(error.to_string().contains("these bytes are no key of it: "), "{error}");
     assert!(error.to_string().contains("does not decode as `EventKey`"), "{error}");
 
     // A row of another program, with a key of another form.
@@ -189,13 +193,78 @@ async fn what_is_not_of_the_layout_is_refused(client: Client) {
     assert_eq!(typed.get(&key("alice", 5, 7)).await.unwrap(), Some(event("login")));
 }
 
+/// As an argument of a command line has them.
+async fn text_is_parsed_by_the_type_of_its_column(client: Client) {
+    let typed = events(&client).await;
+    typed.put(&key("alice", 5, 7), &event("login")).await.unwrap();
+    let events = client.dynamic_table(&layout());
+    let (alice, row) = events.scan(layout().key().scan()).collect().await.unwrap().remove(0);
+    events.update(&alice, [("note", "hot")]).await.unwrap();
+    assert_eq!(typed.get(&key("alice", 5, 7)).await.unwrap().unwrap().note.as_deref(), Some("hot"));
+    events.put(&alice, &row).await.unwrap();
+    assert_eq!(typed.get(&key("alice", 5, 7)).await.unwrap(), Some(event("login")));
+    let stored = events.get_raw(&alice).await.unwrap().unwrap();
+    assert!(stored.cells().any(|cell| cell.qualifier() == b"kind" && cell.value() == b"login"));
+    events.delete(&alice).await.unwrap();
+    assert_eq!(events.get_raw(&alice).await.unwrap(), None);
+}
+
+async fn aggregates_are_added_to_by_their_names(client: Client) {
+    #[derive(Row, Clone, Debug, PartialEq)]
+    struct Page {
+        title: Option<String>,
+        ratio: Option<f64>,
+        size: Option<u32>,
+        #[row(family = "sums")]
+        views: keyderive::row::Sum,
+    }
+    let typed = client.table::<EventKey, Page>("pages");
+    typed.create().await.unwrap();
+    let json = Layouts::new().table::<EventKey, Page>("pages").to_json();
+    let layout = Layouts::from_json(&json).unwrap().table_layout("pages").unwrap();
+    let pages = client.dynamic_table(&layout);
+    let alice = key("alice", 5, 7).encode().unwrap();
+    pages.add(&alice, [("sums:views", 2)]).await.unwrap();
+    pages.add(&alice, [("sums:views", 3)]).await.unwrap();
+    pages.update(&alice, [("title", "Home"), ("ratio", "1"), ("size", "512")]).await.unwrap();
+    let page = typed.get(&key("alice", 5, 7)).await.unwrap().unwrap();
+    assert_eq!((page.views.get(), page.ratio, page.size), (5, Some(1.0), Some(512)));
+    pages.update(&alice, [("ratio", 3)]).await.unwrap();
+    assert_eq!(
+        pages.get(&alice).await.unwrap().unwrap().column("ratio").unwrap().value().newest(),
+        Some(&Value::F64(3.0))
+    );
+
+    for (name, value, expected) in [
+        ("size", "-1", "`cf:size` holds an integer of 0 to 4294967295, which `-1` is not"),
+        ("size", "5 ", "`cf:size` holds an integer of 0 to 4294967295, which `5 ` is not"),
+        ("ratio", "half", "`cf:ratio` holds an `f64`, which `half` is not"),
+    ] {
+        let error = pages.update(&alice, [(name, value)]).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    // No float is this number.
+    let error = pages.update(&alice, [("ratio", (1_i64 << 53) + 1)]).await.unwrap_err().to_string();
+    assert!(error.contains("which `9007199254740993` is not"), "{error}");
+    let error = pages.add(&alice, [("title", 1)]).await.unwrap_err().to_string();
+    assert!(error.contains("is no aggregate"), "{error}");
+    assert!(pages.add(&alice, [("sums:clicks", 1)]).await.is_err());
+
+    let mut row = pages.new_row();
+    row.set("size", "7").unwrap();
+    assert_eq!(row.column("size").unwrap().value().newest(), Some(&Value::Integer(7)));
+}
+
 async fn layouts_of_the_registry_read_a_table(client: Client) {
     let typed = events(&client).await;
     typed.put(&key("alice", 5, 7), &event("login")).await.unwrap();
     let layouts = client.registered_layouts("events").await.unwrap();
     let [layout] = &layouts[..] else { panic!("{layouts:?}") };
     assert_eq!(layout.key().schema().fingerprint(), EventKey::SCHEMA.fingerprint());
-    assert_eq!(layout.row().map(keyderive::row::RowSchema::fingerprint), Some(Event::SCHEMA.fingerprint()));
+    assert_eq!(
+        layout.row_type().map(keyderive::row::RowSchema::fingerprint),
+        Some(Event::SCHEMA.fingerprint())
+    );
     let rows = client.dynamic_table(layout).scan(layout.key().scan()).collect().await.unwrap();
     assert_eq!(rows[0].0.to_string(), r#"EventKey { user: "alice", at: 5, seq: 7 }"#);
     assert_eq!(rows[0].1.column("kind").unwrap().value().newest(), Some(&Value::from("login")));

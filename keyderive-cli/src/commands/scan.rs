@@ -109,7 +109,7 @@ impl Scan {
             None => scan,
         };
         let selected = self.selected(layout);
-        let heads = Heads::new(layout, layout.row(), selected);
+        let heads = Heads::new(layout, layout.row_type(), selected);
         let mut records = Records::new(self.format, heads.names(layout))?;
         let mut rows = scan.stored();
         let (mut count, mut unread, mut last) = (0, 0, Vec::new());
@@ -152,7 +152,7 @@ impl Scan {
 
     /// The columns that the table of rows has, if not all.
     fn selected(&self, layout: &TableLayout) -> Option<Vec<String>> {
-        let own = layout.row().and_then(|row| row.families().next()).unwrap_or_default();
+        let own = layout.row_type().and_then(|row| row.families().next()).unwrap_or_default();
         let path = |name: &String| match name.contains(':') {
             true => name.clone(),
             false => format!("{own}:{name}"),

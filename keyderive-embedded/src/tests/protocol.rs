@@ -1,6 +1,8 @@
 //! Requests that keyderive's client never sends.
 
 use futures_util::TryStreamExt as _;
+use keyderive_proto::admin::bigtable_instance_admin_client::BigtableInstanceAdminClient;
+use keyderive_proto::admin::{ListClustersRequest, ListHotTabletsRequest};
 use keyderive_proto::data::bigtable_server::Bigtable as _;
 use keyderive_proto::data::row_filter::Filter;
 use keyderive_proto::data::row_range::{EndKey, StartKey};
@@ -10,7 +12,7 @@ use keyderive_proto::data::{
 };
 use tonic::{Code, Request, Status};
 
-use super::raw::{NAME, Servers, code, message};
+use super::raw::{INSTANCE, NAME, Servers, code, message};
 use super::*;
 
 #[tokio::test]
@@ -129,6 +131,16 @@ async fn sql_is_not_served() {
     let (prepare, execute) = (PrepareQueryRequest::default(), ExecuteQueryRequest::default());
     assert_eq!(code(servers.data.prepare_query(Request::new(prepare)).await), Code::Unimplemented);
     assert_eq!(code(servers.data.execute_query(Request::new(execute)).await), Code::Unimplemented);
+}
+
+#[tokio::test]
+async fn instances_are_not_administered() {
+    let mut instances = BigtableInstanceAdminClient::new(Bigtable::in_memory());
+    let parent = INSTANCE.to_owned();
+    let clusters = ListClustersRequest { parent: parent.clone(), ..ListClustersRequest::default() };
+    let hot = ListHotTabletsRequest { parent, ..ListHotTabletsRequest::default() };
+    assert_eq!(code(instances.list_clusters(clusters).await), Code::Unimplemented);
+    assert_eq!(code(instances.list_hot_tablets(hot).await), Code::Unimplemented);
 }
 
 #[tokio::test]

@@ -3,9 +3,12 @@
 use std::error::Error;
 use std::fmt;
 
+/// How many faults an error shows.
+const MAX_SHOWN: usize = 20;
+
 /// A layout from data that no derive would accept, or a name that a layout does not have.
 ///
-/// The text has every fault, each with its place.
+/// The text has the first 20 faults, each with its place.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LayoutError(Vec<String>);
 
@@ -14,7 +17,7 @@ impl LayoutError {
         Self(faults)
     }
 
-    /// The faults, each with its place.
+    /// All faults, each with its place.
     #[must_use]
     pub fn faults(&self) -> &[String] {
         &self.0
@@ -23,7 +26,12 @@ impl LayoutError {
 
 impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join("; "))
+        let shown = &self.0[..self.0.len().min(MAX_SHOWN)];
+        f.write_str(&shown.join("; "))?;
+        match self.0.len() - shown.len() {
+            0 => Ok(()),
+            others => write!(f, "; and {others} more"),
+        }
     }
 }
 

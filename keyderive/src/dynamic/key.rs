@@ -210,7 +210,7 @@ impl KeyLayout {
     /// As [`RowKey::decode`], for every key that encoding does not make.
     pub fn decode(&self, key: &[u8]) -> Result<DynKey, DecodeError> {
         let values = decode(self.schema, self.fields.iter().map(|field| field.codec), key)?;
-        Ok(DynKey { schema: self.schema, values })
+        Ok(DynKey { schema: self.schema, bytes: key.into(), values })
     }
 
     /// A scan of all rows with such keys; constrain it field by field, from the left.
@@ -264,7 +264,7 @@ impl KeyLayout {
         }
     }
 
-    pub(super) fn fault(&self, fault: String) -> EncodeError {
+    pub(crate) fn fault(&self, fault: String) -> EncodeError {
         EncodeError::names(self.schema.key_type(), fault)
     }
 }
@@ -293,7 +293,8 @@ pub(crate) fn decode_key(schema: &'static Schema, key: &[u8]) -> Result<DynKey, 
     let of = |field| {
         ErasedField::of(field, schema).map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
     };
-    Ok(DynKey { schema, values: decode(schema, schema.fields().iter().map(of), key)? })
+    let values = decode(schema, schema.fields().iter().map(of), key)?;
+    Ok(DynKey { schema, bytes: key.into(), values })
 }
 
 impl fmt::Debug for KeyLayout {
@@ -304,10 +305,13 @@ impl fmt::Debug for KeyLayout {
 
 /// A row key that was decoded by a [`KeyLayout`]: the values of its fields.
 ///
+/// It keeps the encoded key, so that it names a row in the calls of [`DynTable`](crate::DynTable).
+///
 /// Printed with `{}` as the derived `Debug` of its struct prints it, with times in RFC 3339. Serialized as a map of its fields.
 #[derive(Clone, PartialEq)]
 pub struct DynKey {
     schema: &'static Schema,
+    bytes: Box<[u8]>,
     values: Vec<Value>,
 }
 
@@ -321,6 +325,13 @@ impl DynKey {
     /// Each field's name and value, from the left.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.schema.fields().iter().map(Field::name).zip(&self.values)
+    }
+}
+
+/// The encoded key.
+impl AsRef<[u8]> for DynKey {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

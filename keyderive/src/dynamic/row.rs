@@ -289,7 +289,7 @@ impl DynRow {
                     qualifier,
                     stored: *stored,
                     kind: *kind,
-                    is_binary: is_binary(*key),
+                    is_binary: key.is_any_bytes(),
                     value,
                 })
                 .collect(),
@@ -331,19 +331,19 @@ impl DynRow {
         self.foreign.cells()
     }
 
-    /// Sets a column, `name` or `family:name`, or an entry of a map. A family that may be absent is there from then on.
+    /// Sets a column, `name` or `family:name`, or an entry of a map. A family that may be absent is there from then on. Text for a column
+    /// of another type is parsed, as [`parse_cell`](super::parse_cell) does.
     ///
     /// # Errors
     /// If the schema has no such column, if the server computes its value, or if the column cannot hold the value.
     pub fn set(&mut self, path: &str, value: impl Into<ColumnValue>) -> Result<&mut Self, RowError> {
-        let value = value.into();
-        let place = self.entry(path)?.place()?;
+        let (value, place) = (value.into(), self.entry(path)?.place()?);
         check_kind(
             &place,
             |kind| !kind.is_aggregate(),
             "is an aggregate, which the server keeps; `add` to it instead",
         )?;
-        check(place.stored, place.kind, place.is_required, &value)
+        let value = accept(place.stored, place.kind, place.is_required, value)
             .map_err(|error| RowError::cell(place.name(), error))?;
         for (at, schema) in self.schema.fields().iter().enumerate() {
             if self.family_of(schema) != place.family {
@@ -503,27 +503,27 @@ fn empty(schema: &FieldSchema) -> Field {
     }
 }
 
-/// Whether keys of a map are any bytes.
-fn is_binary(key: CellType) -> bool {
-    matches!(key, CellType::Bytes | CellType::Array(_) | CellType::Custom(_))
-}
-
-/// Checks that a column can hold a value.
-fn check(
+/// What a column holds once it is set to this.
+fn accept(
     stored: CellType,
     kind: ColumnKind,
     is_required: bool,
-    value: &ColumnValue,
-) -> Result<(), CellError> {
-    let holds = |value: &Value| stored.write(value, &mut CellWriter::new(&mut Vec::new()));
+    value: ColumnValue,
+) -> Result<ColumnValue, CellError> {
+    let version = |Timestamped { timestamp_micros, value }: Timestamped<Value>| {
+        stored.accept(&value).map(|value| Timestamped::new(timestamp_micros, value))
+    };
     match (kind, value) {
         (_, ColumnValue::Absent | ColumnValue::Default) if is_required => Err(CellError::unsupported(
             "cannot be cleared: a row without it can no longer be read; delete the row",
         )),
-        (_, ColumnValue::Absent | ColumnValue::Default) => Ok(()),
-        (ColumnKind::Timestamped, ColumnValue::Timestamped(version)) => holds(&version.value),
+        (_, absent @ (ColumnValue::Absent | ColumnValue::Default)) => Ok(absent),
+        (ColumnKind::Timestamped, ColumnValue::Timestamped(value)) => {
+            version(value).map(ColumnValue::Timestamped)
+        }
         (ColumnKind::Versions, ColumnValue::Versions(versions)) => {
-            versions.iter().try_for_each(|version| holds(&version.value))
+            let versions: Result<_, _> = versions.into_iter().map(version).collect();
+            versions.map(ColumnValue::Versions)
         }
         (ColumnKind::Timestamped, _) => Err(CellError::unsupported(
             "has a timestamp of its own; give it with the value, as a `Timestamped`",
@@ -531,7 +531,7 @@ fn check(
         (ColumnKind::Versions, _) => Err(CellError::unsupported(
             "has versions with timestamps of their own; give all of them, as `Versions`",
         )),
-        (_, ColumnValue::Value(value)) => holds(value),
+        (_, ColumnValue::Value(value)) => stored.accept(&value).map(ColumnValue::Value),
         _ => Err(CellError::unsupported("has the server's time; give it one value without a timestamp")),
     }
 }

@@ -33,13 +33,13 @@ impl TableLayout {
 
     /// The row types that programs store under such keys.
     #[must_use]
-    pub fn rows(&self) -> &[&'static RowSchema] {
+    pub fn row_types(&self) -> &[&'static RowSchema] {
         &self.rows
     }
 
-    /// The row type that its rows are read as: the only one, or the one of [`with_row`](Self::with_row).
+    /// The row type that its rows are read as: the only one, or the one of [`with_row_type`](Self::with_row_type).
     #[must_use]
-    pub fn row(&self) -> Option<&'static RowSchema> {
+    pub fn row_type(&self) -> Option<&'static RowSchema> {
         self.row.and_then(|at| self.rows.get(at).copied())
     }
 
@@ -47,7 +47,7 @@ impl TableLayout {
     ///
     /// # Errors
     /// If there is no such row type, or there are several of this name, such as those of two releases.
-    pub fn with_row(self, name: &str) -> Result<Self, LayoutError> {
+    pub fn with_row_type(self, name: &str) -> Result<Self, LayoutError> {
         let is_it = |row: &&'static RowSchema| row.name() == name || row.fingerprint().to_string() == name;
         let found: Vec<_> = (0..self.rows.len()).filter(|at| is_it(&self.rows[*at])).collect();
         match found[..] {
@@ -63,8 +63,8 @@ impl TableLayout {
             }
             [] => {
                 let names: Vec<_> = self.rows.iter().map(|row| format!("`{}`", row.name())).collect();
-                let (table, names) = (&self.name, names.join(", "));
-                let fault = format!("table `{table}` has no row type `{name}`; it has {names}");
+                let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                let fault = format!("table `{}` has no row type `{name}`; it has {has}", self.name);
                 Err(LayoutError::new(vec![fault]))
             }
         }

@@ -476,7 +476,7 @@ fn a_value_of_another_kind_is_refused_with_its_name() {
             }
         }
     }
-    assert_eq!(refused, 247);
+    assert_eq!(refused, 236);
     assert_eq!(
         written(|out| <Level as Cell>::TYPE.write(&"High".into(), out)).unwrap().1,
         20_i64.to_be_bytes()

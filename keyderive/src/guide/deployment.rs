@@ -114,7 +114,8 @@
 //! | `roles/bigtable.admin` | the same, and creating, changing and deleting tables and families |
 //!
 //! A service that creates its tables at startup needs the admin role for that alone. Create them in a separate step, by
-//! an account with the admin role, and let the service call [`verify`](crate::Table::verify). For a custom role:
+//! an account with the admin role, and let the service call [`verify`](crate::Table::verify); for all tables of a program,
+//! [`Layouts::create_if_absent`](crate::layouts::Layouts::create_if_absent) and [`Layouts::verify`](crate::layouts::Layouts::verify). For a custom role:
 //!
 //! | permission | for |
 //! |---|---|

@@ -11,7 +11,8 @@
 //! "Not retried" means that the call then fails with [`is_outcome_unknown`](crate::Error::is_outcome_unknown). Within the limits of
 //! its settings, every call is retried after a transient failure that proves that nothing was applied.
 //!
-//! A call of a [`DynTable`](crate::DynTable), whose layout is data, is the call of [`Table`](crate::Table) of the same name.
+//! A call of a [`DynTable`](crate::DynTable), whose layout is data, is the call of [`Table`](crate::Table) of the same name, and its `add` is
+//! [`Update::add`](crate::Update::add).
 //!
 //! These hold for every call, unless its row says something else:
 //!

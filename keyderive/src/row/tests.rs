@@ -445,8 +445,10 @@ async fn columns_of_text_are_checked_before_sending() {
         let text = set(path, value).await.unwrap_err().to_string();
         assert!(text.contains(expected), "{text}");
     };
-    fails("cf:a", 3.into(), "column `cf:a` holds an `f64`, which the value, an integer, is not; convert it")
+    fails("cf:a", true.into(), "column `cf:a` holds an `f64`, which the value, a `bool`, is not; convert it")
         .await;
+    fails("cf:a", "half".into(), "column `cf:a` holds an `f64`, which `half` is not").await;
+    set("a", "-2.5".into()).await.unwrap();
     fails("kind", "Logout".into(), "column `cf:kind` holds an enum of `Login`, `lo`, which `Logout` is not")
         .await;
     fails("knid", "lo".into(), "column `cf:knid` is not a column of `Event`; did you mean `cf:kind`?").await;

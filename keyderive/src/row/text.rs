@@ -70,9 +70,8 @@ impl RowSchema {
         match self.map_of(if is_whole_row { "" } else { family }) {
             Some((_, key, stored, kind)) => {
                 // A name that no key of the map has would make the row unreadable.
-                let is_binary = matches!(key, CellType::Bytes | CellType::Array(_));
                 // As such names are shown: otherwise a column that is named as shown would be another one.
-                let qualifier = match is_binary {
+                let qualifier = match key.is_any_bytes() {
                     true => unescaped(name),
                     false => Some(name.as_bytes().to_vec()),
                 };
@@ -80,11 +79,7 @@ impl RowSchema {
                     let text = "is named by a text with an escape that is none; escapes are those of a name that is shown, such as `\\xff`";
                     return Err(RowError::cell(column, CellError::unsupported(text)));
                 };
-                let key_value = match is_binary {
-                    true => Value::Bytes(qualifier.clone()),
-                    false => Value::Text(name.to_owned()),
-                };
-                if key.write(&key_value, &mut CellWriter::new(&mut Vec::new())).is_err() {
+                if key.read(&qualifier).is_err() {
                     let text = format_args!("is named by text that is not {key}, as the keys of the map are");
                     return Err(RowError::cell(column, CellError::unsupported(text)));
                 }

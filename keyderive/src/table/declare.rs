@@ -214,7 +214,10 @@ impl fmt::Display for DeclaredTable {
 impl fmt::Display for DeclaredTablesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let faulty = self.tables.iter().filter(|table| !table.faults.is_empty()).count();
-        writeln!(f, "{faulty} of {} tables are not as declared:", self.tables.len())?;
+        match self.tables.len() {
+            1 => writeln!(f, "the table is not as declared:")?,
+            all => writeln!(f, "{faulty} of {all} tables are not as declared:")?,
+        }
         write_tables(f, &self.tables)
     }
 }

@@ -1,7 +1,7 @@
 //! What programs declare for a table, as the [registry](crate::guide::tables#registry) has it: key layouts, by which tools read rows, and
 //! row types, which are compared before a handle's first write.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -311,35 +311,22 @@ impl Client {
         if !record.is_of(&stamp::table_ids(&info)) {
             return Ok(Vec::new());
         }
-        let unread = |layout: &DeclaredLayout, fault: String| {
-            let (kind, name) = (layout.kind, &layout.type_name);
-            Error::definition(
-                table,
-                format!("the registry has a layout {kind:?} `{name}` that is not read: {fault}"),
-            )
-        };
         let (stamps, mut found) = (stamp::fingerprints(&info), Vec::new());
         let keys = record.layouts.iter().filter(|layout| layout.kind == LayoutKind::Key);
         for declared in keys.filter(|layout| stamps.contains(&layout.fingerprint)) {
             // A layout that the record names is there: it could not be read.
             let Some(json) = self.layout(LayoutKind::Key, &declared.fingerprint).await? else {
-                return Err(unread(
-                    declared,
-                    "it is not there, or was not read in time; try again".to_owned(),
-                ));
+                return Err(unread_layout(table, declared, NOT_THERE));
             };
             let key = KeyLayout::of_json(&json, &declared.type_name);
-            let key = key.map_err(|error| unread(declared, error.to_string()))?;
+            let key = key.map_err(|error| unread_layout(table, declared, error))?;
             let mut rows: Vec<&'static RowSchema> = Vec::new();
             for row in record.row_types(&declared.tag) {
                 let Some(json) = self.layout(LayoutKind::Row, &row.fingerprint).await? else {
-                    return Err(unread(
-                        row,
-                        "it is not there, or was not read in time; try again".to_owned(),
-                    ));
+                    return Err(unread_layout(table, row, NOT_THERE));
                 };
                 let schema = RowSchema::from_layout_json(&json, &row.type_name);
-                let schema = schema.map_err(|error| unread(row, error.to_string()))?;
+                let schema = schema.map_err(|error| unread_layout(table, row, error))?;
                 if !rows.contains(&schema) {
                     rows.push(schema);
                 }
@@ -348,6 +335,21 @@ impl Client {
         }
         Ok(found)
     }
+}
+
+const NOT_THERE: &str = "it is not there, or was not read in time; try again";
+
+/// The record of a table names a layout that is not read.
+fn unread_layout(table: &str, layout: &DeclaredLayout, fault: impl Display) -> Error {
+    let what = match layout.kind {
+        LayoutKind::Key => "key type",
+        LayoutKind::Row | LayoutKind::Columns => "row type",
+    };
+    let name = &layout.type_name;
+    Error::definition(
+        table,
+        format!("the registry has the layout of the {what} `{name}`, which is not read: {fault}"),
+    )
 }
 
 /// Registers the layout of a table's keys, unless the registry has it, as far as that can be done.
@@ -365,10 +367,21 @@ pub(super) async fn register_key(key: KeyType, client: &Client, info: &TableInfo
     }
 }
 
-/// Has the record of a table name the row types of another one, whose rows move there, as far as that can be done.
-pub(super) async fn carry_row_types(client: &Client, old: (&Route, KeyType), new: (&Route, KeyType)) {
-    if let Err(error) = try_carry_row_types(client, old, new).await {
-        tracing::debug!(%error, "the row types of the old table are not those of the new one yet");
+/// Has the record of a table name the row types of another one, whose rows move there: as far as that can be done, unless the settings
+/// require the check of layouts.
+pub(super) async fn carry_row_types(
+    client: &Client,
+    old: (&Route, KeyType),
+    new: (&Route, KeyType),
+) -> Result<(), Error> {
+    match try_carry_row_types(client, old, new).await {
+        Err(error) if client.settings().require_layout_check => Err(error),
+        Err(error) => {
+            let table = new.0.table();
+            tracing::warn!(%error, %table, "the registry does not name all row types of the old table for the new one");
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
 }
 
@@ -384,15 +397,20 @@ async fn try_carry_row_types(
     if !record.is_of(&stamp::table_ids(&client.table_info(old).await?)) {
         return Ok(());
     }
-    let (tag, mut carried) = (tag_of(new_key), Vec::new());
-    for layout in record.row_types(&tag_of(old_key)) {
-        if let Some(json) = client.layout(LayoutKind::Row, &layout.fingerprint).await? {
-            carried.push((DeclaredLayout { tag: tag.clone(), ..layout.clone() }, json));
+    let (old_tag, tag) = (tag_of(old_key), tag_of(new_key));
+    let (mut carried, mut unread) = (Vec::new(), None);
+    for layout in record.row_types(&old_tag) {
+        match client.layout(LayoutKind::Row, &layout.fingerprint).await? {
+            Some(json) => carried.push((DeclaredLayout { tag: tag.clone(), ..layout.clone() }, json)),
+            None => unread = Some(layout),
         }
     }
     let ids = stamp::table_ids(&client.table_info(new).await?);
     client.try_register(new, &ids, &carried, Registers::Table).await;
-    Ok(())
+    match unread {
+        None => Ok(()),
+        Some(layout) => Err(unread_layout(old, layout, NOT_THERE)),
+    }
 }
 
 /// What a program declares of a table's keys, and the layout as JSON.

@@ -15,7 +15,7 @@ use crate::client::{Client, Error};
 use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, decode_key};
 use crate::key::{DecodeError, EncodeError, KeyType, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{DEFAULT_FAMILY, RawRow, Row, RowSchema, Visible, without_presence};
+use crate::row::{Any, DEFAULT_FAMILY, Entry, RawRow, Row, RowSchema, Visible, without_presence};
 
 pub use self::scan::DynStoredRows;
 
@@ -127,7 +127,7 @@ impl Client {
     /// Sends nothing. [`DynTable`] has an example.
     #[must_use]
     pub fn dynamic_table(&self, layout: &TableLayout) -> DynTable {
-        let (key, row) = (layout.key().clone(), layout.row().unwrap_or(<() as Row>::SCHEMA));
+        let (key, row) = (layout.key().clone(), layout.row_type().unwrap_or(<() as Row>::SCHEMA));
         let family = row.own_family().unwrap_or(DEFAULT_FAMILY);
         let visible = Visible::everything(row, family);
         let handle = Handle::new(
@@ -136,7 +136,7 @@ impl Client {
             KeyType::of_data(key.schema(), |schema, key| decode_key(schema, key).map(drop)),
             visible,
         );
-        DynTable { table: Table::of_handle(handle), key, has_row_type: layout.row().is_some() }
+        DynTable { table: Table::of_handle(handle), key, has_row_type: layout.row_type().is_some() }
     }
 }
 
@@ -160,9 +160,20 @@ impl DynTable {
     ///
     /// # Cancel safety
     /// A dropped future cancels the read.
-    pub async fn get(&self, key: &[u8]) -> Result<Option<DynRow>, Error> {
-        let stored = self.table.read_stored(&self.checked(key)?).await?;
+    pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<DynRow>, Error> {
+        let stored = self.table.read_stored(&self.checked(key.as_ref())?).await?;
         stored.map(|stored| read(&self.table.handle, &stored)).transpose()
+    }
+
+    /// Reads the row with this key, with all the cells that it has stored, whatever its row type.
+    ///
+    /// # Errors
+    /// If the bytes are no key of the layout, or the read fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn get_raw(&self, key: impl AsRef<[u8]>) -> Result<Option<RawRow>, Error> {
+        self.table.get_raw(&self.checked(key.as_ref())?).await
     }
 
     /// Scans the rows of a plan, in the order of their fields.
@@ -200,8 +211,8 @@ impl DynTable {
     ///
     /// # Cancel safety
     /// As [`Table::put`]: a dropped future may or may not have written.
-    pub async fn put(&self, key: &[u8], row: &DynRow) -> Result<(), Error> {
-        let key = self.checked(key)?;
+    pub async fn put(&self, key: impl AsRef<[u8]>, row: &DynRow) -> Result<(), Error> {
+        let key = self.checked(key.as_ref())?;
         self.check_row_type()?;
         if row.schema() != self.row() {
             let (own, other) = (self.row().name(), row.schema().name());
@@ -212,7 +223,8 @@ impl DynTable {
         self.table.write_by(&key, false, |out| row.write(out)).await
     }
 
-    /// Sets some columns of a row, each by its name, in one atomic request; a missing row is created.
+    /// Sets some columns of a row, each by its name, in one atomic request; a missing row is created. Text for a column of another type
+    /// is parsed, as [`parse_cell`](crate::dynamic::parse_cell) does.
     ///
     /// ```
     /// # use keyderive::DynTable;
@@ -229,17 +241,45 @@ impl DynTable {
     /// As [`put`](Self::put).
     pub async fn update<N: AsRef<str>, V: Into<Value>>(
         &self,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         columns: impl IntoIterator<Item = (N, V)>,
     ) -> Result<(), Error> {
-        let key = self.checked(key)?;
+        let key = self.checked(key.as_ref())?;
         self.check_row_type()?;
-        let named = self.new_row();
         let mut update = self.table.update(&key);
         for (name, value) in columns {
-            let column =
-                named.entry(name.as_ref()).map_err(|error| Error::row(self.name(), &key.0, error))?;
-            update = update.set(column, value.into());
+            update = update.set(self.column(&key, name.as_ref())?, value.into());
+        }
+        update.await
+    }
+
+    /// Adds to aggregates of a row, each by its name, in one atomic request; a missing row is created.
+    ///
+    /// ```
+    /// # use keyderive::DynTable;
+    /// # async fn sample(pages: DynTable, key: &[u8]) -> Result<(), keyderive::Error> {
+    /// pages.add(key, [("sums:views", 1), ("sums:bytes", 5120)]).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A sum grows by the amount; a minimum or maximum becomes it if it is less or greater.
+    ///
+    /// # Errors
+    /// Those of [`Update::add`](crate::Update::add), and if the bytes are no key of the layout.
+    ///
+    /// # Cancel safety
+    /// As [`put`](Self::put).
+    pub async fn add<N: AsRef<str>>(
+        &self,
+        key: impl AsRef<[u8]>,
+        columns: impl IntoIterator<Item = (N, i64)>,
+    ) -> Result<(), Error> {
+        let key = self.checked(key.as_ref())?;
+        self.check_row_type()?;
+        let mut update = self.table.update(&key);
+        for (name, amount) in columns {
+            update = update.add(self.column(&key, name.as_ref())?, amount);
         }
         update.await
     }
@@ -251,8 +291,8 @@ impl DynTable {
     ///
     /// # Cancel safety
     /// As [`put`](Self::put).
-    pub async fn delete(&self, key: &[u8]) -> Result<(), Error> {
-        self.table.delete(&self.checked(key)?).await
+    pub async fn delete(&self, key: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.table.delete(&self.checked(key.as_ref())?).await
     }
 
     /// Deletes the rows of a plan; returns how many.
@@ -272,8 +312,13 @@ impl DynTable {
         if self.has_row_type {
             return Ok(());
         }
-        let fault = "no row type is chosen: the layout has none, or several, of which `TableLayout::with_row` takes one";
+        let fault = "no row type is chosen: the layout has none, or several, of which `TableLayout::with_row_type` takes one";
         Err(Error::definition(self.name(), fault))
+    }
+
+    /// The column that text names.
+    fn column(&self, key: &EncodedKey, name: &str) -> Result<Entry<DynRow, Option<Any>>, Error> {
+        self.new_row().entry(name).map_err(|error| Error::row(self.name(), &key.0, error))
     }
 
     fn row(&self) -> &'static RowSchema {
@@ -282,7 +327,12 @@ impl DynTable {
 
     /// The key, if it is one of the layout.
     fn checked(&self, key: &[u8]) -> Result<EncodedKey, Error> {
-        self.key.decode(key).map_err(|error| Error::foreign(self.name(), error))?;
+        if let Err(error) = self.key.decode(key) {
+            return Err(Error::key(
+                self.name(),
+                self.key.fault(format!("these bytes are no key of it: {error}")),
+            ));
+        }
         Ok(EncodedKey(Bytes::copy_from_slice(key)))
     }
 }

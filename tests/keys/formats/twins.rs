@@ -179,7 +179,9 @@ fn values_outside_of_the_type_are_refused() {
         (Dynamic::from(65_536), "65536 is not a `u16`, which holds 0 to 65535"),
         (Dynamic::from(-1), "-1 is not a `u16`, which holds 0 to 65535"),
         (Dynamic::from(u128::MAX), "is not a `u16`, which holds 0 to 65535"),
-        (Dynamic::from("1e3"), "\"1e3\" is text, and the field holds a `u16`"),
+        (Dynamic::from("1e3"), "\"1e3\" is not a `u16`"),
+        (Dynamic::from(" 7"), "\" 7\" is not a `u16`"),
+        (Dynamic::from("65536"), "65536 is not a `u16`, which holds 0 to 65535"),
         (Dynamic::from(true), "true is a `bool`, and the field holds a `u16`"),
         (Dynamic::Time(5), "is a time, and the field holds a `u16`"),
     ] {

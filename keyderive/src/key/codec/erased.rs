@@ -337,7 +337,11 @@ fn outside<T: Integer>(value: impl Display) -> FieldError {
 
 #[cold]
 fn not_a(value: &Value, expected: impl Display) -> FieldError {
-    FieldError::new(format_args!("{value:?} is {}, and the field holds {expected}", value.noun()))
+    match value {
+        // Text is what the value of any field can be.
+        Value::Text(_) => FieldError::new(format_args!("{value:?} is not {expected}")),
+        _ => FieldError::new(format_args!("{value:?} is {}, and the field holds {expected}", value.noun())),
+    }
 }
 
 fn text(value: &Value) -> Result<&str, FieldError> {
@@ -359,10 +363,12 @@ impl ErasedCodec {
         match (self.form, value) {
             (Form::Integer(of, _), value) => {
                 let parsed = match value {
-                    Value::Text(text) => with_integer!(of, T => text
-                        .parse::<T>()
-                        .map(Value::from)
-                        .map_err(|_| not_a(value, format_args!("a `{}`", <T as Integer>::NAME))))?,
+                    Value::Text(text) => {
+                        let signed = text.parse().map(Value::Integer);
+                        signed.or_else(|_| text.parse().map(Value::Unsigned)).map_err(|_| {
+                            with_integer!(of, T => not_a(value, format_args!("a `{}`", <T as Integer>::NAME)))
+                        })?
+                    }
                     other => other.clone(),
                 };
                 with_integer!(of, T => integer::<T>(&parsed).map(drop))?;

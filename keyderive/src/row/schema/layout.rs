@@ -218,6 +218,9 @@ impl RowLayout {
         struct Versioned {
             version: Option<u32>,
         }
+        if json.len() > MAX_JSON_LEN {
+            return Err(SchemaError(LayoutFault::TooLong(json.len())));
+        }
         let malformed = |error| SchemaError(LayoutFault::Malformed(error));
         match serde_json::from_str::<Versioned>(json).map_err(malformed)?.version {
             Some(RowSchema::JSON_VERSION) => serde_json::from_str(json).map_err(malformed),
@@ -336,6 +339,12 @@ impl fmt::Display for GcLayout {
     }
 }
 
+/// How many bytes the JSON of a row's schema has at most.
+const MAX_JSON_LEN: usize = 1 << 20;
+
+/// How many faults an error lists.
+const MAX_SHOWN: usize = 20;
+
 /// The error of a text that is not a saved schema: with every rule that it breaks, and where.
 #[derive(Debug)]
 pub struct SchemaError(pub(super) LayoutFault);
@@ -348,6 +357,7 @@ pub(super) enum LayoutFault {
     /// Rules of the derive that it breaks, each with its place.
     Rules(Vec<String>),
     TooMany(TooManyLayouts),
+    TooLong(usize),
 }
 
 impl fmt::Display for SchemaError {
@@ -358,10 +368,20 @@ impl fmt::Display for SchemaError {
                 f.write_str("this is not the schema of a row type: ")?;
                 match &faults[..] {
                     [fault] => f.write_str(fault),
-                    faults => faults.iter().try_for_each(|fault| write!(f, "\n- {fault}")),
+                    faults => {
+                        let shown = &faults[..faults.len().min(MAX_SHOWN)];
+                        shown.iter().try_for_each(|fault| write!(f, "\n- {fault}"))?;
+                        match faults.len() - shown.len() {
+                            0 => Ok(()),
+                            others => write!(f, "\n- and {others} more"),
+                        }
+                    }
                 }
             }
             LayoutFault::TooMany(error) => error.fmt(f),
+            LayoutFault::TooLong(len) => {
+                write!(f, "the JSON has {len} bytes, and a row's schema has at most {MAX_JSON_LEN}")
+            }
             LayoutFault::Malformed(error) => {
                 write!(f, "this is not the JSON of a row's schema, as `SCHEMA.to_json()` makes it: {error}")
             }
@@ -389,7 +409,7 @@ impl Error for SchemaError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
             LayoutFault::Malformed(error) => Some(error),
-            LayoutFault::Version(_) | LayoutFault::Rules(_) => None,
+            LayoutFault::Version(_) | LayoutFault::Rules(_) | LayoutFault::TooLong(_) => None,
             LayoutFault::TooMany(error) => Some(error),
         }
     }

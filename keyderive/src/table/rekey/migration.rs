@@ -520,7 +520,7 @@ impl Migration {
         self.create(&info).await?;
         self.check_empty(control).await?;
         let [of_old, of_new] = [Side::Old, Side::New].map(|side| (pair.route(side), pair.key_type(side)));
-        Box::pin(declared::carry_row_types(client, of_old, of_new)).await;
+        Box::pin(declared::carry_row_types(client, of_old, of_new)).await?;
         Ok(true)
     }
 

@@ -1,6 +1,8 @@
 //! One stream of rows.
 
 use bytes::Bytes;
+use keyderive::dynamic::{DynKey, DynRow, TableLayout, Value};
+use keyderive::layouts::Layouts;
 use keyderive::{Client, Error};
 use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
@@ -27,6 +29,7 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     let channel = runtime.block_on(raw::connect(&server.host()))?;
     let client = runtime.block_on(Client::emulator(server.host()))?;
     let peer = runtime.block_on(async { bigtable::connect(&server.host()) })?;
+    let layout = Layouts::new().table::<EventKey, Reading>("readings").table_layout("readings")?;
     let paths = [
         Path::new("`bigtable_rs`, owned typed rows", read, || bigtable::scan(peer.clone())),
         Path::new("transport only, nothing parsed", bytes, || transport_only(&channel)),
@@ -35,6 +38,7 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         Path::new("decoded into generated messages, chunks only counted", count, || generated(&channel)),
         Path::new("keyderive, owned typed rows", read, || owned(&client)),
         Path::new("keyderive, borrowed typed rows", read, || borrowed(&client)),
+        Path::new("keyderive, rows by data", read, || by_data(&client, &layout)),
     ];
     let owned = Comparison {
         peer: Some(0),
@@ -52,13 +56,13 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         },
     };
     let none = Comparison::default();
-    let beside = [none, none, none, none, none, owned, borrowed];
+    let beside = [none, none, none, none, none, owned, borrowed, none];
     let costs = turns::least(&runtime, &paths, runs)?;
     Ok(Table {
         title: "Scans".to_owned(),
         about: "One stream of the rows of one bucket. Keys are the manual's `EventKey`; decoding checks the salt. The peer and \
                 keyderive decode keys with the derive, the hand-written paths with code for this key type only. Every path \
-                with typed rows decodes all fields of the key and all 3 cells."
+                with typed rows decodes all fields of the key and all 3 cells. By data, the layouts of key and row are known at run time."
             .to_owned(),
         unit: "row",
         units: rows.into(),
@@ -143,4 +147,42 @@ async fn borrowed(client: &Client) -> Result<Outcome, Failure> {
         })
         .await?;
     Ok(Outcome::Read(seen))
+}
+
+async fn by_data(client: &Client, layout: &TableLayout) -> Result<Outcome, Failure> {
+    let table = client.dynamic_table(layout);
+    let plan = layout.key().scan().fix("user_id", USER_ID)?.fix("site", SITE)?;
+    let mut rows = table.scan(plan).stream();
+    let mut seen = Seen::default();
+    while let Some(row) = rows.next().await {
+        let (key, row) = row?;
+        let (key, row) = read(&key, &row).ok_or("a value is not of its type")?;
+        seen.row(&key, row);
+    }
+    Ok(Outcome::Read(seen))
+}
+
+/// The fields and columns of a row by data.
+fn read<'a>(key: &'a DynKey, row: &'a DynRow) -> Option<(LentKey<'a>, LentReading<'a>)> {
+    let mut fields = key.iter().map(|(_, value)| value);
+    let (user_id, site) = (text(fields.next()?)?, text(fields.next()?)?);
+    let (at, seq) = (integer(fields.next()?)?, integer(fields.next()?)?);
+    let mut columns = row.columns().map(|column| column.value().newest());
+    let &Value::F64(celsius) = columns.next()?? else { return None };
+    let (humidity, station) = (integer(columns.next()??)?, text(columns.next()??)?);
+    Some((LentKey { user_id, site, at, seq }, LentReading { celsius, humidity, station }))
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn integer<T: TryFrom<i128>>(value: &Value) -> Option<T> {
+    match value {
+        Value::Integer(number) => (*number).try_into().ok(),
+        _ => None,
+    }
 }
