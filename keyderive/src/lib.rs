@@ -302,7 +302,7 @@ pub use row::{Cell, OwnedRow, Row};
 #[cfg(feature = "client")]
 pub use table::{
     Analysis, CreateTable, DEFAULT_FAMILY, DeclaredTable, DeclaredTables, DeclaredTablesError, Direct,
-    DynRows, DynStoredRows, DynTable, DynTableScan, ExplainExport, Export, Exported, HotTablet, HotTablets,
+    DynKeys, DynRows, DynStoredRows, DynTable, DynTableScan, ExplainExport, Export, Exported, HotTablet, HotTablets,
     KeyOnly, Modify, OnForeign, OnUnreadable, Page, Progress, PutBothError, PutSide, ReadRow, RowRef,
     RowStore, Rows, Scan, Select, Selected, SizedPart, Skipped, SkippedRow, Table, TableSizes, Update,
     Verified, Verify, WriteOutcome, Writer, WrittenRowType, copy, diff, load, put_both, rekey,

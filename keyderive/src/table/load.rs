@@ -16,6 +16,7 @@ use futures_core::Stream;
 use futures_util::stream::{Iter, iter};
 
 pub use self::report::{LoadError, LoadReport};
+pub(super) use self::tables::TableSet;
 pub use self::tables::{LoadItem, LoadTables, load_tables};
 use super::Table;
 use super::transfer::{self, MAX_BATCH_BYTES, OnProgress, Progress};

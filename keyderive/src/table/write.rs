@@ -700,7 +700,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         self.encode_row_by(entry, key, merges, |out| row.encode(out))
     }
 
-    fn encode_row_by(
+    /// As [`encode_row`](Self::encode_row), of a row whose type is data.
+    pub(super) fn encode_row_by(
         &self,
         entry: &mut Entry,
         key: &K,
