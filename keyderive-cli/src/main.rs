@@ -1,6 +1,8 @@
 //! The command `keyderive`: tables of Bigtable by the fields of their keys.
 
+mod change;
 mod commands;
+mod exchange;
 mod exit;
 mod filter;
 mod instance;
@@ -27,6 +29,9 @@ enum Command {
     Encode(commands::encode::Encode),
     Get(commands::get::Get),
     Scan(commands::scan::Scan),
+    Delete(commands::delete::Delete),
+    Export(commands::export::Export),
+    Import(commands::import::Import),
     Completions(commands::completions::Completions),
     Man(commands::man::Man),
 }
@@ -38,6 +43,9 @@ impl Command {
             Self::Encode(command) => command.run(),
             Self::Get(command) => command.run(),
             Self::Scan(command) => command.run(),
+            Self::Delete(command) => command.run(),
+            Self::Export(command) => command.run(),
+            Self::Import(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }

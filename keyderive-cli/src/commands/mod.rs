@@ -2,8 +2,11 @@
 
 pub(crate) mod completions;
 pub(crate) mod decode;
+pub(crate) mod delete;
 pub(crate) mod encode;
+pub(crate) mod export;
 pub(crate) mod get;
+pub(crate) mod import;
 pub(crate) mod man;
 mod rows;
 pub(crate) mod scan;
