@@ -51,7 +51,7 @@ pub(crate) struct Export {
 /// How many parts of the table are read at a time.
 const PARTS: usize = 8;
 /// How often is kept how far the command is.
-const KEPT_EVERY: Duration = Duration::from_secs(1);
+const KEPT_EVERY: Duration = Duration::from_millis(250);
 
 /// What a command that goes on must have been given.
 #[derive(Serialize)]

@@ -315,9 +315,10 @@ impl Import {
         };
         // Rows that come slowly are not kept until there are many.
         load = match self.change.rate.map(NonZeroU32::get) {
-            Some(rate) => {
-                load.look_ahead(0).patience(Duration::ZERO).checkpoint_every(u64::from(rate).min(KEPT_EVERY))
-            }
+            Some(rate) => load
+                .look_ahead(0)
+                .patience(Duration::ZERO)
+                .checkpoint_every(u64::from(rate.div_ceil(10)).min(KEPT_EVERY)),
             None => load.checkpoint_every(KEPT_EVERY),
         };
         let result = load

@@ -32,7 +32,8 @@ Forms:
         `\\empty` is the empty text; text that is `\\empty`, after any number of backslashes, has one more. `family:*` has the columns of
         a family that is a map, as an object of JSON.
 
-  A NaN is one NaN, whatever its bits are. Counters and aggregates that are absent are written as what they are read as.";
+  A NaN is one NaN, whatever its bits are. A counter that is absent is written as the 0 that it is read as. Aggregates are written, and
+  are not read back, since the server keeps them: leave them out by `--ignore`.";
 
 /// The name of the row key itself.
 const KEY: &str = ":key";
