@@ -9,11 +9,13 @@ mod instance;
 mod layout;
 mod output;
 
-use std::process::ExitCode;
+use std::io::{self, Write as _};
+use std::process::{self, ExitCode};
 
 use clap::{Parser, Subcommand};
 
 use self::exit::{CODES, Outcome};
+use self::output::Safe;
 
 /// Tables of Bigtable by the fields of their keys.
 #[derive(Parser)]
@@ -53,7 +55,8 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command.run() {
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    match cli.command.run() {
         Ok(exit) => exit.into(),
         // What reads the output has all that it wants.
         Err(failure) if failure.is_broken_pipe => ExitCode::SUCCESS,
@@ -62,4 +65,15 @@ fn main() -> ExitCode {
             failure.exit.into()
         }
     }
+}
+
+/// Prints what is wrong with the arguments, or the help that they ask for. It can quote arguments, which a terminal could obey.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    if text.lines().all(|line| Safe(line).to_string() == line) {
+        error.exit();
+    }
+    let lines = text.lines().map(|line| Safe(line).to_string()).collect::<Vec<_>>();
+    let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
+    process::exit(error.exit_code())
 }

@@ -44,7 +44,7 @@ fn it_does_what_it_announces() {
     wait(raw("delete").mutate_row(foreign, cells)).unwrap();
 
     let dry = folder.run(&["delete", "delete", "--where", "user=alice"]).expect(1);
-    assert_eq!(dry.out, "would delete 2500 rows of `delete`, 3334 cells and 86400 bytes, by 3 requests\n");
+    assert_eq!(dry.out, "would delete 2500 rows of `delete`, 3334 cells and 98340 bytes, by 3 requests\n");
     assert!(dry.error.contains("1 row not deleted: the keys are not of the layout"), "{}", dry.error);
     assert!(dry.error.contains("nothing was changed; `--yes` does it"), "{}", dry.error);
     assert_eq!((count(&events, "bob"), stored("delete").len()), (10, 2511));
@@ -103,19 +103,63 @@ fn beside_a_writer_it_stops_above_what_it_announced() {
     fill(&events, "alice", 0..300);
     let arguments =
         ["delete", "writer", "--where", "user=alice", "--yes", "--rate", "100", "--resume", "progress"];
-    let child = folder.spawn(&arguments);
+    let mut child = folder.spawn(&arguments);
     while !folder.path("progress").exists() || folder.read("progress").contains("\"deleted\":0") {
         sleep(Duration::from_millis(5));
     }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let deleted = 300 - count(&events, "alice");
+    assert!((100..300).contains(&deleted), "{deleted}");
+    // It goes on, and finds more than it has announced.
     fill(&events, "alice", 1000..1050);
-    let ended = Ended::new(child.wait_with_output().unwrap(), &arguments).expect(3);
+    let ended = folder.run(&arguments).expect(3);
+    assert!(ended.error.contains("there are more rows than the 300 that were announced"), "{}", ended.error);
     assert!(ended.error.contains("deleted 300 rows of 300"), "{}", ended.error);
     assert_eq!(count(&events, "alice"), 50);
-    // It may not go on above that; it may without a number.
     folder.run(&arguments).expect(3);
     assert_eq!(count(&events, "alice"), 50);
     folder.run(&["delete", "writer", "--where", "user=alice", "--yes", "--any-number"]).expect(0);
     assert_eq!(count(&events, "alice"), 0);
+}
+
+#[test]
+fn beside_a_writer_that_does_not_end_it_deletes_no_more_than_it_announced() {
+    let folder = Folder::new("writes-on");
+    let events = table::<EventKey, Event>(&folder, "writes-on");
+    fill(&events, "alice", 0..2000);
+    let mut child = folder.spawn(&[
+        "delete",
+        "writes-on",
+        "--where",
+        "user=alice",
+        "--yes",
+        "--json",
+        "--resume",
+        "progress",
+    ]);
+    let mut written = 2000;
+    while child.try_wait().unwrap().is_none() {
+        fill(&events, "alice", written..written + 20);
+        written += 20;
+    }
+    let ended = Ended::new(child.wait_with_output().unwrap(), &[]);
+    assert!([0, 3].contains(&ended.code), "{ended:?}");
+    let state: State = serde_json::from_str(&folder.read("progress")).unwrap();
+    let announced = state.state.announced;
+    assert!(state.state.deleted <= announced && announced >= 2000, "{ended:?}");
+    assert_eq!(count(&events, "alice"), written - state.state.deleted);
+}
+
+#[derive(serde::Deserialize)]
+struct State {
+    state: Deleted,
+}
+
+#[derive(serde::Deserialize)]
+struct Deleted {
+    announced: u64,
+    deleted: u64,
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn everything(random: &mut Rng) -> Everything {
         tags: (0..random.usize(..3)).map(|_| word(random)).collect(),
         seen: maybe(random, time),
         views: random.i64(..),
-        price: maybe(random, |random| Timestamped::new(random.i64(..1 << 40) * 1000, float(random))),
+        price: maybe(random, |random| Timestamped::new(random.i64(0..1 << 40) * 1000, float(random))),
         state: versions(random),
         place: maybe(random, |random| Place {
             city: maybe(random, word),
