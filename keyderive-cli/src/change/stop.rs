@@ -30,7 +30,7 @@ impl Stop {
     /// Waits until the command is to end.
     pub(crate) async fn asked(&mut self) {
         if self.0.wait_for(|is_asked| *is_asked).await.is_err() {
-            pending().await
+            pending::<()>().await;
         }
     }
 }

@@ -157,7 +157,7 @@ impl Delete {
             };
             let (file, state) = ResumeFile::open(self.change.resume.as_deref(), "delete", &arguments)?;
             let rows = match self.keys.is_empty() {
-                true => Rows::Plan(Selected::new(&layout, &self.conditions)?),
+                true => Rows::Plan(Box::new(Selected::new(&layout, &self.conditions)?)),
                 false => Rows::Keys(Keys::new(&layout, &self.keys)?),
             };
             name_production(&target);
@@ -229,7 +229,7 @@ impl Delete {
 
 /// What is deleted.
 enum Rows {
-    Plan(Selected),
+    Plan(Box<Selected>),
     Keys(Keys),
 }
 
@@ -494,12 +494,14 @@ impl<'a> KeyBatches<'a> {
     }
 
     fn next(&mut self) -> Outcome<Option<KeyBatch>> {
-        while self.taken < self.done && self.keys.next().transpose().map_err(unread)?.is_some() {
+        while self.taken < self.done
+            && self.keys.next().transpose().map_err(|error| unread(&error))?.is_some()
+        {
             self.taken += 1;
         }
         let (mut batch, mut known) = (KeyBatch::default(), HashSet::new());
         while batch.keys.len() < self.most
-            && let Some(key) = self.keys.next().transpose().map_err(unread)?
+            && let Some(key) = self.keys.next().transpose().map_err(|error| unread(&error))?
         {
             self.taken += 1;
             match key {
@@ -518,6 +520,6 @@ impl<'a> KeyBatches<'a> {
     }
 }
 
-fn unread(error: io::Error) -> Failure {
+fn unread(error: &io::Error) -> Failure {
     Failure::failed(format_args!("standard input is not read: {error}"))
 }

@@ -274,7 +274,7 @@ impl Import {
             match (bad_lines, stops_at) {
                 (0, _) => {}
                 (_, Some(line)) => {
-                    write!(out, ", and stop at line {line}; {} in all", counted(*bad_lines, "bad line"))?
+                    write!(out, ", and stop at line {line}; {} in all", counted(*bad_lines, "bad line"))?;
                 }
                 (_, None) if *is_written => write!(out, "; {} left out", counted(*bad_lines, "bad line"))?,
                 (_, None) => write!(out, ", and leave out {}", counted(*bad_lines, "bad line"))?,

@@ -85,7 +85,7 @@ impl Lines {
                     .buffer_capacity(BUFFER)
                     .from_reader(input);
                 let mut record = ByteRecord::new();
-                if !input.read_byte_record(&mut record).map_err(unread)? {
+                if !input.read_byte_record(&mut record).map_err(|error| unread(&error))? {
                     return Err(Failure::refused("the input is empty: csv begins with a line of names"));
                 }
                 let names = record.iter().map(|name| str::from_utf8(name).map(str::to_owned));
@@ -114,7 +114,7 @@ impl Lines {
         let reader = &self.reader;
         match &mut self.input {
             Input::Csv { input, record, places, names } => {
-                if !input.read_byte_record(record).map_err(unread)? {
+                if !input.read_byte_record(record).map_err(|error| unread(&error))? {
                     return Ok(None);
                 }
                 let number = record.position().map_or(0, csv::Position::line);
@@ -127,7 +127,7 @@ impl Lines {
             }
             Input::Json { input, line, number } => loop {
                 line.clear();
-                if input.read_until(b'\n', line).map_err(|error| unread(error.into()))? == 0 {
+                if input.read_until(b'\n', line).map_err(|error| unread(&error.into()))? == 0 {
                     return Ok(None);
                 }
                 *number += 1;
@@ -170,7 +170,7 @@ fn row_of_record(
     reader.row_of_cells(places, cells.into_iter())
 }
 
-fn unread(error: csv::Error) -> Failure {
+fn unread(error: &csv::Error) -> Failure {
     Failure::failed(format_args!("the input is not read: {error}"))
 }
 
