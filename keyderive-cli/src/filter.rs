@@ -9,13 +9,14 @@ use keyderive::dynamic::{DynKey, DynScan, KeyLayout, Value};
 use crate::exit::{Failure, Outcome};
 
 /// What `--where` is, for its help.
-pub(crate) const HELP: &str = "\
+pub(crate) const HELP: &str = "A condition on a field of the key; all must hold";
+pub(crate) const LONG_HELP: &str = "\
 A condition on a field of the key; all must hold
 
-Written as `field=value`, `field<value`, `field<=value`, `field>value`, `field>=value`, `field^=prefix`, or
-`field in value,value`, where a comma within a value is `\\,`. A time is RFC 3339, a date for its first moment in UTC, or the
-stored number; bytes are hexadecimal. Conditions on the first fields choose what is read: `--explain` shows it. With the others
-rows are read and dropped.";
+Write `field=value`, `field<value`, `field<=value`, `field>value`, `field>=value`, `field^=prefix`, or `field in value,value`, where a \
+comma within a value is `\\,`. A time is RFC 3339, a date for its first moment in UTC, or the stored number; bytes are hexadecimal.
+
+Conditions on the first fields choose what is read: `--explain` shows it. With the others rows are read and dropped.";
 
 /// A condition on one field.
 #[derive(Clone, Debug, PartialEq)]
@@ -232,4 +233,103 @@ pub(crate) fn assignments(layout: &KeyLayout, arguments: &[String]) -> Outcome<V
         Ok((name.to_owned(), value(layout, name, text)?))
     });
     values.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use fastrand::Rng;
+    use keyderive::RowKey;
+    use keyderive::plan::IntoPlan as _;
+
+    use super::*;
+
+    #[derive(RowKey)]
+    #[salt(range = 4, over = "user_id")]
+    struct EventKey {
+        user_id: String,
+        site: String,
+        #[reverse_ts]
+        at: SystemTime,
+        #[pad(6)]
+        seq: u32,
+        raw: Vec<u8>,
+    }
+
+    fn refused(clause: &str) -> String {
+        let filter = Filter::new(&KeyLayout::of::<EventKey>(), &[clause.to_owned()]);
+        filter.map(drop).expect_err(clause).to_string()
+    }
+
+    #[test]
+    fn a_condition_is_a_field_an_operator_and_a_value() {
+        let layout = KeyLayout::of::<EventKey>();
+        let parsed = |clause| parse(&layout, clause).map_err(|error| error.to_string());
+        let text = |text: &str| Value::from(text);
+        assert_eq!(parsed("user_id=alice"), Ok(("user_id", Test::Equals(text("alice")))));
+        assert_eq!(parsed("user_id= a"), Ok(("user_id", Test::Equals(text(" a")))));
+        assert_eq!(parsed("user_id = a = b"), Ok(("user_id", Test::Equals(text("a = b")))));
+        assert_eq!(parsed("user_id^=a<b"), Ok(("user_id", Test::Prefix(text("a<b")))));
+        assert_eq!(parsed("seq<=7"), Ok(("seq", Test::Until(Bound::Included(Value::Integer(7))))));
+        let list = vec![text("a"), text("b,c"), text("")];
+        assert_eq!(parsed("site in a,b\\,c,"), Ok(("site", Test::AnyOf(list))));
+        let midnight = layout.value("at", "2026-11-24T00:00:00Z").unwrap();
+        assert_eq!(parsed("at>=2026-11-24"), Ok(("at", Test::From(Bound::Included(midnight)))));
+        assert!(refused("user_id").contains("is no condition"));
+        assert!(refused("=a").contains("is no condition"));
+        assert!(refused("users=a").contains("there is no field `users`"));
+        assert!(refused("seq^=1").contains("has no prefixes"));
+        assert!(refused("at>=2026-13-24").contains("`at`"));
+    }
+
+    #[test]
+    fn mutated_conditions_do_not_panic() {
+        let layout = KeyLayout::of::<EventKey>();
+        let bases = [
+            "user_id=alice",
+            "at>=2026-11-24",
+            "seq in 1,2,3",
+            "site^=ho",
+            "raw<00ff",
+            "at<2026-11-24T00:00:00.5Z",
+        ];
+        let mut random = Rng::with_seed(11);
+        let rounds = if std::env::var_os("KEYDERIVE_LONG_TESTS").is_some() { 1_000_000 } else { 20_000 };
+        let (mut accepted, mut planned) = (0, 0);
+        for _ in 0..rounds {
+            let clauses: Vec<_> = (0..random.usize(1..4))
+                .map(|_| {
+                    let mut chars: Vec<char> = bases[random.usize(..bases.len())].chars().collect();
+                    for _ in 0..random.usize(..4) {
+                        let at = random.usize(..chars.len());
+                        match random.u8(..4) {
+                            0 => chars[at] = random.char(..),
+                            1 => chars.insert(
+                                at,
+                                random
+                                    .choice([' ', '=', '<', '>', '^', ',', '\\', '\0', '\u{1b}', '9'])
+                                    .unwrap_or('='),
+                            ),
+                            2 => drop(chars.remove(at)),
+                            _ => chars[at] = random.alphanumeric(),
+                        }
+                        if chars.is_empty() {
+                            chars.push('=');
+                        }
+                    }
+                    chars.into_iter().collect::<String>()
+                })
+                .collect();
+            match Filter::new(&layout, &clauses) {
+                Ok(filter) => {
+                    accepted += 1;
+                    planned += u32::from(filter.scan.clone().into_plan().is_ok());
+                }
+                Err(error) => assert!(!error.to_string().contains('\u{1b}'), "{clauses:?}"),
+            }
+        }
+        println!("{accepted} of {rounds} accepted, {planned} planned");
+        assert!(accepted > rounds / 10);
+    }
 }

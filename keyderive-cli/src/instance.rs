@@ -17,21 +17,22 @@ const ADDRESS: &str = "KEYDERIVE_ADDRESS";
 /// The file of named instances, in this folder or above it.
 const SETTINGS: &str = "keyderive.toml";
 
+const HEADING: &str = "Bigtable";
+
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Bigtable")]
 pub(crate) struct Instance {
     /// `bigtable://project/instance`, with `?app_profile=name` for an app profile,
     /// `emulator://host:port/project/instance`, or `embedded:path`
     ///
     /// The default is `KEYDERIVE_ADDRESS`, then the usual environment: `BIGTABLE_EMULATOR_HOST`, or `GOOGLE_CLOUD_PROJECT` and
     /// `BIGTABLE_INSTANCE`; then the `default` of `keyderive.toml`.
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["file", "on"])]
+    #[arg(long, help_heading = HEADING, value_name = "ADDRESS", conflicts_with_all = ["file", "on"])]
     address: Option<String>,
     /// The file of an embedded Bigtable
-    #[arg(long, value_name = "FILE", conflicts_with = "on")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE", conflicts_with = "on")]
     file: Option<PathBuf>,
     /// A named instance of `keyderive.toml`, in this folder or above it
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     on: Option<String>,
 }
 

@@ -16,6 +16,8 @@ use crate::output;
 /// The file of layouts, in this folder or above it.
 const FILE: &str = "layouts.json";
 
+const HEADING: &str = "Layout";
+
 /// A table, its Bigtable, and its layout.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TableArgs {
@@ -27,20 +29,45 @@ pub(crate) struct TableArgs {
     pub(crate) layout: LayoutArgs,
 }
 
+/// The file of layouts of a program.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Layout")]
-pub(crate) struct LayoutArgs {
+pub(crate) struct LayoutFile {
     /// The file of layouts
     ///
-    /// The default is `layouts.json` in this folder or above it, if it has the table; then what programs have registered in
-    /// the table `keyderive`.
-    #[arg(long, value_name = "FILE")]
+    /// The default is the one that `keyderive.toml` names for the instance, then `layouts.json` in this folder or above it. Commands on
+    /// one table take what programs have registered in the table `keyderive` if that file does not have it, and then the table's row key schema.
+    #[arg(long, help_heading = HEADING, value_name = "FILE")]
     layouts: Option<PathBuf>,
+}
+
+impl LayoutFile {
+    /// The path of the file.
+    ///
+    /// # Errors
+    /// If none is named and none is found.
+    pub(crate) fn path(&self, target: &Target) -> Outcome<PathBuf> {
+        self.layouts.clone().or_else(|| default_file(target)).ok_or_else(|| {
+            Failure::refused(format_args!(
+                "there is no `{FILE}` in this folder or above it; name the file of layouts by `--layouts`"
+            ))
+        })
+    }
+}
+
+/// The file of layouts that nobody names.
+fn default_file(target: &Target) -> Option<PathBuf> {
+    target.layouts.clone().or_else(|| find_above(FILE))
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct LayoutArgs {
+    #[command(flatten)]
+    file: LayoutFile,
     /// The key type, of a table with several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     key_type: Option<String>,
     /// The row type, by its name or fingerprint, of a table with several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     row_type: Option<String>,
 }
 
@@ -143,17 +170,30 @@ impl TableArgs {
     }
 
     async fn find(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
-        if let Some(file) = &self.layout.layouts {
+        if let Some(file) = &self.layout.file.layouts {
             return Ok(read(file)?.table_layouts(&self.table)?);
         }
-        let of_instance = connection.target.layouts.clone();
-        if let Some(file) = of_instance.or_else(|| find_above(FILE)) {
+        if let Some(file) = default_file(&connection.target) {
             // It may be the file of another program.
             if let Ok(layouts) = read(&file)?.table_layouts(&self.table) {
                 return Ok(layouts);
             }
         }
-        Ok(connection.client().await?.registered_layouts(&self.table).await?)
+        let client = connection.client().await?;
+        let registered = client.registered_layouts(&self.table).await?;
+        if !registered.is_empty() {
+            return Ok(registered);
+        }
+        let info = client.table_info(&self.table).await?;
+        // Of a stamped table it would have another fingerprint than the stamp.
+        let of_schema = info.row_key_layout().filter(|_| info.stamps().is_empty());
+        if of_schema.is_some() {
+            output::note(format_args!(
+                "no layout of the table `{}` is known; the fields of its keys are those of its row key schema",
+                self.table
+            ));
+        }
+        Ok(of_schema.into_iter().collect())
     }
 }
 
@@ -176,7 +216,22 @@ pub(crate) fn field_names(key: &KeyLayout) -> impl Iterator<Item = &'static str>
     key.schema().fields().iter().map(Field::name)
 }
 
+/// Says that rows are shown as bytes, although their keys have a layout.
+pub(crate) fn note_no_row_type(layout: &TableLayout) {
+    let (table, names) = (layout.name(), layout.row_types().iter().map(|row| format!("`{}`", row.name())));
+    match names.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => {
+            output::note(format_args!(
+                "no row type of the table `{table}` is known; its rows are shown as stored"
+            ));
+        }
+        names => output::note(format_args!(
+            "the table `{table}` has several row types, {names}; choose one by --row-type; its rows are shown as stored"
+        )),
+    }
+}
+
 /// Says that a table is read as bytes.
 pub(crate) fn note_raw(table: &str) {
-    output::note(format_args!("no layout of the table `{table}` is known; its rows are shown as stored"));
+    output::note(format_args!("no layout of the table `{table}` is known; it is shown as stored"));
 }

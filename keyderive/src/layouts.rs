@@ -306,7 +306,7 @@ impl Layouts {
 
 impl Layouts {
     /// The names of the tables, in order.
-    pub(crate) fn table_names(&self) -> impl Iterator<Item = &str> {
+    pub fn table_names(&self) -> impl Iterator<Item = &str> {
         self.tables.keys().map(String::as_str)
     }
 

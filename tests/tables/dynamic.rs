@@ -30,6 +30,9 @@ on_every_bigtable! {
     what_is_not_of_the_layout_is_refused
     text_is_parsed_by_the_type_of_its_column
     aggregates_are_added_to_by_their_names
+    some_columns_are_read_of_every_row
+    rows_are_returned_as_stored
+    pages_and_explained_scans_are_those_of_types
     layouts_of_the_registry_read_a_table
 }
 
@@ -326,4 +329,81 @@ fn a_layout_names_its_faults() {
     assert!(error.to_string().contains("`fingerprint`: it is"), "{error}");
     let error = KeyLayout::from_json(&json.replace(r#""version":1"#, r#""version":9"#)).unwrap_err();
     assert!(error.to_string().contains("use the release that wrote it"), "{error}");
+}
+
+async fn some_columns_are_read_of_every_row(client: Client) {
+    let typed = events(&client).await;
+    let layout = layout();
+    let events = client.dynamic_table(&layout);
+    typed.put(&key("alice", 5, 7), &Event { note: Some("x".into()), ..event("login") }).await.unwrap();
+    typed.put(&key("bob", 5, 7), &event("view")).await.unwrap();
+
+    let scan = events.scan(layout.key().scan()).select(["note", "cf:views"]).unwrap();
+    let rows = scan.collect().await.unwrap();
+    let shown: Vec<_> = rows.iter().map(|(_, row)| row.to_string()).collect();
+    // Rows without the column are read too, and no other column is sent.
+    assert_eq!(
+        shown,
+        ["Event\n  cf:note: \"x\"\n  cf:views: 3\n", "Event\n  cf:note: absent\n  cf:views: 3\n"]
+    );
+    assert!(rows.iter().all(|(_, row)| row.foreign().len() == 0));
+    let notes = events.scan(layout.key().scan()).select(["note"]).unwrap().collect().await.unwrap();
+    let typed_notes = typed.select(Event::NOTE).scan(EventKey::scan()).collect().await.unwrap();
+    for ((_, row), (_, note)) in notes.iter().zip(&typed_notes) {
+        let found = row.column("note").unwrap().value().newest().cloned();
+        assert_eq!(found, note.as_ref().map(|note| Value::from(note.as_str())));
+    }
+    assert_eq!(notes.len(), 2);
+    let error = events.scan(layout.key().scan()).select(["nte"]).unwrap_err().to_string();
+    assert!(error.contains("did you mean `cf:note`?"), "{error}");
+}
+
+async fn rows_are_returned_as_stored(client: Client) {
+    let typed = events(&client).await;
+    let layout = layout();
+    let events = client.dynamic_table(&layout);
+    typed.put(&key("alice", 5, 7), &event("login")).await.unwrap();
+    // An increment of a row that does not exist makes one of the counted column alone.
+    typed.increment(&key("bob", 5, 7), Event::VIEWS, 1).await.unwrap();
+    client.raw_table("events").mutate_row("1#zoe", vec![Mutation::set("cf", "kind", 0, "x")]).await.unwrap();
+
+    let mut rows = events.scan(layout.key().scan()).on_foreign(OnForeign::Skip).stored();
+    let (mut read, mut unread) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next().await {
+        let (key, stored) = row.unwrap();
+        assert_eq!(key.as_ref(), stored.key());
+        match rows.read(&stored) {
+            Ok(row) => read.push(row),
+            Err(error) => unread.push(error),
+        }
+    }
+    assert_eq!((read.len(), unread.len(), rows.skipped().foreign()), (1, 1, 1));
+    assert_eq!(unread[0].kind(), ErrorKind::InvalidRow);
+    let kept = events.scan(layout.key().scan()).on_foreign(OnForeign::Skip);
+    let kept =
+        kept.filter_key(|key| key.get("user") == Some(&Value::from("bob"))).raw().stored().next().await;
+    assert_eq!(kept.unwrap().unwrap().1.cells().len(), 1);
+}
+
+async fn pages_and_explained_scans_are_those_of_types(client: Client) {
+    let typed = events(&client).await;
+    let layout = layout();
+    let events = client.dynamic_table(&layout);
+    for at in 0..5 {
+        typed.put(&key("alice", at, 7), &event("login")).await.unwrap();
+    }
+    let by_data = || events.scan(layout.key().scan().fix("user", "alice").unwrap());
+    let by_type = || typed.scan(EventKey::scan().user("alice"));
+    assert_eq!(by_data().explain().unwrap().to_string(), by_type().explain().unwrap().to_string());
+    assert_eq!(by_data().explain_analyze().await.unwrap().rows, 5);
+    let (one, other) = (by_data().page(2).await.unwrap(), by_type().page(2).await.unwrap());
+    assert_eq!(one.next, other.next);
+    assert_eq!(by_data().after(&one.next.unwrap()).collect().await.unwrap().len(), 3);
+
+    let (of_data, of_type) = (events.sizes().await.unwrap(), typed.sizes().await.unwrap());
+    assert_eq!(of_data.to_string(), of_type.to_string());
+    assert_eq!(client.raw_table("events").sizes().await.unwrap().to_string(), of_type.to_string());
+    let start = layout.key().decode_start(b"1#alice#9223");
+    assert_eq!((start.bucket(), start.rest()), (Some(1), &b"9223"[..]));
+    assert_eq!(start.fields().collect::<Vec<_>>(), [("user", &Value::from("alice"))]);
 }

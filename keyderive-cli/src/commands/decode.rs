@@ -1,6 +1,7 @@
 //! `decode`: the fields of row keys.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, BufRead, Write as _};
 
 use base64::Engine as _;
@@ -46,8 +47,14 @@ impl Decode {
         if layouts.is_empty() {
             return Err(self.of.no_layout());
         }
-        let mut decoder =
-            Decoder { layouts, is_base64: self.base64, is_json: self.json, out: Out::new(), failed: 0 };
+        let mut decoder = Decoder {
+            layouts,
+            is_base64: self.base64,
+            is_json: self.json,
+            out: Out::new(),
+            text: String::new(),
+            failed: 0,
+        };
         for key in &self.keys {
             match key.as_str() {
                 "-" => decoder.stream(io::stdin().lock())?,
@@ -64,6 +71,8 @@ struct Decoder {
     is_base64: bool,
     is_json: bool,
     out: Out,
+    /// The line of a key.
+    text: String,
     /// How many keys did not decode.
     failed: u64,
 }
@@ -158,8 +167,12 @@ impl Decoder {
                     let decoded = Decoded { key, key_type: key_type(layout), fields: &decoded };
                     return json_line(&mut self.out, &decoded);
                 }
-                // Text is quoted and escaped, as Rust does.
-                Ok(decoded) => return writeln!(self.out, "{decoded}"),
+                // Text is quoted and escaped, as Rust does. It is formatted into memory, since each write to the output has a cost.
+                Ok(decoded) => {
+                    self.text.clear();
+                    let _ = writeln!(self.text, "{decoded}");
+                    return self.out.write_all(self.text.as_bytes());
+                }
                 Err(error) => errors.push(error.to_string()),
             }
         }

@@ -12,7 +12,7 @@ use super::rows::{FlatRow, StoredRow, shown, write_stored};
 use super::{block_on, encode::hex};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::assignments;
-use crate::layout::{TableArgs, note_raw};
+use crate::layout::{TableArgs, note_no_row_type, note_raw};
 use crate::output::{Out, Safe, json_line};
 
 /// Show one row: its key, its bucket and its columns
@@ -69,14 +69,18 @@ impl Get {
         };
         let decoded = layout.key().decode(key).map_err(Failure::usage)?;
         let bucket = bucket(layout, &decoded);
+        let is_raw = self.raw || layout.row_type().is_none();
+        if is_raw && !self.raw {
+            note_no_row_type(layout);
+        }
         let read = client.dynamic_table(layout).get(key).await;
         match read {
             Err(error) if error.kind() != ErrorKind::InvalidRow => Err(error.into()),
-            Ok(Some(row)) if !self.raw => self.print(&decoded, bucket, key, &row),
+            Ok(Some(row)) if !is_raw => self.print(&decoded, bucket, key, &row),
             read => {
                 let error = read.err().map(|error| error.to_string());
                 let row = stored().await?.ok_or_else(|| self.missing(key))?;
-                self.print_stored(Some(&decoded), bucket, &row, error.as_deref().filter(|_| !self.raw))
+                self.print_stored(Some(&decoded), bucket, &row, error.as_deref().filter(|_| !is_raw))
             }
         }
     }

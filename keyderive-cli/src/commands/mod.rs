@@ -1,6 +1,7 @@
 //! The subcommands, a file each: arguments, calls of the library, and printing.
 
 pub(crate) mod completions;
+pub(crate) mod count;
 pub(crate) mod decode;
 pub(crate) mod delete;
 pub(crate) mod encode;
@@ -10,6 +11,9 @@ pub(crate) mod import;
 pub(crate) mod man;
 mod rows;
 pub(crate) mod scan;
+pub(crate) mod status;
+pub(crate) mod tablets;
+pub(crate) mod verify;
 
 use std::future::Future;
 
@@ -20,3 +24,6 @@ fn block_on<T>(command: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::failed)?.block_on(command)
 }
+
+/// How many parts of a table are read at a time.
+const PARTS_AT_A_TIME: usize = 8;

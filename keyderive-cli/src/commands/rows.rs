@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use keyderive::dynamic::{ColumnValue, DynColumn, DynKey, DynRow, TableLayout, Value};
 use keyderive::key::RawKey;
-use keyderive::row::{CellType, RawRow, RowSchema};
+use keyderive::row::{CellType, RawRow};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
@@ -23,16 +23,17 @@ pub(super) struct Heads {
 const OTHERS: &str = "others";
 
 impl Heads {
-    /// Of all columns, or of those that are selected.
-    pub(super) fn new(layout: &TableLayout, row: Option<&RowSchema>, selected: Option<Vec<String>>) -> Self {
-        let all: Vec<_> = row
-            .map(|row| row.columns().map(|(family, column)| format!("{family}:{}", column.name())).collect())
-            .unwrap_or_default();
-        let is_named = |family: &str| all.iter().any(|column| column.split(':').next() == Some(family));
-        let has_maps = row.is_none_or(|row| {
-            row.families().next().is_none() || row.families().any(|family| !is_named(family))
-        });
+    /// Of all columns, or of those that are selected; of rows that are shown as stored, the fields and their cells.
+    pub(super) fn new(layout: &TableLayout, selected: Option<Vec<String>>, is_raw: bool) -> Self {
         let fields = field_names(layout.key()).count();
+        let row = match layout.row_type() {
+            Some(row) if !is_raw => row,
+            _ => return Self { fields, columns: vec!["cells".to_owned()], has_others: false },
+        };
+        let all: Vec<_> =
+            row.columns().map(|(family, column)| format!("{family}:{}", column.name())).collect();
+        let is_named = |family: &str| all.iter().any(|column| column.split(':').next() == Some(family));
+        let has_maps = row.families().next().is_none() || row.families().any(|family| !is_named(family));
         match selected {
             None => Self { fields, columns: all, has_others: has_maps },
             Some(selected) => {
@@ -76,17 +77,12 @@ impl Heads {
         cells
     }
 
-    /// The cells of a row that is shown as bytes, beside why it is not read.
-    pub(super) fn raw_cells(&self, key: &DynKey, row: &RawRow, why: Option<&str>) -> Vec<String> {
+    /// The cells of a row that is shown below the table.
+    pub(super) fn unread_cells(&self, key: &DynKey) -> Vec<String> {
         let mut cells = self.key_cells(key);
         cells.resize(cells.len() + usize::from(self.has_others), String::new());
-        let raw = match why {
-            None => cells_text(row),
-            Some(why) => format!("not read: {why}; stored: {}", cells_text(row)),
-        };
-        match cells.get_mut(self.fields) {
-            Some(cell) => *cell = raw,
-            None => cells.push(raw),
+        if let Some(cell) = cells.get_mut(self.fields) {
+            "not read: see below".clone_into(cell);
         }
         cells
     }

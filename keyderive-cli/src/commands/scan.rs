@@ -7,14 +7,14 @@ use keyderive::client::ReadRows;
 use keyderive::dynamic::{DynKey, TableLayout};
 use keyderive::plan::{IntoPlan as _, Plan};
 use keyderive::row::RawRow;
-use keyderive::{Client, DynTableScan, OnForeign};
+use keyderive::{Client, DynTableScan, Error, OnForeign};
 
 use super::block_on;
-use super::rows::{FlatRow, Heads, StoredRow, shown, write_stored};
+use super::rows::{FlatRow, Heads, StoredRow, cells_text, shown, write_stored};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
-use crate::layout::{TableArgs, note_raw};
-use crate::output::{self, Format, Out, Records, Safe, json_line};
+use crate::layout::{TableArgs, note_no_row_type, note_raw};
+use crate::output::{self, Format, Out, Records, Safe, rows_are};
 
 /// Read rows by conditions on the fields of their keys
 ///
@@ -24,10 +24,10 @@ use crate::output::{self, Format, Out, Records, Safe, json_line};
 pub(crate) struct Scan {
     #[command(flatten)]
     of: TableArgs,
-    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP)]
+    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
     conditions: Vec<String>,
     /// Read at most this many rows; a note has the token for the next ones
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Read these columns alone, by `name`, `family:name` or family
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
@@ -74,7 +74,11 @@ impl Scan {
         if !self.select.is_empty() {
             scan = scan.select(&self.select).map_err(Failure::usage)?;
         }
-        scan = if self.raw { scan.raw() } else { scan };
+        let is_raw = self.raw || layout.row_type().is_none();
+        if is_raw && !self.raw && !self.explain && !self.analyze {
+            note_no_row_type(layout);
+        }
+        scan = if is_raw { scan.raw() } else { scan };
         scan = if self.reversed { scan.reversed() } else { scan };
         if let Some(token) = &self.after {
             scan = scan.after(token);
@@ -82,7 +86,7 @@ impl Scan {
         if self.explain || self.analyze {
             return self.explained(scan).await;
         }
-        self.print(scan, &plan, layout).await
+        self.print(scan, &plan, layout, is_raw).await
     }
 
     async fn explained(&self, scan: DynTableScan) -> Outcome {
@@ -102,50 +106,73 @@ impl Scan {
         Ok(Exit::Done)
     }
 
-    async fn print(&self, scan: DynTableScan, plan: &Plan<DynKey>, layout: &TableLayout) -> Outcome {
+    async fn print(
+        &self,
+        scan: DynTableScan,
+        plan: &Plan<DynKey>,
+        layout: &TableLayout,
+        is_raw: bool,
+    ) -> Outcome {
         // One more says whether there are more.
         let scan = match self.limit {
             Some(limit) => scan.limit(limit.saturating_add(1)),
             None => scan,
         };
-        let selected = self.selected(layout);
-        let heads = Heads::new(layout, layout.row_type(), selected);
-        let mut records = Records::new(self.format, heads.names(layout))?;
+        let heads = Heads::new(layout, self.selected(layout), is_raw);
+        let mut printer = Printer::new(self.format, heads.names(layout))?;
         let mut rows = scan.stored();
-        let (mut count, mut unread, mut last) = (0, 0, Vec::new());
+        let (mut count, mut last, mut next) = (0, Vec::new(), None);
+        let mut failed = None;
         while let Some(row) = rows.next().await {
-            let (key, stored) = row?;
+            let (key, stored) = match row {
+                Ok(row) => row,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            };
             if self.limit == Some(count) {
-                let token = plan.page_token(&last, self.reversed);
-                output::note(format_args!("there are more rows; go on by --after {token}"));
+                next = Some(plan.page_token(&last, self.reversed));
                 break;
             }
             count += 1;
             if self.limit.is_some() {
                 last = stored.key().to_vec();
             }
-            let read = if self.raw { Err(None) } else { rows.read(&stored).map_err(Some) };
-            match read {
-                Ok(row) => records.add(&FlatRow { key: &key, row: &row }, || heads.cells(&key, &row))?,
-                Err(why) => {
-                    unread += u64::from(why.is_some());
-                    let why = why.map(|error| error.to_string());
-                    let json = StoredRow { key: Some(&key), row: &stored, why: why.as_deref() };
-                    records.add(&json, || heads.raw_cells(&key, &stored, why.as_deref()))?;
+            match if is_raw { Err(None) } else { rows.read(&stored).map_err(Some) } {
+                Ok(row) => {
+                    let json = FlatRow { key: &key, row: &row };
+                    printer.records.add(&json, || heads.cells(&key, &row))?;
                 }
+                Err(why) => printer.stored(Some((&key, &heads)), &stored, why.as_ref())?,
             }
         }
-        records.finish()?;
-        let skipped = rows.skipped();
+        printer.records.finish()?;
+        // What was read is of use without the rest.
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        if let Some(token) = next {
+            output::note(format_args!("there are more rows; go on by --after {token}"));
+        }
+        let (unread, skipped) = (printer.unread, rows.skipped());
         if let Some(first) = skipped.first_foreign() {
             output::note(format_args!(
-                "{} rows are left out, whose keys are not of the layout; the first: {}",
-                skipped.foreign(),
+                "{} left out, since the key is not of the layout; the first: {}",
+                rows_are(skipped.foreign()),
                 first.error()
             ));
         }
-        if unread > 0 {
-            output::note(format_args!("{unread} rows are not read by the row type, and are shown as stored"));
+        match self.format {
+            _ if unread == 0 => {}
+            Format::Csv => output::note(format_args!(
+                "{} left out, since the row type does not read it; --format json has all",
+                rows_are(unread)
+            )),
+            _ => output::note(format_args!(
+                "{} shown as stored, since the row type does not read it",
+                rows_are(unread)
+            )),
         }
         Ok(Exit::found(unread > 0 || skipped.foreign() > 0))
     }
@@ -181,44 +208,60 @@ impl Scan {
             request = request.reversed();
         }
         let mut rows = client.raw_table(&self.of.table).read_rows(request);
-        let head = ["key", "cells"].map(str::to_owned).to_vec();
-        let mut out = match self.format {
-            Format::Csv => Printer::Records(Box::new(Records::new(self.format, head)?)),
-            format => Printer::Text(Out::new(), format),
-        };
+        let mut printer = Printer::new(self.format, ["key", "cells"].map(str::to_owned).to_vec())?;
         while let Some(row) = rows.next().await {
-            out.add(&row?)?;
+            printer.stored(None, &row?, None)?;
         }
-        out.finish()?;
+        printer.records.finish()?;
         Ok(Exit::Done)
     }
 }
 
-/// Prints rows without a layout.
-enum Printer {
-    Text(Out, Format),
-    Records(Box<Records>),
+/// Prints rows, those that are not read as they are stored.
+struct Printer {
+    records: Records,
+    format: Format,
+    /// How many rows are not read, but shown as stored or left out.
+    unread: u64,
 }
 
 impl Printer {
-    fn add(&mut self, row: &RawRow) -> std::io::Result<()> {
-        let stored = StoredRow { key: None, row, why: None };
-        match self {
-            Self::Text(out, Format::Json) => json_line(out, &stored),
-            Self::Text(out, _) => {
-                writeln!(out, "{}", Safe(&shown(row.key())))?;
-                write_stored(out, row)
-            }
-            Self::Records(records) => {
-                records.add(&stored, || vec![shown(row.key()), super::rows::cells_text(row)])
-            }
-        }
+    fn new(format: Format, head: Vec<String>) -> std::io::Result<Self> {
+        Ok(Self { records: Records::new(format, head)?, format, unread: 0 })
     }
 
-    fn finish(self) -> std::io::Result<()> {
-        match self {
-            Self::Text(out, _) => out.finish(),
-            Self::Records(records) => records.finish(),
+    fn stored(
+        &mut self,
+        key: Option<(&DynKey, &Heads)>,
+        row: &RawRow,
+        why: Option<&Error>,
+    ) -> std::io::Result<()> {
+        self.unread += u64::from(why.is_some());
+        let why = why.map(ToString::to_string);
+        match (self.format, &why) {
+            // A program would take it for a row.
+            (Format::Csv, Some(_)) => Ok(()),
+            (Format::Table, _) => {
+                if let (Some((key, heads)), Some(_)) = (key, &why) {
+                    self.records.add(&(), || heads.unread_cells(key))?;
+                }
+                self.records.text(|out| {
+                    match (key, &why) {
+                        (_, Some(why)) => writeln!(out, "{}", Safe(why))?,
+                        (Some((key, _)), None) => writeln!(out, "{key}")?,
+                        (None, None) => writeln!(out, "{}", Safe(&shown(row.key())))?,
+                    }
+                    write_stored(out, row)
+                })
+            }
+            _ => {
+                let json = StoredRow { key: key.map(|(key, _)| key), row, why: why.as_deref() };
+                let fields = || match key {
+                    Some((key, _)) => key.iter().map(|(_, value)| value.to_string()).collect(),
+                    None => vec![shown(row.key())],
+                };
+                self.records.add(&json, || [fields(), vec![cells_text(row)]].concat())
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the command prints: records as tables, lines of JSON or CSV, and text that no terminal obeys.
 
 mod meter;
+mod progress;
 mod records;
 mod safe;
 
@@ -10,6 +11,7 @@ use std::io::{self, BufWriter, StdoutLock, Write as _};
 use anstyle::{AnsiColor, Style};
 
 pub(crate) use self::meter::Meter;
+pub(crate) use self::progress::Progress;
 pub(crate) use self::records::{Format, Records};
 pub(crate) use self::safe::{Safe, json_line};
 
@@ -50,4 +52,9 @@ pub(crate) fn error(message: impl fmt::Display) {
 /// Says what the output does not show, such as where a layout is from.
 pub(crate) fn note(message: impl fmt::Display) {
     say("note", AnsiColor::Cyan.on_default().bold(), Safe(&message.to_string()));
+}
+
+/// A number of things in words: `1 row is`, `2 rows are`.
+pub(crate) fn rows_are(rows: u64) -> String {
+    if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") }
 }

@@ -21,6 +21,8 @@ pub(crate) enum Format {
 
 /// How many records a table has before it is printed, and the next one begins: so memory is bounded.
 const ROWS_PER_TABLE: usize = 500;
+/// How many bytes of text there are below a table before both are printed.
+const BYTES_BELOW: usize = 1 << 20;
 
 /// A printer of records that have the same names.
 pub(crate) struct Records {
@@ -29,16 +31,25 @@ pub(crate) struct Records {
 }
 
 enum Sink {
-    Table { out: Out, table: Option<Table>, rows: usize },
+    /// The table of the next records, and text that is printed below it.
+    Table {
+        out: Out,
+        table: Option<Box<Table>>,
+        rows: usize,
+        below: Vec<u8>,
+    },
     Json(Out),
-    Csv { out: Box<csv::Writer<Out>>, is_terminal: bool },
+    Csv {
+        out: Box<csv::Writer<Out>>,
+        is_terminal: bool,
+    },
 }
 
 impl Records {
     pub(crate) fn new(format: Format, head: Vec<String>) -> io::Result<Self> {
         let out = Out::new();
         let sink = match format {
-            Format::Table => Sink::Table { out, table: None, rows: 0 },
+            Format::Table => Sink::Table { out, table: None, rows: 0, below: Vec::new() },
             Format::Json => Sink::Json(out),
             Format::Csv => {
                 let is_terminal = io::stdout().is_terminal();
@@ -58,15 +69,18 @@ impl Records {
     ) -> io::Result<()> {
         match &mut self.sink {
             Sink::Json(out) => json_line(out, json),
-            Sink::Table { out, table, rows } => {
-                let table = table.get_or_insert_with(|| plain_table(&self.head));
-                table.add_row(cells().iter().map(|cell| Safe(cell).to_string()));
+            Sink::Table { out, table, rows, below } => {
+                table
+                    .get_or_insert_with(|| Box::new(plain_table(&self.head)))
+                    .add_row(cells().iter().map(|cell| Safe(cell).to_string()));
                 *rows += 1;
-                if (*rows).is_multiple_of(ROWS_PER_TABLE) {
-                    print(out, table)?;
-                    *table = plain_table(&self.head);
+                match *rows < ROWS_PER_TABLE && below.len() < BYTES_BELOW {
+                    true => Ok(()),
+                    false => {
+                        *rows = 0;
+                        print(out, table.take().as_deref(), below)
+                    }
                 }
-                Ok(())
             }
             Sink::Csv { out, is_terminal } => {
                 let cells = cells();
@@ -80,14 +94,22 @@ impl Records {
         }
     }
 
+    /// Prints text for people, below the records that came before it.
+    pub(crate) fn text(&mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+        let Sink::Table { out, table, below, .. } = &mut self.sink else { return Ok(()) };
+        write(below)?;
+        match table {
+            Some(_) => Ok(()),
+            None => print(out, None, below),
+        }
+    }
+
     /// Prints what is buffered.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self.sink {
             Sink::Json(out) => out.finish(),
-            Sink::Table { mut out, table, rows } => {
-                if let Some(table) = table.filter(|_| rows % ROWS_PER_TABLE != 0) {
-                    print(&mut out, &table)?;
-                }
+            Sink::Table { mut out, table, mut below, .. } => {
+                print(&mut out, table.as_deref(), &mut below)?;
                 out.finish()
             }
             Sink::Csv { mut out, .. } => out.flush(),
@@ -96,15 +118,20 @@ impl Records {
 }
 
 /// A table without lines, whose columns other programs can cut.
-pub(crate) fn plain_table<S: AsRef<str>>(head: &[S]) -> Table {
+fn plain_table(head: &[String]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(head.iter().map(|name| Safe(name.as_ref()).to_string()));
+    table.load_preset(presets::NOTHING).set_header(head.iter().map(|name| Safe(name).to_string()));
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
     table
 }
 
-pub(crate) fn print(out: &mut Out, table: &Table) -> io::Result<()> {
-    for line in table.lines() {
+fn print(out: &mut Out, table: Option<&Table>, below: &mut Vec<u8>) -> io::Result<()> {
+    for line in table.into_iter().flat_map(Table::lines) {
         writeln!(out, "{}", line.trim_end())?;
     }
+    out.write_all(below)?;
+    below.clear();
     Ok(())
 }

@@ -25,6 +25,7 @@ use super::grpc::Request;
 use super::operation::{Idempotency, Operation};
 use super::registry::REGISTRY;
 use super::{Client, Route, observe};
+use crate::dynamic::TableLayout;
 
 pub use schema::{Aggregate, Family, FamilyChange, GcRule, Granularity, TableSchema};
 
@@ -94,6 +95,16 @@ impl TableInfo {
     #[must_use]
     pub fn row_key_schema(&self) -> Option<&TableSchema> {
         self.row_key_schema.as_ref()
+    }
+
+    /// The layout of keys that the row key schema describes, without a row type: for a tool that has no other. None unless the keys are in
+    /// [ordered code](crate::guide::attributes), and their columns text, bytes or integers in ordered code.
+    ///
+    /// A tag and a salt are fields of it, and it has another fingerprint than the key type: [`Client::registered_layouts`] has that one.
+    #[must_use]
+    pub fn row_key_layout(&self) -> Option<TableLayout> {
+        let key = self.row_key_schema()?.key_layout(&self.name)?;
+        Some(TableLayout::new(&self.name, key, Vec::new()))
     }
 
     /// Whether the service refuses to delete the table.

@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 
 use super::{DynScan, LayoutError, Value};
 use crate::key::{
-    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, RowKey, Schema, Span, decode_by,
-    encode_by,
+    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, KeyType, Readable, RowKey, Schema,
+    Span, decode_by, encode_by,
 };
 
 /// The layout of row keys, at run time: encodes, decodes and plans what a derived key type does, byte for byte.
@@ -139,6 +139,11 @@ impl KeyLayout {
         self.schema
     }
 
+    /// For code that is not generic over key types.
+    pub(crate) fn key_type(&self) -> KeyType {
+        KeyType::of_data(self.schema, |schema, key| decode_key(schema, key).map(drop))
+    }
+
     pub(super) fn fields(&self) -> &[ErasedField] {
         &self.fields
     }
@@ -211,6 +216,38 @@ impl KeyLayout {
     pub fn decode(&self, key: &[u8]) -> Result<DynKey, DecodeError> {
         let values = decode(self.schema, self.fields.iter().map(|field| field.codec), key)?;
         Ok(DynKey { schema: self.schema, bytes: key.into(), values })
+    }
+
+    /// What the first bytes of keys say, such as the key at which a tablet begins: as many fields as are whole.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::dynamic::KeyLayout;
+    /// # #[derive(RowKey)] #[salt(range = 4, over = "user")] struct EventKey { user: String, site: String }
+    /// let start = KeyLayout::of::<EventKey>().decode_start(b"2#alice#ho");
+    /// assert_eq!(start.to_string(), r#"bucket 2, user "alice", `ho`"#);
+    /// ```
+    #[must_use]
+    pub fn decode_start(&self, bytes: &[u8]) -> KeyStart {
+        let mut start =
+            KeyStart { bucket: None, fields: Vec::new(), rest: bytes.into(), layout: self.clone() };
+        // It fails where the bytes end.
+        let _ = decode_by(self.schema, vec![Span::default(); self.fields.len()], bytes, |reader| {
+            for (at, field) in self.fields.iter().enumerate() {
+                (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
+                let codec = field.codec;
+                let value = reader.part(
+                    at,
+                    codec.width(),
+                    |bytes| codec.read(bytes, None),
+                    |bytes, text| codec.read(bytes.into(), text),
+                )?;
+                start.fields.push(value);
+            }
+            (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
+            Ok(())
+        });
+        start
     }
 
     /// A scan of all rows with such keys; constrain it field by field, from the left.
@@ -300,6 +337,58 @@ pub(crate) fn decode_key(schema: &'static Schema, key: &[u8]) -> Result<DynKey, 
 impl fmt::Debug for KeyLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("KeyLayout").field(&self.schema.template().to_string()).finish()
+    }
+}
+
+/// The first fields of row keys, from [`KeyLayout::decode_start`]. Printed with `{}`: the bucket, the fields, and the bytes after them.
+#[derive(Clone)]
+pub struct KeyStart {
+    bucket: Option<i32>,
+    fields: Vec<Value>,
+    rest: Box<[u8]>,
+    layout: KeyLayout,
+}
+
+impl KeyStart {
+    /// The salt's bucket, if keys have one and the bytes name it.
+    #[must_use]
+    pub fn bucket(&self) -> Option<i32> {
+        self.bucket
+    }
+
+    /// Each field that is whole, from the left.
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.layout.schema.fields().iter().map(Field::name).zip(&self.fields)
+    }
+
+    /// The bytes after them.
+    #[must_use]
+    pub fn rest(&self) -> &[u8] {
+        &self.rest
+    }
+}
+
+impl fmt::Display for KeyStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        if let Some(bucket) = self.bucket {
+            write!(f, "bucket {bucket}")?;
+            separator = ", ";
+        }
+        for ((name, value), field) in self.fields().zip(&*self.layout.fields) {
+            write!(f, "{separator}{name} {}", fmt::from_fn(|f| field.codec.show(value, f)))?;
+            separator = ", ";
+        }
+        match &*self.rest {
+            [] => Ok(()),
+            rest => write!(f, "{separator}`{}`", Readable(rest)),
+        }
+    }
+}
+
+impl fmt::Debug for KeyStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

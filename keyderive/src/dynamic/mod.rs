@@ -13,7 +13,7 @@ pub(crate) mod tests;
 
 pub use self::error::LayoutError;
 pub(crate) use self::key::decode_key;
-pub use self::key::{DynKey, KeyLayout};
+pub use self::key::{DynKey, KeyLayout, KeyStart};
 pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
 pub use self::table_layout::TableLayout;

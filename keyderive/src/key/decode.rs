@@ -77,6 +77,18 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
         Ok(reader)
     }
 
+    /// The bucket that the key begins with.
+    #[cfg(feature = "client")]
+    pub(crate) fn bucket(&self) -> Option<i32> {
+        self.bucket
+    }
+
+    /// The bytes after the parts that were read.
+    #[cfg(feature = "client")]
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.key[self.at..]
+    }
+
     #[inline(always)]
     fn schema(&self) -> &'static Schema {
         self.shape.schema()

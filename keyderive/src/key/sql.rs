@@ -4,10 +4,16 @@ use std::error::Error;
 use std::fmt;
 
 use super::codec::ESCAPED;
+#[cfg(feature = "client")]
+use super::codec::Ordered;
+#[cfg(feature = "client")]
+use super::field::KeyField;
 use super::format::{Field, FieldOrder, Format, Layout, TimeUnit, Width};
 use super::salt::{Salt, SaltHash, SaltPlace};
 use super::schema::Schema;
 use super::show::Byte;
+#[cfg(feature = "client")]
+use crate::intern::{Interner, TooManyLayouts, leak_list, leak_text};
 
 /// Column names that SQL reserves.
 const RESERVED: [&str; 2] = ["_key", "_timestamp"];
@@ -198,6 +204,30 @@ impl Schema {
             Layout::Delimited => ColumnJoin::Delimited(self.delimiter()),
         };
         Ok(RowKeySchema { columns, encoding })
+    }
+
+    /// The layout of keys in the ordered layout, of which only the row key schema is known: text, bytes and integers of 64 bits.
+    ///
+    /// # Errors
+    /// As [`Schema::from_json`], if there are too many.
+    #[cfg(feature = "client")]
+    pub(crate) fn of_ordered_columns(
+        table: &str,
+        columns: &[(&str, SqlColumnType)],
+    ) -> Result<&'static Self, TooManyLayouts> {
+        fn field<T: KeyField<Ordered>>(name: &'static str, rust_type: &'static str) -> Field {
+            Field::new(name, rust_type, T::FORMAT, T::WIDTH, T::ORDER).with_values(T::VALUES)
+        }
+
+        static KEPT: Interner<Schema> = Interner::new("row key schemas");
+        KEPT.intern(format!("{table} {columns:?}"), || {
+            let fields = columns.iter().map(|(name, kind)| match kind {
+                SqlColumnType::String => field::<String>(leak_text(name), "String"),
+                SqlColumnType::Bytes => field::<Vec<u8>>(leak_text(name), "Vec<u8>"),
+                SqlColumnType::Int64 => field::<i64>(leak_text(name), "i64"),
+            });
+            Self::new(leak_text(table), b'#', None, None, leak_list(fields)).with_layout(Layout::OrderedCode)
+        })
     }
 
     /// `name`, followed by `_` as long as a field has that name.

@@ -267,6 +267,8 @@ impl Handle {
     /// The names of the row type's families.
     pub(super) fn family_names(&self) -> impl Iterator<Item = &str> {
         let of_map = self.visible.schema().own_family().is_none().then_some(self.visible.family());
+        // A dynamic table without a row type has none.
+        let of_map = of_map.filter(|name| !name.is_empty());
         let of_type =
             self.visible.schema().families().filter(|name| !name.is_empty()).map(|name| -> &str { name });
         of_map.into_iter().chain(of_type)

@@ -11,7 +11,7 @@ use super::create::CreateTable;
 use super::verify::Faults;
 use crate::client::{Client, Error};
 use crate::layouts::{Declared, Layouts};
-use crate::row::Visible;
+use crate::row::{DEFAULT_FAMILY, Row, Visible};
 
 /// How many tables are created or compared at a time.
 const AT_A_TIME: usize = 8;
@@ -54,10 +54,12 @@ impl Layouts {
     /// # Cancel safety
     /// If the future is dropped, some tables are created, each whole, perhaps later. Call it again.
     pub async fn create_if_absent(&self, client: &Client) -> Result<DeclaredTables, DeclaredTablesError> {
-        self.for_each_table(client, async |table| table.create_or_compare().await).await
+        let types = |name: &str| self.declared(name).cloned().collect();
+        self.for_each_table(client, types, async |table| table.create_or_compare().await).await
     }
 
-    /// Compares each table with its key types and row types, as [`Table::verify`](crate::Table::verify) does, and changes nothing.
+    /// Compares each table with its key types and row types, as [`Table::verify`](crate::Table::verify) does, and changes nothing. Layouts
+    /// [from a file](Self::from_json) are compared too.
     ///
     /// ```
     /// use keyderive::layouts::Layouts;
@@ -85,21 +87,27 @@ impl Layouts {
     /// # Cancel safety
     /// A dropped future cancels the reads.
     pub async fn verify(&self, client: &Client) -> Result<DeclaredTables, DeclaredTablesError> {
-        self.for_each_table(client, async |table| table.verify_types().run().await.map(|_| false)).await
+        let types = |name: &str| match self.declared(name).next() {
+            Some(_) => self.declared(name).cloned().collect(),
+            None => self.types_of_file(name),
+        };
+        self.for_each_table(client, types, async |table| table.verify_types().run().await.map(|_| false))
+            .await
     }
 
     /// Runs a call for every table, and reports its result: whether the table was created.
     async fn for_each_table(
         &self,
         client: &Client,
+        types: impl Fn(&str) -> Vec<Declared>,
         call: impl AsyncFn(&CreateTable<()>) -> Result<bool, Faults>,
     ) -> Result<DeclaredTables, DeclaredTablesError> {
-        let call = &call;
+        let (call, types) = (&call, &types);
         // In a list: as a stream that calls the closure, the future would not be `Send`.
         let calls: Vec<_> = self
             .table_names()
             .map(|name| async move {
-                let result = match self.declaration(client, name) {
+                let result = match self.declaration(client, name, &types(name)) {
                     Ok(table) => call(&table).await.map_err(Faults::into_vec),
                     Err(faults) => Err(faults.into_vec()),
                 };
@@ -117,17 +125,41 @@ impl Layouts {
         }
     }
 
+    /// The types of a table as a file has them, as far as a comparison needs them.
+    fn types_of_file(&self, name: &str) -> Vec<Declared> {
+        // The layouts were read when the file was.
+        let layouts = self.table_layouts(name).unwrap_or_default();
+        let types = layouts.iter().flat_map(|layout| {
+            let rows = match layout.row_types() {
+                [] => vec![<() as Row>::SCHEMA],
+                rows => rows.to_vec(),
+            };
+            rows.into_iter().map(|row| Declared {
+                table: name.to_owned(),
+                key: layout.key().key_type(),
+                row,
+                family: row.own_family().unwrap_or(DEFAULT_FAMILY).to_owned(),
+            })
+        });
+        types.collect()
+    }
+
     /// The declaration of a table by all of its types.
-    fn declaration(&self, client: &Client, name: &str) -> Result<CreateTable<()>, Faults> {
+    fn declaration(
+        &self,
+        client: &Client,
+        name: &str,
+        types: &[Declared],
+    ) -> Result<CreateTable<()>, Faults> {
         let mut faults: Vec<_> =
             self.conflicts(name).map(|conflict| Error::definition(name, conflict)).collect();
-        let mut of_types = self.declared(name).map(|Declared { table, key, row, family }| {
+        let mut of_types = types.iter().map(|Declared { table, key, row, family }| {
             CreateTable::of(&Handle::new(client, table, *key, Visible::everything(row, family)))
         });
         let Some(mut table) = of_types.next() else {
             return Err(Error::definition(
                 name,
-                "its layout was read from a file, which has no types to create or verify a table with; list it by \
+                "its layout was read from a file, which has no types to create a table with; list it by \
                  `Layouts::new().table::<Key, Row>(…)`",
             )
             .into());

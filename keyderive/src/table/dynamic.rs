@@ -16,7 +16,7 @@ use futures_core::Stream;
 use super::{Handle, OnForeign, OnUnreadable, ReadRow, Rows, Scan, Skipped, Table};
 use crate::client::{Client, Error};
 use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, decode_key};
-use crate::key::{DecodeError, EncodeError, KeyType, RawKey, RowKey, Schema, TableKey};
+use crate::key::{DecodeError, EncodeError, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{Any, DEFAULT_FAMILY, Entry, RawRow, Row, RowSchema, Visible, without_presence};
 
@@ -131,15 +131,13 @@ impl Client {
     /// Sends nothing. [`DynTable`] has an example.
     #[must_use]
     pub fn dynamic_table(&self, layout: &TableLayout) -> DynTable {
-        let (key, row) = (layout.key().clone(), layout.row_type().unwrap_or(<() as Row>::SCHEMA));
-        let family = row.own_family().unwrap_or(DEFAULT_FAMILY);
-        let visible = Visible::everything(row, family);
-        let handle = Handle::new(
-            self,
-            layout.name(),
-            KeyType::of_data(key.schema(), |schema, key| decode_key(schema, key).map(drop)),
-            visible,
-        );
+        let key = layout.key().clone();
+        let visible = match layout.row_type() {
+            Some(row) => Visible::everything(row, row.own_family().unwrap_or(DEFAULT_FAMILY)),
+            // No family has to be there.
+            None => Visible::everything(<() as Row>::SCHEMA, ""),
+        };
+        let handle = Handle::new(self, layout.name(), key.key_type(), visible);
         DynTable { table: Table::of_handle(handle), key, has_row_type: layout.row_type().is_some() }
     }
 }

@@ -4,12 +4,13 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use keyderive_proto::admin;
 use keyderive_proto::values::Timestamp;
 
 use super::Table;
-use crate::client::{Error, ErrorKind};
-use crate::key::{Readable, Schema, TableKey};
+use crate::client::{Error, ErrorKind, RawTable};
+use crate::key::{RawKey, Readable, Schema, TableKey};
 use crate::plan::KeyRange;
 
 impl<K: TableKey, R> Table<K, R> {
@@ -52,10 +53,8 @@ impl<K: TableKey, R> Table<K, R> {
     pub async fn sizes(&self) -> Result<TableSizes<K::Stored>, Error> {
         self.ensure_checked().await?;
         let samples = self.handle.client.sample_row_keys(&self.handle.name).await?;
-        Ok(TableSizes::new::<K>(
-            self.handle.key.schema(),
-            samples.iter().map(|(key, offset)| (&key[..], *offset)),
-        ))
+        let schema = self.handle.key.schema();
+        Ok(TableSizes::new(&samples, |key| K::stored_by(schema, key).ok()))
     }
 
     /// The table's tablets that kept the nodes busiest in the last 24 hours, in every cluster, the hottest first.
@@ -129,20 +128,30 @@ pub struct SizedPart<K> {
     pub bytes: Option<u64>,
 }
 
+impl RawTable {
+    /// How many bytes the service reckons are stored in each part of the table, as [`Table::sizes`] says.
+    ///
+    /// # Errors
+    /// If sampling row keys fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn sizes(&self) -> Result<TableSizes<RawKey>, Error> {
+        Ok(TableSizes::new(&self.sample_row_keys().await?, |key| (!key.is_empty()).then(|| RawKey::new(key))))
+    }
+}
+
 impl<K> TableSizes<K> {
-    fn new<'a, T: TableKey<Stored = K>>(
-        schema: &'static Schema,
-        samples: impl Iterator<Item = (&'a [u8], i64)>,
-    ) -> Self {
-        let stored = |key: &[u8]| T::stored_by(schema, key).ok();
+    /// From the sampled keys, each with the offset there; `stored` decodes a key.
+    fn new(samples: &[(Bytes, i64)], stored: impl Fn(&[u8]) -> Option<K>) -> Self {
         let part = |start: &[u8], end: Option<&[u8]>, bytes| SizedPart {
             range: KeyRange::new(start, end.map(<[u8]>::to_vec)),
             start: stored(start),
-            end: end.and_then(stored),
+            end: end.and_then(&stored),
             bytes,
         };
         let (mut parts, mut from, mut before, mut is_whole) = (Vec::new(), &[][..], 0, false);
-        for (key, offset) in samples {
+        for (key, offset) in samples.iter().map(|(key, offset)| (&**key, *offset)) {
             let end = Some(key).filter(|key| !key.is_empty());
             // Offsets only grow; what a server says otherwise is no size.
             let bytes = u64::try_from(offset).ok().and_then(|offset| offset.checked_sub(before));

@@ -289,6 +289,14 @@ pub(super) fn fingerprints(info: &TableInfo) -> Vec<String> {
     stamps.map(|stamp| format!("{:016x}", stamp.name.fingerprint)).collect()
 }
 
+impl TableInfo {
+    /// The fingerprints of the key layouts that the table is stamped with: those of [`Schema::fingerprint`](crate::key::Schema::fingerprint).
+    #[must_use]
+    pub fn stamps(&self) -> Vec<String> {
+        fingerprints(self)
+    }
+}
+
 /// An id for a new table.
 pub(super) fn new_id() -> String {
     format!("{:08x}", fastrand::u32(..))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::proofs::{Tests, proofs};
 
 /// Calls that change nothing, or only wait: they need no row.
-const WITHOUT_A_ROW: [&str; 65] = [
+const WITHOUT_A_ROW: [&str; 71] = [
     "Bigtable::collect_garbage",
     "Bigtable::open",
     "Bigtable::serve",
@@ -31,12 +31,17 @@ const WITHOUT_A_ROW: [&str; 65] = [
     "Diff",
     "DynKeys::next",
     "DynRows::next",
+    "DynStoredRows::next",
     "DynTable::count",
     "DynTable::get",
     "DynTable::get_raw",
+    "DynTable::hot_tablets",
     "DynTable::partitions",
+    "DynTable::sizes",
     "DynTableScan::collect",
     "DynTableScan::count",
+    "DynTableScan::explain_analyze",
+    "DynTableScan::page",
     "Export::explain",
     "Exported::next",
     "Layouts::verify",
@@ -49,6 +54,7 @@ const WITHOUT_A_ROW: [&str; 65] = [
     "RawTable::info",
     "RawTable::read_row",
     "RawTable::sample_row_keys",
+    "RawTable::sizes",
     "RawTable::wait_for_consistency",
     "RowStream::next",
     "Rows::next",

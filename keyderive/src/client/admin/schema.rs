@@ -15,7 +15,8 @@ use keyderive_proto::admin::r#type::{self, Kind, Struct, bytes, int64, string};
 use keyderive_proto::values::{self, FieldMask};
 use prost::Message as _;
 
-use crate::key::{ColumnJoin, RowKeySchema, SqlColumnType};
+use crate::dynamic::KeyLayout;
+use crate::key::{ColumnJoin, RowKeySchema, Schema, SqlColumnType};
 
 const MAX_FAMILY_NAME: usize = 64;
 /// The largest encoded rule that the service accepts.
@@ -583,6 +584,16 @@ impl TableSchema {
         self.0.fields.iter().map(|field| field.field_name.as_str())
     }
 
+    /// The layout of keys that it describes, if that is in ordered code and all columns are of the types of key fields.
+    pub(crate) fn key_layout(&self, table: &str) -> Option<KeyLayout> {
+        let Some(Joined::OrderedCodeBytes(_)) = self.0.encoding.as_ref()?.encoding else { return None };
+        let columns = self.0.fields.iter().map(column_of).collect::<Option<Vec<_>>>()?;
+        let is_new = |at: usize| !columns[..at].iter().any(|(name, _)| *name == columns[at].0);
+        let schema =
+            (0..columns.len()).all(is_new).then(|| Schema::of_ordered_columns(table, &columns).ok())??;
+        KeyLayout::of_schema(schema).ok()
+    }
+
     /// The first difference from the expected schema, in words.
     pub(crate) fn difference(&self, expected: &Self) -> Option<String> {
         let (Self(found), Self(expected)) = (self, expected);
@@ -647,6 +658,14 @@ fn kind_message(kind: SqlColumnType) -> Kind {
             Kind::Int64Type(r#type::Int64 { encoding: Some(int64::Encoding { encoding: Some(encoding) }) })
         }
     }
+}
+
+/// The name and the type of a column, if key fields have such.
+fn column_of(field: &Field) -> Option<(&str, SqlColumnType)> {
+    let found = field.r#type.as_ref()?.kind.as_ref()?;
+    let kinds = [SqlColumnType::String, SqlColumnType::Bytes, SqlColumnType::Int64];
+    let kind = kinds.into_iter().find(|kind| kind_message(*kind) == *found)?;
+    Some((field.field_name.as_str(), kind))
 }
 
 /// The type of a column, with its encoding if that is not the one that key types use.

@@ -1,0 +1,194 @@
+//! `count`: how many rows meet conditions on the fields of their keys.
+
+use std::io::Write as _;
+
+use clap::Args;
+use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
+use keyderive::client::ReadRows;
+use keyderive::dynamic::{DynKey, TableLayout};
+use keyderive::plan::{IntoPlan as _, Plan};
+use keyderive::row::RowFilter;
+use keyderive::{Client, DynTable, OnForeign};
+use serde::Serialize;
+
+use super::{PARTS_AT_A_TIME, block_on};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::filter::{self, Filter};
+use crate::layout::TableArgs;
+use crate::output::{self, Out, Progress, json_line, rows_are};
+
+/// Count rows by conditions on the fields of their keys
+///
+/// Every row is read, without its values. `--estimate` counts some parts of the table, and says how far off the result may be.
+#[derive(Args, Debug)]
+pub(crate) struct Count {
+    #[command(flatten)]
+    of: TableArgs,
+    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
+    conditions: Vec<String>,
+    /// Count this many parts of the table, chosen at random, and reckon the rest
+    #[arg(long, value_name = "PARTS", num_args = 0..=1, default_missing_value = "32", value_parser = clap::value_parser!(u32).range(2..))]
+    estimate: Option<u32>,
+    /// Print a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How many rows there are.
+#[derive(Debug, Serialize)]
+struct Counted {
+    rows: u64,
+    /// Two standard errors of an estimate: it is off by more about once in 20 times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plus_minus: Option<u64>,
+    parts_counted: usize,
+    parts: usize,
+}
+
+impl Count {
+    pub(crate) fn run(self) -> Outcome {
+        let mut connection = self.of.connection()?;
+        block_on(async {
+            let layout = self.of.find_one(&mut connection).await?;
+            let client = connection.client().await?;
+            match layout {
+                Some(layout) => self.typed(&client, &layout).await,
+                None => self.bytes(&client).await,
+            }
+        })
+    }
+
+    async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
+        let filter = Filter::new(layout.key(), &self.conditions)?;
+        let plan = filter.scan.clone().into_plan()?;
+        let table = client.dynamic_table(layout);
+        let parts = table.sizes().await?.parts.into_iter().map(|part| plan.within(&part.range));
+        let mut parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+        let all = parts.len();
+        if let Some(sample) = self.estimate {
+            choose(&mut parts, sample as usize);
+        }
+        let (mut progress, mut foreign) = (Progress::new("counted", parts.len()), 0);
+        let mut counts = Vec::new();
+        let mut counting =
+            iter(parts).map(|part| count(&table, part, &filter)).buffer_unordered(PARTS_AT_A_TIME);
+        while let Some((rows, skipped)) = counting.try_next().await? {
+            counts.push(rows);
+            foreign += skipped;
+            progress.rows(rows);
+            progress.part_done();
+        }
+        progress.finish();
+        if foreign > 0 {
+            output::note(format_args!(
+                "{} not counted, since the key is not of the layout; `keyderive verify {}` shows which",
+                rows_are(foreign),
+                self.of.table
+            ));
+        }
+        self.print(&counted(&counts, all))?;
+        Ok(Exit::found(foreign > 0))
+    }
+
+    /// The rows of a table without a layout.
+    async fn bytes(&self, client: &Client) -> Outcome {
+        if !self.conditions.is_empty() {
+            return Err(Failure::refused(format_args!("`--where` needs a layout: {}", self.of.no_layout())));
+        }
+        let table = client.raw_table(&self.of.table);
+        let keys = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+        let mut parts: Vec<_> = table.sizes().await?.parts.into_iter().map(|part| part.range).collect();
+        let all = parts.len();
+        if let Some(sample) = self.estimate {
+            choose(&mut parts, sample as usize);
+        }
+        let mut progress = Progress::new("counted", parts.len());
+        let mut counts = Vec::new();
+        for part in parts {
+            let mut rows = table.read_rows(ReadRows::new().range(part).filter(keys.clone()));
+            let mut count = 0;
+            while rows.try_next().await?.is_some() {
+                count += 1;
+                progress.rows(1);
+            }
+            counts.push(count);
+            progress.part_done();
+        }
+        progress.finish();
+        self.print(&counted(&counts, all))?;
+        Ok(Exit::Done)
+    }
+
+    fn print(&self, counted: &Counted) -> Outcome<()> {
+        let mut out = Out::new();
+        let Counted { rows, plus_minus, parts_counted, parts } = counted;
+        match (self.json, plus_minus) {
+            (true, _) => json_line(&mut out, counted)?,
+            (false, None) => writeln!(out, "{rows}")?,
+            (false, Some(error)) => {
+                writeln!(
+                    out,
+                    "about {rows}, give or take {error}: {parts_counted} of {parts} parts were counted"
+                )?;
+            }
+        }
+        Ok(out.finish()?)
+    }
+}
+
+/// Counts the rows of a part, and those of other layouts.
+async fn count(table: &DynTable, part: Plan<DynKey>, filter: &Filter) -> Outcome<(u64, u64)> {
+    let mut scan = table.scan(part).on_foreign(OnForeign::Skip);
+    if let Some(kept) = filter.kept() {
+        scan = scan.filter_key(move |key| kept.holds(key));
+    }
+    let skipped = scan.skipped();
+    let rows = scan.count().await?;
+    Ok((rows, skipped.foreign()))
+}
+
+/// Keeps this many items, chosen at random.
+fn choose<T>(items: &mut Vec<T>, sample: usize) {
+    for at in 0..sample.min(items.len()) {
+        let other = fastrand::usize(at..items.len());
+        items.swap(at, other);
+    }
+    items.truncate(sample);
+}
+
+/// The number of rows in all parts, from the counts of those that were chosen at random.
+fn counted(counts: &[u64], parts: usize) -> Counted {
+    let (chosen, sum) = (counts.len(), counts.iter().sum::<u64>());
+    if chosen == parts {
+        return Counted { rows: sum, plus_minus: None, parts_counted: chosen, parts };
+    }
+    let (n, all) = (chosen as f64, parts as f64);
+    let mean = sum as f64 / n;
+    let squares: f64 = counts.iter().map(|count| (*count as f64 - mean).powi(2)).sum();
+    // The variance of the mean of a sample without repetition.
+    let variance = squares / (n - 1.0) / n * (1.0 - n / all);
+    let plus_minus = (2.0 * variance.sqrt() * all).ceil() as u64;
+    Counted { rows: (mean * all).round() as u64, plus_minus: Some(plus_minus), parts_counted: chosen, parts }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_estimate_is_within_its_error_as_often_as_it_says() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let parts: Vec<u64> = (0..200).map(|_| random.u64(0..1000)).collect();
+        let rows = parts.iter().sum::<u64>();
+        let within = (0..1000).filter(|_| {
+            let mut chosen = parts.clone();
+            choose(&mut chosen, 32);
+            let counted = counted(&chosen, parts.len());
+            counted.rows.abs_diff(rows) <= counted.plus_minus.unwrap()
+        });
+        let within = within.count();
+        assert!((920..=985).contains(&within), "{within}");
+        assert_eq!(counted(&[3, 4], 2).rows, 7);
+        assert_eq!(counted(&[3, 4], 2).plus_minus, None);
+    }
+}

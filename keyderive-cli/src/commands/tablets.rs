@@ -1,0 +1,169 @@
+//! `tablets`: where a table is split, by the fields of its keys, and which parts are large or hot.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use keyderive::dynamic::{KeyLayout, TableLayout, Value};
+use keyderive::{Client, ErrorKind, SizedPart};
+use serde::Serialize;
+
+use super::block_on;
+use super::rows::shown;
+use crate::exit::{Exit, Outcome};
+use crate::layout::{TableArgs, note_raw};
+use crate::output::{self, Format, Records};
+
+/// Show where a table is split, and which parts are large or hot
+///
+/// The service says where tablets begin and about how many bytes they have. Hot tablets are those of the last 24 hours.
+#[derive(Args, Debug)]
+pub(crate) struct Tablets {
+    #[command(flatten)]
+    of: TableArgs,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Show the hot tablets alone
+    #[arg(long)]
+    hot: bool,
+}
+
+#[derive(Serialize)]
+struct Part {
+    /// The bytes where it begins; empty for the start of the table.
+    start: String,
+    start_fields: String,
+    end: String,
+    end_fields: String,
+    bytes: Option<u64>,
+    /// Of the bytes of the table.
+    percent: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Hot {
+    cluster: String,
+    start: String,
+    start_fields: String,
+    end: String,
+    end_fields: String,
+    cpu_percent: f32,
+    from: Option<String>,
+    until: Option<String>,
+}
+
+impl Tablets {
+    pub(crate) fn run(self) -> Outcome {
+        let mut connection = self.of.connection()?;
+        block_on(async {
+            let layouts = self.of.find_all(&mut connection).await?;
+            let client = connection.client().await?;
+            if layouts.is_empty() {
+                note_raw(&self.of.table);
+            }
+            // A table that is stamped with another layout is refused.
+            for layout in &layouts {
+                client.dynamic_table(layout).sizes().await?;
+            }
+            let keys: Vec<_> = layouts.iter().map(|layout| layout.key().clone()).collect();
+            if !self.hot {
+                self.parts(&client, &keys).await?;
+            }
+            self.hot(&client, layouts.first(), &keys).await
+        })
+    }
+
+    async fn parts(&self, client: &Client, keys: &[KeyLayout]) -> Outcome<()> {
+        let sizes = client.raw_table(&self.of.table).sizes().await?;
+        let total = sizes.bytes();
+        let head = ["from", "until", "bytes", "share"].map(str::to_owned).to_vec();
+        let mut records = Records::new(self.format, head)?;
+        for SizedPart { range, bytes, .. } in sizes.parts {
+            let percent = bytes.filter(|_| total > 0).map(|bytes| bytes as f64 * 100.0 / total as f64);
+            let (start, end) = (range.start(), range.end().unwrap_or_default());
+            let part = Part {
+                start: shown(start),
+                start_fields: fields(keys, start),
+                end: shown(end),
+                end_fields: fields(keys, end),
+                bytes,
+                percent,
+            };
+            records.add(&part, || {
+                vec![
+                    boundary(&part.start, &part.start_fields, "start of table"),
+                    boundary(&part.end, &part.end_fields, "end of table"),
+                    bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
+                    percent.map(|percent| format!("{percent:.1} %")).unwrap_or_default(),
+                ]
+            })?;
+        }
+        Ok(records.finish()?)
+    }
+
+    async fn hot(&self, client: &Client, layout: Option<&TableLayout>, keys: &[KeyLayout]) -> Outcome {
+        let Some(layout) = layout else {
+            return if self.hot { Err(self.of.no_layout()) } else { Ok(Exit::Done) };
+        };
+        let hot = match client.dynamic_table(layout).hot_tablets().await {
+            // The sizes are of use without.
+            Err(error) if !self.hot && error.kind() == ErrorKind::Unimplemented => return Ok(Exit::Done),
+            Err(error) if !self.hot && error.kind() == ErrorKind::PermissionDenied => {
+                output::note(format_args!("hot tablets are not listed: {error}"));
+                return Ok(Exit::Done);
+            }
+            hot => hot?,
+        };
+        if !hot.unreachable.is_empty() {
+            output::note(format_args!("hot tablets of {} are not listed", hot.unreachable.join(", ")));
+        }
+        if hot.tablets.is_empty() {
+            output::note("the service lists no hot tablets in the last 24 hours");
+            return Ok(Exit::Done);
+        }
+        let head = ["cluster", "from", "to", "CPU of a node", "since", "until"].map(str::to_owned).to_vec();
+        let mut records = Records::new(self.format, head)?;
+        for tablet in &hot.tablets {
+            let row = Hot {
+                cluster: tablet.cluster.clone(),
+                start: shown(&tablet.start_bytes),
+                start_fields: fields(keys, &tablet.start_bytes),
+                end: shown(&tablet.end_bytes),
+                end_fields: fields(keys, &tablet.end_bytes),
+                cpu_percent: tablet.node_cpu_percent,
+                from: tablet.from.map(time),
+                until: tablet.until.map(time),
+            };
+            records.add(&row, || {
+                vec![
+                    row.cluster.clone(),
+                    boundary(&row.start, &row.start_fields, "start of table"),
+                    boundary(&row.end, &row.end_fields, "end of table"),
+                    format!("{:.0} %", row.cpu_percent),
+                    row.from.clone().unwrap_or_default(),
+                    row.until.clone().unwrap_or_default(),
+                ]
+            })?;
+        }
+        records.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+/// What a boundary says of the fields: by the layout that reads most of it.
+fn fields(keys: &[KeyLayout], bytes: &[u8]) -> String {
+    let starts = keys.iter().map(|key| key.decode_start(bytes));
+    starts.min_by_key(|start| start.rest().len()).map(|start| start.to_string()).unwrap_or_default()
+}
+
+fn boundary(bytes: &str, fields: &str, none: &str) -> String {
+    match (bytes, fields) {
+        ("", _) => none.to_owned(),
+        (bytes, "") => bytes.to_owned(),
+        (_, fields) => fields.to_owned(),
+    }
+}
+
+fn time(at: SystemTime) -> String {
+    let nanos = at.duration_since(UNIX_EPOCH).ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
+    nanos.map(|nanos| Value::Time(nanos).to_string()).unwrap_or_default()
+}

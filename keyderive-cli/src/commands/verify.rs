@@ -1,0 +1,227 @@
+//! `verify`: what does not belong into a table.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
+
+use clap::Args;
+use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
+use keyderive::client::ReadRows;
+use keyderive::dynamic::{DynRow, TableLayout};
+use keyderive::row::RawRow;
+use serde::Serialize;
+
+use super::rows::{shown, time};
+use super::{PARTS_AT_A_TIME, block_on};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::layout::TableArgs;
+use crate::output::{Format, Out, Progress, Records, json_line};
+
+/// Look for what does not belong into a table
+///
+/// Reads all rows, and finds keys that do not decode, rows that their row type does not read, large rows and cells, and cells whose
+/// time is in the future, which hide later writes. Exits with 1 if there are any.
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    of: TableArgs,
+    /// Show this many findings
+    #[arg(long, value_name = "FINDINGS", default_value_t = 20)]
+    show: usize,
+    /// Write all findings to this file, as lines of JSON
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Rows of more bytes are large; Bigtable recommends 100 MB, and reads none of over 256 MB
+    #[arg(long, value_name = "BYTES", default_value_t = 100 << 20)]
+    large_row: u64,
+    /// Cells of more bytes are large; Bigtable recommends 10 MB, and takes none of over 100 MB
+    #[arg(long, value_name = "BYTES", default_value_t = 10 << 20)]
+    large_cell: u64,
+}
+
+/// A clock may be ahead by so much.
+const SLACK: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Key,
+    Row,
+    Large,
+    Future,
+}
+
+impl Kind {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Key => "key does not decode",
+            Self::Row => "row is not read",
+            Self::Large => "large",
+            Self::Future => "of the future",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Finding {
+    key: String,
+    kind: Kind,
+    what: String,
+}
+
+/// What was found so far.
+struct Findings {
+    first: Vec<Finding>,
+    show: usize,
+    file: Option<BufWriter<File>>,
+    rows: u64,
+    /// By kind.
+    counts: [u64; 4],
+}
+
+impl Findings {
+    fn add(&mut self, key: &[u8], kind: Kind, what: String) -> Outcome<()> {
+        let finding = Finding { key: shown(key), kind, what };
+        self.counts[kind as usize] += 1;
+        if let Some(file) = &mut self.file {
+            json_line(file, &finding)?;
+        }
+        if self.first.len() < self.show {
+            self.first.push(finding);
+        }
+        Ok(())
+    }
+}
+
+impl Verify {
+    pub(crate) fn run(self) -> Outcome {
+        let mut connection = self.of.connection()?;
+        block_on(async {
+            let layouts = self.of.find_all(&mut connection).await?;
+            let Some(first) = layouts.first() else { return Err(self.of.no_layout()) };
+            let client = connection.client().await?;
+            // A table that is stamped with another layout is refused.
+            for layout in layouts.iter().skip(1) {
+                client.dynamic_table(layout).sizes().await?;
+            }
+            let parts = client.dynamic_table(first).sizes().await?.parts;
+            let file = match &self.out {
+                None => None,
+                Some(path) => {
+                    let file = File::create(path);
+                    let file = file
+                        .map_err(|error| Failure::refused(format_args!("`{}`: {error}", path.display())))?;
+                    Some(BufWriter::new(file))
+                }
+            };
+            let mut findings = Findings { first: Vec::new(), show: self.show, file, rows: 0, counts: [0; 4] };
+            let now = client.now().checked_add(SLACK).and_then(|now| now.duration_since(UNIX_EPOCH).ok());
+            let latest = now.and_then(|now| i64::try_from(now.as_micros()).ok()).unwrap_or(i64::MAX);
+            let mut progress = Progress::new("verified", 1);
+            let table = client.raw_table(&self.of.table);
+            let ranges = parts.into_iter().map(|part| part.range);
+            let mut rows = iter(ranges)
+                .map(|range| table.read_rows(ReadRows::new().range(range)))
+                .flatten_unordered(PARTS_AT_A_TIME);
+            while let Some(row) = rows.try_next().await? {
+                findings.rows += 1;
+                progress.rows(1);
+                self.check(&row, &layouts, latest, &mut findings)?;
+            }
+            progress.finish();
+            self.print(findings)
+        })
+    }
+
+    fn check(
+        &self,
+        row: &RawRow,
+        layouts: &[TableLayout],
+        latest: i64,
+        findings: &mut Findings,
+    ) -> Outcome<()> {
+        let key = row.key();
+        let mut errors = Vec::new();
+        let layout = layouts.iter().find(|layout| {
+            let decoded = layout.key().decode(key);
+            decoded.map_err(|error| errors.push(error.to_string())).is_ok()
+        });
+        match layout {
+            None => findings.add(key, Kind::Key, errors.join("; "))?,
+            Some(layout) => {
+                if let Some(error) = unread(layout, row) {
+                    findings.add(key, Kind::Row, error)?;
+                }
+            }
+        }
+        let size = |len: usize| len as u64;
+        let mut bytes = size(key.len());
+        for cell in row.cells() {
+            let of_cell = size(cell.value().len());
+            bytes += of_cell + size(cell.qualifier().len() + cell.family().len());
+            let column = || format!("{}:{}", cell.family(), shown(cell.qualifier()));
+            if of_cell > self.large_cell {
+                findings.add(key, Kind::Large, format!("the cell `{}` has {of_cell} bytes", column()))?;
+            }
+            if cell.timestamp_micros() > latest {
+                let at = time(cell.timestamp_micros());
+                findings.add(key, Kind::Future, format!("the cell `{}` is of {at}", column()))?;
+            }
+        }
+        if bytes > self.large_row {
+            findings.add(key, Kind::Large, format!("the row has {bytes} bytes"))?;
+        }
+        Ok(())
+    }
+
+    fn print(&self, mut findings: Findings) -> Outcome {
+        if let Some(file) = &mut findings.file {
+            file.flush()?;
+        }
+        // Parts are read side by side.
+        findings.first.sort();
+        let total: u64 = findings.counts.iter().sum();
+        if total > 0 || self.format != Format::Table {
+            let head = ["key", "finding", "what"].map(str::to_owned).to_vec();
+            let mut records = Records::new(self.format, head)?;
+            for finding in &findings.first {
+                records.add(finding, || {
+                    vec![finding.key.clone(), finding.kind.words().to_owned(), finding.what.clone()]
+                })?;
+            }
+            records.finish()?;
+        }
+        let [keys, rows, large, future] = findings.counts;
+        let summary = format!(
+            "{} rows read: {keys} keys do not decode, {rows} rows are not read, {large} large rows and cells, {future} cells of the future",
+            findings.rows
+        );
+        match self.format {
+            Format::Table => {
+                let mut out = Out::new();
+                writeln!(out, "{summary}")?;
+                out.finish()?;
+            }
+            Format::Json | Format::Csv => crate::output::note(summary),
+        }
+        Ok(Exit::found(total > 0))
+    }
+}
+
+/// Why no row type of the layout reads the row; none if one does, or there is none.
+fn unread(layout: &TableLayout, row: &RawRow) -> Option<String> {
+    let chosen = layout.row_type();
+    let types = chosen.as_slice().iter().chain(layout.row_types().iter().filter(|_| chosen.is_none()));
+    let mut errors = Vec::new();
+    for schema in types {
+        let family = schema.families().next().unwrap_or(keyderive::DEFAULT_FAMILY);
+        match DynRow::read(schema, family, row) {
+            Ok(_) => return None,
+            Err(error) => errors.push(error.to_string()),
+        }
+    }
+    (!errors.is_empty()).then(|| errors.join("; "))
+}

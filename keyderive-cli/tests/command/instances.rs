@@ -1,0 +1,144 @@
+//! Which Bigtable the arguments, the environment and `keyderive.toml` name.
+
+use std::fs;
+
+use keyderive::Client;
+
+use crate::program::Folder;
+use crate::tables;
+
+/// What a command prints, and its exit code.
+#[track_caller]
+fn assert_prints(folder: &Folder, line: &str, code: i32, part: &str) {
+    let (printed, found) = folder.shell(line);
+    assert!(found == code && printed.contains(part), "{line}: exit code {found}: {printed}");
+}
+
+#[test]
+fn the_first_that_names_one_counts() {
+    let folder = Folder::new("instances");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = Client::embedded_at(folder.path().join("other.tables")).await.unwrap();
+        client.raw_table("elsewhere").create([], [""; 0]).await.unwrap();
+        client.close().await;
+    });
+    drop(runtime);
+    let settings = "default = \"file\"\n[instances.file]\naddress = \"embedded:other.tables\"\n\
+                    [instances.gone]\naddress = \"embedded:gone.tables\"\n";
+    fs::write(folder.path().join("keyderive.toml"), settings).unwrap();
+    fs::create_dir(folder.path().join("below")).unwrap();
+    let no_table = "table `elsewhere`";
+    // The environment of the tests names a Bigtable that does not have this table.
+    assert_prints(&folder, "keyderive count elsewhere", 3, no_table);
+    for line in [
+        "keyderive count elsewhere --file other.tables",
+        "keyderive count elsewhere --on file",
+        "cd below; keyderive count elsewhere --on file",
+        "keyderive count elsewhere --address embedded:other.tables",
+        "KEYDERIVE_ADDRESS=embedded:other.tables keyderive count elsewhere",
+        "unset BIGTABLE_EMULATOR_HOST; cd below; keyderive count elsewhere",
+    ] {
+        assert_prints(&folder, line, 0, "0\n");
+    }
+    // What an argument names counts before the environment.
+    let line = "KEYDERIVE_ADDRESS=embedded:other.tables keyderive count elsewhere --address emulator://$BIGTABLE_EMULATOR_HOST";
+    assert_prints(&folder, line, 3, no_table);
+    assert_prints(&folder, "keyderive count users --on gone", 3, "there is no file `");
+    assert!(!folder.path().join("gone.tables").exists(), "a reading command has made a file");
+    assert_prints(&folder, "keyderive count users --on prod", 2, "it has `file`, `gone`");
+    assert_prints(&folder, "keyderive count users --on file --file x", 2, "cannot be used with");
+    assert_prints(
+        &folder,
+        "cd /; keyderive count users --on file",
+        2,
+        "there is none in this folder or above it",
+    );
+    assert_prints(
+        &folder,
+        "keyderive count users --address localhost:8086",
+        2,
+        "is no address of a Bigtable",
+    );
+}
+
+#[test]
+fn keys_are_encoded_and_decoded_without_a_bigtable() {
+    let folder = Folder::new("offline");
+    let offline = |line: &str| format!("unset BIGTABLE_EMULATOR_HOST; {line}");
+    let key = "1#alice#home#9221576529654775807#000042";
+    let encode = "keyderive encode events user_id=alice site=home at=2026-11-24T08:00:00Z seq=42";
+    assert_prints(&folder, &offline(encode), 0, key);
+    assert_prints(&folder, &offline(&format!("keyderive decode events '{key}'")), 0, "2026-11-24T08:00:00Z");
+    // Nothing names a layout or a Bigtable that may have one.
+    assert_prints(&folder, &offline("keyderive decode faulty x"), 2, "the environment names no Bigtable");
+    assert_prints(&folder, "keyderive decode legacy x", 3, "no layout of the table `legacy` is known");
+}
+
+#[test]
+fn rows_are_read_by_the_layout_of_the_registry() {
+    let folder = Folder::new("registry");
+    fs::remove_file(folder.path().join("layouts.json")).unwrap();
+    assert_prints(&folder, "keyderive get users id=3", 0, "carol@example.org");
+    assert_prints(&folder, "keyderive status", 3, "there is no `layouts.json` in this folder or above it");
+    // A file of another program does not hide it.
+    fs::write(folder.path().join("layouts.json"), tables::later_layouts()).unwrap();
+    assert_prints(&folder, "keyderive get users id=3", 0, "carol@example.org");
+}
+
+#[test]
+fn pages_are_all_rows_once() {
+    let folder = Folder::new("pages");
+    for order in ["", "--reversed"] {
+        let scan = format!("keyderive scan events --format csv {order}");
+        let (whole, _) = folder.shell(&scan);
+        let (mut pages, mut after) = (String::new(), String::new());
+        loop {
+            let (page, code) = folder.shell(&format!("{scan} --limit 7 {after}"));
+            assert_eq!(code, 0, "{page}");
+            let token =
+                page.lines().find_map(|line| line.strip_prefix("note: there are more rows; go on by "));
+            after = token.unwrap_or_default().to_owned();
+            let rows =
+                page.lines().filter(|line| !line.starts_with("note: ") && !line.starts_with("user_id"));
+            rows.for_each(|row| pages += &format!("{row}\n"));
+            if after.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(whole.split_once('\n').unwrap().1, pages);
+    }
+}
+
+#[test]
+fn conditions_that_a_plan_does_not_decide_keep_the_same_rows() {
+    let folder = Folder::new("conditions");
+    let lines = |line: &str| folder.shell(line).0.lines().map(str::to_owned).collect::<Vec<_>>();
+    let all = lines("keyderive scan events --format csv");
+    for (conditions, keeps) in [
+        (
+            "--where site=work --where user_id=bob",
+            &(|row: &str| row.starts_with("bob,work,")) as &dyn Fn(&str) -> bool,
+        ),
+        ("--where site^=w", &|row| row.contains(",work,")),
+        ("--where 'at<2026-11-25'", &|row| row.contains(",2026-11-24T")),
+        ("--where 'at>=2026-11-25' --where 'at<2026-11-26' --where 'user_id in carol,erin'", &|row| {
+            (row.starts_with("carol") || row.starts_with("erin")) && row.contains(",2026-11-25T")
+        }),
+        ("--where 'user_id > bob' --where 'user_id<=dave'", &|row| {
+            row.starts_with("carol") || row.starts_with("dave")
+        }),
+        ("--where user_id=bob --where user_id=carol", &|_| false),
+    ] {
+        let kept: Vec<_> =
+            lines(&format!("keyderive scan events --format csv {conditions}")).into_iter().skip(1).collect();
+        let expected: Vec<_> = all.iter().skip(1).filter(|row| keeps(row)).cloned().collect();
+        assert_eq!(
+            kept.iter().filter(|row| !row.starts_with("note")).collect::<Vec<_>>(),
+            expected.iter().collect::<Vec<_>>(),
+            "{conditions}"
+        );
+        let counted = lines(&format!("keyderive count events {conditions}"));
+        assert_eq!(counted, [expected.len().to_string()], "{conditions}");
+    }
+}
