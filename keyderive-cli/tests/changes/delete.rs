@@ -1,5 +1,6 @@
 //! `delete`: it does what it announces, beside writers no more than that, and goes on where it was killed.
 
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -149,6 +150,28 @@ fn beside_a_writer_that_does_not_end_it_deletes_no_more_than_it_announced() {
     let announced = state.state.announced;
     assert!(state.state.deleted <= announced && announced >= 2000, "{ended:?}");
     assert_eq!(count(&events, "alice"), written - state.state.deleted);
+}
+
+#[test]
+fn it_can_be_stopped() {
+    let folder = Folder::new("stopped");
+    let events = table::<EventKey, Event>(&folder, "stopped");
+    fill(&events, "alice", 0..300);
+    let arguments =
+        ["delete", "stopped", "--where", "user=alice", "--yes", "--rate", "100", "--resume", "progress"];
+    let child = folder.spawn(&arguments);
+    while !folder.path("progress").exists() || folder.read("progress").contains("\"deleted\":0") {
+        sleep(Duration::from_millis(5));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let ended = Ended::new(child.wait_with_output().unwrap(), &arguments).expect(4);
+    assert!(ended.error.contains("stopping after the rows in flight"), "{}", ended.error);
+    assert!(ended.error.contains("of 300; the same command goes on from here"), "{}", ended.error);
+    let left = count(&events, "alice");
+    assert!((1..300).contains(&left), "{left}");
+    let done = folder.run(&arguments).expect(0);
+    assert_eq!(done.out, "deleted 300 rows of `stopped`, by 3 requests\n");
+    assert_eq!(count(&events, "alice"), 0);
 }
 
 #[derive(serde::Deserialize)]

@@ -1,8 +1,12 @@
 //! `import`: names, bad lines, refusals, and going on where it was killed.
 
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
 use keyderive::{Row, RowKey, Table};
 
-use crate::server::{Folder, stored, table, wait};
+use crate::server::{Ended, Folder, stored, table, wait};
 
 #[derive(RowKey, Clone, Debug, PartialEq, PartialOrd)]
 pub(crate) struct UserKey {
@@ -94,6 +98,43 @@ fn bad_lines_stop_it_or_are_left_out() {
     let bad = folder.read("bad.json");
     let lines: Vec<_> = bad.lines().map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(lines, ["{\"line\":3", "{\"line\":4", "{\"line\":5"]);
+}
+
+#[test]
+fn it_can_be_stopped() {
+    let folder = Folder::new("import-stopped");
+    let users = table::<UserKey, User>(&folder, "import-stopped");
+    let rows: String = (0..300).map(|id| format!("{{\"id\":{id},\"name\":\"a\"}}\n")).collect();
+    folder.write("users.json", rows);
+    let arguments = [
+        "import",
+        "import-stopped",
+        "users.json",
+        "--format",
+        "json",
+        "--yes",
+        "--rate",
+        "100",
+        "--resume",
+        "progress",
+    ];
+    let child = folder.spawn(&arguments);
+    while stored("import-stopped").is_empty() {
+        sleep(Duration::from_millis(5));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let ended = Ended::new(child.wait_with_output().unwrap(), &arguments).expect(4);
+    let rows = stored("import-stopped").len();
+    assert!((1..300).contains(&rows), "{rows}");
+    let said = format!("wrote {rows} row");
+    assert!(ended.error.contains("error: stopped") && ended.error.contains(&said), "{}", ended.error);
+    let done = folder.run(&arguments).expect(0);
+    assert!(
+        done.out.starts_with(&format!("wrote 300 rows of `import-stopped`; in this run {} rows", 300 - rows)),
+        "{}",
+        done.out
+    );
+    assert_eq!(all(&users).len(), 300);
 }
 
 #[test]
