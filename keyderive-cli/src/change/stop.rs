@@ -1,11 +1,11 @@
 //! Ctrl-C: the command ends after the rows in flight, and says how far it is.
 
-use std::future::pending;
+use std::future::{Future, pending};
 use std::process;
 
 use tokio::sync::watch;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 
 /// Whether the command is to end.
@@ -31,6 +31,15 @@ impl Stop {
     pub(crate) async fn asked(&mut self) {
         if self.0.wait_for(|is_asked| *is_asked).await.is_err() {
             pending::<()>().await;
+        }
+    }
+
+    /// Waits for a future, unless the command is to end.
+    pub(crate) async fn or<T>(&mut self, future: impl Future<Output = T>) -> Outcome<T> {
+        tokio::select! {
+            biased;
+            () = self.asked() => Err(Failure::failed("stopped")),
+            output = future => Ok(output),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! `delete`: the rows that meet conditions on the fields of their keys, or that are named by their keys.
 
 use std::collections::HashSet;
-use std::future::Future;
 use std::io::{self, Write as _};
 use std::iter::from_fn;
 
@@ -168,7 +167,6 @@ impl Delete {
                 table,
                 file,
                 state: state.unwrap_or_default(),
-                stop: Stop::listen(),
                 pace: Pace::new(self.change.rate),
             };
             if deletion.state.is_done {
@@ -184,13 +182,17 @@ impl Delete {
                     return Ok(exit);
                 }
                 deletion.state.announced = deletion.state.announced.or(Some(found.rows));
-            } else if let (Rows::Plan(selected), true, false) = (&rows, is_new, self.any_number) {
+            } else if self.any_number {
+                deletion.state.announced = None;
+            } else if let (Rows::Plan(selected), true) = (&rows, is_new) {
                 deletion.state.announced = Some(deletion.count(selected).await?);
             }
             deletion.file.store(&deletion.state)?;
+            // Before, Ctrl-C ends the process.
+            let mut stop = Stop::listen();
             let done = match &rows {
-                Rows::Plan(selected) => deletion.delete_plan(selected).await,
-                Rows::Keys(keys) => deletion.delete_keys(keys).await,
+                Rows::Plan(selected) => deletion.delete_plan(selected, &mut stop).await,
+                Rows::Keys(keys) => deletion.delete_keys(keys, &mut stop).await,
             };
             done.map_err(|failure| failure.after(deletion.so_far()))?;
             deletion.state.is_done = true;
@@ -315,16 +317,15 @@ struct Deletion<'a> {
     table: DynTable,
     file: ResumeFile,
     state: State,
-    stop: Stop,
     pace: Pace,
 }
 
 impl Deletion<'_> {
     /// Counts the rows of a plan.
-    async fn count(&mut self, selected: &Selected) -> Outcome<u64> {
+    async fn count(&self, selected: &Selected) -> Outcome<u64> {
         let (mut keys, mut meter) = (selected.scan(&self.table, None).keys_only(), Meter::new("counted"));
         let mut rows = 0;
-        while let Some(key) = self.or_stop(keys.next()).await? {
+        while let Some(key) = keys.next().await {
             key?;
             rows += 1;
             meter.rows(rows);
@@ -333,13 +334,13 @@ impl Deletion<'_> {
     }
 
     /// What the command would do from here.
-    async fn measure(&mut self, rows: &Rows) -> Outcome<Numbers> {
+    async fn measure(&self, rows: &Rows) -> Outcome<Numbers> {
         let (mut found, mut meter) = (Numbers::default(), Meter::new("found"));
         match rows {
             Rows::Plan(selected) => {
                 let mut size = RequestSize::new(&self.of.change);
                 let mut rows = selected.scan(&self.table, self.state.after.as_deref()).stored();
-                while let Some(row) = self.or_stop(rows.next()).await? {
+                while let Some(row) = rows.next().await {
                     let (key, row) = row?;
                     found.requests += u64::from(size.begins(key.as_ref()));
                     found.add(&row);
@@ -362,19 +363,19 @@ impl Deletion<'_> {
         Ok(found)
     }
 
-    async fn delete_plan(&mut self, selected: &Selected) -> Outcome<()> {
+    async fn delete_plan(&mut self, selected: &Selected, stop: &mut Stop) -> Outcome<()> {
         let mut meter = Meter::new("deleted");
         let (mut size, mut batch) = (RequestSize::new(&self.of.change), Vec::new());
         let mut keys = selected.scan(&self.table, self.state.after.as_deref()).keys_only();
         let skipped_before = self.state.skipped;
-        while let Some(key) = self.or_stop(keys.next()).await? {
+        while let Some(key) = stop.or(keys.next()).await? {
             let key = key?;
             if size.begins(key.as_ref()) {
-                self.delete_batch(selected, &mut batch).await?;
+                self.delete_batch(selected, &mut batch, stop).await?;
                 meter.rows(self.state.deleted);
             }
             if self.state.announced == Some(self.state.deleted + batch.len() as u64) {
-                self.delete_batch(selected, &mut batch).await?;
+                self.delete_batch(selected, &mut batch, stop).await?;
                 return Err(Failure::refused(format_args!(
                     "there are more rows than the {} that were announced: somebody writes; `--any-number` deletes them too",
                     self.state.deleted
@@ -385,19 +386,24 @@ impl Deletion<'_> {
             self.state.skipped = skipped_before + keys.skipped().foreign();
         }
         self.state.skipped = skipped_before + keys.skipped().foreign();
-        self.delete_batch(selected, &mut batch).await
+        self.delete_batch(selected, &mut batch, stop).await
     }
 
-    async fn delete_batch(&mut self, selected: &Selected, batch: &mut Vec<DynKey>) -> Outcome<()> {
+    async fn delete_batch(
+        &mut self,
+        selected: &Selected,
+        batch: &mut Vec<DynKey>,
+        stop: &mut Stop,
+    ) -> Outcome<()> {
         let Some(last) = batch.last() else { return Ok(()) };
         let after = selected.plan.page_token(last.as_ref(), false);
-        self.send(batch).await?;
+        self.send(batch, stop).await?;
         self.state.after = Some(after);
         batch.clear();
         self.file.store(&self.state)
     }
 
-    async fn delete_keys(&mut self, keys: &Keys) -> Outcome<()> {
+    async fn delete_keys(&mut self, keys: &Keys, stop: &mut Stop) -> Outcome<()> {
         let mut meter = Meter::new("deleted");
         let mut keys = KeyBatches::new(keys, &self.of.change, self.state.keys_done);
         while let Some(batch) = keys.next()? {
@@ -406,7 +412,7 @@ impl Deletion<'_> {
             self.state.skipped += batch.skipped;
             let there: Vec<_> = rows.into_iter().map(|(key, _)| key).collect();
             if !there.is_empty() {
-                self.send(&there).await?;
+                self.send(&there, stop).await?;
             }
             self.state.keys_done = keys.taken;
             self.file.store(&self.state)?;
@@ -419,13 +425,9 @@ impl Deletion<'_> {
     }
 
     /// Deletes rows by one request.
-    async fn send(&mut self, keys: &[DynKey]) -> Outcome<()> {
-        let (pace, rows) = (&mut self.pace, keys.len() as u64);
-        tokio::select! {
-            biased;
-            () = self.stop.asked() => return Err(stopped()),
-            () = pace.wait_for(rows) => {}
-        }
+    async fn send(&mut self, keys: &[DynKey], stop: &mut Stop) -> Outcome<()> {
+        let rows = keys.len() as u64;
+        stop.or(self.pace.wait_for(rows)).await?;
         self.table.delete_all(keys).await?;
         self.state.deleted += rows;
         self.state.requests += 1;
@@ -433,7 +435,7 @@ impl Deletion<'_> {
     }
 
     /// The rows that there are of these keys, as they are stored.
-    async fn look_up(&mut self, keys: &[DynKey]) -> Outcome<Vec<(DynKey, RawRow)>> {
+    async fn look_up(&self, keys: &[DynKey]) -> Outcome<Vec<(DynKey, RawRow)>> {
         let table = &self.table;
         let rows = iter(keys.iter().cloned()).map(|key| async move {
             let row = table.get_raw(&key).await?;
@@ -441,15 +443,6 @@ impl Deletion<'_> {
         });
         let rows: Vec<_> = rows.buffered(LOOKUPS).try_collect().await?;
         Ok(rows.into_iter().flatten().collect())
-    }
-
-    /// Waits for the next row, or for Ctrl-C.
-    async fn or_stop<T>(&mut self, next: impl Future<Output = T>) -> Outcome<T> {
-        tokio::select! {
-            biased;
-            () = self.stop.asked() => Err(stopped()),
-            next = next => Ok(next),
-        }
     }
 
     /// What a command that ends early has done.
@@ -461,10 +454,6 @@ impl Deletion<'_> {
         };
         format!("deleted {deleted}{of}; {}", self.of.change.how_to_go_on())
     }
-}
-
-fn stopped() -> Failure {
-    Failure::failed("stopped")
 }
 
 /// Keys in the batches that requests delete.

@@ -214,11 +214,7 @@ impl Run<'_> {
         let mut rows = iter(scans).flat_map_unordered(PARTS, |scan| Box::pin(rows(scan)));
         let (mut meter, mut kept_at) = (Meter::new("exported"), Instant::now());
         loop {
-            let next = tokio::select! {
-                biased;
-                () = self.stop.asked() => return Err(Failure::failed("stopped")),
-                next = rows.next() => next,
-            };
+            let next = self.stop.or(rows.next()).await?;
             if let Some(row) = &next {
                 let (key, row) = row.as_ref().map_err(Error::clone)?;
                 self.add(key, row)?;

@@ -120,7 +120,7 @@ fn beside_a_writer_it_stops_above_what_it_announced() {
     assert_eq!(count(&events, "alice"), 50);
     folder.run(&arguments).expect(3);
     assert_eq!(count(&events, "alice"), 50);
-    folder.run(&["delete", "writer", "--where", "user=alice", "--yes", "--any-number"]).expect(0);
+    folder.run(&[&arguments[..], &["--any-number"]].concat()).expect(0);
     assert_eq!(count(&events, "alice"), 0);
 }
 

@@ -159,3 +159,23 @@ fn killed_at_ten_points_it_goes_on() {
     let other = ["import", "import-killed", "users.csv", "--yes", "--if-absent", "--resume", "progress"];
     folder.run(&other).expect(3);
 }
+
+#[test]
+fn into_the_file_of_an_embedded_bigtable() {
+    let folder = Folder::new("file");
+    let path = folder.path("tables");
+    wait(async {
+        let client = keyderive::Client::embedded_at(&path).await.unwrap();
+        client.table::<UserKey, User>("users").create().await.unwrap();
+        client.close().await;
+    });
+    folder
+        .write("layouts.json", keyderive::layouts::Layouts::new().table::<UserKey, User>("users").to_json());
+    folder.write("users.csv", "id,name,age\n1,a,1\n2,b,\n");
+    let done = folder.run(&["import", "users", "users.csv", "--file", "tables", "--yes"]).expect(0);
+    assert!(done.out.starts_with("wrote 2 rows of `users`"), "{}", done.out);
+    let exported = folder.run(&["export", "users", "--file", "tables", "--where", "id=2"]).expect(0);
+    assert_eq!(exported.out, "id,cf:name,cf:age\n2,b,\n");
+    let deleted = folder.run(&["delete", "users", "--file", "tables", "--where", "id=2", "--yes"]).expect(0);
+    assert_eq!(deleted.out, "deleted 1 row of `users`, by 1 request\n");
+}

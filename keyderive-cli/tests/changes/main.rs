@@ -5,3 +5,4 @@ mod exchange;
 mod hostile;
 mod import;
 mod server;
+mod terminal;

@@ -36,6 +36,11 @@ fn server() -> &'static Server {
     })
 }
 
+/// The address of the Bigtable, with a project and an instance.
+pub(crate) fn address() -> String {
+    format!("emulator://{}/keyderive/local", server().address)
+}
+
 /// Runs a future beside the server.
 pub(crate) fn wait<F: IntoFuture>(future: F) -> F::Output {
     server().runtime.block_on(async { future.await })
@@ -95,13 +100,18 @@ impl Folder {
         fs::write(self.path(name), text).unwrap();
     }
 
-    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_keyderive"));
         command.current_dir(&self.0).args(arguments);
         for name in ["KEYDERIVE_ADDRESS", "GOOGLE_CLOUD_PROJECT", "BIGTABLE_INSTANCE"] {
             command.env_remove(name);
         }
         command.env("BIGTABLE_EMULATOR_HOST", &server().address);
+        command
+    }
+
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
