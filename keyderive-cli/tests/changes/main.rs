@@ -1,5 +1,7 @@
 //! Commands that change tables, run as programs against an embedded Bigtable on a port.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
+
 mod delete;
 mod exchange;
 mod hostile;

@@ -52,10 +52,10 @@ where
     K: TableKey,
     R: Row + 'static,
 {
-    let layouts = names.iter().fold(Layouts::new(), |layouts, name| layouts.table::<K, R>(*name));
+    let layouts = names.iter().fold(Layouts::new(), |layouts, name| layouts.table::<K, R>(name));
     folder.write("layouts.json", layouts.to_json());
     let tables = names.iter().map(|name| {
-        let table = server().client.table::<K, R>(*name);
+        let table = server().client.table::<K, R>(name);
         wait(table.create()).unwrap();
         table
     });
