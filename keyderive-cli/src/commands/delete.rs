@@ -31,7 +31,7 @@ use crate::output::{self, Meter, Out, Safe, json_line};
 ///
 /// Beside writers: `--yes` first counts, and then deletes at most as many rows, those that it finds first; if there are more it stops,
 /// with exit code 3, and says what it has done. A row that is written behind the place where the command is stays. One that is written
-/// again after it was found, and before its request, is deleted.
+/// again after it was found, and before its request or a retry of that, is deleted.
 ///
 /// A killed command may have deleted up to 1000 rows, those of one request, that the file of `--resume` does not count. Nothing that was
 /// there when it began is left after the command has gone on to its end.

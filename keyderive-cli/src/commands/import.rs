@@ -323,7 +323,7 @@ impl Import {
         };
         let result = load
             .resume(checkpoint)
-            .on_progress(|progress: &Progress| meter.rows(progress.written))
+            .on_progress(|progress: &Progress| meter.rows_of(progress.written, progress.read))
             .on_checkpoint(|checkpoint| {
                 let state = State { checkpoint: Some(checkpoint.clone()), is_done: false };
                 // An earlier one is as right.

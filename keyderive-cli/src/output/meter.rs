@@ -23,6 +23,8 @@ pub(crate) struct Meter {
 struct Line {
     progress: &'static str,
     rows: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read: Option<u64>,
     seconds: u64,
 }
 
@@ -35,6 +37,15 @@ impl Meter {
 
     /// Says how many rows are done, if it is time to.
     pub(crate) fn rows(&mut self, rows: u64) {
+        self.tell(rows, None);
+    }
+
+    /// As [`rows`](Self::rows), of a command that reads ahead.
+    pub(crate) fn rows_of(&mut self, rows: u64, read: u64) {
+        self.tell(rows, Some(read));
+    }
+
+    fn tell(&mut self, rows: u64, read: Option<u64>) {
         let every = EVERY[usize::from(self.line.is_some())];
         if self.told.elapsed() < every {
             return;
@@ -43,11 +54,12 @@ impl Meter {
         let (progress, seconds) = (self.what, self.begun.elapsed().as_secs());
         match &self.line {
             Some(line) => {
-                line.set_message(format!("{rows} rows {progress}, {seconds} s"));
+                let read = read.map_or_else(String::new, |read| format!(" of {read} read"));
+                line.set_message(format!("{rows} rows {progress}{read}, {seconds} s"));
                 line.tick();
             }
             // A standard error that is closed is no reason to fail.
-            None => _ = json_line(&mut io::stderr().lock(), &Line { progress, rows, seconds }),
+            None => _ = json_line(&mut io::stderr().lock(), &Line { progress, rows, read, seconds }),
         }
     }
 
