@@ -2,6 +2,7 @@
 
 use keyderive::dynamic::{KeyLayout, TableLayout, Value};
 use keyderive::layouts::Layouts;
+use keyderive::row::Mutation;
 use keyderive::{Client, ErrorKind, OnForeign, Row, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
