@@ -16,8 +16,7 @@ Exit codes:
   0  done
   1  done, with findings: differences, rows that do not belong, keys that do not decode, a row that is not there
   2  the arguments are wrong
-  3  refused: the table, its layout or a file is not as the command needs it; nothing was changed, or the
-     message says what
+  3  refused: the table, its layout or a file is not as the command needs it; nothing was changed, or the message says what
   4  the server, the network or a file failed";
 
 /// How a command ends.
