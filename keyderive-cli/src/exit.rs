@@ -16,7 +16,7 @@ Exit codes:
   0  done
   1  done, with findings: differences, rows that do not belong, keys that do not decode, a row that is not there
   2  the arguments are wrong
-  3  refused: the table, its layout or a file is not as the command needs it; nothing was changed
+  3  refused: the table, its layout or a file is not as the command needs it; nothing was changed, or the message says what
   4  the server, the network or a file failed";
 
 /// How a command ends.
@@ -58,6 +58,10 @@ impl Failure {
         Self { exit, message, is_broken_pipe: false }
     }
 
+    pub(crate) fn of(exit: Exit, message: impl fmt::Display) -> Self {
+        Self::new(exit, message.to_string())
+    }
+
     /// The arguments are wrong.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self::new(Exit::Usage, message.to_string())
@@ -71,6 +75,11 @@ impl Failure {
     /// What was asked for is not there.
     pub(crate) fn not_there(message: impl fmt::Display) -> Self {
         Self::new(Exit::Findings, message.to_string())
+    }
+
+    /// The same failure, after what the command had done.
+    pub(crate) fn after(self, done: impl fmt::Display) -> Self {
+        Self { message: format!("{}\n{done}", self.message), ..self }
     }
 
     /// The server, the network or a file failed.

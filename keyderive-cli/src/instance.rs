@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -140,10 +141,25 @@ impl Settings {
     }
 }
 
+/// The address, or the environment that is one.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(address) = &self.address {
+            return f.write_str(address);
+        }
+        let names = ["BIGTABLE_EMULATOR_HOST", "GOOGLE_CLOUD_PROJECT", "BIGTABLE_INSTANCE"];
+        let set = names.into_iter().filter_map(|name| Some((name, env::var_os(name)?)));
+        set.enumerate().try_for_each(|(at, (name, value))| {
+            write!(f, "{}{name}={}", if at == 0 { "" } else { " " }, value.to_string_lossy())
+        })
+    }
+}
+
 impl Target {
-    /// Connects. Every request to a table waits until its layout has been checked.
+    /// Connects. Every request to a table waits until its layout has been checked, and writes of many rows heed a server that is overloaded.
     pub(crate) async fn connect(&self) -> Outcome<Client> {
-        let builder = Client::builder().settings(|settings| settings.require_layout_check = true);
+        let builder =
+            Client::builder().throttle(true).settings(|settings| settings.require_layout_check = true);
         let Some(address) = &self.address else { return Ok(builder.from_env().await?) };
         match address.strip_prefix("embedded:") {
             // It would be created.

@@ -1,18 +1,22 @@
 //! The command `keyderive`: tables of Bigtable by the fields of their keys.
 
+mod change;
 mod codegen;
 mod commands;
+mod exchange;
 mod exit;
 mod filter;
 mod instance;
 mod layout;
 mod output;
 
-use std::process::ExitCode;
+use std::io::{self, Write as _};
+use std::process::{self, ExitCode};
 
 use clap::{Parser, Subcommand};
 
 use self::exit::{CODES, Outcome};
+use self::output::Safe;
 
 /// Tables of Bigtable by the fields of their keys.
 #[derive(Parser)]
@@ -35,6 +39,9 @@ enum Command {
     Tablets(commands::tablets::Tablets),
     Verify(commands::verify::Verify),
     Status(commands::status::Status),
+    Delete(commands::delete::Delete),
+    Export(commands::export::Export),
+    Import(commands::import::Import),
     Completions(commands::completions::Completions),
     Man(commands::man::Man),
 }
@@ -53,6 +60,9 @@ impl Command {
             Self::Tablets(command) => command.run(),
             Self::Verify(command) => command.run(),
             Self::Status(command) => command.run(),
+            Self::Delete(command) => command.run(),
+            Self::Export(command) => command.run(),
+            Self::Import(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }
@@ -60,7 +70,8 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command.run() {
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    match cli.command.run() {
         Ok(exit) => exit.into(),
         // What reads the output has all that it wants.
         Err(failure) if failure.is_broken_pipe => ExitCode::SUCCESS,
@@ -69,4 +80,15 @@ fn main() -> ExitCode {
             failure.exit.into()
         }
     }
+}
+
+/// Prints what is wrong with the arguments, or the help that they ask for. It can quote arguments, which a terminal could obey.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    if text.lines().all(|line| Safe(line).to_string() == line) {
+        error.exit();
+    }
+    let lines = text.lines().map(|line| Safe(line).to_string()).collect::<Vec<_>>();
+    let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
+    process::exit(error.exit_code())
 }

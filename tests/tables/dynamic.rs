@@ -35,6 +35,7 @@ on_every_bigtable! {
     rows_are_returned_as_stored
     pages_and_explained_scans_are_those_of_types
     layouts_of_the_registry_read_a_table
+    loads_and_deletions_by_data_are_those_of_types
 }
 
 fn layout() -> TableLayout {
@@ -280,6 +281,53 @@ async fn layouts_of_the_registry_read_a_table(client: Client) {
 }
 
 /// A name as it is shown is the column that it is shown for.
+async fn loads_and_deletions_by_data_are_those_of_types(client: Client) {
+    let typed = events(&client).await;
+    let layout = layout();
+    let events = client.dynamic_table(&layout);
+    let row = |user: &str, at: u64| {
+        let fields = [("user", user.into()), ("at", at.into()), ("seq", Value::from(7))];
+        let key = layout.key().decode(&layout.key().encode(fields).unwrap()).unwrap();
+        let mut row = events.new_row();
+        row.set("kind", "login").unwrap().set("views", 3).unwrap();
+        (key, row)
+    };
+    // The note of the row that is replaced is gone.
+    let old = Event { note: Some("old".into()), ..event("view") };
+    typed.put(&key("alice", 0, 7), &old).await.unwrap();
+    let mut rows: Vec<_> = (0..100).map(|at| row("alice", at)).collect();
+    let checkpoint = {
+        let half = futures_util::stream::iter(&rows[..50]);
+        events.load(half).await.unwrap().checkpoint().clone()
+    };
+    let report = events.load(futures_util::stream::iter(&rows)).resume(checkpoint).await.unwrap();
+    assert_eq!((report.written(), report.checkpoint().items()), (50, 100));
+    let stored = typed.scan(EventKey::scan()).collect().await.unwrap();
+    let expected = (0..100).rev().map(|at| (key("alice", at, 7), event("login")));
+    assert_eq!(stored, expected.collect::<Vec<_>>());
+
+    // A row that lacks a column is not written; the others are.
+    let mut without_kind = events.new_row();
+    without_kind.set("views", 3).unwrap();
+    rows[1].1 = without_kind;
+    let report = events.load(futures_util::stream::iter(&rows)).await.unwrap();
+    assert_eq!((report.written(), report.failed_count()), (99, 1));
+    assert_eq!(report.failed()[0].index(), 1);
+
+    let mut keys = events.scan(layout.key().scan()).keys_only();
+    let mut found = Vec::new();
+    while let Some(key) = keys.next().await {
+        found.push(key.unwrap());
+    }
+    assert_eq!(found.len(), 100);
+    // None is deleted if one is no key.
+    let faulty = [&b"no key"[..], found[0].as_ref()];
+    assert!(events.delete_all(faulty).await.is_err());
+    assert_eq!(typed.count(EventKey::scan()).await.unwrap(), 100);
+    events.delete_all(&found[..60]).await.unwrap();
+    assert_eq!(typed.count(EventKey::scan()).await.unwrap(), 40);
+}
+
 #[tokio::test]
 async fn columns_named_by_bytes() {
     #[derive(Row, Clone, Debug, PartialEq)]

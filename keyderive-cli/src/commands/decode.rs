@@ -192,7 +192,7 @@ impl Decoder {
 
 /// Reads the next line, without its end; says whether it is whole, and none at the end of the input. What is longer than the longest line is
 /// read and dropped.
-fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
+pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
     let (mut is_any, mut is_whole) = (false, true);
     loop {

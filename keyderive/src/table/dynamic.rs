@@ -1,10 +1,13 @@
 //! The calls of tables whose layout is data, over those of typed tables.
 
+mod keys;
+mod load;
 mod scan;
 mod sizes;
 
 use std::fmt;
 use std::pin::Pin;
+use std::ptr;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -17,6 +20,7 @@ use crate::key::{DecodeError, EncodeError, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{Any, DEFAULT_FAMILY, Entry, RawRow, Row, RowSchema, Visible, without_presence};
 
+pub use self::keys::DynKeys;
 pub use self::scan::DynStoredRows;
 
 /// An encoded row key, as the key of a typed table: its layout is that of the table's [`Handle`], and not of the type.
@@ -211,13 +215,7 @@ impl DynTable {
     /// As [`Table::put`]: a dropped future may or may not have written.
     pub async fn put(&self, key: impl AsRef<[u8]>, row: &DynRow) -> Result<(), Error> {
         let key = self.checked(key.as_ref())?;
-        self.check_row_type()?;
-        if row.schema() != self.row() {
-            let (own, other) = (self.row().name(), row.schema().name());
-            let fault =
-                format!("rows of this table are `{own}`, and this one is a `{other}`; begin with `new_row`");
-            return Err(Error::definition(self.name(), fault));
-        }
+        self.check_row(row)?;
         self.table.write_by(&key, false, |out| row.write(out)).await
     }
 
@@ -311,6 +309,19 @@ impl DynTable {
             return Ok(());
         }
         let fault = "no row type is chosen: the layout has none, or several, of which `TableLayout::with_row_type` takes one";
+        Err(Error::definition(self.name(), fault))
+    }
+
+    /// The row is one of the table's row type.
+    fn check_row(&self, row: &DynRow) -> Result<(), Error> {
+        self.check_row_type()?;
+        // Rows that `new_row` made have the schema itself.
+        if ptr::eq(row.schema(), self.row()) || row.schema() == self.row() {
+            return Ok(());
+        }
+        let (own, other) = (self.row().name(), row.schema().name());
+        let fault =
+            format!("rows of this table are `{own}`, and this one is a `{other}`; begin with `new_row`");
         Err(Error::definition(self.name(), fault))
     }
 

@@ -17,6 +17,7 @@ use futures_util::stream::{Iter, iter};
 
 pub use self::report::{LoadError, LoadReport};
 pub use self::tables::{LoadItem, LoadTables, load_tables};
+pub(super) use self::tables::{RowParts, TableSet};
 use super::Table;
 use super::transfer::{self, MAX_BATCH_BYTES, OnProgress, Progress};
 pub use super::transfer::{Checkpoint, FailedRow, LoadedTable};

@@ -39,7 +39,7 @@ use bytes::Bytes;
 pub use create::CreateTable;
 pub use declare::{DeclaredTable, DeclaredTables, DeclaredTablesError};
 pub use declared::WrittenRowType;
-pub use dynamic::{DynRows, DynStoredRows, DynTable, DynTableScan};
+pub use dynamic::{DynKeys, DynRows, DynStoredRows, DynTable, DynTableScan};
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use scan::{Analysis, KeyOnly, Page, ReadRow, RowRef, Rows, Scan};

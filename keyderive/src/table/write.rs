@@ -747,7 +747,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         })
     }
 
-    fn encode_row_by(
+    /// As [`encode_row`](Self::encode_row), of a row whose type is data.
+    pub(super) fn encode_row_by(
         &self,
         entry: &mut Entry,
         key: &K,

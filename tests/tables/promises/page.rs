@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::proofs::{Tests, proofs};
 
 /// Calls that change nothing, or only wait: they need no row.
-const WITHOUT_A_ROW: [&str; 70] = [
+const WITHOUT_A_ROW: [&str; 71] = [
     "Bigtable::collect_garbage",
     "Bigtable::open",
     "Bigtable::serve",
@@ -29,6 +29,7 @@ const WITHOUT_A_ROW: [&str; 70] = [
     "ClientBuilder::emulator",
     "ClientBuilder::from_env",
     "Diff",
+    "DynKeys::next",
     "DynRows::next",
     "DynStoredRows::next",
     "DynTable::count",
@@ -81,10 +82,11 @@ const WITHOUT_A_ROW: [&str; 70] = [
 ];
 
 /// Calls, and types that are awaited, that another call's row covers.
-const OF_ANOTHER_ROW: [(&str, &str); 15] = [
+const OF_ANOTHER_ROW: [(&str, &str); 16] = [
     ("CreateTable::if_absent", "Table::create_if_absent"),
     ("DynTable::add", "Update::add"),
     ("DynTable::delete", "Table::delete"),
+    ("DynTable::delete_all", "Table::delete_all"),
     ("DynTable::delete_rows", "Table::delete_rows"),
     ("DynTable::put", "Table::put"),
     ("DynTable::update", "Table::update"),

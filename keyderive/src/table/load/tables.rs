@@ -73,7 +73,7 @@ where
     Load::new(tables, rows)
 }
 
-/// What a load writes to: a [`Table`], or a tuple of two to four.
+/// What a load writes to: a [`Table`], or a tuple of two to four; or a [`DynTable`](crate::DynTable).
 #[expect(private_bounds, reason = "it is sealed: its calls take types of the client")]
 pub trait LoadTables: TableSet<<Self as LoadTables>::Item> {
     /// A key and a row for each table: `(K, R)` for one, `((K, R), (L, S))` for two.

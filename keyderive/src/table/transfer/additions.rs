@@ -403,6 +403,8 @@ fn seconds(clock: &Clock) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
     use super::*;
 
     const POLICY: Policy = Policy { has_sums: true, honours_tokens: true, may_count_twice: false };

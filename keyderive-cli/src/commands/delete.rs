@@ -1,0 +1,514 @@
+//! `delete`: the rows that meet conditions on the fields of their keys, or that are named by their keys.
+
+use std::collections::HashSet;
+use std::io::{self, Write as _};
+use std::iter::from_fn;
+
+use clap::Args;
+use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
+use keyderive::dynamic::{DynKey, TableLayout};
+use keyderive::key::RawKey;
+use keyderive::plan::{IntoPlan as _, Plan};
+use keyderive::row::RawRow;
+use keyderive::{DynTable, DynTableScan, OnForeign};
+use serde::{Deserialize, Serialize};
+
+use super::block_on;
+use super::decode::read_line;
+use crate::change::{ChangeArgs, Pace, ResumeFile, Stop, counted, is_agreed, name_production};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::filter::{self, Filter};
+use crate::layout::TableArgs;
+use crate::output::{self, Meter, Out, Safe, json_line};
+
+/// Delete rows by conditions on the fields of their keys, or by their keys
+///
+///     keyderive delete events --where user_id=alice
+///     keyderive delete events --where user_id=alice --yes --rate 500 --resume alice.progress
+///
+/// Without `--yes` it says how many rows, bytes and requests that is, and on a terminal asks. A row is deleted with all that it stores.
+/// A row whose key is not of the layout is never deleted; how many there are is said.
+///
+/// Beside writers: `--yes` first counts, and then deletes at most as many rows, those that it finds first; if there are more it stops,
+/// with exit code 3, and says what it has done. A row that is written behind the place where the command is stays. One that is written
+/// again after it was found, and before its request or a retry of that, is deleted.
+///
+/// A killed command may have deleted up to 1000 rows, those of one request, that the file of `--resume` does not count. Nothing that was
+/// there when it began is left after the command has gone on to its end.
+#[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    of: TableArgs,
+    /// The keys of the rows, as `decode` takes them; `-` reads a key from each line of standard input
+    #[arg(required_unless_present = "conditions", conflicts_with = "conditions", value_name = "KEY")]
+    keys: Vec<String>,
+    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP)]
+    conditions: Vec<String>,
+    #[command(flatten)]
+    change: ChangeArgs,
+    /// Delete also the rows that were written since they were counted, and do not count them
+    #[arg(long, requires = "yes", conflicts_with = "keys")]
+    any_number: bool,
+    /// Print the numbers as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The most rows of a request, and the most bytes of their keys: the library sends as many in one.
+const REQUEST_ROWS: usize = 1000;
+const REQUEST_KEY_BYTES: usize = 500_000;
+const MAX_KEY_BYTES: usize = 4096;
+
+/// How many rows are looked up at a time.
+const LOOKUPS: usize = 32;
+
+/// What a command that goes on must have been given.
+#[derive(Serialize)]
+struct Arguments<'a> {
+    table: &'a str,
+    bigtable: String,
+    key_type: String,
+    conditions: &'a [String],
+    keys: &'a [String],
+}
+
+/// How far the command is.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct State {
+    /// How many rows may be deleted; none for any number.
+    announced: Option<u64>,
+    deleted: u64,
+    requests: u64,
+    /// Rows whose keys are not of the layout.
+    skipped: u64,
+    /// Keys without a row.
+    not_there: u64,
+    /// How many keys of the arguments or of standard input are done.
+    keys_done: u64,
+    /// The page token of the last row that was deleted.
+    after: Option<String>,
+    is_done: bool,
+}
+
+/// What was found, or done.
+#[derive(Debug, Default, Serialize)]
+struct Numbers {
+    is_deleted: bool,
+    rows: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cells: Option<u64>,
+    /// Of keys, names of columns and values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    requests: u64,
+    skipped: u64,
+    not_there: u64,
+}
+
+impl Numbers {
+    fn add(&mut self, row: &RawRow) {
+        self.rows += 1;
+        let of_cells = row.cells().map(|cell| cell.qualifier().len() + cell.value().len());
+        *self.cells.get_or_insert_default() += row.cells().count() as u64;
+        *self.bytes.get_or_insert_default() += (row.key().len() + of_cells.sum::<usize>()) as u64;
+    }
+}
+
+/// Which keys are deleted by one request.
+struct RequestSize {
+    most: usize,
+    rows: usize,
+    bytes: usize,
+}
+
+impl RequestSize {
+    /// With a rate, a request has the rows of a second.
+    fn new(change: &ChangeArgs) -> Self {
+        let rate = change.rate.and_then(|rate| usize::try_from(rate.get()).ok());
+        Self { most: rate.map_or(REQUEST_ROWS, |rate| rate.min(REQUEST_ROWS)), rows: 0, bytes: 0 }
+    }
+
+    /// Adds a key; returns whether it begins a request, the first one too.
+    fn begins(&mut self, key: &[u8]) -> bool {
+        let begins = self.rows == 0 || self.rows == self.most || self.bytes + key.len() > REQUEST_KEY_BYTES;
+        if begins {
+            (self.rows, self.bytes) = (0, 0);
+        }
+        self.rows += 1;
+        self.bytes += key.len();
+        begins
+    }
+}
+
+impl Delete {
+    pub(crate) fn run(self) -> Outcome {
+        let target = self.of.instance.target()?;
+        let mut connection = self.of.connection()?;
+        block_on(async {
+            let layout = self.of.require_one(&mut connection).await?;
+            let arguments = Arguments {
+                table: &self.of.table,
+                bigtable: target.to_string(),
+                key_type: layout.key().schema().fingerprint().to_string(),
+                conditions: &self.conditions,
+                keys: &self.keys,
+            };
+            let (file, state) = ResumeFile::open(self.change.resume.as_deref(), "delete", &arguments)?;
+            let rows = match self.keys.is_empty() {
+                true => Rows::Plan(Box::new(Selected::new(&layout, &self.conditions)?)),
+                false => Rows::Keys(Keys::new(&layout, &self.keys)?),
+            };
+            name_production(&target);
+            let table = connection.client().await?.dynamic_table(&layout);
+            let is_new = state.is_none();
+            let mut deletion = Deletion {
+                of: &self,
+                table,
+                file,
+                state: state.unwrap_or_default(),
+                pace: Pace::new(self.change.rate),
+            };
+            if deletion.state.is_done {
+                output::note(
+                    "the file of `--resume` says that this is done; name another file to begin anew",
+                );
+                return self.print(&deletion.state.numbers());
+            }
+            if !self.change.yes {
+                let found = deletion.measure(&rows).await?;
+                let exit = self.print(&found)?;
+                if !is_agreed(&target, "Delete them?")? {
+                    return Ok(exit);
+                }
+                deletion.state.announced = deletion.state.announced.or(Some(found.rows));
+            } else if self.any_number {
+                deletion.state.announced = None;
+            } else if let (Rows::Plan(selected), true) = (&rows, is_new) {
+                deletion.state.announced = Some(deletion.count(selected).await?);
+            }
+            deletion.file.store(&deletion.state)?;
+            // Before, Ctrl-C ends the process.
+            let mut stop = Stop::listen();
+            let done = match &rows {
+                Rows::Plan(selected) => deletion.delete_plan(selected, &mut stop).await,
+                Rows::Keys(keys) => deletion.delete_keys(keys, &mut stop).await,
+            };
+            done.map_err(|failure| failure.after(deletion.so_far()))?;
+            deletion.state.is_done = true;
+            deletion.file.store(&deletion.state)?;
+            self.print(&deletion.state.numbers())
+        })
+    }
+
+    /// Prints the numbers.
+    fn print(&self, numbers: &Numbers) -> Outcome {
+        let mut out = Out::new();
+        if self.json {
+            json_line(&mut out, numbers)?;
+        } else {
+            let verb = if numbers.is_deleted { "deleted" } else { "would delete" };
+            write!(out, "{verb} {} of `{}`", counted(numbers.rows, "row"), Safe(&self.of.table))?;
+            if let (Some(cells), Some(bytes)) = (numbers.cells, numbers.bytes) {
+                write!(out, ", {} and {}", counted(cells, "cell"), counted(bytes, "byte"))?;
+            }
+            writeln!(out, ", by {}", counted(numbers.requests, "request"))?;
+        }
+        out.finish()?;
+        if numbers.skipped > 0 {
+            output::note(format_args!(
+                "{} not deleted: the keys are not of the layout; `keyderive verify {}` shows them",
+                counted(numbers.skipped, "row"),
+                self.of.table
+            ));
+        }
+        if numbers.not_there > 0 {
+            output::note(format_args!("{} of no row", counted(numbers.not_there, "key")));
+        }
+        Ok(Exit::found(numbers.skipped + numbers.not_there > 0))
+    }
+}
+
+/// What is deleted.
+enum Rows {
+    Plan(Box<Selected>),
+    Keys(Keys),
+}
+
+/// The rows that meet conditions.
+struct Selected {
+    filter: Filter,
+    plan: Plan<DynKey>,
+}
+
+impl Selected {
+    fn new(layout: &TableLayout, conditions: &[String]) -> Outcome<Self> {
+        let filter = Filter::new(layout.key(), conditions)?;
+        let plan = filter.scan.clone().into_plan()?;
+        Ok(Self { filter, plan })
+    }
+
+    /// A scan of all cells that are stored, as deletions find them.
+    fn scan(&self, table: &DynTable, after: Option<&str>) -> DynTableScan {
+        let mut scan = table.scan(self.plan.clone()).raw().on_foreign(OnForeign::Skip);
+        if let Some(kept) = self.filter.kept() {
+            scan = scan.filter_key(move |key| kept.holds(key));
+        }
+        match after {
+            Some(token) => scan.after(token),
+            None => scan,
+        }
+    }
+}
+
+/// Keys of arguments, or of standard input.
+enum Keys {
+    Given(Vec<DynKey>),
+    Stream(TableLayout),
+}
+
+impl Keys {
+    fn new(layout: &TableLayout, keys: &[String]) -> Outcome<Self> {
+        if keys == ["-"] {
+            return Ok(Self::Stream(layout.clone()));
+        }
+        if keys.iter().any(|key| key == "-") {
+            return Err(Failure::usage("`-` reads the keys from standard input: give no others beside it"));
+        }
+        let keys = keys.iter().map(|text| parse_key(layout, text).map_err(Failure::usage));
+        Ok(Self::Given(keys.collect::<Outcome<_>>()?))
+    }
+
+    /// Each key; why it is none of the layout, if it is not.
+    fn iter(&self) -> Box<dyn Iterator<Item = io::Result<Result<DynKey, String>>> + '_> {
+        let layout = match self {
+            Self::Given(keys) => return Box::new(keys.iter().cloned().map(|key| Ok(Ok(key)))),
+            Self::Stream(layout) => layout,
+        };
+        let (mut input, mut line) = (io::stdin().lock(), Vec::new());
+        let lines = from_fn(move || match read_line(&mut input, &mut line) {
+            Err(error) => Some(Err(error)),
+            Ok(None) => None,
+            Ok(Some(false)) => Some(Ok(Err("the line is too long for a key".to_owned()))),
+            Ok(Some(true)) => Some(Ok(match str::from_utf8(&line) {
+                Ok(text) => parse_key(layout, text),
+                Err(_) => Err("the line is not UTF-8".to_owned()),
+            })),
+        });
+        Box::new(lines)
+    }
+}
+
+fn parse_key(layout: &TableLayout, text: &str) -> Result<DynKey, String> {
+    let key = RawKey::parse(text).map_err(|error| format!("`{text}`: {error}"))?;
+    layout.key().decode(key.as_bytes()).map_err(|error| format!("`{text}`: {error}"))
+}
+
+impl State {
+    fn numbers(&self) -> Numbers {
+        let Self { deleted: rows, requests, skipped, not_there, .. } = *self;
+        Numbers { is_deleted: true, rows, requests, skipped, not_there, ..Numbers::default() }
+    }
+}
+
+/// A deletion that runs.
+struct Deletion<'a> {
+    of: &'a Delete,
+    table: DynTable,
+    file: ResumeFile,
+    state: State,
+    pace: Pace,
+}
+
+impl Deletion<'_> {
+    /// Counts the rows of a plan.
+    async fn count(&self, selected: &Selected) -> Outcome<u64> {
+        let (mut keys, mut meter) = (selected.scan(&self.table, None).keys_only(), Meter::new("counted"));
+        let mut rows = 0;
+        while let Some(key) = keys.next().await {
+            key?;
+            rows += 1;
+            meter.rows(rows);
+        }
+        Ok(rows)
+    }
+
+    /// What the command would do from here.
+    async fn measure(&self, rows: &Rows) -> Outcome<Numbers> {
+        let (mut found, mut meter) = (Numbers::default(), Meter::new("found"));
+        match rows {
+            Rows::Plan(selected) => {
+                let mut size = RequestSize::new(&self.of.change);
+                let mut rows = selected.scan(&self.table, self.state.after.as_deref()).stored();
+                while let Some(row) = rows.next().await {
+                    let (key, row) = row?;
+                    found.requests += u64::from(size.begins(key.as_ref()));
+                    found.add(&row);
+                    meter.rows(found.rows);
+                }
+                found.skipped = rows.skipped().foreign();
+            }
+            Rows::Keys(keys) => {
+                let mut keys = KeyBatches::new(keys, &self.of.change, self.state.keys_done);
+                while let Some(batch) = keys.next()? {
+                    let rows = self.look_up(&batch.keys).await?;
+                    found.requests += u64::from(!rows.is_empty());
+                    found.not_there += (batch.keys.len() - rows.len()) as u64;
+                    found.skipped += batch.skipped;
+                    rows.iter().for_each(|(_, row)| found.add(row));
+                    meter.rows(found.rows);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    async fn delete_plan(&mut self, selected: &Selected, stop: &mut Stop) -> Outcome<()> {
+        let mut meter = Meter::new("deleted");
+        let (mut size, mut batch) = (RequestSize::new(&self.of.change), Vec::new());
+        let mut keys = selected.scan(&self.table, self.state.after.as_deref()).keys_only();
+        let skipped_before = self.state.skipped;
+        while let Some(key) = stop.or(keys.next()).await? {
+            let key = key?;
+            if size.begins(key.as_ref()) {
+                self.delete_batch(selected, &mut batch, stop).await?;
+                meter.rows(self.state.deleted);
+            }
+            if self.state.announced == Some(self.state.deleted + batch.len() as u64) {
+                self.delete_batch(selected, &mut batch, stop).await?;
+                return Err(Failure::refused(format_args!(
+                    "there are more rows than the {} that were announced: somebody writes; `--any-number` deletes them too",
+                    self.state.deleted
+                )));
+            }
+            batch.push(key);
+            // Those before this row: a command that goes on finds the others again.
+            self.state.skipped = skipped_before + keys.skipped().foreign();
+        }
+        self.state.skipped = skipped_before + keys.skipped().foreign();
+        self.delete_batch(selected, &mut batch, stop).await
+    }
+
+    async fn delete_batch(
+        &mut self,
+        selected: &Selected,
+        batch: &mut Vec<DynKey>,
+        stop: &mut Stop,
+    ) -> Outcome<()> {
+        let Some(last) = batch.last() else { return Ok(()) };
+        let after = selected.plan.page_token(last.as_ref(), false);
+        self.send(batch, stop).await?;
+        self.state.after = Some(after);
+        batch.clear();
+        self.file.store(&self.state)
+    }
+
+    async fn delete_keys(&mut self, keys: &Keys, stop: &mut Stop) -> Outcome<()> {
+        let mut meter = Meter::new("deleted");
+        let mut keys = KeyBatches::new(keys, &self.of.change, self.state.keys_done);
+        while let Some(batch) = keys.next()? {
+            let rows = self.look_up(&batch.keys).await?;
+            self.state.not_there += (batch.keys.len() - rows.len()) as u64;
+            self.state.skipped += batch.skipped;
+            let there: Vec<_> = rows.into_iter().map(|(key, _)| key).collect();
+            if !there.is_empty() {
+                self.send(&there, stop).await?;
+            }
+            self.state.keys_done = keys.taken;
+            self.file.store(&self.state)?;
+            meter.rows(self.state.deleted);
+            if let Some(fault) = batch.fault {
+                output::note(format_args!("left out: {fault}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes rows by one request.
+    async fn send(&mut self, keys: &[DynKey], stop: &mut Stop) -> Outcome<()> {
+        let rows = keys.len() as u64;
+        stop.or(self.pace.wait_for(rows)).await?;
+        self.table.delete_all(keys).await?;
+        self.state.deleted += rows;
+        self.state.requests += 1;
+        Ok(())
+    }
+
+    /// The rows that there are of these keys, as they are stored.
+    async fn look_up(&self, keys: &[DynKey]) -> Outcome<Vec<(DynKey, RawRow)>> {
+        let table = &self.table;
+        let rows = iter(keys.iter().cloned()).map(|key| async move {
+            let row = table.get_raw(&key).await?;
+            Ok::<_, Failure>(row.map(|row| (key, row)))
+        });
+        let rows: Vec<_> = rows.buffered(LOOKUPS).try_collect().await?;
+        Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// What a command that ends early has done.
+    fn so_far(&self) -> String {
+        let deleted = counted(self.state.deleted, "row");
+        let of = match self.state.announced {
+            Some(announced) => format!(" of {announced}"),
+            None => String::new(),
+        };
+        format!("deleted {deleted}{of}; {}", self.of.change.how_to_go_on())
+    }
+}
+
+/// Keys in the batches that requests delete.
+struct KeyBatches<'a> {
+    keys: Box<dyn Iterator<Item = io::Result<Result<DynKey, String>>> + 'a>,
+    most: usize,
+    /// How many keys were read.
+    taken: u64,
+    /// How many of them an earlier run has done.
+    done: u64,
+}
+
+#[derive(Default)]
+struct KeyBatch {
+    keys: Vec<DynKey>,
+    /// Those that are not of the layout.
+    skipped: u64,
+    /// Why the first one of those is not.
+    fault: Option<String>,
+}
+
+impl<'a> KeyBatches<'a> {
+    fn new(keys: &'a Keys, change: &ChangeArgs, done: u64) -> Self {
+        // Of so many keys of any length one request is made.
+        let most = RequestSize::new(change).most.min(REQUEST_KEY_BYTES / MAX_KEY_BYTES);
+        Self { keys: keys.iter(), most, taken: 0, done }
+    }
+
+    fn next(&mut self) -> Outcome<Option<KeyBatch>> {
+        while self.taken < self.done
+            && self.keys.next().transpose().map_err(|error| unread(&error))?.is_some()
+        {
+            self.taken += 1;
+        }
+        let (mut batch, mut known) = (KeyBatch::default(), HashSet::new());
+        while batch.keys.len() < self.most
+            && let Some(key) = self.keys.next().transpose().map_err(|error| unread(&error))?
+        {
+            self.taken += 1;
+            match key {
+                Ok(key) => {
+                    if known.insert(key.as_ref().to_vec()) {
+                        batch.keys.push(key);
+                    }
+                }
+                Err(fault) => {
+                    batch.skipped += 1;
+                    batch.fault.get_or_insert(fault);
+                }
+            }
+        }
+        Ok((!batch.keys.is_empty() || batch.skipped > 0).then_some(batch))
+    }
+}
+
+fn unread(error: &io::Error) -> Failure {
+    Failure::failed(format_args!("standard input is not read: {error}"))
+}

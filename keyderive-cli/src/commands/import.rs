@@ -1,0 +1,507 @@
+//! `import`: rows of csv or lines of JSON.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Read, Write};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::Args;
+use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
+use keyderive::dynamic::{DynKey, DynRow, TableLayout};
+use keyderive::key::RawKey;
+use keyderive::load::{Checkpoint, LoadError, LoadReport};
+use keyderive::{DynTable, Progress};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use super::block_on;
+use crate::change::{ChangeArgs, Pace, ResumeFile, Stop, counted, is_agreed, name_production};
+use crate::exchange::{self, Form, Line, Lines, Reader, Shape};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::layout::TableArgs;
+use crate::output::{self, Meter, Out, Safe, json_line};
+
+/// Write the rows of a csv file, or of lines of JSON
+///
+///     keyderive import events events.csv --map 'user=user_id' --ignore comment
+///     keyderive import events events.csv --yes --bad-lines skip=bad.json --resume import.progress
+///
+/// Without `--yes` it reads the input and writes nothing: it shows what each name is, the first rows, the bad lines, and how many rows
+/// it would write; on a terminal it asks then. Each row replaces the one that has its key, whole, but for columns that the row type
+/// does not name; of two lines with one key the later one counts. Rows are written in an order that overloads no tablet.
+///
+/// A killed command goes on by `--resume` with the same input: rows that it wrote after it last kept how far it was are written again,
+/// each whole. A row that somebody else wrote meanwhile is replaced by that; with `--if-absent` it stays.
+#[derive(Args, Debug)]
+#[command(verbatim_doc_comment, after_long_help = exchange::HELP)]
+pub(crate) struct Import {
+    #[command(flatten)]
+    of: TableArgs,
+    /// The file, or `-` for standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    #[arg(long, value_enum, default_value_t = Form::Csv)]
+    format: Form,
+    /// What a name of the input is: a field of the key, a column, or `:key` for the row key; others are what their names say
+    #[arg(long = "map", value_name = "NAME=FIELD")]
+    maps: Vec<String>,
+    /// Leave out the values of this name; an input with other names that are no part of a row is refused
+    #[arg(long = "ignore", value_name = "NAME")]
+    ignored: Vec<String>,
+    /// At a line that is no row: `stop`, after the rows before it were written; or `skip=FILE`, go on, and write these lines to the file
+    #[arg(long, value_name = "WHAT", default_value = "stop", value_parser = BadLines::parse)]
+    bad_lines: BadLines,
+    /// Leave rows as they are that exist
+    #[arg(long)]
+    if_absent: bool,
+    #[command(flatten)]
+    change: ChangeArgs,
+    /// Print the numbers as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is done at a line that is no row.
+#[derive(Clone, Debug)]
+enum BadLines {
+    Stop,
+    Skip(PathBuf),
+}
+
+impl BadLines {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "stop" => Ok(Self::Stop),
+            Some(("skip", file)) if !file.is_empty() => Ok(Self::Skip(file.into())),
+            _ => Err("write `stop` or `skip=FILE`".to_owned()),
+        }
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Stop => None,
+            Self::Skip(path) => Some(path),
+        }
+    }
+}
+
+/// How many rows and bad lines a dry run shows.
+const SHOWN_ROWS: u64 = 3;
+const SHOWN_FAULTS: u64 = 10;
+/// How many rows the thread that reads hands over at a time, and how often it may be ahead.
+const BATCH: usize = 256;
+const BATCHES_AHEAD: usize = 16;
+/// Rows between two times at which is kept how far the command is.
+const KEPT_EVERY: u64 = 10_000;
+
+/// What a command that goes on must have been given.
+#[derive(Serialize)]
+struct Arguments<'a> {
+    table: &'a str,
+    bigtable: String,
+    row_type: String,
+    input: &'a Path,
+    format: &'static str,
+    maps: &'a [String],
+    ignored: &'a [String],
+    if_absent: bool,
+    skips: bool,
+}
+
+/// How far the command is.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct State {
+    checkpoint: Option<Checkpoint>,
+    is_done: bool,
+}
+
+/// What was found, or done.
+#[derive(Debug, Default, Serialize)]
+struct Numbers {
+    is_written: bool,
+    /// In all runs.
+    rows: u64,
+    bad_lines: u64,
+    /// The line at which the command stops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stops_at: Option<u64>,
+    /// In this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    this_run: Option<ThisRun>,
+}
+
+#[derive(Debug, Serialize)]
+struct ThisRun {
+    written: u64,
+    kept: u64,
+    failed: u64,
+    bytes: u64,
+    requests: u64,
+}
+
+/// A line of the file of bad lines.
+#[derive(Serialize)]
+struct BadLine<'a> {
+    line: u64,
+    error: &'a str,
+    record: &'a [String],
+}
+
+/// A row that was read, and not written.
+#[derive(Serialize)]
+struct FailedRow<'a> {
+    /// Among the rows, counted from 1.
+    row: u64,
+    key: Option<String>,
+    error: &'a str,
+}
+
+impl Import {
+    pub(crate) fn run(self) -> Outcome {
+        let target = self.of.instance.target()?;
+        let mut connection = self.of.connection()?;
+        block_on(async {
+            let layout = self.of.require_one(&mut connection).await?;
+            let table = connection.client().await?.dynamic_table(&layout);
+            let lines = self.lines(&table, &layout)?;
+            let arguments = Arguments {
+                table: &self.of.table,
+                bigtable: target.to_string(),
+                row_type: layout.row_type().map(|row| row.fingerprint().to_string()).unwrap_or_default(),
+                input: &self.input,
+                format: self.format.name(),
+                maps: &self.maps,
+                ignored: &self.ignored,
+                if_absent: self.if_absent,
+                skips: self.bad_lines.path().is_some(),
+            };
+            let (file, state) = ResumeFile::open(self.change.resume.as_deref(), "import", &arguments)?;
+            let state: State = state.unwrap_or_default();
+            name_production(&target);
+            if state.is_done {
+                output::note(
+                    "the file of `--resume` says that this is done; name another file to begin anew",
+                );
+                let rows = state.checkpoint.as_ref().map_or(0, Checkpoint::items);
+                return self.print(&Numbers { is_written: true, rows, ..Numbers::default() });
+            }
+            if self.change.yes {
+                return self.load(&table, lines, &file, state).await;
+            }
+            let exit = self.show(lines)?;
+            match is_agreed(&target, "Write them?")? {
+                true => self.load(&table, self.lines(&table, &layout)?, &file, state).await,
+                false => Ok(exit),
+            }
+        })
+    }
+
+    /// The records of the input.
+    fn lines(&self, table: &DynTable, layout: &TableLayout) -> Outcome<Lines> {
+        let reader = Reader::new(Shape::new(table, layout)?, &self.maps, &self.ignored)?;
+        let input: Box<dyn Read + Send> = match self.input.to_str() {
+            Some("-") => Box::new(io::stdin()),
+            _ => Box::new(File::open(&self.input).map_err(|error| {
+                Failure::refused(format_args!("`{}` is not read: {error}", self.input.display()))
+            })?),
+        };
+        Lines::new(reader, self.format, input)
+    }
+
+    /// Says what the command would do.
+    fn show(&self, lines: Lines) -> Outcome {
+        let mut out = Out::new();
+        let (mut numbers, mut meter) = (Numbers::default(), Meter::new("read"));
+        if !self.json {
+            for (name, is) in lines.meanings() {
+                writeln!(out, "{} is {}", Safe(name), Safe(&is))?;
+            }
+        }
+        for line in lines {
+            let Line { number, row } = line?;
+            meter.rows(numbers.rows);
+            match row {
+                Ok(_) if numbers.stops_at.is_some() => {}
+                Ok((key, row)) => {
+                    numbers.rows += 1;
+                    if numbers.rows <= SHOWN_ROWS && !self.json {
+                        writeln!(out, "line {number}: {key}")?;
+                        // The first line is the name of the row type.
+                        for line in row.to_string().lines().skip(1) {
+                            writeln!(out, "{}", Safe(line))?;
+                        }
+                    }
+                }
+                Err(fault) => {
+                    numbers.bad_lines += 1;
+                    if self.bad_lines.path().is_none() {
+                        numbers.stops_at.get_or_insert(number);
+                    }
+                    if numbers.bad_lines <= SHOWN_FAULTS && !self.json {
+                        writeln!(out, "line {number} is bad: {}", Safe(&fault.why))?;
+                    }
+                }
+            }
+        }
+        meter.finish();
+        out.finish()?;
+        self.print(&numbers)
+    }
+
+    /// Prints the numbers.
+    fn print(&self, numbers: &Numbers) -> Outcome {
+        let mut out = Out::new();
+        let Numbers { is_written, rows, bad_lines, stops_at, this_run } = numbers;
+        if self.json {
+            json_line(&mut out, numbers)?;
+        } else {
+            let verb = if *is_written { "wrote" } else { "would write" };
+            write!(out, "{verb} {} of `{}`", counted(*rows, "row"), Safe(&self.of.table))?;
+            if let Some(run) = this_run {
+                write!(
+                    out,
+                    "; in this run {} and {}",
+                    counted(run.written, "row"),
+                    counted(run.bytes, "byte")
+                )?;
+                write!(out, ", by {}", counted(run.requests, "request"))?;
+                if run.kept > 0 {
+                    write!(out, "; {} existed and stayed", counted(run.kept, "row"))?;
+                }
+            }
+            match (bad_lines, stops_at) {
+                (0, _) => {}
+                (_, Some(line)) => {
+                    write!(out, ", and stop at line {line}; {} in all", counted(*bad_lines, "bad line"))?;
+                }
+                (_, None) if *is_written => write!(out, "; {} left out", counted(*bad_lines, "bad line"))?,
+                (_, None) => write!(out, ", and leave out {}", counted(*bad_lines, "bad line"))?,
+            }
+            writeln!(out)?;
+        }
+        out.finish()?;
+        Ok(Exit::found(*bad_lines > 0 || this_run.as_ref().is_some_and(|run| run.failed > 0)))
+    }
+
+    async fn load(&self, table: &DynTable, lines: Lines, file: &ResumeFile, state: State) -> Outcome {
+        // It is empty if the command ends before the first bad line.
+        let skipped = match self.bad_lines.path() {
+            Some(path) => Some(File::create(path).map_err(|error| unwritten(path, &error))?),
+            None => None,
+        };
+        file.store(&state)?;
+        let State { checkpoint, .. } = state;
+        let (hand_over, batches) = mpsc::channel(BATCHES_AHEAD);
+        let found = Arc::new(Mutex::new(Found::default()));
+        let batch = self.change.rate.map_or(BATCH, |rate| BATCH.min(rate.get().div_ceil(10) as usize));
+        let reading = Reading {
+            lines,
+            skipped: skipped.map(BufWriter::new),
+            batch,
+            hand_over,
+            found: Arc::clone(&found),
+        };
+        std::thread::spawn(move || reading.run());
+        let done = checkpoint.as_ref().map_or(0, Checkpoint::items);
+        let rows = rows(batches, Stop::listen(), Pace::new(self.change.rate), done);
+        let (mut meter, mut unkept) = (Meter::new("written"), None);
+        let mut load = table.load(rows);
+        load = if self.if_absent { load.if_absent() } else { load };
+        load = match self.bad_lines {
+            BadLines::Stop => load.max_failures(0),
+            BadLines::Skip(_) => load,
+        };
+        // Rows that come slowly are not kept until there are many.
+        load = match self.change.rate.map(NonZeroU32::get) {
+            Some(rate) => load
+                .look_ahead(0)
+                .patience(Duration::ZERO)
+                .checkpoint_every(u64::from(rate.div_ceil(10)).min(KEPT_EVERY)),
+            None => load.checkpoint_every(KEPT_EVERY),
+        };
+        let result = load
+            .resume(checkpoint)
+            .on_progress(|progress: &Progress| meter.rows_of(progress.written, progress.read))
+            .on_checkpoint(|checkpoint| {
+                let state = State { checkpoint: Some(checkpoint.clone()), is_done: false };
+                // An earlier one is as right.
+                if let Err(failure) = file.store(&state) {
+                    unkept = Some(failure);
+                }
+            })
+            .await;
+        meter.finish();
+        if let Some(failure) = unkept {
+            output::note(failure);
+        }
+        let found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        self.end(result, &found, file)
+    }
+
+    /// Says what was done.
+    fn end(&self, result: Result<LoadReport, LoadError>, found: &Found, file: &ResumeFile) -> Outcome {
+        let (report, error) = match result {
+            Ok(report) => (report, None),
+            Err(error) => {
+                let failure = match (&found.ended, error.error()) {
+                    (Some((exit, why)), _) if error.is_input() => Failure::of(*exit, why),
+                    (None, _) if error.is_input() => Failure::failed("stopped"),
+                    (_, Some(cause)) => Failure::from(cause.clone()),
+                    _ => Failure::refused(&error),
+                };
+                (error.into_report(), Some(failure))
+            }
+        };
+        self.report_failed(&report)?;
+        if let (Some(first), BadLines::Skip(path)) = (&found.first, &self.bad_lines) {
+            output::note(format_args!(
+                "{} left out, which `{}` has; the first: {first}",
+                counted(found.bad_lines, "bad line"),
+                path.display()
+            ));
+        }
+        let items = report.checkpoint().items();
+        let numbers = Numbers {
+            is_written: true,
+            rows: items.saturating_sub(report.checkpoint().failed().len() as u64),
+            bad_lines: found.bad_lines,
+            stops_at: None,
+            this_run: Some(ThisRun {
+                written: report.written(),
+                kept: report.kept(),
+                failed: report.failed_count(),
+                bytes: report.bytes(),
+                requests: report.requests(),
+            }),
+        };
+        match error {
+            None => {
+                file.store(&State {
+                    checkpoint: Some(report.checkpoint().clone()),
+                    is_done: report.failed_count() == 0,
+                })?;
+                self.print(&numbers)
+            }
+            Some(failure) => Err(failure.after(format_args!(
+                "wrote {}, the first ones of the input; {}",
+                counted(numbers.rows, "row"),
+                self.change.how_to_go_on()
+            ))),
+        }
+    }
+
+    /// Says which rows were read, and not written.
+    fn report_failed(&self, report: &LoadReport) -> Outcome<()> {
+        for row in report.failed().iter().take(SHOWN_FAULTS as usize) {
+            output::note(format_args!("not written: {row}"));
+        }
+        let Some(path) = self.bad_lines.path().filter(|_| report.failed_count() > 0) else { return Ok(()) };
+        let open = OpenOptions::new().append(true).open(path);
+        let mut file = BufWriter::new(open.map_err(|error| unwritten(path, &error))?);
+        let write = report.failed().iter().try_for_each(|row| {
+            let key = row.key().map(|key| RawKey::new(key).to_string());
+            json_line(&mut file, &FailedRow { row: row.index() + 1, key, error: &row.error().to_string() })
+        });
+        write.and_then(|()| file.flush()).map_err(|error| unwritten(path, &error))
+    }
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Failure {
+    Failure::failed(format_args!("`{}` is not written: {error}", path.display()))
+}
+
+type Row = Result<(DynKey, DynRow), String>;
+
+/// What the thread that reads has found.
+#[derive(Debug, Default)]
+struct Found {
+    bad_lines: u64,
+    first: Option<String>,
+    /// Why the input ended before its end.
+    ended: Option<(Exit, String)>,
+}
+
+/// The thread that reads the input, since that can wait for a disk or a program while requests are in flight.
+struct Reading {
+    lines: Lines,
+    /// The file of bad lines; without one, the first ends the input.
+    skipped: Option<BufWriter<File>>,
+    batch: usize,
+    hand_over: mpsc::Sender<Vec<Row>>,
+    found: Arc<Mutex<Found>>,
+}
+
+impl Reading {
+    fn run(self) {
+        let Self { lines, mut skipped, batch: most, hand_over, found } = self;
+        let mut batch = Vec::with_capacity(most);
+        let mut end = None;
+        for line in lines {
+            match next(line, skipped.as_mut(), &found) {
+                Ok(Some(row)) => batch.push(Ok(row)),
+                Ok(None) => {}
+                Err(ended) => {
+                    end = Some(ended);
+                    break;
+                }
+            }
+            if batch.len() == most && hand_over.blocking_send(std::mem::take(&mut batch)).is_err() {
+                // Nobody reads any more.
+                return;
+            }
+        }
+        if let Some(Err(error)) = skipped.map(|mut file| file.flush()) {
+            end.get_or_insert((Exit::Failed, format!("the file of `--bad-lines` is not written: {error}")));
+        }
+        if let Some(end) = end {
+            batch.push(Err(end.1.clone()));
+            found.lock().unwrap_or_else(PoisonError::into_inner).ended = Some(end);
+        }
+        let _ = hand_over.blocking_send(batch);
+    }
+}
+
+/// The row of a line; none if it is left out.
+fn next(
+    line: Outcome<Line>,
+    skipped: Option<&mut BufWriter<File>>,
+    found: &Mutex<Found>,
+) -> Result<Option<(DynKey, DynRow)>, (Exit, String)> {
+    let Line { number, row } = line.map_err(|failure| (failure.exit, failure.to_string()))?;
+    let fault = match row {
+        Ok(row) => return Ok(Some(row)),
+        Err(fault) => fault,
+    };
+    let why = format!("line {number}: {}", fault.why);
+    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+    found.bad_lines += 1;
+    let Some(file) = skipped else { return Err((Exit::Refused, why)) };
+    json_line(file, &BadLine { line: number, error: &fault.why, record: &fault.record })
+        .map_err(|error| (Exit::Failed, format!("the file of `--bad-lines` is not written: {error}")))?;
+    found.first.get_or_insert(why);
+    Ok(None)
+}
+
+/// The rows for the load, at their rate after those that are `done`; an error once the command is to stop.
+fn rows(
+    batches: mpsc::Receiver<Vec<Row>>,
+    stop: Stop,
+    pace: Pace,
+    done: u64,
+) -> impl Stream<Item = Row> + Send {
+    let batches = unfold((batches, stop, pace, done), |(mut batches, mut stop, mut pace, done)| async move {
+        let batch = tokio::select! {
+            biased;
+            () = stop.asked() => vec![Err("stopped".to_owned())],
+            batch = batches.recv() => batch?,
+        };
+        let rows = batch.len() as u64;
+        if done < rows {
+            pace.wait_for(rows - done).await;
+        }
+        Some((iter(batch), (batches, stop, pace, done.saturating_sub(rows))))
+    });
+    batches.flatten()
+}

@@ -1,0 +1,202 @@
+//! The records of an input, with the numbers of their lines, in constant memory.
+
+use std::fmt;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use csv::ByteRecord;
+use keyderive::dynamic::{DynKey, DynRow};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value as Json;
+
+use super::Form;
+use super::read::{Place, Reader};
+use crate::exit::{Failure, Outcome};
+
+/// The most bytes of a record. A row has at most 256 MiB, of which most are shorter by far.
+const MAX_RECORD: usize = 256 << 20;
+
+/// How much of the input is read at a time.
+const BUFFER: usize = 1 << 16;
+
+/// The records of an input.
+pub(crate) struct Lines {
+    reader: Reader,
+    input: Input,
+    left: Arc<AtomicUsize>,
+}
+
+enum Input {
+    Csv { input: Box<csv::Reader<Bounded>>, record: ByteRecord, places: Vec<Place>, names: Vec<String> },
+    Json { input: BufReader<Bounded>, line: Vec<u8>, number: u64 },
+}
+
+/// A record, or a line that is none.
+pub(crate) struct Line {
+    /// Counted from 1.
+    pub(crate) number: u64,
+    pub(crate) row: Result<(DynKey, DynRow), Fault>,
+}
+
+/// Why a record is no row.
+pub(crate) struct Fault {
+    pub(crate) why: String,
+    /// Its cells, or its line.
+    pub(crate) record: Vec<String>,
+}
+
+/// An input of which no record is longer than the longest.
+struct Bounded {
+    input: Box<dyn Read + Send>,
+    left: Arc<AtomicUsize>,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        let left = self.left.load(Ordering::Relaxed);
+        self.left.store(left.saturating_sub(read), Ordering::Relaxed);
+        match left {
+            0 => Err(io::Error::other(format!(
+                "a record is longer than {MAX_RECORD} bytes; is a quotation mark not closed?"
+            ))),
+            _ => Ok(read),
+        }
+    }
+}
+
+impl Lines {
+    /// Reads the names of csv.
+    ///
+    /// # Errors
+    /// If a name is no part of a row, or a field of the key has none.
+    pub(crate) fn new(reader: Reader, form: Form, input: Box<dyn Read + Send>) -> Outcome<Self> {
+        let left = Arc::new(AtomicUsize::new(MAX_RECORD));
+        let input = Bounded { input, left: Arc::clone(&left) };
+        let input = match form {
+            Form::Json => {
+                Input::Json { input: BufReader::with_capacity(BUFFER, input), line: Vec::new(), number: 0 }
+            }
+            Form::Csv => {
+                let mut input = csv::ReaderBuilder::new()
+                    .has_headers(false)
+                    .flexible(true)
+                    .buffer_capacity(BUFFER)
+                    .from_reader(input);
+                let mut record = ByteRecord::new();
+                if !input.read_byte_record(&mut record).map_err(|error| unread(&error))? {
+                    return Err(Failure::refused("the input is empty: csv begins with a line of names"));
+                }
+                let names = record.iter().map(|name| str::from_utf8(name).map(str::to_owned));
+                let names: Vec<_> = names
+                    .collect::<Result<_, _>>()
+                    .map_err(|_| Failure::refused("the line of names is not UTF-8"))?;
+                let places = reader.places(&names)?;
+                Input::Csv { input: Box::new(input), record, places, names }
+            }
+        };
+        Ok(Self { reader, input, left })
+    }
+
+    /// What each name of csv is.
+    pub(crate) fn meanings(&self) -> Vec<(&str, String)> {
+        match &self.input {
+            Input::Csv { names, places, .. } => {
+                names.iter().map(String::as_str).zip(places.iter().map(Place::to_string)).collect()
+            }
+            Input::Json { .. } => Vec::new(),
+        }
+    }
+
+    fn read(&mut self) -> Outcome<Option<Line>> {
+        self.left.store(MAX_RECORD, Ordering::Relaxed);
+        let reader = &self.reader;
+        match &mut self.input {
+            Input::Csv { input, record, places, names } => {
+                if !input.read_byte_record(record).map_err(|error| unread(&error))? {
+                    return Ok(None);
+                }
+                let number = record.position().map_or(0, csv::Position::line);
+                let row = row_of_record(reader, places, names.len(), record);
+                let row = row.map_err(|why| {
+                    let record = record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned());
+                    Fault { why, record: record.collect() }
+                });
+                Ok(Some(Line { number, row }))
+            }
+            Input::Json { input, line, number } => loop {
+                line.clear();
+                if input.read_until(b'\n', line).map_err(|error| unread(&error.into()))? == 0 {
+                    return Ok(None);
+                }
+                *number += 1;
+                let text = line.trim_ascii();
+                if text.is_empty() {
+                    continue;
+                }
+                let members =
+                    serde_json::from_slice(text).map_err(|error| format!("it is no object of JSON: {error}"));
+                let row = members.and_then(|Members(members)| reader.row_of_object(members));
+                let row = row
+                    .map_err(|why| Fault { why, record: vec![String::from_utf8_lossy(text).into_owned()] });
+                return Ok(Some(Line { number: *number, row }));
+            },
+        }
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Outcome<Line>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
+
+fn row_of_record(
+    reader: &Reader,
+    places: &[Place],
+    names: usize,
+    record: &ByteRecord,
+) -> Result<(DynKey, DynRow), String> {
+    if record.len() != names {
+        return Err(format!("it has {} cells, and there are {names} names", record.len()));
+    }
+    let mut cells = Vec::with_capacity(names);
+    for cell in record {
+        cells.push(str::from_utf8(cell).map_err(|_| "it is not UTF-8".to_owned())?);
+    }
+    reader.row_of_cells(places, cells.into_iter())
+}
+
+fn unread(error: &csv::Error) -> Failure {
+    Failure::failed(format_args!("the input is not read: {error}"))
+}
+
+/// The members of an object, each as often as it is there.
+struct Members(Vec<(String, Json)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}

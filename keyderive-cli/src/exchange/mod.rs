@@ -1,0 +1,129 @@
+//! Rows as csv and as lines of JSON, for `export` and `import`: what one writes, the other reads as the same rows.
+//!
+//! The text of a value is that of [`Value`](keyderive::dynamic::Value), which [`parse_cell`](keyderive::dynamic::parse_cell) reads. Csv has no
+//! absent values, lists and maps, so that it needs rules of its own: [`HELP`] has them.
+
+mod lines;
+mod read;
+mod write;
+
+use keyderive::dynamic::{DynRow, TableLayout};
+use keyderive::row::{ColumnSchema, RowSchema};
+use keyderive::{DEFAULT_FAMILY, DynTable};
+
+use clap::ValueEnum;
+
+use crate::exit::{Failure, Outcome};
+
+pub(crate) use self::lines::{Line, Lines};
+pub(crate) use self::read::Reader;
+pub(crate) use self::write::Writer;
+
+/// What both forms are, for the help of the commands.
+pub(crate) const HELP: &str = "\
+Forms:
+  Each row is a record: the fields of its key, by their names, and its columns as `family:name`. Bytes are hexadecimal digits, times
+  RFC 3339. A value with a time of its own is `{\"timestamp_micros\":…,\"value\":…}`, and versions are a list of these, in csv as JSON.
+  A field that is stored as a hash cannot be read back: then `:key` has the whole row key, in hexadecimal after `0x`.
+
+  json: an object in each line. Columns that are absent are left out. `family:` is true for a family that may be absent, and is there
+        without a column.
+  csv:  a line of names first. An empty cell is an absent column; for a column that is never absent, it is the empty text. Of others,
+        `\\empty` is the empty text; text that is `\\empty`, after any number of backslashes, has one more. `family:*` has the columns of
+        a family that is a map, as an object of JSON.
+
+  A NaN is one NaN, whatever its bits are. A counter that is absent is written as the 0 that it is read as. Aggregates are written, and
+  are not read back, since the server keeps them: leave them out by `--ignore`.";
+
+/// The name of the row key itself.
+const KEY: &str = ":key";
+/// A cell of csv that is the empty text.
+const EMPTY: &str = r"\empty";
+
+/// How records are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// Comma-separated values.
+    Csv,
+    /// A line of JSON for each record.
+    Json,
+}
+
+impl Form {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// The parts of a table's rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    layout: TableLayout,
+    empty: DynRow,
+    /// The family of columns that are named without one.
+    own: String,
+    columns: Vec<(String, &'static ColumnSchema)>,
+    /// The families that are maps.
+    maps: Vec<String>,
+    /// The families that may be absent.
+    optional: Vec<String>,
+    /// Whether keys cannot be encoded from what their fields decode to.
+    is_hashed: bool,
+}
+
+impl Shape {
+    /// # Errors
+    /// If the layout has no row type, or several.
+    pub(crate) fn new(table: &DynTable, layout: &TableLayout) -> Outcome<Self> {
+        let Some(row) = layout.row_type() else {
+            let names: Vec<_> = layout.row_types().iter().map(|row| format!("`{}`", row.name())).collect();
+            return Err(Failure::refused(match names.is_empty() {
+                true => format!("no row type of the table `{}` is known", table.name()),
+                false => {
+                    format!(
+                        "table `{}` has several row types: {}; choose one by `--row-type`",
+                        table.name(),
+                        names.join(", ")
+                    )
+                }
+            }));
+        };
+        Ok(Self::of_row(table.new_row(), row, layout))
+    }
+
+    fn of_row(empty: DynRow, row: &'static RowSchema, layout: &TableLayout) -> Self {
+        let path =
+            |(family, column): (&str, &'static ColumnSchema)| (format!("{family}:{}", column.name()), column);
+        let columns: Vec<_> = row.columns().map(path).collect();
+        let named = row.families().map(str::to_owned);
+        let families: Vec<_> = match row.families().next() {
+            // The whole row is a map.
+            None => vec![DEFAULT_FAMILY.to_owned()],
+            Some(_) => named.collect(),
+        };
+        let may_be_absent =
+            |family: &&String| !empty.has_family(family) && empty.clone().set_family(family, true).is_ok();
+        let optional: Vec<_> = families.iter().filter(may_be_absent).cloned().collect();
+        let has_column =
+            |family: &String| columns.iter().any(|(path, _)| path.split(':').next() == Some(family.as_str()));
+        // A family of former names alone is none that the row has.
+        let is_map =
+            |family: &&String| !has_column(family) && (empty.has_family(family) || optional.contains(family));
+        let maps = families.iter().filter(is_map).cloned().collect();
+        let own = families.first().cloned().unwrap_or_default();
+        let is_hashed = layout.key().schema().fields().iter().any(|field| field.hash_of().is_some());
+        Self { layout: layout.clone(), empty, own, columns, maps, optional, is_hashed }
+    }
+
+    fn column(&self, path: &str) -> Option<&'static ColumnSchema> {
+        self.columns.iter().find(|(known, _)| known == path).map(|(_, column)| *column)
+    }
+}
+
+/// Whether text is `\empty`, after any number of backslashes.
+fn is_escaped(text: &str) -> bool {
+    text.strip_prefix('\\').is_some_and(|rest| rest.trim_start_matches('\\') == &EMPTY[1..])
+}

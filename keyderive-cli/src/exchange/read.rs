@@ -1,0 +1,310 @@
+//! Records as rows: which name is which part of a row, and the values that texts say.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use keyderive::dynamic::{ColumnValue, DynKey, DynRow, Value};
+use keyderive::key::RawKey;
+use keyderive::row::{ColumnKind, ColumnSchema, Timestamped, Versions};
+use serde_json::Value as Json;
+
+use super::{KEY, Shape, is_escaped};
+use crate::exit::{Failure, Outcome};
+use crate::layout::field_names;
+
+/// Makes rows of records.
+pub(crate) struct Reader {
+    shape: Shape,
+    /// What a name stands for.
+    mapped: HashMap<String, String>,
+    ignored: HashSet<String>,
+}
+
+/// Where a value of a record belongs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    Key,
+    Field(String),
+    /// A column, as `family:name`.
+    Column(String),
+    /// All columns of a family that is a map.
+    Map(String),
+    /// A family that may be absent.
+    Family(String),
+    Ignored,
+}
+
+/// As what a name of the input is.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key => f.write_str("the row key"),
+            Self::Field(name) => write!(f, "the field {name} of the key"),
+            Self::Column(path) => write!(f, "the column {path}"),
+            Self::Map(family) => write!(f, "the columns of {family}"),
+            Self::Family(family) => write!(f, "whether {family} is there"),
+            Self::Ignored => f.write_str("left out"),
+        }
+    }
+}
+
+/// What a record has at a place.
+enum Given<'a> {
+    Text(&'a str),
+    Json(Json),
+}
+
+impl Reader {
+    /// `maps` are arguments such as `name=field`.
+    pub(crate) fn new(shape: Shape, maps: &[String], ignored: &[String]) -> Outcome<Self> {
+        let mut mapped = HashMap::new();
+        for argument in maps {
+            let Some((name, to)) = argument.rsplit_once('=') else {
+                return Err(Failure::usage(format_args!(
+                    "`--map {argument}`: write `name=field` or `name=family:column`"
+                )));
+            };
+            if mapped.insert(name.to_owned(), to.to_owned()).is_some() {
+                return Err(Failure::usage(format_args!("`--map` says twice what `{name}` is")));
+            }
+        }
+        let reader = Self { shape, mapped, ignored: ignored.iter().cloned().collect() };
+        for name in reader.mapped.keys() {
+            reader.place(name, true).map_err(Failure::usage)?;
+        }
+        Ok(reader)
+    }
+
+    /// Where the values of this name belong. Of csv, a name can stand for a whole map.
+    pub(super) fn place(&self, name: &str, is_csv: bool) -> Result<Place, String> {
+        if self.ignored.contains(name) {
+            return Ok(Place::Ignored);
+        }
+        let shape = &self.shape;
+        let to = self.mapped.get(name).map_or(name, String::as_str);
+        if to == KEY {
+            return Ok(Place::Key);
+        }
+        if field_names(shape.layout.key()).any(|field| field == to) {
+            return Ok(Place::Field(to.to_owned()));
+        }
+        let (family, column) = to.split_once(':').unwrap_or((&shape.own, to));
+        let is_of = |families: &[String]| families.iter().any(|known| known == family);
+        match column {
+            "*" if is_csv && is_of(&shape.maps) => return Ok(Place::Map(family.to_owned())),
+            "" if is_of(&shape.optional) => return Ok(Place::Family(family.to_owned())),
+            _ => {}
+        }
+        let path = format!("{family}:{column}");
+        let fault = match shape.column(&path) {
+            Some(column) if column.kind().is_aggregate() => {
+                format!("column `{path}` is an aggregate, which the server keeps")
+            }
+            None if is_of(&shape.maps) && !column.is_empty() => return Ok(Place::Column(path)),
+            Some(_) => return Ok(Place::Column(path)),
+            None => {
+                let fault = shape.empty.clone().set(&path, ColumnValue::Absent).map(|_| ());
+                let fault = fault.err().map_or_else(String::new, |error| error.to_string());
+                format!("it is no field of the key, and {fault}")
+            }
+        };
+        Err(format!(
+            "`{name}`: {fault}; say what it is by `--map '{name}=…'`, or leave it out by `--ignore '{name}'`"
+        ))
+    }
+
+    /// Where the cells of csv belong.
+    pub(super) fn places(&self, names: &[String]) -> Outcome<Vec<Place>> {
+        let places = names.iter().map(|name| self.place(name, true).map_err(Failure::refused));
+        let places: Vec<_> = places.collect::<Outcome<_>>()?;
+        let mut known = HashSet::new();
+        for (name, place) in names.iter().zip(&places) {
+            if *place != Place::Ignored && !known.insert(place) {
+                return Err(Failure::refused(format_args!(
+                    "two names are one part of a row: the second is `{name}`"
+                )));
+            }
+        }
+        if let Some(name) = self.mapped.keys().find(|name| !names.contains(name)) {
+            return Err(Failure::refused(format_args!(
+                "the input has no `{name}`, which `--map` says what it is"
+            )));
+        }
+        let mut fields = field_names(self.shape.layout.key());
+        let has = |place: Place| places.contains(&place);
+        match fields.find(|field| !has(Place::Field((*field).to_owned()))) {
+            Some(field) if !has(Place::Key) => Err(Failure::refused(format_args!(
+                "the input has no field `{field}` of the key; a name is mapped to it by `--map 'name={field}'`"
+            ))),
+            _ => Ok(places),
+        }
+    }
+
+    /// The row of a record of csv.
+    pub(super) fn row_of_cells<'a>(
+        &self,
+        places: &[Place],
+        cells: impl Iterator<Item = &'a str>,
+    ) -> Result<(DynKey, DynRow), String> {
+        let mut draft = Draft::new(&self.shape);
+        for (place, cell) in places.iter().zip(cells) {
+            match place {
+                Place::Column(path) => draft.cell(path, cell)?,
+                Place::Map(_) | Place::Family(_) if cell.is_empty() => {}
+                Place::Map(family) => draft.map(family, cell)?,
+                place => draft.set(place, Given::Text(cell))?,
+            }
+        }
+        draft.finish()
+    }
+
+    /// The row of an object of JSON.
+    pub(super) fn row_of_object(&self, members: Vec<(String, Json)>) -> Result<(DynKey, DynRow), String> {
+        let (mut draft, mut known) = (Draft::new(&self.shape), HashSet::new());
+        for (name, value) in members {
+            let place = self.place(&name, false)?;
+            if place != Place::Ignored && !known.insert(place.clone()) {
+                return Err(format!("`{name}` is there twice"));
+            }
+            if value != Json::Null {
+                draft.set(&place, Given::Json(value))?;
+            }
+        }
+        draft.finish()
+    }
+}
+
+/// A row of which some parts are set.
+struct Draft<'a> {
+    shape: &'a Shape,
+    key: Option<Vec<u8>>,
+    fields: Vec<(String, String)>,
+    row: DynRow,
+}
+
+impl<'a> Draft<'a> {
+    fn new(shape: &'a Shape) -> Self {
+        Self { shape, key: None, fields: Vec::new(), row: shape.empty.clone() }
+    }
+
+    fn set(&mut self, place: &Place, given: Given<'_>) -> Result<(), String> {
+        match place {
+            Place::Ignored => {}
+            Place::Key => {
+                let key = RawKey::parse(&text(given)?).map_err(|error| format!("`{KEY}`: {error}"))?;
+                self.key = Some(key.as_bytes().to_vec());
+            }
+            Place::Field(name) => {
+                let text = text(given).map_err(|fault| format!("`{name}`: {fault}"))?;
+                self.fields.push((name.clone(), text));
+            }
+            Place::Family(family) => match text(given)?.as_str() {
+                "true" => _ = self.row.set_family(family, true).map_err(|error| error.to_string())?,
+                _ => return Err(format!("`{family}:` says that the family is there by `true`")),
+            },
+            Place::Column(path) => {
+                let value = match given {
+                    Given::Text(text) => Value::from(text).into(),
+                    Given::Json(json) => column_value(json).map_err(|fault| format!("`{path}`: {fault}"))?,
+                };
+                self.column(path, value)?;
+            }
+            Place::Map(_) => {}
+        }
+        Ok(())
+    }
+
+    fn column(&mut self, path: &str, value: ColumnValue) -> Result<(), String> {
+        self.row.set(path, value).map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// Sets a column by a cell of csv.
+    fn cell(&mut self, path: &str, cell: &str) -> Result<(), String> {
+        let column = self.shape.column(path);
+        let is_required = column.is_some_and(ColumnSchema::is_required);
+        let has_times = column
+            .is_some_and(|column| matches!(column.kind(), ColumnKind::Timestamped | ColumnKind::Versions));
+        if cell.is_empty() && (has_times || !is_required) {
+            return Ok(());
+        }
+        if has_times {
+            let json = serde_json::from_str(cell).map_err(|error| format!("`{path}` is no JSON: {error}"))?;
+            return self.set(&Place::Column(path.to_owned()), Given::Json(json));
+        }
+        let text = match cell.strip_prefix('\\').filter(|_| is_escaped(cell)) {
+            Some("empty") => "",
+            Some(text) => text,
+            None => cell,
+        };
+        self.column(path, Value::from(text).into())
+    }
+
+    /// Sets the columns of a map by a cell of csv.
+    fn map(&mut self, family: &str, cell: &str) -> Result<(), String> {
+        let members: serde_json::Map<String, Json> = serde_json::from_str(cell)
+            .map_err(|error| format!("`{family}:*` is no object of JSON: {error}"))?;
+        if self.shape.optional.iter().any(|known| known == family) {
+            self.row.set_family(family, true).map_err(|error| error.to_string())?;
+        }
+        for (name, value) in members {
+            self.set(&Place::Column(format!("{family}:{name}")), Given::Json(value))?;
+        }
+        Ok(())
+    }
+
+    /// The row, if it can be written and read.
+    fn finish(self) -> Result<(DynKey, DynRow), String> {
+        let layout = self.shape.layout.key();
+        let fault = |error: &dyn fmt::Display| error.to_string();
+        let key = match self.key {
+            None => layout
+                .encode(self.fields.iter().map(|(name, text)| (name, text.as_str())))
+                .map_err(|error| fault(&error))?,
+            Some(ref key) => key.clone(),
+        };
+        let key_fields = layout.decode(&key).map_err(|error| fault(&error))?;
+        // Beside the key, they must be those of it.
+        for (name, text) in self.fields.iter().filter(|_| self.key.is_some()) {
+            let stored = key_fields.get(name);
+            let is_it = stored.is_some_and(|value| {
+                value.to_string() == *text
+                    || layout.value(name, text.as_str()).is_ok_and(|given| given == *value)
+            });
+            if !is_it {
+                return Err(format!("`{name}` is `{text}`, and in `{KEY}` it is another value"));
+            }
+        }
+        self.row.mutations().map_err(|error| fault(&error))?;
+        Ok((key_fields, self.row))
+    }
+}
+
+/// The text of a single value.
+fn text(given: Given<'_>) -> Result<String, String> {
+    match given {
+        Given::Text(text) => Ok(text.to_owned()),
+        Given::Json(Json::String(text)) => Ok(text),
+        Given::Json(json @ (Json::Bool(_) | Json::Number(_))) => Ok(json.to_string()),
+        Given::Json(_) => Err("one value is expected: text, a number, true or false".to_owned()),
+    }
+}
+
+/// What a column holds: a value, one with its time, or a list of these.
+fn column_value(json: Json) -> Result<ColumnValue, String> {
+    Ok(match json {
+        Json::Array(versions) => {
+            let versions = versions.into_iter().map(version);
+            versions.collect::<Result<Versions<Value>, _>>()?.into()
+        }
+        Json::Object(_) => version(json)?.into(),
+        json => Value::from(text(Given::Json(json))?).into(),
+    })
+}
+
+fn version(json: Json) -> Result<Timestamped<Value>, String> {
+    let fault = || "a value with its time is written `{\"timestamp_micros\":…,\"value\":…}`".to_owned();
+    let Json::Object(mut members) = json else { return Err(fault()) };
+    let at = members.remove("timestamp_micros").and_then(|at| at.as_i64()).ok_or_else(fault)?;
+    let value = members.remove("value").filter(|_| members.is_empty()).ok_or_else(fault)?;
+    Ok(Timestamped::new(at, Value::from(text(Given::Json(value))?)))
+}

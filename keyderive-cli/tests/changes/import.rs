@@ -1,0 +1,181 @@
+//! `import`: names, bad lines, refusals, and going on where it was killed.
+
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use keyderive::{Row, RowKey, Table};
+
+use crate::server::{Ended, Folder, stored, table, wait};
+
+#[derive(RowKey, Clone, Debug, PartialEq, PartialOrd)]
+pub(crate) struct UserKey {
+    pub(crate) id: u64,
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    pub(crate) age: Option<u8>,
+}
+
+fn all(users: &Table<UserKey, User>) -> Vec<(UserKey, User)> {
+    wait(users.scan(UserKey::scan()).collect()).unwrap()
+}
+
+fn user(id: u64, name: &str, age: Option<u8>) -> (UserKey, User) {
+    (UserKey { id }, User { name: name.into(), age })
+}
+
+#[test]
+fn names_are_mapped_and_others_refused() {
+    let folder = Folder::new("names");
+    let users = table::<UserKey, User>(&folder, "names");
+    folder.write("users.csv", "Id,name,Years,comment\n7,Corrie,42,x\n8,,,y\n");
+    let import = |more: &[&str]| folder.run(&[&["import", "names", "users.csv", "--yes"], more].concat());
+    let refused = import(&[]).expect(3);
+    assert!(refused.error.contains("`Id`: it is no field of the key"), "{}", refused.error);
+    let refused = import(&["--map", "Id=id", "--map", "Years=age"]).expect(3);
+    assert!(refused.error.contains("leave it out by `--ignore 'comment'`"), "{}", refused.error);
+    import(&["--map", "Id=id", "--ignore", "Years", "--ignore", "comment", "--map", "years=age"]).expect(3);
+    import(&["--map", "Id=nothing"]).expect(2);
+    import(&["--map", "Id=id", "--map", "Years=cf:name", "--ignore", "comment"]).expect(3);
+    import(&["--ignore", "Id", "--map", "Years=age", "--ignore", "comment"]).expect(3);
+    assert!(stored("names").is_empty());
+    let mapped = ["--map", "Id=id", "--map", "Years=cf:age", "--ignore", "comment"];
+    let dry = folder.run(&[&["import", "names", "users.csv"], &mapped[..]].concat()).expect(0);
+    assert!(
+        dry.out.contains("Years is the column cf:age\ncomment is left out\nline 2: UserKey { id: 7 }\n"),
+        "{}",
+        dry.out
+    );
+    assert!(stored("names").is_empty());
+    import(&mapped).expect(0);
+    assert_eq!(all(&users), [user(7, "Corrie", Some(42)), user(8, "", None)]);
+    // Rows that exist stay.
+    folder.write("users.csv", "id,name\n7,Other\n9,New\n");
+    let kept = import(&["--if-absent"]).expect(0);
+    assert!(kept.out.contains("1 row existed and stayed"), "{}", kept.out);
+    assert_eq!(all(&users), [user(7, "Corrie", Some(42)), user(8, "", None), user(9, "New", None)]);
+}
+
+#[test]
+fn bad_lines_stop_it_or_are_left_out() {
+    let folder = Folder::new("bad");
+    let users = table::<UserKey, User>(&folder, "bad");
+    folder.write("users.csv", "id,name,age\n1,a,1\n2,b,300\n3,\"c\nc\",\n4,d\nx,e,1\n6,f,6\n");
+    let dry = folder.run(&["import", "bad", "users.csv"]).expect(1);
+    assert!(
+        dry.out.ends_with("would write 1 row of `bad`, and stop at line 3; 3 bad lines in all\n"),
+        "{}",
+        dry.out
+    );
+    assert!(dry.out.contains("line 6 is bad: it has 2 cells, and there are 3 names"), "{}", dry.out);
+    let stopped = folder.run(&["import", "bad", "users.csv", "--yes", "--resume", "progress"]).expect(3);
+    assert!(stopped.error.contains("line 3: column `cf:age`"), "{}", stopped.error);
+    assert!(stopped.error.contains("wrote 1 row, the first ones of the input"), "{}", stopped.error);
+    assert_eq!(all(&users), [user(1, "a", Some(1))]);
+    // It goes on with the input that was mended.
+    folder.write("users.csv", "id,name,age\n1,a,1\n2,b,30\n3,\"c\nc\",\n6,f,6\n");
+    let done = folder.run(&["import", "bad", "users.csv", "--yes", "--resume", "progress"]).expect(0);
+    assert!(done.out.starts_with("wrote 4 rows of `bad`; in this run 3 rows"), "{}", done.out);
+    let expected =
+        [user(1, "a", Some(1)), user(2, "b", Some(30)), user(3, "c\nc", None), user(6, "f", Some(6))];
+    assert_eq!(all(&users), expected);
+
+    let lines = "{\"id\":10,\"name\":\"a\"}\n\n{\"id\":11}\n[]\n{\"id\":12,\"id\":12,\"name\":\"a\"}\n{\"id\":\"13\",\"name\":\"b\",\"cf:age\":null}\n";
+    folder.write("users.json", lines);
+    let arguments = ["import", "bad", "users.json", "--format", "json", "--bad-lines", "skip=bad.json"];
+    let dry = folder.run(&arguments).expect(1);
+    assert!(dry.out.ends_with("would write 2 rows of `bad`, and leave out 3 bad lines\n"), "{}", dry.out);
+    let done = folder.run(&[&arguments[..], &["--yes", "--json"]].concat()).expect(1);
+    assert!(
+        done.out.starts_with("{\"is_written\":true,\"rows\":2,\"bad_lines\":3,\"this_run\":"),
+        "{}",
+        done.out
+    );
+    assert_eq!(all(&users)[4..], [user(10, "a", None), user(13, "b", None)]);
+    let bad = folder.read("bad.json");
+    let lines: Vec<_> = bad.lines().map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(lines, ["{\"line\":3", "{\"line\":4", "{\"line\":5"]);
+}
+
+#[test]
+fn it_can_be_stopped() {
+    let folder = Folder::new("import-stopped");
+    let users = table::<UserKey, User>(&folder, "import-stopped");
+    let rows: String = (0..300).map(|id| format!("{{\"id\":{id},\"name\":\"a\"}}\n")).collect();
+    folder.write("users.json", rows);
+    let arguments = [
+        "import",
+        "import-stopped",
+        "users.json",
+        "--format",
+        "json",
+        "--yes",
+        "--rate",
+        "100",
+        "--resume",
+        "progress",
+    ];
+    let child = folder.spawn(&arguments);
+    while stored("import-stopped").is_empty() {
+        sleep(Duration::from_millis(5));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let ended = Ended::new(child.wait_with_output().unwrap(), &arguments).expect(4);
+    let rows = stored("import-stopped").len();
+    assert!((1..300).contains(&rows), "{rows}");
+    let said = format!("wrote {rows} row");
+    assert!(ended.error.contains("error: stopped") && ended.error.contains(&said), "{}", ended.error);
+    let done = folder.run(&arguments).expect(0);
+    assert!(
+        done.out.starts_with(&format!("wrote 300 rows of `import-stopped`; in this run {} rows", 300 - rows)),
+        "{}",
+        done.out
+    );
+    assert_eq!(all(&users).len(), 300);
+}
+
+#[test]
+fn killed_at_ten_points_it_goes_on() {
+    let folder = Folder::new("import-killed");
+    let users = table::<UserKey, User>(&folder, "import-killed");
+    let (mut csv, mut expected) = ("id,name,age\n".to_owned(), Vec::new());
+    for id in 0..5000 {
+        csv += &format!("{id},user {id},\n");
+        expected.push(user(id, &format!("user {id}"), None));
+    }
+    folder.write("users.csv", csv);
+    let arguments =
+        ["import", "import-killed", "users.csv", "--yes", "--rate", "3000", "--resume", "progress"];
+    let done = folder.run_killed(&arguments, 10).expect(0);
+    assert!(done.out.starts_with("wrote 5000 rows of"), "{}", done.out);
+    assert!(all(&users) == expected);
+    // What is done is not done again.
+    wait(users.delete(&UserKey { id: 3 })).unwrap();
+    folder.run(&arguments).expect(0);
+    assert_eq!(all(&users).len(), 4999);
+    let other = ["import", "import-killed", "users.csv", "--yes", "--if-absent", "--resume", "progress"];
+    folder.run(&other).expect(3);
+}
+
+#[test]
+fn into_the_file_of_an_embedded_bigtable() {
+    let folder = Folder::new("file");
+    let path = folder.path("tables");
+    wait(async {
+        let client = keyderive::Client::embedded_at(&path).await.unwrap();
+        client.table::<UserKey, User>("users").create().await.unwrap();
+        client.close().await;
+    });
+    folder
+        .write("layouts.json", keyderive::layouts::Layouts::new().table::<UserKey, User>("users").to_json());
+    folder.write("users.csv", "id,name,age\n1,a,1\n2,b,\n");
+    let done = folder.run(&["import", "users", "users.csv", "--file", "tables", "--yes"]).expect(0);
+    assert!(done.out.starts_with("wrote 2 rows of `users`"), "{}", done.out);
+    let exported = folder.run(&["export", "users", "--file", "tables", "--where", "id=2"]).expect(0);
+    assert_eq!(exported.out, "id,cf:name,cf:age\n2,b,\n");
+    let deleted = folder.run(&["delete", "users", "--file", "tables", "--where", "id=2", "--yes"]).expect(0);
+    assert_eq!(deleted.out, "deleted 1 row of `users`, by 1 request\n");
+}

@@ -1,0 +1,10 @@
+//! Commands that change tables, run as programs against an embedded Bigtable on a port.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
+
+mod delete;
+mod exchange;
+mod hostile;
+mod import;
+mod server;
+mod terminal;

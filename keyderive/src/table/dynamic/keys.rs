@@ -1,0 +1,76 @@
+//! The keys of a dynamic table's rows, and deletions by them, for tools.
+
+use std::fmt;
+
+use super::{DynTable, DynTableScan, EncodedKey};
+use crate::client::Error;
+use crate::dynamic::DynKey;
+use crate::table::{KeyOnly, Rows, Skipped};
+
+impl DynTable {
+    /// Deletes many rows by their keys, encoded, in requests of about 1 MiB, one after the other: [`Table::delete_all`].
+    ///
+    /// ```
+    /// # use keyderive::dynamic::TableLayout;
+    /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
+    /// let events = client.dynamic_table(&layout);
+    /// let mut keys = events.scan(layout.key().scan().fix("user", "alice")?).keys_only();
+    /// let mut batch = Vec::new();
+    /// while let Some(key) = keys.next().await {
+    ///     batch.push(key?);
+    /// }
+    /// events.delete_all(batch).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// All keys are checked before the first request.
+    ///
+    /// [`Table::delete_all`]: crate::Table::delete_all
+    ///
+    /// # Errors
+    /// Those of [`Table::delete_all`], and if the bytes of one are no key of the layout; nothing is deleted then.
+    ///
+    /// # Cancel safety
+    /// As [`Table::delete_all`]: a dropped future has deleted some of the rows.
+    pub async fn delete_all<N: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = N>) -> Result<(), Error> {
+        let keys = keys.into_iter().map(|key| self.checked(key.as_ref()));
+        self.table.delete_all(keys.collect::<Result<Vec<_>, _>>()?).await
+    }
+}
+
+impl DynTableScan {
+    /// Reads the keys of the rows alone, as [`Scan::keys_only`](crate::Scan::keys_only) does: the server sends no values.
+    pub fn keys_only(self) -> DynKeys {
+        DynKeys(self.0.keys_only().stream())
+    }
+}
+
+/// The keys of a scan of a [`DynTable`], from [`DynTableScan::keys_only`].
+#[must_use = "a stream reads nothing until it is polled"]
+pub struct DynKeys(Rows<EncodedKey, KeyOnly>);
+
+impl DynKeys {
+    /// The key of the next row; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of [`Scan::stream`](crate::Scan::stream).
+    ///
+    /// # Cancel safety
+    /// A dropped future loses no row.
+    pub async fn next(&mut self) -> Option<Result<DynKey, Error>> {
+        self.0.next().await
+    }
+
+    /// Which rows the scan has skipped so far: those whose keys are not of the layout.
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.0.skipped()
+    }
+}
+
+impl fmt::Debug for DynKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
