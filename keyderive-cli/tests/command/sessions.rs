@@ -1,4 +1,4 @@
-//! The sessions of `docs/command.md` are run, and print what the page shows. `KEYDERIVE_BLESS=1` writes what they print.
+//! The sessions of `docs/command.md` and of README are run, and print what these show. `KEYDERIVE_BLESS=1` writes what they print.
 
 use std::path::Path;
 use std::{env, fs};
@@ -43,18 +43,20 @@ fn run(page: &str, folder: &Folder) -> String {
 }
 
 #[test]
-fn the_sessions_of_the_page_print_what_it_shows() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command.md");
-    let page = fs::read_to_string(&path).unwrap();
+fn the_sessions_of_the_pages_print_what_these_show() {
     let folder = Folder::new("sessions");
     fs::write(folder.path().join("later.json"), tables::later_layouts()).unwrap();
-    let now = run(&page, &folder);
-    if env::var_os("KEYDERIVE_BLESS").is_some() {
-        fs::write(&path, now).unwrap();
-        return;
+    for name in ["docs/command.md", "README.md"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+        let page = fs::read_to_string(&path).unwrap();
+        let now = run(&page, &folder);
+        if env::var_os("KEYDERIVE_BLESS").is_some() {
+            fs::write(&path, now).unwrap();
+            continue;
+        }
+        for (at, (is, was)) in now.lines().zip(page.lines()).enumerate() {
+            assert_eq!(is, was, "line {} of {name}", at + 1);
+        }
+        assert_eq!(now.lines().count(), page.lines().count());
     }
-    for (at, (is, was)) in now.lines().zip(page.lines()).enumerate() {
-        assert_eq!(is, was, "line {} of docs/command.md", at + 1);
-    }
-    assert_eq!(now.lines().count(), page.lines().count());
 }
