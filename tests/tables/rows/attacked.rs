@@ -109,7 +109,6 @@ async fn text_that_cannot_be_read_back_is_not_written(client: Client) {
     let id = "67e55044-10b1-426f-9247-bb680e5fe0c8";
     let wrong = [
         ("id", "hello"),
-        ("id", "67E55044-10b1-426f-9247-bb680e5fe0c8"),
         ("id", "67e5504410b1426f9247bb680e5fe0c8"),
         ("date", "2015-3-16"),
         ("date", "+2015-03-16"),
@@ -134,7 +133,8 @@ async fn text_that_cannot_be_read_back_is_not_written(client: Client) {
 
     let update = rows
         .update(&key("/"))
-        .set(Typed::column("id").unwrap(), id)
+        // Parsed, and written as it is read.
+        .set(Typed::column("id").unwrap(), id.to_uppercase())
         .set(Typed::column("date").unwrap(), "2016-02-29");
     let update = update
         .set(Typed::column("time").unwrap(), "2015-03-16T19:53:32.156+00:00")
