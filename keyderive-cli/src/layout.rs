@@ -175,8 +175,9 @@ impl TableArgs {
         }
         if let Some(file) = default_file(&connection.target) {
             // It may be the file of another program.
-            if let Ok(layouts) = read(&file)?.table_layouts(&self.table) {
-                return Ok(layouts);
+            let layouts = read(&file)?;
+            if layouts.table_names().any(|name| name == self.table) {
+                return Ok(layouts.table_layouts(&self.table)?);
             }
         }
         let client = connection.client().await?;
