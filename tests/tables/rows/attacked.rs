@@ -115,7 +115,6 @@ async fn text_that_cannot_be_read_back_is_not_written(client: Client) {
         ("date", "2015-02-29"),
         ("time", "now"),
         ("time", "2015-03-16T24:00:00Z"),
-        ("time", "2015-03-16T12:00:00+01:00"),
         ("four", "::1"),
     ];
     for (column, text) in wrong {
@@ -137,7 +136,7 @@ async fn text_that_cannot_be_read_back_is_not_written(client: Client) {
         .set(Typed::column("id").unwrap(), id.to_uppercase())
         .set(Typed::column("date").unwrap(), "2016-02-29");
     let update = update
-        .set(Typed::column("time").unwrap(), "2015-03-16T19:53:32.156+00:00")
+        .set(Typed::column("time").unwrap(), "2015-03-16T20:53:32.156+01:00")
         .set(Typed::column("few").unwrap(), -1_i64);
     let update = update
         .set(Typed::column("four").unwrap(), "127.0.0.1")
