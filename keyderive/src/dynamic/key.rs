@@ -218,14 +218,15 @@ impl KeyLayout {
         Ok(DynKey { schema: self.schema, bytes: key.into(), values })
     }
 
-    /// What the first bytes of keys say, such as the key at which a tablet begins: as many fields as are whole.
+    /// What the first bytes of keys say, such as the key at which a tablet begins: as many fields as are whole. Of a last field without a
+    /// fixed width, its first bytes are one too.
     ///
     /// ```
     /// # use keyderive::RowKey;
     /// # use keyderive::dynamic::KeyLayout;
     /// # #[derive(RowKey)] #[salt(range = 4, over = "user")] struct EventKey { user: String, site: String }
-    /// let start = KeyLayout::of::<EventKey>().decode_start(b"2#alice#ho");
-    /// assert_eq!(start.to_string(), r#"bucket 2, user "alice", `ho`"#);
+    /// let start = KeyLayout::of::<EventKey>().decode_start(b"2#ali");
+    /// assert_eq!(start.to_string(), "bucket 2, `ali`");
     /// ```
     #[must_use]
     pub fn decode_start(&self, bytes: &[u8]) -> KeyStart {
