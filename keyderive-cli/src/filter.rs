@@ -216,7 +216,17 @@ fn list(text: &str) -> Vec<String> {
 
 /// The value of a field that text says.
 fn value(layout: &KeyLayout, name: &str, text: &str) -> Outcome<Value> {
-    layout.value(name, text).or_else(|error| {
+    let value = layout.value(name, text);
+    // A year, or a date without hyphens, would be a moment of 1970.
+    if let Ok(Value::Time(_)) = value
+        && text.len() <= 8
+        && text.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return Err(Failure::usage(format_args!(
+            "`{name}` is a time: write `{text}` as a date, such as `2026-11-24`, or as `+{text}` if it is the number that is stored"
+        )));
+    }
+    value.or_else(|error| {
         // A date is the first moment of it, for a field of times.
         let is_date = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         let time = is_date.then(|| layout.value(name, format!("{text}T00:00:00Z")).ok()).flatten();
@@ -260,6 +270,19 @@ mod tests {
     fn refused(clause: &str) -> String {
         let filter = Filter::new(&KeyLayout::of::<EventKey>(), &[clause.to_owned()]);
         filter.map(drop).expect_err(clause).to_string()
+    }
+
+    #[test]
+    fn a_year_is_no_number_that_is_stored() {
+        for year in ["2027", "20261124", "0"] {
+            let text = refused(&format!("at>{year}"));
+            assert!(text.contains("as a date, such as `2026-11-24`"), "{text}");
+        }
+        let stored = Filter::new(
+            &KeyLayout::of::<EventKey>(),
+            &["at>+2027".to_owned(), "at<1795478400000".to_owned()],
+        );
+        assert!(stored.is_ok());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use clap::Args;
 
 pub(crate) use self::ask::{is_agreed, name_production};
 pub(crate) use self::pace::Pace;
-pub(crate) use self::resume::ResumeFile;
+pub(crate) use self::resume::{ResumeFile, check_distinct};
 pub(crate) use self::stop::Stop;
 
 #[derive(Args, Clone, Debug)]

@@ -84,12 +84,53 @@ impl ResumeFile {
     }
 }
 
-/// Whoever is killed leaves the file as it was, or as it will be.
-fn replace(path: &Path, stored: &impl Serialize) -> io::Result<()> {
+/// The file that replaces another once it is whole.
+fn temporary(path: &Path) -> PathBuf {
     let mut beside = OsString::from(path);
     beside.push(".tmp");
+    beside.into()
+}
+
+/// Whoever is killed leaves the file as it was, or as it will be.
+fn replace(path: &Path, stored: &impl Serialize) -> io::Result<()> {
+    let beside = temporary(path);
     let mut file = File::create(&beside)?;
     file.write_all(&serde_json::to_vec(stored)?)?;
     file.sync_all()?;
     fs::rename(&beside, path)
+}
+
+/// Refuses options that name one file: what the command writes to one would replace what the other has. Without a file, an option has none.
+pub(crate) fn check_distinct<'a>(
+    files: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
+) -> Outcome<()> {
+    let mut known: Vec<(&str, PathBuf)> = Vec::new();
+    for (option, path) in files {
+        let Some(path) = path else { continue };
+        let named = [path.to_owned(), temporary(path)];
+        let named = if option == "--resume" { &named[..] } else { &named[..1] };
+        for path in named {
+            let place = place(path);
+            if let Some((other, _)) = known.iter().find(|(of, taken)| *of != option && *taken == place) {
+                return Err(Failure::usage(format_args!(
+                    "`{}` is the file of {other} and of {option}; name another one",
+                    path.display()
+                )));
+            }
+            known.push((option, place));
+        }
+    }
+    Ok(())
+}
+
+/// Where a file is or would be, by any of its names.
+fn place(path: &Path) -> PathBuf {
+    if let Ok(place) = path.canonicalize() {
+        return place;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
 }

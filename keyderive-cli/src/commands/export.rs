@@ -13,7 +13,7 @@ use keyderive::{DynTable, DynTableScan, Error, OnForeign, Skipped};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;
-use crate::change::{ResumeFile, Stop, counted};
+use crate::change::{ResumeFile, Stop, check_distinct, counted};
 use crate::exchange::{self, Form, Shape, Writer};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
@@ -94,6 +94,7 @@ struct LeftOut {
 impl Export {
     pub(crate) fn run(self) -> Outcome {
         let target = self.of.instance.target()?;
+        check_distinct([("--output", self.output.as_deref()), ("--resume", self.resume.as_deref())])?;
         let mut connection = self.of.connection()?;
         block_on(async {
             let layout = self.of.require_one(&mut connection).await?;
@@ -113,6 +114,15 @@ impl Export {
             let (kept, state) = ResumeFile::open(self.resume.as_deref(), "export", &arguments)?;
             let state: State = state.unwrap_or_default();
             if state.is_done {
+                if let Some(path) = &self.output
+                    && path.metadata().map_or(0, |file| file.len()) != state.bytes
+                {
+                    return Err(Failure::refused(format_args!(
+                        "the file of `--resume` says that `{}` is written, and it is not as it was then; name another file for `--resume` to \
+                         begin anew",
+                        path.display()
+                    )));
+                }
                 output::note(
                     "the file of `--resume` says that this is done; name another file to begin anew",
                 );

@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::block_on;
-use crate::change::{ChangeArgs, Pace, ResumeFile, Stop, counted, is_agreed, name_production};
+use crate::change::{
+    ChangeArgs, Pace, ResumeFile, Stop, check_distinct, counted, is_agreed, name_production,
+};
 use crate::exchange::{self, Form, Line, Lines, Reader, Shape};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::layout::TableArgs;
@@ -115,6 +117,8 @@ struct Arguments<'a> {
 struct State {
     checkpoint: Option<Checkpoint>,
     is_done: bool,
+    /// Of an input that is a file, once all of it is written: one that has grown since has more rows.
+    input_bytes: Option<u64>,
 }
 
 /// What was found, or done.
@@ -161,6 +165,12 @@ struct FailedRow<'a> {
 impl Import {
     pub(crate) fn run(self) -> Outcome {
         let target = self.of.instance.target()?;
+        let input = Some(self.input.as_path()).filter(|path| *path != Path::new("-"));
+        check_distinct([
+            ("the input", input),
+            ("--bad-lines", self.bad_lines.path()),
+            ("--resume", self.change.resume.as_deref()),
+        ])?;
         let mut connection = self.of.connection()?;
         block_on(async {
             let layout = self.of.require_one(&mut connection).await?;
@@ -181,6 +191,13 @@ impl Import {
             let state: State = state.unwrap_or_default();
             name_production(&target);
             if state.is_done {
+                if state.input_bytes != self.input_bytes() {
+                    return Err(Failure::refused(format_args!(
+                        "the file of `--resume` says that `{}` is written, and it has another length now; name another file for `--resume` to \
+                         begin anew",
+                        self.input.display()
+                    )));
+                }
                 output::note(
                     "the file of `--resume` says that this is done; name another file to begin anew",
                 );
@@ -196,6 +213,12 @@ impl Import {
                 false => Ok(exit),
             }
         })
+    }
+
+    /// The length of an input that is a file.
+    fn input_bytes(&self) -> Option<u64> {
+        let file = self.input.metadata().ok().filter(Metadata::is_file);
+        file.map(|file| file.len())
     }
 
     /// The records of the input.
@@ -325,7 +348,7 @@ impl Import {
             .resume(checkpoint)
             .on_progress(|progress: &Progress| meter.rows_of(progress.written, progress.read))
             .on_checkpoint(|checkpoint| {
-                let state = State { checkpoint: Some(checkpoint.clone()), is_done: false };
+                let state = State { checkpoint: Some(checkpoint.clone()), ..State::default() };
                 // An earlier one is as right.
                 if let Err(failure) = file.store(&state) {
                     unkept = Some(failure);
@@ -381,6 +404,7 @@ impl Import {
                 file.store(&State {
                     checkpoint: Some(report.checkpoint().clone()),
                     is_done: report.failed_count() == 0,
+                    input_bytes: self.input_bytes(),
                 })?;
                 self.print(&numbers)
             }

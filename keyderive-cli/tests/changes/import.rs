@@ -179,3 +179,34 @@ fn into_the_file_of_an_embedded_bigtable() {
     let deleted = folder.run(&["delete", "users", "--file", "tables", "--where", "id=2", "--yes"]).expect(0);
     assert_eq!(deleted.out, "deleted 1 row of `users`, by 1 request\n");
 }
+
+/// What is written to one file would replace what the other has.
+#[test]
+fn no_two_options_name_one_file() {
+    let folder = Folder::new("one-file");
+    let users = table::<UserKey, User>(&folder, "one_file");
+    let text = "id,name\n7,Corrie\n8,Dave\n";
+    folder.write("users.csv", text);
+    let import = |more: &[&str]| folder.run(&[&["import", "one_file", "users.csv", "--yes"], more].concat());
+    let refused = import(&["--bad-lines", "skip=./users.csv"]).expect(2);
+    assert!(refused.error.contains("is the file of the input and of --bad-lines"), "{}", refused.error);
+    import(&["--resume", "users.csv"]).expect(2);
+    import(&["--resume", "state", "--bad-lines", "skip=state"]).expect(2);
+    assert_eq!(std::fs::read_to_string(folder.path("users.csv")).unwrap(), text);
+    assert!(all(&users).is_empty());
+    import(&["--resume", "state"]).expect(0);
+    // An input that has grown since has rows that are not written.
+    folder.write("users.csv", format!("{text}9,Eve\n"));
+    let refused = import(&["--resume", "state"]).expect(3);
+    assert!(refused.error.contains("it has another length now"), "{}", refused.error);
+
+    let export = |more: &[&str]| folder.run(&[&["export", "one_file", "--output", "out.csv"], more].concat());
+    export(&["--resume", "out.csv"]).expect(2);
+    assert!(!folder.path("out.csv").exists());
+    export(&["--resume", "progress"]).expect(0);
+    export(&["--resume", "progress"]).expect(0);
+    std::fs::remove_file(folder.path("out.csv")).unwrap();
+    let refused = export(&["--resume", "progress"]).expect(3);
+    assert!(refused.error.contains("it is not as it was then"), "{}", refused.error);
+    folder.run(&["export", "one_file", "--output", "x.tmp", "--resume", "x"]).expect(2);
+}
