@@ -1,6 +1,6 @@
 //! `import`: rows of csv or lines of JSON.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
