@@ -1,10 +1,11 @@
 //! `import`: rows of csv or lines of JSON.
 
+use std::collections::VecDeque;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
@@ -35,7 +36,8 @@ use crate::output::{self, Meter, Out, Safe, json_line};
 /// does not name; of two lines with one key the later one counts. Rows are written in an order that overloads no tablet.
 ///
 /// A killed command goes on by `--resume` with the same input: rows that it wrote after it last kept how far it was are written again,
-/// each whole. A row that somebody else wrote meanwhile is replaced by that; with `--if-absent` it stays.
+/// each whole. An input with other records before that place is refused. A row that somebody else wrote meanwhile is replaced by that; with
+/// `--if-absent` it stays.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment, after_long_help = exchange::HELP)]
 pub(crate) struct Import {
@@ -116,6 +118,8 @@ struct Arguments<'a> {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct State {
     checkpoint: Option<Checkpoint>,
+    /// The hash of the records up to the last row of the checkpoint: with other ones before it, rows would be passed over.
+    digest: Option<u64>,
     is_done: bool,
     /// Of an input that is a file, once all of it is written: one that has grown since has more rows.
     input_bytes: Option<u64>,
@@ -199,7 +203,7 @@ impl Import {
                     )));
                 }
                 output::note(
-                    "the file of `--resume` says that this is done; name another file to begin anew",
+                    "nothing was done now: the file of `--resume` says that an earlier run has done it; name another file to begin anew",
                 );
                 let rows = state.checkpoint.as_ref().map_or(0, Checkpoint::items);
                 return self.print(&Numbers { is_written: true, rows, ..Numbers::default() });
@@ -243,7 +247,7 @@ impl Import {
             }
         }
         for line in lines {
-            let Line { number, row } = line?;
+            let Line { number, row, .. } = line?;
             meter.rows(numbers.rows);
             match row {
                 Ok(_) if numbers.stops_at.is_some() => {}
@@ -315,19 +319,20 @@ impl Import {
             None => None,
         };
         file.store(&state)?;
-        let State { checkpoint, .. } = state;
+        let State { checkpoint, digest, .. } = state;
         let (hand_over, batches) = mpsc::channel(BATCHES_AHEAD);
         let found = Arc::new(Mutex::new(Found::default()));
+        let done = checkpoint.as_ref().map_or(0, Checkpoint::items);
         let batch = self.change.rate.map_or(BATCH, |rate| BATCH.min(rate.get().div_ceil(10) as usize));
         let reading = Reading {
             lines,
             skipped: skipped.map(BufWriter::new),
             batch,
             hand_over,
+            expected: digest.map(|digest| (done, digest)),
             found: Arc::clone(&found),
         };
         std::thread::spawn(move || reading.run());
-        let done = checkpoint.as_ref().map_or(0, Checkpoint::items);
         let rows = rows(batches, Stop::listen(), Pace::new(self.change.rate), done);
         let (mut meter, mut unkept) = (Meter::new("written"), None);
         let mut load = table.load(rows);
@@ -348,7 +353,8 @@ impl Import {
             .resume(checkpoint)
             .on_progress(|progress: &Progress| meter.rows_of(progress.written, progress.read))
             .on_checkpoint(|checkpoint| {
-                let state = State { checkpoint: Some(checkpoint.clone()), ..State::default() };
+                let digest = locked(&found).digest_of(checkpoint.items());
+                let state = State { checkpoint: Some(checkpoint.clone()), digest, ..State::default() };
                 // An earlier one is as right.
                 if let Err(failure) = file.store(&state) {
                     unkept = Some(failure);
@@ -359,12 +365,11 @@ impl Import {
         if let Some(failure) = unkept {
             output::note(failure);
         }
-        let found = found.lock().unwrap_or_else(PoisonError::into_inner);
-        self.end(result, &found, file)
+        self.end(result, &mut locked(&found), file)
     }
 
     /// Says what was done.
-    fn end(&self, result: Result<LoadReport, LoadError>, found: &Found, file: &ResumeFile) -> Outcome {
+    fn end(&self, result: Result<LoadReport, LoadError>, found: &mut Found, file: &ResumeFile) -> Outcome {
         let (report, error) = match result {
             Ok(report) => (report, None),
             Err(error) => {
@@ -403,6 +408,7 @@ impl Import {
             None => {
                 file.store(&State {
                     checkpoint: Some(report.checkpoint().clone()),
+                    digest: found.digest_of(items),
                     is_done: report.failed_count() == 0,
                     input_bytes: self.input_bytes(),
                 })?;
@@ -432,19 +438,47 @@ impl Import {
     }
 }
 
+const OTHER_INPUT: &str = "the input has other records than the one whose rows were written, before the place where the command goes on; give it \
+                           that input, or name another file for `--resume` to begin anew";
+
 fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format_args!("`{}` is not written: {error}", path.display()))
 }
 
 type Row = Result<(DynKey, DynRow), String>;
 
+/// A row, and the hash of the records up to it.
+type RowAndDigest = ((DynKey, DynRow), u64);
+
+/// The exit code of the command, and why the input ended before its end.
+type Ended = (Exit, String);
+
 /// What the thread that reads has found.
 #[derive(Debug, Default)]
 struct Found {
     bad_lines: u64,
     first: Option<String>,
-    /// Why the input ended before its end.
-    ended: Option<(Exit, String)>,
+    ended: Option<Ended>,
+    /// The hashes of the records up to each row that was read, from the last row of the last checkpoint on.
+    digests: VecDeque<u64>,
+    /// How many rows are before the first of them.
+    forgotten: u64,
+}
+
+impl Found {
+    /// The hash of the records up to the last of so many rows; those of earlier rows are forgotten.
+    fn digest_of(&mut self, rows: u64) -> Option<u64> {
+        while self.forgotten + 1 < rows && self.digests.pop_front().is_some() {
+            self.forgotten += 1;
+        }
+        let at = rows.checked_sub(self.forgotten + 1)?;
+        self.digests.get(usize::try_from(at).ok()?).copied()
+    }
+}
+
+fn locked(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
+    // A thread that panicked has left whole values.
+    found.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The thread that reads the input, since that can wait for a disk or a program while requests are in flight.
@@ -454,17 +488,28 @@ struct Reading {
     skipped: Option<BufWriter<File>>,
     batch: usize,
     hand_over: mpsc::Sender<Vec<Row>>,
+    /// How many rows an earlier run has written, and the hash of the records up to the last of them.
+    expected: Option<(u64, u64)>,
     found: Arc<Mutex<Found>>,
 }
 
 impl Reading {
     fn run(self) {
-        let Self { lines, mut skipped, batch: most, hand_over, found } = self;
+        let Self { lines, mut skipped, batch: most, hand_over, expected, found } = self;
         let mut batch = Vec::with_capacity(most);
-        let mut end = None;
+        let (mut end, mut rows) = (None, 0);
         for line in lines {
             match next(line, skipped.as_mut(), &found) {
-                Ok(Some(row)) => batch.push(Ok(row)),
+                Ok(Some((row, digest))) => {
+                    rows += 1;
+                    // Before the load has read this row it writes nothing.
+                    if expected.is_some_and(|(at, expected)| at == rows && expected != digest) {
+                        end = Some((Exit::Refused, OTHER_INPUT.to_owned()));
+                        break;
+                    }
+                    locked(&found).digests.push_back(digest);
+                    batch.push(Ok(row));
+                }
                 Ok(None) => {}
                 Err(ended) => {
                     end = Some(ended);
@@ -481,25 +526,25 @@ impl Reading {
         }
         if let Some(end) = end {
             batch.push(Err(end.1.clone()));
-            found.lock().unwrap_or_else(PoisonError::into_inner).ended = Some(end);
+            locked(&found).ended = Some(end);
         }
         let _ = hand_over.blocking_send(batch);
     }
 }
 
-/// The row of a line; none if it is left out.
+/// The row of a line, and the hash of the records up to it; `None` for a line that is left out.
 fn next(
     line: Outcome<Line>,
     skipped: Option<&mut BufWriter<File>>,
     found: &Mutex<Found>,
-) -> Result<Option<(DynKey, DynRow)>, (Exit, String)> {
-    let Line { number, row } = line.map_err(|failure| (failure.exit, failure.to_string()))?;
+) -> Result<Option<RowAndDigest>, Ended> {
+    let Line { number, digest, row } = line.map_err(|failure| (failure.exit, failure.to_string()))?;
     let fault = match row {
-        Ok(row) => return Ok(Some(row)),
+        Ok(row) => return Ok(Some((row, digest))),
         Err(fault) => fault,
     };
     let why = format!("line {number}: {}", fault.why);
-    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut found = locked(found);
     found.bad_lines += 1;
     let Some(file) = skipped else { return Err((Exit::Refused, why)) };
     json_line(file, &BadLine { line: number, error: &fault.why, record: &fault.record })

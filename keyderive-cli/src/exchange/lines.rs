@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use csv::ByteRecord;
 use keyderive::dynamic::{DynKey, DynRow};
+use keyderive::key::fingerprint64;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
 
@@ -25,6 +26,7 @@ pub(crate) struct Lines {
     reader: Reader,
     input: Input,
     left: Arc<AtomicUsize>,
+    digest: Digest,
 }
 
 enum Input {
@@ -32,10 +34,12 @@ enum Input {
     Json { input: BufReader<Bounded>, line: Vec<u8>, number: u64 },
 }
 
-/// A record, or a line that is none.
+/// A record of the input.
 pub(crate) struct Line {
     /// Counted from 1.
     pub(crate) number: u64,
+    /// A hash of the records up to this one: two inputs with other records before it have another.
+    pub(crate) digest: u64,
     pub(crate) row: Result<(DynKey, DynRow), Fault>,
 }
 
@@ -66,6 +70,26 @@ impl Read for Bounded {
     }
 }
 
+/// The hash of the records that were read.
+#[derive(Default)]
+struct Digest {
+    digest: u64,
+    record: Vec<u8>,
+}
+
+impl Digest {
+    fn add<'c>(&mut self, cells: impl IntoIterator<Item = &'c [u8]>) -> u64 {
+        self.record.clear();
+        self.record.extend_from_slice(&self.digest.to_be_bytes());
+        for cell in cells {
+            self.record.extend_from_slice(&(cell.len() as u64).to_be_bytes());
+            self.record.extend_from_slice(cell);
+        }
+        self.digest = fingerprint64(&self.record);
+        self.digest
+    }
+}
+
 impl Lines {
     /// Reads the names of csv.
     ///
@@ -74,6 +98,7 @@ impl Lines {
     pub(crate) fn new(reader: Reader, form: Form, input: Box<dyn Read + Send>) -> Outcome<Self> {
         let left = Arc::new(AtomicUsize::new(MAX_RECORD));
         let input = Bounded { input, left: Arc::clone(&left) };
+        let mut digest = Digest::default();
         let input = match form {
             Form::Json => {
                 Input::Json { input: BufReader::with_capacity(BUFFER, input), line: Vec::new(), number: 0 }
@@ -93,10 +118,11 @@ impl Lines {
                     .collect::<Result<_, _>>()
                     .map_err(|_| Failure::refused("the line of names is not UTF-8"))?;
                 let places = reader.places(&names)?;
+                digest.add(&record);
                 Input::Csv { input: Box::new(input), record, places, names }
             }
         };
-        Ok(Self { reader, input, left })
+        Ok(Self { reader, input, left, digest })
     }
 
     /// What each name of csv is.
@@ -111,19 +137,20 @@ impl Lines {
 
     fn read(&mut self) -> Outcome<Option<Line>> {
         self.left.store(MAX_RECORD, Ordering::Relaxed);
-        let reader = &self.reader;
+        let (reader, digest) = (&self.reader, &mut self.digest);
         match &mut self.input {
             Input::Csv { input, record, places, names } => {
                 if !input.read_byte_record(record).map_err(|error| unread(&error))? {
                     return Ok(None);
                 }
                 let number = record.position().map_or(0, csv::Position::line);
+                let digest = digest.add(&*record);
                 let row = row_of_record(reader, places, names.len(), record);
                 let row = row.map_err(|why| {
                     let record = record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned());
                     Fault { why, record: record.collect() }
                 });
-                Ok(Some(Line { number, row }))
+                Ok(Some(Line { number, digest, row }))
             }
             Input::Json { input, line, number } => loop {
                 line.clear();
@@ -135,12 +162,13 @@ impl Lines {
                 if text.is_empty() {
                     continue;
                 }
+                let digest = digest.add([text]);
                 let members =
                     serde_json::from_slice(text).map_err(|error| format!("it is no object of JSON: {error}"));
                 let row = members.and_then(|Members(members)| reader.row_of_object(members));
                 let row = row
                     .map_err(|why| Fault { why, record: vec![String::from_utf8_lossy(text).into_owned()] });
-                return Ok(Some(Line { number: *number, row }));
+                return Ok(Some(Line { number: *number, digest, row }));
             },
         }
     }

@@ -210,3 +210,42 @@ fn no_two_options_name_one_file() {
     assert!(refused.error.contains("it is not as it was then"), "{}", refused.error);
     folder.run(&["export", "one_file", "--output", "x.tmp", "--resume", "x"]).expect(2);
 }
+
+/// Rows of another input would be passed over, as if they had been written.
+#[test]
+fn an_input_that_has_changed_is_not_gone_on_with() {
+    let folder = Folder::new("other-input");
+    let users = table::<UserKey, User>(&folder, "other_input");
+    for format in ["csv", "json"] {
+        let file = format!("users.{format}");
+        let write = |rows: &[(&str, &str)]| {
+            let mut text = if format == "csv" { "id,name\n".to_owned() } else { String::new() };
+            for (id, name) in rows {
+                text += &match format {
+                    "csv" => format!("{id},{name}\n"),
+                    _ => format!("{{\"id\":\"{id}\",\"name\":\"{name}\"}}\n"),
+                };
+            }
+            folder.write(&file, text);
+        };
+        let state = format!("state-{format}");
+        let import = || {
+            let line = ["import", "other_input", &file, "--format", format, "--yes", "--resume", &state];
+            folder.run(&line)
+        };
+        write(&[("1", "A"), ("2", "B"), ("x", "C")]);
+        import().expect(3);
+        assert_eq!(all(&users).len(), 2, "{format}");
+        for other in [[("9", "New"), ("1", "A"), ("2", "B")], [("1", "A"), ("2", "Bob"), ("3", "C")]] {
+            write(&other);
+            let refused = import().expect(3);
+            assert!(refused.error.contains("the input has other records"), "{}", refused.error);
+            assert_eq!(all(&users), [user(1, "A", None), user(2, "B", None)]);
+        }
+        // The line at which it stopped may be corrected.
+        write(&[("1", "A"), ("2", "B"), ("3", "C")]);
+        import().expect(0);
+        assert_eq!(all(&users).len(), 3);
+        folder.run(&["delete", "other_input", "--where", "id>=0", "--yes"]).expect(0);
+    }
+}
