@@ -1,10 +1,12 @@
 //! Conditions on the fields of keys, as arguments: `user_id=alice`, `at>=2026-11-24`, `name^=al`, `site in home,work`.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::mem;
 use std::ops::Bound;
 
 use keyderive::dynamic::{DynKey, DynScan, KeyLayout, Value};
+use keyderive::key::fingerprint64;
 
 use crate::exit::{Failure, Outcome};
 
@@ -72,7 +74,7 @@ impl Filter {
         Ok(Self { scan, kept: Kept(kept) })
     }
 
-    /// The conditions that the plan does not decide; none if it decides all.
+    /// The conditions that the plan does not decide; `None` if it decides all.
     pub(crate) fn kept(&self) -> Option<Kept> {
         (!self.kept.0.is_empty()).then(|| self.kept.clone())
     }
@@ -103,6 +105,36 @@ fn constrain(scan: DynScan, name: &str, tests: &mut Vec<Test>) -> Outcome<(DynSc
 }
 
 impl Kept {
+    /// A token of the plan for these conditions too: the rows between two pages are others under other conditions.
+    pub(crate) fn bind(kept: Option<&Self>, token: &str) -> String {
+        kept.map_or_else(|| token.to_owned(), |kept| format!("{token}-{:016x}", kept.digest()))
+    }
+
+    /// The token of the plan, of one that these conditions were bound to.
+    ///
+    /// # Errors
+    /// If it was made under other conditions.
+    pub(crate) fn unbind<'t>(kept: Option<&Self>, token: &'t str) -> Outcome<&'t str> {
+        let (of_plan, digest) =
+            token.split_once('-').map_or((token, None), |(token, digest)| (token, Some(digest)));
+        if digest.map(str::to_owned) == kept.map(|kept| format!("{:016x}", kept.digest())) {
+            return Ok(of_plan);
+        }
+        Err(Failure::usage(
+            "`--after`: the token is of a scan with other conditions; use the same ones for all pages",
+        ))
+    }
+
+    /// Each condition, in words.
+    pub(crate) fn shown(&self, layout: &KeyLayout) -> impl Iterator<Item = String> {
+        let fields = layout.schema().fields();
+        self.0.iter().map(|(at, test)| format!("{} {test}", fields[*at].name()))
+    }
+
+    fn digest(&self) -> u64 {
+        fingerprint64(format!("{:?}", self.0).as_bytes())
+    }
+
     /// Whether a key meets the conditions.
     pub(crate) fn holds(&self, key: &DynKey) -> bool {
         self.0.iter().all(|(at, test)| key.iter().nth(*at).is_some_and(|(_, value)| test.holds(value)))
@@ -121,6 +153,22 @@ impl Test {
                 (Value::Bytes(value), Value::Bytes(prefix)) => value.starts_with(prefix),
                 _ => false,
             },
+        }
+    }
+}
+
+/// The operator and the value.
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Equals(value) => write!(f, "= {value:?}"),
+            Self::AnyOf(values) => write!(f, "in {values:?}"),
+            Self::From(Bound::Included(value)) => write!(f, ">= {value:?}"),
+            Self::From(Bound::Excluded(value)) => write!(f, "> {value:?}"),
+            Self::Until(Bound::Included(value)) => write!(f, "<= {value:?}"),
+            Self::Until(Bound::Excluded(value)) => write!(f, "< {value:?}"),
+            Self::From(Bound::Unbounded) | Self::Until(Bound::Unbounded) => f.write_str("is any value"),
+            Self::Prefix(value) => write!(f, "^= {value:?}"),
         }
     }
 }

@@ -26,8 +26,8 @@ pub(crate) struct Decode {
     #[command(flatten)]
     of: TableArgs,
     /// Keys as errors, logs and cbt print them: escaped, in quotes, or hexadecimal after `0x` or `hex`; `-` reads lines of
-    /// keys, or the output of `cbt read`, from standard input
-    #[arg(required = true, value_name = "KEY", allow_hyphen_values = true)]
+    /// keys, or the output of `cbt read`, from standard input; `--` comes before keys that begin with a hyphen
+    #[arg(required = true, value_name = "KEY")]
     keys: Vec<String>,
     /// The keys are base64
     #[arg(long)]
@@ -53,6 +53,7 @@ impl Decode {
             is_json: self.json,
             out: Out::new(),
             text: String::new(),
+            decoded: 0,
             failed: 0,
         };
         for key in &self.keys {
@@ -73,6 +74,7 @@ struct Decoder {
     out: Out,
     /// The line of a key.
     text: String,
+    decoded: u64,
     /// How many keys did not decode.
     failed: u64,
 }
@@ -94,11 +96,11 @@ impl Decoder {
     /// Decodes lines of keys, or the output of `cbt read`, of which the other lines are passed on.
     fn stream(&mut self, mut input: impl BufRead) -> io::Result<()> {
         let mut line = Vec::new();
-        let (mut is_first, mut is_cbt, mut is_key) = (true, false, true);
+        let (mut is_cbt, mut is_key) = (false, true);
         while let Some(is_whole) = read_line(&mut input, &mut line)? {
             let is_rule = line.len() >= 20 && line.iter().all(|byte| *byte == b'-');
-            is_cbt |= is_first && is_rule;
-            is_first = false;
+            // Standard error may have come into the pipe before it, but no key.
+            is_cbt |= is_rule && self.decoded == 0;
             if !is_whole {
                 self.fail(&line, format_args!("the line is longer than {MAX_LINE} bytes"))?;
             } else if !is_cbt {
@@ -163,12 +165,14 @@ impl Decoder {
         for layout in &self.layouts {
             match layout.key().decode(key) {
                 Ok(decoded) if self.is_json => {
+                    self.decoded += 1;
                     let key = RawKey::new(key).to_string();
                     let decoded = Decoded { key, key_type: key_type(layout), fields: &decoded };
                     return json_line(&mut self.out, &decoded);
                 }
                 // Text is quoted and escaped, as Rust does. It is formatted into memory, since each write to the output has a cost.
                 Ok(decoded) => {
+                    self.decoded += 1;
                     self.text.clear();
                     let _ = writeln!(self.text, "{decoded}");
                     return self.out.write_all(self.text.as_bytes());
@@ -190,8 +194,8 @@ impl Decoder {
     }
 }
 
-/// Reads the next line, without its end; says whether it is whole, and none at the end of the input. What is longer than the longest line is
-/// read and dropped.
+/// Reads the next line, without its end, and returns whether it is whole; `None` at the end of the input. What is longer than the longest
+/// line is read and dropped.
 pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
     let (mut is_any, mut is_whole) = (false, true);

@@ -5,14 +5,14 @@ use std::io::Write as _;
 use clap::Args;
 use keyderive::client::ReadRows;
 use keyderive::dynamic::{DynKey, TableLayout};
-use keyderive::plan::{IntoPlan as _, Plan};
+use keyderive::plan::IntoPlan as _;
 use keyderive::row::RawRow;
 use keyderive::{Client, DynTableScan, Error, OnForeign};
 
 use super::block_on;
 use super::rows::{FlatRow, Heads, StoredRow, cells_text, shown, write_stored};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::filter::{self, Filter};
+use crate::filter::{self, Filter, Kept};
 use crate::layout::{TableArgs, note_no_row_type, note_raw};
 use crate::output::{self, Format, Out, Records, Safe, rows_are};
 
@@ -68,7 +68,8 @@ impl Scan {
         let filter = Filter::new(layout.key(), &self.conditions)?;
         let plan = filter.scan.clone().into_plan()?;
         let mut scan = client.dynamic_table(layout).scan(plan.clone()).on_foreign(OnForeign::Skip);
-        if let Some(kept) = filter.kept() {
+        let kept = filter.kept();
+        if let Some(kept) = kept.clone() {
             scan = scan.filter_key(move |key| kept.holds(key));
         }
         if !self.select.is_empty() {
@@ -81,15 +82,16 @@ impl Scan {
         scan = if is_raw { scan.raw() } else { scan };
         scan = if self.reversed { scan.reversed() } else { scan };
         if let Some(token) = &self.after {
-            scan = scan.after(token);
+            scan = scan.after(Kept::unbind(kept.as_ref(), token)?);
         }
         if self.explain || self.analyze {
-            return self.explained(scan).await;
+            return self.explained(scan, kept.as_ref(), layout).await;
         }
-        self.print(scan, &plan, layout, is_raw).await
+        let token = |last: &[u8]| Kept::bind(kept.as_ref(), &plan.page_token(last, self.reversed));
+        self.print(scan, token, layout, is_raw).await
     }
 
-    async fn explained(&self, scan: DynTableScan) -> Outcome {
+    async fn explained(&self, scan: DynTableScan, kept: Option<&Kept>, layout: &TableLayout) -> Outcome {
         let scan = match self.limit {
             Some(limit) => scan.limit(limit),
             None => scan,
@@ -102,6 +104,13 @@ impl Scan {
         for line in text.lines() {
             writeln!(out, "{}", Safe(line))?;
         }
+        for condition in kept.into_iter().flat_map(|kept| kept.shown(layout.key())) {
+            writeln!(
+                out,
+                "  checked      {}, of each row that was read: not a condition on the first fields",
+                Safe(&condition)
+            )?;
+        }
         out.finish()?;
         Ok(Exit::Done)
     }
@@ -109,10 +118,11 @@ impl Scan {
     async fn print(
         &self,
         scan: DynTableScan,
-        plan: &Plan<DynKey>,
+        token: impl Fn(&[u8]) -> String,
         layout: &TableLayout,
         is_raw: bool,
     ) -> Outcome {
+        let order = scan.explain()?.order().map_or_else(String::new, |order| format!(" (order: {order})"));
         // One more says whether there are more.
         let scan = match self.limit {
             Some(limit) => scan.limit(limit.saturating_add(1)),
@@ -132,7 +142,7 @@ impl Scan {
                 }
             };
             if self.limit == Some(count) {
-                next = Some(plan.page_token(&last, self.reversed));
+                next = Some(token(&last));
                 break;
             }
             count += 1;
@@ -153,7 +163,7 @@ impl Scan {
             return Err(error.into());
         }
         if let Some(token) = next {
-            output::note(format_args!("there are more rows; go on by --after {token}"));
+            output::note(format_args!("there are more rows{order}; go on by --after {token}"));
         }
         let (unread, skipped) = (printer.unread, rows.skipped());
         if let Some(first) = skipped.first_foreign() {

@@ -27,7 +27,7 @@ enum Fragment<'a> {
 /// Whether a terminal could obey the character, or show text elsewhere or in another order than it is.
 fn is_unsafe(char: char) -> bool {
     char.is_control()
-        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(char, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 fn fragments<'a, E>(text: &'a str, mut each: impl FnMut(Fragment<'a>) -> Result<(), E>) -> Result<(), E> {
@@ -58,8 +58,9 @@ impl Formatter for SafeJson {
     fn write_string_fragment<W: io::Write + ?Sized>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
         fragments(text, |fragment| match fragment {
             Fragment::Plain(text) => out.write_all(text.as_bytes()),
-            // All unsafe characters are of the basic plane: one unit of UTF-16.
-            Fragment::Unsafe(char) => write!(out, "\\u{:04x}", u32::from(char)),
+            Fragment::Unsafe(char) => {
+                char.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))
+            }
         })
     }
 }
@@ -71,7 +72,11 @@ mod tests {
     #[test]
     fn nothing_that_a_terminal_obeys_is_left() {
         assert_eq!(Safe("a\u{1b}[31mé\u{9b}\u{202e}\n").to_string(), r"a\x1b[31mé\u{9b}\u{202e}\x0a");
+        assert_eq!(Safe("a\u{61c}\u{e0041}").to_string(), r"a\u{61c}\u{e0041}");
         let mut line = Vec::new();
+        json_line(&mut line, &"\u{61c}\u{e0041}").unwrap();
+        assert_eq!(line, b"\"\\u061c\\udb40\\udc41\"\n");
+        line.clear();
         json_line(&mut line, &"a\u{1b}\"\u{9b}\u{202e}\n\u{7f}é").unwrap();
         assert_eq!(String::from_utf8(line).unwrap(), "\"a\\u001b\\\"\\u009b\\u202e\\n\\u007fé\"\n");
     }

@@ -70,6 +70,14 @@ fn keys_are_encoded_and_decoded_without_a_bigtable() {
     let encode = "keyderive encode events user_id=alice site=home at=2026-11-24T08:00:00Z seq=42";
     assert_prints(&folder, &offline(encode), 0, key);
     assert_prints(&folder, &offline(&format!("keyderive decode events '{key}'")), 0, "2026-11-24T08:00:00Z");
+    let json = format!("keyderive decode events '{key}' --json");
+    assert_prints(&folder, &offline(&json), 0, r#""user_id":"alice""#);
+    // As `cbt read events 2>&1` prints it.
+    let cbt = format!(
+        r"printf -- '-creds flag unset\n{}\n{key}\n  cf:kind\n' | keyderive decode events -",
+        "-".repeat(40)
+    );
+    assert_prints(&folder, &cbt, 1, "seq: 42 }\n  cf:kind\n");
     // Nothing names a layout or a Bigtable that may have one.
     assert_prints(&folder, &offline("keyderive decode faulty x"), 2, "the environment names no Bigtable");
     assert_prints(&folder, "keyderive decode legacy x", 3, "no layout of the table `legacy` is known");
@@ -96,8 +104,8 @@ fn pages_are_all_rows_once() {
         loop {
             let (page, code) = folder.shell(&format!("{scan} --limit 7 {after}"));
             assert_eq!(code, 0, "{page}");
-            let token =
-                page.lines().find_map(|line| line.strip_prefix("note: there are more rows; go on by "));
+            let note = page.lines().find(|line| line.starts_with("note: there are more rows (order: "));
+            let token = note.and_then(|note| note.split_once("; go on by ")).map(|(_, token)| token);
             after = token.unwrap_or_default().to_owned();
             let rows =
                 page.lines().filter(|line| !line.starts_with("note: ") && !line.starts_with("user_id"));
@@ -108,6 +116,28 @@ fn pages_are_all_rows_once() {
         }
         assert_eq!(whole.split_once('\n').unwrap().1, pages);
     }
+}
+
+/// The rows between two pages are others under other conditions, also where these do not choose what is read.
+#[test]
+fn a_token_is_of_its_conditions() {
+    let folder = Folder::new("tokens");
+    let page = |conditions: &str, after: &str| {
+        folder.shell(&format!("keyderive scan events --format csv {conditions} --limit 2 {after}"))
+    };
+    let (first, _) = page("--where site=home", "");
+    let (_, token) = first.split_once("--after ").unwrap();
+    let after = format!("--after {}", token.trim());
+    assert_eq!(page("--where site=home", &after).1, 0);
+    for other in ["--where site=work", "", "--where user_id=alice", "--where site=home --where user_id=alice"]
+    {
+        let (text, code) = page(other, &after);
+        assert_eq!(code, 2, "{other}: {text}");
+    }
+    let (first, _) = page("", "");
+    let (_, token) = first.split_once("--after ").unwrap();
+    let (text, code) = page("--where site=home", &format!("--after {}", token.trim()));
+    assert!(code == 2 && text.contains("is of a scan with other conditions"), "{text}");
 }
 
 #[test]

@@ -154,6 +154,20 @@ enum ReadKind {
 }
 
 impl Explain {
+    /// The order of the rows, in words; `None` for one row, and where the scan has no order.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # #[derive(RowKey)] struct EventKey { user: String, site: String, #[reverse_ts] at: u64 }
+    /// let explain = EventKey::scan().user("alice").explain()?;
+    /// assert_eq!(explain.order(), Some("by site; then at, greatest first"));
+    /// # Ok::<(), keyderive::plan::PlanError>(())
+    /// ```
+    #[must_use]
+    pub fn order(&self) -> Option<&str> {
+        self.order.as_deref()
+    }
+
     pub(super) fn of(selection: &Selection, options: ExplainOptions) -> Self {
         let words = Describer { selection, schema: selection.schema };
         let CountedRequests { requests, request_count, row_items, buckets, has_more } =
