@@ -162,7 +162,7 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)"#,
         name: "pick",
         text: r#"def pick(v, of):
     if v not in of:
-        raise ValueError(f"{v!r} is none of {list(of)}")
+        raise ValueError(f"{v!r} is not one of {list(of)}")
     return of[v]"#,
     },
     Helper {

@@ -366,7 +366,7 @@ impl Module {
         "uuid::Uuid"
     }
 
-    /// The name of an enum with these variants, which is declared once; none if a variant cannot have its name.
+    /// The name of an enum with these variants, which is declared once; `None` if a variant cannot have its name.
     fn code_enum(
         &mut self,
         derive: &str,
@@ -897,7 +897,7 @@ fn reverse_ts(max: u128) -> String {
     if max == BARE { "#[reverse_ts]".to_owned() } else { format!("#[reverse_ts(max = {max})]") }
 }
 
-/// The attributes of an integer; none if no attribute stores it so.
+/// The attributes of an integer; `None` if no attribute stores it so.
 fn integer_attributes(layout: Layout, field: &Field, ty: &str) -> Option<Vec<String>> {
     let (width, order) = (field.width(), field.order());
     if layout == Layout::OrderedCode {

@@ -30,11 +30,11 @@ use crate::output::{self, Meter, Out, Safe, json_line};
 /// A row whose key is not of the layout is never deleted; how many there are is said.
 ///
 /// Beside writers: `--yes` first counts, and then deletes at most as many rows, those that it finds first; if there are more it stops,
-/// with exit code 3, and says what it has done. A row that is written behind the place where the command is stays. One that is written
-/// again after it was found, and before its request or a retry of that, is deleted.
+/// with exit code 3, and says what it has done. The command reads the rows in order: one that is written where it has already read stays.
+/// One that is written again after it was found, and before its request or a retry of that, is deleted.
 ///
-/// A killed command may have deleted up to 1000 rows, those of one request, that the file of `--resume` does not count. Nothing that was
-/// there when it began is left after the command has gone on to its end.
+/// A killed command may have deleted up to 1000 rows, those of one request, that the file of `--resume` does not count. When the command
+/// has gone on to its end, all rows that matched when it began are gone.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Delete {
@@ -171,7 +171,7 @@ impl Delete {
             };
             if deletion.state.is_done {
                 output::note(
-                    "the file of `--resume` says that this is done; name another file to begin anew",
+                    "nothing was done now: the file of `--resume` says that an earlier run has done it; name another file to begin anew",
                 );
                 return self.print(&deletion.state.numbers());
             }
@@ -279,7 +279,7 @@ impl Keys {
         Ok(Self::Given(keys.collect::<Outcome<_>>()?))
     }
 
-    /// Each key; why it is none of the layout, if it is not.
+    /// Each key, or why it is not a key of the layout.
     fn iter(&self) -> Box<dyn Iterator<Item = io::Result<Result<DynKey, String>>> + '_> {
         let layout = match self {
             Self::Given(keys) => return Box::new(keys.iter().cloned().map(|key| Ok(Ok(key)))),

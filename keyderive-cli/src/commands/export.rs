@@ -124,7 +124,7 @@ impl Export {
                     )));
                 }
                 output::note(
-                    "the file of `--resume` says that this is done; name another file to begin anew",
+                    "nothing was done now: the file of `--resume` says that an earlier run has done it; name another file to begin anew",
                 );
                 return self.end(&state);
             }

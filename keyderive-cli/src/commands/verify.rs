@@ -211,7 +211,7 @@ impl Verify {
     }
 }
 
-/// Why no row type of the layout reads the row; none if one does, or there is none.
+/// Why no row type of the layout reads the row; `None` if one does, or the layout has no row type.
 fn unread(layout: &TableLayout, row: &RawRow) -> Option<String> {
     let chosen = layout.row_type();
     let types = chosen.as_slice().iter().chain(layout.row_types().iter().filter(|_| chosen.is_none()));

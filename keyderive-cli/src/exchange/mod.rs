@@ -109,7 +109,7 @@ impl Shape {
         let optional: Vec<_> = families.iter().filter(may_be_absent).cloned().collect();
         let has_column =
             |family: &String| columns.iter().any(|(path, _)| path.split(':').next() == Some(family.as_str()));
-        // A family of former names alone is none that the row has.
+        // The row does not have a family that has former names alone.
         let is_map =
             |family: &&String| !has_column(family) && (empty.has_family(family) || optional.contains(family));
         let maps = families.iter().filter(is_map).cloned().collect();
