@@ -15,7 +15,7 @@ use super::{PARTS_AT_A_TIME, block_on};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
 use crate::layout::TableArgs;
-use crate::output::{self, Out, Progress, json_line, rows_are};
+use crate::output::{self, Meter, Out, json_line, rows_are};
 
 /// Count rows by conditions on the fields of their keys
 ///
@@ -68,17 +68,18 @@ impl Count {
         if let Some(sample) = self.estimate {
             choose(&mut parts, sample as usize);
         }
-        let (mut progress, mut foreign) = (Progress::new("counted", parts.len()), 0);
+        let (mut meter, mut all_rows, mut foreign) = (Meter::of_parts("counted", parts.len()), 0, 0);
         let mut counts = Vec::new();
         let mut counting =
             iter(parts).map(|part| count(&table, part, &filter)).buffer_unordered(PARTS_AT_A_TIME);
         while let Some((rows, skipped)) = counting.try_next().await? {
             counts.push(rows);
             foreign += skipped;
-            progress.rows(rows);
-            progress.part_done();
+            all_rows += rows;
+            meter.rows(all_rows);
+            meter.part_done();
         }
-        progress.finish();
+        meter.finish();
         if foreign > 0 {
             output::note(format_args!(
                 "{} not counted, since the key is not of the layout; `keyderive verify {}` shows which",
@@ -102,19 +103,20 @@ impl Count {
         if let Some(sample) = self.estimate {
             choose(&mut parts, sample as usize);
         }
-        let mut progress = Progress::new("counted", parts.len());
+        let (mut meter, mut all_rows) = (Meter::of_parts("counted", parts.len()), 0);
         let mut counts = Vec::new();
         for part in parts {
             let mut rows = table.read_rows(ReadRows::new().range(part).filter(keys.clone()));
             let mut count = 0;
             while rows.try_next().await?.is_some() {
                 count += 1;
-                progress.rows(1);
+                all_rows += 1;
+                meter.rows(all_rows);
             }
             counts.push(count);
-            progress.part_done();
+            meter.part_done();
         }
-        progress.finish();
+        meter.finish();
         self.print(&counted(&counts, all))?;
         Ok(Exit::Done)
     }

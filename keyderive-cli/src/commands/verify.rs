@@ -16,7 +16,7 @@ use super::rows::{shown, time};
 use super::{PARTS_AT_A_TIME, block_on};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::layout::TableArgs;
-use crate::output::{Format, Out, Progress, Records, json_line};
+use crate::output::{Format, Meter, Out, Records, json_line};
 
 /// Look for what does not belong into a table
 ///
@@ -120,7 +120,7 @@ impl Verify {
             let mut findings = Findings { first: Vec::new(), show: self.show, file, rows: 0, counts: [0; 4] };
             let now = client.now().checked_add(SLACK).and_then(|now| now.duration_since(UNIX_EPOCH).ok());
             let latest = now.and_then(|now| i64::try_from(now.as_micros()).ok()).unwrap_or(i64::MAX);
-            let mut progress = Progress::new("verified", 1);
+            let mut meter = Meter::new("verified");
             let table = client.raw_table(&self.of.table);
             let ranges = parts.into_iter().map(|part| part.range);
             let mut rows = iter(ranges)
@@ -128,10 +128,10 @@ impl Verify {
                 .flatten_unordered(PARTS_AT_A_TIME);
             while let Some(row) = rows.try_next().await? {
                 findings.rows += 1;
-                progress.rows(1);
+                meter.rows(findings.rows);
                 self.check(&row, &layouts, latest, &mut findings)?;
             }
-            progress.finish();
+            meter.finish();
             self.print(findings)
         })
     }

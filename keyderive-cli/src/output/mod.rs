@@ -1,7 +1,6 @@
 //! What the command prints: records as tables, lines of JSON or CSV, and text that no terminal obeys.
 
 mod meter;
-mod progress;
 mod records;
 mod safe;
 
@@ -11,7 +10,6 @@ use std::io::{self, BufWriter, StdoutLock, Write as _};
 use anstyle::{AnsiColor, Style};
 
 pub(crate) use self::meter::Meter;
-pub(crate) use self::progress::Progress;
 pub(crate) use self::records::{Format, Records};
 pub(crate) use self::safe::{Safe, json_line};
 
