@@ -54,7 +54,7 @@ impl Layouts {
     /// # Cancel safety
     /// If the future is dropped, some tables are created, each whole, perhaps later. Call it again.
     pub async fn create_if_absent(&self, client: &Client) -> Result<DeclaredTables, DeclaredTablesError> {
-        let types = |name: &str| self.declared(name).cloned().collect();
+        let types = |name: &str| Ok(self.declared(name).cloned().collect());
         self.for_each_table(client, types, async |table| table.create_or_compare().await).await
     }
 
@@ -88,7 +88,7 @@ impl Layouts {
     /// A dropped future cancels the reads.
     pub async fn verify(&self, client: &Client) -> Result<DeclaredTables, DeclaredTablesError> {
         let types = |name: &str| match self.declared(name).next() {
-            Some(_) => self.declared(name).cloned().collect(),
+            Some(_) => Ok(self.declared(name).cloned().collect()),
             None => self.types_of_file(name),
         };
         self.for_each_table(client, types, async |table| table.verify_types().run().await.map(|_| false))
@@ -99,7 +99,7 @@ impl Layouts {
     async fn for_each_table(
         &self,
         client: &Client,
-        types: impl Fn(&str) -> Vec<Declared>,
+        types: impl Fn(&str) -> Result<Vec<Declared>, Error>,
         call: impl AsyncFn(&CreateTable<()>) -> Result<bool, Faults>,
     ) -> Result<DeclaredTables, DeclaredTablesError> {
         let (call, types) = (&call, &types);
@@ -107,7 +107,8 @@ impl Layouts {
         let calls: Vec<_> = self
             .table_names()
             .map(|name| async move {
-                let result = match self.declaration(client, name, &types(name)) {
+                let declaration = types(name).map_err(Faults::from);
+                let result = match declaration.and_then(|types| self.declaration(client, name, &types)) {
                     Ok(table) => call(&table).await.map_err(Faults::into_vec),
                     Err(faults) => Err(faults.into_vec()),
                 };
@@ -126,9 +127,8 @@ impl Layouts {
     }
 
     /// The types of a table as a file has them, as far as a comparison needs them.
-    fn types_of_file(&self, name: &str) -> Vec<Declared> {
-        // The layouts were read when the file was.
-        let layouts = self.table_layouts(name).unwrap_or_default();
+    fn types_of_file(&self, name: &str) -> Result<Vec<Declared>, Error> {
+        let layouts = self.table_layouts(name).map_err(|error| Error::definition(name, error.to_string()))?;
         let types = layouts.iter().flat_map(|layout| {
             let rows = match layout.row_types() {
                 [] => vec![<() as Row>::SCHEMA],
@@ -141,7 +141,7 @@ impl Layouts {
                 family: row.own_family().unwrap_or(DEFAULT_FAMILY).to_owned(),
             })
         });
-        types.collect()
+        Ok(types.collect())
     }
 
     /// The declaration of a table by all of its types.
