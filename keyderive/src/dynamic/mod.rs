@@ -4,6 +4,7 @@
 
 mod error;
 mod key;
+mod mapping;
 mod row;
 mod scan;
 mod table_layout;
@@ -14,6 +15,8 @@ pub(crate) mod tests;
 pub use self::error::LayoutError;
 pub(crate) use self::key::decode_key;
 pub use self::key::{DynKey, KeyLayout, KeyStart};
+pub use self::mapping::KeyMapping;
+pub(crate) use self::mapping::MappingError;
 pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
 pub use self::table_layout::TableLayout;
