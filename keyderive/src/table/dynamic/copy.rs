@@ -26,7 +26,7 @@ impl DynTable {
     ///
     /// # Errors
     /// If the mapping is of other layouts than those of the tables. [`CopyTo`] has the others.
-    pub fn copy_to(&self, new: &Self, mapping: &KeyMapping) -> Result<CopyTo<'static>, Error> {
+    pub fn copy_to<'a>(&self, new: &Self, mapping: &KeyMapping) -> Result<CopyTo<'a>, Error> {
         Ok(CopyTo::new(self.mapping(new, mapping)?))
     }
 
@@ -35,7 +35,7 @@ impl DynTable {
     ///
     /// # Errors
     /// If the mapping is of other layouts than those of the tables. [`Diff`] has the others.
-    pub fn diff(&self, new: &Self, mapping: &KeyMapping) -> Result<Diff<'static>, Error> {
+    pub fn diff<'a>(&self, new: &Self, mapping: &KeyMapping) -> Result<Diff<'a>, Error> {
         Ok(Diff::new(self.mapping(new, mapping)?))
     }
 
