@@ -154,8 +154,8 @@ enum Goal {
 /// What a driver does next.
 enum Step {
     Change(State),
-    /// Go on to `copying`, and record what the mapping gives some rows.
-    Copy(Vec<Example>),
+    /// The same, and record what the mapping gives some rows.
+    Record(State, Vec<Example>),
     /// Read the state again, which has changed meanwhile.
     ReadAgain,
     Done,
@@ -316,7 +316,7 @@ impl Migration {
             // What a step does has large futures, for a stack that the caller may have filled.
             let (next, examples) = match Box::pin(self.step(goal, control, since)).await? {
                 Step::Change(next) => (next, None),
-                Step::Copy(examples) => (State::Copying, Some(examples)),
+                Step::Record(next, examples) => (next, Some(examples)),
                 Step::ReadAgain => continue,
                 Step::Done => {
                     if matches!(control.state, State::New | State::RolledBack)
@@ -389,26 +389,30 @@ impl Migration {
         }
         Ok(match (goal, control.state) {
             (Goal::Moved, State::Old | RolledBack) => {
-                let prepared = Box::pin(self.prepare(control, since));
-                match self.meter(control.state, Activity::Preparing).during(prepared).await? {
-                    true => Step::Change(Paused),
-                    false => Step::ReadAgain,
-                }
+                let prepared = Box::pin(async {
+                    if !self.prepare(control, since).await? {
+                        return Ok::<_, Error>(Step::ReadAgain);
+                    }
+                    // Whoever has another mapping is refused before a row is stored by this one.
+                    Ok(Step::Record(Paused, examples::of_table(&self.pair, &self.client).await?))
+                });
+                self.meter(control.state, Activity::Preparing).during(prepared).await?
             }
             (Goal::Moved, Paused) => {
                 // Another re-keying may have come to its end meanwhile.
                 self.client.protect_registry().await?;
-                let begun = Box::pin(self.begin_copying(control, since));
-                match self.meter(control.state, Activity::Preparing).during(begun).await? {
-                    true => {
-                        // Nobody writes the old table then.
-                        self.wait(control, since).await;
-                        let examples = examples::of_table(&self.pair, &self.client);
-                        let meter = self.meter(control.state, Activity::Preparing);
-                        Step::Copy(meter.during(Box::pin(examples)).await?)
+                let begun = Box::pin(async {
+                    if !self.begin_copying(control, since).await? {
+                        return Ok::<_, Error>(Step::ReadAgain);
                     }
-                    false => Step::ReadAgain,
-                }
+                    if !control.examples.is_empty() {
+                        return Ok(Step::Change(Copying));
+                    }
+                    // The table was empty, and nobody writes it from here on.
+                    self.wait(control, since).await;
+                    Ok(Step::Record(Copying, examples::of_table(&self.pair, &self.client).await?))
+                });
+                self.meter(control.state, Activity::Preparing).during(begun).await?
             }
             (Goal::Moved, Copying) => self.copy_and_verify(control, Moved).await?,
             (Goal::Moved, Moved | State::New) | (Goal::RolledBack, State::Old) => Step::Done,

@@ -88,7 +88,7 @@
 //!
 //! # One mapping
 //! Conversions are code, which nobody can compare. So the driver that begins records up to 16 keys of the old table, with the new keys that
-//! its mapping gives them, when it goes on from `paused` to `copying`: before a new key is stored. Every process that reads the state
+//! its mapping gives them, with the state `paused`: before a new key is stored, every program has read them. Every process that reads the state
 //! compares its own mapping with that, once for each record, and fails with [`is_table_mismatch`](crate::Error::is_table_mismatch) if a key
 //! differs, in each of its calls: a program whose conversions are others than those of the driver, or than the
 //! [`KeyMapping`](crate::dynamic::KeyMapping) of [`Client::dynamic_migration`]. Mappings that differ for other keys alone are not found, nor is
