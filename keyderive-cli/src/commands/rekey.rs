@@ -371,7 +371,7 @@ fn tell(meter: &mut Meter, progress: &MigrationProgress) {
     match progress.activity {
         Activity::Copying => meter.rows_as("copied", rows.written + rows.kept),
         Activity::Verifying => meter.rows_as("compared", rows.compared + rows.counted),
-        Activity::Waiting => meter.rows_as("copied: waiting until every program acts by the state", 0),
+        Activity::Waiting => meter.rows_as("copied, waiting until every program acts by the state", 0),
         _ => {}
     }
 }

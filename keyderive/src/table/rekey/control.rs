@@ -254,6 +254,8 @@ impl Control {
                 (next.fence, next.fences_before) = (Some(new_fence()), Vec::new());
                 next.examples = Vec::new();
             }
+            // Nothing is looked up in the old table any more.
+            State::New => next.examples = Vec::new(),
             State::RollbackPaused | State::RolledBack => {
                 next.fences_before.extend(next.fence.replace(new_fence()));
             }
@@ -853,8 +855,8 @@ mod tests {
         );
         assert_eq!(serde_json::from_str::<Control>(&json).unwrap(), with);
         assert_eq!(with.next(State::Moved).examples, with.examples);
-        // The next attempt may have another mapping.
-        assert_eq!(with.next(State::Paused).examples, []);
+        // The next attempt may have another mapping, and after the end there is none.
+        assert_eq!((with.next(State::Paused).examples, with.next(State::New).examples), (vec![], vec![]));
     }
 
     #[test]

@@ -93,7 +93,7 @@
 //! differs, in each of its calls: a program whose conversions are others than those of the driver, or than the
 //! [`KeyMapping`](crate::dynamic::KeyMapping) of [`Client::dynamic_migration`]. Mappings that differ for other keys alone are not found, nor is
 //! anything in an empty table, of keys that are longer than about 1000 bytes, or where new keys are made of rows. Another attempt after a
-//! roll-back records its own.
+//! roll-back records its own, and `finish` removes them.
 //!
 //! # What it costs
 //! | state | requests |
