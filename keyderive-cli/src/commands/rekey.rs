@@ -1,7 +1,7 @@
 //! `rekey`: a table to new keys, while programs read and write it.
 
 use std::io::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::{Args, Subcommand};
 use keyderive::dynamic::TableLayout;
@@ -73,6 +73,7 @@ struct Driver {
     tables: Tables,
     migration: Migration,
     status: MigrationStatus,
+    meter: Arc<Mutex<Meter>>,
 }
 
 impl Rekey {
@@ -104,11 +105,10 @@ impl Driver {
     async fn open(pair: &PairArgs, needs_mapping: bool) -> Outcome<Self> {
         let tables = pair.open(&ToInstance::default()).await?;
         let ([old, new], client) = (&tables.layouts, &tables.clients[0]);
-        let meter = Arc::new(Mutex::new(Meter::new("")));
-        let tell = move |migration: Migration| {
-            migration.on_progress(move |progress| {
-                tell(&mut meter.lock().unwrap_or_else(PoisonError::into_inner), progress);
-            })
+        let meter = Arc::new(Mutex::new(Meter::new("copied")));
+        let tell = |migration: Migration| {
+            let meter = Arc::clone(&meter);
+            migration.on_progress(move |progress| tell(&mut locked(&meter), progress))
         };
         let migration = client.dynamic_migration(old, new, None).await?;
         let status = migration.status().await.map_err(refused)?;
@@ -118,11 +118,11 @@ impl Driver {
             );
         }
         if status.is_by_row || (!needs_mapping && pair.maps.is_empty()) {
-            return Ok(Self { migration: tell(migration), tables, status });
+            return Ok(Self { migration: tell(migration), tables, status, meter });
         }
         let mapping = pair.mapping(&tables.layouts)?;
         let migration = client.dynamic_migration(old, new, Some(&mapping)).await.map_err(refused)?;
-        Ok(Self { migration: tell(migration), tables, status })
+        Ok(Self { migration: tell(migration), tables, status, meter })
     }
 
     fn names(&self) -> [Safe<'_>; 2] {
@@ -131,13 +131,25 @@ impl Driver {
     }
 
     async fn check(&self) -> Outcome {
+        Ok(Exit::found(!self.find_faults().await?))
+    }
+
+    /// Prints what is found; returns whether every row can be re-keyed.
+    async fn find_faults(&self) -> Outcome<bool> {
         let findings = self.migration.check().await.map_err(refused)?;
+        self.clear_meter();
         print(&findings)?;
-        Ok(Exit::found(!findings.is_ok()))
+        Ok(findings.is_ok())
+    }
+
+    /// Takes the progress off the terminal.
+    fn clear_meter(&self) {
+        *locked(&self.meter) = Meter::new("copied");
     }
 
     async fn verify(&self) -> Outcome {
         let diff = self.migration.verify().await.map_err(refused)?;
+        self.clear_meter();
         print(&diff)?;
         Ok(Exit::found(!diff.is_equal()))
     }
@@ -158,11 +170,10 @@ impl Driver {
         name_production(&self.tables.targets[0]);
         // A driver that met such a row would stop when writes go to the new table already.
         if begins {
-            let findings = self.migration.check().await.map_err(refused)?;
-            print(&findings)?;
-            if !findings.is_ok() && yes {
+            let is_ok = self.find_faults().await?;
+            if !is_ok && yes {
                 return Err(Failure::refused("nothing was changed: these rows cannot be re-keyed"));
-            } else if !findings.is_ok() {
+            } else if !is_ok {
                 return Ok(Exit::Findings);
             }
         }
@@ -228,15 +239,20 @@ impl Driver {
             State::Moved if self.status.is_finishing => {
                 return Err(self.not_now("`finish` has begun, and there is no way back"));
             }
-            State::RolledBack => "would tidy up",
-            _ => "would take everything back",
+            State::RolledBack => {
+                format!("would remove what the roll-back has left of the re-keying in `{old}`, if anything")
+            }
+            State::RollbackPaused | State::RollbackCopying => format!(
+                "would go on from the state `{state}`: copy what was written to `{new}`, and is left, to `{old}`, and compare both tables"
+            ),
+            _ => format!(
+                "would take everything back from the state `{state}`: have all writes wait once, about 7 s, copy what was written to `{new}` to \
+                 `{old}`, and compare both tables"
+            ),
         };
         name_production(&self.tables.targets[0]);
         if !yes {
-            print(format_args!(
-                "{what} from the state `{state}`: all writes wait once, about 7 s, and what was written to `{new}` is copied to `{old}`; another attempt \
-                 then needs another new table"
-            ))?;
+            print(format_args!("{what}; another attempt then needs another new table"))?;
             if !is_agreed(&self.tables.targets[0], "Take it back?")? {
                 return Ok(Exit::Done);
             }
@@ -252,6 +268,7 @@ impl Driver {
     async fn drive(&self, driver: impl Future<Output = Result<(), keyderive::Error>>) -> Outcome<()> {
         let mut stop = Stop::listen();
         let ended = stop.or(driver).await.and_then(|ended| ended.map_err(refused));
+        self.clear_meter();
         let Err(failure) = ended else { return Ok(()) };
         // As far as it can be read.
         let place = match self.migration.status().await {
@@ -364,6 +381,11 @@ fn refused(error: keyderive::Error) -> Failure {
         Exit::Usage => Failure::refused(failure),
         _ => failure,
     }
+}
+
+fn locked(meter: &Mutex<Meter>) -> MutexGuard<'_, Meter> {
+    // A thread that panicked has left a whole one.
+    meter.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn tell(meter: &mut Meter, progress: &MigrationProgress) {
