@@ -276,14 +276,14 @@ async fn a_mapping_by_data_and_conversions_write_the_same_bytes() {
     let times: Vec<_> = stored(&typed, "orders").await;
     open(&typed).await.unwrap().migration().run().await.unwrap();
     by_data(&data, "order=order,shop=shop").await.unwrap().run().await.unwrap();
-    let cells = |rows: &[RawRow]| -> Vec<(Vec<u8>, String, Vec<u8>, Vec<u8>)> {
+    let cells = |rows: &[RawRow]| {
         let cells = rows.iter().flat_map(|row| {
             row.cells().map(|cell| {
                 let column = (cell.qualifier().to_vec(), cell.value().to_vec());
                 (row.key().to_vec(), cell.family().to_owned(), column.0, column.1)
             })
         });
-        cells.collect()
+        cells.collect::<Vec<_>>()
     };
     let (of_types, of_data) = (stored(&typed, "orders-4").await, stored(&data, "orders-4").await);
     assert_eq!(cells(&of_types), cells(&of_data));

@@ -125,7 +125,7 @@ impl Examined<'_> {
                         checked.add(row.key(), error);
                     }
                     Ok(()) if self.compares_keys => {
-                        self.compare(row.key(), &scratch.key, &mut known, &mut checked)
+                        self.compare(row.key(), &scratch.key, &mut known, &mut checked);
                     }
                     Ok(()) => {}
                 }
