@@ -71,6 +71,13 @@ pub(crate) struct LayoutArgs {
     row_type: Option<String>,
 }
 
+impl LayoutArgs {
+    /// The same file for another table.
+    pub(crate) fn of_other_table(&self, key_type: Option<String>) -> Self {
+        Self { file: self.file.clone(), key_type, row_type: None }
+    }
+}
+
 /// A Bigtable that is connected to when it is first needed.
 #[derive(Debug)]
 pub(crate) struct Connection {

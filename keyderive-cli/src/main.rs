@@ -9,6 +9,7 @@ mod filter;
 mod instance;
 mod layout;
 mod output;
+mod pair;
 
 use std::io::{self, Write as _};
 use std::process::{self, ExitCode};
@@ -39,6 +40,9 @@ enum Command {
     Delete(commands::delete::Delete),
     Export(commands::export::Export),
     Import(commands::import::Import),
+    Copy(commands::copy::Copy),
+    Diff(commands::diff::Diff),
+    Rekey(commands::rekey::Rekey),
     Layouts(commands::layouts::LayoutsCommand),
     Codegen(commands::codegen::Codegen),
     Serve(commands::serve::Serve),
@@ -60,6 +64,9 @@ impl Command {
             Self::Delete(command) => command.run(),
             Self::Export(command) => command.run(),
             Self::Import(command) => command.run(),
+            Self::Copy(command) => command.run(),
+            Self::Diff(command) => command.run(),
+            Self::Rekey(command) => command.run(),
             Self::Layouts(command) => command.run(),
             Self::Codegen(command) => command.run(),
             Self::Serve(command) => command.run(),

@@ -58,6 +58,13 @@ impl Meter {
         self.rows(rows);
     }
 
+    /// As [`rows`](Self::rows), of something else from now on.
+    pub(crate) fn rows_as(&mut self, progress: &'static str, rows: u64) {
+        self.line.progress = progress;
+        self.line.read = None;
+        self.rows(rows);
+    }
+
     pub(crate) fn part_done(&mut self) {
         self.line.parts_done = self.line.parts_done.map(|done| done + 1);
         self.tell();

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
+mod copy;
 mod delete;
 mod exchange;
 mod hostile;
 mod import;
+mod rekey;
 mod server;
 mod terminal;

@@ -1,9 +1,19 @@
 //! Keys, rows and tables whose layout is data: for tools, which see a table without the structs of the program that wrote it.
 //!
 //! An application keeps to its types: the compiler checks them, and they are faster.
+//!
+//! | for | by types | by data |
+//! |---|---|---|
+//! | keys | a struct with [`RowKey`](derive@crate::RowKey) | [`KeyLayout`], [`DynScan`] |
+//! | rows | a struct with [`Row`](derive@crate::Row) | [`DynRow`] |
+//! | the key of a row in another table | closures, `From` | [`KeyMapping`] |
+//! | a table | [`Client::table`](crate::Client::table) | [`Client::dynamic_table`](crate::Client::dynamic_table) |
+//! | copies and comparisons | [`Table::copy_to`](crate::Table::copy_to), [`Table::diff`](crate::Table::diff) | [`DynTable::copy_to`](crate::DynTable::copy_to), [`DynTable::diff`](crate::DynTable::diff) |
+//! | the driver of a re-keying | [`Rekeyed::migration`](crate::rekey::Rekeyed::migration) | [`Client::dynamic_migration`](crate::Client::dynamic_migration) |
 
 mod error;
 mod key;
+mod mapping;
 mod row;
 mod scan;
 mod table_layout;
@@ -14,6 +24,8 @@ pub(crate) mod tests;
 pub use self::error::LayoutError;
 pub(crate) use self::key::decode_key;
 pub use self::key::{DynKey, KeyLayout, KeyStart};
+pub use self::mapping::KeyMapping;
+pub(crate) use self::mapping::MappingError;
 pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
 pub use self::table_layout::TableLayout;

@@ -12,7 +12,8 @@
 //! its settings, every call is retried after a transient failure that proves that nothing was applied.
 //!
 //! A call of a [`DynTable`](crate::DynTable), whose layout is data, is the call of [`Table`](crate::Table) of the same name, and its `add` is
-//! [`Update::add`](crate::Update::add).
+//! [`Update::add`](crate::Update::add). A migration of [`Client::dynamic_migration`](crate::Client::dynamic_migration) is one of
+//! [`Rekeyed`](crate::rekey::Rekeyed).
 //!
 //! These hold for every call, unless its row says something else:
 //!
@@ -97,7 +98,8 @@
 //! state, among programs that open the same pair of tables: `update`, `update_all` and `merge_all` those of their rows above, too. Every read, and every scan with any filter, returns each stored row once.
 //! With [`rekeyed_by_row`](crate::Client::rekeyed_by_row), some calls fail while the old table is written, because they could reach the
 //! row of another key. Whether clocks are set right matters for expiry alone; that they run at other rates does no harm, up to a tenth.
-//! A program that opens one of the tables by itself is rejected from the state `paused` on; what it still writes is found by `verify`.
+//! A program that opens one of the tables by itself is rejected from the state `paused` on; what it still writes is found by `verify`. One
+//! with another mapping of keys is rejected as far as the [recorded keys](crate::rekey#one-mapping) tell.
 //!
 //! | call | what holds | what does not, and what to do |
 //! |---|---|---|

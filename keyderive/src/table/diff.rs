@@ -9,7 +9,7 @@ use std::pin::Pin;
 #[doc(no_inline)]
 pub use super::transfer::NewKey;
 pub use super::transfer::{CellDifference, DifferentKey, RowDifference, TableDiff};
-use super::transfer::{Comparison, Mapping, OnProgress, Progress, Reporter, compare};
+use super::transfer::{Comparison, Mapping, OnDifference, OnProgress, Progress, Reporter, compare_with};
 use super::{RowRef, Table};
 use crate::client::Error;
 use crate::key::TableKey;
@@ -77,7 +77,7 @@ impl<K: TableKey, R> Table<K, R> {
         N::Stored: fmt::Debug,
     {
         let mapping = Mapping::of_closure(self, other, new_key);
-        Diff { mapping, settings: DEFAULT, on_progress: None }
+        Diff::new(mapping)
     }
 }
 
@@ -117,6 +117,7 @@ impl<K: TableKey, R> Table<K, R> {
 pub struct Diff<'a> {
     mapping: Mapping<'a>,
     settings: Comparison,
+    on_difference: Option<OnDifference<'a>>,
     on_progress: Option<OnProgress<'a>>,
 }
 
@@ -124,6 +125,10 @@ pub struct Diff<'a> {
 pub(super) const DEFAULT: Comparison = Comparison { parallel: 8, first: 20 };
 
 impl<'a> Diff<'a> {
+    pub(super) fn new(mapping: Mapping<'a>) -> Self {
+        Self { mapping, settings: DEFAULT, on_difference: None, on_progress: None }
+    }
+
     /// How many partitions are read, and how many batches are compared, at a time. 0 counts as 1.
     pub fn parallel(mut self, partitions: usize) -> Self {
         self.settings.parallel = partitions.max(1);
@@ -133,6 +138,21 @@ impl<'a> Diff<'a> {
     /// How many rows that differ [`TableDiff::first`] keeps, with up to 10 cells of each. All are counted.
     pub fn first(mut self, rows: usize) -> Self {
         self.settings.first = rows;
+        self
+    }
+
+    /// Calls a function with each row that differs, with up to 10 cells of it, in no order.
+    ///
+    /// ```
+    /// # use keyderive::{RowKey, Table};
+    /// # #[derive(RowKey, Clone, Debug)] struct UserKey { id: u64 }
+    /// # async fn sample(old: Table<UserKey>, new: Table<UserKey>) -> Result<(), keyderive::Error> {
+    /// let diff = old.diff(&new, |key, _| key).first(0).on_difference(|row| println!("{row:?}")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_difference(mut self, call: impl FnMut(&RowDifference) + Send + 'a) -> Self {
+        self.on_difference = Some(Box::new(call));
         self
     }
 
@@ -148,8 +168,10 @@ impl<'a> IntoFuture for Diff<'a> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { mapping, settings, on_progress } = self;
-        Box::pin(async move { compare(&mapping, settings, None, &mut Reporter::new(on_progress)).await })
+        let Self { mapping, settings, on_difference, on_progress } = self;
+        Box::pin(async move {
+            compare_with(&mapping, settings, None, on_difference, &mut Reporter::new(on_progress)).await
+        })
     }
 }
 
