@@ -31,6 +31,9 @@ pub(crate) struct Diff {
     pair: PairArgs,
     #[command(flatten)]
     to: ToInstance,
+    /// Compare the newest value of each column alone, without its time: for tables that are written side by side
+    #[arg(long)]
+    only_newest: bool,
     /// Show this many rows that differ
     #[arg(long, value_name = "ROWS", default_value_t = 20)]
     show: usize,
@@ -109,6 +112,9 @@ impl Diff {
                 .map(BufWriter::new);
             let mut diff = old.diff(&new, &mapping)?.first(self.show);
             diff = diff.on_progress(|progress: &Progress| meter.rows(progress.compared + progress.counted));
+            if self.only_newest {
+                diff = diff.only_newest();
+            }
             if let Some(file) = &mut file {
                 let (layouts, unwritten) = (&tables.layouts, &mut unwritten);
                 diff = diff.on_difference(move |row| {

@@ -235,7 +235,7 @@
 //!
 //! /// Returns how many rows were mended.
 //! async fn mend(first: &Table<ByUser, Visits>, second: &Table<BySite, Visits>) -> Result<usize, Error> {
-//!     let diff = first.diff(second, |key, _| by_site(key)).first(10_000).await?;
+//!     let diff = first.diff(second, |key, _| by_site(key)).only_newest().first(10_000).await?;
 //!     for row in diff.first() {
 //!         let (RowDifference::Missing { new_key, .. }
 //!         | RowDifference::Extra { new_key, .. }
@@ -264,16 +264,17 @@
 //! # first.put(&key("bob"), &Visits { count: 2 }).await?;
 //! # second.put(&by_site(key("carol")), &Visits { count: 3 }).await?;
 //! assert_eq!(mend(&first, &second).await?, 3);
+//! assert_eq!(mend(&first, &second).await?, 0);
 //! assert_eq!(second.count(BySite::scan()).await?, 2);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! - The mended rows have the values of the first table, and timestamps of their own: `diff` would list them again. To compare values
-//!   alone, or to keep timestamps, [copy the table](crate::copy) in place of this.
+//! - Each write has a timestamp of its own, so [`only_newest`](crate::diff::Diff::only_newest) compares values without them. A
+//!   [copy](crate::copy) keeps timestamps and versions.
 //! - **Beside writers** a row can be written between the read and the `put`, and the second table gets the older values. So mend rows
 //!   that nobody writes at that time, or take [`put_if`](crate::Table::put_if) with a column that grows with each write.
-//! - An operator compares by `keyderive diff`.
+//! - An operator compares by `keyderive diff --only-newest`.
 //!
 //! # Times across users
 //!

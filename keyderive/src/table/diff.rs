@@ -106,6 +106,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// |---|---|---|
 /// | [`parallel`](Self::parallel) | 8 | partitions read, and batches compared, at a time |
 /// | [`first`](Self::first) | 20 | differing rows that are kept |
+/// | [`only_newest`](Self::only_newest) | no | the newest value of each column alone, without its timestamp |
 ///
 /// # Errors
 /// When a table does not exist or has another layout; for a row whose key is not of the table's key type; for a row to which the
@@ -122,7 +123,7 @@ pub struct Diff<'a> {
 }
 
 /// How a comparison runs that has no settings.
-pub(super) const DEFAULT: Comparison = Comparison { parallel: 8, first: 20 };
+pub(super) const DEFAULT: Comparison = Comparison { parallel: 8, first: 20, only_newest: false };
 
 impl<'a> Diff<'a> {
     pub(super) fn new(mapping: Mapping<'a>) -> Self {
@@ -138,6 +139,41 @@ impl<'a> Diff<'a> {
     /// How many rows that differ [`TableDiff::first`] keeps, with up to 10 cells of each. All are counted.
     pub fn first(mut self, rows: usize) -> Self {
         self.settings.first = rows;
+        self
+    }
+
+    /// Compares the newest value of each column, without its timestamp and without earlier versions: for tables that are written side by
+    /// side, whose cells have the times of their own writes.
+    ///
+    /// ```
+    /// use keyderive::row::Timestamped;
+    /// use keyderive::{Client, Row, RowKey};
+    ///
+    /// #[derive(RowKey, Clone, Debug)]
+    /// struct UserKey {
+    ///     id: u64,
+    /// }
+    ///
+    /// #[derive(Row)]
+    /// struct User {
+    ///     age: Timestamped<u32>,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let client = Client::embedded();
+    /// let (one, other) = (client.table::<UserKey, User>("users"), client.table::<UserKey, User>("users-2"));
+    /// # one.create_if_absent().await?;
+    /// # other.create_if_absent().await?;
+    /// one.put(&UserKey { id: 7 }, &User { age: Timestamped::new(1_000, 42) }).await?;
+    /// other.put(&UserKey { id: 7 }, &User { age: Timestamped::new(2_000, 42) }).await?;
+    /// assert!(!one.diff(&other, |key, _| key).await?.is_equal());
+    /// assert!(one.diff(&other, |key, _| key).only_newest().await?.is_equal());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn only_newest(mut self) -> Self {
+        self.settings.only_newest = true;
         self
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Comparison {
     pub(crate) parallel: usize,
     /// How many rows that differ are kept.
     pub(crate) first: usize,
+    /// Whether the newest values of columns are compared, without timestamps and earlier versions.
+    pub(crate) only_newest: bool,
 }
 
 /// How a row came into the new table of a re-keying. A cell of the row says so.
@@ -92,7 +94,7 @@ pub(crate) async fn compare_with(
     let diff = TableDiff::of(Arc::clone(mapping.old.name.table()), Arc::clone(mapping.new.name.table()));
     // Those of a batch, which are told then.
     let first = if on_difference.is_some() { usize::MAX } else { settings.first };
-    let tables = Tables { mapping, origins, old, new, first };
+    let tables = Tables { mapping, origins, old, new, first, only_newest: settings.only_newest };
     let mut run = ComparisonRun { settings, tables: &tables, diff, on_difference, reporter };
     let found = run.compare_rows().await?;
     match origins {
@@ -112,6 +114,7 @@ struct Tables<'m, 'a> {
     new: ComparedTable,
     /// How many rows that differ are kept of a batch.
     first: usize,
+    only_newest: bool,
 }
 
 /// What is known of one of the tables.
@@ -379,7 +382,8 @@ impl Tables<'_, '_> {
                 });
             }
         };
-        batch.counts.expired += equality::compare(self.old.stored(old), self.new.stored(new), differs);
+        let (old_row, new_row) = (self.old.stored(old), self.new.stored(new));
+        batch.counts.expired += equality::compare(old_row, new_row, self.only_newest, differs);
         if count == 0 {
             batch.counts.equal += 1;
             return;
