@@ -1,10 +1,10 @@
 //! Which key a row of one layout has in another, by the names of the fields.
 
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
 use super::{DynKey, KeyLayout, LayoutError, Value};
-use crate::client::Error;
 use crate::key::{DecodeError, EncodeError, Field, FieldValues, Schema};
 
 /// The key that a row with a key of one [`KeyLayout`] has in another, by the names of the fields: for copies, comparisons and re-keyings of
@@ -76,8 +76,10 @@ enum KeySource {
     Constant(Value),
 }
 
-/// Why a key has none in the other layout.
-pub(crate) enum MappingError {
+/// Why a key has none in the other layout of a [`KeyMapping`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum MappingError {
     /// It is no key of its own layout.
     Foreign(DecodeError),
     /// The other layout cannot hold it.
@@ -215,8 +217,8 @@ impl KeyMapping {
     /// The new key of an encoded old one.
     ///
     /// # Errors
-    /// [`ForeignRow`](crate::ErrorKind::ForeignRow) for bytes that are no key of the old layout; if the new layout cannot hold a value.
-    pub fn new_key(&self, old: impl AsRef<[u8]>) -> Result<Vec<u8>, Error> {
+    /// For bytes that are no key of the old layout; if the new layout cannot hold a value.
+    pub fn new_key(&self, old: impl AsRef<[u8]>) -> Result<Vec<u8>, MappingError> {
         let mut key = Vec::new();
         self.append_new_key(old.as_ref(), &mut key)?;
         Ok(key)
@@ -226,26 +228,29 @@ impl KeyMapping {
     ///
     /// # Errors
     /// As [`new_key`](Self::new_key), and if there is [no way back](Self::check_way_back).
-    pub fn old_key(&self, new: impl AsRef<[u8]>) -> Result<Vec<u8>, Error> {
+    pub fn old_key(&self, new: impl AsRef<[u8]>) -> Result<Vec<u8>, MappingError> {
         let mut key = Vec::new();
         self.append_old_key(new.as_ref(), &mut key)?;
         Ok(key)
     }
 
-    /// Fails unless these are the layouts of the old and of the new table, whose names are given.
-    pub(crate) fn check_layouts(&self, tables: [(&str, &KeyLayout); 2]) -> Result<(), Error> {
+    /// Fails unless these are the layouts of the old and of the new table, whose names are given; returns the table, and why.
+    pub(crate) fn check_layouts<'t>(
+        &self,
+        tables: [(&'t str, &KeyLayout); 2],
+    ) -> Result<(), (&'t str, String)> {
         for ((table, layout), own) in tables.into_iter().zip([&self.old, &self.new]) {
             let (expected, found) = (layout.schema(), own.schema());
             if expected.fingerprint() != found.fingerprint() {
                 let fault = format!(
-                    "the mapping is of keys `{}` (fingerprint {}), and the table has keys `{}` (fingerprint {}); make the mapping of the layouts of \
-                     both tables",
+                    "the mapping is of keys `{}` (fingerprint {}), and the table has keys `{}` (fingerprint {}); make the \
+                     mapping of the layouts of both tables",
                     found.key_type(),
                     found.fingerprint(),
                     expected.key_type(),
                     expected.fingerprint(),
                 );
-                return Err(Error::definition(table, fault));
+                return Err((table, fault));
             }
         }
         Ok(())
@@ -400,14 +405,16 @@ impl From<EncodeError> for MappingError {
     }
 }
 
-impl From<MappingError> for Error {
-    fn from(error: MappingError) -> Self {
-        match error {
-            MappingError::Foreign(error) => error.into(),
-            MappingError::Key(error) => error.into(),
+impl fmt::Display for MappingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign(error) => error.fmt(f),
+            Self::Key(error) => error.fmt(f),
         }
     }
 }
+
+impl Error for MappingError {}
 
 /// Each field of the new key with its source, as [`new`](KeyMapping::new) reads it.
 impl fmt::Display for KeyMapping {
@@ -466,14 +473,14 @@ mod tests {
     #[test]
     fn every_fault_is_in_one_error() {
         let error =
-            mapping::<Old, New>("user=users,usr=user_id,seq=seq,seq=user_id,region='a'b',x").unwrap_err();
+            mapping::<Old, New>("user=users,usr=user_id,seq=seq,seq=user_id,x,region='a'b'").unwrap_err();
         let expected = [
             "`user=users`: `Old` has no field `users`; it has `user_id`, `at`, `seq`, `device`",
             "`usr=user_id`: `New` has no field `usr`; it has `user`, `at`, `seq`, `region`",
             "`seq=user_id`: the field `user_id` of `Old` holds text, and `seq` of `New` integers",
             "`seq=user_id`: the field `seq` of `New` has two sources",
-            "`region='a'b'`: `Old` has no field `'a'b'`; it has `user_id`, `at`, `seq`, `device`",
             "`x`: write `new=old`, or `new='text'` for a constant",
+            "`region='a'b'`: `Old` has no field `'a'b'`; it has `user_id`, `at`, `seq`, `device`",
         ];
         assert_eq!(error.faults(), expected);
         let error = mapping::<Old, New>("user=device,seq='ten'").unwrap_err();
@@ -485,11 +492,11 @@ mod tests {
 
     #[test]
     fn values_convert_by_their_types() {
-        let mapping = mapping::<Old, New>("user=user_id,region='it''s, eu'").unwrap();
-        assert_eq!(mapping.to_string(), "user=user_id, at=at, seq=seq, region='it''s, eu'");
+        let mapping = mapping::<Old, New>("user=user_id,region='it''s,eu'").unwrap();
+        assert_eq!(mapping.to_string(), "user=user_id, at=at, seq=seq, region='it''s,eu'");
         let at = UNIX_EPOCH + Duration::from_millis(1_795_478_400_000);
         let old = Old { user_id: "alice".into(), at, device: "phone".into(), seq: 42 };
-        let expected = New { user: "alice".into(), at, seq: 42, region: "it's, eu".into() };
+        let expected = New { user: "alice".into(), at, seq: 42, region: "it's,eu".into() };
         assert_eq!(mapping.new_key(old.encode().unwrap()).unwrap(), expected.encode().unwrap());
         // A number that the new field cannot hold is an error of its row.
         let error = mapping.new_key(Old { seq: 1000, ..old }.encode().unwrap()).unwrap_err().to_string();
@@ -525,6 +532,6 @@ mod tests {
         let old = Plain { user_id: "bob".into(), at, seq: 7 }.encode().unwrap();
         let new = mapping.new_key(&old).unwrap();
         assert_eq!(mapping.old_key(&new).unwrap(), old);
-        assert_eq!(mapping.new_key(b"no key").unwrap_err().kind(), crate::ErrorKind::ForeignRow);
+        assert!(matches!(mapping.new_key(b"no key").unwrap_err(), MappingError::Foreign(_)));
     }
 }

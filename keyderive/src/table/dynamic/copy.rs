@@ -40,7 +40,8 @@ impl DynTable {
     }
 
     fn mapping(&self, new: &Self, mapping: &KeyMapping) -> Result<Mapping<'static>, Error> {
-        mapping.check_layouts([(self.name(), &self.key), (new.name(), &new.key)])?;
+        let checked = mapping.check_layouts([(self.name(), &self.key), (new.name(), &new.key)]);
+        checked.map_err(|(table, fault)| Error::definition(table, fault))?;
         Ok(Mapping::of_names(self.table.handle.clone(), new.table.handle.clone(), mapping))
     }
 }

@@ -351,7 +351,8 @@ impl Client {
             None => Arc::new(Unknown { tables: routes, layouts }),
             Some(mapping) => {
                 let [old_key, new_key] = &layouts;
-                mapping.check_layouts([(old.name(), old_key), (new.name(), new_key)])?;
+                let checked = mapping.check_layouts([(old.name(), old_key), (new.name(), new_key)]);
+                checked.map_err(|(table, fault)| Error::definition(table, fault))?;
                 mapping.check_way_back().map_err(|error| {
                     let fault = format!(
                         "it cannot be re-keyed by the mapping `{mapping}`, which has no way back: {error}"
