@@ -266,7 +266,7 @@ extern crate self as keyderive;
 )]
 pub mod client;
 pub mod designs;
-#[cfg(feature = "client")]
+#[cfg(feature = "dynamic")]
 pub mod dynamic;
 #[cfg(feature = "embedded")]
 pub mod embedded;
@@ -275,7 +275,9 @@ mod features;
 mod flat;
 #[cfg(feature = "embedded")]
 pub mod guide;
-#[cfg(feature = "client")]
+#[cfg(feature = "heat")]
+pub mod heat;
+#[cfg(feature = "dynamic")]
 mod intern;
 pub mod key;
 #[cfg(feature = "client")]
