@@ -73,7 +73,7 @@ pub(super) fn variants(layout: &KeyLayout) -> Vec<(Change, KeyLayout)> {
         let salt = match &json["salt"] {
             Json::Null => {
                 let over: Vec<_> = schema.fields().iter().map(|field| field.name()).collect();
-                json!({"range": range, "hash": "farm", "place": "before_fields", "sep": null, "over": over})
+                json!({"range": range, "hash": "farm", "place": "before_fields", "sep": json["delimiter"], "over": over})
             }
             salt => with(salt, "range", range.into()),
         };
@@ -150,6 +150,7 @@ mod tests {
     }
 
     #[derive(RowKey)]
+    #[row_key(allow(point_reads))]
     struct HashedKey {
         #[row_key(hash(md5))]
         user: String,
@@ -169,9 +170,9 @@ mod tests {
                 "with 2 buckets: <salt 0 to 1>#<at>#<user>#<seq>",
                 "with 4 buckets: <salt 0 to 3>#<at>#<user>#<seq>",
                 "with 8 buckets: <salt 0 to 7>#<at>#<user>#<seq>",
-                "with 16 buckets: <salt 00 to 15>#<at>#<user>#<seq>",
-                "with 32 buckets: <salt 00 to 31>#<at>#<user>#<seq>",
-                "with 64 buckets: <salt 00 to 63>#<at>#<user>#<seq>",
+                "with 16 buckets: <salt 0 to 15>#<at>#<user>#<seq>",
+                "with 32 buckets: <salt 0 to 31>#<at>#<user>#<seq>",
+                "with 64 buckets: <salt 0 to 63>#<at>#<user>#<seq>",
                 "with `user` first: <user>#<at>#<seq>",
                 "with `seq` first: <seq>#<at>#<user>",
                 "with the bits of `at` reversed: <at>#<user>#<seq>",

@@ -110,6 +110,18 @@ impl Cell {
         cell
     }
 
+    /// The same, by what the whole table has in the same time: its peak is no less, and what of it is not elsewhere is here.
+    fn within(&self, whole: &Self) -> Self {
+        let mut cell = *self;
+        for at in 0..3 {
+            let elsewhere = whole.sums[at].saturating_sub(self.sums[at]);
+            let most = self.most(at).min(whole.most(at));
+            cell.peaks[at] = self.peaks[at].max(whole.peaks[at].saturating_sub(elsewhere)).min(most);
+            cell.slacks[at] = most - cell.peaks[at];
+        }
+        cell
+    }
+
     /// With the cell of the same range in other slots.
     fn after(&self, other: &Self) -> Self {
         let mut cell = Self::default();
@@ -154,6 +166,12 @@ fn widen(cells: &[Cell], first: i64) -> Vec<Cell> {
 struct Blur {
     from: i64,
     until: i64,
+}
+
+impl Blur {
+    fn hull(self, other: Self) -> Self {
+        Self { from: self.from.min(other.from), until: self.until.max(other.until) }
+    }
 }
 
 /// How many rows and columns a grid has at most.
@@ -327,7 +345,7 @@ impl Grid {
                 }
                 next += 1;
             }
-            Some((start..next, cell))
+            Some((start..next, cell.within(self.all.get(column).unwrap_or(&Cell::default()))))
         })
     }
 
@@ -377,6 +395,17 @@ impl Grid {
             }
         }
         (least, most)
+    }
+
+    /// The same with at most so many columns and ranges.
+    pub(in crate::heat) fn folded(&self, columns: usize, rows: usize) -> Self {
+        let mut folded = self.clone();
+        while folded.all.len() > columns.max(1) {
+            folded.widen();
+        }
+        let step = folded.rows.len().div_ceil(rows.max(1));
+        folded.keep(&folded.rows.iter().step_by(step).map(|row| row.start.clone()).collect());
+        folded
     }
 
     fn widen(&mut self) {

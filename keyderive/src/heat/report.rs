@@ -16,6 +16,9 @@ use crate::plan::KeyRange;
 /// A change is worth naming if the busiest tablet takes this part of what it took, or less.
 const WORTH: f64 = 0.9;
 
+/// Up to this multiple of the share from which tablets are split, a load is spread.
+const WIDE: f64 = 1.25;
+
 /// What a [simulation](super::simulate) foresees. Printed with `{}`: one line, then a table.
 ///
 /// ```text
@@ -243,9 +246,13 @@ impl Forecast {
             shown_time(busiest.time),
         );
         let named = self.named();
+        // The share from which the model splits a tablet: below it, a tablet is no busier than it may be.
+        let is_spread = busiest.share * self.model.nodes as f64 * self.model.tablets_per_node <= WIDE;
         let is_better = named.iter().any(|remedy| remedy.tablets.peak <= busiest.share * WORTH);
         if named.is_empty() {
             line.push('.');
+        } else if is_spread {
+            line.push_str("; its tablets share the load.");
         } else if is_better {
             for (at, remedy) in named.iter().enumerate() {
                 let takes = if at == 0 { "it would take " } else { "" };

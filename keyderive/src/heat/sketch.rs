@@ -210,7 +210,7 @@ mod tests {
                 assert!((one.count - one.error..=one.count).contains(&counts[&one.key]), "{one:?}");
             }
             let heavy = counts.iter().filter(|(_, count)| **count > 200_000 / 64);
-            assert!(heavy.clone().count() > 10);
+            assert!(heavy.clone().count() > 5);
             for (key, _) in heavy {
                 assert!(top.iter().any(|one| one.key == *key));
             }

@@ -108,9 +108,9 @@ impl Workload {
     }
 
     /// The time of an event in seconds after the start.
-    fn second(&self, index: u64) -> f64 {
+    fn second(&self, index: f64) -> f64 {
         let lasting = self.lasting.as_secs_f64();
-        let part = index as f64 / self.events as f64;
+        let part = index / self.events as f64;
         let Some(Bursts { every, length, factor }) = self.bursts else { return part * lasting };
         // How much comes until a time, where one a second is usual.
         let in_period = factor * length + (every - length);
@@ -154,7 +154,9 @@ impl Iterator for Draws {
             return None;
         }
         self.next += 1;
-        let time = self.workload.start.saturating_add((self.workload.second(index) * 1000.0) as i64);
+        // Not at equal distances: a rhythm could be one of the keys, too, such as of reversed bits.
+        let second = self.workload.second(index as f64 + self.random.f64());
+        let time = self.workload.start.saturating_add((second * 1000.0) as i64);
         let item = match self.workload.exponent {
             0.0 => self.random.u64(..self.workload.items),
             _ => self.zipf.draw(&mut self.random) - 1,

@@ -484,12 +484,20 @@ impl GridBuilder {
             let only = *sample.first()?;
             if only > range.start.as_slice() { Some(only.to_vec()) } else { Some([only, &[0]].concat()) }
         });
-        let Some(key) = key.filter(|key| *key > range.start && *key <= seen.max) else { return };
+        let end = self.rows.get(at + 1);
+        let is_inside = |key: &Vec<u8>| *key > range.start && end.is_none_or(|end| *key < end.start);
+        let Some(key) = key.filter(|key| is_inside(key) && *key <= seen.max) else { return };
         // What came before `since` lies on one side, or else it is not known where.
         let is_left = seen.before.as_ref().is_none_or(|(_, max)| *max < key);
         let is_right = !is_left && seen.before.as_ref().is_some_and(|(min, _)| *min >= key);
         let from = if is_left || is_right { seen.since } else { seen.first };
-        let blur = Blur { from, until: seen.last.saturating_add(1) };
+        let mut blur = Blur { from, until: seen.last.saturating_add(1) };
+        // What was counted together with a neighbour may lie across the new boundary, but not where the side of that neighbour has everything.
+        let with_left = range.blur.filter(|_| !is_left);
+        let with_right = end.and_then(|end| end.blur).filter(|_| !is_right);
+        for other in with_left.into_iter().chain(with_right) {
+            blur = blur.hull(other);
+        }
         let share = match (grows, falls) {
             (true, _) => seen.above,
             (_, true) => range.weight.saturating_sub(seen.below),

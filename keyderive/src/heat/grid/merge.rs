@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{Blur, Grid, add_beside};
+use super::{Grid, add_beside};
 
 /// Why two grids are not merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,9 +84,7 @@ impl Grid {
         for (row, other) in merged.rows.iter_mut().zip(&other.rows) {
             add_beside(&mut row.cells, &other.cells, slots);
             row.blur = match (row.blur, other.blur) {
-                (Some(one), Some(other)) => {
-                    Some(Blur { from: one.from.min(other.from), until: one.until.max(other.until) })
-                }
+                (Some(one), Some(other)) => Some(one.hull(other)),
                 (one, other) => one.or(other),
             };
         }
@@ -94,7 +92,7 @@ impl Grid {
     }
 
     /// Folds all ranges that do not begin at one of these keys into the one before.
-    fn keep(&mut self, starts: &BTreeSet<Vec<u8>>) {
+    pub(super) fn keep(&mut self, starts: &BTreeSet<Vec<u8>>) {
         let slots = self.slots();
         let mut kept: Vec<super::Row> = Vec::with_capacity(starts.len());
         for row in std::mem::take(&mut self.rows) {

@@ -21,26 +21,32 @@ fn compare(grid: &Grid, operations: &[Operation]) {
         assert_eq!(grid.total(measure), operations.iter().map(amount).sum::<u64>());
         for column in 0..grid.columns() {
             let none = Vec::new();
-            let inside = by_column.get(&(column as i64)).unwrap_or(&none);
+            let groups: Vec<_> = grid.groups(column).collect();
+            let mut counted: BTreeMap<usize, BTreeMap<i64, u64>> = BTreeMap::new();
+            for operation in by_column.get(&(column as i64)).unwrap_or(&none) {
+                let row = grid.rows.partition_point(|row| row.start <= operation.1) - 1;
+                let group = groups.partition_point(|(rows, _)| rows.start <= row) - 1;
+                *counted.entry(group).or_default().entry(operation.0.div_euclid(slot)).or_default() +=
+                    amount(operation);
+            }
             let mut sum_of_groups = 0;
-            for (rows, cell) in grid.groups(column) {
-                let end = grid.rows.get(rows.end).map(|row| row.start.clone());
-                let range = KeyRange::new(grid.rows[rows.start].start.clone(), end);
-                let mut slots: BTreeMap<i64, u64> = BTreeMap::new();
-                for operation in inside.iter().filter(|operation| range.contains(&operation.1)) {
-                    *slots.entry(operation.0.div_euclid(slot)).or_default() += amount(operation);
-                }
+            for (at, (rows, cell)) in groups.iter().enumerate() {
+                let slots = counted.remove(&at).unwrap_or_default();
                 let load = cell.load(measure);
-                assert_eq!(load.sum, slots.values().sum::<u64>(), "{range} in column {column}");
+                let place =
+                    || format!("{} and {} more in column {column}", grid.range(rows.start), rows.len() - 1);
+                assert_eq!(load.sum, slots.values().sum::<u64>(), "{}", place());
                 let peak = slots.values().max().copied().unwrap_or(0);
                 assert!(
                     (load.peak - load.error..=load.peak).contains(&peak),
-                    "{load:?}: {peak} in {range}, {column}"
+                    "{load:?}: {peak} in {}",
+                    place()
                 );
                 sum_of_groups += load.sum;
             }
             assert_eq!(sum_of_groups, grid.whole(column, measure).sum);
         }
+        assert!(grid.rows.windows(2).all(|pair| pair[0].start < pair[1].start));
     }
 }
 
@@ -112,9 +118,13 @@ fn every_cell_is_as_counted_within_its_error() {
 
 #[test]
 fn a_million_operations_are_as_counted_and_take_bounded_memory() {
-    for (name, operations) in
-        workloads(1_000_000).into_iter().filter(|(name, _)| matches!(*name, "users" | "date first"))
-    {
+    let count = keyderive_tests::amount(
+        "KEYDERIVE_HEAT_OPERATIONS",
+        "operations in a grid of heat",
+        150_000,
+        1_000_000,
+    );
+    for (name, operations) in workloads(count as usize) {
         let builder = build(GridBuilder::new().limits(200, 200), &operations);
         let grid = builder.grid();
         compare(&grid, &operations);
@@ -123,7 +133,7 @@ fn a_million_operations_are_as_counted_and_take_bounded_memory() {
         // The rows follow the load: no range that has two keys has much more than its share.
         let heaviest = grid.busiest(Measure::Writes).unwrap();
         println!("{name}: {heaviest:?} of {} rows, error {}", grid.rows(), grid.error(Measure::Writes));
-        assert!(grid.rows() > 100);
+        assert!(grid.rows() > 100 || name == "one key", "{}", grid.rows());
     }
 }
 

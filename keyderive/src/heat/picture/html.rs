@@ -2,10 +2,12 @@
 
 use serde_json::json;
 
-use super::{Picture, palette, shown_time};
+use super::{Panel, Picture, palette, shown_time};
 use crate::heat::grid::Measure;
 use crate::heat::report::percent;
 
+/// How many columns and ranges of a grid the page has at most: a megabyte or two.
+const MOST: usize = 320;
 const PAGE: &str = include_str!("page.html");
 
 impl Picture<'_> {
@@ -17,9 +19,10 @@ impl Picture<'_> {
             .panels
             .iter()
             .map(|panel| {
-                let grid = panel.grid;
+                let grid = &panel.grid.folded(MOST, MOST);
+                let panel = &Panel { name: panel.name.clone(), grid, layout: panel.layout };
                 let measures = Measure::ALL.map(|measure| {
-                    let columns: Vec<Vec<(u64, u64)>> = (0..grid.columns())
+                    let columns: Vec<Vec<(u64, u64)>> = (0..if grid.total(measure) > 0 { grid.columns() } else { 0 })
                         .map(|column| grid.loads(column, measure).iter().map(|load| (load.peak, load.sum)).collect())
                         .collect();
                     let whole = self.whole(grid, measure);

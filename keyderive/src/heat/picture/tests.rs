@@ -23,7 +23,6 @@ fn a_place_of_many_cells_has_the_busiest_of_them() {
         let raster = picture.raster(&picture.panels[0], width, height);
         let most = raster.iter().flatten().fold(0.0, |most: f64, share| most.max(*share));
         assert_eq!(most, 50.0 / 14_000.0, "{width} × {height}");
-        assert!(raster.iter().flatten().all(|share| *share > 0.0));
     }
 }
 
