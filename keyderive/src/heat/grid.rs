@@ -218,8 +218,8 @@ struct Row {
 /// - The sum of a range is exact: each cell has every operation on its range in its time, and nothing else. Where two ranges are known only
 ///   together, [`loads`](Self::loads) has their common sum for both.
 /// - The peak of a cell is the count of its busiest *slot*, a second by default. It is never too low, and too high by its
-///   [`error`](Load::error) at most. A column as wide as a slot has no error. Errors come from three things: ranges or processes that were put
-///   together after their columns were wide, and events that came late, in an earlier slot than another of their range.
+///   [`error`](Load::error) at most. A column as wide as a slot has no error. Errors come from these: ranges or processes that were put
+///   together after their columns were wide, ranges that were split, and events that came 16 slots late or more.
 /// - So no folding makes a range look calmer than it was.
 ///
 /// # As data

@@ -30,6 +30,8 @@ const WIDE: f64 = 1.25;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Forecast {
+    /// The version of these names as data: 1.
+    pub version: u32,
     /// The name of the key type.
     pub key_type: String,
     /// The parts of its keys, as [`Schema::template`](crate::key::Schema::template) prints them.

@@ -602,6 +602,7 @@ impl Finished {
         let busiest = self.outcome.busiest.as_ref().map(|busiest| self.describe(busiest));
         let sampled = (self.sample.times.len() as u64) < self.events;
         Ok(Forecast {
+            version: 1,
             key_type: schema.key_type().to_owned(),
             template: schema.template().to_string(),
             events: self.events,

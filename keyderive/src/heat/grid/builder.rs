@@ -13,6 +13,8 @@ const BETWEEN: u64 = 4096;
 const SAMPLE: usize = 24;
 /// A range with fewer operations is not split.
 const LEAST_WEIGHT: u64 = 64;
+/// How many slots are counted at a time: an operation may come as many slots late without making an error.
+const SLOTS: usize = 16;
 /// How many ranges are split at a time.
 const MOST_SPLITS: usize = 64;
 
@@ -26,8 +28,8 @@ const MOST_SPLITS: usize = 64;
 /// assert_eq!(builder.grid().total(Measure::Reads), 1);
 /// ```
 ///
-/// Operations should come in the order of their times, more or less: one in an earlier slot than another of its range can make the stated
-/// error larger, not a peak too low.
+/// Operations should come in the order of their times, more or less: one that comes 16 slots late or more can make the stated error larger,
+/// not a peak too low.
 #[derive(Clone, Debug)]
 pub struct GridBuilder {
     limits: Limits,
@@ -45,12 +47,20 @@ pub struct GridBuilder {
     random: fastrand::Rng,
 }
 
-/// Cells, and what the slot has that is counted now.
+/// Cells, and what the last slots have.
 #[derive(Clone, Debug, Default)]
 struct Track {
     cells: Vec<Cell>,
+    /// The last slot.
     slot: Option<i64>,
-    run: [u64; 3],
+    /// Its count, and those of the slots before it, each at its number modulo theirs.
+    counts: [[u64; 3]; SLOTS],
+}
+
+/// The place of a slot among the last ones.
+fn place(slot: i64) -> usize {
+    // Below the number of places.
+    slot.rem_euclid(SLOTS as i64).unsigned_abs() as usize
 }
 
 impl Track {
@@ -58,22 +68,48 @@ impl Track {
         if self.cells.len() <= column {
             self.cells.resize(column + 1, Cell::default());
         }
-        let is_late = self.slot.is_some_and(|last| slot < last);
-        if self.slot.is_none_or(|last| slot > last) {
-            (self.slot, self.run) = (Some(slot), [0; 3]);
-        }
+        self.advance(slot);
+        // The last slot is this one, or a later one.
+        let is_late = self.slot.is_some_and(|last| last.abs_diff(slot) >= SLOTS as u64);
+        let counts = &mut self.counts[place(slot)];
         let cell = &mut self.cells[column];
         for (at, amount) in amounts.into_iter().enumerate().filter(|(_, amount)| *amount > 0) {
             cell.sums[at] = cell.sums[at].saturating_add(amount);
             if !is_late {
-                self.run[at] = self.run[at].saturating_add(amount);
+                counts[at] = counts[at].saturating_add(amount);
             }
             if is_slot_wide {
                 cell.peaks[at] = cell.sums[at];
             } else if is_late {
                 cell.slacks[at] = cell.slacks[at].saturating_add(amount);
             } else {
-                cell.peaks[at] = cell.peaks[at].max(self.run[at]);
+                cell.peaks[at] = cell.peaks[at].max(counts[at]);
+            }
+        }
+    }
+
+    /// Makes a slot the last one, if it is later.
+    fn advance(&mut self, slot: i64) {
+        let new = match self.slot {
+            Some(last) if slot <= last => return,
+            Some(last) => slot.abs_diff(last).min(SLOTS as u64),
+            None => SLOTS as u64,
+        };
+        for back in 0..new as i64 {
+            self.counts[place(slot.wrapping_sub(back))] = [0; 3];
+        }
+        self.slot = Some(slot);
+    }
+
+    /// Adds what the last slots of another range have: both are one range now.
+    fn join(&mut self, mut other: Self) {
+        for slot in [self.slot, other.slot].into_iter().flatten() {
+            self.advance(slot);
+            other.advance(slot);
+        }
+        for (count, other) in self.counts.iter_mut().zip(other.counts) {
+            for at in 0..3 {
+                count[at] = count[at].saturating_add(other[at]);
             }
         }
     }
@@ -161,7 +197,9 @@ impl Seen {
             });
             let (min, max) = limit(&self.min, &self.max);
             let before = before.map(|(min, max)| limit(min, max));
-            Self { min, max, before, within: 0, above: 0, below: 0, ..self.clone() }
+            // A side that has nothing from before begins there.
+            let first = if before.is_none() { self.first.max(self.since) } else { self.first };
+            Self { first, min, max, before, within: 0, above: 0, below: 0, ..self.clone() }
         };
         [side(false), side(true)]
     }
@@ -446,14 +484,7 @@ impl GridBuilder {
         let slots = (self.width / self.slot).unsigned_abs();
         let range = &mut self.rows[at - 1];
         add_beside(&mut range.track.cells, &folded.track.cells, slots);
-        if folded.track.slot == range.track.slot {
-            // What both have in this slot is one count now.
-            for at in 0..3 {
-                range.track.run[at] = range.track.run[at].saturating_add(folded.track.run[at]);
-            }
-        } else if folded.track.slot > range.track.slot {
-            (range.track.slot, range.track.run) = (folded.track.slot, folded.track.run);
-        }
+        range.track.join(folded.track);
         range.weight += folded.weight;
         match (&mut range.seen, folded.seen) {
             (Some(seen), Some(other)) => seen.join(&other),
@@ -514,7 +545,7 @@ impl GridBuilder {
         range.weight -= weight;
         range.seen = Some(left_seen);
         range.sample = left_sample;
-        let track = Track { cells: Vec::new(), slot: range.track.slot, run: [0; 3] };
+        let track = Track { slot: range.track.slot, ..Track::default() };
         let track = if is_right { std::mem::replace(&mut range.track, track) } else { track };
         let right = Range {
             start: key,

@@ -15,7 +15,7 @@ const PLACE: usize = 3;
 const COLOURS: f64 = 32.0;
 const LABELS: usize = 190;
 const TOP: usize = 34;
-const BOTTOM: usize = 62;
+const BOTTOM: usize = 78;
 const LABEL_LINES: usize = 5;
 
 impl Picture<'_> {
@@ -94,9 +94,10 @@ impl Picture<'_> {
             let (scale, most) = caption.split_once("; ").unwrap_or((&caption, ""));
             _ = writeln!(
                 out,
-                "<text x=\"314\" y=\"{line}\" fill=\"#333\">{}</text><text y=\"{}\" fill=\"#555\">{}</text>\n</g>",
+                "<text y=\"{}\" fill=\"#333\">{}</text><text y=\"{}\" fill=\"#555\">{}</text>\n</g>",
+                line + 17,
                 escaped(scale),
-                line + 18,
+                line + 32,
                 escaped(most)
             );
         }
