@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
 use crate::dynamic::KeyLayout;
-use crate::key::Schema;
+use crate::key::{Field, Schema};
 
 /// How many buckets are tried.
 const RANGES: [u16; 6] = [2, 4, 8, 16, 32, 64];
@@ -72,7 +72,7 @@ pub(super) fn variants(layout: &KeyLayout) -> Vec<(Change, KeyLayout)> {
         }
         let salt = match &json["salt"] {
             Json::Null => {
-                let over: Vec<_> = schema.fields().iter().map(|field| field.name()).collect();
+                let over: Vec<_> = schema.fields().iter().map(Field::name).collect();
                 json!({"range": range, "hash": "farm", "place": "before_fields", "sep": json["delimiter"], "over": over})
             }
             salt => with(salt, "range", range.into()),
@@ -89,8 +89,7 @@ pub(super) fn variants(layout: &KeyLayout) -> Vec<(Change, KeyLayout)> {
         moved.insert(0, promoted);
         add(Change::First(field.name().to_owned()), with(&json, "fields", moved.into()));
     }
-    let (Some(first), Some(name)) = (fields.first(), schema.fields().first().map(|field| field.name()))
-    else {
+    let (Some(first), Some(name)) = (fields.first(), schema.fields().first().map(Field::name)) else {
         return variants;
     };
     let with_first = |field: Json| {

@@ -225,7 +225,6 @@ impl Forecast {
 
     /// A picture of the writes. Its scale is the share of a node's capacity, for the events of the workload as they came, times
     /// [`TabletModel::scale`].
-    #[must_use]
     pub fn picture(&self) -> Picture<'_> {
         Picture::new().model(&self.model).panel(&self.key_type, &self.grid, Some(&self.layout))
     }

@@ -11,7 +11,7 @@ use super::report::{Busiest, FieldFigures, Forecast, KeyLengths, ReadFigures, Re
 use super::sketch::HeavyKeys;
 use super::tablets::{BusiestWindow, Keys, Outcome, ReadAt, TabletModel, Trace, run};
 use crate::dynamic::{DynKey, KeyLayout, Value};
-use crate::key::{DecodeError, EncodeError, RowKey, Schema};
+use crate::key::{Bucket, DecodeError, EncodeError, Field, RowKey, Schema};
 use crate::plan::{IntoPlan, KeyRange, PlanError, Request};
 
 /// How many events tablets and variants are computed of, by default.
@@ -401,7 +401,7 @@ struct Buckets {
 
 impl Buckets {
     fn of(schema: &'static Schema) -> Self {
-        let mut numbers: Vec<i32> = schema.all_buckets().into_iter().map(|bucket| bucket.number()).collect();
+        let mut numbers: Vec<i32> = schema.all_buckets().into_iter().map(Bucket::number).collect();
         numbers.sort_unstable();
         numbers.dedup();
         Self { numbers }
@@ -632,7 +632,7 @@ impl Finished {
         let mut keys = Keys::default();
         for at in 0..self.sample.times.len() {
             let values = self.layout.decode(self.sample.keys.get(at))?;
-            let names = layout.schema().fields().iter().map(|field| field.name());
+            let names = layout.schema().fields().iter().map(Field::name);
             let fields = names.filter_map(|name| Some((name, values.get(name)?.clone())));
             keys.push(&layout.encode(fields)?);
         }

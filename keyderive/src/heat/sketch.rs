@@ -107,12 +107,12 @@ impl HeavyKeys {
     /// The heaviest keys, the heaviest first; at most as many as the capacity.
     #[must_use]
     pub fn top(&self, count: usize) -> Vec<HeavyKey> {
-        let of = |(key, count): (&Box<[u8]>, &u64)| HeavyKey {
+        let all = self.counts.iter().map(|(key, count)| HeavyKey {
             key: key.to_vec(),
             count: count.saturating_add(self.taken),
             error: self.taken,
-        };
-        let mut all: Vec<_> = self.counts.iter().map(of).collect();
+        });
+        let mut all: Vec<_> = all.collect();
         all.sort_unstable_by(|one, other| other.count.cmp(&one.count).then_with(|| one.key.cmp(&other.key)));
         all.truncate(count.min(self.capacity));
         all
