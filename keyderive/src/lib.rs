@@ -201,6 +201,11 @@
 //! call. From the file, or from what programs have [registered](Client::registered_layouts), a tool reads and writes a table without its
 //! types: [`dynamic`], [`Client::dynamic_table`].
 //!
+//! # Hotspots
+//!
+//! [`heat::simulate`] says before the first write what a workload does to a key type: the share of the busiest tablet, which other layouts
+//! would spread it, and a picture. [`assert_busiest_tablet_below`](heat::Simulation::assert_busiest_tablet_below) is a test of it.
+//!
 //! # Deployment
 //!
 //! | client | connects to |
@@ -237,6 +242,8 @@
 //! | `cloud` | yes | Google Cloud: TLS and Google's credentials |
 //! | `embedded` | no | a Bigtable in the process, for tests and first steps |
 //! | `serve` | no | the embedded Bigtable on a port, for other processes and languages |
+//! | `heat` | no | [`heat`]: simulates what a workload does to a key layout, and draws it |
+//! | `dynamic` | with `client` | [`dynamic`]: keys and plans whose layout is data |
 //! | `metrics` | no | the metrics that [`client`] lists, through the crate `metrics` |
 //! | `chrono` | no | as key fields and columns: `DateTime<Utc>` as a time, `NaiveDate` as a date |
 //! | `jiff` | no | as key fields and columns: `Timestamp` as a time, `civil::Date` as a date |
@@ -266,7 +273,7 @@ extern crate self as keyderive;
 )]
 pub mod client;
 pub mod designs;
-#[cfg(feature = "client")]
+#[cfg(feature = "dynamic")]
 pub mod dynamic;
 #[cfg(feature = "embedded")]
 pub mod embedded;
@@ -275,7 +282,9 @@ mod features;
 mod flat;
 #[cfg(feature = "embedded")]
 pub mod guide;
-#[cfg(feature = "client")]
+#[cfg(feature = "heat")]
+pub mod heat;
+#[cfg(feature = "dynamic")]
 mod intern;
 pub mod key;
 #[cfg(feature = "client")]

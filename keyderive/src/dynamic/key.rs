@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 
 use super::{DynScan, LayoutError, Value};
 use crate::key::{
-    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, KeyType, Readable, RowKey, Schema,
-    Span, decode_by, encode_by,
+    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, Readable, RowKey, Schema, Span,
+    decode_by, encode_by,
 };
 
 /// The layout of row keys, at run time: encodes, decodes and plans what a derived key type does, byte for byte.
@@ -114,6 +114,7 @@ impl KeyLayout {
     }
 
     /// The layout of a schema whose JSON does not name the struct.
+    #[cfg(feature = "client")]
     pub(crate) fn of_json(json: &str, key_type: &str) -> Result<Self, LayoutError> {
         Schema::from_json(json, Some(key_type)).and_then(Self::checked).map_err(LayoutError::new)
     }
@@ -140,8 +141,9 @@ impl KeyLayout {
     }
 
     /// For code that is not generic over key types.
-    pub(crate) fn key_type(&self) -> KeyType {
-        KeyType::of_data(self.schema, |schema, key| decode_key(schema, key).map(drop))
+    #[cfg(feature = "client")]
+    pub(crate) fn key_type(&self) -> crate::key::KeyType {
+        crate::key::KeyType::of_data(self.schema, |schema, key| decode_key(schema, key).map(drop))
     }
 
     pub(super) fn fields(&self) -> &[ErasedField] {
@@ -185,6 +187,13 @@ impl KeyLayout {
         let mut key = Vec::new();
         self.encode_values(&values.collect::<Result<Vec<_>, _>>()?, &mut key)?;
         Ok(key)
+    }
+
+    /// The value of a field, in the words of errors and plans.
+    #[cfg(feature = "heat")]
+    pub(crate) fn shown(&self, at: usize, value: &Value) -> String {
+        let codec = self.fields[at].codec;
+        fmt::from_fn(|f| codec.show(value, f)).to_string()
     }
 
     /// Appends a row key with these values, one for each field, from the left.
@@ -327,6 +336,7 @@ fn decode(
 }
 
 /// Decodes a key of a schema, whose fields have codecs.
+#[cfg(feature = "client")]
 pub(crate) fn decode_key(schema: &'static Schema, key: &[u8]) -> Result<DynKey, DecodeError> {
     let of = |field| {
         ErasedField::of(field, schema).map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
@@ -413,6 +423,7 @@ impl DynKey {
     }
 
     /// The values of the fields, from the left.
+    #[cfg(feature = "client")]
     pub(super) fn values(&self) -> &[Value] {
         &self.values
     }

@@ -1,5 +1,7 @@
 //! Keys, rows and tables whose layout is data: for tools, which see a table without the structs of the program that wrote it.
 //!
+//! Keys and plans need the feature `dynamic` alone, rows and tables `client`.
+//!
 //! An application keeps to its types: the compiler checks them, and they are faster.
 //!
 //! | for | by types | by data |
@@ -13,22 +15,30 @@
 
 mod error;
 mod key;
+#[cfg(feature = "client")]
 mod mapping;
+#[cfg(feature = "client")]
 mod row;
 mod scan;
+#[cfg(feature = "client")]
 mod table_layout;
 #[cfg(all(feature = "chrono", feature = "jiff", feature = "time", feature = "uuid", feature = "proto"))]
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use self::error::LayoutError;
+#[cfg(feature = "client")]
 pub(crate) use self::key::decode_key;
 pub use self::key::{DynKey, KeyLayout, KeyStart};
+#[cfg(feature = "client")]
 pub use self::mapping::{KeyMapping, MappingError};
+#[cfg(feature = "client")]
 pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
+#[cfg(feature = "client")]
 pub use self::table_layout::TableLayout;
 pub use crate::key::Value;
+#[cfg(feature = "client")]
 use crate::row::{CellError, CellType};
 
 /// The value that text says for a column whose cells are stored so, such as an argument of a command line.
@@ -52,6 +62,7 @@ use crate::row::{CellError, CellType};
 ///
 /// # Errors
 /// If the text is no value that such a column holds.
+#[cfg(feature = "client")]
 pub fn parse_cell(stored: CellType, text: &str) -> Result<Value, CellError> {
     stored.parse(text)
 }

@@ -35,7 +35,7 @@ enum EncodeKind {
         why: &'static str,
     },
     /// Fields that are named at run time.
-    #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "keys from data need the feature"))]
+    #[cfg_attr(not(feature = "dynamic"), expect(dead_code, reason = "keys from data need the feature"))]
     Names {
         fault: String,
     },
@@ -68,7 +68,7 @@ impl EncodeError {
         Self::new(key_type, EncodeKind::NotText { why })
     }
 
-    #[cfg(feature = "client")]
+    #[cfg(feature = "dynamic")]
     #[cold]
     pub(crate) fn names(key_type: &'static str, fault: String) -> Self {
         Self::new(key_type, EncodeKind::Names { fault })

@@ -142,6 +142,10 @@ values! {
     &str: |value| Self::Text(value.into());
     Vec<u8>: |value| Self::Bytes(value);
     &[u8]: |value| Self::Bytes(value.into());
+}
+
+#[cfg(feature = "client")]
+values! {
     bytes::Bytes: |value| Self::Bytes(value.into());
 }
 

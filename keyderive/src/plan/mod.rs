@@ -133,6 +133,12 @@ impl<K: ?Sized> Plan<K> {
         self.selection.is_fully_fixed()
     }
 
+    /// The layout of the keys, and how many fields are fixed.
+    #[cfg(feature = "heat")]
+    pub(crate) fn fixed(&self) -> (&'static crate::key::Schema, usize) {
+        (self.selection.schema, self.selection.fixed())
+    }
+
     /// Whether nothing is constrained.
     #[cfg(feature = "client")]
     pub(crate) fn is_unconstrained(&self) -> bool {
@@ -227,7 +233,7 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// The plan of a scan whose constraints are complete.
-    #[cfg(feature = "client")]
+    #[cfg(feature = "dynamic")]
     pub(crate) fn of_draft(draft: Draft) -> Result<Self, PlanError> {
         draft.finish().map(Self::from_selection)
     }

@@ -35,6 +35,21 @@ impl Schema {
     /// # Errors
     /// Every fault, each with its place.
     pub(crate) fn from_json(json: &str, key_type: Option<&str>) -> Result<&'static Self, Vec<String>> {
+        let (kept, computed) = Self::kept(json, key_type)?;
+        let faults = computed.faults(&kept.schema);
+        if faults.is_empty() { Ok(&kept.schema) } else { Err(faults) }
+    }
+
+    /// The same for JSON that was changed after it was made: what is computed of the rest, such as the fingerprint, is computed anew.
+    ///
+    /// # Errors
+    /// Those of [`from_json`](Self::from_json).
+    #[cfg(feature = "heat")]
+    pub(crate) fn from_changed_json(json: &str) -> Result<&'static Self, Vec<String>> {
+        Self::kept(json, None).map(|(kept, _)| &kept.schema)
+    }
+
+    fn kept(json: &str, key_type: Option<&str>) -> Result<(&'static Kept, Computed), Vec<String>> {
         if json.len() > MAX_LEN {
             return Err(vec![format!("it has {} bytes, and a schema has at most {MAX_LEN}", json.len())]);
         }
@@ -61,8 +76,7 @@ impl Schema {
         let kept = KEPT
             .intern(format!("{content:?}"), || content.keep())
             .map_err(|error| vec![error.to_string()])?;
-        let faults = if kept.faults.is_empty() { computed.faults(&kept.schema) } else { kept.faults.clone() };
-        if faults.is_empty() { Ok(&kept.schema) } else { Err(faults) }
+        if kept.faults.is_empty() { Ok((kept, computed)) } else { Err(kept.faults.clone()) }
     }
 }
 

@@ -1,0 +1,133 @@
+//! A picture as SVG: a path for each colour, without scripts, fonts or images of elsewhere.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::{Picture, palette, shortened};
+use crate::heat::report::percent;
+
+/// How many places a panel has at most.
+const COLUMNS: usize = 180;
+const ROWS: usize = 90;
+/// How large a place is.
+const PLACE: usize = 3;
+/// How many colours there are between nothing and the end of the scale.
+const COLOURS: f64 = 32.0;
+const LABELS: usize = 190;
+const TOP: usize = 34;
+const BOTTOM: usize = 78;
+const LABEL_LINES: usize = 5;
+
+impl Picture<'_> {
+    /// The picture as SVG, which a README shows: each grid with its keys, times and scale.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let (width, height) = (COLUMNS * PLACE, ROWS * PLACE);
+        let panel_width = LABELS + width + 16;
+        let all = (panel_width * self.panels.len().max(1), TOP + height + BOTTOM);
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" font-family=\"system-ui, sans-serif\" \
+             font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+            all.0, all.1, all.0, all.1
+        );
+        for (at, panel) in self.panels.iter().enumerate() {
+            let left = at * panel_width + LABELS;
+            _ = writeln!(
+                out,
+                "<g transform=\"translate({left} {TOP})\"><title>{}</title>\n<text y=\"-12\" font-size=\"14\" font-weight=\"bold\">{}</text>",
+                escaped(&self.caption(panel)),
+                escaped(&shortened(&panel.name, 70))
+            );
+            let nothing = palette::hex(palette::NOTHING);
+            _ = writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"{nothing}\"/>");
+            let mut paths: BTreeMap<String, String> = BTreeMap::new();
+            for (y, line) in self.raster(panel, COLUMNS, ROWS).iter().enumerate() {
+                let colours: Vec<_> = line.iter().map(|share| self.colour_of(*share)).collect();
+                let mut x = 0;
+                for run in colours.chunk_by(|one, other| one == other) {
+                    if run[0] != palette::NOTHING {
+                        let path = paths.entry(palette::hex(run[0])).or_default();
+                        let len = run.len();
+                        _ = write!(path, "M{x} {y}h{len}v1h-{len}z");
+                    }
+                    x += run.len();
+                }
+            }
+            _ = writeln!(out, "<g transform=\"scale({PLACE})\" shape-rendering=\"crispEdges\">");
+            for (colour, path) in paths {
+                _ = writeln!(out, "<path fill=\"{colour}\" d=\"{path}\"/>");
+            }
+            out.push_str("</g>\n");
+            for line in 0..LABEL_LINES {
+                let row = line * panel.grid.rows() / LABEL_LINES;
+                let y = height - line * height / LABEL_LINES;
+                _ = writeln!(
+                    out,
+                    "<path d=\"M-4 {y}h4\" stroke=\"#555\"/><text x=\"-7\" y=\"{}\" text-anchor=\"end\" fill=\"#333\">{}</text>",
+                    y - 2,
+                    escaped(&shortened(&panel.label(row), 30))
+                );
+            }
+            let [from, until] = panel.times();
+            let (below, line) = (height + 14, height + 30);
+            _ = writeln!(
+                out,
+                "<text y=\"{below}\" fill=\"#333\">{from} UTC</text><text x=\"{width}\" y=\"{below}\" text-anchor=\"end\" fill=\"#333\">{until} UTC</text>"
+            );
+            let marks = if self.is_logarithmic {
+                [0.0001, 0.001, 0.01, 0.1, 1.0]
+            } else {
+                [0.05, 0.25, 0.5, 0.75, 1.0]
+            };
+            for (at, share) in marks.into_iter().enumerate() {
+                let x = at * 62;
+                _ = writeln!(
+                    out,
+                    "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"10\" fill=\"{}\"/><text x=\"{}\" y=\"{line}\" fill=\"#333\">{}</text>",
+                    line - 9,
+                    palette::hex(self.colour_of(f64::max(share, super::LEAST * 1.001))),
+                    x + 16,
+                    percent(share)
+                );
+            }
+            let caption = self.caption(panel);
+            let (scale, most) = caption.split_once("; ").unwrap_or((&caption, ""));
+            _ = writeln!(
+                out,
+                "<text y=\"{}\" fill=\"#333\">{}</text><text y=\"{}\" fill=\"#555\">{}</text>\n</g>",
+                line + 17,
+                escaped(scale),
+                line + 32,
+                escaped(most)
+            );
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+
+    /// The colour of a share, one of few.
+    fn colour_of(&self, share: f64) -> [u8; 3] {
+        let level = self.level(share);
+        // What is not nothing stays so, and what is over stays so.
+        let step = if level <= 1.0 { (level * COLOURS).ceil() / COLOURS } else { level };
+        palette::colour(if share > 0.0 { step.max(1.0 / COLOURS) } else { 0.0 })
+    }
+}
+
+/// As text of XML.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for sign in text.chars() {
+        match sign {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // XML has no name for these.
+            sign if sign.is_control() || matches!(sign, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            sign => out.push(sign),
+        }
+    }
+    out
+}

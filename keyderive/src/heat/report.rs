@@ -1,0 +1,385 @@
+//! What a simulation says: a line, a table, and data.
+
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use super::advice::Change;
+use super::grid::Grid;
+use super::picture::Picture;
+use super::sketch::HeavyKeys;
+use super::tablets::{Constant, Shares, TabletModel};
+use crate::dynamic::{KeyLayout, Value};
+use crate::plan::KeyRange;
+
+/// A change is worth naming if the busiest tablet takes this part of what it took, or less.
+const WORTH: f64 = 0.9;
+
+/// Up to this multiple of the share from which tablets are split, a load is spread.
+const WIDE: f64 = 1.25;
+
+/// What a [simulation](super::simulate) foresees. Printed with `{}`: one line, then a table.
+///
+/// ```text
+/// The busiest tablet takes 100 % of the writes of its worst minute (2026-01-01 00:15, tablet from at 1767226500000); with 8 buckets it
+/// would take 14 %, with `user` first 9 %.
+/// ```
+///
+/// Shares are of writes. It is `Serialize`, without its grid and heavy keys, which are data of their own.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Forecast {
+    /// The version of these names as data: 1.
+    pub version: u32,
+    /// The name of the key type.
+    pub key_type: String,
+    /// The parts of its keys, as [`Schema::template`](crate::key::Schema::template) prints them.
+    pub template: String,
+    /// How many events there were.
+    pub events: u64,
+    /// Of how many of them tablets, nodes, fields and remedies are computed, if not of all.
+    pub sampled: Option<u64>,
+    /// The time in which shares are taken: a minute, or what [`TabletModel::window`] says.
+    #[serde(serialize_with = "seconds")]
+    pub window: Duration,
+    /// The busiest tablet in its worst window.
+    pub busiest: Option<Busiest>,
+    /// The share of the busiest tablet at first, before the table is split.
+    pub at_first: Option<f64>,
+    /// Of tablets.
+    pub tablets: Shares,
+    /// Of nodes.
+    pub nodes: Shares,
+    /// Of salt buckets.
+    pub buckets: Option<Shares>,
+    /// Of tablets, and of reads.
+    pub read_tablets: Option<Shares>,
+    /// How many writes each salt bucket has, of all events.
+    pub bucket_writes: Vec<(i32, u64)>,
+    /// Each kind of read.
+    pub reads: Vec<ReadFigures>,
+    /// In bytes, of all events.
+    pub key_lengths: KeyLengths,
+    /// Each field, from the left.
+    pub fields: Vec<FieldFigures>,
+    /// The same workload on other layouts.
+    pub remedies: Vec<Remedy>,
+    /// The numbers that were taken for the cluster's.
+    pub constants: Vec<Constant>,
+    #[serde(skip)]
+    pub(super) model: TabletModel,
+    #[serde(skip)]
+    pub(super) grid: Grid,
+    #[serde(skip)]
+    pub(super) heavy_keys: HeavyKeys,
+    #[serde(skip)]
+    pub(super) layout: KeyLayout,
+}
+
+fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64())
+}
+
+/// The busiest tablet in its worst window, from a [`Forecast`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Busiest {
+    /// When the window begins, in milliseconds since 1970.
+    pub time: i64,
+    /// Its share of the window's writes.
+    pub share: f64,
+    /// Its writes in a second, in the mean of the window.
+    pub writes_per_second: f64,
+    /// What most of its writes have in common: the bucket, and fields from the left, each with its value.
+    pub place: Vec<String>,
+    /// Its keys.
+    pub tablet: KeyRange,
+}
+
+/// A kind of read, from a [`Forecast`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ReadFigures {
+    /// Its name.
+    pub name: String,
+    /// How many there are for each event.
+    pub per_event: f64,
+    /// How many requests one needs, in the mean.
+    pub requests: f64,
+    /// Whether it reads all rows, since it fixes no leftmost field.
+    pub reads_everything: bool,
+}
+
+/// The lengths of keys, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct KeyLengths {
+    /// The least.
+    pub min: usize,
+    /// The mean.
+    pub mean: f64,
+    /// The greatest.
+    pub max: usize,
+}
+
+/// The values of a field, from a [`Forecast`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct FieldFigures {
+    /// The field.
+    pub name: String,
+    /// How many different values there are.
+    pub distinct: u64,
+    /// Among how many events.
+    pub of: u64,
+    /// From -1 to 1, how much the value follows the time: 1 if it always grows, -1 if it always falls, 0 if it does neither.
+    pub grows: f64,
+    /// The most frequent values.
+    pub top: Vec<TopValue>,
+}
+
+/// A value of a field and its share of all events.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TopValue {
+    /// The value, in words.
+    pub value: String,
+    /// Its share.
+    pub share: f64,
+}
+
+/// The same workload on another layout, from a [`Forecast`].
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Remedy {
+    /// How the layout differs.
+    pub change: Change,
+    /// The parts of its keys.
+    pub template: String,
+    /// Of tablets.
+    pub tablets: Shares,
+    /// Of nodes.
+    pub nodes: Shares,
+    /// What reads need.
+    pub reads: Vec<ReadFigures>,
+    /// The layout.
+    #[serde(skip)]
+    pub layout: KeyLayout,
+}
+
+/// As `31 %`, or with a decimal below 10.
+pub(super) fn percent(share: f64) -> impl fmt::Display {
+    fmt::from_fn(move |f| match share * 100.0 {
+        percent if (0.05..9.95).contains(&percent) => write!(f, "{percent:.1} %"),
+        percent => write!(f, "{percent:.0} %"),
+    })
+}
+
+/// A time in UTC to the minute, or to the second if it has some.
+pub(super) fn shown_time(time: i64) -> String {
+    let text = Value::Time(i128::from(time) * 1_000_000).to_string().replacen('T', " ", 1);
+    let text = text.trim_end_matches('Z');
+    let text = text.split('.').next().unwrap_or(text);
+    text.strip_suffix(":00").unwrap_or(text).to_owned()
+}
+
+/// As `minute`, or `150 s`.
+pub(super) fn shown_window(window: Duration) -> String {
+    match window.as_secs_f64() {
+        60.0 => "minute".to_owned(),
+        3600.0 => "hour".to_owned(),
+        86_400.0 => "day".to_owned(),
+        seconds if seconds < 10.0 => format!("{seconds:.2} s"),
+        seconds if seconds < 120.0 => format!("{seconds:.0} s"),
+        seconds if seconds < 7200.0 => format!("{:.0} minutes", seconds / 60.0),
+        seconds if seconds < 172_800.0 => format!("{:.0} hours", seconds / 3600.0),
+        seconds => format!("{:.0} days", seconds / 86_400.0),
+    }
+}
+
+impl Forecast {
+    /// The writes by time and range of keys.
+    #[must_use]
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// The keys that are written most.
+    #[must_use]
+    pub fn heavy_keys(&self) -> &HeavyKeys {
+        &self.heavy_keys
+    }
+
+    /// The layout of the keys.
+    #[must_use]
+    pub fn layout(&self) -> &KeyLayout {
+        &self.layout
+    }
+
+    /// The numbers that were taken for the cluster's.
+    #[must_use]
+    pub fn model(&self) -> &TabletModel {
+        &self.model
+    }
+
+    /// A picture of the writes. Its scale is the share of a node's capacity, for the events of the workload as they came, times
+    /// [`TabletModel::scale`].
+    pub fn picture(&self) -> Picture<'_> {
+        Picture::new().model(&self.model).panel(&self.key_type, &self.grid, Some(&self.layout))
+    }
+
+    /// The line alone: the busiest tablet, and which changes would take load from it.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Some(busiest) = &self.busiest else {
+            return "No tablet is busy: no window has a write.".to_owned();
+        };
+        let place = match &busiest.place[..] {
+            [] if busiest.tablet.start().is_empty() => "the first tablet".to_owned(),
+            [] => format!("tablet from {}", self.layout.decode_start(busiest.tablet.start())),
+            place => place.join(", "),
+        };
+        let mut line = format!(
+            "The busiest tablet takes {} of the writes of its worst {} ({}, {place})",
+            percent(busiest.share),
+            shown_window(self.window),
+            shown_time(busiest.time),
+        );
+        let named = self.named();
+        // The share from which the model splits a tablet: below it, a tablet is no busier than it may be.
+        let is_spread = busiest.share * self.model.nodes as f64 * self.model.tablets_per_node <= WIDE;
+        let is_better = named.iter().any(|remedy| remedy.tablets.peak <= busiest.share * WORTH);
+        if named.is_empty() {
+            line.push('.');
+        } else if is_spread {
+            line.push_str("; its tablets share the load.");
+        } else if is_better {
+            for (at, remedy) in named.iter().enumerate() {
+                let takes = if at == 0 { "it would take " } else { "" };
+                let separator = if at == 0 { ";" } else { "," };
+                _ = write!(line, "{separator} {} {takes}{}", remedy.change, percent(remedy.tablets.peak));
+            }
+            line.push('.');
+        } else {
+            line.push_str("; no variant of the layout spreads it more.");
+        }
+        line
+    }
+
+    /// The remedies to name: the fewest buckets that do about what most do, the best field to put first, and the best of all others if it is
+    /// better than these.
+    fn named(&self) -> Vec<&Remedy> {
+        let peak = |remedy: &&Remedy| remedy.tablets.peak;
+        let best = |of: &dyn Fn(&Change) -> bool| {
+            let all = self.remedies.iter().filter(|remedy| of(&remedy.change));
+            all.min_by(|one, other| peak(one).total_cmp(&peak(other)))
+        };
+        let is_salt = |change: &Change| matches!(change, Change::Salt(_));
+        let salt = best(&is_salt).and_then(|best| {
+            let enough = best.tablets.peak * 1.15;
+            self.remedies.iter().find(|remedy| is_salt(&remedy.change) && remedy.tablets.peak <= enough)
+        });
+        let first = best(&|change| matches!(change, Change::First(_)));
+        let mut named: Vec<_> = salt.into_iter().chain(first).collect();
+        let so_far = named.iter().map(peak).fold(1.0, f64::min);
+        let other = best(&|change| !is_salt(change) && !matches!(change, Change::First(_)));
+        named.extend(other.filter(|other| other.tablets.peak < so_far * WORTH));
+        named.sort_by(|one, other| one.tablets.peak.total_cmp(&other.tablets.peak));
+        named
+    }
+
+    /// Fails a test if the busiest tablet takes this share of all writes of its worst minute, or more.
+    ///
+    /// # Panics
+    /// With the line, the table and a small picture.
+    #[track_caller]
+    #[allow(clippy::panic)]
+    pub fn assert_busiest_tablet_below(&self, share: f64) {
+        if self.tablets.peak >= share {
+            panic!(
+                "the busiest tablet takes {} of the writes of its worst {}, and {} is the limit\n{self}\n{}",
+                percent(self.tablets.peak),
+                shown_window(self.window),
+                percent(share),
+                self.picture().of_table(true).text(79, 12)
+            );
+        }
+    }
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.line())?;
+        let sampled = match self.sampled {
+            Some(sampled) => format!(", {sampled} of them for tablets, fields and remedies"),
+            None => String::new(),
+        };
+        writeln!(f, "\n{} with keys {}; {} events{sampled}", self.key_type, self.template, self.events)?;
+        writeln!(f, "\n  share of writes                     peak    mean   of")?;
+        let mut shares = |name: &str, shares: Shares| {
+            let (peak, mean) = (percent(shares.peak).to_string(), percent(shares.mean).to_string());
+            writeln!(f, "  {name:<32} {peak:>7} {mean:>7}   {}", shares.count)
+        };
+        shares("busiest tablet", self.tablets)?;
+        shares("busiest node", self.nodes)?;
+        if let Some(buckets) = self.buckets {
+            shares("busiest bucket", buckets)?;
+        }
+        if let Some(reads) = self.read_tablets {
+            shares("busiest tablet, of reads", reads)?;
+        }
+        if let Some(share) = self.at_first {
+            writeln!(f, "  {:<32} {:>7}", "busiest tablet of a new table", percent(share).to_string())?;
+        }
+        if !self.reads.is_empty() {
+            writeln!(f, "\n  reads                            for each event   requests")?;
+            for read in &self.reads {
+                let everything = if read.reads_everything { "  reads everything" } else { "" };
+                writeln!(
+                    f,
+                    "  {:<32} {:>14} {:>10.1}{everything}",
+                    read.name, read.per_event, read.requests
+                )?;
+            }
+        }
+        let KeyLengths { min, mean, max } = self.key_lengths;
+        writeln!(f, "\n  keys have {min} to {max} bytes, {mean:.1} in the mean")?;
+        writeln!(f, "\n  field                  values  follows time   most frequent")?;
+        for field in &self.fields {
+            let top = field.top.iter().map(|top| format!("{} {}", top.value, percent(top.share)));
+            let top = top.collect::<Vec<_>>().join(", ");
+            let of =
+                if field.distinct == field.of { "all differ".to_owned() } else { field.distinct.to_string() };
+            writeln!(f, "  {:<18} {of:>10} {:>13.2}   {top}", field.name, field.grows)?;
+        }
+        if !self.remedies.is_empty() {
+            writeln!(f, "\n  the same workload               tablet     mean    node   requests of a read")?;
+            for remedy in &self.remedies {
+                let requests = remedy.reads.iter().map(|read| match read.reads_everything {
+                    true => "all".to_owned(),
+                    false => format!("{:.1}", read.requests),
+                });
+                let requests = requests.collect::<Vec<_>>().join(", ");
+                let (peak, mean) = (percent(remedy.tablets.peak), percent(remedy.tablets.mean));
+                let (peak, mean, node) =
+                    (peak.to_string(), mean.to_string(), percent(remedy.nodes.peak).to_string());
+                writeln!(
+                    f,
+                    "  {:<30} {peak:>7} {mean:>8} {node:>7}   {requests}",
+                    remedy.change.to_string()
+                )?;
+            }
+        } else {
+            writeln!(
+                f,
+                "\n  no variant is computed: a hashed field has no value to make other keys of, or all would be refused"
+            )?;
+        }
+        writeln!(f, "\n  taken for the cluster's")?;
+        for constant in &self.constants {
+            writeln!(f, "  {:<52} {:>10}  {}", constant.name, constant.value, constant.source)?;
+        }
+        Ok(())
+    }
+}
