@@ -97,6 +97,17 @@ impl fmt::Display for Failure {
     }
 }
 
+/// What the command can do about a failure, beside what the error says to programs.
+pub(crate) fn remedy(error: &keyderive::Error, table: &str) -> Option<String> {
+    match error.kind() {
+        ErrorKind::TableMismatch => Some(format!(
+            "`keyderive status {table}` shows all that differs, and `keyderive apply {table}` changes what can be changed in place; keys of \
+             another layout need another table, to which `keyderive rekey` moves the rows"
+        )),
+        _ => None,
+    }
+}
+
 impl From<keyderive::Error> for Failure {
     fn from(error: keyderive::Error) -> Self {
         let exit = match error.kind() {

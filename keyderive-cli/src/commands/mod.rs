@@ -1,8 +1,10 @@
 //! The subcommands, a file each: arguments, calls of the library, and printing.
 
+pub(crate) mod apply;
 pub(crate) mod codegen;
 pub(crate) mod completions;
 pub(crate) mod count;
+pub(crate) mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
 pub(crate) mod encode;
