@@ -55,8 +55,7 @@ impl DeclaredArgs {
                 return Err(fault.clone().into());
             }
             for fault in table.faults() {
-                let hint =
-                    remedy(fault, table.name()).map(|remedy| format!("\n  {remedy}")).unwrap_or_default();
+                let hint = remedy(fault).map(|remedy| format!("\nhelp: {remedy}")).unwrap_or_default();
                 self.write(&mut out, table.name(), "fault", format!("{fault}{hint}"), false)?;
             }
             let left_out = table.leave_out(|change| left(change).is_some()).to_vec();

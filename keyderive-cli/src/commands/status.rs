@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::block_on;
 use crate::change::failed_request;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Outcome, remedy};
 use crate::instance::Instance;
 use crate::layout::{LayoutFile, check_names, read};
-use crate::output::{Out, Safe, json_line};
+use crate::output::{Out, Safe, TextFormat, json_line};
 
 /// Compare all tables of the file of layouts with the Bigtable
 ///
@@ -27,9 +27,9 @@ pub(crate) struct Status {
     instance: Instance,
     #[command(flatten)]
     layouts: LayoutFile,
-    /// Print a line of JSON for each table
-    #[arg(long)]
-    json: bool,
+    /// How tables are printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: TextFormat,
 }
 
 #[derive(Serialize)]
@@ -40,6 +40,8 @@ struct TableStatus {
     differences: Vec<String>,
     /// What differs from a new table, and is not declared.
     undeclared: Vec<String>,
+    #[serde(skip)]
+    help: Option<&'static str>,
     exists: bool,
     key_types: Vec<KeyTypeStatus>,
     /// The fingerprints that the table is stamped with.
@@ -75,7 +77,7 @@ impl Status {
                 }
                 let status = status(&client, &layouts, &table).await?;
                 differ += usize::from(!status.as_declared);
-                match self.json {
+                match self.format.is_json() {
                     true => json_line(&mut out, &status)?,
                     false => status.write(&mut out)?,
                 }
@@ -113,6 +115,7 @@ async fn status(client: &Client, layouts: &Layouts, table: &TableChanges) -> Out
         as_declared: differences.is_empty(),
         differences,
         undeclared: table.undeclared_rules().iter().map(ToString::to_string).collect(),
+        help: table.faults().iter().find_map(remedy),
         exists: info.is_some(),
         key_types: key_types.collect(),
         stamps: info.as_ref().map(TableInfo::stamps).unwrap_or_default(),
@@ -147,6 +150,10 @@ impl TableStatus {
             }
         }
         self.undeclared.iter().try_for_each(|rule| line("not declared", rule))?;
-        self.differences.iter().try_for_each(|difference| line("to change", difference))
+        self.differences.iter().try_for_each(|difference| line("to change", difference))?;
+        match self.help {
+            Some(help) => line("help", help),
+            None => Ok(()),
+        }
     }
 }

@@ -24,8 +24,14 @@ pub(crate) enum Format {
 pub(crate) enum TextFormat {
     /// For people.
     Text,
-    /// Lines of JSON.
+    /// A line of JSON for each.
     Json,
+}
+
+impl TextFormat {
+    pub(crate) fn is_json(self) -> bool {
+        self == Self::Json
+    }
 }
 
 /// How many records a table has before it is printed, and the next one begins: so memory is bounded.
