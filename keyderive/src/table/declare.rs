@@ -132,6 +132,21 @@ impl Layouts {
             return Err(Error::definition(name, "it is listed without a key type").into());
         };
         of_types.for_each(|other| faults.extend(table.share(other)));
+        // A file may have been edited. A table with such stamps is refused by every program.
+        let mut tags: Vec<_> = table.keys().iter().map(|key| key.schema().tag()).collect();
+        tags.sort_unstable();
+        if faults.is_empty()
+            && tags.len() > 1
+            && (tags[0].is_none() || tags.windows(2).any(|two| two[0] == two[1]))
+        {
+            let names: Vec<_> =
+                table.keys().iter().map(|key| format!("`{}`", key.schema().key_type())).collect();
+            let names = names.join(", ");
+            faults.push(Error::definition(
+                name,
+                format!("its key types are {names}, and not each has a tag of its own: give each one, or a table of its own"),
+            ));
+        }
         Faults::of(faults).map(|()| table)
     }
 
