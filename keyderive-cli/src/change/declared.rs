@@ -93,14 +93,12 @@ impl DeclaredArgs {
         if !self.yes && !is_agreed(&target, "Make them?")? {
             return Ok(exit);
         }
-        let mut made = 0;
-        for table in changing {
+        for (made, table) in changing.into_iter().enumerate() {
             let changed = table.apply().await.map_err(|error| {
-                let so_far = format!("{} changed before that", counted(made, "table"));
+                let so_far = format!("{} changed before that", counted(made as u64, "table"));
                 let list = "the command lists again what is left";
                 Failure::from(error).after(format_args!("{so_far}; {list}"))
             })?;
-            made += 1;
             if self.format == TextFormat::Text {
                 let what = if changed { "changed" } else { "changed by another program, as listed" };
                 writeln!(out, "{}: {what}", Safe(table.name()))?;

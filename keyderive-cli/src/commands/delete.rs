@@ -182,7 +182,10 @@ impl Delete {
                 }
                 _ => Rows::Keys(keys),
             };
-            let table = typed.map_or_else(|| Table::Raw(client.raw_table(&self.of.table)), Table::Typed);
+            let table = typed.map_or_else(
+                || Table::Raw(client.raw_table(&self.of.table)),
+                |table| Table::Typed(Box::new(table)),
+            );
             let is_new = state.is_none();
             let mut deletion = Deletion {
                 of: &self,
@@ -290,7 +293,7 @@ enum Keys {
 
 /// The rows that are looked up and deleted: of the layout alone, or of any bytes.
 enum Table {
-    Typed(DynTable),
+    Typed(Box<DynTable>),
     Raw(RawTable),
 }
 
