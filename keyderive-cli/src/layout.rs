@@ -54,6 +54,12 @@ impl LayoutFile {
     }
 }
 
+/// Fails if a table is not in the file; the error says which are.
+pub(crate) fn check_names(layouts: &Layouts, tables: &[String]) -> Outcome<()> {
+    let mut unknown = tables.iter().filter_map(|table| layouts.table_layouts(table).err());
+    unknown.next().map_or(Ok(()), |error| Err(Failure::usage(error)))
+}
+
 /// The file of layouts that nobody names.
 fn default_file(target: &Target) -> Option<PathBuf> {
     target.layouts.clone().or_else(|| find_above(FILE))

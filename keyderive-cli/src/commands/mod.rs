@@ -1,9 +1,11 @@
 //! The subcommands, a file each: arguments, calls of the library, and printing.
 
+pub(crate) mod apply;
 pub(crate) mod codegen;
 pub(crate) mod completions;
 pub(crate) mod copy;
 pub(crate) mod count;
+pub(crate) mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
 pub(crate) mod diff;

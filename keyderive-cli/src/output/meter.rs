@@ -81,9 +81,10 @@ impl Meter {
         match &self.bar {
             Some(bar) => {
                 let read = read.map_or_else(String::new, |read| format!(" of {read} read"));
+                let noun = if *rows == 1 { "row" } else { "rows" };
                 let parts = parts_done.zip(*parts);
                 let parts = parts.map_or_else(String::new, |(done, all)| format!(", {done} of {all} parts"));
-                bar.set_message(format!("{rows} rows {progress}{read}{parts}, {seconds} s"));
+                bar.set_message(format!("{rows} {noun} {progress}{read}{parts}, {seconds} s"));
                 bar.tick();
             }
             // A standard error that is closed is no reason to fail.

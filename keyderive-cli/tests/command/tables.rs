@@ -100,6 +100,26 @@ async fn create_orders(client: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A lock file of a program that keeps three versions of drafts, and has notes beside them.
+pub(crate) fn changed_layouts() -> String {
+    #[derive(Row)]
+    #[row(gc(max_versions = 3))]
+    #[allow(dead_code)]
+    struct Draft {
+        text: String,
+    }
+
+    #[derive(Row)]
+    #[row(family = "notes")]
+    #[allow(dead_code)]
+    struct Note {
+        text: String,
+    }
+
+    let layouts = Layouts::new().table::<UserKey, Draft>("drafts").table::<UserKey, Note>("drafts");
+    layouts.table::<UserKey, User>("users").to_json()
+}
+
 /// 2026-11-24, the day of the first event.
 const FIRST_DAY: u64 = 1_795_478_400;
 
@@ -136,6 +156,8 @@ pub(crate) async fn create(client: &Client) -> Result<(), Box<dyn Error>> {
     for id in 0..640 {
         visits.put(&UserKey { id }, &User { name: String::new(), email: None, visits: 1 }).await?;
     }
+    let drafts = client.table::<UserKey, User>("drafts");
+    drafts.create().family("cf", GcRule::max_versions(5)).await?;
     create_shipments(client).await?;
     create_legacy(client).await?;
     create_orders(client).await?;
