@@ -312,7 +312,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Finished, SimulationError> {
+    /// Runs the events alone.
+    pub(super) fn finish(mut self) -> Result<Finished, SimulationError> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
@@ -501,7 +502,7 @@ fn decode_fault(layout: &str, error: DecodeError) -> SimulationError {
 }
 
 /// A simulation that has run its events, without variants.
-struct Finished {
+pub(super) struct Finished {
     layout: KeyLayout,
     model: TabletModel,
     reads: Vec<Read>,
@@ -515,7 +516,7 @@ struct Finished {
     sample: Sorted,
     /// In milliseconds.
     window: i64,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     read_figures: Vec<ReadFigures>,
 }
 

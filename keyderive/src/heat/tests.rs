@@ -81,9 +81,8 @@ fn workload() -> Workload {
 }
 
 fn peak<K: RowKey>(key: impl Fn(Draw) -> K) -> f64 {
-    let forecast = simulate(workload().into_iter().map(|draw| (draw.time, key(draw), 200))).run().unwrap();
-    println!("{forecast}");
-    forecast.tablets.peak
+    let events = workload().into_iter().map(|draw| (draw.time, key(draw), 200));
+    simulate(events).finish().unwrap().outcome.tablets.peak
 }
 
 fn user(draw: Draw) -> String {

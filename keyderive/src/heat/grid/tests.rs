@@ -104,7 +104,7 @@ fn build(builder: GridBuilder, operations: &[Operation]) -> GridBuilder {
 
 #[test]
 fn every_cell_is_as_counted_within_its_error() {
-    for (name, operations) in workloads(60_000) {
+    for (name, operations) in workloads(25_000) {
         for (columns, rows) in [(16, 16), (64, 40), (512, 512)] {
             println!("{name}, {columns} × {rows}");
             let grid = build(GridBuilder::new().limits(columns, rows), &operations).grid();
@@ -121,7 +121,7 @@ fn a_million_operations_are_as_counted_and_take_bounded_memory() {
     let count = keyderive_tests::amount(
         "KEYDERIVE_HEAT_OPERATIONS",
         "operations in a grid of heat",
-        150_000,
+        60_000,
         1_000_000,
     );
     for (name, operations) in workloads(count as usize) {
@@ -141,7 +141,7 @@ fn a_million_operations_are_as_counted_and_take_bounded_memory() {
 
 #[test]
 fn folding_and_widening_never_lower_a_peak() {
-    let (_, operations) = workloads(60_000).swap_remove(2);
+    let (_, operations) = workloads(25_000).swap_remove(2);
     let fine = build(GridBuilder::new().limits(4096, 512), &operations).grid();
     let peak = |grid: &Grid| grid.busiest(Measure::Writes).unwrap().load;
     for (columns, rows) in [(512, 512), (64, 64), (16, 16)] {
@@ -175,7 +175,7 @@ fn rows_follow_a_date_that_grows() {
 
 #[test]
 fn grids_of_two_processes_are_one() {
-    for (name, operations) in workloads(100_000) {
+    for (name, operations) in workloads(40_000) {
         println!("{name}");
         let builder = || GridBuilder::new().limits(64, 64).boundaries(["user0001", "user02", "5"]);
         let (one, other): (Vec<_>, Vec<_>) =

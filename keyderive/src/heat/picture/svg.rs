@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use super::{Picture, palette, shortened};
 use crate::heat::report::percent;
 
+/// The element that a picture begins with, but for its size.
+const OPEN: &str = include_str!("open.svg");
 /// How many places a panel has at most.
 const COLUMNS: usize = 180;
 const ROWS: usize = 90;
@@ -25,11 +27,9 @@ impl Picture<'_> {
         let (width, height) = (COLUMNS * PLACE, ROWS * PLACE);
         let panel_width = LABELS + width + 16;
         let all = (panel_width * self.panels.len().max(1), TOP + height + BOTTOM);
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" font-family=\"system-ui, sans-serif\" \
-             font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-            all.0, all.1, all.0, all.1
-        );
+        let mut out = OPEN.trim_end().to_owned();
+        _ = writeln!(out, " viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">", all.0, all.1);
+        _ = writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>");
         for (at, panel) in self.panels.iter().enumerate() {
             let left = at * panel_width + LABELS;
             _ = writeln!(
