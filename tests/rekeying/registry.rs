@@ -136,7 +136,7 @@ async fn a_registry_of_before_loses_nothing() {
     let (mut refused, share) = (0, one_in(4, "earlier states of the registry, by which a process starts"));
     for (walk, earlier) in earlier_states().step_by(share) {
         let mut world = World::at(walk).await;
-        let what = format!("{:?} with the control row of {earlier}", walk);
+        let what = format!("{walk:?} with the control row of {earlier}");
         world.restore(world.before[earlier].as_ref()).await;
         match open_again(&world.client()).await {
             Ok(events) => {
@@ -169,7 +169,7 @@ async fn a_driver_with_a_registry_of_before_loses_nothing() {
     let cases = earlier_states().flat_map(|(walk, earlier)| (0..3).map(move |goal| (walk, earlier, goal)));
     for (walk, earlier, goal) in cases.step_by(share) {
         let world = World::at(walk).await;
-        let what = format!("{:?} with the control row of {earlier}, goal {goal}", walk);
+        let what = format!("{walk:?} with the control row of {earlier}, goal {goal}");
         world.restore(world.before[earlier].as_ref()).await;
         let Ok(driver) = open_again(&world.client()).await else { continue };
         let migration = driver.migration().lease(LEASE);
