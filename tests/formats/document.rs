@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::cases::cases;
 
 fn document() -> Json {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/layouts.schema.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/layouts.schema.json");
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 

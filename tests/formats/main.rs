@@ -4,7 +4,7 @@
 //! the first two fields. [`Case`] is such a key type in terms of [`Value`]s, so that a law is written once.
 //!
 //! These are hundreds of key types, which take longer to build than all other tests of keys: `cargo test` leaves them out.
-//! `cargo test -p keyderive-tests --features every-format --test formats` runs them.
+//! `cargo test -p keyderive-format-tests` runs them.
 
 #![allow(
     clippy::unwrap_used,

@@ -9,7 +9,7 @@ use keyderive::key::{Schema, Width};
 use super::Case;
 use super::cases::cases;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../keyderive/FORMAT.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../keyderive/FORMAT.md");
 
 /// The types that the page calls times, and dates.
 const TIMES: &str = "`SystemTime`, `DateTime<Utc>`, `Timestamp`, `OffsetDateTime`, `UtcDateTime`";
