@@ -19,6 +19,7 @@ pub(crate) mod rekey;
 mod rows;
 pub(crate) mod scan;
 pub(crate) mod serve;
+pub(crate) mod simulate;
 pub(crate) mod status;
 pub(crate) mod tablets;
 pub(crate) mod verify;
