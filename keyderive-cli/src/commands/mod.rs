@@ -12,6 +12,7 @@ pub(crate) mod diff;
 pub(crate) mod encode;
 pub(crate) mod export;
 pub(crate) mod get;
+pub(crate) mod heat;
 pub(crate) mod import;
 pub(crate) mod layouts;
 pub(crate) mod man;
