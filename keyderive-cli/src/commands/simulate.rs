@@ -28,7 +28,12 @@ const LINES: usize = 12;
 /// How many events are read before the first is simulated: their rate tells how long a slot of the picture is.
 const AHEAD: usize = 20_000;
 /// How many events a slot has, in the mean: with a few, each range would have a large share by chance.
-const SLOT_EVENTS: i64 = 200;
+const SLOT_EVENTS: u32 = 50;
+/// How many seconds a slot can have.
+const SLOTS: [u64; 24] = [
+    1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, 900, 1200, 1800, 3600, 7200, 21_600,
+    43_200, 86_400,
+];
 
 /// Show what events would do to a table: how hot the busiest tablet gets, and which other keys spread the load
 ///
@@ -218,21 +223,23 @@ impl Events<'_> {
         Some((time, values, bytes))
     }
 
-    /// Reads the first events, and says how long a slot of their pictures is.
-    fn slot(&mut self) -> Duration {
+    /// Reads the first events, and makes grids for their rate.
+    fn grids(&mut self, layout: &KeyLayout) -> GridBuilder {
         while self.ahead.len() < AHEAD
             && let Some(event) = self.read()
         {
             self.ahead.push_back(event);
         }
         let times = || self.ahead.iter().filter_map(|(event, _)| event.time);
-        let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
-        let count = i64::try_from(self.ahead.len()).unwrap_or(i64::MAX).max(1);
-        let millis = i128::from(last.saturating_sub(first)) * i128::from(SLOT_EVENTS) / i128::from(count);
-        let slots = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400];
-        let longest = 86_400;
-        let slot = slots.into_iter().find(|slot| i128::from(*slot) * 1000 >= millis);
-        Duration::from_secs(slot.unwrap_or(longest))
+        let lasting = i128::from(times().max().unwrap_or(0)) - i128::from(times().min().unwrap_or(0));
+        let wanted = lasting * i128::from(SLOT_EVENTS) / (self.ahead.len() as i128).max(1);
+        let slot = SLOTS.into_iter().find(|slot| i128::from(*slot) * 1000 >= wanted);
+        let slot = slot.unwrap_or(SLOTS[SLOTS.len() - 1]);
+        // Of a key that follows the time, a slot is a range. With more ranges than slots each would have a part of it, and none look hot.
+        let slots = usize::try_from(lasting / 1000 / i128::from(slot)).unwrap_or(usize::MAX);
+        let layouts = self.variants.iter().map(|variant| &variant.layout).chain([layout]);
+        let pinned = layouts.map(|layout| layout.schema().bucket_splits().len() * 2).max().unwrap_or(0);
+        GridBuilder::new().slot(Duration::from_secs(slot)).limits(512, (slots / 2).clamp(24, 256).max(pinned))
     }
 }
 
@@ -290,9 +297,8 @@ impl Simulate {
                 grid: GridBuilder::new(),
             })
             .collect();
-        let slot = events.slot();
-        let grid =
-            |layout: &KeyLayout| GridBuilder::new().slot(slot).boundaries(layout.schema().bucket_splits());
+        let grid = events.grids(layout);
+        let grid = |layout: &KeyLayout| grid.clone().boundaries(layout.schema().bucket_splits());
         for variant in &mut events.variants {
             variant.grid = grid(&variant.layout);
         }

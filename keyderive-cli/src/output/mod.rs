@@ -54,7 +54,7 @@ pub(crate) fn note(message: impl fmt::Display) {
 
 /// Writes lines, each without what a terminal would obey.
 pub(crate) fn write_safe(out: &mut Out, text: &str) -> io::Result<()> {
-    text.lines().try_for_each(|line| writeln!(out, "{}", Safe(line)))
+    text.lines().try_for_each(|line| writeln!(out, "{}", Safe(line.trim_end())))
 }
 
 /// Writes a picture, which is made with colours if the output is a terminal that has them. Only the escapes of colours are kept.
