@@ -230,10 +230,10 @@ impl Copy {
         let exit = self.print(&Numbers {
             is_copied: true,
             rows: report.copied(),
-            cells: report.diff().map(|diff| diff.cells()),
+            cells: report.diff().map(keyderive::diff::TableDiff::cells),
             bytes: Some(report.progress().bytes),
             requests: Some(report.progress().requests),
-            differences: report.diff().map(|diff| diff.different()),
+            differences: report.diff().map(keyderive::diff::TableDiff::different),
             ..Numbers::default()
         })?;
         if let Some(diff) = report.diff() {

@@ -136,12 +136,18 @@ struct Simulated<'a> {
     is_below: Option<bool>,
 }
 
+/// An event with its keys in the variants.
+type Keyed = (Event, Vec<Vec<u8>>);
+
+/// An event as the simulation takes it.
+type Taken = (i64, Vec<(&'static str, Value)>, u64);
+
 /// The events of an input.
 struct Events<'a> {
     command: &'a Simulate,
     lines: Lines<EventReader>,
     /// Those that were read first.
-    ahead: VecDeque<(Event, Vec<Vec<u8>>)>,
+    ahead: VecDeque<Keyed>,
     /// The file of bad lines.
     skipped: Option<BufWriter<File>>,
     bad_lines: u64,
@@ -155,7 +161,7 @@ struct Events<'a> {
 
 impl Events<'_> {
     /// The next event of the input, and its keys in the variants; bad lines are left out.
-    fn read(&mut self) -> Option<(Event, Vec<Vec<u8>>)> {
+    fn read(&mut self) -> Option<Keyed> {
         loop {
             match self.read_line() {
                 Ok(Some(Some(event))) => return Some(event),
@@ -169,7 +175,7 @@ impl Events<'_> {
         }
     }
 
-    fn read_line(&mut self) -> Outcome<Option<Option<(Event, Vec<Vec<u8>>)>>> {
+    fn read_line(&mut self) -> Outcome<Option<Option<Keyed>>> {
         if self.fault.is_some() {
             return Ok(None);
         }
@@ -211,7 +217,7 @@ impl Events<'_> {
     }
 
     /// The next event for the simulation, recorded in all variants.
-    fn next(&mut self) -> Option<(i64, Vec<(&'static str, Value)>, u64)> {
+    fn next(&mut self) -> Option<Taken> {
         let (Event { time, values, bytes }, keys) = match self.ahead.pop_front() {
             Some(event) => event,
             None => self.read()?,
