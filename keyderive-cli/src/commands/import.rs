@@ -21,7 +21,7 @@ use super::block_on;
 use crate::change::{
     ChangeArgs, Pace, ResumeFile, Stop, check_distinct, counted, is_agreed, name_production,
 };
-use crate::exchange::{self, Form, Line, Lines, Reader, Shape};
+use crate::exchange::{self, Fault, Form, Line, Lines, Reader, Shape};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::layout::TableArgs;
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
@@ -70,13 +70,13 @@ pub(crate) struct Import {
 
 /// What is done at a line that is no row.
 #[derive(Clone, Debug)]
-enum BadLines {
+pub(super) enum BadLines {
     Stop,
     Skip(PathBuf),
 }
 
 impl BadLines {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text.split_once('=') {
             None if text == "stop" => Ok(Self::Stop),
             Some(("skip", file)) if !file.is_empty() => Ok(Self::Skip(file.into())),
@@ -84,7 +84,7 @@ impl BadLines {
         }
     }
 
-    fn path(&self) -> Option<&Path> {
+    pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Self::Stop => None,
             Self::Skip(path) => Some(path),
@@ -152,10 +152,16 @@ struct ThisRun {
 
 /// A line of the file of bad lines.
 #[derive(Serialize)]
-struct BadLine<'a> {
+pub(super) struct BadLine<'a> {
     line: u64,
     error: &'a str,
     record: &'a [String],
+}
+
+impl<'a> BadLine<'a> {
+    pub(super) fn new(line: u64, fault: &'a Fault) -> Self {
+        Self { line, error: &fault.why, record: &fault.record }
+    }
 }
 
 /// A row that was read, and not written.
@@ -229,13 +235,7 @@ impl Import {
     /// The records of the input.
     fn lines(&self, table: &DynTable, layout: &TableLayout) -> Outcome<Lines> {
         let reader = Reader::new(Shape::new(table, layout)?, &self.maps, &self.ignored)?;
-        let input: Box<dyn Read + Send> = match self.input.to_str() {
-            Some("-") => Box::new(io::stdin()),
-            _ => Box::new(File::open(&self.input).map_err(|error| {
-                Failure::refused(format_args!("`{}` is not read: {error}", self.input.display()))
-            })?),
-        };
-        Lines::new(reader, self.format, input)
+        Lines::new(reader, self.format, open(&self.input)?)
     }
 
     /// Says what the command would do.
@@ -442,7 +442,17 @@ impl Import {
 const OTHER_INPUT: &str = "the input has other records than the one whose rows were written, before the place where the command goes on; give it \
                            that input, or name another file for `--resume` to begin anew";
 
-fn unwritten(path: &Path, error: &io::Error) -> Failure {
+/// The file, or standard input.
+pub(super) fn open(path: &Path) -> Outcome<Box<dyn Read + Send>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin()));
+    }
+    let file = File::open(path)
+        .map_err(|error| Failure::refused(format_args!("`{}` is not read: {error}", path.display())))?;
+    Ok(Box::new(file))
+}
+
+pub(super) fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format_args!("`{}` is not written: {error}", path.display()))
 }
 
@@ -548,7 +558,7 @@ fn next(
     let mut found = locked(found);
     found.bad_lines += 1;
     let Some(file) = skipped else { return Err((Exit::Refused, why)) };
-    json_line(file, &BadLine { line: number, error: &fault.why, record: &fault.record })
+    json_line(file, &BadLine::new(number, &fault))
         .map_err(|error| (Exit::Failed, format!("the file of `--bad-lines` is not written: {error}")))?;
     found.first.get_or_insert(why);
     Ok(None)

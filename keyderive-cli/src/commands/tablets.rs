@@ -3,8 +3,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use keyderive::dynamic::{KeyLayout, TableLayout, Value};
-use keyderive::{Client, ErrorKind, SizedPart};
+use keyderive::dynamic::{DynKey, KeyLayout, TableLayout, Value};
+use keyderive::{Client, ErrorKind, HotTablet, SizedPart};
 use serde::Serialize;
 
 use super::block_on;
@@ -28,7 +28,7 @@ pub(crate) struct Tablets {
 }
 
 #[derive(Serialize)]
-struct Part {
+pub(super) struct Part {
     /// The bytes where it begins; empty for the start of the table.
     start: String,
     start_fields: String,
@@ -40,15 +40,76 @@ struct Part {
 }
 
 #[derive(Serialize)]
-struct Hot {
-    cluster: String,
+pub(super) struct Hot {
+    pub(super) cluster: String,
     start: String,
     start_fields: String,
     end: String,
     end_fields: String,
-    cpu_percent: f32,
-    from: Option<String>,
-    until: Option<String>,
+    pub(super) cpu_percent: f32,
+    pub(super) from: Option<String>,
+    pub(super) until: Option<String>,
+}
+
+impl Part {
+    /// A part of a table with so many bytes.
+    pub(super) fn new<K>(keys: &[KeyLayout], part: &SizedPart<K>, total: u64) -> Self {
+        let (start, end) = (part.range.start(), part.range.end().unwrap_or_default());
+        Self {
+            start: shown(start),
+            start_fields: fields(keys, start),
+            end: shown(end),
+            end_fields: fields(keys, end),
+            bytes: part.bytes,
+            percent: part.bytes.filter(|_| total > 0).map(|bytes| bytes as f64 * 100.0 / total as f64),
+        }
+    }
+}
+
+impl Hot {
+    pub(super) fn new(keys: &[KeyLayout], tablet: &HotTablet<DynKey>) -> Self {
+        Self {
+            cluster: tablet.cluster.clone(),
+            start: shown(&tablet.start_bytes),
+            start_fields: fields(keys, &tablet.start_bytes),
+            end: shown(&tablet.end_bytes),
+            end_fields: fields(keys, &tablet.end_bytes),
+            cpu_percent: tablet.node_cpu_percent,
+            from: tablet.from.map(time),
+            until: tablet.until.map(time),
+        }
+    }
+
+    /// Where it begins, for people.
+    pub(super) fn start(&self) -> String {
+        boundary(&self.start, &self.start_fields, "start of table")
+    }
+
+    /// Where it ends.
+    pub(super) fn end(&self) -> String {
+        boundary(&self.end, &self.end_fields, "end of table")
+    }
+}
+
+/// The hot tablets of a table; none if the service does not list them, which is said.
+pub(super) async fn listed(client: &Client, layout: &TableLayout) -> Outcome<Option<Vec<HotTablet<DynKey>>>> {
+    let hot = match client.dynamic_table(layout).hot_tablets().await {
+        Err(error) if error.kind() == ErrorKind::Unimplemented => return Ok(None),
+        // The sizes are of use without.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            output::note(format_args!("hot tablets are not listed: {error}"));
+            return Ok(None);
+        }
+        hot => hot?,
+    };
+    note_unreachable(&hot.unreachable);
+    Ok(Some(hot.tablets))
+}
+
+fn note_unreachable(clusters: &[String]) {
+    if !clusters.is_empty() {
+        output::note(format_args!("hot tablets of {} are not listed", clusters.join(", ")));
+    }
 }
 
 impl Tablets {
@@ -80,23 +141,14 @@ impl Tablets {
         let head =
             ["from", "until", "bytes", if is_csv { "percent" } else { "share" }].map(str::to_owned).to_vec();
         let mut records = Records::new(self.format, head)?;
-        for SizedPart { range, bytes, .. } in sizes.parts {
-            let percent = bytes.filter(|_| total > 0).map(|bytes| bytes as f64 * 100.0 / total as f64);
-            let (start, end) = (range.start(), range.end().unwrap_or_default());
-            let part = Part {
-                start: shown(start),
-                start_fields: fields(keys, start),
-                end: shown(end),
-                end_fields: fields(keys, end),
-                bytes,
-                percent,
-            };
+        for sized in &sizes.parts {
+            let part = Part::new(keys, sized, total);
             records.add(&part, || {
                 vec![
                     boundary(&part.start, &part.start_fields, "start of table"),
                     boundary(&part.end, &part.end_fields, "end of table"),
-                    bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
-                    match percent {
+                    part.bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
+                    match part.percent {
                         Some(percent) if is_csv => percent.to_string(),
                         Some(percent) => format!("{percent:.1} %"),
                         None => String::new(),
@@ -111,19 +163,16 @@ impl Tablets {
         let Some(layout) = layout else {
             return if self.hot { Err(self.of.no_layout()) } else { Ok(Exit::Done) };
         };
-        let hot = match client.dynamic_table(layout).hot_tablets().await {
-            // The sizes are of use without.
-            Err(error) if !self.hot && error.kind() == ErrorKind::Unimplemented => return Ok(Exit::Done),
-            Err(error) if !self.hot && error.kind() == ErrorKind::PermissionDenied => {
-                output::note(format_args!("hot tablets are not listed: {error}"));
-                return Ok(Exit::Done);
+        let tablets = match self.hot {
+            false => listed(client, layout).await?,
+            true => {
+                let hot = client.dynamic_table(layout).hot_tablets().await?;
+                note_unreachable(&hot.unreachable);
+                Some(hot.tablets)
             }
-            hot => hot?,
         };
-        if !hot.unreachable.is_empty() {
-            output::note(format_args!("hot tablets of {} are not listed", hot.unreachable.join(", ")));
-        }
-        if hot.tablets.is_empty() {
+        let Some(tablets) = tablets else { return Ok(Exit::Done) };
+        if tablets.is_empty() {
             output::note("the service lists no hot tablets in the last 24 hours");
             return Ok(Exit::Done);
         }
@@ -131,22 +180,13 @@ impl Tablets {
         let cpu = if is_csv { "cpu_percent" } else { "CPU of a node" };
         let head = ["cluster", "from", "to", cpu, "since", "until"].map(str::to_owned).to_vec();
         let mut records = Records::new(self.format, head)?;
-        for tablet in &hot.tablets {
-            let row = Hot {
-                cluster: tablet.cluster.clone(),
-                start: shown(&tablet.start_bytes),
-                start_fields: fields(keys, &tablet.start_bytes),
-                end: shown(&tablet.end_bytes),
-                end_fields: fields(keys, &tablet.end_bytes),
-                cpu_percent: tablet.node_cpu_percent,
-                from: tablet.from.map(time),
-                until: tablet.until.map(time),
-            };
+        for tablet in &tablets {
+            let row = Hot::new(keys, tablet);
             records.add(&row, || {
                 vec![
                     row.cluster.clone(),
-                    boundary(&row.start, &row.start_fields, "start of table"),
-                    boundary(&row.end, &row.end_fields, "end of table"),
+                    row.start(),
+                    row.end(),
                     match is_csv {
                         true => row.cpu_percent.to_string(),
                         false => format!("{:.0} %", row.cpu_percent),
@@ -162,12 +202,12 @@ impl Tablets {
 }
 
 /// What a boundary says of the fields: by the layout that reads most of it.
-fn fields(keys: &[KeyLayout], bytes: &[u8]) -> String {
+pub(super) fn fields(keys: &[KeyLayout], bytes: &[u8]) -> String {
     let starts = keys.iter().map(|key| key.decode_start(bytes));
     starts.min_by_key(|start| start.rest().len()).map(|start| start.to_string()).unwrap_or_default()
 }
 
-fn boundary(bytes: &str, fields: &str, none: &str) -> String {
+pub(super) fn boundary(bytes: &str, fields: &str, none: &str) -> String {
     match (bytes, fields) {
         ("", _) => none.to_owned(),
         (bytes, "") => bytes.to_owned(),

@@ -12,7 +12,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
 
 use super::Form;
-use super::read::{Place, Reader};
+use super::read::Reader;
 use crate::exit::{Failure, Outcome};
 
 /// The most bytes of a record. A row has at most 256 MiB, of which most are shorter by far.
@@ -21,26 +21,49 @@ const MAX_RECORD: usize = 256 << 20;
 /// How much of the input is read at a time.
 const BUFFER: usize = 1 << 16;
 
+/// What records are read as.
+pub(crate) trait Parse {
+    /// What a name of csv is.
+    type Place;
+    type Record;
+
+    /// What the names of csv are.
+    ///
+    /// # Errors
+    /// If one is not known, or one is missing.
+    fn places(&self, names: &[String]) -> Outcome<Vec<Self::Place>>;
+
+    /// A record of csv.
+    fn of_cells<'a>(
+        &self,
+        places: &[Self::Place],
+        cells: impl Iterator<Item = &'a str>,
+    ) -> Result<Self::Record, String>;
+
+    /// A record of JSON: each member of the object as often as it is there.
+    fn of_object(&self, members: Vec<(String, Json)>) -> Result<Self::Record, String>;
+}
+
 /// The records of an input.
-pub(crate) struct Lines {
-    reader: Reader,
-    input: Input,
+pub(crate) struct Lines<P: Parse = Reader> {
+    reader: P,
+    input: Input<P::Place>,
     left: Arc<AtomicUsize>,
     digest: Digest,
 }
 
-enum Input {
-    Csv { input: Box<csv::Reader<Bounded>>, record: ByteRecord, places: Vec<Place>, names: Vec<String> },
+enum Input<P> {
+    Csv { input: Box<csv::Reader<Bounded>>, record: ByteRecord, places: Vec<P>, names: Vec<String> },
     Json { input: BufReader<Bounded>, line: Vec<u8>, number: u64 },
 }
 
 /// A record of the input.
-pub(crate) struct Line {
+pub(crate) struct Line<R = (DynKey, DynRow)> {
     /// Counted from 1.
     pub(crate) number: u64,
     /// A hash of the records up to this one: two inputs with other records before it have another.
     pub(crate) digest: u64,
-    pub(crate) row: Result<(DynKey, DynRow), Fault>,
+    pub(crate) row: Result<R, Fault>,
 }
 
 /// Why a record is no row.
@@ -90,12 +113,12 @@ impl Digest {
     }
 }
 
-impl Lines {
+impl<P: Parse> Lines<P> {
     /// Reads the names of csv.
     ///
     /// # Errors
     /// If a name is no part of a row, or a field of the key has none.
-    pub(crate) fn new(reader: Reader, form: Form, input: Box<dyn Read + Send>) -> Outcome<Self> {
+    pub(crate) fn new(reader: P, form: Form, input: Box<dyn Read + Send>) -> Outcome<Self> {
         let left = Arc::new(AtomicUsize::new(MAX_RECORD));
         let input = Bounded { input, left: Arc::clone(&left) };
         let mut digest = Digest::default();
@@ -126,16 +149,19 @@ impl Lines {
     }
 
     /// What each name of csv is.
-    pub(crate) fn meanings(&self) -> Vec<(&str, String)> {
+    pub(crate) fn meanings(&self) -> Vec<(&str, String)>
+    where
+        P::Place: fmt::Display,
+    {
         match &self.input {
             Input::Csv { names, places, .. } => {
-                names.iter().map(String::as_str).zip(places.iter().map(Place::to_string)).collect()
+                names.iter().map(String::as_str).zip(places.iter().map(ToString::to_string)).collect()
             }
             Input::Json { .. } => Vec::new(),
         }
     }
 
-    fn read(&mut self) -> Outcome<Option<Line>> {
+    fn read(&mut self) -> Outcome<Option<Line<P::Record>>> {
         self.left.store(MAX_RECORD, Ordering::Relaxed);
         let (reader, digest) = (&self.reader, &mut self.digest);
         match &mut self.input {
@@ -165,7 +191,7 @@ impl Lines {
                 let digest = digest.add([text]);
                 let members =
                     serde_json::from_slice(text).map_err(|error| format!("it is no object of JSON: {error}"));
-                let row = members.and_then(|Members(members)| reader.row_of_object(members));
+                let row = members.and_then(|Members(members)| reader.of_object(members));
                 let row = row
                     .map_err(|why| Fault { why, record: vec![String::from_utf8_lossy(text).into_owned()] });
                 return Ok(Some(Line { number: *number, digest, row }));
@@ -174,20 +200,20 @@ impl Lines {
     }
 }
 
-impl Iterator for Lines {
-    type Item = Outcome<Line>;
+impl<P: Parse> Iterator for Lines<P> {
+    type Item = Outcome<Line<P::Record>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().transpose()
     }
 }
 
-fn row_of_record(
-    reader: &Reader,
-    places: &[Place],
+fn row_of_record<P: Parse>(
+    reader: &P,
+    places: &[P::Place],
     names: usize,
     record: &ByteRecord,
-) -> Result<(DynKey, DynRow), String> {
+) -> Result<P::Record, String> {
     if record.len() != names {
         return Err(format!("it has {} cells, and there are {names} names", record.len()));
     }
@@ -195,7 +221,7 @@ fn row_of_record(
     for cell in record {
         cells.push(str::from_utf8(cell).map_err(|_| "it is not UTF-8".to_owned())?);
     }
-    reader.row_of_cells(places, cells.into_iter())
+    reader.of_cells(places, cells.into_iter())
 }
 
 fn unread(error: &csv::Error) -> Failure {

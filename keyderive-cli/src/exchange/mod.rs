@@ -3,6 +3,7 @@
 //! The text of a value is that of [`Value`](keyderive::dynamic::Value), which [`parse_cell`](keyderive::dynamic::parse_cell) reads. Csv has no
 //! absent values, lists and maps, so that it needs rules of its own: [`HELP`] has them.
 
+mod event;
 mod lines;
 mod read;
 mod write;
@@ -15,7 +16,8 @@ use clap::ValueEnum;
 
 use crate::exit::{Failure, Outcome};
 
-pub(crate) use self::lines::{Line, Lines};
+pub(crate) use self::event::{Event, EventReader, TimeUnit};
+pub(crate) use self::lines::{Fault, Line, Lines};
 pub(crate) use self::read::Reader;
 pub(crate) use self::write::Writer;
 

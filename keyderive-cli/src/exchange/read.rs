@@ -8,6 +8,7 @@ use keyderive::key::RawKey;
 use keyderive::row::{ColumnKind, ColumnSchema, Timestamped, Versions};
 use serde_json::Value as Json;
 
+use super::lines::Parse;
 use super::{KEY, Shape, is_escaped};
 use crate::exit::{Failure, Outcome};
 use crate::layout::field_names;
@@ -22,7 +23,7 @@ pub(crate) struct Reader {
 
 /// Where a value of a record belongs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Key,
     Field(String),
     /// A column, as `family:name`.
@@ -54,21 +55,26 @@ enum Given<'a> {
     Json(Json),
 }
 
+/// What names stand for, from arguments such as `name=field`.
+pub(super) fn mapped(maps: &[String]) -> Outcome<HashMap<String, String>> {
+    let mut mapped = HashMap::new();
+    for argument in maps {
+        let Some((name, to)) = argument.rsplit_once('=') else {
+            return Err(Failure::usage(format_args!(
+                "`--map {argument}`: write `name=field` or `name=family:column`"
+            )));
+        };
+        if mapped.insert(name.to_owned(), to.to_owned()).is_some() {
+            return Err(Failure::usage(format_args!("`--map` says twice what `{name}` is")));
+        }
+    }
+    Ok(mapped)
+}
+
 impl Reader {
     /// `maps` are arguments such as `name=field`.
     pub(crate) fn new(shape: Shape, maps: &[String], ignored: &[String]) -> Outcome<Self> {
-        let mut mapped = HashMap::new();
-        for argument in maps {
-            let Some((name, to)) = argument.rsplit_once('=') else {
-                return Err(Failure::usage(format_args!(
-                    "`--map {argument}`: write `name=field` or `name=family:column`"
-                )));
-            };
-            if mapped.insert(name.to_owned(), to.to_owned()).is_some() {
-                return Err(Failure::usage(format_args!("`--map` says twice what `{name}` is")));
-            }
-        }
-        let reader = Self { shape, mapped, ignored: ignored.iter().cloned().collect() };
+        let reader = Self { shape, mapped: mapped(maps)?, ignored: ignored.iter().cloned().collect() };
         for name in reader.mapped.keys() {
             reader.place(name, true).map_err(Failure::usage)?;
         }
@@ -112,9 +118,13 @@ impl Reader {
             "`{name}`: {fault}; say what it is by `--map '{name}=…'`, or leave it out by `--ignore '{name}'`"
         ))
     }
+}
 
-    /// Where the cells of csv belong.
-    pub(super) fn places(&self, names: &[String]) -> Outcome<Vec<Place>> {
+impl Parse for Reader {
+    type Place = Place;
+    type Record = (DynKey, DynRow);
+
+    fn places(&self, names: &[String]) -> Outcome<Vec<Place>> {
         let places = names.iter().map(|name| self.place(name, true).map_err(Failure::refused));
         let places: Vec<_> = places.collect::<Outcome<_>>()?;
         let mut known = HashSet::new();
@@ -140,8 +150,7 @@ impl Reader {
         }
     }
 
-    /// The row of a record of csv.
-    pub(super) fn row_of_cells<'a>(
+    fn of_cells<'a>(
         &self,
         places: &[Place],
         cells: impl Iterator<Item = &'a str>,
@@ -158,8 +167,7 @@ impl Reader {
         draft.finish()
     }
 
-    /// The row of an object of JSON.
-    pub(super) fn row_of_object(&self, members: Vec<(String, Json)>) -> Result<(DynKey, DynRow), String> {
+    fn of_object(&self, members: Vec<(String, Json)>) -> Result<(DynKey, DynRow), String> {
         let (mut draft, mut known) = (Draft::new(&self.shape), HashSet::new());
         for (name, value) in members {
             let place = self.place(&name, false)?;
@@ -287,6 +295,11 @@ fn text(given: Given<'_>) -> Result<String, String> {
         Given::Json(json @ (Json::Bool(_) | Json::Number(_))) => Ok(json.to_string()),
         Given::Json(_) => Err("one value is expected: text, a number, true or false".to_owned()),
     }
+}
+
+/// The text of a single value of JSON.
+pub(super) fn one_text(json: Json) -> Result<String, String> {
+    text(Given::Json(json))
 }
 
 /// What a column holds: a value, one with its time, or a list of these.

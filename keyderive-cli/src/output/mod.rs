@@ -52,6 +52,33 @@ pub(crate) fn note(message: impl fmt::Display) {
     say("note", AnsiColor::Cyan.on_default().bold(), Safe(&message.to_string()));
 }
 
+/// Writes lines, each without what a terminal would obey.
+pub(crate) fn write_safe(out: &mut Out, text: &str) -> io::Result<()> {
+    text.lines().try_for_each(|line| writeln!(out, "{}", Safe(line.trim_end())))
+}
+
+/// Writes a picture, which is made with colours if the output is a terminal that has them. Only the escapes of colours are kept.
+pub(crate) fn drawn(out: &mut Out, picture: impl FnOnce(bool) -> String) -> io::Result<()> {
+    let has_colours = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+    let text = picture(has_colours);
+    if !has_colours {
+        return write_safe(out, &text);
+    }
+    for line in text.lines() {
+        let mut parts = line.split("\x1b[");
+        write!(out, "{}", Safe(parts.next().unwrap_or_default()))?;
+        for part in parts {
+            let end = part.find(|char: char| !matches!(char, '0'..='9' | ';')).unwrap_or(part.len());
+            match part[end..].strip_prefix('m') {
+                Some(rest) => write!(out, "\x1b[{}m{}", &part[..end], Safe(rest))?,
+                None => write!(out, "\\x1b[{}", Safe(part))?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
 /// A number of things in words: `1 row is`, `2 rows are`.
 pub(crate) fn rows_are(rows: u64) -> String {
     if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") }

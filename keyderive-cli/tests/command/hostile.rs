@@ -44,7 +44,7 @@ fn argument(random: &mut Rng) -> String {
 }
 
 #[track_caller]
-fn assert_harmless(output: &Output, what: &str) {
+pub(crate) fn assert_harmless(output: &Output, what: &str) {
     let [out, error] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     assert!(matches!(output.status.code(), Some(0..=3)), "{what}: {:?}: {error}", output.status);
     assert!(!error.contains("panicked"), "{what}: {error}");
@@ -114,6 +114,8 @@ fn rows_of_a_hostile_program() {
         &["verify", "faulty"],
         &["verify", "faulty", "--format", "json"],
         &["tablets", "legacy"],
+        &["heat", "legacy"],
+        &["heat", "legacy", "--format", "json"],
         &["get", "legacy", "--key", "c\\x1b[2J"],
     ] {
         assert_harmless(&folder.run(arguments, b""), &format!("{arguments:?}"));

@@ -48,6 +48,8 @@ fn the_sessions_of_the_pages_print_what_these_show() {
     fs::write(folder.path().join("later.json"), tables::later_layouts()).unwrap();
     fs::write(folder.path().join("shops.json"), tables::shop_layouts()).unwrap();
     fs::write(folder.path().join("changed.json"), tables::changed_layouts()).unwrap();
+    fs::write(folder.path().join("views.json"), tables::view_layouts()).unwrap();
+    fs::write(folder.path().join("views.csv"), tables::views(5000)).unwrap();
     for name in ["docs/command.md", "README.md"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
         let page = fs::read_to_string(&path).unwrap();

@@ -70,6 +70,57 @@ pub(crate) fn shop_layouts() -> String {
         .to_json()
 }
 
+/// The lock file of a program that has not decided yet which keys its views get.
+pub(crate) fn view_layouts() -> String {
+    #[derive(RowKey)]
+    #[row_key(allow(hotspot))]
+    struct DailyKey {
+        #[row_key(ts(unit = "millis"))]
+        at: SystemTime,
+        user_id: String,
+    }
+
+    #[derive(RowKey)]
+    #[salt(range = 8, over = "user_id")]
+    struct SaltedKey {
+        #[row_key(ts(unit = "millis"))]
+        at: SystemTime,
+        user_id: String,
+    }
+
+    #[derive(RowKey)]
+    struct PageKey {
+        page: String,
+        number: u32,
+    }
+
+    let layouts = Layouts::new().table::<DailyKey, Event>("daily").table::<SaltedKey, Event>("salted");
+    layouts.table::<PageKey, Event>("pages").to_json()
+}
+
+/// A table of names.
+pub(crate) fn thing_layouts() -> String {
+    #[derive(RowKey)]
+    struct ThingKey {
+        name: String,
+    }
+
+    Layouts::new().table::<ThingKey, Event>("things").to_json()
+}
+
+/// So many views of two hours of a morning, as csv; the n-th most frequent of 200 users has a share as 1 / n.
+pub(crate) fn views(count: u64) -> String {
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut text = "time,user,page\n".to_owned();
+    for at in 0..count {
+        let millis = (FIRST_DAY + 6 * 3600) * 1000 + at * 7_200_000 / count;
+        let time = keyderive::dynamic::Value::Time(i128::from(millis) * 1_000_000);
+        let user = (200_f64.powf(random.f64()) - 1.0) as u32;
+        text += &format!("{time},u-{user:03},/page/{}\n", random.u32(..50));
+    }
+    text
+}
+
 #[derive(RowKey, Clone, Debug)]
 struct OrderKey {
     order: u64,

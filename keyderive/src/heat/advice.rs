@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
-use crate::dynamic::KeyLayout;
-use crate::key::{Field, Schema};
+use crate::dynamic::{KeyLayout, LayoutError};
+use crate::key::{Field, FieldOrder, Schema};
 
 /// How many buckets are tried.
 const RANGES: [u16; 6] = [2, 4, 8, 16, 32, 64];
@@ -49,70 +49,107 @@ impl Serialize for Change {
     }
 }
 
+impl Change {
+    /// The layout with this change.
+    ///
+    /// ```
+    /// use keyderive::RowKey;
+    /// use keyderive::dynamic::KeyLayout;
+    /// use keyderive::heat::Change;
+    /// # #[derive(RowKey)] struct EventKey { user: String, at: u64 }
+    ///
+    /// let salted = Change::Salt(12).apply(&KeyLayout::of::<EventKey>())?;
+    /// assert_eq!(salted.schema().template().to_string(), "<salt 0 to 11>#<user>#<at>");
+    /// # Ok::<(), keyderive::dynamic::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// For a field that the layout does not have, a layout that no derive would accept, a layout with a hashed field, whose values are not
+    /// known, and [`Layout`](Self::Layout), which is a name.
+    pub fn apply(&self, layout: &KeyLayout) -> Result<KeyLayout, LayoutError> {
+        let error = |fault: String| LayoutError::new(vec![fault]);
+        let schema = layout.schema();
+        if let Some(field) = schema.fields().iter().find(|field| field.hash_of().is_some()) {
+            return Err(error(format!(
+                "the field `{}` is stored as a hash, so it has no values to make other keys of",
+                field.name()
+            )));
+        }
+        let mut json = serde_json::to_value(schema).map_err(|fault| error(fault.to_string()))?;
+        let at = |name: &str| {
+            let at = schema.fields().iter().position(|field| field.name() == name);
+            at.ok_or_else(|| {
+                let names: Vec<_> =
+                    schema.fields().iter().map(|field| format!("`{}`", field.name())).collect();
+                error(format!("there is no field `{name}`; the fields are {}", names.join(", ")))
+            })
+        };
+        match self {
+            Self::Salt(range) => {
+                let salt = match &json["salt"] {
+                    Json::Null => {
+                        let over: Vec<_> = schema.fields().iter().map(Field::name).collect();
+                        json!({"range": range, "hash": "farm", "place": "before_fields", "sep": json["delimiter"], "over": over})
+                    }
+                    salt => with(salt, "range", (*range).into()),
+                };
+                json = with(&json, "salt", salt);
+            }
+            Self::NoSalt => json = with(&json, "salt", Json::Null),
+            Self::First(name) => {
+                let at = at(name)?;
+                json = with(&json, "epochs", json!([]));
+                if let Some(fields) = json["fields"].as_array_mut() {
+                    fields[..=at].rotate_right(1);
+                }
+            }
+            Self::BitReversed(name) => {
+                let at = at(name)?;
+                json = with(&json, "epochs", json!([]));
+                json["fields"][at]["order"] = "bit_reversed".into();
+            }
+            Self::Hashed(name) => {
+                let at = at(name)?;
+                json = with(&json, "epochs", json!([]));
+                let digits = if json["layout"] == "delimited" { 32 } else { 16 };
+                let field = &mut json["fields"][at];
+                let of = json!({"format": field["format"], "order": field["order"], "width": field["width"]});
+                for (key, value) in [
+                    ("format", json!("md5")),
+                    ("order", json!("hashed")),
+                    ("width", json!({ "fixed": digits })),
+                    ("hash_of", of),
+                ] {
+                    field[key] = value;
+                }
+            }
+            Self::Layout(name) => return Err(error(format!("`{name}` is the name of a layout"))),
+        }
+        // What the derive would refuse is no remedy.
+        Schema::from_changed_json(&json.to_string()).and_then(KeyLayout::checked).map_err(LayoutError::new)
+    }
+}
+
 /// Every variant of the layout that the rules of the derive allow.
 pub(super) fn variants(layout: &KeyLayout) -> Vec<(Change, KeyLayout)> {
     let schema = layout.schema();
-    // A hash cannot be decoded, so there are no values to make other keys of.
-    if schema.fields().iter().any(|field| field.hash_of().is_some()) {
-        return Vec::new();
-    }
-    let Ok(json) = serde_json::to_value(schema) else { return Vec::new() };
-    let mut variants = Vec::new();
-    let mut add = |change: Change, json: Json| {
-        // What the derive would refuse is no remedy.
-        let schema = Schema::from_changed_json(&json.to_string()).ok();
-        let layout = schema.and_then(|schema| KeyLayout::checked(schema).ok());
-        variants.extend(layout.map(|layout| (change, layout)));
+    let is_own = |range: u16| {
+        schema.salt().is_some_and(|salt| salt.range() == u32::from(range)) && !schema.has_epochs()
     };
-    // A salt from a date on is a layout of its own: variants have one salt.
-    let unsalted = with(&json, "salt", Json::Null);
-    for range in RANGES {
-        if schema.salt().is_some_and(|salt| salt.range() == u32::from(range)) && !schema.has_epochs() {
-            continue;
+    let mut changes: Vec<_> = RANGES.into_iter().filter(|range| !is_own(*range)).map(Change::Salt).collect();
+    changes.extend(schema.first_salt().map(|_| Change::NoSalt));
+    changes.extend(schema.fields().iter().skip(1).map(|field| Change::First(field.name().to_owned())));
+    if let Some(first) = schema.fields().first() {
+        // One whose bits are reversed already would be the layout itself.
+        if first.order() != FieldOrder::BitReversed {
+            changes.push(Change::BitReversed(first.name().to_owned()));
         }
-        let salt = match &json["salt"] {
-            Json::Null => {
-                let over: Vec<_> = schema.fields().iter().map(Field::name).collect();
-                json!({"range": range, "hash": "farm", "place": "before_fields", "sep": json["delimiter"], "over": over})
-            }
-            salt => with(salt, "range", range.into()),
-        };
-        add(Change::Salt(range), with(&json, "salt", salt));
+        changes.push(Change::Hashed(first.name().to_owned()));
     }
-    if schema.first_salt().is_some() {
-        add(Change::NoSalt, unsalted.clone());
-    }
-    let fields = json["fields"].as_array().cloned().unwrap_or_default();
-    for (at, field) in schema.fields().iter().enumerate().skip(1) {
-        let mut moved = fields.clone();
-        let promoted = moved.remove(at);
-        moved.insert(0, promoted);
-        add(Change::First(field.name().to_owned()), with(&json, "fields", moved.into()));
-    }
-    let (Some(first), Some(name)) = (fields.first(), schema.fields().first().map(Field::name)) else {
-        return variants;
-    };
-    let with_first = |field: Json| {
-        let mut changed = fields.clone();
-        changed[0] = field;
-        with(&json, "fields", changed.into())
-    };
-    if first["order"] != "bit_reversed" {
-        add(Change::BitReversed(name.to_owned()), with_first(with(first, "order", "bit_reversed".into())));
-    }
-    let of = json!({"format": first["format"], "order": first["order"], "width": first["width"]});
-    let digits = if json["layout"] == "delimited" { 32 } else { 16 };
-    let mut hashed = first.clone();
-    for (key, value) in [
-        ("format", json!("md5")),
-        ("order", json!("hashed")),
-        ("width", json!({ "fixed": digits })),
-        ("hash_of", of),
-    ] {
-        hashed[key] = value;
-    }
-    add(Change::Hashed(name.to_owned()), with_first(hashed));
-    variants
+    changes
+        .into_iter()
+        .filter_map(|change| change.apply(layout).ok().map(|layout| (change, layout)))
+        .collect()
 }
 
 /// The object with another value, and without salts from a date on.

@@ -1,0 +1,287 @@
+//! `heat`: a picture of what the service says of a table: sizes by part, and tablets that were hot.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use keyderive::SizedPart;
+use serde::Serialize;
+
+use super::block_on;
+use super::import::unwritten;
+use super::rows::shown;
+use super::tablets::{Hot, Part, boundary, fields, listed};
+use crate::change::{check_distinct, counted};
+use crate::exit::{Exit, Outcome};
+use crate::layout::{TableArgs, note_raw};
+use crate::output::{Out, Safe, TextFormat, drawn, json_line};
+
+/// How many parts a picture has at most: of more, neighbours are drawn as one.
+const MOST: usize = 40;
+/// How wide labels and bars are in a terminal.
+const LABEL: usize = 30;
+const BAR: usize = 24;
+/// What no bar says.
+const NO_LOAD: &str =
+    "Bars are bytes as the service reckons them, not load: it lists load of hot tablets alone.";
+
+/// Draw a table: how large its parts are, and which of its tablets were hot
+///
+///     keyderive heat events
+///     keyderive heat events --html heat.html
+///
+/// The service says about how many bytes each part has, never how much it is read and written; it lists the tablets that kept the nodes busiest
+/// in the last 24 hours. `tablets` has the same as records. What a workload would do to a layout, `simulate` says.
+#[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Heat {
+    #[command(flatten)]
+    of: TableArgs,
+    /// Draw the picture into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Draw it into this page, which has the keys and numbers under the pointer
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// How the result is printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: TextFormat,
+}
+
+/// What the service says of a table.
+#[derive(Serialize)]
+struct TableHeat {
+    table: String,
+    bytes: u64,
+    parts: Vec<Part>,
+    /// None if the service does not list them.
+    hot_tablets: Option<Vec<Hot>>,
+}
+
+/// A part of the picture.
+struct Row {
+    label: String,
+    bytes: Option<u64>,
+    /// Of the bytes of the table.
+    share: f64,
+    /// The most CPU of a node that a tablet took which has some of its keys.
+    cpu: Option<f32>,
+}
+
+impl Heat {
+    pub(crate) fn run(self) -> Outcome {
+        check_distinct([("--svg", self.svg.as_deref()), ("--html", self.html.as_deref())])?;
+        let mut connection = self.of.connection()?;
+        let (heat, rows) = block_on(async {
+            let layouts = self.of.find_all(&mut connection).await?;
+            let client = connection.client().await?;
+            if layouts.is_empty() {
+                note_raw(&self.of.table);
+            }
+            // A table that is stamped with another layout is refused.
+            for layout in &layouts {
+                client.dynamic_table(layout).sizes().await?;
+            }
+            let keys: Vec<_> = layouts.iter().map(|layout| layout.key().clone()).collect();
+            let sizes = client.raw_table(&self.of.table).sizes().await?;
+            let hot = match layouts.first() {
+                Some(layout) => listed(&client, layout).await?,
+                None => None,
+            };
+            let bytes = sizes.bytes();
+            let rows = rows(&sizes.parts, bytes, hot.as_deref().unwrap_or_default(), |start| {
+                boundary(&shown(start), &fields(&keys, start), "start of table")
+            });
+            let parts = sizes.parts.iter().map(|part| Part::new(&keys, part, bytes)).collect();
+            let hot = hot.map(|hot| hot.iter().map(|tablet| Hot::new(&keys, tablet)).collect());
+            Ok((TableHeat { table: self.of.table.clone(), bytes, parts, hot_tablets: hot }, rows))
+        })?;
+        if let Some(path) = &self.svg {
+            fs::write(path, svg(&heat, &rows)).map_err(|error| unwritten(path, &error))?;
+        }
+        if let Some(path) = &self.html {
+            fs::write(path, html(&heat, &rows)).map_err(|error| unwritten(path, &error))?;
+        }
+        let mut out = Out::new();
+        match self.format.is_json() {
+            true => json_line(&mut out, &heat)?,
+            false => print(&mut out, &heat, &rows)?,
+        }
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+type HotTablet = keyderive::HotTablet<keyderive::dynamic::DynKey>;
+
+/// The parts of a table, from its start to its end; of very many, so many together.
+fn rows<K>(
+    parts: &[SizedPart<K>],
+    total: u64,
+    hot: &[HotTablet],
+    label: impl Fn(&[u8]) -> String,
+) -> Vec<Row> {
+    let together = parts.len().div_ceil(MOST).max(1);
+    let row = |parts: &[SizedPart<K>]| {
+        let sizes = parts.iter().filter_map(|part| part.bytes);
+        let bytes = parts.iter().any(|part| part.bytes.is_some()).then(|| sizes.fold(0, u64::saturating_add));
+        let start = parts.first().map_or(&[][..], |part| part.range.start());
+        let end = parts.last().and_then(|part| part.range.end());
+        // The last key of a tablet is within it.
+        let is_in = |tablet: &&HotTablet| {
+            end.is_none_or(|end| tablet.start_bytes.as_slice() < end)
+                && (tablet.end_bytes.is_empty() || tablet.end_bytes.as_slice() >= start)
+        };
+        let cpu = hot.iter().filter(is_in).map(|tablet| tablet.node_cpu_percent).reduce(f32::max);
+        let share = bytes.filter(|_| total > 0).map_or(0.0, |bytes| bytes as f64 / total as f64);
+        Row { label: label(start), bytes, share, cpu }
+    };
+    parts.chunks(together).map(row).collect()
+}
+
+impl Row {
+    fn bytes(&self) -> String {
+        self.bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string())
+    }
+
+    fn cpu(&self) -> String {
+        self.cpu.map(|cpu| format!("{cpu:.0} %")).unwrap_or_default()
+    }
+}
+
+/// Text of at most so many signs.
+fn shortened(text: &str, most: usize) -> String {
+    match text.chars().count() <= most {
+        true => text.to_owned(),
+        false => text.chars().take(most - 1).chain(['…']).collect(),
+    }
+}
+
+fn title(heat: &TableHeat) -> String {
+    let parts = counted(heat.parts.len() as u64, "part");
+    format!("{}: about {} in {parts}", heat.table, counted(heat.bytes, "byte"))
+}
+
+/// What is said of hot tablets.
+fn hot_line(heat: &TableHeat) -> String {
+    match &heat.hot_tablets {
+        None => "Hot tablets are not listed here.".to_owned(),
+        Some(hot) if hot.is_empty() => "The service lists no hot tablets in the last 24 hours.".to_owned(),
+        Some(hot) => {
+            let spans = counted(hot.len() as u64, "span");
+            let hottest = hot.iter().max_by(|one, other| one.cpu_percent.total_cmp(&other.cpu_percent));
+            let hottest = hottest.map_or_else(String::new, |hot| {
+                let since = hot.from.as_deref().map_or_else(String::new, |from| format!(", since {from}"));
+                format!("; the hottest: {:.0} % of a node, from {}{since}", hot.cpu_percent, hot.start())
+            });
+            format!("Hot tablets in the last 24 hours: {spans} of time{hottest}.")
+        }
+    }
+}
+
+fn print(out: &mut Out, heat: &TableHeat, rows: &[Row]) -> io::Result<()> {
+    let has_hot = rows.iter().any(|row| row.cpu.is_some());
+    writeln!(out, "{}\n", Safe(&title(heat)))?;
+    let head = if has_hot { "  CPU of a node" } else { "" };
+    writeln!(out, "{:<LABEL$} {:<BAR$} {:>7} {:>12}{head}", "from", "", "share", "bytes")?;
+    drawn(out, |has_colours| {
+        let mut text = String::new();
+        for row in rows {
+            let label = Safe(&row.label).to_string();
+            let length = (row.share * BAR as f64).ceil() as usize;
+            let (bar, rest) = ("█".repeat(length.min(BAR)), " ".repeat(BAR.saturating_sub(length)));
+            let style = match (has_colours, row.cpu) {
+                (true, Some(_)) => AnsiColor::Red.on_default().bold(),
+                (true, None) => AnsiColor::Cyan.on_default(),
+                (false, _) => Style::new(),
+            };
+            _ = writeln!(
+                text,
+                "{:<LABEL$} {style}{bar}{style:#}{rest} {:>5.1} % {:>12}  {}",
+                shortened(&label, LABEL),
+                row.share * 100.0,
+                row.bytes(),
+                row.cpu()
+            );
+        }
+        text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    })?;
+    writeln!(out, "\n{NO_LOAD}\n{}", Safe(&hot_line(heat)))
+}
+
+/// Text for SVG and HTML. What XML does not allow has another sign.
+fn escaped(text: &str) -> String {
+    let text = Safe(text).to_string();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn svg(heat: &TableHeat, rows: &[Row]) -> String {
+    const LINE: usize = 18;
+    const BAR: f64 = 360.0;
+    let height = 64 + LINE * (rows.len() + 3);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" font-size=\"12\" viewBox=\"0 0 820 {height}\" width=\"820\" height=\"{height}\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
+         <text x=\"16\" y=\"24\" font-size=\"14\" font-weight=\"bold\">{}</text>\n\
+         <text x=\"250\" y=\"50\" text-anchor=\"end\">from</text><text x=\"690\" y=\"50\" text-anchor=\"end\">share of bytes</text>\
+         <text x=\"804\" y=\"50\" text-anchor=\"end\">CPU of a node</text>\n",
+        escaped(&title(heat))
+    );
+    for (at, row) in rows.iter().enumerate() {
+        let (top, base) = (58 + at * LINE, 71 + at * LINE);
+        // Also told apart in grey, and by the number beside it.
+        let colour = if row.cpu.is_some() { "#b3261e" } else { "#7fa8d1" };
+        let cpu = if row.cpu.is_some() { format!(", {} of a node", row.cpu()) } else { String::new() };
+        _ = writeln!(
+            out,
+            "<g><title>from {}: {} bytes{cpu}</title><text x=\"250\" y=\"{base}\" text-anchor=\"end\">{}</text>\
+             <rect x=\"258\" y=\"{top}\" width=\"{:.1}\" height=\"14\" fill=\"{colour}\"/>\
+             <text x=\"690\" y=\"{base}\" text-anchor=\"end\">{:.1} %</text><text x=\"804\" y=\"{base}\" text-anchor=\"end\">{}</text></g>",
+            escaped(&row.label),
+            row.bytes(),
+            escaped(&shortened(&Safe(&row.label).to_string(), 36)),
+            (row.share * BAR).max(1.0),
+            row.share * 100.0,
+            row.cpu()
+        );
+    }
+    for (at, line) in [NO_LOAD, &hot_line(heat)].into_iter().enumerate() {
+        let y = 84 + (rows.len() + at) * LINE;
+        _ = writeln!(
+            out,
+            "<text x=\"16\" y=\"{y}\" fill=\"#555555\">{}</text>",
+            escaped(&shortened(line, 125))
+        );
+    }
+    out + "</svg>\n"
+}
+
+/// The SVG in a page, with the hot tablets below it.
+fn html(heat: &TableHeat, rows: &[Row]) -> String {
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{}</title>\n\
+         <style>body{{font:14px sans-serif;margin:1em}}td,th{{padding:2px 12px 2px 0;text-align:left}}g:hover rect{{opacity:.6}}</style>\n{}",
+        escaped(&title(heat)),
+        svg(heat, rows)
+    );
+    let hot = heat.hot_tablets.as_deref().unwrap_or_default();
+    if !hot.is_empty() {
+        out += "<table><tr><th>cluster<th>from<th>to<th>CPU of a node<th>since<th>until</tr>\n";
+        for tablet in hot {
+            let cells = [
+                tablet.cluster.clone(),
+                tablet.start(),
+                tablet.end(),
+                format!("{:.0} %", tablet.cpu_percent),
+                tablet.from.clone().unwrap_or_default(),
+                tablet.until.clone().unwrap_or_default(),
+            ];
+            _ = writeln!(out, "<tr>{}</tr>", cells.map(|cell| format!("<td>{}", escaped(&cell))).concat());
+        }
+        out += "</table>\n";
+    }
+    out + "</html>\n"
+}

@@ -1,0 +1,455 @@
+//! `simulate`: what the events of a file do to a layout, and to variants of it.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use keyderive::dynamic::{KeyLayout, Value};
+use keyderive::heat::{self, Access, Change, Forecast, Grid, GridBuilder, Picture, Simulation, TabletModel};
+use keyderive::key::Field;
+use serde::Serialize;
+
+use super::block_on;
+use super::import::{BadLine, BadLines, open, unwritten};
+use crate::change::{check_distinct, counted};
+use crate::exchange::{Event, EventReader, Form, Line, Lines, TimeUnit};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::filter::Filter;
+use crate::layout::TableArgs;
+use crate::output::{self, Meter, Out, TextFormat, drawn, json_line, write_safe};
+
+/// How wide a picture is in a terminal, and how many lines a layout has.
+const WIDTH: usize = 80;
+const LINES: usize = 12;
+/// How many events are read before the first is simulated: their rate tells how long a slot of the picture is.
+const AHEAD: usize = 20_000;
+/// How many events a slot has, in the mean: with a few, each range would have a large share by chance.
+const SLOT_EVENTS: u32 = 50;
+/// How many seconds a slot can have.
+const SLOTS: [u64; 24] = [
+    1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, 900, 1200, 1800, 3600, 7200, 21_600,
+    43_200, 86_400,
+];
+
+/// Show what events would do to a table: how hot the busiest tablet gets, and which other keys spread the load
+///
+///     keyderive simulate events.csv events --variant salt=16 --variant first=site
+///     keyderive simulate events.jsonl events --format json --below 0.2
+///     tail -n 1000000 log.csv | keyderive simulate - events --map 'user=user_id' --svg heat.svg
+///
+/// Each record of the input is a row that is written: it has the fields of the table's key, and a time. Nothing is connected to if the file of
+/// layouts has the table, and nothing is written to it. Memory is bounded for an input of any length; it is read once.
+///
+/// Tablets are simulated, since Google does not publish how Bigtable splits and moves them: the numbers that are taken are printed, each with
+/// its source. Compare layouts with each other. Sort an input by time: of records that come much later than others, peaks are known less
+/// exactly, and the picture says by how much.
+#[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Simulate {
+    /// The file of events, or `-` for standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    of: TableArgs,
+    /// The form of the input: csv with a line of names, or an object of JSON in each line; by default what the name of the file ends in
+    #[arg(long, value_enum, value_name = "FORM")]
+    input_format: Option<Form>,
+    /// Which field of the key a name of the input is; a name that is no field is a column
+    #[arg(long = "map", value_name = "NAME=FIELD")]
+    maps: Vec<String>,
+    /// The name of the input that has the time of an event: RFC 3339, or a number
+    ///
+    /// The default is the first field of the key that is a time or a date. Without one, the n-th event is taken for one of the n-th second.
+    #[arg(long, value_name = "NAME")]
+    time: Option<String>,
+    /// The unit of a time that is a number
+    #[arg(long, value_enum, default_value_t = TimeUnit::Ms)]
+    time_unit: TimeUnit,
+    /// The name of the input that has the size of a row in bytes; by default, the columns have as many bytes as their text
+    #[arg(long, value_name = "NAME")]
+    bytes: Option<String>,
+    /// Compare the layout with this change: `salt=16`, `salt=none`, `first=FIELD`, `reversed=FIELD` (its bits), `hashed=FIELD`; several with commas
+    ///
+    /// The usual ones are computed anyway. Each of these has a picture, too.
+    #[arg(long = "variant", value_name = "CHANGE")]
+    variants: Vec<String>,
+    /// Reads beside the writes: `FIELD,FIELD*N` for N reads of each event, of the rows that have its values of these fields; or
+    /// `FIELD=VALUE*N`, of the same rows each time
+    #[arg(long = "read", value_name = "READ")]
+    reads: Vec<String>,
+    /// How many nodes the cluster has
+    #[arg(long, value_name = "NODES", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    nodes: u16,
+    /// How many events each event stands for, if the input is a sample; pictures then show shares of what a node can write
+    #[arg(long, value_name = "TIMES", value_parser = scale)]
+    scale: Option<f64>,
+    /// Exit with 1 unless the busiest tablet takes less than this share of the writes of its worst minute, such as 0.2
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    below: Option<f64>,
+    /// At a line that is no event: `stop`; or `skip=FILE`, go on, and write these lines to the file
+    #[arg(long, value_name = "WHAT", default_value = "stop", value_parser = BadLines::parse)]
+    bad_lines: BadLines,
+    /// Draw the picture into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Draw a picture that answers questions into this file: keys, rates and shares under the pointer
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// How the result is printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: TextFormat,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share: &f64| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "write a share of 0 to 1, such as `0.2`".to_owned())
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse().ok().filter(|scale: &f64| (1e-6..=1e9).contains(scale));
+    scale.ok_or_else(|| "write how many events each stands for, such as `100`".to_owned())
+}
+
+/// A layout beside that of the table, with what is written to it.
+struct Variant {
+    name: String,
+    layout: KeyLayout,
+    grid: GridBuilder,
+}
+
+/// The result as data.
+#[derive(Serialize)]
+struct Simulated<'a> {
+    line: String,
+    #[serde(flatten)]
+    forecast: &'a Forecast,
+    /// The name of the input that has the time.
+    time: Option<&'a str>,
+    bad_lines: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    below: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_below: Option<bool>,
+}
+
+/// An event with its keys in the variants.
+type Keyed = (Event, Vec<Vec<u8>>);
+
+/// An event as the simulation takes it.
+type Taken = (i64, Vec<(&'static str, Value)>, u64);
+
+/// The events of an input.
+struct Events<'a> {
+    command: &'a Simulate,
+    lines: Lines<EventReader>,
+    /// Those that were read first.
+    ahead: VecDeque<Keyed>,
+    /// The file of bad lines.
+    skipped: Option<BufWriter<File>>,
+    bad_lines: u64,
+    first_bad: Option<String>,
+    /// Why the input is not read to its end.
+    fault: Option<Failure>,
+    read: u64,
+    meter: Meter,
+    variants: Vec<Variant>,
+}
+
+impl Events<'_> {
+    /// The next event of the input, and its keys in the variants; bad lines are left out.
+    fn read(&mut self) -> Option<Keyed> {
+        loop {
+            match self.read_line() {
+                Ok(Some(Some(event))) => return Some(event),
+                Ok(Some(None)) => {}
+                Ok(None) => return None,
+                Err(failure) => {
+                    self.fault.get_or_insert(failure);
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn read_line(&mut self) -> Outcome<Option<Option<Keyed>>> {
+        if self.fault.is_some() {
+            return Ok(None);
+        }
+        let Some(line) = self.lines.next() else { return Ok(None) };
+        let Line { number, row, .. } = line?;
+        let fault = match row {
+            Ok(mut event) => {
+                self.read += 1;
+                self.meter.rows(self.read);
+                event
+                    .time
+                    .get_or_insert(i64::try_from(self.read - 1).unwrap_or(i64::MAX).saturating_mul(1000));
+                let keys = self.encode(number, &event)?;
+                return Ok(Some(Some((event, keys))));
+            }
+            Err(fault) => fault,
+        };
+        let why = format!("line {number}: {}", fault.why);
+        let (Some(file), Some(path)) = (&mut self.skipped, self.command.bad_lines.path()) else {
+            return Err(Failure::refused(format_args!(
+                "{why}\nhelp: `--bad-lines skip=FILE` goes on without such lines, and writes them to the file"
+            )));
+        };
+        self.bad_lines += 1;
+        json_line(file, &BadLine::new(number, &fault)).map_err(|error| unwritten(path, &error))?;
+        self.first_bad.get_or_insert(why);
+        Ok(Some(None))
+    }
+
+    /// A key that a variant cannot have ends the command, since its picture would be of other events.
+    fn encode(&self, number: u64, event: &Event) -> Outcome<Vec<Vec<u8>>> {
+        let keys = self.variants.iter().map(|Variant { name, layout, .. }| {
+            let key = layout.encode(event.values.iter().cloned());
+            key.map_err(|error| {
+                Failure::refused(format_args!("line {number}, in the variant `{name}`: {error}"))
+            })
+        });
+        keys.collect()
+    }
+
+    /// The next event for the simulation, recorded in all variants.
+    fn next(&mut self) -> Option<Taken> {
+        let (Event { time, values, bytes }, keys) = match self.ahead.pop_front() {
+            Some(event) => event,
+            None => self.read()?,
+        };
+        let time = time.unwrap_or(0);
+        for (Variant { grid, .. }, key) in self.variants.iter_mut().zip(&keys) {
+            grid.record(time, key, Access::Write, bytes);
+        }
+        Some((time, values, bytes))
+    }
+
+    /// Reads the first events, and makes grids for their rate.
+    fn grids(&mut self, layout: &KeyLayout) -> GridBuilder {
+        while self.ahead.len() < AHEAD
+            && let Some(event) = self.read()
+        {
+            self.ahead.push_back(event);
+        }
+        let times = || self.ahead.iter().filter_map(|(event, _)| event.time);
+        let lasting = i128::from(times().max().unwrap_or(0)) - i128::from(times().min().unwrap_or(0));
+        let wanted = lasting * i128::from(SLOT_EVENTS) / (self.ahead.len() as i128).max(1);
+        let slot = SLOTS.into_iter().find(|slot| i128::from(*slot) * 1000 >= wanted);
+        let slot = slot.unwrap_or(SLOTS[SLOTS.len() - 1]);
+        // Of a key that follows the time, a slot is a range. With more ranges than slots each would have a part of it, and none look hot.
+        let slots = usize::try_from(lasting / 1000 / i128::from(slot)).unwrap_or(usize::MAX);
+        let layouts = self.variants.iter().map(|variant| &variant.layout).chain([layout]);
+        let pinned = layouts.map(|layout| layout.schema().bucket_splits().len() * 2).max().unwrap_or(0);
+        GridBuilder::new().slot(Duration::from_secs(slot)).limits(512, (slots / 2).clamp(24, 256).max(pinned))
+    }
+}
+
+impl Simulate {
+    pub(crate) fn run(self) -> Outcome {
+        let input = Some(self.input.as_path()).filter(|path| *path != Path::new("-"));
+        check_distinct([
+            ("the input", input),
+            ("--bad-lines", self.bad_lines.path()),
+            ("--svg", self.svg.as_deref()),
+            ("--html", self.html.as_deref()),
+        ])?;
+        let layout = block_on(async {
+            let mut connection = self.of.connection()?;
+            self.of.require_one(&mut connection).await
+        })?;
+        let layout = layout.key();
+        let variants = self.variants.iter().map(|text| Ok((text.clone(), changed(layout, text)?)));
+        let variants = variants.collect::<Outcome<Vec<_>>>()?;
+        let reader = EventReader::new(
+            layout,
+            &self.maps,
+            self.time.as_deref(),
+            self.time_unit,
+            self.bytes.as_deref(),
+        )?;
+        let time = reader.time().map(str::to_owned);
+        if time.is_none() {
+            output::note(
+                "the key has no time, and `--time` names none: the n-th event is taken for one of the n-th second",
+            );
+        }
+        let lines = Lines::new(reader, self.form(), open(&self.input)?)?;
+        let skipped = match self.bad_lines.path() {
+            Some(path) => Some(BufWriter::new(File::create(path).map_err(|error| unwritten(path, &error))?)),
+            None => None,
+        };
+        let mut events = Events {
+            command: &self,
+            lines,
+            ahead: VecDeque::new(),
+            skipped,
+            bad_lines: 0,
+            first_bad: None,
+            fault: None,
+            read: 0,
+            meter: Meter::new("read"),
+            variants: Vec::new(),
+        };
+        events.variants = variants
+            .iter()
+            .map(|(name, layout)| Variant {
+                name: name.clone(),
+                layout: layout.clone(),
+                grid: GridBuilder::new(),
+            })
+            .collect();
+        let grid = events.grids(layout);
+        let grid = |layout: &KeyLayout| grid.clone().boundaries(layout.schema().bucket_splits());
+        for variant in &mut events.variants {
+            variant.grid = grid(&variant.layout);
+        }
+        let events = RefCell::new(events);
+        let mut model = TabletModel::default();
+        model.nodes = usize::from(self.nodes);
+        model.scale = self.scale.unwrap_or(1.0);
+        let forecast = {
+            let next = || events.borrow_mut().next();
+            let mut simulation =
+                heat::simulate_layout(layout, std::iter::from_fn(next)).grid(grid(layout)).model(model);
+            for (name, layout) in &variants {
+                simulation = simulation.variant(name, layout);
+            }
+            for read in &self.reads {
+                simulation = with_read(simulation, layout, read)?;
+            }
+            simulation.run()
+        };
+        let mut events = events.into_inner();
+        events.meter.finish();
+        if let Some(failure) = events.fault.take() {
+            return Err(failure);
+        }
+        if let (Some(path), Some(file)) = (self.bad_lines.path(), &mut events.skipped) {
+            file.flush().map_err(|error| unwritten(path, &error))?;
+        }
+        if let (Some(path), Some(first)) = (self.bad_lines.path(), &events.first_bad) {
+            output::note(format_args!(
+                "{} left out, which `{}` has; the first: {first}",
+                counted(events.bad_lines, "bad line"),
+                path.display()
+            ));
+        }
+        let forecast = forecast.map_err(Failure::refused)?;
+        let grids: Vec<_> = events
+            .variants
+            .iter()
+            .map(|variant| (variant.name.as_str(), variant.grid.grid(), &variant.layout))
+            .collect();
+        let picture = self.picture(&forecast, &grids);
+        for (path, text) in [(&self.svg, Picture::svg as fn(&_) -> _), (&self.html, Picture::html)] {
+            if let Some(path) = path {
+                fs::write(path, text(&picture)).map_err(|error| unwritten(path, &error))?;
+            }
+        }
+        self.print(&forecast, &picture, time.as_deref(), events.bad_lines)?;
+        let is_below = self.below.is_none_or(|below| forecast.tablets.peak < below);
+        if let Some(below) = self.below.filter(|_| !is_below) {
+            output::note(format_args!(
+                "the busiest tablet takes {:.3} of the writes of its worst window, and `--below` is {below}",
+                forecast.tablets.peak
+            ));
+        }
+        Ok(Exit::found(!is_below || events.bad_lines > 0))
+    }
+
+    fn form(&self) -> Form {
+        let ending = self.input.extension().and_then(|ending| ending.to_str());
+        self.input_format.unwrap_or(match ending {
+            Some("json" | "jsonl" | "ndjson") => Form::Json,
+            _ => Form::Csv,
+        })
+    }
+
+    fn picture<'a>(&self, forecast: &'a Forecast, variants: &'a [(&str, Grid, &KeyLayout)]) -> Picture<'a> {
+        let name = |name: &str, layout: &KeyLayout| format!("{name}: {}", layout.schema().template());
+        let layout = forecast.layout();
+        let own = name(&self.of.table, layout);
+        let mut picture = Picture::new().model(forecast.model()).of_table(self.scale.is_none()).panel(
+            own,
+            forecast.grid(),
+            Some(layout),
+        );
+        for (of, grid, layout) in variants {
+            picture = picture.panel(name(of, layout), grid, Some(layout));
+        }
+        picture
+    }
+
+    fn print(
+        &self,
+        forecast: &Forecast,
+        picture: &Picture<'_>,
+        time: Option<&str>,
+        bad_lines: u64,
+    ) -> io::Result<()> {
+        let mut out = Out::new();
+        if self.format.is_json() {
+            let is_below = self.below.map(|below| forecast.tablets.peak < below);
+            let line = forecast.line();
+            json_line(&mut out, &Simulated { line, forecast, time, bad_lines, below: self.below, is_below })?;
+        } else {
+            write_safe(&mut out, &forecast.to_string())?;
+            writeln!(out)?;
+            drawn(&mut out, |has_colours| match has_colours {
+                true => picture.terminal(WIDTH, LINES),
+                false => picture.text(WIDTH, LINES),
+            })?;
+        }
+        out.finish()
+    }
+}
+
+/// The layout with the changes that an argument says.
+fn changed(layout: &KeyLayout, text: &str) -> Outcome<KeyLayout> {
+    let usage = |fault: &dyn std::fmt::Display| Failure::usage(format_args!("`--variant {text}`: {fault}"));
+    text.split(',').try_fold(layout.clone(), |layout, part| {
+        let change = match part.split_once('=') {
+            Some(("salt", "none")) => Change::NoSalt,
+            Some(("salt", range)) => {
+                Change::Salt(range.parse().map_err(|_| usage(&"a salt has 2 to 4096 buckets, or is `none`"))?)
+            }
+            Some(("first", field)) => Change::First(field.to_owned()),
+            Some(("reversed", field)) => Change::BitReversed(field.to_owned()),
+            Some(("hashed", field)) => Change::Hashed(field.to_owned()),
+            _ => {
+                return Err(usage(
+                    &"write `salt=16`, `salt=none`, `first=FIELD`, `reversed=FIELD` or `hashed=FIELD`, several with commas",
+                ));
+            }
+        };
+        change.apply(&layout).map_err(|error| usage(&error))
+    })
+}
+
+/// The simulation with the reads that an argument says.
+fn with_read<'a>(simulation: Simulation<'a>, layout: &KeyLayout, text: &str) -> Outcome<Simulation<'a>> {
+    let usage = |fault: &str| Failure::usage(format_args!("`--read {text}`: {fault}"));
+    let (what, amount) = match text.rsplit_once('*').map(|(what, amount)| (what, amount.parse())) {
+        Some((what, Ok(amount))) => (what, amount),
+        _ => (text, 1.0),
+    };
+    if !(0.0..=1000.0).contains(&amount) {
+        return Err(usage("each event has 0 to 1000 reads"));
+    }
+    if what.contains('=') {
+        return Ok(simulation.plan(what, amount, Filter::new(layout, &[what.to_owned()])?.plan));
+    }
+    let fields: Vec<_> = what.split(',').map(str::trim).collect();
+    let names: Vec<_> = layout.schema().fields().iter().map(Field::name).collect();
+    match fields.iter().find(|field| !names.contains(field)) {
+        Some(field) => {
+            Err(usage(&format!("there is no field `{field}`; the fields are {}", names.join(", "))))
+        }
+        None => Ok(simulation.read(what, amount, fields)),
+    }
+}
