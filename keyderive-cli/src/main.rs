@@ -129,10 +129,12 @@ fn main() -> ExitCode {
 /// Prints what is wrong with the arguments, or the help that they ask for. It can quote arguments, which a terminal could obey.
 fn refuse(error: &clap::Error) -> ! {
     let text = error.render().to_string();
-    if text.lines().all(|line| Safe(line).to_string() == line) {
+    // Not by `lines`, which takes the end `\r\n` of an argument's line for its own.
+    let text = text.trim_end_matches('\n');
+    let lines: Vec<_> = text.split('\n').map(|line| Safe(line).to_string()).collect();
+    if lines.iter().map(String::as_str).eq(text.split('\n')) {
         error.exit();
     }
-    let lines = text.lines().map(|line| Safe(line).to_string()).collect::<Vec<_>>();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
     process::exit(error.exit_code())
 }
