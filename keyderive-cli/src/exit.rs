@@ -17,7 +17,9 @@ Exit codes:
   1  done, with findings: differences, rows that do not belong, keys that do not decode, a row that is not there
   2  the arguments are wrong
   3  refused: the table, its layout or a file is not as the command needs it; nothing was changed, or the message says what
-  4  the server, the network or a file failed";
+  4  the server, the network or a file failed, or Ctrl-C stopped a command that writes or deletes rows, or `export`; what is done stays done
+
+Ctrl-C ends other commands at once, as the signal does: 130 in most shells. A second one ends every command at once.";
 
 /// How a command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +99,24 @@ impl fmt::Display for Failure {
     }
 }
 
+/// What an operator can do about a failure with this command: errors of the library name its calls.
+pub(crate) fn remedy(error: &keyderive::Error) -> Option<&'static str> {
+    match error.kind() {
+        ErrorKind::TableMismatch => Some(
+            "`keyderive status` shows all that differs, and `keyderive apply` changes what can be changed in place: families, their rules, a stamp that is missing; a table of another \
+             program needs the file of layouts of that one, by `--layouts`, and keys of another layout another table, to which `keyderive \
+             rekey` moves the rows",
+        ),
+        ErrorKind::NotFound => Some(
+            "`keyderive status` shows which tables of the file of layouts are there, and `keyderive create` creates the others",
+        ),
+        ErrorKind::ForeignRow | ErrorKind::InvalidRow => Some(
+            "`keyderive verify` finds all such rows, and `keyderive get --key` shows one as it is stored",
+        ),
+        _ => None,
+    }
+}
+
 impl From<keyderive::Error> for Failure {
     fn from(error: keyderive::Error) -> Self {
         let exit = match error.kind() {
@@ -116,7 +136,8 @@ impl From<keyderive::Error> for Failure {
             | ErrorKind::FailedPrecondition => Exit::Refused,
             _ => Exit::Failed,
         };
-        Self::new(exit, error.to_string())
+        let remedy = remedy(&error).map(|remedy| format!("\nhelp: {remedy}")).unwrap_or_default();
+        Self::new(exit, format!("{error}{remedy}"))
     }
 }
 

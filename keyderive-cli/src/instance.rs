@@ -69,6 +69,11 @@ pub(crate) struct Target {
 }
 
 impl Instance {
+    /// The one of these, of which at most one is given.
+    pub(crate) fn named(on: Option<String>, address: Option<String>, file: Option<PathBuf>) -> Self {
+        Self { address, file, on }
+    }
+
     /// The Bigtable that the arguments, the environment or the settings name.
     pub(crate) fn target(&self) -> Outcome<Target> {
         let of_address = |address: &str| Target { address: Some(address.to_owned()), ..Target::default() };

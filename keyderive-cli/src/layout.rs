@@ -54,6 +54,12 @@ impl LayoutFile {
     }
 }
 
+/// Fails if a table is not in the file; the error says which are.
+pub(crate) fn check_names(layouts: &Layouts, tables: &[String]) -> Outcome<()> {
+    let mut unknown = tables.iter().filter_map(|table| layouts.table_layouts(table).err());
+    unknown.next().map_or(Ok(()), |error| Err(Failure::usage(error)))
+}
+
 /// The file of layouts that nobody names.
 fn default_file(target: &Target) -> Option<PathBuf> {
     target.layouts.clone().or_else(|| find_above(FILE))
@@ -69,6 +75,13 @@ pub(crate) struct LayoutArgs {
     /// The row type, by its name or fingerprint, of a table with several
     #[arg(long, help_heading = HEADING, value_name = "NAME")]
     row_type: Option<String>,
+}
+
+impl LayoutArgs {
+    /// The same file for another table.
+    pub(crate) fn of_other_table(&self, key_type: Option<String>) -> Self {
+        Self { file: self.file.clone(), key_type, row_type: None }
+    }
 }
 
 /// A Bigtable that is connected to when it is first needed.

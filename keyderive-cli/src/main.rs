@@ -5,15 +5,17 @@ mod codegen;
 mod commands;
 mod exchange;
 mod exit;
+mod external;
 mod filter;
 mod instance;
 mod layout;
 mod output;
+mod pair;
 
 use std::io::{self, Write as _};
 use std::process::{self, ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::exit::{CODES, Outcome};
 use self::output::Safe;
@@ -36,9 +38,14 @@ enum Command {
     Tablets(commands::tablets::Tablets),
     Verify(commands::verify::Verify),
     Status(commands::status::Status),
+    Create(commands::create::Create),
+    Apply(commands::apply::Apply),
     Delete(commands::delete::Delete),
     Export(commands::export::Export),
     Import(commands::import::Import),
+    Copy(commands::copy::Copy),
+    Diff(commands::diff::Diff),
+    Rekey(commands::rekey::Rekey),
     Layouts(commands::layouts::LayoutsCommand),
     Codegen(commands::codegen::Codegen),
     Serve(commands::serve::Serve),
@@ -57,9 +64,14 @@ impl Command {
             Self::Tablets(command) => command.run(),
             Self::Verify(command) => command.run(),
             Self::Status(command) => command.run(),
+            Self::Create(command) => command.run(),
+            Self::Apply(command) => command.run(),
             Self::Delete(command) => command.run(),
             Self::Export(command) => command.run(),
             Self::Import(command) => command.run(),
+            Self::Copy(command) => command.run(),
+            Self::Diff(command) => command.run(),
+            Self::Rekey(command) => command.run(),
             Self::Layouts(command) => command.run(),
             Self::Codegen(command) => command.run(),
             Self::Serve(command) => command.run(),
@@ -69,9 +81,37 @@ impl Command {
     }
 }
 
+/// The arguments of all commands. Lines of a paragraph are joined: clap breaks them where the terminal ends.
+pub(crate) fn arguments() -> clap::Command {
+    fn joined(command: clap::Command) -> clap::Command {
+        let about = command.get_long_about().map(|text| {
+            let text = text.to_string();
+            let paragraphs = text.split("\n\n").map(|paragraph| match paragraph.starts_with("    ") {
+                // Examples.
+                true => paragraph.to_owned(),
+                false => paragraph.replace('\n', " "),
+            });
+            paragraphs.collect::<Vec<_>>().join("\n\n")
+        });
+        match about {
+            Some(about) => command.long_about(about),
+            None => command,
+        }
+        .mut_subcommands(joined)
+    }
+    joined(Cli::command())
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
-    match cli.command.run() {
+    let parsed = arguments().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let ended = match parsed {
+        Ok(cli) => cli.command.run(),
+        Err(error) => match external::run(&error) {
+            Some(ended) => ended,
+            None => refuse(&error),
+        },
+    };
+    match ended {
         Ok(exit) => exit.into(),
         // What reads the output has all that it wants.
         Err(failure) if failure.is_broken_pipe => ExitCode::SUCCESS,

@@ -124,7 +124,7 @@ async fn add_by_tasks(pages: &Pages, adds: u64, by: fn(u64) -> By) -> u64 {
 }
 
 fn adds() -> u64 {
-    amount("KEYDERIVE_SUM_ADDS", "additions to sums over a connection that loses answers", 6_000, 16_000)
+    amount("KEYDERIVE_SUM_ADDS", "additions to sums over a connection that loses answers", 2_000, 16_000)
         / TASKS
         * TASKS
 }

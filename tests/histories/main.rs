@@ -358,7 +358,7 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
 async fn holds(setup: Setup<'_>) {
     let name = setup.name;
     let seed = variable("KEYDERIVE_HISTORIES_SEED", fastrand::u64(..));
-    let operations = amount("KEYDERIVE_HISTORIES", "operations in each history", 1_500, 5_000);
+    let operations = amount("KEYDERIVE_HISTORIES", "operations in each history", 800, 5_000);
     let run = run(setup, operations, seed).await;
     let is_done = |write: &&Write| write.outcome == Outcome::Done && write.over.is_some();
     let won = run.history.writes.iter().filter(is_done).count();

@@ -3,7 +3,8 @@
 use keyderive::key::{Layout, Salt, SaltHash, fingerprint64};
 use proptest::prelude::*;
 
-use crate::keys::{Sample, check, for_every_key, logical, salt_span};
+use crate::keys::{Sample, check, for_every_key};
+use crate::stored::{logical, salt_span};
 
 /// Hashes by the compiled original, at lengths on both sides of each branch.
 const FIGURES: &str = include_str!("../figures/farm_fingerprint.json");

@@ -10,7 +10,7 @@ use crate::keys::{Battery, Event, Integers, Name, Names, Quote};
 
 /// For all key types together.
 fn mutations() -> u64 {
-    amount("KEYDERIVE_DAMAGED_KEYS", "damaged keys", 100_000, 1_000_000)
+    amount("KEYDERIVE_DAMAGED_KEYS", "damaged keys", 20_000, 1_000_000)
 }
 
 const KEY_TYPES: u64 = 6;

@@ -21,7 +21,6 @@
 mod epochs;
 mod explained;
 mod fingerprint;
-mod formats;
 mod fuzz;
 mod key_field;
 mod keys;
@@ -38,4 +37,5 @@ mod published;
 mod refused;
 mod round_trip;
 mod salts;
+mod stored;
 mod times;

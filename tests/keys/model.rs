@@ -28,7 +28,7 @@ use keyderive_tests::emulator::Emulator;
 
 /// Pairs of a table and a plan for each key type.
 fn pairs() -> u64 {
-    amount("KEYDERIVE_MODEL_PAIRS", "pairs of a table and a plan for each key type", 20, 300)
+    amount("KEYDERIVE_MODEL_PAIRS", "pairs of a table and a plan for each key type", 6, 300)
 }
 
 fn emulator_pairs() -> u64 {

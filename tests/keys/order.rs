@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use crate::keys::{
     Battery, Escaped, Event, Grown, GrownAfter, GrownFront, Integers, Log, Name, Names, OrderedEvent,
     OrderedGrown, OrderedMix, OrderedNames, OrderedResalted, Orders, PageView, Phone, Quote, Resalted,
-    Sample, Trade, Visit, check, for_every_key, logical, salt_span,
+    Sample, Trade, Visit, check, for_every_key,
 };
+use crate::stored::{logical, salt_span};
 
 /// The declared order: fields from left to right, each in its own order or reversed.
 trait Declared {

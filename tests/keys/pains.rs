@@ -7,7 +7,7 @@ use keyderive::key::fingerprint64;
 use keyderive::plan::{KeyRange, Plan, Request};
 
 use crate::keys::Event;
-use crate::plans::asks_for;
+use crate::stored::asks_for;
 
 /// A string salted by itself.
 #[derive(RowKey, Clone, Debug, PartialEq)]

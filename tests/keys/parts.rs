@@ -5,7 +5,8 @@ use keyderive::plan::{KeyRange, Plan};
 use proptest::prelude::*;
 
 use crate::keys::{Sample, check, for_every_key};
-use crate::plans::{Candidates, asks_for, lists, picks};
+use crate::plans::{Candidates, lists, picks};
+use crate::stored::asks_for;
 
 /// The ranges between these keys, which together cover all row keys.
 fn between(mut splits: Vec<Vec<u8>>) -> Vec<KeyRange> {

@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use crate::keys::{
     Battery, Escaped, Event, Grown, GrownAfter, GrownFront, Integers, Log, Name, Names, OrderedEvent,
     OrderedGrown, OrderedMix, OrderedNames, OrderedResalted, Orders, PageView, Phone, Quote, Resalted,
-    Sample, Trade, Visit, check, for_every_key, logical, salt_span,
+    Sample, Trade, Visit, check, for_every_key,
 };
+use crate::stored::{asks_for, logical, salt_span};
 
 /// A plan, and a predicate of the keys it selects.
 pub(crate) struct Candidate<K> {
@@ -295,18 +296,6 @@ fn bounds<T: Clone>(lo: &T, hi: &T) -> Vec<(Bound<T>, Bound<T>)> {
     let kinds =
         |value: &T| [Bound::Included(value.clone()), Bound::Excluded(value.clone()), Bound::Unbounded];
     kinds(lo).into_iter().flat_map(|lower| kinds(hi).map(|upper| (lower.clone(), upper))).collect()
-}
-
-/// Whether some request of a plan reads this row key.
-pub(crate) fn asks_for(requests: &[Request], key: &[u8]) -> bool {
-    let keys = requests.iter().flat_map(Request::keys).filter(|asked| *asked == key).count();
-    let ranges = requests.iter().flat_map(Request::ranges).filter(|range| range.contains(key)).count();
-    // No row is read twice.
-    match keys + ranges {
-        0 => false,
-        1 => true,
-        more => panic!("one row is asked for {more} times"),
-    }
 }
 
 /// Law 3: a plan reads exactly the keys that satisfy its constraints. The fixed fields come from a key that can be stored,

@@ -15,6 +15,7 @@ mod drivers;
 mod exact;
 mod keys;
 mod leases;
+mod mappings;
 mod model;
 mod refusals;
 mod registry;

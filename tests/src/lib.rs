@@ -59,6 +59,16 @@ pub fn amount(name: &str, what: &str, part: u64, whole: u64) -> u64 {
     variable(name, part)
 }
 
+/// One of how many cases of `what` a long test does: all if [`LONG`] is set, and else one in `part`, which is said on stderr.
+#[must_use]
+pub fn one_in(part: usize, what: &str) -> usize {
+    if env::var_os(LONG).is_some() {
+        return 1;
+    }
+    left_out(&format!("{what}: one in {part} (set `{LONG}=1`)"));
+    part
+}
+
 /// Whether tests run that have no short form; if not, says on stderr that `what` is left out.
 #[must_use]
 pub fn runs_long(what: &str) -> bool {

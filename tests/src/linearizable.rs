@@ -651,7 +651,7 @@ mod tests {
         let mut rng = Rng::with_seed(7);
         let (mut held, mut violated) = (0, 0);
         let rounds =
-            amount("KEYDERIVE_CHECKED_HISTORIES", "histories that two checkers decide", 5_000, 20_000);
+            amount("KEYDERIVE_CHECKED_HISTORIES", "histories that two checkers decide", 1_500, 20_000);
         for round in 0..rounds {
             let count = rng.usize(2..9);
             let (first, mut operations) = history(&mut rng, count);
@@ -673,7 +673,7 @@ mod tests {
     #[test]
     fn it_decides_histories_with_many_writes_of_unknown_outcome() {
         let mut rng = Rng::with_seed(7);
-        for round in 0..amount("KEYDERIVE_LONG_HISTORIES", "long histories of unknown outcomes", 2, 5) {
+        for round in 0..amount("KEYDERIVE_LONG_HISTORIES", "long histories of unknown outcomes", 1, 5) {
             let (first, operations) = history(&mut rng, 1_000);
             assert_eq!(check(first, &operations), Verdict::Holds, "round {round}");
         }

@@ -1,5 +1,6 @@
 //! Copies of tables to another key type, and comparisons of tables.
 
+mod by_data;
 mod differences;
 mod faults;
 mod kill;

@@ -214,16 +214,6 @@ async fn a_key_type_is_added_to_a_table_of_another(client: Client) {
 }
 
 #[tokio::test]
-async fn layouts_of_a_file_create_nothing() {
-    let client = Client::embedded();
-    let read = Layouts::from_json(&all().to_json()).unwrap();
-    let error = read.create_if_absent(&client).await.unwrap_err();
-    let fault = "its layout was read from a file, which has no types";
-    assert_faults(&error, &[("maps", &[fault]), ("shared", &[fault]), ("users", &[fault])]);
-    assert_eq!(client.list_tables().await.unwrap(), [""; 0]);
-}
-
-#[tokio::test]
 async fn layouts_of_a_file_are_compared() {
     let client = Client::embedded();
     let read = Layouts::from_json(&all().to_json()).unwrap();

@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 use fastrand::Rng;
 use keyderive::layouts::{LayoutChange, LayoutChanges, Layouts};
 use keyderive::{KeyField, Row, RowKey};
-use keyderive_tests::variable;
+use keyderive_tests::amount;
 
 #[derive(Row)]
 #[allow(dead_code)]
@@ -298,7 +298,7 @@ fn the_file_is_written_compared_and_refused() {
 /// Whatever bytes a file has, it is read or refused, and compared; `KEYDERIVE_LAYOUT_FILES` says how many are tried.
 #[test]
 fn hostile_files_are_read_or_refused() {
-    let files = variable("KEYDERIVE_LAYOUT_FILES", 20_000);
+    let files = amount("KEYDERIVE_LAYOUT_FILES", "changed files of layouts", 4_000, 20_000);
     let own = layouts::<Later>().table::<Kinds, Event>("kinds");
     let seeds = [own.to_json(), layouts::<Base>().to_json(), layouts::<OrderedCode>().to_json()];
     let mut rng = Rng::with_seed(7);

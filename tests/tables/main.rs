@@ -37,6 +37,7 @@ mod servers;
 mod sizes;
 mod splits;
 mod stamps;
+mod table_changes;
 mod weather;
 mod whole_rows;
 mod writers;

@@ -149,7 +149,7 @@ macro_rules! complete_in_order {
 
 /// Rows of a bucket that take more than the windows of its stream.
 fn long() -> u32 {
-    amount("KEYDERIVE_LONG_BUCKETS", "rows of each long bucket in an ordered scan", 15_000, 50_000)
+    amount("KEYDERIVE_LONG_BUCKETS", "rows of each long bucket in an ordered scan", 4_000, 50_000)
         .try_into()
         .unwrap()
 }

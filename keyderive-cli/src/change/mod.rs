@@ -1,5 +1,6 @@
 //! What commands that change a table have in common: they ask before they begin, keep to a rate, can be stopped, and go on where they were.
 
+mod declared;
 mod resume;
 
 use std::future::{Future, pending};
@@ -13,6 +14,7 @@ use clap::Args;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep_until};
 
+pub(crate) use self::declared::{DeclaredArgs, failed_request};
 pub(crate) use self::resume::{ResumeFile, check_distinct};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::instance::Target;

@@ -73,6 +73,11 @@ impl ResumeFile {
         Ok((file, Some(stored.state)))
     }
 
+    /// Whether there is a file.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// Replaces the file.
     pub(crate) fn store(&self, state: &impl Serialize) -> Outcome<()> {
         let Some(path) = &self.path else { return Ok(()) };

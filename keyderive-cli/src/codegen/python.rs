@@ -16,7 +16,7 @@ struct Helper {
 }
 
 /// Each stands after those that call it, so that one pass finds all.
-const HELPERS: [Helper; 25] = [
+const HELPERS: [Helper; 26] = [
     Helper {
         name: "named",
         text: r#"def named(fields, names):
@@ -120,6 +120,15 @@ const HELPERS: [Helper; 25] = [
     return u"#,
     },
     Helper {
+        name: "moment",
+        text: r#"def moment(n, per_second):
+    """The time of a count; the count itself, of a time that no datetime holds."""
+    try:
+        return EPOCH + datetime.timedelta(microseconds=n * (1000000 // per_second))
+    except OverflowError:
+        return n"#,
+    },
+    Helper {
         name: "calendar",
         text: r#"def calendar(v):
     d = EPOCH + datetime.timedelta(milliseconds=within(v, -62135596800000, 253402300799999))
@@ -130,16 +139,20 @@ const HELPERS: [Helper; 25] = [
         text: r#"def millis(x):
     parts = [int(("%017d" % x)[at:to]) for at, to in ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14), (14, 17))]
     d = datetime.datetime(*parts[:6], parts[6] * 1000, tzinfo=datetime.timezone.utc)
-    return (d - EPOCH) // datetime.timedelta(milliseconds=1)"#,
+    return d"#,
     },
     Helper {
         name: "count",
-        text: r#"def count(v, per_second, is_exact):
+        text: r#"def count(v, per_second, is_exact, name):
     if type(v) is int:
         return v
+    if not isinstance(v, datetime.datetime):
+        raise TypeError(f"the field {name!r} is a time: give an aware datetime or a count, and not {v!r}")
+    if v.utcoffset() is None:
+        raise ValueError(f"the field {name!r}: the datetime {v!r} has no time zone; give it one, such as datetime.timezone.utc")
     n, rest = divmod((v - EPOCH) // datetime.timedelta(microseconds=1) * per_second, 1000000)
     if is_exact and rest:
-        raise ValueError(f"{v} is finer than the unit")
+        raise ValueError(f"the field {name!r}: {v} is finer than the unit of the field")
     return n
 
 
@@ -274,10 +287,7 @@ pub(super) fn generate(tables: &[Table]) -> Output {
     let layouts: Vec<_> = tables.iter().flat_map(|table| &table.layouts).collect();
     let mut names = Names::default();
     for layout in &layouts {
-        let name = match layouts.len() {
-            1 => String::new(),
-            _ => format!("_{}", names.take(&snake(layout.key().schema().key_type()))),
-        };
+        let name = format!("_{}", names.take(&snake(layout.key().schema().key_type())));
         key_type(&mut body, layout, &name);
     }
     let mut called = body.text.clone();
@@ -292,8 +302,8 @@ pub(super) fn generate(tables: &[Table]) -> Output {
         })
         .collect();
     let mut out = Output::default();
-    out.line("# Made by `keyderive codegen --python` from a file of layouts. Times are counts of the unit since 1970; an encoder takes an aware");
-    out.line("# datetime too. What no key of the type has is a ValueError.");
+    out.line("# Made by `keyderive codegen --python` from a file of layouts. A time is an aware datetime; encoders take a count of the unit since");
+    out.line("# 1970, too, and decoders return one for nanoseconds and for what no datetime holds. What no key of the type has is a ValueError.");
     for module in ["datetime", "hashlib", "re", "uuid"] {
         if called.contains(&format!("{module}.")) {
             out.line(format!("import {module}"));
@@ -548,7 +558,11 @@ impl Coded {
                 )
             }
             (FieldValues::Time { exact }, Format::DateTime17) => {
-                (format!("calendar(count({{v}}, 1000, {}))", boolean(exact)), "millis({x})".to_owned())
+                let name = string(field.name());
+                (
+                    format!("calendar(count({{v}}, 1000, {}, {name}))", boolean(exact)),
+                    "millis({x})".to_owned(),
+                )
             }
             (FieldValues::Time { exact }, Format::UnixTime(unit)) => {
                 let per_second = match unit {
@@ -558,8 +572,13 @@ impl Coded {
                     TimeUnit::Nanos => "1000000000",
                     _ => return None,
                 };
-                let count = format!("count({{v}}, {per_second}, {})", boolean(exact));
-                (format!("within({count}, {least}, {greatest})"), "{x}".to_owned())
+                let (exact, name) = (boolean(exact), string(field.name()));
+                let count = format!("count({{v}}, {per_second}, {exact}, {name})");
+                let moment = match unit {
+                    TimeUnit::Nanos => "{x}".to_owned(),
+                    _ => format!("moment({{x}}, {per_second})"),
+                };
+                (format!("within({count}, {least}, {greatest})"), moment)
             }
             (FieldValues::Date, _) => {
                 ("{v}.year * 10000 + {v}.month * 100 + {v}.day".to_owned(), "day({x})".to_owned())

@@ -1,9 +1,9 @@
 //! `completions`: scripts for shells.
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_complete::Shell;
 
-use crate::Cli;
+use crate::arguments;
 use crate::exit::{Exit, Outcome};
 use crate::output::Out;
 
@@ -16,7 +16,7 @@ pub(crate) struct Completions {
 impl Completions {
     pub(crate) fn run(self) -> Outcome {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "keyderive", &mut script);
+        clap_complete::generate(self.shell, &mut arguments(), "keyderive", &mut script);
         let mut out = Out::new();
         std::io::Write::write_all(&mut out, &script)?;
         out.finish()?;

@@ -6,16 +6,16 @@ use clap::Args;
 use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
 use keyderive::client::ReadRows;
 use keyderive::dynamic::{DynKey, TableLayout};
-use keyderive::plan::{IntoPlan as _, Plan};
+use keyderive::plan::Plan;
 use keyderive::row::RowFilter;
-use keyderive::{Client, DynTable, OnForeign};
+use keyderive::{Client, DynTable};
 use serde::Serialize;
 
 use super::{PARTS_AT_A_TIME, block_on};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
 use crate::layout::TableArgs;
-use crate::output::{self, Meter, Out, json_line, rows_are};
+use crate::output::{self, Meter, Out, TextFormat, json_line, rows_are};
 
 /// Count rows by conditions on the fields of their keys
 ///
@@ -29,9 +29,9 @@ pub(crate) struct Count {
     /// Count this many parts of the table, chosen at random, and reckon the rest
     #[arg(long, value_name = "PARTS", num_args = 0..=1, default_missing_value = "32", value_parser = clap::value_parser!(u32).range(2..))]
     estimate: Option<u32>,
-    /// Print a line of JSON
-    #[arg(long)]
-    json: bool,
+    /// How the number is printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: TextFormat,
 }
 
 /// How many rows there are.
@@ -60,9 +60,8 @@ impl Count {
 
     async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
         let filter = Filter::new(layout.key(), &self.conditions)?;
-        let plan = filter.scan.clone().into_plan()?;
         let table = client.dynamic_table(layout);
-        let parts = table.sizes().await?.parts.into_iter().map(|part| plan.within(&part.range));
+        let parts = table.sizes().await?.parts.into_iter().map(|part| filter.plan.within(&part.range));
         let mut parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
         let all = parts.len();
         if let Some(sample) = self.estimate {
@@ -124,7 +123,7 @@ impl Count {
     fn print(&self, counted: &Counted) -> Outcome<()> {
         let mut out = Out::new();
         let Counted { rows, plus_minus, parts_counted, parts } = counted;
-        match (self.json, plus_minus) {
+        match (self.format.is_json(), plus_minus) {
             (true, _) => json_line(&mut out, counted)?,
             (false, None) => writeln!(out, "{rows}")?,
             (false, Some(error)) => {
@@ -140,10 +139,7 @@ impl Count {
 
 /// Counts the rows of a part, and those of other layouts.
 async fn count(table: &DynTable, part: Plan<DynKey>, filter: &Filter) -> Outcome<(u64, u64)> {
-    let mut scan = table.scan(part).on_foreign(OnForeign::Skip);
-    if let Some(kept) = filter.kept() {
-        scan = scan.filter_key(move |key| kept.holds(key));
-    }
+    let scan = filter.rows(table, part);
     let skipped = scan.skipped();
     let rows = scan.count().await?;
     Ok((rows, skipped.foreign()))

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::block_on;
 use crate::exit::{Exit, Outcome};
 use crate::layout::{TableArgs, key_type};
-use crate::output::{Out, Safe, json_line};
+use crate::output::{Out, Safe, TextFormat, json_line};
 
 /// Decode row keys into their fields
 ///
@@ -32,9 +32,9 @@ pub(crate) struct Decode {
     /// The keys are base64
     #[arg(long)]
     base64: bool,
-    /// Print a line of JSON for each key
-    #[arg(long)]
-    json: bool,
+    /// How keys are printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: TextFormat,
 }
 
 /// No key is as long, however it is escaped.
@@ -50,7 +50,7 @@ impl Decode {
         let mut decoder = Decoder {
             layouts,
             is_base64: self.base64,
-            is_json: self.json,
+            is_json: self.format.is_json(),
             out: Out::new(),
             text: String::new(),
             decoded: 0,

@@ -1,16 +1,16 @@
 //! `delete`: the rows that meet conditions on the fields of their keys, or that are named by their keys.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
 use std::iter::from_fn;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
-use keyderive::dynamic::{DynKey, TableLayout};
+use keyderive::client::RawTable;
+use keyderive::dynamic::TableLayout;
 use keyderive::key::RawKey;
-use keyderive::plan::{IntoPlan as _, Plan};
-use keyderive::row::RawRow;
-use keyderive::{DynTable, DynTableScan, OnForeign};
+use keyderive::row::{Mutation, RawRow};
+use keyderive::{DynTable, DynTableScan, Error};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;
@@ -19,7 +19,7 @@ use crate::change::{ChangeArgs, Pace, ResumeFile, Stop, counted, is_agreed, name
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
 use crate::layout::TableArgs;
-use crate::output::{self, Meter, Out, Safe, json_line};
+use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 
 /// Delete rows by conditions on the fields of their keys, or by their keys
 ///
@@ -27,32 +27,35 @@ use crate::output::{self, Meter, Out, Safe, json_line};
 ///     keyderive delete events --where user_id=alice --yes --rate 500 --resume alice.progress
 ///
 /// Without `--yes` it says how many rows, bytes and requests that is, and on a terminal asks. A row is deleted with all that it stores.
-/// A row whose key is not of the layout is never deleted; how many there are is said.
+/// A row whose key is not of the layout is deleted only if it is named, with `--raw`; how many others there are is said.
 ///
 /// Beside writers: `--yes` first counts, and then deletes at most as many rows, those that it finds first; if there are more it stops,
 /// with exit code 3, and says what it has done. The command reads the rows in order: one that is written where it has already read stays.
 /// One that is written again after it was found, and before its request or a retry of that, is deleted.
 ///
-/// A killed command may have deleted up to 1000 rows, those of one request, that the file of `--resume` does not count. When the command
-/// has gone on to its end, all rows that matched when it began are gone.
+/// The file of `--resume` has the keys of the request in flight: a command that goes on after it was killed looks which of these rows are
+/// gone, and counts them. When it has gone on to its end, all rows that matched when it began are gone.
 #[derive(Args, Debug)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, group(ArgGroup::new("rows").required(true).multiple(true).args(["keys", "conditions"])))]
 pub(crate) struct Delete {
     #[command(flatten)]
     of: TableArgs,
     /// The keys of the rows, as `decode` takes them; `-` reads a key from each line of standard input
-    #[arg(required_unless_present = "conditions", conflicts_with = "conditions", value_name = "KEY")]
+    #[arg(conflicts_with = "conditions", value_name = "KEY")]
     keys: Vec<String>,
-    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP)]
+    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
     conditions: Vec<String>,
+    /// The keys are of any bytes, such as those that `keyderive verify` finds and that do not decode
+    #[arg(long, requires = "keys", conflicts_with = "conditions")]
+    raw: bool,
     #[command(flatten)]
     change: ChangeArgs,
     /// Delete also the rows that were written since they were counted, and do not count them
     #[arg(long, requires = "yes", conflicts_with = "keys")]
     any_number: bool,
-    /// Print the numbers as a line of JSON
-    #[arg(long)]
-    json: bool,
+    /// How the numbers are printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: TextFormat,
 }
 
 /// The most rows of a request, and the most bytes of their keys: the library sends as many in one.
@@ -88,6 +91,12 @@ struct State {
     keys_done: u64,
     /// The page token of the last row that was deleted.
     after: Option<String>,
+    /// The keys of the request that was sent last, if its answer is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    in_flight: Vec<String>,
+    /// Those keys of such a request of an earlier run whose rows are gone, of the next keys.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    settled: BTreeSet<String>,
     is_done: bool,
 }
 
@@ -146,21 +155,37 @@ impl Delete {
         let target = self.of.instance.target()?;
         let mut connection = self.of.connection()?;
         block_on(async {
-            let layout = self.of.require_one(&mut connection).await?;
+            let layout = match self.raw {
+                true => None,
+                false => Some(self.of.require_one(&mut connection).await?),
+            };
             let arguments = Arguments {
                 table: &self.of.table,
                 bigtable: target.to_string(),
-                key_type: layout.key().schema().fingerprint().to_string(),
+                key_type: match &layout {
+                    Some(layout) => layout.key().schema().fingerprint().to_string(),
+                    None => "any".to_owned(),
+                },
                 conditions: &self.conditions,
                 keys: &self.keys,
             };
             let (file, state) = ResumeFile::open(self.change.resume.as_deref(), "delete", &arguments)?;
-            let rows = match self.keys.is_empty() {
-                true => Rows::Plan(Box::new(Selected::new(&layout, &self.conditions)?)),
-                false => Rows::Keys(Keys::new(&layout, &self.keys)?),
-            };
+            let filter =
+                layout.as_ref().map(|layout| Filter::new(layout.key(), &self.conditions)).transpose()?;
+            let keys = Keys::new(layout.as_ref(), &self.keys)?;
             name_production(&target);
-            let table = connection.client().await?.dynamic_table(&layout);
+            let client = connection.client().await?;
+            let typed = layout.as_ref().map(|layout| client.dynamic_table(layout));
+            let rows = match (filter, &typed) {
+                (Some(filter), Some(table)) if self.keys.is_empty() => {
+                    Rows::Plan(Box::new(Selected { table: table.clone(), filter }))
+                }
+                _ => Rows::Keys(keys),
+            };
+            let table = typed.map_or_else(
+                || Table::Raw(client.raw_table(&self.of.table)),
+                |table| Table::Typed(Box::new(table)),
+            );
             let is_new = state.is_none();
             let mut deletion = Deletion {
                 of: &self,
@@ -187,6 +212,7 @@ impl Delete {
             } else if let (Rows::Plan(selected), true) = (&rows, is_new) {
                 deletion.state.announced = Some(deletion.count(selected).await?);
             }
+            deletion.settle().await?;
             deletion.file.store(&deletion.state)?;
             // Before, Ctrl-C ends the process.
             let mut stop = Stop::listen();
@@ -204,7 +230,7 @@ impl Delete {
     /// Prints the numbers.
     fn print(&self, numbers: &Numbers) -> Outcome {
         let mut out = Out::new();
-        if self.json {
+        if self.format.is_json() {
             json_line(&mut out, numbers)?;
         } else {
             let verb = if numbers.is_deleted { "deleted" } else { "would delete" };
@@ -217,13 +243,19 @@ impl Delete {
         out.finish()?;
         if numbers.skipped > 0 {
             output::note(format_args!(
-                "{} not deleted: the keys are not of the layout; `keyderive verify {}` shows them",
+                "{} not deleted: the keys are not of the layout; `keyderive verify {}` shows them, and `--raw` deletes those that are named",
                 counted(numbers.skipped, "row"),
                 self.of.table
             ));
         }
         if numbers.not_there > 0 {
-            output::note(format_args!("{} of no row", counted(numbers.not_there, "key")));
+            output::note(format_args!(
+                "{} no row",
+                match numbers.not_there {
+                    1 => "1 key has".to_owned(),
+                    keys => format!("{keys} keys have"),
+                }
+            ));
         }
         Ok(Exit::found(numbers.skipped + numbers.not_there > 0))
     }
@@ -237,23 +269,14 @@ enum Rows {
 
 /// The rows that meet conditions.
 struct Selected {
+    table: DynTable,
     filter: Filter,
-    plan: Plan<DynKey>,
 }
 
 impl Selected {
-    fn new(layout: &TableLayout, conditions: &[String]) -> Outcome<Self> {
-        let filter = Filter::new(layout.key(), conditions)?;
-        let plan = filter.scan.clone().into_plan()?;
-        Ok(Self { filter, plan })
-    }
-
     /// A scan of all cells that are stored, as deletions find them.
-    fn scan(&self, table: &DynTable, after: Option<&str>) -> DynTableScan {
-        let mut scan = table.scan(self.plan.clone()).raw().on_foreign(OnForeign::Skip);
-        if let Some(kept) = self.filter.kept() {
-            scan = scan.filter_key(move |key| kept.holds(key));
-        }
+    fn scan(&self, after: Option<&str>) -> DynTableScan {
+        let scan = self.filter.rows(&self.table, self.filter.plan.clone()).raw();
         match after {
             Some(token) => scan.after(token),
             None => scan,
@@ -263,14 +286,40 @@ impl Selected {
 
 /// Keys of arguments, or of standard input.
 enum Keys {
-    Given(Vec<DynKey>),
-    Stream(TableLayout),
+    Given(Vec<Vec<u8>>),
+    /// Of a layout, unless they are any bytes.
+    Stream(Option<TableLayout>),
+}
+
+/// The rows that are looked up and deleted: of the layout alone, or of any bytes.
+enum Table {
+    Typed(Box<DynTable>),
+    Raw(RawTable),
+}
+
+impl Table {
+    async fn get_raw(&self, key: &[u8]) -> Result<Option<RawRow>, Error> {
+        match self {
+            Self::Typed(table) => table.get_raw(key).await,
+            Self::Raw(table) => table.read_row(key.to_vec(), None).await,
+        }
+    }
+
+    async fn delete_all(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
+        match self {
+            Self::Typed(table) => table.delete_all(keys).await,
+            Self::Raw(table) => {
+                let rows = keys.iter().map(|key| (key.clone().into(), vec![Mutation::delete_row()]));
+                table.mutate_rows(rows.collect()).await.all_written()
+            }
+        }
+    }
 }
 
 impl Keys {
-    fn new(layout: &TableLayout, keys: &[String]) -> Outcome<Self> {
+    fn new(layout: Option<&TableLayout>, keys: &[String]) -> Outcome<Self> {
         if keys == ["-"] {
-            return Ok(Self::Stream(layout.clone()));
+            return Ok(Self::Stream(layout.cloned()));
         }
         if keys.iter().any(|key| key == "-") {
             return Err(Failure::usage("`-` reads the keys from standard input: give no others beside it"));
@@ -280,7 +329,7 @@ impl Keys {
     }
 
     /// Each key, or why it is not a key of the layout.
-    fn iter(&self) -> Box<dyn Iterator<Item = io::Result<Result<DynKey, String>>> + '_> {
+    fn iter(&self) -> Box<dyn Iterator<Item = io::Result<Result<Vec<u8>, String>>> + '_> {
         let layout = match self {
             Self::Given(keys) => return Box::new(keys.iter().cloned().map(|key| Ok(Ok(key)))),
             Self::Stream(layout) => layout,
@@ -291,7 +340,7 @@ impl Keys {
             Ok(None) => None,
             Ok(Some(false)) => Some(Ok(Err("the line is too long for a key".to_owned()))),
             Ok(Some(true)) => Some(Ok(match str::from_utf8(&line) {
-                Ok(text) => parse_key(layout, text),
+                Ok(text) => parse_key(layout.as_ref(), text),
                 Err(_) => Err("the line is not UTF-8".to_owned()),
             })),
         });
@@ -299,9 +348,17 @@ impl Keys {
     }
 }
 
-fn parse_key(layout: &TableLayout, text: &str) -> Result<DynKey, String> {
+fn parse_key(layout: Option<&TableLayout>, text: &str) -> Result<Vec<u8>, String> {
     let key = RawKey::parse(text).map_err(|error| format!("`{text}`: {error}"))?;
-    layout.key().decode(key.as_bytes()).map_err(|error| format!("`{text}`: {error}"))
+    if let Some(layout) = layout {
+        layout.key().decode(key.as_bytes()).map_err(|error| format!("`{text}`: {error}"))?;
+    }
+    Ok(key.as_bytes().to_vec())
+}
+
+/// A key as `decode` takes it.
+fn text(key: &[u8]) -> String {
+    RawKey::new(key).to_string()
 }
 
 impl State {
@@ -314,7 +371,7 @@ impl State {
 /// A deletion that runs.
 struct Deletion<'a> {
     of: &'a Delete,
-    table: DynTable,
+    table: Table,
     file: ResumeFile,
     state: State,
     pace: Pace,
@@ -323,7 +380,7 @@ struct Deletion<'a> {
 impl Deletion<'_> {
     /// Counts the rows of a plan.
     async fn count(&self, selected: &Selected) -> Outcome<u64> {
-        let (mut keys, mut meter) = (selected.scan(&self.table, None).keys_only(), Meter::new("counted"));
+        let (mut keys, mut meter) = (selected.scan(None).keys_only(), Meter::new("counted"));
         let mut rows = 0;
         while let Some(key) = keys.next().await {
             key?;
@@ -339,7 +396,7 @@ impl Deletion<'_> {
         match rows {
             Rows::Plan(selected) => {
                 let mut size = RequestSize::new(&self.of.change);
-                let mut rows = selected.scan(&self.table, self.state.after.as_deref()).stored();
+                let mut rows = selected.scan(self.state.after.as_deref()).stored();
                 while let Some(row) = rows.next().await {
                     let (key, row) = row?;
                     found.requests += u64::from(size.begins(key.as_ref()));
@@ -366,7 +423,7 @@ impl Deletion<'_> {
     async fn delete_plan(&mut self, selected: &Selected, stop: &mut Stop) -> Outcome<()> {
         let mut meter = Meter::new("deleted");
         let (mut size, mut batch) = (RequestSize::new(&self.of.change), Vec::new());
-        let mut keys = selected.scan(&self.table, self.state.after.as_deref()).keys_only();
+        let mut keys = selected.scan(self.state.after.as_deref()).keys_only();
         let skipped_before = self.state.skipped;
         while let Some(key) = stop.or(keys.next()).await? {
             let key = key?;
@@ -381,7 +438,7 @@ impl Deletion<'_> {
                     self.state.deleted
                 )));
             }
-            batch.push(key);
+            batch.push(key.as_ref().to_vec());
             // Those before this row: a command that goes on finds the others again.
             self.state.skipped = skipped_before + keys.skipped().foreign();
         }
@@ -392,11 +449,11 @@ impl Deletion<'_> {
     async fn delete_batch(
         &mut self,
         selected: &Selected,
-        batch: &mut Vec<DynKey>,
+        batch: &mut Vec<Vec<u8>>,
         stop: &mut Stop,
     ) -> Outcome<()> {
         let Some(last) = batch.last() else { return Ok(()) };
-        let after = selected.plan.page_token(last.as_ref(), false);
+        let after = selected.filter.plan.page_token(last, false);
         self.send(batch, stop).await?;
         self.state.after = Some(after);
         batch.clear();
@@ -408,13 +465,15 @@ impl Deletion<'_> {
         let mut keys = KeyBatches::new(keys, &self.of.change, self.state.keys_done);
         while let Some(batch) = keys.next()? {
             let rows = self.look_up(&batch.keys).await?;
-            self.state.not_there += (batch.keys.len() - rows.len()) as u64;
+            let settled = batch.keys.iter().filter(|key| self.state.settled.contains(&text(key))).count();
+            self.state.not_there += (batch.keys.len() - rows.len()).saturating_sub(settled) as u64;
             self.state.skipped += batch.skipped;
             let there: Vec<_> = rows.into_iter().map(|(key, _)| key).collect();
             if !there.is_empty() {
                 self.send(&there, stop).await?;
             }
             self.state.keys_done = keys.taken;
+            self.state.settled.clear();
             self.file.store(&self.state)?;
             meter.rows(self.state.deleted);
             if let Some(fault) = batch.fault {
@@ -425,17 +484,38 @@ impl Deletion<'_> {
     }
 
     /// Deletes rows by one request.
-    async fn send(&mut self, keys: &[DynKey], stop: &mut Stop) -> Outcome<()> {
+    async fn send(&mut self, keys: &[Vec<u8>], stop: &mut Stop) -> Outcome<()> {
         let rows = keys.len() as u64;
         stop.or(self.pace.wait_for(rows)).await?;
+        if self.file.is_kept() {
+            self.state.in_flight = keys.iter().map(|key| text(key)).collect();
+            self.file.store(&self.state)?;
+        }
         self.table.delete_all(keys).await?;
+        self.state.in_flight.clear();
         self.state.deleted += rows;
         self.state.requests += 1;
         Ok(())
     }
 
+    /// Counts what is gone of the rows whose request was in flight when an earlier run ended.
+    async fn settle(&mut self) -> Outcome<()> {
+        if self.state.in_flight.is_empty() {
+            return Ok(());
+        }
+        let keys = self.state.in_flight.iter().map(|text| parse_key(None, text).map_err(Failure::refused));
+        let keys = keys.collect::<Outcome<Vec<_>>>()?;
+        let there: HashSet<_> = self.look_up(&keys).await?.into_iter().map(|(key, _)| key).collect();
+        let gone = keys.iter().filter(|key| !there.contains(*key)).map(|key| text(key));
+        self.state.settled.extend(gone);
+        self.state.deleted += (keys.len() - there.len()) as u64;
+        self.state.requests += u64::from(there.len() < keys.len());
+        self.state.in_flight.clear();
+        self.file.store(&self.state)
+    }
+
     /// The rows that there are of these keys, as they are stored.
-    async fn look_up(&self, keys: &[DynKey]) -> Outcome<Vec<(DynKey, RawRow)>> {
+    async fn look_up(&self, keys: &[Vec<u8>]) -> Outcome<Vec<(Vec<u8>, RawRow)>> {
         let table = &self.table;
         let rows = iter(keys.iter().cloned()).map(|key| async move {
             let row = table.get_raw(&key).await?;
@@ -458,7 +538,7 @@ impl Deletion<'_> {
 
 /// Keys in the batches that requests delete.
 struct KeyBatches<'a> {
-    keys: Box<dyn Iterator<Item = io::Result<Result<DynKey, String>>> + 'a>,
+    keys: Box<dyn Iterator<Item = io::Result<Result<Vec<u8>, String>>> + 'a>,
     most: usize,
     /// How many keys were read.
     taken: u64,
@@ -468,7 +548,7 @@ struct KeyBatches<'a> {
 
 #[derive(Default)]
 struct KeyBatch {
-    keys: Vec<DynKey>,
+    keys: Vec<Vec<u8>>,
     /// Those that are not of the layout.
     skipped: u64,
     /// Why the first one of those is not.
@@ -495,7 +575,7 @@ impl<'a> KeyBatches<'a> {
             self.taken += 1;
             match key {
                 Ok(key) => {
-                    if known.insert(key.as_ref().to_vec()) {
+                    if known.insert(key.clone()) {
                         batch.keys.push(key);
                     }
                 }

@@ -10,7 +10,7 @@ use super::block_on;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::assignments;
 use crate::layout::TableArgs;
-use crate::output::{Out, Safe, json_line};
+use crate::output::{Out, Safe, TextFormat, json_line};
 
 /// Encode a row key from the values of its fields
 ///
@@ -24,11 +24,11 @@ pub(crate) struct Encode {
     #[arg(required = true, value_name = "FIELD=VALUE")]
     fields: Vec<String>,
     /// Print the bytes themselves, without a line end
-    #[arg(long, conflicts_with = "json")]
-    raw: bool,
-    /// Print a line of JSON with the key as text and in hexadecimal
     #[arg(long)]
-    json: bool,
+    raw: bool,
+    /// How the key is printed; JSON has it as text and in hexadecimal
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: TextFormat,
 }
 
 #[derive(Serialize)]
@@ -43,11 +43,16 @@ impl Encode {
         let layout = block_on(self.of.require_one(&mut connection))?;
         let key = layout.key().encode(assignments(layout.key(), &self.fields)?).map_err(Failure::usage)?;
         let mut out = Out::new();
+        if self.raw && self.format.is_json() {
+            return Err(Failure::usage(
+                "`--raw` prints the bytes themselves: give no `--format json` beside it",
+            ));
+        }
         if self.raw {
             out.write_all(&key)?;
         } else {
             let text = RawKey::new(&key).to_string();
-            match self.json {
+            match self.format.is_json() {
                 true => json_line(&mut out, &Encoded { key: &text, hex: hex(&key) })?,
                 false => writeln!(out, "{}", Safe(&text))?,
             }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
 use keyderive::dynamic::{DynKey, DynRow};
-use keyderive::plan::{IntoPlan as _, Plan};
-use keyderive::{DynTable, DynTableScan, Error, OnForeign, Skipped};
+use keyderive::plan::Plan;
+use keyderive::{DynTable, DynTableScan, Error, Skipped};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;
@@ -31,7 +31,7 @@ use crate::output::{self, Meter, Out};
 pub(crate) struct Export {
     #[command(flatten)]
     of: TableArgs,
-    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP)]
+    #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
     conditions: Vec<String>,
     #[arg(long, value_enum, default_value_t = Form::Csv)]
     format: Form,
@@ -99,7 +99,7 @@ impl Export {
         block_on(async {
             let layout = self.of.require_one(&mut connection).await?;
             let filter = Filter::new(layout.key(), &self.conditions)?;
-            let plan = filter.scan.clone().into_plan()?;
+            let plan = filter.plan.clone();
             let table = connection.client().await?.dynamic_table(&layout);
             let shape = Shape::new(&table, &layout)?;
             let arguments = Arguments {
@@ -171,10 +171,7 @@ impl Export {
             true => table.sizes().await?.parts.into_iter().map(|part| plan.within(&part.range)).collect(),
         };
         let scans = plans.into_iter().filter(|plan| !plan.is_empty()).map(|plan| {
-            let mut scan = table.scan(plan).on_foreign(OnForeign::Skip);
-            if let Some(kept) = filter.kept() {
-                scan = scan.filter_key(move |key| kept.holds(key));
-            }
+            let scan = filter.rows(table, plan);
             match after {
                 Some(token) => scan.after(token),
                 None => scan,

@@ -13,7 +13,7 @@ use super::{block_on, encode::hex};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::assignments;
 use crate::layout::{TableArgs, note_no_row_type, note_raw};
-use crate::output::{Out, Safe, json_line};
+use crate::output::{Out, Safe, TextFormat, json_line};
 
 /// Show one row: its key, its bucket and its columns
 ///
@@ -26,15 +26,15 @@ pub(crate) struct Get {
     /// The value of each field, as `field=value`
     #[arg(required_unless_present = "key", conflicts_with = "key", value_name = "FIELD=VALUE")]
     fields: Vec<String>,
-    /// The row key, as `decode` takes it
+    /// The row key, as `decode` takes it; a row whose key is not of the layout is shown as it is stored
     #[arg(long)]
     key: Option<String>,
     /// Show all cells as they are stored
     #[arg(long)]
     raw: bool,
-    /// Print a line of JSON
-    #[arg(long)]
-    json: bool,
+    /// How the row is printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: TextFormat,
 }
 
 impl Get {
@@ -67,7 +67,14 @@ impl Get {
             let row = stored().await?.ok_or_else(|| self.missing(key))?;
             return self.print_stored(None, None, &row, None);
         };
-        let decoded = layout.key().decode(key).map_err(Failure::usage)?;
+        let decoded = match layout.key().decode(key) {
+            Ok(decoded) => decoded,
+            // As `verify` finds it.
+            Err(why) => {
+                let row = stored().await?.ok_or_else(|| self.missing(key))?;
+                return self.print_stored(None, None, &row, Some(&why.to_string()));
+            }
+        };
         let bucket = bucket(layout, &decoded);
         let is_raw = self.raw || layout.row_type().is_none();
         if is_raw && !self.raw {
@@ -91,7 +98,7 @@ impl Get {
 
     fn print(&self, decoded: &DynKey, bucket: Option<i32>, key: &[u8], row: &DynRow) -> Outcome {
         let mut out = Out::new();
-        if self.json {
+        if self.format.is_json() {
             json_line(&mut out, &FlatRow { key: decoded, row })?;
         } else {
             write_head(&mut out, Some(decoded), bucket, key)?;
@@ -111,7 +118,7 @@ impl Get {
         why: Option<&str>,
     ) -> Outcome {
         let mut out = Out::new();
-        if self.json {
+        if self.format.is_json() {
             json_line(&mut out, &StoredRow { key, row, why })?;
         } else {
             write_head(&mut out, key, bucket, row.key())?;

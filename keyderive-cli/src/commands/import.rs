@@ -24,7 +24,7 @@ use crate::change::{
 use crate::exchange::{self, Form, Line, Lines, Reader, Shape};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::layout::TableArgs;
-use crate::output::{self, Meter, Out, Safe, json_line};
+use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 
 /// Write the rows of a csv file, or of lines of JSON
 ///
@@ -33,7 +33,8 @@ use crate::output::{self, Meter, Out, Safe, json_line};
 ///
 /// Without `--yes` it reads the input and writes nothing: it shows what each name is, the first rows, the bad lines, and how many rows
 /// it would write; on a terminal it asks then. Each row replaces the one that has its key, whole, but for columns that the row type
-/// does not name; of two lines with one key the later one counts. Rows are written in an order that overloads no tablet.
+/// does not name; of two lines with one key the later one counts. Values without a time of their own get the time of the import, and what
+/// they replace stays stored as earlier versions until garbage collection removes it. Rows are written in an order that overloads no tablet.
 ///
 /// A killed command goes on by `--resume` with the same input: rows that it wrote after it last kept how far it was are written again,
 /// each whole. An input with other records before that place is refused. A row that somebody else wrote meanwhile is replaced by that; with
@@ -62,9 +63,9 @@ pub(crate) struct Import {
     if_absent: bool,
     #[command(flatten)]
     change: ChangeArgs,
-    /// Print the numbers as a line of JSON
-    #[arg(long)]
-    json: bool,
+    /// How the numbers are printed; `--format` is the form of the input
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    report: TextFormat,
 }
 
 /// What is done at a line that is no row.
@@ -241,7 +242,7 @@ impl Import {
     fn show(&self, lines: Lines) -> Outcome {
         let mut out = Out::new();
         let (mut numbers, mut meter) = (Numbers::default(), Meter::new("read"));
-        if !self.json {
+        if !self.report.is_json() {
             for (name, is) in lines.meanings() {
                 writeln!(out, "{} is {}", Safe(name), Safe(&is))?;
             }
@@ -253,7 +254,7 @@ impl Import {
                 Ok(_) if numbers.stops_at.is_some() => {}
                 Ok((key, row)) => {
                     numbers.rows += 1;
-                    if numbers.rows <= SHOWN_ROWS && !self.json {
+                    if numbers.rows <= SHOWN_ROWS && !self.report.is_json() {
                         writeln!(out, "line {number}: {key}")?;
                         // The first line is the name of the row type.
                         for line in row.to_string().lines().skip(1) {
@@ -266,7 +267,7 @@ impl Import {
                     if self.bad_lines.path().is_none() {
                         numbers.stops_at.get_or_insert(number);
                     }
-                    if numbers.bad_lines <= SHOWN_FAULTS && !self.json {
+                    if numbers.bad_lines <= SHOWN_FAULTS && !self.report.is_json() {
                         writeln!(out, "line {number} is bad: {}", Safe(&fault.why))?;
                     }
                 }
@@ -281,7 +282,7 @@ impl Import {
     fn print(&self, numbers: &Numbers) -> Outcome {
         let mut out = Out::new();
         let Numbers { is_written, rows, bad_lines, stops_at, this_run } = numbers;
-        if self.json {
+        if self.report.is_json() {
             json_line(&mut out, numbers)?;
         } else {
             let verb = if *is_written { "wrote" } else { "would write" };

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::codegen::{Choices, Language, generate};
 use crate::exit::{Exit, Outcome};
 use crate::layout::{read, read_nearest};
-use crate::output::{Out, Safe, json_line};
+use crate::output::{Out, Safe, TextFormat, json_line};
 
 /// Show a file of layouts, or what has changed since an older one
 ///
@@ -54,9 +54,9 @@ struct Files {
     old: PathBuf,
     /// The newer file; the default is `layouts.json` in this folder or above it
     new: Option<PathBuf>,
-    /// Print a line of JSON for each change
-    #[arg(long)]
-    json: bool,
+    /// How changes are printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: TextFormat,
 }
 
 /// A change, for programs.
@@ -129,7 +129,7 @@ impl Files {
         let changes = new.changes_from(&old);
         let mut out = Out::new();
         for change in changes.iter() {
-            if self.json {
+            if self.format.is_json() {
                 let line = Change {
                     change: change.to_string(),
                     reads_older_rows: change.reads_older_rows(),

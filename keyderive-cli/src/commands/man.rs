@@ -1,8 +1,8 @@
 //! `man`: the manual page.
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 
-use crate::Cli;
+use crate::arguments;
 use crate::exit::{Exit, Outcome};
 use crate::output::Out;
 
@@ -15,7 +15,7 @@ pub(crate) struct Man {
 
 impl Man {
     pub(crate) fn run(self) -> Outcome {
-        let mut cli = Cli::command();
+        let mut cli = arguments();
         cli.build();
         let command = match &self.command {
             None => cli,

@@ -1,16 +1,21 @@
 //! The subcommands, a file each: arguments, calls of the library, and printing.
 
+pub(crate) mod apply;
 pub(crate) mod codegen;
 pub(crate) mod completions;
+pub(crate) mod copy;
 pub(crate) mod count;
+pub(crate) mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
+pub(crate) mod diff;
 pub(crate) mod encode;
 pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod layouts;
 pub(crate) mod man;
+pub(crate) mod rekey;
 mod rows;
 pub(crate) mod scan;
 pub(crate) mod serve;

@@ -5,9 +5,8 @@ use std::io::Write as _;
 use clap::Args;
 use keyderive::client::ReadRows;
 use keyderive::dynamic::{DynKey, TableLayout};
-use keyderive::plan::IntoPlan as _;
 use keyderive::row::RawRow;
-use keyderive::{Client, DynTableScan, Error, OnForeign};
+use keyderive::{Client, DynTableScan, Error};
 
 use super::block_on;
 use super::rows::{FlatRow, Heads, StoredRow, cells_text, shown, write_stored};
@@ -18,7 +17,7 @@ use crate::output::{self, Format, Out, Records, Safe, rows_are};
 
 /// Read rows by conditions on the fields of their keys
 ///
-///     keyderive scan events --where user_id=alice --where 'at>=2026-11-24' --limit 50 --select kind,amount
+///     keyderive scan events --where user_id=alice --where 'at>=2026-11-24' --limit 50
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Scan {
@@ -66,12 +65,8 @@ impl Scan {
 
     async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
         let filter = Filter::new(layout.key(), &self.conditions)?;
-        let plan = filter.scan.clone().into_plan()?;
-        let mut scan = client.dynamic_table(layout).scan(plan.clone()).on_foreign(OnForeign::Skip);
-        let kept = filter.kept();
-        if let Some(kept) = kept.clone() {
-            scan = scan.filter_key(move |key| kept.holds(key));
-        }
+        let (mut scan, kept) =
+            (filter.rows(&client.dynamic_table(layout), filter.plan.clone()), filter.kept());
         if !self.select.is_empty() {
             scan = scan.select(&self.select).map_err(Failure::usage)?;
         }
@@ -87,7 +82,7 @@ impl Scan {
         if self.explain || self.analyze {
             return self.explained(scan, kept.as_ref(), layout).await;
         }
-        let token = |last: &[u8]| Kept::bind(kept.as_ref(), &plan.page_token(last, self.reversed));
+        let token = |last: &[u8]| Kept::bind(kept.as_ref(), &filter.plan.page_token(last, self.reversed));
         self.print(scan, token, layout, is_raw).await
     }
 

@@ -5,14 +5,15 @@ use std::io::Write as _;
 use clap::Args;
 use keyderive::client::TableInfo;
 use keyderive::layouts::Layouts;
-use keyderive::{Client, DeclaredTable};
+use keyderive::{Client, TableChanges};
 use serde::Serialize;
 
 use super::block_on;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::change::failed_request;
+use crate::exit::{Exit, Outcome, remedy};
 use crate::instance::Instance;
-use crate::layout::{LayoutFile, read};
-use crate::output::{Out, Safe, json_line};
+use crate::layout::{LayoutFile, check_names, read};
+use crate::output::{Out, Safe, TextFormat, json_line};
 
 /// Compare all tables of the file of layouts with the Bigtable
 ///
@@ -26,9 +27,9 @@ pub(crate) struct Status {
     instance: Instance,
     #[command(flatten)]
     layouts: LayoutFile,
-    /// Print a line of JSON for each table
-    #[arg(long)]
-    json: bool,
+    /// How tables are printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: TextFormat,
 }
 
 #[derive(Serialize)]
@@ -37,6 +38,10 @@ struct TableStatus {
     as_declared: bool,
     /// What would have to change.
     differences: Vec<String>,
+    /// What differs from a new table, and is not declared.
+    undeclared: Vec<String>,
+    #[serde(skip)]
+    help: Option<&'static str>,
     exists: bool,
     key_types: Vec<KeyTypeStatus>,
     /// The fingerprints that the table is stamped with.
@@ -58,32 +63,21 @@ impl Status {
         let target = self.instance.target()?;
         let path = self.layouts.path(&target)?;
         let layouts = read(&path)?;
-        let names: Vec<_> = layouts.table_names().map(str::to_owned).collect();
-        if let Some(other) = self.tables.iter().find(|table| !names.contains(table)) {
-            // Says which tables there are.
-            return Err(layouts.table_layouts(other).map_or_else(Failure::from, |_| {
-                Failure::usage(format_args!("there is no table `{other}`"))
-            }));
-        }
+        check_names(&layouts, &self.tables)?;
         block_on(async {
             let client = target.connect().await?;
-            let tables = match layouts.verify(&client).await {
-                Ok(tables) => tables.tables().to_vec(),
-                Err(error) => error.tables().to_vec(),
-            };
             let mut out = Out::new();
             let mut differ = 0;
-            let asked = |table: &&DeclaredTable| self.tables.is_empty() || self.tables.contains(&table.name);
-            for table in tables.iter().filter(asked) {
-                // What is no difference, but a request that failed.
-                if let Some(fault) =
-                    table.faults.iter().find(|fault| !fault.is_table_mismatch() && !fault.is_not_found())
-                {
+            for table in layouts.table_changes(&client).await {
+                if !self.tables.is_empty() && !self.tables.iter().any(|name| name == table.name()) {
+                    continue;
+                }
+                if let Some(fault) = failed_request(table.faults()) {
                     return Err(fault.clone().into());
                 }
-                let status = status(&client, &layouts, table).await?;
+                let status = status(&client, &layouts, &table).await?;
                 differ += usize::from(!status.as_declared);
-                match self.json {
+                match self.format.is_json() {
                     true => json_line(&mut out, &status)?,
                     false => status.write(&mut out)?,
                 }
@@ -94,16 +88,18 @@ impl Status {
     }
 }
 
-async fn status(client: &Client, layouts: &Layouts, table: &DeclaredTable) -> Outcome<TableStatus> {
-    let info = match client.table_info(&table.name).await {
-        Err(error) if error.is_not_found() => None,
-        info => Some(info?),
+async fn status(client: &Client, layouts: &Layouts, table: &TableChanges) -> Outcome<TableStatus> {
+    // Of a table with faults, it is not there.
+    let info = match (table.info(), table.faults()) {
+        (Some(info), _) => Some(info.clone()),
+        (None, []) => None,
+        (None, _) => Some(client.table_info(table.name()).await?),
     };
     let parts = match &info {
-        Some(_) => Some(client.raw_table(&table.name).sample_row_keys().await?.len()),
+        Some(_) => Some(client.raw_table(table.name()).sample_row_keys().await?.len()),
         None => None,
     };
-    let key_types = layouts.table_layouts(&table.name)?;
+    let key_types = layouts.table_layouts(table.name())?;
     let key_types = key_types.iter().map(|layout| KeyTypeStatus {
         key_type: layout.key().schema().key_type(),
         fingerprint: layout.key().schema().fingerprint().to_string(),
@@ -112,10 +108,14 @@ async fn status(client: &Client, layouts: &Layouts, table: &DeclaredTable) -> Ou
         let families = info.families().iter().filter(|family| !family.name().starts_with("keyderive."));
         families.map(ToString::to_string).collect()
     };
+    let changes = table.changes().iter().map(ToString::to_string);
+    let differences: Vec<_> = changes.chain(table.faults().iter().map(ToString::to_string)).collect();
     Ok(TableStatus {
-        table: table.name.clone(),
-        as_declared: table.faults.is_empty(),
-        differences: table.faults.iter().map(ToString::to_string).collect(),
+        table: table.name().to_owned(),
+        as_declared: differences.is_empty(),
+        differences,
+        undeclared: table.undeclared_rules().iter().map(ToString::to_string).collect(),
+        help: table.faults().iter().find_map(remedy),
         exists: info.is_some(),
         key_types: key_types.collect(),
         stamps: info.as_ref().map(TableInfo::stamps).unwrap_or_default(),
@@ -149,6 +149,11 @@ impl TableStatus {
                 line("protected", "the service refuses to delete it")?;
             }
         }
-        self.differences.iter().try_for_each(|difference| line("to change", difference))
+        self.undeclared.iter().try_for_each(|rule| line("not declared", rule))?;
+        self.differences.iter().try_for_each(|difference| line("to change", difference))?;
+        match self.help {
+            Some(help) => line("help", help),
+            None => Ok(()),
+        }
     }
 }

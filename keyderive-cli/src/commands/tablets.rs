@@ -75,7 +75,10 @@ impl Tablets {
     async fn parts(&self, client: &Client, keys: &[KeyLayout]) -> Outcome<()> {
         let sizes = client.raw_table(&self.of.table).sizes().await?;
         let total = sizes.bytes();
-        let head = ["from", "until", "bytes", "share"].map(str::to_owned).to_vec();
+        // Numbers alone, which programs read.
+        let is_csv = self.format == Format::Csv;
+        let head =
+            ["from", "until", "bytes", if is_csv { "percent" } else { "share" }].map(str::to_owned).to_vec();
         let mut records = Records::new(self.format, head)?;
         for SizedPart { range, bytes, .. } in sizes.parts {
             let percent = bytes.filter(|_| total > 0).map(|bytes| bytes as f64 * 100.0 / total as f64);
@@ -93,7 +96,11 @@ impl Tablets {
                     boundary(&part.start, &part.start_fields, "start of table"),
                     boundary(&part.end, &part.end_fields, "end of table"),
                     bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
-                    percent.map(|percent| format!("{percent:.1} %")).unwrap_or_default(),
+                    match percent {
+                        Some(percent) if is_csv => percent.to_string(),
+                        Some(percent) => format!("{percent:.1} %"),
+                        None => String::new(),
+                    },
                 ]
             })?;
         }
@@ -120,7 +127,9 @@ impl Tablets {
             output::note("the service lists no hot tablets in the last 24 hours");
             return Ok(Exit::Done);
         }
-        let head = ["cluster", "from", "to", "CPU of a node", "since", "until"].map(str::to_owned).to_vec();
+        let is_csv = self.format == Format::Csv;
+        let cpu = if is_csv { "cpu_percent" } else { "CPU of a node" };
+        let head = ["cluster", "from", "to", cpu, "since", "until"].map(str::to_owned).to_vec();
         let mut records = Records::new(self.format, head)?;
         for tablet in &hot.tablets {
             let row = Hot {
@@ -138,7 +147,10 @@ impl Tablets {
                     row.cluster.clone(),
                     boundary(&row.start, &row.start_fields, "start of table"),
                     boundary(&row.end, &row.end_fields, "end of table"),
-                    format!("{:.0} %", row.cpu_percent),
+                    match is_csv {
+                        true => row.cpu_percent.to_string(),
+                        false => format!("{:.0} %", row.cpu_percent),
+                    },
                     row.from.clone().unwrap_or_default(),
                     row.until.clone().unwrap_or_default(),
                 ]

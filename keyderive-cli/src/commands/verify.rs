@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::rows::{shown, time};
 use super::{PARTS_AT_A_TIME, block_on};
+use crate::change::counted;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::layout::TableArgs;
 use crate::output::{Format, Meter, Out, Records, json_line};
@@ -60,7 +61,7 @@ impl Kind {
             Self::Key => "key does not decode",
             Self::Row => "row is not read",
             Self::Large => "large",
-            Self::Future => "of the future",
+            Self::Future => "time in the future",
         }
     }
 }
@@ -168,7 +169,7 @@ impl Verify {
             }
             if cell.timestamp_micros() > latest {
                 let at = time(cell.timestamp_micros());
-                findings.add(key, Kind::Future, format!("the cell `{}` is of {at}", column()))?;
+                findings.add(key, Kind::Future, format!("the cell `{}` has the time {at}", column()))?;
             }
         }
         if bytes > self.large_row {
@@ -195,10 +196,17 @@ impl Verify {
             records.finish()?;
         }
         let [keys, rows, large, future] = findings.counts;
-        let summary = format!(
-            "{} rows read: {keys} keys do not decode, {rows} rows are not read, {large} large rows and cells, {future} cells of the future",
-            findings.rows
-        );
+        let found = [
+            (keys, ["key does not decode", "keys do not decode"]),
+            (rows, ["row is not read", "rows are not read"]),
+            (large, ["large row or cell", "large rows and cells"]),
+            (future, ["cell has a time in the future", "cells have a time in the future"]),
+        ];
+        let found = found.iter().filter(|(count, _)| *count > 0);
+        let found: Vec<_> =
+            found.map(|(count, words)| format!("{count} {}", words[usize::from(*count != 1)])).collect();
+        let found = if found.is_empty() { "all belong here".to_owned() } else { found.join(", ") };
+        let summary = format!("{} read: {found}", counted(findings.rows, "row"));
         match self.format {
             Format::Table => {
                 let mut out = Out::new();

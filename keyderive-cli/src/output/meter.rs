@@ -58,6 +58,13 @@ impl Meter {
         self.rows(rows);
     }
 
+    /// As [`rows`](Self::rows), of something else from now on.
+    pub(crate) fn rows_as(&mut self, progress: &'static str, rows: u64) {
+        self.line.progress = progress;
+        self.line.read = None;
+        self.rows(rows);
+    }
+
     pub(crate) fn part_done(&mut self) {
         self.line.parts_done = self.line.parts_done.map(|done| done + 1);
         self.tell();
@@ -74,9 +81,10 @@ impl Meter {
         match &self.bar {
             Some(bar) => {
                 let read = read.map_or_else(String::new, |read| format!(" of {read} read"));
+                let noun = if *rows == 1 { "row" } else { "rows" };
                 let parts = parts_done.zip(*parts);
                 let parts = parts.map_or_else(String::new, |(done, all)| format!(", {done} of {all} parts"));
-                bar.set_message(format!("{rows} rows {progress}{read}{parts}, {seconds} s"));
+                bar.set_message(format!("{rows} {noun} {progress}{read}{parts}, {seconds} s"));
                 bar.tick();
             }
             // A standard error that is closed is no reason to fail.

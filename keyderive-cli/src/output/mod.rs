@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, StdoutLock, Write as _};
 use anstyle::{AnsiColor, Style};
 
 pub(crate) use self::meter::Meter;
-pub(crate) use self::records::{Format, Records};
+pub(crate) use self::records::{Format, Records, TextFormat};
 pub(crate) use self::safe::{Safe, json_line};
 
 /// The standard output, locked and buffered. [`finish`](Self::finish) it: what is dropped is not checked.

@@ -19,6 +19,21 @@ pub(crate) enum Format {
     Csv,
 }
 
+/// How a command prints what is no table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextFormat {
+    /// For people.
+    Text,
+    /// A line of JSON for each.
+    Json,
+}
+
+impl TextFormat {
+    pub(crate) fn is_json(self) -> bool {
+        self == Self::Json
+    }
+}
+
 /// How many records a table has before it is printed, and the next one begins: so memory is bounded.
 const ROWS_PER_TABLE: usize = 500;
 /// How many bytes of text there are below a table before both are printed.

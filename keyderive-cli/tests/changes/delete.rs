@@ -55,8 +55,20 @@ fn it_does_what_it_announces() {
     assert!(done.error.contains("1 row not deleted"), "{}", done.error);
     assert_eq!((count(&events, "bob"), stored("delete").len()), (10, 11));
 
+    // A row of another layout is deleted by its name.
+    let name = ["delete", "delete", "--raw", foreign, "nobody"];
+    let dry = folder.run(&name).expect(1);
+    assert_eq!(dry.out, "would delete 1 row of `delete`, 1 cell and 22 bytes, by 1 request\n");
+    assert_eq!(stored("delete").len(), 11);
+    let done = folder.run(&[&name[..], &["--yes"]].concat()).expect(1);
+    assert_eq!(done.out, "deleted 1 row of `delete`, by 1 request\n");
+    assert!(done.error.contains("1 key has no row"), "{}", done.error);
+    assert_eq!((count(&events, "bob"), stored("delete").len()), (10, 10));
+    folder.run(&["delete", "delete", "--raw", "--where", "user=bob", "--yes"]).expect(2);
+    wait(raw("delete").mutate_row(foreign, vec![Mutation::set("cf", "kind", 1_000_000, "x")])).unwrap();
+
     // Conditions that the plan does not decide.
-    let done = folder.run(&["delete", "delete", "--where", "at>=7", "--yes", "--json"]).expect(1);
+    let done = folder.run(&["delete", "delete", "--where", "at>=7", "--yes", "--format", "json"]).expect(1);
     assert_eq!(done.out, "{\"is_deleted\":true,\"rows\":3,\"requests\":1,\"skipped\":1,\"not_there\":0}\n");
     assert_eq!(count(&events, "bob"), 7);
 }
@@ -90,7 +102,7 @@ fn rows_by_their_keys() {
     let done = folder.run_with(&["delete", "keys", "-", "--yes"], stream.as_bytes()).expect(1);
     assert_eq!(done.out, "deleted 298 rows of `keys`, by 3 requests\n");
     assert!(
-        done.error.contains("12 keys of no row") && done.error.contains("1 row not deleted"),
+        done.error.contains("12 keys have no row") && done.error.contains("1 row not deleted"),
         "{}",
         done.error
     );
@@ -135,7 +147,8 @@ fn beside_a_writer_that_does_not_end_it_deletes_no_more_than_it_announced() {
         "--where",
         "user=alice",
         "--yes",
-        "--json",
+        "--format",
+        "json",
         "--resume",
         "progress",
     ]);
@@ -194,7 +207,8 @@ fn killed_at_ten_points_it_goes_on() {
     let arguments =
         ["delete", "killed", "--where", "user=alice", "--yes", "--rate", "2000", "--resume", "progress"];
     let ended = folder.run_killed(&arguments, 10).expect(0);
-    assert!(ended.out.starts_with("deleted "), "{}", ended.out);
+    // Of a request in flight it is counted what was done.
+    assert!(ended.out.starts_with("deleted 4000 rows"), "{}", ended.out);
     assert_eq!((count(&events, "alice"), count(&events, "bob")), (0, 100));
     // What is done is not done again, and other arguments do not go on.
     fill(&events, "alice", 0..1);
@@ -204,6 +218,35 @@ fn killed_at_ten_points_it_goes_on() {
     let refused = folder.run(&other).expect(3);
     assert!(refused.error.contains("there `conditions` is [\"user=alice\"]"), "{}", refused.error);
     assert_eq!(count(&events, "bob"), 100);
+}
+
+#[test]
+fn a_request_whose_answer_is_not_known_is_counted_by_what_is_gone() {
+    let folder = Folder::new("in-flight");
+    let events = table::<EventKey, Event>(&folder, "in-flight");
+    fill(&events, "alice", 0..3);
+    let keys: Vec<_> = (0..3).map(|at| EventKey { user: "alice".into(), at }.encode().unwrap()).collect();
+    let keys: Vec<_> = keys.into_iter().map(|key| String::from_utf8(key).unwrap()).collect();
+    let by_keys = ["delete", "in-flight", &keys[0], &keys[1], &keys[2], "--yes", "--resume", "keys"];
+    let by_plan = ["delete", "in-flight", "--where", "user=alice", "--yes", "--resume", "plan"];
+    for arguments in [&by_keys[..], &by_plan] {
+        folder.run(arguments).expect(0);
+        let file = arguments[arguments.len() - 1];
+        let mut state: serde_json::Value = serde_json::from_str(&folder.read(file)).unwrap();
+        // As it is when the command is killed after the server has deleted one row.
+        let is = &mut state["state"];
+        for (name, value) in [("deleted", 0), ("requests", 0), ("keys_done", 0)] {
+            is[name] = value.into();
+        }
+        (is["is_done"], is["after"], is["in_flight"]) =
+            (false.into(), serde_json::Value::Null, keys.clone().into());
+        folder.write(file, state.to_string());
+        fill(&events, "alice", 1..3);
+        let done = folder.run(arguments).expect(0);
+        assert_eq!(done.out, "deleted 3 rows of `in-flight`, by 2 requests\n");
+        assert_eq!(count(&events, "alice"), 0);
+        fill(&events, "alice", 0..3);
+    }
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn bad_lines_stop_it_or_are_left_out() {
     let arguments = ["import", "bad", "users.json", "--format", "json", "--bad-lines", "skip=bad.json"];
     let dry = folder.run(&arguments).expect(1);
     assert!(dry.out.ends_with("would write 2 rows of `bad`, and leave out 3 bad lines\n"), "{}", dry.out);
-    let done = folder.run(&[&arguments[..], &["--yes", "--json"]].concat()).expect(1);
+    let done = folder.run(&[&arguments[..], &["--yes", "--report", "json"]].concat()).expect(1);
     assert!(
         done.out.starts_with("{\"is_written\":true,\"rows\":2,\"bad_lines\":3,\"this_run\":"),
         "{}",

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
+mod apply;
+mod copy;
 mod delete;
 mod exchange;
 mod hostile;
 mod import;
+mod rekey;
 mod server;
 mod terminal;

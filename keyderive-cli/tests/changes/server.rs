@@ -54,12 +54,19 @@ where
 {
     let layouts = names.iter().fold(Layouts::new(), |layouts, name| layouts.table::<K, R>(name));
     folder.write("layouts.json", layouts.to_json());
-    let tables = names.iter().map(|name| {
-        let table = server().client.table::<K, R>(name);
-        wait(table.create()).unwrap();
-        table
-    });
-    tables.collect()
+    names.iter().map(|name| created(name)).collect()
+}
+
+/// A new table.
+pub(crate) fn created<K: TableKey, R: Row + 'static>(name: &str) -> Table<K, R> {
+    let table = server().client.table::<K, R>(name);
+    wait(table.create()).unwrap();
+    table
+}
+
+/// A client of the Bigtable.
+pub(crate) fn client() -> Client {
+    server().client.clone()
 }
 
 pub(crate) fn table<K: TableKey, R: Row + 'static>(folder: &Folder, name: &str) -> Table<K, R> {

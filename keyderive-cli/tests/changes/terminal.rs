@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use keyderive::{Row, RowKey};
 use nix::pty::openpty;
 
-use crate::server::{Folder, address, stored, table, wait};
+use crate::server::{Folder, address, stored, table, tables, wait};
 
 #[derive(RowKey, Clone, Debug)]
 struct ItemKey {
@@ -66,6 +66,26 @@ fn it_asks_before_it_changes_anything() {
         assert!(sent.contains("\"name\"") || sent.contains("cf:name"), "{sent:?}");
         assert!(!sent.contains("\u{1b}[31m"), "{sent:?}");
     }
+}
+
+#[test]
+fn copies_and_re_keyings_ask_too() {
+    let folder = Folder::new("terminal-copy");
+    let items = tables::<ItemKey, Item>(&folder, &["terminal-copy", "terminal-copied"]);
+    let rows = (0..9).map(|id| (ItemKey { id }, Item { name: "a".into() }));
+    wait(items[0].put_all(rows)).unwrap();
+    let copy = ["copy", "terminal-copy", "terminal-copied"];
+    let (sent, code) = run(&folder, &copy, "n");
+    assert!(sent.contains("would copy 9 rows") && sent.contains("Copy them? [y/N]") && code == 0, "{sent:?}");
+    assert_eq!(stored("terminal-copied").len(), 0);
+    let (sent, code) = run(&folder, &copy, "y");
+    assert!(sent.contains("copied 9 rows of `terminal-copy` to `terminal-copied`") && code == 0, "{sent:?}");
+    assert_eq!(stored("terminal-copied").len(), 9);
+    let (sent, code) = run(&folder, &["rekey", "run", "terminal-copy", "terminal-copied"], "n");
+    assert!(
+        sent.contains("Re-key it? [y/N]") && sent.contains("nothing was changed") && code == 0,
+        "{sent:?}"
+    );
 }
 
 #[test]

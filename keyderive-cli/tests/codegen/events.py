@@ -1,5 +1,5 @@
-# Made by `keyderive codegen --python` from a file of layouts. Times are counts of the unit since 1970; an encoder takes an aware
-# datetime too. What no key of the type has is a ValueError.
+# Made by `keyderive codegen --python` from a file of layouts. A time is an aware datetime; encoders take a count of the unit since
+# 1970, too, and decoders return one for nanoseconds and for what no datetime holds. What no key of the type has is a ValueError.
 
 
 def named(fields, names):
@@ -115,7 +115,7 @@ def farm(s):
 
 
 # Table `events`, `EventKey`: <salt 0 to 3>#<user_id>#<site>#<at>#<seq>; fingerprint 6c1705375cfbd9b0
-def encode(**fields):
+def encode_event_key(**fields):
     v0, v1, v2, v3, = named(fields, ("user_id", "site", "at", "seq",))
     p = [
         text(v0, 35),
@@ -127,7 +127,7 @@ def encode(**fields):
     return checked(salt + b"#" + p[0] + b"#" + p[1] + b"#" + p[2] + b"#" + p[3])
 
 
-def decode(key):
+def decode_event_key(key):
     p = split(key, [(True, 1, b"#"), (False, 0, b"#"), (False, 0, b"#"), (True, 19, b"#"), (True, 6, b"")])
     fields = {
         "user_id": p[1].decode(),
@@ -135,4 +135,4 @@ def decode(key):
         "at": 9223372036854775807 - (int(p[3])),
         "seq": int(p[4]),
     }
-    return exactly(key, fields, encode)
+    return exactly(key, fields, encode_event_key)

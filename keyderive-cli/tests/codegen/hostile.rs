@@ -144,14 +144,16 @@ fn names_stay_names_in_python() {
 import ast, sys
 tree = ast.parse(open(sys.argv[1]).read())
 names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-assert not any("evil" in name for name in names), names
+# The name of a function has that of its key type, as one word.
+assert not any("evil" in name and not name.startswith("encode_") for name in names), names
 scope = {}
 exec(compile(tree, "hostile", "exec"), scope)
 names = "\"); evil(); //", "x\n evil()\n\"\"\"", "*/ evil() /* ` evil -- ' evil", "${evil()} {v} {p} {x} evil"
 names += "</code> | <script>evil</script> [evil](evil) \u2028 evil \u202e", "self", "evil", "\\"
 values = "a", 1, True, "Good = 1 } evil(); // \n evil \" evil {v} {p}", 2, 3, 4, 5
 fields = dict(zip(names, values))
-assert scope["decode"](scope["encode"](**fields)) == fields
+of = lambda start: next(function for name, function in scope.items() if name.startswith(start))
+assert of("decode_")(of("encode_")(**fields)) == fields
 "#;
     let script = file("hostile.py", &text);
     let (code, _, fault) =

@@ -70,7 +70,7 @@ fn changes_are_printed_and_are_the_exit_code() {
     assert_eq!(code, 1);
     let change = "key of `events`: the range of the salt was 4 and is 8: 1 of 2 rows have another key, and are not found";
     assert!(text.starts_with(change) && text.lines().count() == 1, "{text}");
-    let (code, text) = run(&salted, &["check", "--json"]);
+    let (code, text) = run(&salted, &["check", "--format", "json"]);
     let line: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((code, &line["reads_older_rows"]), (1, &false.into()));
 

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::Command;
+use std::time::SystemTime;
 
 use fastrand::Rng;
+use keyderive::RowKey;
 use keyderive::dynamic::{KeyLayout, TableLayout, Value};
 use keyderive::key::{Field, FieldValues, Format, TimeUnit};
 use keyderive::layouts::Layouts;
@@ -29,8 +31,10 @@ def value(v, is_given):
     if kind == "hex": return bytes.fromhex(v)
     if kind == "uuid": return uuid.UUID(v)
     if kind == "date": return datetime.date.fromisoformat(v)
-    # What is given as a time is read as a count.
-    if kind == "time": return EPOCH + datetime.timedelta(microseconds=int(v[0])) if is_given else int(v[1])
+    # A time is given and read as a datetime, where one holds it.
+    if kind == "time":
+        micros, count = v[0 if is_given else 1], int(v[2])
+        return count if micros is None else EPOCH + datetime.timedelta(microseconds=int(micros))
     return v
 
 done = refused = 0
@@ -86,12 +90,15 @@ fn json_of(field: &Field, value: &Value) -> Json {
         (Value::Date(_), _) => json!(["date", value.to_string()]),
         (Value::Uuid(_), _) => json!(["uuid", value.to_string()]),
         (Value::Time(nanos), _) => {
-            let count = nanos.div_euclid(unit(field)).to_string();
+            let (unit, is_held) = (unit(field), |micros: &i128| {
+                (-62_135_596_800_000_000..=253_402_300_799_999_999).contains(micros)
+            });
+            let count = nanos.div_euclid(unit);
             // Of what no datetime holds, only the count is given.
-            let micros = nanos.div_euclid(1000);
-            let is_datetime =
-                nanos % 1000 == 0 && (-62_135_596_800_000_000..=253_402_300_799_999_999).contains(&micros);
-            if is_datetime { json!(["time", [micros.to_string(), count]]) } else { json!(["int", count]) }
+            let given = Some(nanos.div_euclid(1000)).filter(|micros| nanos % 1000 == 0 && is_held(micros));
+            let read = Some(count * unit / 1000).filter(|micros| unit > 1 && is_held(micros));
+            let text = |micros: Option<i128>| micros.map(|micros| micros.to_string());
+            json!(["time", [text(given), text(read), count.to_string()]])
         }
         other => panic!("{other:?}"),
     }
@@ -241,6 +248,7 @@ assert [farm(s) for s in (b"alice#home", b"alice#search", b"bob#home")] == [
 assert [farm(s) for s in (b"", b"alphabet", b"1footrue", b"3true")] == [
     -7286425919675154353, -2427165924636348523, -1541654101129638711, -4880158226897771312]
 fields = {"user_id": "alice", "site": "home", "at": 1426535612156, "seq": 42}
+encode, decode = encode_event_key, decode_event_key
 assert encode(**fields) == b"1#alice#home#9223370610319163651#000042"
 assert decode(b"1#alice#home#9223370610319163651#000042") == fields
 for wrong in (b"0#alice#home#9223370610319163651#000042", b"1#alice#home#9223370610319163651#42", b""):
@@ -255,6 +263,44 @@ for name in ("user", "seq"):
     except ValueError:
         continue
     raise AssertionError(name)
+"#;
+    let (code, _, fault) = written(&python().arg("-c").arg(script).output().unwrap());
+    assert_eq!((code, fault.as_str()), (0, ""));
+}
+
+/// What is encoded as a time is decoded as that time, with its microseconds.
+#[test]
+fn python_has_times_as_datetimes() {
+    #[derive(RowKey)]
+    #[row_key(allow(hotspot))]
+    struct Moment {
+        #[row_key(ts(unit = "micros"))]
+        fine: SystemTime,
+        #[row_key(ts(unit = "millis"))]
+        at: SystemTime,
+    }
+
+    let layouts = Layouts::new().table::<Moment, Event>("moments").to_json();
+    let (code, text, said) = written(&codegen("moments.json", &layouts, &["--python"]));
+    assert_eq!(code, 0, "{said}");
+    let script = text
+        + r#"
+at = datetime.datetime(2026, 11, 24, 8, 0, 0, 123000, tzinfo=datetime.timezone.utc)
+fine = at.replace(microsecond=123456)
+fields = {"fine": fine, "at": at}
+assert decode_moment(encode_moment(**fields)) == fields
+cet = datetime.timezone(datetime.timedelta(hours=1))
+assert encode_moment(fine=fine.astimezone(cet), at=1795507200123) == encode_moment(**fields)
+# What is finer than the field is the time before it, as in the key of a program.
+assert decode_moment(encode_moment(fine=fine, at=fine)) == fields
+for name in fields:
+    for wrong, kind, part in ((at.replace(tzinfo=None), ValueError, "has no time zone"), (str(at), TypeError, "aware datetime or a count")):
+        try:
+            encode_moment(**{**fields, name: wrong})
+        except kind as error:
+            assert f"the field '{name}'" in str(error) and part in str(error), error
+            continue
+        raise AssertionError(wrong)
 "#;
     let (code, _, fault) = written(&python().arg("-c").arg(script).output().unwrap());
     assert_eq!((code, fault.as_str()), (0, ""));

@@ -94,7 +94,7 @@ fn mutated_keys_in_a_stream() {
         lines.extend(if random.bool() { key } else { text(&mut random).into_bytes() });
         lines.push(b'\n');
     }
-    for format in [&["decode", "events", "-"][..], &["decode", "events", "--json", "-"]] {
+    for format in [&["decode", "events", "-"][..], &["decode", "events", "--format", "json", "-"]] {
         let output = folder.run(format, &lines);
         assert_harmless(&output, "a stream");
         assert_eq!(output.status.code(), Some(1));

@@ -70,7 +70,7 @@ fn keys_are_encoded_and_decoded_without_a_bigtable() {
     let encode = "keyderive encode events user_id=alice site=home at=2026-11-24T08:00:00Z seq=42";
     assert_prints(&folder, &offline(encode), 0, key);
     assert_prints(&folder, &offline(&format!("keyderive decode events '{key}'")), 0, "2026-11-24T08:00:00Z");
-    let json = format!("keyderive decode events '{key}' --json");
+    let json = format!("keyderive decode events '{key}' --format json");
     assert_prints(&folder, &offline(&json), 0, r#""user_id":"alice""#);
     // As `cbt read events 2>&1` prints it.
     let cbt = format!(
@@ -171,4 +171,64 @@ fn conditions_that_a_plan_does_not_decide_keep_the_same_rows() {
         let counted = lines(&format!("keyderive count events {conditions}"));
         assert_eq!(counted, [expected.len().to_string()], "{conditions}");
     }
+}
+
+#[test]
+fn a_program_on_the_path_is_a_subcommand() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = Folder::new("programs");
+    let program = folder.path().join("keyderive-hello");
+    fs::write(&program, "#!/bin/sh\necho \"hello $*\"\nexit 7\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_prints(&folder, "PATH=$PWD:$PATH keyderive hello a --format 'b c'", 7, "hello a --format b c\n");
+    for line in ["keyderive hello", "PATH=$PWD:$PATH keyderive scam", "PATH=$PWD:$PATH keyderive ../hello"] {
+        assert_prints(&folder, line, 2, "unrecognized subcommand");
+    }
+    assert_prints(&folder, "keyderive scam", 2, "a similar subcommand exists: 'scan'");
+    let file = folder.path().join("keyderive-text");
+    fs::write(file, "no program").unwrap();
+    assert_prints(&folder, "PATH=$PWD:$PATH keyderive text", 4, "`keyderive-text` cannot be run");
+}
+
+#[test]
+fn a_row_whose_key_does_not_decode_is_shown() {
+    let folder = Folder::new("foreign");
+    let key = r"'1#alice#\x1b]0;x\x07'";
+    let get = format!("keyderive get faulty --key {key}");
+    assert_prints(&folder, &get, 1, "not read, and shown as stored: row key `1#alice#");
+    assert_prints(&folder, &get, 1, "cf:kind @ 1970-01-01T00:00:01Z: login");
+    assert_prints(&folder, &format!("{get} --format json"), 1, "\"error\":");
+    assert_prints(&folder, "keyderive get faulty --key '1#nobody'", 1, "has no row `1#nobody`");
+}
+
+#[test]
+fn csv_of_tablets_has_numbers() {
+    let folder = Folder::new("numbers");
+    assert_prints(
+        &folder,
+        "keyderive tablets events --format csv",
+        0,
+        "from,until,bytes,percent\nstart of table,bucket 1,0,0\nbucket 1,bucket 2,3080,100\n",
+    );
+}
+
+#[test]
+fn paragraphs_of_help_are_broken_once() {
+    let folder = Folder::new("help");
+    for command in ["delete", "import", "apply", "export", "verify"] {
+        let (help, _) = folder.shell(&format!("keyderive {command} --help"));
+        let about: Vec<_> = help.lines().take_while(|line| !line.starts_with("Usage:")).collect();
+        // A line ends where the next word does not fit.
+        for pair in about.windows(2) {
+            let [line, next] = pair else { continue };
+            if line.is_empty() || next.is_empty() || line.starts_with("    ") {
+                continue;
+            }
+            let word = next.split(' ').next().unwrap();
+            assert!(line.chars().count() + 1 + word.chars().count() > 100, "{command}: {line}\n{next}");
+        }
+        assert!(help.contains("Write `field=value`") == ["delete", "export"].contains(&command), "{command}");
+    }
+    assert_prints(&folder, "keyderive delete events --yes", 2, "--where <CONDITION>");
 }

@@ -46,6 +46,8 @@ fn run(page: &str, folder: &Folder) -> String {
 fn the_sessions_of_the_pages_print_what_these_show() {
     let folder = Folder::new("sessions");
     fs::write(folder.path().join("later.json"), tables::later_layouts()).unwrap();
+    fs::write(folder.path().join("shops.json"), tables::shop_layouts()).unwrap();
+    fs::write(folder.path().join("changed.json"), tables::changed_layouts()).unwrap();
     for name in ["docs/command.md", "README.md"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
         let page = fs::read_to_string(&path).unwrap();

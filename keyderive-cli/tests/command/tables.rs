@@ -61,6 +61,65 @@ pub(crate) fn later_layouts() -> String {
     Layouts::new().table::<EventKey, Event>("events").table::<UserKey, User>("members").to_json()
 }
 
+/// The lock file of a program whose orders get other keys: in a copy, and in a table that it moves to while it runs.
+pub(crate) fn shop_layouts() -> String {
+    Layouts::new()
+        .table::<OrderKey, Order>("orders")
+        .table::<ShopOrderKey, Order>("orders-copied")
+        .table::<ShopOrderKey, Order>("orders-by-shop")
+        .to_json()
+}
+
+#[derive(RowKey, Clone, Debug)]
+struct OrderKey {
+    order: u64,
+    shop: String,
+}
+
+#[derive(RowKey, Clone, Debug)]
+#[salt(range = 4, over = "shop")]
+struct ShopOrderKey {
+    shop: String,
+    number: u64,
+}
+
+#[derive(Row, Clone, Debug)]
+struct Order {
+    total: i64,
+}
+
+async fn create_orders(client: &Client) -> Result<(), Box<dyn Error>> {
+    let client = client.with(|settings| settings.registry = false);
+    let orders = client.table::<OrderKey, Order>("orders");
+    orders.create().without_row_key_schema().await?;
+    for order in 0..40 {
+        let shop = ["Basel", "Chur", "Zug"][(order % 3) as usize].into();
+        orders.put(&OrderKey { order, shop }, &Order { total: 10 }).await?;
+    }
+    client.table::<ShopOrderKey, Order>("orders-copied").create().await?;
+    Ok(())
+}
+
+/// A lock file of a program that keeps three versions of drafts, and has notes beside them.
+pub(crate) fn changed_layouts() -> String {
+    #[derive(Row)]
+    #[row(gc(max_versions = 3))]
+    #[allow(dead_code)]
+    struct Draft {
+        text: String,
+    }
+
+    #[derive(Row)]
+    #[row(family = "notes")]
+    #[allow(dead_code)]
+    struct Note {
+        text: String,
+    }
+
+    let layouts = Layouts::new().table::<UserKey, Draft>("drafts").table::<UserKey, Note>("drafts");
+    layouts.table::<UserKey, User>("users").to_json()
+}
+
 /// 2026-11-24, the day of the first event.
 const FIRST_DAY: u64 = 1_795_478_400;
 
@@ -97,8 +156,11 @@ pub(crate) async fn create(client: &Client) -> Result<(), Box<dyn Error>> {
     for id in 0..640 {
         visits.put(&UserKey { id }, &User { name: String::new(), email: None, visits: 1 }).await?;
     }
+    let drafts = client.table::<UserKey, User>("drafts");
+    drafts.create().family("cf", GcRule::max_versions(5)).await?;
     create_shipments(client).await?;
     create_legacy(client).await?;
+    create_orders(client).await?;
     create_faulty(client).await
 }
 

@@ -197,7 +197,7 @@ impl KeyLayout {
     }
 
     /// Appends a row key with these values, one for each field, from the left.
-    fn encode_values(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub(super) fn encode_values(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         encode_by(self.schema, vec![Span::default(); self.fields.len()], 64, out, |key| {
             for (at, (field, value)) in self.fields.iter().zip(values).enumerate() {
                 match field.hashed {
@@ -420,6 +420,12 @@ impl DynKey {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.iter().find(|(field, _)| *field == name).map(|(_, value)| value)
+    }
+
+    /// The values of the fields, from the left.
+    #[cfg(feature = "client")]
+    pub(super) fn values(&self) -> &[Value] {
+        &self.values
     }
 
     /// Each field's name and value, from the left.

@@ -3,9 +3,20 @@
 //! Keys and plans need the feature `dynamic` alone, rows and tables `client`.
 //!
 //! An application keeps to its types: the compiler checks them, and they are faster.
+//!
+//! | for | by types | by data |
+//! |---|---|---|
+//! | keys | a struct with [`RowKey`](derive@crate::RowKey) | [`KeyLayout`], [`DynScan`] |
+//! | rows | a struct with [`Row`](derive@crate::Row) | [`DynRow`] |
+//! | the key of a row in another table | closures, `From` | [`KeyMapping`] |
+//! | a table | [`Client::table`](crate::Client::table) | [`Client::dynamic_table`](crate::Client::dynamic_table) |
+//! | copies and comparisons | [`Table::copy_to`](crate::Table::copy_to), [`Table::diff`](crate::Table::diff) | [`DynTable::copy_to`](crate::DynTable::copy_to), [`DynTable::diff`](crate::DynTable::diff) |
+//! | the driver of a re-keying | [`Rekeyed::migration`](crate::rekey::Rekeyed::migration) | [`Client::dynamic_migration`](crate::Client::dynamic_migration) |
 
 mod error;
 mod key;
+#[cfg(feature = "client")]
+mod mapping;
 #[cfg(feature = "client")]
 mod row;
 mod scan;
@@ -19,6 +30,8 @@ pub use self::error::LayoutError;
 #[cfg(feature = "client")]
 pub(crate) use self::key::decode_key;
 pub use self::key::{DynKey, KeyLayout, KeyStart};
+#[cfg(feature = "client")]
+pub use self::mapping::{KeyMapping, MappingError};
 #[cfg(feature = "client")]
 pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;

@@ -20,7 +20,7 @@ use crate::row::{
 type Rng = fastrand::Rng;
 
 fn amount() -> u64 {
-    keyderive_tests::amount("KEYDERIVE_TWINS", "values of each type, typed and by data", 1_000, 10_000)
+    keyderive_tests::amount("KEYDERIVE_TWINS", "values of each type, typed and by data", 250, 10_000)
 }
 
 /// A type of values, and how it is stored by its own code.

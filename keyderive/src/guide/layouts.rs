@@ -93,7 +93,9 @@
 //! Without the file, [`Client::registered_layouts`](crate::Client::registered_layouts) has what the registry knows of a table.
 //!
 //! [`KeyLayout`](crate::dynamic::KeyLayout) is the layout of keys, [`DynTable`](crate::DynTable) the table, and
-//! [`DynRow`](crate::dynamic::DynRow) a row. A layout is checked by every rule of the derive, and each fault has its place in the file. A table
+//! [`DynRow`](crate::dynamic::DynRow) a row. [`KeyMapping`](crate::dynamic::KeyMapping) says by names which key a row has in another table,
+//! for [`DynTable::copy_to`](crate::DynTable::copy_to), [`DynTable::diff`](crate::DynTable::diff) and
+//! [`Client::dynamic_migration`](crate::Client::dynamic_migration). A layout is checked by every rule of the derive, and each fault has its place in the file. A table
 //! whose stamp is of another layout refuses it.
 //!
 //! It reads what the type reads, refuses what the type refuses, and writes the cells that the type writes, with these exceptions:

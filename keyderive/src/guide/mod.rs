@@ -12,9 +12,11 @@
 //! | [`promises`] | what each write guarantees, under concurrent writes, after failures and next to older programs; what each call makes of rows that a `ttl` hides |
 //! | [`loading`] | how to load and export many rows |
 //! | [`rekeying`] | when a key must change: which way, what it costs, and a check list |
+//! | [`recipes`] | what services build from rows: lookups, erasures, rankings, totals |
 //! | [`errors`] | what each predicate means, what to do, and how retries work |
 //! | [`limits`] | what is rejected, and what is out of scope |
 //! | [`deployment`] | how to connect to an emulator and to the cloud, permissions, a checklist |
+//! | [`operating`] | what to look at when something is slow, hot, large or wrong; from nothing to a service in the cloud |
 //! | [`testing`] | how to test a service: time, garbage, faults, waits that take no time |
 //! | [`sql`] | how to run Bigtable's SQL |
 //! | [`serving`] | a service under load: timeouts, overload, slow servers, what to alert on |
@@ -31,7 +33,9 @@ pub mod from_serde;
 pub mod layouts;
 pub mod limits;
 pub mod loading;
+pub mod operating;
 pub mod promises;
+pub mod recipes;
 pub mod rekeying;
 pub mod rows;
 pub mod scans;

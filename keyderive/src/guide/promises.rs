@@ -12,7 +12,8 @@
 //! its settings, every call is retried after a transient failure that proves that nothing was applied.
 //!
 //! A call of a [`DynTable`](crate::DynTable), whose layout is data, is the call of [`Table`](crate::Table) of the same name, and its `add` is
-//! [`Update::add`](crate::Update::add).
+//! [`Update::add`](crate::Update::add). A migration of [`Client::dynamic_migration`](crate::Client::dynamic_migration) is one of
+//! [`Rekeyed`](crate::rekey::Rekeyed).
 //!
 //! These hold for every call, unless its row says something else:
 //!
@@ -97,7 +98,8 @@
 //! state, among programs that open the same pair of tables: `update`, `update_all` and `merge_all` those of their rows above, too. Every read, and every scan with any filter, returns each stored row once.
 //! With [`rekeyed_by_row`](crate::Client::rekeyed_by_row), some calls fail while the old table is written, because they could reach the
 //! row of another key. Whether clocks are set right matters for expiry alone; that they run at other rates does no harm, up to a tenth.
-//! A program that opens one of the tables by itself is rejected from the state `paused` on; what it still writes is found by `verify`.
+//! A program that opens one of the tables by itself is rejected from the state `paused` on; what it still writes is found by `verify`. One
+//! with another mapping of keys is rejected as far as the [recorded keys](crate::rekey#one-mapping) tell.
 //!
 //! | call | what holds | what does not, and what to do |
 //! |---|---|---|
@@ -112,6 +114,7 @@
 //! | call | what holds | what does not, and what to do |
 //! |---|---|---|
 //! | [`create_if_absent`](crate::Table::create_if_absent), [`Layouts::create_if_absent`](crate::layouts::Layouts::create_if_absent) | Of several concurrent calls, one creates the table, with all families, and the others verify it. Families of newer programs stay. Layouts do so table by table | Not retried: call it again, which verifies the table. Of layouts, some tables are created then, each whole, and some not |
+//! | [`TableChanges::apply`](crate::TableChanges::apply) | Makes the changes that were listed, and no other; those that another program has made are not made again. All concurrent calls succeed, and families of newer programs stay | Not retried: list the changes again. It fails if the table has changed and needs another change. A rule that another program changes between the last read and the request is replaced. Dropped or killed, a part of the changes is made |
 //! | [`create`](crate::Table::create), [`RawTable::create`](crate::client::RawTable::create), [`RawTable::create_with_granularity`](crate::client::RawTable::create_with_granularity) | Of several concurrent calls, one creates the table, with all families, and the others fail, as they do if it exists | Not retried: a second call fails if the first one was applied, since the table exists |
 //! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | Makes all changes or none, and changes only what it names. Of several concurrent calls that add a family, one adds it, and the others fail | Not retried: check the table |
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | Of several concurrent calls, one deletes the table, with all columns, and the others fail | Not retried: a second call fails if the first one was applied, since the table is gone |

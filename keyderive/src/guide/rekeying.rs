@@ -136,12 +136,15 @@
 //!    a second; with [`rekeyed_by_row`](crate::Client::rekeyed_by_row), writes read the row first, and some fail. Until the end,
 //!    nothing may use [`load`](crate::Table::load), [`writer`](crate::Table::writer), [`export`](crate::Table::export), `delete_rows`
 //!    or `drop_rows` of the old table.
+//!    All programs have the same conversions, and the driver too: from `paused` on, one with others is
+//!    [rejected](crate::rekey#one-mapping).
 //! 3. **Stop every other writer**, such as a job that runs at night with an older release: what it writes is not read until `verify()`
 //!    reports it and you repair it. From `paused` on, a program that opens the old table by itself is rejected at its first request,
 //!    with [`is_table_mismatch`](crate::Error::is_table_mismatch). Not rejected are programs that run already, raw and `unchecked()`
 //!    tables, other clients such as `cbt`, and programs that [cannot read the table's definition](super::tables#layout). `verify()`
 //!    finds what they wrote, unless the same row was written through `rekeyed` as well: that write hides theirs, which is lost.
-//! 4. **`check()`** reads every row. Mend what it finds: foreign rows, rows without a new key, rows that are too large. It keeps the first
+//! 4. **`check()`** reads every row. It and the steps after it are also those of the command, `keyderive rekey check`, `run`, `status`, `verify`,
+//!    `finish` and `roll-back`, if the mapping is one of [fields by their names](crate::dynamic::KeyMapping). Mend what it finds: foreign rows, rows without a new key, rows that are too large. It keeps the first
 //!    100; a row that becomes too large afterwards stops `run()` with an error that names it.
 //! 5. **`run()`** goes to `moved`. Watch its progress, the metrics `keyderive.rekey.rows` and `keyderive.rekey.state`, the latency
 //!    of writes, and the load of the cluster. It slows down when the server rejects copies. To stop it in `copying`, end the program; to go
@@ -171,7 +174,7 @@
 //! | is it safe to stop the driver? | no row is lost, whenever it ends. But in `paused` and `rollback_paused` writes wait until a driver runs again: look at `state()` first, and start another one at once if it is one of these |
 //! | every call fails with [`is_unavailable`](crate::Error::is_unavailable), and the text says that the state could not be read | the state is in the row `rekey/<old table>/<tag>` of the table `keyderive`; while that row cannot be read, nothing is read or written for longer than a lease. Look whether that table exists, whether the account may read it, and whether Bigtable reports an incident. The calls recover by themselves |
 //! | a driver is started again and again, and the state stays the same | it waits for up to a lease and a quarter, and a second or two, before each change, and begins to wait anew each time: let it live for ten seconds |
-//! | the rows of a user have to be erased | delete them through `client.rekeyed::<Old, New, ()>(…)`: its scans also give rows that a `ttl` hides. The other table keeps its copies until you delete that table |
+//! | the rows of a user have to be erased | delete them through `client.rekeyed::<Old, New, ()>(…)`: its scans also give rows that a `ttl` hides. The other table keeps its copies until you delete that table, and the registry some keys until `finish` or the next attempt |
 //! | a program that opens a table by itself is rejected, although the state is `new` or `rolled_back` | `finish()` or `roll_back()` was stopped before its end: call it again |
 //! | `run()` or `roll_back()` stops, since rows differ | a program wrote one of the tables by itself: stop it. Readers and writers go on meanwhile. Mend what `verify()` lists, as below, and call it again: it copies what is `Missing` |
 //!

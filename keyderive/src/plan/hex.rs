@@ -6,11 +6,11 @@ use serde::{Deserialize as _, Deserializer, Serializer};
 use crate::key::Hex;
 use crate::key::codec::read_hex;
 
-pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&Hex(bytes))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     read_hex(String::deserialize(deserializer)?.as_bytes()).map_err(D::Error::custom)
 }
 

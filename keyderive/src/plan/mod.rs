@@ -9,7 +9,7 @@ mod encodings;
 mod error;
 mod explain;
 mod fixed;
-mod hex;
+pub(crate) mod hex;
 #[cfg(feature = "client")]
 mod leading;
 mod page_token;

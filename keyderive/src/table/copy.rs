@@ -8,13 +8,14 @@ mod run;
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-pub use self::report::{CopyError, CopyReport};
+pub use self::report::{CopyError, CopyFindings, CopyReport};
 use super::diff;
-pub use super::transfer::NewKey;
 use super::transfer::{self, Comparison, MAX_BATCH_BYTES, Mapping, OnProgress, Progress};
+pub use super::transfer::{Fault, NewKey};
 use super::{RowRef, Table};
 use crate::key::TableKey;
 
@@ -83,12 +84,7 @@ impl<K: TableKey, R> Table<K, R> {
         K::Stored: fmt::Debug,
         N::Stored: fmt::Debug,
     {
-        CopyTo {
-            mapping: Mapping::of_closure(self, new, new_key),
-            settings: Settings::default(),
-            checkpoint: None,
-            on_progress: None,
-        }
+        CopyTo::new(Mapping::of_closure(self, new, new_key))
     }
 }
 
@@ -144,6 +140,8 @@ impl<K: TableKey, R> Table<K, R> {
 /// | [`batch_bytes`](Self::batch_bytes) | 4 MiB | bytes of a request |
 /// | [`batch_rows`](Self::batch_rows) | 10,000 | rows of a request |
 /// | [`look_ahead`](Self::look_ahead) | 64 MiB | bytes that are buffered before they are sent |
+/// | [`rate`](Self::rate) | any | rows written in a second |
+/// | [`at_most`](Self::at_most) | any number | rows, above which the copy stops |
 /// | [`checkpoint`](Self::checkpoint) | none | the file that a copy resumes from |
 /// | [`checkpoint_every`](Self::checkpoint_every) | 100,000 | rows between checkpoints |
 /// | [`first_differences`](Self::first_differences) | 20 | differing rows that the error shows |
@@ -167,6 +165,8 @@ struct Settings {
     engine: transfer::Settings,
     checkpoint_every: u64,
     allows_existing: bool,
+    at_most: Option<u64>,
+    rate: Option<NonZeroU32>,
     verifies: bool,
     diff: Comparison,
 }
@@ -178,6 +178,8 @@ impl Default for Settings {
             engine: transfer::Settings { keys_are_distinct: true, ..transfer::Settings::default() },
             checkpoint_every: 100_000,
             allows_existing: false,
+            at_most: None,
+            rate: None,
             verifies: true,
             diff: diff::DEFAULT,
         }
@@ -185,6 +187,58 @@ impl Default for Settings {
 }
 
 impl<'a> CopyTo<'a> {
+    pub(super) fn new(mapping: Mapping<'a>) -> Self {
+        Self { mapping, settings: Settings::default(), checkpoint: None, on_progress: None }
+    }
+
+    /// Reads what the copy would read, and says what it would do; it writes nothing, and no checkpoint.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey, Debug)] struct UserKey { id: u64 }
+    /// # #[derive(RowKey, Debug)] #[salt(range = 4)] struct SaltedKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = Client::embedded();
+    /// # let (old, new) = (client.table::<UserKey, User>("users"), client.table::<SaltedKey, User>("users-4"));
+    /// # old.create_if_absent().await?;
+    /// # new.create_if_absent().await?;
+    /// # for id in 0..20 { old.put(&UserKey { id }, &User { age: 42 }).await?; }
+    /// let copy = || old.copy_to(&new, |key, _| SaltedKey { id: key.id / 2 });
+    /// let findings = copy().check().await?;
+    /// assert!(!findings.is_ok() && findings.collisions == 10, "{findings}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It makes every check that the copy begins with: the families of both tables, whether the new one is empty, and the checkpoint. Of a
+    /// table that nobody writes to, `rows` and `bytes` are what the copy then writes. Two rows with one new key are found among as many
+    /// rows as have 64 MiB of keys.
+    ///
+    /// # Errors
+    /// Those with which the copy would not start; when a request fails. That rows cannot be copied is no error: see
+    /// [`CopyFindings::is_ok`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn check(self) -> Result<CopyFindings, CopyError> {
+        Box::pin(run::check(self)).await
+    }
+
+    /// Ends the copy with an error, [`is_above_limit`](CopyError::is_above_limit), before it writes more rows than that: rows that earlier
+    /// runs copied, by the [`checkpoint`](Self::checkpoint), count too. So a copy that announced a number stops if somebody writes.
+    pub fn at_most(mut self, rows: u64) -> Self {
+        self.settings.at_most = Some(rows);
+        self
+    }
+
+    /// The most rows that are written in a second, over all requests; the signals of a server that is overloaded are heeded in any case.
+    pub fn rate(mut self, rows: NonZeroU32) -> Self {
+        self.settings.rate = Some(rows);
+        self
+    }
+
     /// How many partitions of the old table are read at a time, and of both when they are compared. 0 counts as 1.
     pub fn parallel(mut self, partitions: usize) -> Self {
         self.settings.parallel = partitions.max(1);

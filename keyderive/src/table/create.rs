@@ -581,7 +581,7 @@ impl<K> CreateTable<K> {
             created => return Ok(created.map(|()| true)?),
         }
         let mut info = self.client.table_info(&self.name).await?;
-        let expected = self.expected(self.declared_rules.clone());
+        let expected = self.expected_of_types();
         let (_, statuses) = verify::compare(&self.keys, &self.client, &info, &expected).await?;
         for (key, status) in self.keys.iter().zip(statuses) {
             match status {
@@ -594,12 +594,29 @@ impl<K> CreateTable<K> {
         Ok(false)
     }
 
-    /// A comparison of the table with its types alone: rules that are not declared may differ.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(super) fn name(&self) -> &Route {
+        &self.name
+    }
+
+    pub(super) fn keys(&self) -> &[KeyType] {
+        &self.keys
+    }
+
+    /// What a table of these types has: rules that are not declared may differ.
+    pub(super) fn expected_of_types(&self) -> Expected {
+        self.expected(self.declared_rules.clone())
+    }
+
+    /// A comparison of the table with its types alone.
     pub(super) fn verify_types(&self) -> Verify {
         Verify {
             client: self.client.clone(),
             name: self.name.clone(),
-            expected: Ok(self.expected(self.declared_rules.clone())),
+            expected: Ok(self.expected_of_types()),
             allows_unstamped: false,
             keys: self.keys.clone(),
         }
@@ -674,16 +691,21 @@ impl<K> CreateTable<K> {
         }
     }
 
-    async fn send(&self) -> Result<(), Error> {
-        self.check()?;
-        let mut families = self.families.clone();
-        let id = stamp::new_id();
-        families.extend(self.keys.iter().map(|key| stamp::first(*key, &id)));
+    /// The keys at which all but the first tablet begin.
+    pub(super) fn initial_splits(&self) -> Vec<Bytes> {
         let buckets = self.keys.iter().flat_map(|key| key.schema().bucket_splits()).map(Bytes::from);
         let mut splits: Vec<_> = buckets.chain(self.splits.iter().cloned()).collect();
         splits.sort_unstable();
         splits.dedup();
-        let row_key_schema = self.schema();
+        splits
+    }
+
+    pub(super) async fn send(&self) -> Result<(), Error> {
+        self.check()?;
+        let mut families = self.families.clone();
+        let id = stamp::new_id();
+        families.extend(self.keys.iter().map(|key| stamp::first(*key, &id)));
+        let (splits, row_key_schema) = (self.initial_splits(), self.schema());
         let granularity = self.granularity.unwrap_or_default();
         let new = NewTable { families, splits, row_key_schema, granularity };
         self.client.create_table(&self.name, new).await?;
@@ -693,12 +715,12 @@ impl<K> CreateTable<K> {
     }
 
     /// The row key schema to create the table with.
-    fn schema(&self) -> Option<TableSchema> {
+    pub(super) fn schema(&self) -> Option<TableSchema> {
         let [key] = &*self.keys else { return None };
         self.has_schema.then(|| key.schema().row_key_schema())?.ok().map(|schema| (&schema).into())
     }
 
-    fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         if let Some(error) = &self.fault {
             return Err(error.clone());
         }

@@ -14,11 +14,11 @@ use crate::layouts::{Declared, Layouts};
 use crate::row::{DEFAULT_FAMILY, Row, Visible};
 
 /// How many tables are created or compared at a time.
-const AT_A_TIME: usize = 8;
+pub(super) const AT_A_TIME: usize = 8;
 
 impl Layouts {
     /// Creates each table that does not exist, and compares each that does, as
-    /// [`Table::create_if_absent`](crate::Table::create_if_absent) does.
+    /// [`Table::create_if_absent`](crate::Table::create_if_absent) does. Layouts [from a file](Self::from_json) do so too.
     ///
     /// ```
     /// use keyderive::layouts::Layouts;
@@ -48,14 +48,12 @@ impl Layouts {
     ///
     /// # Errors
     /// [`DeclaredTablesError`], which names every table and every fault: the differences of a table from its types, a failed request,
-    /// row types that disagree about a family, two key types with one tag. Layouts [from a file](Self::from_json) have no types to
-    /// create a table with: that is a fault of the table, too.
+    /// row types that disagree about a family, two key types with one tag.
     ///
     /// # Cancel safety
     /// If the future is dropped, some tables are created, each whole, perhaps later. Call it again.
     pub async fn create_if_absent(&self, client: &Client) -> Result<DeclaredTables, DeclaredTablesError> {
-        let types = |name: &str| Ok(self.declared(name).cloned().collect());
-        self.for_each_table(client, types, async |table| table.create_or_compare().await).await
+        self.for_each_table(client, async |table| table.create_or_compare().await).await
     }
 
     /// Compares each table with its key types and row types, as [`Table::verify`](crate::Table::verify) does, and changes nothing. Layouts
@@ -87,28 +85,21 @@ impl Layouts {
     /// # Cancel safety
     /// A dropped future cancels the reads.
     pub async fn verify(&self, client: &Client) -> Result<DeclaredTables, DeclaredTablesError> {
-        let types = |name: &str| match self.declared(name).next() {
-            Some(_) => Ok(self.declared(name).cloned().collect()),
-            None => self.types_of_file(name),
-        };
-        self.for_each_table(client, types, async |table| table.verify_types().run().await.map(|_| false))
-            .await
+        self.for_each_table(client, async |table| table.verify_types().run().await.map(|_| false)).await
     }
 
     /// Runs a call for every table, and reports its result: whether the table was created.
     async fn for_each_table(
         &self,
         client: &Client,
-        types: impl Fn(&str) -> Result<Vec<Declared>, Error>,
         call: impl AsyncFn(&CreateTable<()>) -> Result<bool, Faults>,
     ) -> Result<DeclaredTables, DeclaredTablesError> {
-        let (call, types) = (&call, &types);
+        let call = &call;
         // In a list: as a stream that calls the closure, the future would not be `Send`.
         let calls: Vec<_> = self
             .table_names()
             .map(|name| async move {
-                let declaration = types(name).map_err(Faults::from);
-                let result = match declaration.and_then(|types| self.declaration(client, name, &types)) {
+                let result = match self.declared_table(client, name) {
                     Ok(table) => call(&table).await.map_err(Faults::into_vec),
                     Err(faults) => Err(faults.into_vec()),
                 };
@@ -126,7 +117,40 @@ impl Layouts {
         }
     }
 
-    /// The types of a table as a file has them, as far as a comparison needs them.
+    /// The declaration of a table by all of its types.
+    pub(super) fn declared_table(&self, client: &Client, name: &str) -> Result<CreateTable<()>, Faults> {
+        let mut types: Vec<_> = self.declared(name).cloned().collect();
+        if types.is_empty() {
+            types = self.types_of_file(name)?;
+        }
+        let mut faults: Vec<_> =
+            self.conflicts(name).map(|conflict| Error::definition(name, conflict)).collect();
+        let mut of_types = types.iter().map(|Declared { table, key, row, family }| {
+            CreateTable::of(&Handle::new(client, table, *key, Visible::everything(row, family)))
+        });
+        let Some(mut table) = of_types.next() else {
+            return Err(Error::definition(name, "it is listed without a key type").into());
+        };
+        of_types.for_each(|other| faults.extend(table.share(other)));
+        // A file may have been edited. A table with such stamps is refused by every program.
+        let mut tags: Vec<_> = table.keys().iter().map(|key| key.schema().tag()).collect();
+        tags.sort_unstable();
+        if faults.is_empty()
+            && tags.len() > 1
+            && (tags[0].is_none() || tags.windows(2).any(|two| two[0] == two[1]))
+        {
+            let names: Vec<_> =
+                table.keys().iter().map(|key| format!("`{}`", key.schema().key_type())).collect();
+            let names = names.join(", ");
+            faults.push(Error::definition(
+                name,
+                format!("its key types are {names}, and not each has a tag of its own: give each one, or a table of its own"),
+            ));
+        }
+        Faults::of(faults).map(|()| table)
+    }
+
+    /// The types of a table as a file has them.
     fn types_of_file(&self, name: &str) -> Result<Vec<Declared>, Error> {
         let layouts = self.table_layouts(name).map_err(|error| Error::definition(name, error.to_string()))?;
         let types = layouts.iter().flat_map(|layout| {
@@ -142,30 +166,6 @@ impl Layouts {
             })
         });
         Ok(types.collect())
-    }
-
-    /// The declaration of a table by all of its types.
-    fn declaration(
-        &self,
-        client: &Client,
-        name: &str,
-        types: &[Declared],
-    ) -> Result<CreateTable<()>, Faults> {
-        let mut faults: Vec<_> =
-            self.conflicts(name).map(|conflict| Error::definition(name, conflict)).collect();
-        let mut of_types = types.iter().map(|Declared { table, key, row, family }| {
-            CreateTable::of(&Handle::new(client, table, *key, Visible::everything(row, family)))
-        });
-        let Some(mut table) = of_types.next() else {
-            return Err(Error::definition(
-                name,
-                "its layout was read from a file, which has no types to create a table with; list it by \
-                 `Layouts::new().table::<Key, Row>(…)`",
-            )
-            .into());
-        };
-        of_types.for_each(|other| faults.extend(table.share(other)));
-        Faults::of(faults).map(|()| table)
     }
 }
 

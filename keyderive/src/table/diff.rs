@@ -9,7 +9,7 @@ use std::pin::Pin;
 #[doc(no_inline)]
 pub use super::transfer::NewKey;
 pub use super::transfer::{CellDifference, DifferentKey, RowDifference, TableDiff};
-use super::transfer::{Comparison, Mapping, OnProgress, Progress, Reporter, compare};
+use super::transfer::{Comparison, Mapping, OnDifference, OnProgress, Progress, Reporter, compare_with};
 use super::{RowRef, Table};
 use crate::client::Error;
 use crate::key::TableKey;
@@ -77,7 +77,7 @@ impl<K: TableKey, R> Table<K, R> {
         N::Stored: fmt::Debug,
     {
         let mapping = Mapping::of_closure(self, other, new_key);
-        Diff { mapping, settings: DEFAULT, on_progress: None }
+        Diff::new(mapping)
     }
 }
 
@@ -106,6 +106,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// |---|---|---|
 /// | [`parallel`](Self::parallel) | 8 | partitions read, and batches compared, at a time |
 /// | [`first`](Self::first) | 20 | differing rows that are kept |
+/// | [`only_newest`](Self::only_newest) | no | the newest value of each column alone, without its timestamp |
 ///
 /// # Errors
 /// When a table does not exist or has another layout; for a row whose key is not of the table's key type; for a row to which the
@@ -117,13 +118,18 @@ impl<K: TableKey, R> Table<K, R> {
 pub struct Diff<'a> {
     mapping: Mapping<'a>,
     settings: Comparison,
+    on_difference: Option<OnDifference<'a>>,
     on_progress: Option<OnProgress<'a>>,
 }
 
 /// How a comparison runs that has no settings.
-pub(super) const DEFAULT: Comparison = Comparison { parallel: 8, first: 20 };
+pub(super) const DEFAULT: Comparison = Comparison { parallel: 8, first: 20, only_newest: false };
 
 impl<'a> Diff<'a> {
+    pub(super) fn new(mapping: Mapping<'a>) -> Self {
+        Self { mapping, settings: DEFAULT, on_difference: None, on_progress: None }
+    }
+
     /// How many partitions are read, and how many batches are compared, at a time. 0 counts as 1.
     pub fn parallel(mut self, partitions: usize) -> Self {
         self.settings.parallel = partitions.max(1);
@@ -133,6 +139,56 @@ impl<'a> Diff<'a> {
     /// How many rows that differ [`TableDiff::first`] keeps, with up to 10 cells of each. All are counted.
     pub fn first(mut self, rows: usize) -> Self {
         self.settings.first = rows;
+        self
+    }
+
+    /// Compares the newest value of each column, without its timestamp and without earlier versions: for tables that are written side by
+    /// side, whose cells have the times of their own writes.
+    ///
+    /// ```
+    /// use keyderive::row::Timestamped;
+    /// use keyderive::{Client, Row, RowKey};
+    ///
+    /// #[derive(RowKey, Clone, Debug)]
+    /// struct UserKey {
+    ///     id: u64,
+    /// }
+    ///
+    /// #[derive(Row)]
+    /// struct User {
+    ///     age: Timestamped<u32>,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let client = Client::embedded();
+    /// let (one, other) = (client.table::<UserKey, User>("users"), client.table::<UserKey, User>("users-2"));
+    /// # one.create_if_absent().await?;
+    /// # other.create_if_absent().await?;
+    /// one.put(&UserKey { id: 7 }, &User { age: Timestamped::new(1_000, 42) }).await?;
+    /// other.put(&UserKey { id: 7 }, &User { age: Timestamped::new(2_000, 42) }).await?;
+    /// assert!(!one.diff(&other, |key, _| key).await?.is_equal());
+    /// assert!(one.diff(&other, |key, _| key).only_newest().await?.is_equal());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn only_newest(mut self) -> Self {
+        self.settings.only_newest = true;
+        self
+    }
+
+    /// Calls a function with each row that differs, with up to 10 cells of it, in no order.
+    ///
+    /// ```
+    /// # use keyderive::{RowKey, Table};
+    /// # #[derive(RowKey, Clone, Debug)] struct UserKey { id: u64 }
+    /// # async fn sample(old: Table<UserKey>, new: Table<UserKey>) -> Result<(), keyderive::Error> {
+    /// let diff = old.diff(&new, |key, _| key).first(0).on_difference(|row| println!("{row:?}")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_difference(mut self, call: impl FnMut(&RowDifference) + Send + 'a) -> Self {
+        self.on_difference = Some(Box::new(call));
         self
     }
 
@@ -148,8 +204,10 @@ impl<'a> IntoFuture for Diff<'a> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { mapping, settings, on_progress } = self;
-        Box::pin(async move { compare(&mapping, settings, None, &mut Reporter::new(on_progress)).await })
+        let Self { mapping, settings, on_difference, on_progress } = self;
+        Box::pin(async move {
+            compare_with(&mapping, settings, None, on_difference, &mut Reporter::new(on_progress)).await
+        })
     }
 }
 

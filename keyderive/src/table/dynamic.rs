@@ -1,5 +1,6 @@
 //! The calls of tables whose layout is data, over those of typed tables.
 
+mod copy;
 mod keys;
 mod load;
 mod scan;

@@ -1,5 +1,6 @@
 //! Typed tables: row keys, plans and rows, on top of the client.
 
+mod apply;
 pub mod copy;
 mod create;
 mod declare;
@@ -36,6 +37,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
+pub use apply::{TableChange, TableChanges, UndeclaredRule};
 pub use create::CreateTable;
 pub use declare::{DeclaredTable, DeclaredTables, DeclaredTablesError};
 pub use declared::WrittenRowType;

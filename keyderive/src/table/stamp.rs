@@ -66,19 +66,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// A dropped future may have added the stamp. Call it again to be sure.
     pub async fn stamp(&self) -> Result<(), Error> {
-        let handle = Handle { check: Check::Off, ..self.handle.clone() };
-        let (client, name, key) = (&handle.client, &handle.name, handle.key);
-        let info = client.table_info(name).await?;
-        let info = match status(key, &info)? {
-            StampStatus::Stamped | StampStatus::Earlier { .. } => info,
-            StampStatus::Unstamped | StampStatus::OtherTags => {
-                check_schema_of(key, &info)?;
-                handle.check_sampled_keys().await?;
-                add(key, client, &info).await?
-            }
-        };
-        register_key(key, client, &info).await;
-        Ok(())
+        self.handle.stamp().await
     }
 
     /// Stamps the table with all epochs of the key type, once a [salt from a date on](crate::guide::attributes#a-salt-from-a-date-on)
@@ -140,6 +128,28 @@ impl<K: TableKey, R> Table<K, R> {
 }
 
 impl Handle {
+    /// As [`Table::stamp`].
+    pub(super) async fn stamp(&self) -> Result<(), Error> {
+        let handle = Self { check: Check::Off, ..self.clone() };
+        let (client, key) = (&handle.client, handle.key);
+        let info = client.table_info(&handle.name).await?;
+        let info = match status(key, &info)? {
+            StampStatus::Stamped | StampStatus::Earlier { .. } => info,
+            StampStatus::Unstamped | StampStatus::OtherTags => {
+                handle.check_stampable(&info).await?;
+                add(key, client, &info).await?
+            }
+        };
+        register_key(key, client, &info).await;
+        Ok(())
+    }
+
+    /// Fails if the table cannot be stamped with the key type, by its row key schema and a sample of its keys.
+    pub(super) async fn check_stampable(&self, info: &TableInfo) -> Result<(), Error> {
+        check_schema_of(self.key, info)?;
+        self.check_sampled_keys().await
+    }
+
     /// As [`Table::advance_stamp`], at a time in nanoseconds since 1970.
     async fn advance_stamp_at(&self, now: i128) -> Result<(), Error> {
         let key = self.key;
@@ -399,6 +409,13 @@ pub(super) async fn change_with(
     let mut found = stamp_names(&info).filter_map(|name| Some((name, Stamp::parse(name)?.name)));
     let Some((family, _)) = found.find(|(_, found)| stamps.contains(found)) else { return Ok(false) };
     client.modify_families(table, vec![unchanged(family), change]).await.map(|_| true)
+}
+
+/// A change that fails once this table is gone, or has lost the stamp, and changes nothing else; none for a table without a stamp for a key
+/// type.
+pub(super) fn guard(keys: &[KeyType], info: &TableInfo) -> Option<FamilyChange> {
+    let is_own = |stamp: &Stamp| keys.iter().any(|key| epochs_of(*key, stamp.name).is_some());
+    stamp_names(info).find(|name| Stamp::parse(name).as_ref().is_some_and(is_own)).map(unchanged)
 }
 
 /// A change of a stamp to what it is: it fails if the stamp is gone.

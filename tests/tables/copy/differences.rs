@@ -5,7 +5,7 @@ use std::time::Duration;
 use keyderive::GcRule;
 use keyderive::diff::{RowDifference, TableDiff};
 use keyderive::embedded::{Bigtable, Faults, Method};
-use keyderive::row::Mutation;
+use keyderive::row::{Mutation, RawRow};
 
 use super::*;
 
@@ -214,4 +214,51 @@ async fn a_comparison_reads_both_tables_and_writes_nothing() {
     assert_eq!((faulty.calls(Method::MutateRow), faulty.calls(Method::MutateRows)), (0, 0));
     let absent: UserEvents = faulty.client().table("absent");
     assert!(old.diff(&absent, |key, _| user_key(key)).await.unwrap_err().is_not_found());
+}
+
+/// What the newest cell of each column holds.
+fn newest(row: &RawRow) -> BTreeMap<(String, Vec<u8>), Vec<u8>> {
+    let mut found: BTreeMap<(String, Vec<u8>), (i64, Vec<u8>)> = BTreeMap::new();
+    for cell in row.cells() {
+        let at =
+            found.entry((cell.family().to_owned(), cell.qualifier().to_vec())).or_insert((i64::MIN, vec![]));
+        *at = (cell.timestamp_micros(), cell.value().to_vec()).max(at.clone());
+    }
+    found.into_iter().map(|(column, (_, value))| (column, value)).collect()
+}
+
+/// Random cells, of any time: those that are newest count, by their values.
+#[tokio::test]
+async fn newest_values_are_compared_without_their_times() {
+    let (mut equal, mut different) = (0, 0);
+    for seed in 0..10 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let client = Client::embedded();
+        let (old, new) = copied(&client, 60).await;
+        let (old_raw, new_raw) = (client.raw_table("events"), client.raw_table("user-events"));
+        let mut expected = 0;
+        for id in 0..60 {
+            let keys = [key(id).encode().unwrap(), user_key(key(id)).encode().unwrap()];
+            for (raw, key) in [&old_raw, &new_raw].into_iter().zip(&keys) {
+                let cells = (0..rng.usize(1..4)).map(|_| {
+                    Mutation::set(
+                        "cf",
+                        *rng.choice(&["a", "b"]).unwrap(),
+                        rng.i64(0..3) * 1_000,
+                        rng.choice(&["x", "y"]).unwrap().as_bytes(),
+                    )
+                });
+                let cells: Vec<_> = cells.collect();
+                raw.mutate_row(key.clone(), cells).await.unwrap();
+            }
+            let [old_key, new_key] = keys;
+            let old_row = old_raw.read_row(old_key, None).await.unwrap().unwrap();
+            let new_row = new_raw.read_row(new_key, None).await.unwrap().unwrap();
+            expected += u64::from(newest(&old_row) != newest(&new_row));
+        }
+        let found = old.diff(&new, |key, _| user_key(key)).only_newest().await.unwrap();
+        assert_eq!(counts(&found), [0, 0, 0, expected], "seed {seed}: {found}");
+        (equal, different) = (equal + found.equal(), different + expected);
+    }
+    assert!(equal > 50 && different > 50, "{equal} and {different}");
 }

@@ -84,7 +84,7 @@ async fn load(
 
 #[test]
 fn loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input() {
-    let kills = amount("KEYDERIVE_LOAD_KILLS", "loads that are killed", 5, 20);
+    let kills = amount("KEYDERIVE_LOAD_KILLS", "loads that are killed", 2, 20);
     let seed = variable("KEYDERIVE_LOAD_SEED", 7);
     let folder = Folder::new("load");
     let mut rng = Rng::with_seed(seed);

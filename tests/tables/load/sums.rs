@@ -513,7 +513,7 @@ async fn a_clock_that_was_set_counts_no_item_twice() {
 async fn sums_are_exact_or_the_load_says_that_it_cannot_know() {
     let seed = variable("KEYDERIVE_LOAD_SUMS_SEED", 7);
     let (mut exact, mut unknown, mut twice) = (0, 0, 0);
-    let runs = amount("KEYDERIVE_LOAD_SUMS_RUNS", "loads beside random faults that add sums", 40, 150);
+    let runs = amount("KEYDERIVE_LOAD_SUMS_RUNS", "loads beside random faults that add sums", 12, 150);
     for run in 0..runs {
         let mut rng = Rng::with_seed(seed * 1000 + run);
         let bigtable = Bigtable::in_memory();
@@ -656,7 +656,7 @@ async fn add_in(folder: &Path, told: impl Fn(&Checkpoint) + Send + Sync) -> (Day
 
 #[test]
 fn killed_loads_that_are_resumed_count_each_item_once() {
-    let kills = amount("KEYDERIVE_LOAD_KILLS", "loads that are killed", 5, 20);
+    let kills = amount("KEYDERIVE_LOAD_KILLS", "loads that are killed", 2, 20);
     let seed = variable("KEYDERIVE_LOAD_SEED", 7);
     let folder = kill::Folder::new("load-sums");
     let mut rng = Rng::with_seed(seed);

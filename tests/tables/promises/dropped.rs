@@ -34,25 +34,33 @@ pub(super) async fn polled(future: impl Future, times: usize) -> bool {
 #[tokio::test]
 async fn a_dropped_call_leaves_its_row_whole() {
     for call in Call::ALL {
-        let (mut before_seen, mut done) = (false, false);
+        let (mut before_seen, mut completed) = (false, 0);
         for polls in 0..POLLS {
             let bigtable = Bigtable::in_memory().with_faults(Faults::seeded(0));
             let steady = Tables::<Account>::created(&bigtable.client()).await;
             steady.prepare(call, 7).await;
             let found = steady.stored(7).await;
             let client = without_registry(&bigtable.client());
-            done = polled(call.make(&Tables::<Account>::of(&client), 7), polls).await;
+            let done = polled(call.make(&Tables::<Account>::of(&client), 7), polls).await;
             // Waits until what is in flight has arrived or failed.
             client.close().await;
             let (stored, after) = (steady.stored(7).await, call.after::<Account>());
             assert!(stored == after || !done && stored == found, "{call:?} after {polls} polls: {stored:?}");
             before_seen |= stored == found;
+            completed += u32::from(done);
             if call == PutBoth {
                 let copy = steady.copies.get(&AccountKey { id: 7 }).await.unwrap();
                 assert!(copy.is_none() || stored == after, "the second row alone after {polls} polls");
             }
+            // With more polls it completes too.
+            if completed == 5 {
+                break;
+            }
         }
-        assert!(before_seen && done, "{call:?} must be dropped once before its effect, and complete once");
+        assert!(
+            before_seen && completed > 0,
+            "{call:?} must be dropped once before its effect, and complete once"
+        );
     }
 }
 

@@ -109,6 +109,17 @@ const TABLES: &[Proof<6>] = &[
         ],
     ),
     (
+        "TableChanges::apply",
+        [
+            &[APPLIED_BY_ALL, CHANGED_SINCE],
+            &[TABLES_ONCE, APPLIED_AS_LISTED],
+            &[APPLY_DROPPED],
+            &[NO_TIME],
+            &[KILLED_TABLE, APPLY_DROPPED],
+            &[OLDER_FAMILIES],
+        ],
+    ),
+    (
         "create, RawTable::create, RawTable::create_with_granularity",
         [&[CREATES], &[CREATED_ONCE], &[DROPPED_TABLE], &[NO_TIME], &[KILLED_TABLE], &[CREATES]],
     ),
@@ -326,6 +337,10 @@ const DRIVER_KILLED: Tests =
 const EACH_TABLE: Tests = &["the_last_row_of_a_key_counts_in_each_table"];
 const BOTH_LOADED: Tests = &["failures_of_one_table_end_or_delay_the_load_of_both"];
 const BOTH_RESUMED: Tests = &["a_resumed_load_ends_with_all_rows"];
+const APPLIED_AS_LISTED: Tests = &["what_is_listed_is_done"];
+const APPLIED_BY_ALL: Tests = &["concurrent_calls_all_succeed"];
+const APPLY_DROPPED: Tests = &["a_dropped_call_is_made_again"];
+const CHANGED_SINCE: Tests = &["a_table_that_has_changed_since_is_left_as_it_is"];
 const ALL_CREATES: Tests = &["every_table_is_created_once_by_concurrent_programs"];
 const ALL_DROPPED: Tests = &["a_call_that_was_dropped_is_made_again"];
 const CREATES: Tests = &["of_several_that_create_a_table_one_does"];

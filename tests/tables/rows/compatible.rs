@@ -15,7 +15,7 @@ use keyderive::row::{
     Max, Mutation, OwnedRow, Qualifier, RowSchema, SchemaChange, Sum, Timestamped, Versions,
 };
 use keyderive::{Cell, Client, GcRule, Row};
-use keyderive_tests::{amount, runs_long};
+use keyderive_tests::{amount, one_in};
 
 use super::{PageKey, key};
 
@@ -776,9 +776,8 @@ impl Pairs {
         let maxes = Family::aggregate("maxes", Aggregate::Max, GcRule::never());
         let families = [all("cf"), all("place"), all("h"), sums, maxes];
         client.raw_table("events").create(families, [""; 0]).await.unwrap();
-        let rows = amount("KEYDERIVE_ROW_PAIRS", "rows that each of a pair of row types writes", 8, 16);
-        let share =
-            if runs_long("three of four pairs of row types that read each other's rows") { 1 } else { 4 };
+        let rows = amount("KEYDERIVE_ROW_PAIRS", "rows that each of a pair of row types writes", 5, 16);
+        let share = one_in(16, "pairs of row types that read each other's rows");
         Self { client, programs: programs(), rows, share }
     }
 

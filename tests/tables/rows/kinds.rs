@@ -437,7 +437,7 @@ fn rows_of_all_types_are_read_selected_and_compared() {
         runtime.block_on(holds(&kinds, seed, usize::MAX));
         Ok(())
     };
-    let rows = amount("KEYDERIVE_ROWS_OF_ALL_TYPES", "random rows of all types", 16, 128).try_into().unwrap();
+    let rows = amount("KEYDERIVE_ROWS_OF_ALL_TYPES", "random rows of all types", 5, 128).try_into().unwrap();
     TestRunner::new(Config::with_cases(rows)).run(&any::<u64>(), run).unwrap();
 }
 

@@ -473,6 +473,29 @@ impl GcRule {
         }
     }
 
+    /// Whether it removes cells that another rule keeps.
+    pub(crate) fn removes_more_than(&self, other: &Self) -> bool {
+        // Rules compare ages and counts with limits, so between two limits all cells fare alike.
+        let (mut ages, mut newer) = (vec![Duration::ZERO], vec![0]);
+        for rule in [self, other] {
+            rule.limits(&mut ages, &mut newer);
+        }
+        ages.iter()
+            .any(|age| newer.iter().any(|newer| self.removes(*age, *newer) && !other.removes(*age, *newer)))
+    }
+
+    /// The least ages and numbers of newer cells that are beyond a limit of the rule.
+    fn limits(&self, ages: &mut Vec<Duration>, newer: &mut Vec<usize>) {
+        match self {
+            Self::Never => {}
+            Self::MaxVersions(versions) => newer.push(usize::try_from(*versions).unwrap_or(usize::MAX)),
+            Self::MaxAge(age) => ages.push(age.saturating_add(Duration::from_nanos(1))),
+            Self::Union(rules) | Self::Intersection(rules) => {
+                rules.iter().for_each(|rule| rule.limits(ages, newer));
+            }
+        }
+    }
+
     /// An empty message for a rule that removes nothing: without one, the entry of a family of bytes in `CreateTable` has no value,
     /// and the service makes no family of it.
     pub(super) fn message(&self) -> admin::GcRule {
@@ -760,6 +783,36 @@ mod tests {
 
     fn age(seconds: u64) -> GcRule {
         GcRule::max_age(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn a_rule_removes_more_if_it_removes_a_cell_that_the_other_keeps() {
+        use GcRule as Gc;
+
+        let versions = Gc::max_versions;
+        for (rule, other) in [
+            (versions(1), Gc::never()),
+            (versions(1), versions(2)),
+            (age(60), age(61)),
+            (age(60), versions(1)),
+            (versions(1), age(60)),
+            (Gc::union([age(60), versions(3)]), age(60)),
+            (age(60), Gc::intersection([age(60), versions(3)])),
+            (Gc::intersection([age(60), versions(2)]), Gc::intersection([age(61), versions(1)])),
+        ] {
+            assert!(rule.removes_more_than(&other), "{rule}; {other}");
+            assert!(!rule.removes_more_than(&rule.clone()), "{rule}");
+        }
+        for (rule, other) in [
+            (Gc::never(), versions(1)),
+            (versions(2), versions(1)),
+            (age(61), age(60)),
+            (age(60), Gc::union([age(60), versions(3)])),
+            (Gc::intersection([age(60), versions(3)]), versions(3)),
+            (versions(2), Gc::union([versions(2), versions(3)])),
+        ] {
+            assert!(!rule.removes_more_than(&other), "{rule}; {other}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::client::Error;
 use crate::key::ShownKey;
-use crate::table::transfer::{Progress, TableDiff, TransferError, counted};
+use crate::table::transfer::{Fault, Mapping, Progress, TableDiff, TransferError, counted, list_faults};
 
 /// What a copy did.
 ///
@@ -23,6 +23,18 @@ pub struct CopyReport {
 }
 
 impl CopyReport {
+    /// Of a copy that has done nothing.
+    pub(super) fn of(mapping: &Mapping<'_>) -> Self {
+        Self {
+            old: Arc::clone(mapping.old.name.table()),
+            new: Arc::clone(mapping.new.name.table()),
+            progress: Progress::default(),
+            copied: 0,
+            left_out: 0,
+            diff: None,
+        }
+    }
+
     /// How many rows are copied, by this run and by those that it resumed, without a gap in their partitions.
     #[must_use]
     pub fn copied(&self) -> u64 {
@@ -61,6 +73,64 @@ impl fmt::Display for CopyReport {
             elapsed.as_secs_f64(),
         )?;
         diff.as_ref().map_or(Ok(()), |diff| write!(f, "; {diff}"))
+    }
+}
+
+/// What a copy would do, from [`CopyTo::check`](super::CopyTo::check). Print it with `{}`.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CopyFindings {
+    /// How many rows it would copy, beside those that the checkpoint counts.
+    pub rows: u64,
+    /// How many cells they have.
+    pub cells: u64,
+    /// Their size in requests, which [`Progress::bytes`] counts.
+    pub bytes: u64,
+    /// How many rows the closure leaves out.
+    pub left_out: u64,
+    /// How many rows the checkpoint counts as copied.
+    pub copied: u64,
+    /// How many rows cannot be copied: without a key of the new table, or above 100,000 cells or 64 MiB. The copy ends at the first one.
+    pub faulty: u64,
+    /// How many rows have the new key of another one, of those whose keys were compared.
+    pub collisions: u64,
+    /// Whether there were more keys than are compared, 64 MiB of them.
+    pub has_uncompared_keys: bool,
+    /// The first 100 faults that were found, collisions too.
+    pub faults: Vec<Fault>,
+}
+
+impl CopyFindings {
+    /// Whether every row can be copied, as far as reading tells.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.faulty == 0 && self.collisions == 0
+    }
+}
+
+impl fmt::Display for CopyFindings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, cells, bytes, left_out, copied, faulty, collisions, has_uncompared_keys, faults } =
+            self;
+        let (rows, cells, bytes) = (counted(*rows, "row"), counted(*cells, "cell"), counted(*bytes, "byte"));
+        write!(f, "{rows} with {cells}, {bytes}, {left_out} left out")?;
+        if *copied > 0 {
+            write!(f, ", beside {copied} that are copied")?;
+        }
+        if *faulty > 0 {
+            write!(f, "; {} cannot be copied", counted(*faulty, "row"))?;
+        }
+        if *collisions > 0 {
+            write!(
+                f,
+                "; {} the new key of another one",
+                if *collisions == 1 { "1 row has".to_owned() } else { format!("{collisions} rows have") }
+            )?;
+        }
+        if *has_uncompared_keys {
+            f.write_str("; there are more rows than those whose new keys were compared")?;
+        }
+        list_faults(f, faults)
     }
 }
 
@@ -129,6 +199,12 @@ impl CopyError {
         }
     }
 
+    /// Whether the old table has more rows than [`at_most`](super::CopyTo::at_most) allows.
+    #[must_use]
+    pub fn is_above_limit(&self) -> bool {
+        matches!(self.reason, Reason::Stopped(TransferError::AboveLimit { .. }))
+    }
+
     /// Whether all rows were written, and the tables differ: [`CopyReport::diff`] says how.
     #[must_use]
     pub fn is_difference(&self) -> bool {
@@ -164,6 +240,10 @@ impl fmt::Display for CopyError {
                     TransferError::NotStored { path, error } => {
                         write!(f, ": the checkpoint `{}` cannot be stored: {error}", path.display())
                     }
+                    TransferError::AboveLimit { limit } => write!(
+                        f,
+                        ": table `{old}` has more rows than the {limit} that may be copied: somebody writes to it"
+                    ),
                     // Of streams.
                     TransferError::Input(_)
                     | TransferError::TooManyFailed { .. }

@@ -5,34 +5,24 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::report::{CopyError, CopyReport, Reason};
+use super::report::{CopyError, CopyFindings, CopyReport, Reason};
 use super::{CopyTo, Settings, checkpoint};
 use crate::client::{Error, Family, Granularity, Mutations, TableInfo};
 use crate::key::ShownKey;
 use crate::table::Handle;
 use crate::table::handle::Written;
 use crate::table::transfer::{
-    self, CellCopy, Engine, Every, Mapping, PartsLeft, Puts, Reporter, Store, TableRows, Target, Tracker,
-    TransferError, compare, first_row,
+    CellCopy, Checked, Engine, Every, Examined, Mapping, Paced, PartsLeft, Puts, Reporter, Sink, Store,
+    TableRows, Target, Tracker, TransferError, compare, first_row,
 };
 use crate::table::verify::is_reserved;
 
 pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
     let CopyTo { mut mapping, settings, checkpoint: path, on_progress } = copy;
-    // A copy waits out an outage.
-    for table in [&mut mapping.old, &mut mapping.new] {
-        *table = table.with_client(table.client.with(|settings| settings.retry_budget = false));
-    }
-    let mut report = CopyReport {
-        old: Arc::clone(mapping.old.name.table()),
-        new: Arc::clone(mapping.new.name.table()),
-        progress: transfer::Progress::default(),
-        copied: 0,
-        left_out: 0,
-        diff: None,
-    };
+    wait_out_outages(&mut mapping);
+    let mut report = CopyReport::of(&mapping);
     let mut reporter = Reporter::new(on_progress);
-    let begun = begin(&mapping, &settings, path.as_deref()).await;
+    let begun = begin(&mapping, &settings, path.as_deref(), true).await;
     let Begun { starts, aggregates, checkpoint } = match begun {
         Ok(begun) => begun,
         Err(error) => return end(report, reporter, Some(Reason::NotStarted(error))),
@@ -44,12 +34,20 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
             stored.map_err(|error| TransferError::NotStored { path: path.to_owned(), error })
         })
     });
-    let remedy = ", write it by hand, or leave it out: return `None`";
-    let cells = CellCopy::new(Mutations::default(), aggregates, remedy);
-    let mut rows = pin!(TableRows::new(&mapping, done.windows(), settings.parallel, cells));
+    let rows = TableRows::new(&mapping, done.windows(), settings.parallel, cells(aggregates));
+    let mut rows = pin!(rows.at_most(settings.at_most, done.moved()));
     let tracker = Tracker::new(reporter, done, None, Every::Rows(settings.checkpoint_every), store);
-    let target = Target { starts, sink: Arc::new(Puts(mapping.new.clone())) };
-    let engine = Engine::new(settings.engine, tracker, vec![target]);
+    let (puts, mut limits) = (Puts(mapping.new.clone()), settings.engine);
+    let sink: Arc<dyn Sink> = match settings.rate {
+        Some(rate) => {
+            // A request has the rows of a second.
+            let rows = usize::try_from(rate.get()).unwrap_or(usize::MAX);
+            limits.limits.rows = limits.limits.rows.min(rows);
+            Arc::new(Paced::new(puts, rate))
+        }
+        None => Arc::new(puts),
+    };
+    let engine = Engine::new(limits, tracker, vec![Target { starts, sink }]);
     let (tracker, error) = engine.run(rows.as_mut()).await;
     (report.copied, report.left_out) = (tracker.done.moved(), tracker.done.left_out());
     reporter = tracker.reporter;
@@ -65,6 +63,52 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
         Err(error) => Some(Reason::NotCompared(error)),
     };
     end(report, reporter, reason)
+}
+
+/// Reads what the copy would read.
+pub(super) async fn check(copy: CopyTo<'_>) -> Result<CopyFindings, CopyError> {
+    let CopyTo { mut mapping, settings, checkpoint: path, on_progress } = copy;
+    wait_out_outages(&mut mapping);
+    let mut reporter = Reporter::new(on_progress);
+    let found = async {
+        let Begun { aggregates, checkpoint, .. } = begin(&mapping, &settings, path.as_deref(), false).await?;
+        let routes = [&mapping.old.name, &mapping.new.name];
+        let (cells, keys) = (cells(aggregates), &*mapping.keys);
+        let examined = Examined { table: &mapping.old, keys, cells: &cells, routes, compares_keys: true };
+        let parts = checkpoint.done().windows();
+        let checked = examined.check(parts, settings.parallel, &mut reporter).await?;
+        let Checked { rows, cells, request_bytes: bytes, left_out, faulty, .. } = checked;
+        let Checked { collisions, has_uncompared_keys, faults, .. } = checked;
+        let copied = checkpoint.copied();
+        Ok(CopyFindings {
+            rows,
+            cells,
+            bytes,
+            left_out,
+            copied,
+            faulty,
+            collisions,
+            has_uncompared_keys,
+            faults,
+        })
+    };
+    let found = found.await;
+    found.map_err(|error| {
+        let report = CopyReport { progress: reporter.progress, ..CopyReport::of(&mapping) };
+        CopyError { report: Box::new(report), reason: Reason::NotStarted(error) }
+    })
+}
+
+/// A copy waits out an outage.
+fn wait_out_outages(mapping: &mut Mapping<'_>) {
+    for table in [&mut mapping.old, &mut mapping.new] {
+        *table = table.with_client(table.client.with(|settings| settings.retry_budget = false));
+    }
+}
+
+fn cells(aggregates: HashMap<String, Arc<str>>) -> CellCopy {
+    let remedy = ", write it by hand, or leave it out: return `None`";
+    CellCopy::new(Mutations::default(), aggregates, remedy)
 }
 
 fn end(
@@ -89,10 +133,18 @@ struct Begun {
 }
 
 /// Checks both tables and the checkpoint.
-async fn begin(mapping: &Mapping<'_>, settings: &Settings, path: Option<&Path>) -> Result<Begun, Error> {
+async fn begin(
+    mapping: &Mapping<'_>,
+    settings: &Settings,
+    path: Option<&Path>,
+    writes: bool,
+) -> Result<Begun, Error> {
     let Mapping { old, new, .. } = mapping;
     old.ensure_checked().await?;
-    new.ensure_writable(Written::Rows).await?;
+    match writes {
+        true => new.ensure_writable(Written::Rows).await?,
+        false => new.ensure_checked().await?,
+    }
     let old_info = old.client.table_info(&old.name).await?;
     let new_info = new.client.table_info(&new.name).await?;
     check_distinct(old, new)?;

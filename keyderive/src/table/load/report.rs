@@ -271,7 +271,8 @@ impl fmt::Display for LoadError {
                         were(progress.failed, "row"),
                     )?,
                     // Of tables, and of files.
-                    TransferError::Collision { .. }
+                    TransferError::AboveLimit { .. }
+                    | TransferError::Collision { .. }
                     | TransferError::NotStored { .. }
                     | TransferError::MayBeCounted(_) => {}
                 }

@@ -7,7 +7,7 @@
 //! only after every lease on the state before can have ended. So no two processes are ever more than one state apart.
 
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +16,8 @@ use tokio::select;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
+use super::examples::{self, Example};
+use super::pair::PairKeys;
 use super::stamps::{OldStamps, PairStamps};
 use crate::client::{Client, Error, Idempotency, REGISTRY, REGISTRY_FAMILY, ReadRows, RekeyingEnd, Route};
 use crate::key::KeyType;
@@ -221,8 +223,11 @@ pub(super) struct Control {
     pub(super) lease_ms: u64,
     pub(super) old: TableLayout,
     pub(super) new: TableLayout,
-    /// Whether there is no way back once the new table is written.
+    /// Whether there is no way back once the new table is written: new keys are made of rows.
     pub(super) one_way: bool,
+    /// What the mapping of its driver gives some rows; none of an empty table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) examples: Vec<Example>,
 }
 
 impl Control {
@@ -245,7 +250,12 @@ impl Control {
     pub(super) fn next(&self, state: State) -> Self {
         let mut next = Self { state, change: self.change + 1, ..self.clone() };
         match state {
-            State::Paused => (next.fence, next.fences_before) = (Some(new_fence()), Vec::new()),
+            State::Paused => {
+                (next.fence, next.fences_before) = (Some(new_fence()), Vec::new());
+                next.examples = Vec::new();
+            }
+            // Nothing is looked up in the old table any more.
+            State::New => next.examples = Vec::new(),
             State::RollbackPaused | State::RolledBack => {
                 next.fences_before.extend(next.fence.replace(new_fence()));
             }
@@ -291,27 +301,43 @@ impl StoredControl {
 }
 
 /// Reads and changes the control row.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct ControlRow {
     client: Client,
     registry: Route,
     key: Bytes,
     old: Route,
+    new: Route,
     /// The value before the first change.
     initial: Control,
     stamps: PairStamps,
+    keys: Arc<dyn PairKeys>,
+    /// The examples that the keys were last compared with.
+    compared: Arc<Mutex<Vec<Example>>>,
+    /// Whether no registry counts as an empty one, for a driver: it compares the stamps at each step.
+    may_lack_registry: bool,
+}
+
+impl fmt::Debug for ControlRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ControlRow").field("old", &self.old).field("new", &self.new).finish_non_exhaustive()
+    }
 }
 
 impl ControlRow {
     pub(super) fn new(
         client: Client,
-        old: Route,
-        tag: Option<&str>,
+        tables: &PairTables,
         initial: Control,
-        stamps: PairStamps,
+        keys: Arc<dyn PairKeys>,
+        may_lack_registry: bool,
     ) -> Self {
+        let [old, new] = tables.routes.clone();
+        let tag = tables.key_type(Side::Old).schema().tag();
         let key = format!("rekey/{}/{}", &*old, tag.unwrap_or_default()).into();
-        Self { registry: client.registry(), client, key, old, initial, stamps }
+        let stamps = PairStamps::new(client.clone(), tables.clone());
+        let (registry, compared) = (client.registry(), Arc::default());
+        Self { client, registry, key, old, new, initial, stamps, keys, compared, may_lack_registry }
     }
 
     pub(super) fn stamps(&self) -> &PairStamps {
@@ -338,7 +364,10 @@ impl ControlRow {
     async fn column(&self, client: &Client, qualifier: &str) -> Result<Option<Bytes>, Error> {
         let column = RowFilter::exact_column(REGISTRY_FAMILY, qualifier);
         let filter = RowFilter::chain([column, RowFilter::latest(1)]);
-        let row = client.read_row(&self.registry, self.key.clone(), Some(filter)).await?;
+        let row = match client.read_row(&self.registry, self.key.clone(), Some(filter)).await {
+            Err(error) if self.may_lack_registry && error.is_not_found() => None,
+            row => row?,
+        };
         Ok(row.and_then(|row| row.cells().next().map(|cell| Bytes::copy_from_slice(cell.value()))))
     }
 
@@ -359,12 +388,14 @@ impl ControlRow {
             return Ok(StoredControl { bytes, control: own.clone() });
         }
         if (&control.old, &control.new) == (&own.old, &own.new) {
+            self.check_mapping(&control)?;
             return Ok(StoredControl { bytes, control });
         }
         // An attempt that was rolled back leaves the table as it was, for another one.
         if control.state == State::RolledBack && control.old == own.old {
             let (new, one_way) = (own.new.clone(), own.one_way);
-            return Ok(StoredControl { bytes, control: Control { new, one_way, ..control } });
+            let control = Control { new, one_way, examples: Vec::new(), ..control };
+            return Ok(StoredControl { bytes, control });
         }
         let shown = |layout: &TableLayout| format!("`{}` (fingerprint {})", layout.table, layout.fingerprint);
         Err(Error::mismatch(
@@ -379,6 +410,33 @@ impl ControlRow {
                 control.state,
             ),
         ))
+    }
+
+    /// Fails if the keys here are not those of the driver, as far as its record tells. Compares each record once.
+    fn check_mapping(&self, control: &Control) -> Result<(), Error> {
+        if self.keys.check_known().is_err() {
+            return Ok(());
+        }
+        if control.one_way != self.initial.one_way {
+            let (found, own) = match control.one_way {
+                true => ("makes new keys of rows", "conversions of keys"),
+                false => ("converts keys", "one that makes new keys of rows"),
+            };
+            return Err(Error::mismatch(
+                &self.old,
+                format!(
+                    "its re-keying to `{}` {found}, and the mapping here is {own}; use the mapping that began the re-keying",
+                    &*self.new
+                ),
+            ));
+        }
+        let has_compared = || self.compared.lock().unwrap_or_else(PoisonError::into_inner);
+        if *has_compared() == control.examples {
+            return Ok(());
+        }
+        examples::check(&control.examples, &*self.keys, [&self.old, &self.new])?;
+        has_compared().clone_from(&control.examples);
+        Ok(())
     }
 
     /// Whether an attempt with the same new table was rolled back.
@@ -774,6 +832,7 @@ mod tests {
             old,
             new,
             one_way: false,
+            examples: Vec::new(),
         }
     }
 
@@ -783,6 +842,21 @@ mod tests {
             serde_json::to_string(&control(State::Copying)).unwrap(),
             r#"{"state":"copying","change":3,"fence":"0badcafe","fences_before":[],"lease_ms":4000,"old":{"table":"events","fingerprint":"0123456789abcdef","id":"00c0ffee"},"new":{"table":"events-64","fingerprint":"0123456789abcdef","id":null},"one_way":false}"#
         );
+    }
+
+    #[test]
+    fn examples_of_the_mapping_are_stored_after_the_state() {
+        let example = Example { old: b"a#1".to_vec(), new: b"0#a#1".to_vec() };
+        let with = Control { examples: vec![example], ..control(State::Copying) };
+        let json = serde_json::to_string(&with).unwrap();
+        assert!(
+            json.ends_with(r#""one_way":false,"examples":[{"old":"612331","new":"3023612331"}]}"#),
+            "{json}"
+        );
+        assert_eq!(serde_json::from_str::<Control>(&json).unwrap(), with);
+        assert_eq!(with.next(State::Moved).examples, with.examples);
+        // The next attempt may have another mapping, and after the end there is none.
+        assert_eq!((with.next(State::Paused).examples, with.next(State::New).examples), (vec![], vec![]));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::control::Side;
 use super::pair::PairKeys;
 use crate::client::{Client, Error, Route};
+use crate::dynamic::{KeyLayout, KeyMapping, MappingError};
 use crate::key::{ShownKey, TableKey};
 use crate::row::{OwnedRow, RawRow};
 use crate::table::Table;
@@ -18,28 +19,33 @@ pub trait PairKey: TableKey<Stored = Self> + fmt::Debug + Sized {}
 
 impl<K: TableKey<Stored = K> + fmt::Debug> PairKey for K {}
 
-/// Keys that are made from each other.
-pub(super) struct Converted<Old, New> {
-    tables: [Route; 2],
-    keys: PhantomData<fn() -> (Old, New)>,
+/// Makes the keys of each table of those of the other.
+pub(super) trait Conversions: Send + Sync {
+    fn old_of(&self, tables: &[Route; 2], new: &[u8]) -> Result<Bytes, Error>;
+
+    fn new_of(&self, tables: &[Route; 2], old: &[u8]) -> Result<Bytes, Error>;
+
+    fn show(&self, side: Side, key: &[u8]) -> Option<String>;
 }
 
-impl<Old, New> Converted<Old, New> {
-    pub(super) fn new(tables: [Route; 2]) -> Self {
-        Self { tables, keys: PhantomData }
+/// Keys that are made from each other; each is checked to lead back.
+pub(super) struct Converted<C> {
+    tables: [Route; 2],
+    conversions: C,
+}
+
+impl<C: Conversions> Converted<C> {
+    pub(super) fn new(tables: [Route; 2], conversions: C) -> Self {
+        Self { tables, conversions }
     }
 }
 
-impl<Old, New> PairKeys for Converted<Old, New>
-where
-    Old: PairKey + for<'a> From<&'a New>,
-    New: PairKey + From<Old>,
-{
+impl<C: Conversions> PairKeys for Converted<C> {
     fn old_of(&self, new: &[u8]) -> Result<Bytes, Error> {
         let [old_table, new_table] = &self.tables;
-        let old = old_key::<Old, New>(&self.tables, new)?;
+        let old = self.conversions.old_of(&self.tables, new)?;
         // Otherwise two rows of the new table would be one of the old.
-        let back = encode(&New::from(decode::<Old>(old_table, &old)?), new_table)?;
+        let back = self.conversions.new_of(&self.tables, &old)?;
         if back == new {
             return Ok(old);
         }
@@ -57,9 +63,8 @@ where
     }
 
     fn new_of(&self, old: &[u8], _: &RawRow) -> Result<Bytes, Error> {
-        let [old_table, new_table] = &self.tables;
-        let new = encode(&New::from(decode::<Old>(old_table, old)?), new_table)?;
-        let back = old_key::<Old, New>(&self.tables, &new)?;
+        let new = self.conversions.new_of(&self.tables, old)?;
+        let back = self.conversions.old_of(&self.tables, &new)?;
         if back == old {
             return Ok(new);
         }
@@ -71,8 +76,103 @@ where
     }
 
     fn show(&self, side: Side, key: &[u8]) -> Option<String> {
+        self.conversions.show(side, key)
+    }
+}
+
+/// The conversions of two key types.
+pub(super) struct Typed<Old, New>(PhantomData<fn() -> (Old, New)>);
+
+impl<Old, New> Default for Typed<Old, New> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<Old, New> Conversions for Typed<Old, New>
+where
+    Old: PairKey + for<'a> From<&'a New>,
+    New: PairKey + From<Old>,
+{
+    fn old_of(&self, tables: &[Route; 2], new: &[u8]) -> Result<Bytes, Error> {
+        old_key::<Old, New>(tables, new)
+    }
+
+    fn new_of(&self, [old_table, new_table]: &[Route; 2], old: &[u8]) -> Result<Bytes, Error> {
+        encode(&New::from(decode::<Old>(old_table, old)?), new_table)
+    }
+
+    fn show(&self, side: Side, key: &[u8]) -> Option<String> {
         show::<Old, New>(side, key)
     }
+}
+
+/// Fields by their names.
+impl Conversions for KeyMapping {
+    fn old_of(&self, [old_table, new_table]: &[Route; 2], new: &[u8]) -> Result<Bytes, Error> {
+        let mut old = Vec::new();
+        self.append_old_key(new, &mut old).map_err(|error| of_mapping(error, new_table, old_table))?;
+        Ok(old.into())
+    }
+
+    fn new_of(&self, [old_table, new_table]: &[Route; 2], old: &[u8]) -> Result<Bytes, Error> {
+        let mut new = Vec::new();
+        self.append_new_key(old, &mut new).map_err(|error| of_mapping(error, old_table, new_table))?;
+        Ok(new.into())
+    }
+
+    fn show(&self, side: Side, key: &[u8]) -> Option<String> {
+        let layout = match side {
+            Side::Old => self.old_layout(),
+            Side::New => self.new_layout(),
+        };
+        layout.decode(key).ok().map(|key| key.to_string())
+    }
+}
+
+fn of_mapping(error: MappingError, from: &str, to: &str) -> Error {
+    match error {
+        MappingError::Foreign(error) => Error::foreign(from, error),
+        MappingError::Key(error) => Error::key(to, error),
+    }
+}
+
+/// The keys of a re-keying whose mapping is not known here.
+pub(super) struct Unknown {
+    pub(super) tables: [Route; 2],
+    pub(super) layouts: [KeyLayout; 2],
+}
+
+impl PairKeys for Unknown {
+    fn old_of(&self, _: &[u8]) -> Result<Bytes, Error> {
+        Err(unknown(&self.tables))
+    }
+
+    fn new_of(&self, _: &[u8], _: &RawRow) -> Result<Bytes, Error> {
+        Err(unknown(&self.tables))
+    }
+
+    fn check_known(&self) -> Result<(), Error> {
+        Err(unknown(&self.tables))
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
+    }
+
+    fn show(&self, side: Side, key: &[u8]) -> Option<String> {
+        let [old, new] = &self.layouts;
+        let layout = if side == Side::Old { old } else { new };
+        layout.decode(key).ok().map(|key| key.to_string())
+    }
+}
+
+fn unknown([old_table, _]: &[Route; 2]) -> Error {
+    Error::definition(
+        old_table,
+        "the mapping of its keys is not known here, and this needs it: give the mapping of fields, or, where new keys are made of rows or by \
+         conversions of your own, run it in a program that has them",
+    )
 }
 
 /// What makes a new key of an old one and its row.

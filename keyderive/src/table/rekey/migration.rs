@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::control::{Control, DEFAULT_LEASE, MAX_LEASE, MIN_LEASE, Side, State, StoredControl};
+use super::examples::{self, Example};
 use super::pair::{ORIGINS, TablePair};
 use super::stamps::PairStamps;
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo, TableSchema};
@@ -69,6 +70,20 @@ impl fmt::Display for MigrationProgress {
             Activity::Copying | Activity::Verifying => write!(f, "{rows}"),
         }
     }
+}
+
+/// What is recorded of a re-keying, from [`Migration::status`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MigrationStatus {
+    /// The state.
+    pub state: State,
+    /// Whether new keys are made of rows: [`Client::rekeyed_by_row`]. There is no way back from `copying` on then.
+    pub is_by_row: bool,
+    /// Whether [`finish`](Migration::finish) has begun although the state is `moved` yet: there is no way back.
+    pub is_finishing: bool,
+    /// Some keys of the old table, each with the key that the mapping gives it, as the driver recorded them.
+    pub examples: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// Whom a driver reports to.
@@ -139,6 +154,8 @@ enum Goal {
 /// What a driver does next.
 enum Step {
     Change(State),
+    /// The same, and record what the mapping gives some rows.
+    Record(State, Vec<Example>),
     /// Read the state again, which has changed meanwhile.
     ReadAgain,
     Done,
@@ -217,6 +234,21 @@ impl Migration {
         Ok(self.pair.lease().renew().await?.control.state)
     }
 
+    /// The state of the re-keying, and what else is recorded of it.
+    ///
+    /// # Errors
+    /// When the control row cannot be read.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn status(&self) -> Result<MigrationStatus, Error> {
+        let control = self.pair.lease().renew().await?.control;
+        let is_finishing = control.state == State::Moved && self.stamps().is_finishing().await?;
+        let examples = control.examples.into_iter().map(|example| (example.old, example.new)).collect();
+        let (state, is_by_row) = (control.state, control.one_way);
+        Ok(MigrationStatus { state, is_by_row, is_finishing, examples })
+    }
+
     /// Moves the table to `moved`: creates the new table, has writes go there, copies all rows, and verifies them. Run
     /// [`check`](Self::check) before it. In `moved` and `new` it does nothing.
     ///
@@ -282,8 +314,9 @@ impl Migration {
             last = Some((stored.clone(), since));
             let control = &stored.control;
             // What a step does has large futures, for a stack that the caller may have filled.
-            let next = match Box::pin(self.step(goal, control, since)).await? {
-                Step::Change(next) => next,
+            let (next, examples) = match Box::pin(self.step(goal, control, since)).await? {
+                Step::Change(next) => (next, None),
+                Step::Record(next, examples) => (next, Some(examples)),
                 Step::ReadAgain => continue,
                 Step::Done => {
                     if matches!(control.state, State::New | State::RolledBack)
@@ -297,6 +330,7 @@ impl Migration {
             };
             self.wait(control, since).await;
             let mut to = control.next(next);
+            to.examples = examples.unwrap_or(to.examples);
             if control.change == 0 {
                 to.lease_ms = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
             }
@@ -343,22 +377,42 @@ impl Migration {
 
     async fn step(&self, goal: Goal, control: &Control, since: Instant) -> Result<Step, Error> {
         use State::{Copying, Moved, Paused, RollbackCopying, RollbackPaused, RolledBack};
+        let copies = match (goal, control.state) {
+            (Goal::Moved, State::Old | RolledBack | Paused | Copying) => true,
+            // The others have no way back.
+            (Goal::RolledBack, Paused | Copying | Moved) => !control.one_way,
+            (Goal::RolledBack, RollbackPaused | RollbackCopying) => true,
+            _ => false,
+        };
+        if copies {
+            self.pair.keys().check_known()?;
+        }
         Ok(match (goal, control.state) {
             (Goal::Moved, State::Old | RolledBack) => {
-                let prepared = Box::pin(self.prepare(control, since));
-                match self.meter(control.state, Activity::Preparing).during(prepared).await? {
-                    true => Step::Change(Paused),
-                    false => Step::ReadAgain,
-                }
+                let prepared = Box::pin(async {
+                    if !self.prepare(control, since).await? {
+                        return Ok::<_, Error>(Step::ReadAgain);
+                    }
+                    // Whoever has another mapping is refused before a row is stored by this one.
+                    Ok(Step::Record(Paused, examples::of_table(&self.pair, &self.client).await?))
+                });
+                self.meter(control.state, Activity::Preparing).during(prepared).await?
             }
             (Goal::Moved, Paused) => {
                 // Another re-keying may have come to its end meanwhile.
                 self.client.protect_registry().await?;
-                let begun = Box::pin(self.begin_copying(control, since));
-                match self.meter(control.state, Activity::Preparing).during(begun).await? {
-                    true => Step::Change(Copying),
-                    false => Step::ReadAgain,
-                }
+                let begun = Box::pin(async {
+                    if !self.begin_copying(control, since).await? {
+                        return Ok::<_, Error>(Step::ReadAgain);
+                    }
+                    if !control.examples.is_empty() {
+                        return Ok(Step::Change(Copying));
+                    }
+                    // The table was empty, and nobody writes it from here on.
+                    self.wait(control, since).await;
+                    Ok(Step::Record(Copying, examples::of_table(&self.pair, &self.client).await?))
+                });
+                self.meter(control.state, Activity::Preparing).during(begun).await?
             }
             (Goal::Moved, Copying) => self.copy_and_verify(control, Moved).await?,
             (Goal::Moved, Moved | State::New) | (Goal::RolledBack, State::Old) => Step::Done,

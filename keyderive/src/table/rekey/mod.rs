@@ -82,8 +82,18 @@
 //! - the monotonic clocks of machines running at the same rate, to a tenth. A virtual machine that is suspended, and whose clock
 //!   stands still meanwhile, breaks this.
 //! - an app profile that routes to one cluster: writes need conditions.
-//! - conversions that give the same key each time, in every program, and do not panic: a panic is the caller's.
+//! - conversions that give the same key each time, in every program, and do not panic: a panic is the caller's. Some keys are
+//!   [compared](#one-mapping).
 //! - the families of the table staying as they are until the end.
+//!
+//! # One mapping
+//! Conversions are code, which nobody can compare. So the driver that begins records up to 16 keys of the old table, with the new keys that
+//! its mapping gives them, with the state `paused`: before a new key is stored, every program has read them. Every process that reads the state
+//! compares its own mapping with that, once for each record, and fails with [`is_table_mismatch`](crate::Error::is_table_mismatch) if a key
+//! differs, in each of its calls: a program whose conversions are others than those of the driver, or than the
+//! [`KeyMapping`](crate::dynamic::KeyMapping) of [`Client::dynamic_migration`]. Mappings that differ for other keys alone are not found, nor is
+//! anything in an empty table, of keys that are longer than about 1000 bytes, or where new keys are made of rows. Another attempt after a
+//! roll-back records its own, and `finish` removes them.
 //!
 //! # What it costs
 //! | state | requests |
@@ -101,6 +111,7 @@
 //! [`guide::rekeying`](crate::guide::rekeying) compares the ways to change a key.
 
 mod control;
+mod examples;
 mod keys;
 mod migration;
 mod pace;
@@ -115,18 +126,22 @@ use std::sync::Arc;
 
 pub use control::State;
 pub use keys::PairKey;
-pub use migration::{Activity, Migration, MigrationProgress};
-pub use pass::{Fault, Findings};
+pub use migration::{Activity, Migration, MigrationProgress, MigrationStatus};
+pub use pass::Findings;
 pub use store::{Pair, Rekeyed};
 
-use self::control::{Control, ControlRow, DEFAULT_LEASE, Lease, PairTables, TableLayout};
-use self::keys::{Converted, KeyOfRow, OfRows};
+pub use super::transfer::Fault;
+
+use self::control::{
+    Control, ControlRow, DEFAULT_LEASE, Lease, PairTables, Side, TableLayout as StoredLayout,
+};
+use self::keys::{Converted, KeyOfRow, OfRows, Typed, Unknown};
 use self::migration::refuse_aggregates;
 use self::pair::{PairKeys, TablePair};
-use self::stamps::PairStamps;
 use super::{Table, stamp, verify};
-use crate::client::{Client, Error, Route};
-use crate::key::{KeyType, Schema};
+use crate::client::{Client, Error, Route, TableInfo};
+use crate::dynamic::{KeyMapping, TableLayout};
+use crate::key::KeyType;
 use crate::row::{OwnedRow, Row};
 
 impl Client {
@@ -152,7 +167,7 @@ impl Client {
         R: Row,
     {
         let tables = [self.route(old), self.route(new)];
-        let keys = Arc::new(Converted::<Old, New>::new(tables.clone()));
+        let keys = Arc::new(Converted::new(tables.clone(), Typed::<Old, New>::default()));
         self.open_pair(tables, keys, false).await
     }
 
@@ -243,24 +258,30 @@ impl Client {
         New: PairKey,
         R: Row,
     {
-        let [old, new] = tables.clone();
         let key_types = [KeyType::of::<Old>(), KeyType::of::<New>()];
-        let [old_schema, new_schema] = key_types.map(KeyType::schema);
-        let (old_tag, new_tag) = (old_schema.tag(), new_schema.tag());
-        if old.table() == new.table() && (old_tag.is_none() || new_tag.is_none() || old_tag == new_tag) {
-            return Err(Error::definition(
-                &old,
-                "a table becomes itself only if both key types have tags, which differ; name another table",
-            ));
-        }
-        let Table { handle, .. } = self.table::<New, R>(&new);
-        verify::check_reserved(&old, handle.family_names())?;
-        let info = self.table_info(&old).await?;
+        let tables = PairTables { routes: tables, key_types };
+        check_tags(&tables)?;
+        let Table { handle, .. } = self.table::<New, R>(tables.route(Side::New));
+        verify::check_reserved(tables.route(Side::Old), handle.family_names())?;
+        let info = self.table_info(tables.route(Side::Old)).await?;
         handle.ensure_families(&info)?;
+        let pair = self.open_tables(tables, info, keys, one_way, false).await?;
+        Ok(Table { handle, store: Pair::new(pair), types: PhantomData })
+    }
+
+    /// Opens a pair of tables by the state that is recorded.
+    async fn open_tables(
+        &self,
+        tables: PairTables,
+        info: TableInfo,
+        keys: Arc<dyn PairKeys>,
+        one_way: bool,
+        may_lack_registry: bool,
+    ) -> Result<Arc<TablePair>, Error> {
         refuse_aggregates(&info)?;
-        let layout = |table: &Route, schema: &Schema, id: Option<String>| TableLayout {
-            table: table.to_string(),
-            fingerprint: schema.fingerprint().to_string(),
+        let layout = |side, id: Option<String>| StoredLayout {
+            table: tables.route(side).to_string(),
+            fingerprint: tables.key_type(side).schema().fingerprint().to_string(),
             id,
         };
         let initial = Control {
@@ -269,23 +290,93 @@ impl Client {
             fence: None,
             fences_before: Vec::new(),
             lease_ms: u64::try_from(DEFAULT_LEASE.as_millis()).unwrap_or(u64::MAX),
-            old: layout(&old, old_schema, stamp::table_id(&info)),
-            new: layout(&new, new_schema, None),
+            old: layout(Side::Old, stamp::table_id(&info)),
+            new: layout(Side::New, None),
             one_way,
+            examples: Vec::new(),
         };
         // Its own requests have no deadline of a caller.
         let client = self.without_deadline();
-        let tables = PairTables { routes: tables, key_types };
-        let stamps = PairStamps::new(client.clone(), tables.clone());
-        let row = ControlRow::new(client, old, old_tag, initial, stamps);
+        let row = ControlRow::new(client, &tables, initial, Arc::clone(&keys), may_lack_registry);
         let lease = match Lease::open(row.clone()).await {
-            Err(error) if error.is_not_found() => {
+            Err(error) if error.is_not_found() && !may_lack_registry => {
                 self.create_registry().await?;
                 Lease::open(row).await?
             }
             opened => opened?,
         };
-        let tables = Arc::new(TablePair::new(tables, keys, Arc::new(info), lease));
-        Ok(Table { handle, store: Pair::new(tables), types: PhantomData })
+        Ok(Arc::new(TablePair::new(tables, keys, Arc::new(info), lease)))
     }
+
+    /// The driver of a re-keying of tables whose layouts are data, for tools: [`Rekeyed::migration`] for programs that do not have the types.
+    ///
+    /// ```no_run
+    /// # use keyderive::dynamic::{KeyMapping, TableLayout};
+    /// # async fn sample(
+    /// #     client: keyderive::Client, old: TableLayout, new: TableLayout,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mapping = KeyMapping::new(old.key(), new.key(), "user=user_id")?;
+    /// let migration = client.dynamic_migration(&old, &new, Some(&mapping)).await?;
+    /// println!("{}", migration.check().await?);
+    /// migration.run().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The mapping must be that of the programs, by [conversions](Self::rekeyed) or by data: [`rekey`](crate::rekey#one-mapping) says how that is
+    /// checked. Without a mapping, such as where new keys are made [of rows](Self::rekeyed_by_row), it has the state and `finish`, and
+    /// `roll_back` as far as that copies nothing; `check`, `run` and `verify` are errors.
+    ///
+    /// It reads the old table's schema and the state, and writes nothing. A task renews the state until the migration is dropped.
+    ///
+    /// # Errors
+    /// If the mapping is of other layouts, or has [no way back](crate::dynamic::KeyMapping::check_way_back);
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the tables are re-keyed by another mapping, and the others of
+    /// [`rekeyed`](Self::rekeyed).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn dynamic_migration(
+        &self,
+        old: &TableLayout,
+        new: &TableLayout,
+        mapping: Option<&KeyMapping>,
+    ) -> Result<Migration, Error> {
+        let routes = [old, new].map(|layout| self.route(layout.name()));
+        let layouts = [old, new].map(|layout| layout.key().clone());
+        let key_types = [old, new].map(|layout| layout.key().key_type());
+        let tables = PairTables { routes: routes.clone(), key_types };
+        check_tags(&tables)?;
+        let keys: Arc<dyn PairKeys> = match mapping {
+            None => Arc::new(Unknown { tables: routes, layouts }),
+            Some(mapping) => {
+                let [old_key, new_key] = &layouts;
+                let checked = mapping.check_layouts([(old.name(), old_key), (new.name(), new_key)]);
+                checked.map_err(|(table, fault)| Error::definition(table, fault))?;
+                mapping.check_way_back().map_err(|error| {
+                    let fault = format!(
+                        "it cannot be re-keyed by the mapping `{mapping}`, which has no way back: {error}"
+                    );
+                    Error::definition(old.name(), fault)
+                })?;
+                Arc::new(Converted::new(routes, mapping.clone()))
+            }
+        };
+        let info = self.table_info(old.name()).await?;
+        let pair = self.open_tables(tables, info, keys, false, true).await?;
+        Ok(Migration::new(pair, self.clone()))
+    }
+}
+
+/// Fails if both tables are one, and a key does not show which type it has.
+fn check_tags(tables: &PairTables) -> Result<(), Error> {
+    let [old, new] = [Side::Old, Side::New].map(|side| tables.route(side));
+    let [old_tag, new_tag] = tables.key_types.map(|key| key.schema().tag());
+    if old.table() == new.table() && (old_tag.is_none() || new_tag.is_none() || old_tag == new_tag) {
+        return Err(Error::definition(
+            old,
+            "a table becomes itself only if both key types have tags, which differ; name another table",
+        ));
+    }
+    Ok(())
 }

@@ -77,6 +77,11 @@ pub(super) trait PairKeys: Send + Sync {
     /// The key in the new table of a row of the old one.
     fn new_of(&self, old: &[u8], row: &RawRow) -> Result<Bytes, Error>;
 
+    /// Fails if the mapping is not known, so that no key can be computed.
+    fn check_known(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Whether [`new_of`](Self::new_of) needs the row.
     fn reads_rows(&self) -> bool;
 

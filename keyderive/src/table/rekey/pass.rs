@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
 use futures_util::future::join;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, watch};
@@ -18,14 +17,13 @@ use super::control::{Control, Side, State, View};
 use super::migration::{Activity, Meter, Migration, Pass, refuse};
 use super::pace::{Pace, Sent};
 use super::pair::{ORIGINS, TablePair, has_data};
-use crate::client::{Client, Entries, Entry, Error, Idempotency, Mutations, RekeyingEnd};
-use crate::key::ShownKey;
+use crate::client::{Client, Entries, Error, Idempotency, Mutations, RekeyingEnd};
 use crate::row::{RawRow, RowFilter};
 use crate::table::handle::windows;
 use crate::table::transfer::{
-    BatchLimits, CellCopy, Comparison, Done, Engine, Every, Mapping, NewKeys, Origin, Origins, Outcomes,
-    PartsLeft, Settings, ShowKey, Sink, StoredRows, TableDiff, TableRows, Target, Tracker, TransferError,
-    Versioned, compare, counted, read_parts, write_each,
+    BatchLimits, CellCopy, Checked, Comparison, Done, Engine, Every, Examined, Fault, Mapping, NewKeys,
+    Origin, Origins, Outcomes, PartsLeft, Settings, ShowKey, Sink, TableDiff, TableRows, Target, Tracker,
+    TransferError, Versioned, compare, counted, list_faults, write_each,
 };
 
 /// How many rows are copied at a time, for each partition that is read at a time.
@@ -42,10 +40,8 @@ const MAX_PARTITIONS: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(600);
 /// The pauses before a copy is repeated.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
-/// How many faults and differences are kept.
+/// How many differences are kept.
 const MAX_KEPT: usize = 100;
-/// How many faults are printed.
-const MAX_SHOWN: usize = 10;
 
 /// The progress of a pass, as the control row records it.
 #[derive(Serialize, Deserialize)]
@@ -153,22 +149,6 @@ impl Origins for PairOrigins<'_> {
     }
 }
 
-/// A row that cannot be re-keyed.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Fault {
-    /// Its key in the old table.
-    pub key: Vec<u8>,
-    /// Why.
-    pub error: Error,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", ShownKey(&self.key), self.error)
-    }
-}
-
 /// What [`Migration::check`] found. Print it with `{}`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -191,13 +171,6 @@ impl Findings {
     pub fn is_ok(&self) -> bool {
         self.faulty == 0
     }
-
-    fn add(&mut self, key: &[u8], error: Error) {
-        self.faulty += 1;
-        if self.faults.len() < MAX_KEPT {
-            self.faults.push(Fault { key: key.to_vec(), error });
-        }
-    }
 }
 
 impl fmt::Display for Findings {
@@ -209,15 +182,7 @@ impl fmt::Display for Findings {
             return f.write_str("all can be re-keyed");
         }
         write!(f, "{} cannot be re-keyed", counted(*faulty, "row"))?;
-        list(f, faults)
-    }
-}
-
-fn list(f: &mut fmt::Formatter<'_>, items: &[impl fmt::Display]) -> fmt::Result {
-    items.iter().take(MAX_SHOWN).try_for_each(|item| write!(f, "\n  {item}"))?;
-    match items.len().checked_sub(MAX_SHOWN) {
-        None | Some(0) => Ok(()),
-        Some(more) => write!(f, "\n  and {more} more"),
+        list_faults(f, faults)
     }
 }
 
@@ -232,6 +197,7 @@ impl Migration {
     /// # Cancel safety
     /// A dropped future cancels the reads.
     pub async fn check(&self) -> Result<Findings, Error> {
+        self.pair.keys().check_known()?;
         refuse(&self.client.table_info(self.pair.route(Side::Old)).await?)?;
         let state = self.state().await?;
         let meter = self.meter(state, Activity::Verifying);
@@ -240,33 +206,20 @@ impl Migration {
 
     async fn find_faults(&self, meter: &Meter) -> Result<Findings, Error> {
         let (old, cells) = (self.pair.table(&self.client, Side::Old), self.cells());
-        let routes = [Side::Old, Side::New].map(|side| self.pair.route(side));
-        let parts = old.partitions().await?;
-        let (mut findings, mut scratch) = (Findings::default(), Entry::default());
-        let mut reporter = meter.reporter();
-        reporter.begin_parts(parts.len());
-        let mut read = pin!(read_parts(&old, parts, self.parallel, None));
-        while let Some(StoredRows { rows, is_end, .. }) = read.try_next().await? {
-            for row in rows.iter().filter(|row| has_data(row)) {
-                findings.rows += 1;
-                findings.cells += row.cells().len() as u64;
-                findings.bytes += row.size() as u64;
-                scratch.reset();
-                let checked = self.pair.keys().new_of(row.key(), row).and_then(|key| {
-                    scratch.key.extend_from_slice(&key);
-                    cells.encode(row, &mut scratch.mutations);
-                    cells.check_limits(row, &scratch, routes)
-                });
-                if let Err(error) = checked {
-                    findings.add(row.key(), error);
-                }
+        let keys = |row: &RawRow, out: &mut Vec<u8>| {
+            if !has_data(row) {
+                return Ok(false);
             }
-            reporter.progress.compared += rows.len() as u64;
-            reporter.progress.partitions_done += u64::from(is_end);
-            reporter.report_if_due();
-        }
-        reporter.report();
-        Ok(findings)
+            out.extend_from_slice(&self.pair.keys().new_of(row.key(), row)?);
+            Ok(true)
+        };
+        let routes = [Side::Old, Side::New].map(|side| self.pair.route(side));
+        // Both conversions are inverse to each other, which the keys check.
+        let examined = Examined { table: &old, keys: &keys, cells: &cells, routes, compares_keys: false };
+        let parts = old.partitions().await?;
+        let checked = examined.check(parts, self.parallel, &mut meter.reporter()).await?;
+        let Checked { rows, cells, stored_bytes: bytes, faulty, faults, .. } = checked;
+        Ok(Findings { rows, cells, bytes, faulty, faults })
     }
 
     /// Compares both tables, while the new one has origins, as [`Table::diff`](crate::Table::diff) does, by the same rule for cells: every
@@ -283,6 +236,7 @@ impl Migration {
     /// # Cancel safety
     /// A dropped future cancels the reads.
     pub async fn verify(&self) -> Result<TableDiff, Error> {
+        self.pair.keys().check_known()?;
         let state = self.state().await?;
         if !matches!(state, State::Copying | State::Moved | State::RollbackCopying) {
             return Err(Error::definition(
@@ -302,7 +256,7 @@ impl Migration {
             return Ok(None);
         }
         let origins = PairOrigins { pair: &self.pair, client: &self.client, front: base.other() };
-        let settings = Comparison { parallel: self.parallel, first: MAX_KEPT };
+        let settings = Comparison { parallel: self.parallel, first: MAX_KEPT, only_newest: false };
         let (mapping, meter) = (self.mapping(base), self.meter(state, Activity::Verifying));
         let mut reporter = meter.reporter();
         let compared = Box::pin(compare(&mapping, settings, Some(&origins), &mut reporter));

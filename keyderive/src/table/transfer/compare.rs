@@ -36,6 +36,8 @@ pub(crate) struct Comparison {
     pub(crate) parallel: usize,
     /// How many rows that differ are kept.
     pub(crate) first: usize,
+    /// Whether the newest values of columns are compared, without timestamps and earlier versions.
+    pub(crate) only_newest: bool,
 }
 
 /// How a row came into the new table of a re-keying. A cell of the row says so.
@@ -66,6 +68,9 @@ pub(crate) trait Origins: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<Vec<bool>, Error>> + Send + '_>>;
 }
 
+/// Called with each difference.
+pub(crate) type OnDifference<'a> = Box<dyn FnMut(&RowDifference) + Send + 'a>;
+
 /// Compares every cell of every row.
 pub(crate) async fn compare(
     mapping: &Mapping<'_>,
@@ -73,11 +78,24 @@ pub(crate) async fn compare(
     origins: Option<&dyn Origins>,
     reporter: &mut Reporter<'_>,
 ) -> Result<TableDiff, Error> {
+    compare_with(mapping, settings, origins, None, reporter).await
+}
+
+/// As [`compare`], and tells each difference.
+pub(crate) async fn compare_with(
+    mapping: &Mapping<'_>,
+    settings: Comparison,
+    origins: Option<&dyn Origins>,
+    on_difference: Option<OnDifference<'_>>,
+    reporter: &mut Reporter<'_>,
+) -> Result<TableDiff, Error> {
     let old = reporter.reporting(ComparedTable::of(&mapping.old)).await?;
     let new = reporter.reporting(ComparedTable::of(&mapping.new)).await?;
     let diff = TableDiff::of(Arc::clone(mapping.old.name.table()), Arc::clone(mapping.new.name.table()));
-    let tables = Tables { mapping, origins, old, new, first: settings.first };
-    let mut run = ComparisonRun { settings, tables: &tables, diff, reporter };
+    // Those of a batch, which are told then.
+    let first = if on_difference.is_some() { usize::MAX } else { settings.first };
+    let tables = Tables { mapping, origins, old, new, first, only_newest: settings.only_newest };
+    let mut run = ComparisonRun { settings, tables: &tables, diff, on_difference, reporter };
     let found = run.compare_rows().await?;
     match origins {
         None => run.compare_keys(&found).await?,
@@ -94,7 +112,9 @@ struct Tables<'m, 'a> {
     origins: Option<&'m dyn Origins>,
     old: ComparedTable,
     new: ComparedTable,
+    /// How many rows that differ are kept of a batch.
     first: usize,
+    only_newest: bool,
 }
 
 /// What is known of one of the tables.
@@ -108,6 +128,7 @@ struct ComparisonRun<'r, 'm, 'a, 'p> {
     settings: Comparison,
     tables: &'r Tables<'m, 'a>,
     diff: TableDiff,
+    on_difference: Option<OnDifference<'r>>,
     reporter: &'r mut Reporter<'p>,
 }
 
@@ -233,10 +254,16 @@ impl ComparisonRun<'_, '_, '_, '_> {
         self.reporter.report_if_due();
     }
 
-    /// Keeps differences, as long as there is room.
+    /// Tells differences, and keeps them as long as there is room.
     fn keep(&mut self, differences: impl IntoIterator<Item = RowDifference>) {
-        let room = self.settings.first.saturating_sub(self.diff.first.len());
-        self.diff.first.extend(differences.into_iter().take(room));
+        for difference in differences {
+            if let Some(tell) = &mut self.on_difference {
+                tell(&difference);
+            }
+            if self.diff.first.len() < self.settings.first {
+                self.diff.first.push(difference);
+            }
+        }
     }
 }
 
@@ -355,7 +382,8 @@ impl Tables<'_, '_> {
                 });
             }
         };
-        batch.counts.expired += equality::compare(self.old.stored(old), self.new.stored(new), differs);
+        let (old_row, new_row) = (self.old.stored(old), self.new.stored(new));
+        batch.counts.expired += equality::compare(old_row, new_row, self.only_newest, differs);
         if count == 0 {
             batch.counts.equal += 1;
             return;

@@ -1,6 +1,7 @@
 //! Whether two stored rows are the same: the one rule for comparisons of tables, copies and re-keyings.
 //!
-//! A cell is named by its family, its qualifier and its timestamp. Of a cell that both rows have, the values are compared, however
+//! A cell is named by its family, its qualifier and its timestamp; where only newest values are compared, the newest cell of each column,
+//! whatever its timestamp. Of a cell that both rows have, the values are compared, however
 //! old it is. A cell that one row has alone is a difference, unless the garbage collection rule of its family lets a server remove it:
 //! servers remove such cells at some time, in each table for itself.
 
@@ -27,6 +28,7 @@ pub(crate) struct StoredRow<'a> {
 pub(super) fn compare<'a>(
     old: StoredRow<'a>,
     new: StoredRow<'a>,
+    only_newest: bool,
     mut differs: impl FnMut(Option<RawCell<'a>>, Option<RawCell<'a>>),
 ) -> u64 {
     if own_cells(old.row).eq(own_cells(new.row)) {
@@ -37,7 +39,14 @@ pub(super) fn compare<'a>(
         removable += u64::from(cell.is_removable);
         !cell.is_removable
     };
-    let (mut old, mut new) = (old.ranked(Duration::ZERO).peekable(), new.ranked(Duration::ZERO).peekable());
+    let ranked = |row: StoredRow<'a>| {
+        row.ranked(Duration::ZERO).filter(move |cell| !only_newest || cell.is_newest).peekable()
+    };
+    let place = |cell| match place(cell) {
+        (family, qualifier, _) if only_newest => (family, qualifier, Reverse(0)),
+        place => place,
+    };
+    let (mut old, mut new) = (ranked(old), ranked(new));
     loop {
         let order = match (old.peek(), new.peek()) {
             (None, None) => return removable,
@@ -76,6 +85,8 @@ fn place(cell: RawCell<'_>) -> (&str, &[u8], Reverse<i64>) {
 /// A cell, and whether the rule of its family lets a server remove it.
 struct Ranked<'a> {
     cell: RawCell<'a>,
+    /// Of its column.
+    is_newest: bool,
     is_removable: bool,
 }
 
@@ -93,7 +104,11 @@ impl<'a> StoredRow<'a> {
             let age = u64::try_from(self.now_micros.saturating_sub(cell.timestamp_micros())).unwrap_or(0);
             let age = Duration::from_micros(age).saturating_add(CLOCK_TOLERANCE).saturating_add(after);
             let rule = self.info.family(family).map(Family::gc_rule);
-            Ranked { cell, is_removable: rule.is_some_and(|rule| rule.removes(age, count)) }
+            Ranked {
+                cell,
+                is_newest: count == 0,
+                is_removable: rule.is_some_and(|rule| rule.removes(age, count)),
+            }
         })
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::client::Error;
+use crate::dynamic::{KeyMapping, MappingError, decode_key};
 use crate::key::TableKey;
 use crate::row::RawRow;
 use crate::table::scan::ComparedSchema;
@@ -63,6 +64,26 @@ impl<'a> Mapping<'a> {
         };
         let keys = Arc::new(append_key);
         Self { old, new, keys, show_old: Arc::new(show::<K>), show_new: Arc::new(show::<N>) }
+    }
+}
+
+impl Mapping<'static> {
+    /// The mapping of fields by their names.
+    pub(crate) fn of_names(old: Handle, new: Handle, mapping: &KeyMapping) -> Self {
+        let (from, to, mapping) = (old.name.clone(), new.name.clone(), mapping.clone());
+        let append_key = move |row: &RawRow, out: &mut Vec<u8>| {
+            mapping.append_new_key(row.key(), out).map(|()| true).map_err(|error| match error {
+                MappingError::Foreign(error) => Error::foreign(&from, error),
+                MappingError::Key(error) => {
+                    Error::new_key(&from, row.key(), Box::new(Error::key(&to, error)))
+                }
+            })
+        };
+        let [show_old, show_new] = [&old, &new].map(|table| -> ShowKey {
+            let schema = table.key.schema();
+            Arc::new(move |key: &[u8]| decode_key(schema, key).ok().map(|key| key.to_string()))
+        });
+        Self { old, new, keys: Arc::new(append_key), show_old, show_new }
     }
 }
 

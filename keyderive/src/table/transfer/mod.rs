@@ -3,9 +3,10 @@
 //! A [`Source`] has the rows: a stream, or all rows of a table by partitions, whose [`NewKeys`] name their keys in the other table.
 //! The [`Engine`] reads ahead, so that its requests spread over the partitions of the table that it writes, and a [`Sink`] says how a
 //! request writes its rows. A [`Tracker`] knows which rows are done without a gap; a checkpoint holds the others. [`compare`] reads
-//! two tables and lists how they differ.
+//! two tables and lists how they differ, and [`Examined`] reads what would be moved.
 
 mod additions;
+mod check;
 mod checkpoint;
 mod compare;
 mod engine;
@@ -20,9 +21,11 @@ mod sums;
 mod tracker;
 
 pub(super) use self::additions::{Additions, MayBeCounted, Policy};
+pub use self::check::Fault;
+pub(super) use self::check::{Checked, Examined, list_faults};
 pub use self::checkpoint::Checkpoint;
 pub(super) use self::checkpoint::{PartsLeft, Versioned};
-pub(super) use self::compare::{Comparison, Origin, Origins, compare};
+pub(super) use self::compare::{Comparison, OnDifference, Origin, Origins, compare, compare_with};
 pub(super) use self::engine::{Engine, MAX_BATCH_BYTES, Settings, Target};
 pub(super) use self::equality::StoredRow;
 pub use self::keys::NewKey;
@@ -31,9 +34,7 @@ pub(super) use self::look_ahead::BatchLimits;
 pub use self::progress::Progress;
 pub(super) use self::progress::{OnProgress, Reporter, counted};
 pub use self::report::{CellDifference, DifferentKey, RowDifference, TableDiff};
-pub(super) use self::sink::{IfAbsent, Outcomes, Puts, Sink, write_each};
-pub(super) use self::source::{
-    CellCopy, Intake, READ_AT_ONCE, Source, StoredRows, TableRows, first_row, read_parts,
-};
+pub(super) use self::sink::{IfAbsent, Outcomes, Paced, Puts, Sink, write_each};
+pub(super) use self::source::{CellCopy, Intake, READ_AT_ONCE, Source, TableRows, first_row};
 pub(super) use self::tracker::{Done, Every, Store, Tracker, TransferError};
 pub use self::tracker::{FailedRow, LoadedTable};

@@ -1,11 +1,14 @@
 //! How the rows of a request are written.
 
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::iter;
+use tokio::time::{Instant, sleep_until};
 
 use crate::client::{Entries, Error, ErrorKind};
 use crate::table::Handle;
@@ -40,6 +43,40 @@ impl Sink for Puts {
 
     fn requests(&self, _: usize) -> usize {
         1
+    }
+}
+
+/// Writes at most so many rows a second, over all requests.
+pub(crate) struct Paced<S> {
+    sink: S,
+    rate: NonZeroU32,
+    /// When the next request may be sent.
+    due: Mutex<Instant>,
+}
+
+impl<S> Paced<S> {
+    pub(crate) fn new(sink: S, rate: NonZeroU32) -> Self {
+        Self { sink, rate, due: Mutex::new(Instant::now()) }
+    }
+}
+
+impl<S: Sink> Sink for Paced<S> {
+    fn write(&self, entries: Arc<Entries>) -> Pin<Box<dyn Future<Output = Outcomes> + Send + '_>> {
+        Box::pin(async move {
+            let begin = {
+                let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+                let (begin, rows) = ((*due).max(Instant::now()), entries.len() as u64);
+                let nanos = rows.saturating_mul(1_000_000_000) / u64::from(self.rate.get());
+                *due = begin + Duration::from_nanos(nanos);
+                begin
+            };
+            sleep_until(begin).await;
+            self.sink.write(entries).await
+        })
+    }
+
+    fn requests(&self, rows: usize) -> usize {
+        self.sink.requests(rows)
     }
 }
 

@@ -88,6 +88,8 @@ pub(crate) struct TableRows<'a> {
     new: Route,
     keys: Arc<dyn NewKeys + 'a>,
     cells: CellCopy,
+    /// How many rows may be taken in yet, and how many might at first; none for any number.
+    most: Option<(u64, u64)>,
     /// The buffer in which a row is encoded.
     scratch: Entry,
 }
@@ -96,22 +98,40 @@ impl<'a> TableRows<'a> {
     pub(crate) fn new(mapping: &Mapping<'a>, parts: Vec<KeyRange>, parallel: usize, cells: CellCopy) -> Self {
         let rows = read_parts(&mapping.old, parts, parallel, None).boxed();
         let (old, new) = (mapping.old.name.clone(), mapping.new.name.clone());
-        Self { rows, old, new, keys: Arc::clone(&mapping.keys), cells, scratch: Entry::default() }
+        let keys = Arc::clone(&mapping.keys);
+        Self { rows, old, new, keys, cells, most: None, scratch: Entry::default() }
     }
 
-    fn take(&mut self, part: usize, row: &RawRow, intake: &mut Intake<'_, '_>) -> Result<(), Error> {
-        self.scratch.reset();
-        if self.keys.append_key(row, &mut self.scratch.key)? {
-            self.cells.encode(row, &mut self.scratch.mutations);
-        }
+    /// Ends the transfer before a row that is one too many, of which so many are done.
+    pub(crate) fn at_most(self, rows: Option<u64>, done: u64) -> Self {
+        Self { most: rows.map(|rows| (rows.saturating_sub(done), rows)), ..self }
+    }
+
+    fn take(&mut self, part: usize, row: &RawRow, intake: &mut Intake<'_, '_>) -> Result<(), TransferError> {
+        self.encode(row).map_err(TransferError::Failed)?;
         if self.scratch.mutations.is_empty() {
             intake.tracker.leave_out(part, row.key());
             return Ok(());
         }
-        self.cells.check_limits(row, &self.scratch, [&self.old, &self.new])?;
+        if let Some((left, limit)) = &mut self.most {
+            let limit = *limit;
+            *left = left.checked_sub(1).ok_or(TransferError::AboveLimit { limit })?;
+        }
         let index = intake.tracker.read_row(part, row.key());
         intake.ahead.push(index, &self.scratch);
         Ok(())
+    }
+
+    /// Encodes a row as one of the new table; without a mutation if it is left out.
+    fn encode(&mut self, row: &RawRow) -> Result<(), Error> {
+        self.scratch.reset();
+        if self.keys.append_key(row, &mut self.scratch.key)? {
+            self.cells.encode(row, &mut self.scratch.mutations);
+        }
+        match self.scratch.mutations.is_empty() {
+            true => Ok(()),
+            false => self.cells.check_limits(row, &self.scratch, [&self.old, &self.new]),
+        }
     }
 }
 
@@ -122,14 +142,14 @@ impl Source for TableRows<'_> {
         intake: &mut Intake<'_, '_>,
     ) -> Poll<Option<Result<u64, TransferError>>> {
         let Some(read) = ready!(self.rows.poll_next_unpin(cx)) else { return Poll::Ready(None) };
-        let taken = read.and_then(|StoredRows { part, rows, is_end }| {
+        let taken = read.map_err(TransferError::Failed).and_then(|StoredRows { part, rows, is_end }| {
             rows.iter().try_for_each(|row| self.take(part, row, intake))?;
             if is_end {
                 intake.tracker.end_part(part);
             }
             Ok(rows.len() as u64)
         });
-        Poll::Ready(Some(taken.map_err(TransferError::Failed)))
+        Poll::Ready(Some(taken))
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) enum TransferError {
     Input(Box<dyn StdError + Send + Sync>),
     /// More rows failed than are allowed.
     TooManyFailed { allowed: u64 },
+    /// The table has more rows than may be moved.
+    AboveLimit { limit: u64 },
     /// A row has the new key of one before it.
     Collision { old_key: Bytes, new_key: Bytes },
     /// The checkpoint could not be stored.

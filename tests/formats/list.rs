@@ -75,7 +75,7 @@ fn no_type_has_a_codec_that_the_list_does_not_give_it() {
 /// The marker types are read from their declarations.
 #[test]
 fn no_codec_is_missing_from_the_list() {
-    let declarations = include_str!("../../../keyderive/src/key/codec/mod.rs");
+    let declarations = include_str!("../../keyderive/src/key/codec/mod.rs");
     let names = declarations.lines().filter_map(|line| {
         let name = line.strip_prefix("pub enum ").or_else(|| line.strip_prefix("pub struct "))?;
         name.split(|c: char| !c.is_alphanumeric()).next()

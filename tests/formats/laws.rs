@@ -10,12 +10,11 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 
 use super::cases::cases;
 use super::{Case, Key, Order, Value};
-use crate::keys::logical;
-use crate::plans::asks_for;
+use crate::stored::{asks_for, logical};
 
 /// How many inputs a law is tested on for each case.
 fn tries() -> u32 {
-    amount("KEYDERIVE_FORMAT_CASES", "inputs of each law for each format", 8, 48).try_into().unwrap()
+    amount("KEYDERIVE_FORMAT_CASES", "inputs of each law for each format", 3, 48).try_into().unwrap()
 }
 
 /// Keys of a case, some of which its format rejects.

@@ -2,6 +2,19 @@
 //!
 //! A row of the list becomes a key type for each of its types: the value between two strings, after a salt over
 //! the first two fields. [`Case`] is such a key type in terms of [`Value`]s, so that a law is written once.
+//!
+//! These are hundreds of key types, which take longer to build than all other tests of keys: `cargo test` leaves them out.
+//! `cargo test -p keyderive-tests --features every-format --test formats` runs them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::duplicated_attributes,
+    reason = "these are tests, and key types with several salts"
+)]
 
 mod cases;
 mod document;
@@ -11,6 +24,8 @@ mod laws;
 mod list;
 mod model;
 mod page;
+#[path = "../keys/stored.rs"]
+mod stored;
 mod twins;
 
 use std::ops::Bound;

@@ -1,0 +1,152 @@
+//! Operating: what to look at when something is slow, hot, large or wrong, by a command or a call.
+//!
+//! | the question | the command | the call |
+//! |---|---|---|
+//! | which row is this key of a log? | `keyderive decode events KEY` | [`RawKey::parse`](crate::key::RawKey::parse), then [`decode`](crate::RowKey::decode) |
+//! | what is in the row? | `keyderive get events user_id=alice …` | [`get`](crate::Table::get), [`get_raw`](crate::Table::get_raw) with every version |
+//! | which tablets are hot? | `keyderive tablets events --hot` | [`hot_tablets`](crate::Table::hot_tablets) |
+//! | which part is large? | `keyderive tablets events` | [`sizes`](crate::Table::sizes) |
+//! | why is this query slow? | `keyderive scan … --analyze` | [`explain_analyze`](crate::Scan::explain_analyze) |
+//! | how many rows has this tenant? | `keyderive count events --where …` | [`count`](crate::Table::count) |
+//! | what does not belong here? | `keyderive verify events` | [`verify_rows`](crate::Table::verify_rows) |
+//! | is production what the code says? | `keyderive status` | [`Layouts::verify`](crate::layouts::Layouts::verify) |
+//!
+//! `docs/command.md` in the repository shows the output of each. The command needs no types: it takes the layout from the
+//! [file of layouts](super::layouts) or from the table's [registry](super::tables#registry).
+//!
+//! # A hot tablet
+//!
+//! 1. **Is it one range, or the whole table?** If the CPU of all nodes is high, the cluster is small: add nodes. If that of the hottest node
+//!    is far above the mean of all, keys are at fault. Monitoring has both figures.
+//! 2. **Which range?** `keyderive tablets events --hot` lists the tablets that kept a node busiest in the last day, with the fields at their
+//!    ends. It takes the permission `bigtable.hotTablets.list`.
+//! 3. **Why?** The start and the end of the range say it:
+//!
+//! | the range | the cause | the remedy |
+//! |---|---|---|
+//! | begins at the newest time or the greatest number, and moves | all writers write at one end | [salt](super::choosing#salting), or put another field in front |
+//! | is a single user or device | that one is busy, and no salt *over it* helps, since its rows are in one bucket | salt over a field that varies within it too, or limit it |
+//! | is one row | a counter or a lock that all write | spread it over several rows, and add them when reading |
+//! | is all of a bucket | the salted fields have few values | salt over more fields, or over more buckets |
+//!
+//! 4. **Now.** The service splits a tablet that is hot, in minutes, if it holds more than one busy row. Meanwhile let batch jobs stop
+//!    ([`throttle`](crate::client::ClientBuilder::throttle), `--rate`), and reads that may be old go to another cluster by an app profile.
+//! 5. **For good.** A key is changed by a [re-keying](super::rekeying) while the service runs.
+//!
+//! # A slow query
+//!
+//! [The cost of a scan](super::scans#what-a-scan-costs) is the rows that the server sees, returned or not; the number of requests matters
+//! little. `--analyze`, or `explain_analyze`, prints both numbers:
+//!
+//! ```
+//! # use keyderive::{Client, Row, RowKey};
+//! # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
+//! # #[derive(Row)] struct Event { kind: String }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! # let events = Client::embedded().table::<EventKey, Event>("events");
+//! # events.create_if_absent().await?;
+//! # for at in 0..100 {
+//! #     events.put(&EventKey { user_id: "alice".into(), at }, &Event { kind: if at == 7 { "error" } else { "login" }.into() }).await?;
+//! # }
+//! let errors = events.scan(EventKey::scan().user_id("alice")).matching(Event::KIND.equals("error"));
+//! let stats = errors.explain_analyze().await?.stats;
+//! assert_eq!((stats.rows_seen(), stats.rows_returned()), (100, 1));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | what it shows | what to do |
+//! |---|---|
+//! | far more rows seen than returned | constrain one more field of the key; else let a table of its own begin with that field, as in [lookups](super::recipes#a-lookup-by-another-field) |
+//! | far more cells than rows × columns | old versions: give the family a rule, `gc(max_versions = 1)`, and read [`latest`](crate::Scan::latest) |
+//! | few rows, and a long time | the tablet is hot, or the rows are large: `keyderive get` shows one |
+//! | all buckets are read, and one would do | fix the fields that the salt is over |
+//!
+//! In a service, [`named`](crate::Scan::named) scans have their figures in spans and metrics, and a scan that reads far more than it
+//! returns [logs a warning](super::scans#what-a-scan-costs).
+//!
+//! # A large table
+//!
+//! `keyderive tablets events` shows bytes by range: about one copy, before compaction. Rows that a rule selects for removal count until the
+//! service has removed them, up to a week. `keyderive verify events` counts rows that are too large or have too many cells.
+//! `keyderive delete events --where …` says what it would delete before it does.
+//!
+//! # One wrong row
+//!
+//! An error of the library names the table and the key, escaped as `decode` takes it:
+//!
+//! ```console
+//! $ keyderive decode events '1#alice#home#9221576529654775807#000042'
+//! $ keyderive get events --raw '1#alice#home#9221576529654775807#000042'
+//! ```
+//!
+//! A key that does not decode is of another program or another layout: `keyderive verify events` lists such keys. A scan fails at the first
+//! of them unless it [skips and counts them](crate::Scan::on_foreign).
+//!
+//! # From nothing to a service in the cloud
+//!
+//! An instance, whose nodes follow the load; two service accounts, one that runs the service and one that changes tables:
+//!
+//! ```sh
+//! gcloud services enable bigtable.googleapis.com bigtableadmin.googleapis.com
+//! gcloud bigtable instances create orders --display-name=Orders \
+//!     --cluster-config=id=orders-a,zone=europe-west6-a,autoscaling-min-nodes=1,autoscaling-max-nodes=10,autoscaling-cpu-target=60
+//!
+//! gcloud iam service-accounts create orders-service
+//! gcloud iam service-accounts create orders-admin
+//! gcloud bigtable instances add-iam-policy-binding orders --role=roles/bigtable.user \
+//!     --member="serviceAccount:orders-service@$PROJECT.iam.gserviceaccount.com"
+//! gcloud bigtable instances add-iam-policy-binding orders --role=roles/bigtable.admin \
+//!     --member="serviceAccount:orders-admin@$PROJECT.iam.gserviceaccount.com"
+//! ```
+//!
+//! The tables, from the file of layouts, by whoever may act as `orders-admin`; a dry run first:
+//!
+//! ```sh
+//! gcloud auth application-default login --impersonate-service-account="orders-admin@$PROJECT.iam.gserviceaccount.com"
+//! keyderive create --address "bigtable://$PROJECT/orders"
+//! keyderive create --address "bigtable://$PROJECT/orders" --yes
+//! keyderive status --address "bigtable://$PROJECT/orders"
+//! ```
+//!
+//! A container of the service: two stages, so that the image has the program alone. Certificates of public authorities are built into the
+//! client.
+//!
+//! ```dockerfile
+//! FROM rust:1.95-slim AS build
+//! WORKDIR /src
+//! COPY . .
+//! RUN cargo build --release --locked
+//!
+//! FROM gcr.io/distroless/cc-debian12
+//! COPY --from=build /src/target/release/orders /orders
+//! ENTRYPOINT ["/orders"]
+//! ```
+//!
+//! ```sh
+//! gcloud run deploy orders --source=. --region=europe-west6 \
+//!     --service-account="orders-service@$PROJECT.iam.gserviceaccount.com" \
+//!     --set-env-vars="GOOGLE_CLOUD_PROJECT=$PROJECT,BIGTABLE_INSTANCE=orders" --min-instances=1
+//! ```
+//!
+//! The program connects by [`Client::from_env`](crate::Client::from_env), and calls [`verify`](crate::Table::verify) before it serves. Its
+//! credentials are those of the service account: there is no file. Stop it by `SIGTERM` and [`Client::close`](crate::Client::close).
+//!
+//! Backups: each day, kept for a week, made by the service without load on the nodes. A backup is of one table: the stamp is in the table
+//! and comes back with it, and the [registry](super::tables#registry), the table `keyderive`, is backed up like the others.
+//!
+//! ```sh
+//! gcloud bigtable tables update events --instance=orders --enable-automated-backup
+//! gcloud bigtable backups list --instance=orders --cluster=-
+//!
+//! gcloud bigtable instances tables restore --source-instance=orders --source-cluster=orders-a --source="$BACKUP" \
+//!     --destination-instance=orders --destination=events-restored
+//! keyderive diff events events-restored
+//! ```
+//!
+//! Deletion protection keeps a table from being dropped by mistake: `gcloud bigtable tables update events --instance=orders
+//! --deletion-protection`.
+//!
+//! These commands of `gcloud` are Google's, and no test here runs them. [Deployment](super::deployment) has permissions, app profiles and what
+//! only the service itself can show.
