@@ -11,6 +11,8 @@ pub mod emulator;
 #[allow(dead_code, reason = "the models use all of it")]
 mod lin;
 pub mod linearizable;
+#[cfg(test)]
+mod pictures;
 pub mod proxy;
 #[cfg(test)]
 mod readme;

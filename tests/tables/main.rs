@@ -24,6 +24,7 @@ mod flat;
 mod flights;
 mod granularity;
 mod handles;
+mod heat;
 mod layout_file;
 mod layouts;
 mod load;

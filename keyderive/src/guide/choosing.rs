@@ -54,6 +54,9 @@
 //! Randomization gives up scans by that field. For a table with few writes, `#[row_key(allow(hotspot))]` accepts the
 //! hotspot.
 //!
+//! Which one helps how much depends on the workload. [`heat::simulate`](crate::heat::simulate) computes it for yours before the first
+//! write, and [Read the picture](super::heat) shows the picture of each.
+//!
 //! # Field promotion
 //!
 //! ```

@@ -3,6 +3,7 @@
 //! | page | subject |
 //! |---|---|
 //! | [`choosing`] | which fields a key has, in which order, and how to avoid a hotspot |
+//! | [`heat`] | how to read a picture of a table's load: which pattern which key makes, and its remedy; with the feature `heat` |
 //! | [`attributes`] | what each attribute stores, for which types, and what it rejects |
 //! | [`scans`] | how to select, order, limit and page rows, and how to read `explain()` |
 //! | [`tables`] | how to create a table, compare it with its key type, and change it |
@@ -30,6 +31,8 @@ pub mod choosing;
 pub mod deployment;
 pub mod errors;
 pub mod from_serde;
+#[cfg(feature = "heat")]
+pub mod heat;
 pub mod layouts;
 pub mod limits;
 pub mod loading;

@@ -41,12 +41,13 @@
 //!
 //! # Grids and pictures
 //! A [`Grid`] has reads, writes and bytes by time and range of keys, in bounded memory: peaks are kept apart from sums, so nothing looks calmer
-//! than it was, and it says by how much a peak may be too high. [`Picture`] draws grids on one scale. What to look for:
+//! than it was, and it says by how much a peak may be too high. [`Picture`] draws grids on one scale. [Read the picture](crate::guide::heat)
+//! shows each pattern with its key and its remedy:
 //!
 //! | picture | key | remedy |
 //! |---|---|---|
 //! | one bright line that goes up, or down | the key begins with a value that grows, or falls | another field first, or a salt |
-//! | a bright horizontal line | one value of the first field takes much | a salt over more fields |
+//! | a bright horizontal line | one row, or a few, take much | several rows, or a salt over more fields |
 //! | bright columns, dark between them | bursts: all of the table is busy at one time | none by the key |
 //! | one dim colour | the load is spread | not needed |
 //!

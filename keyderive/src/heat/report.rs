@@ -168,9 +168,10 @@ pub struct Remedy {
     pub layout: KeyLayout,
 }
 
-/// As `31 %`, or with a decimal below 10.
+/// As `31 %`, with a decimal below 10, or as less than a tenth.
 pub(super) fn percent(share: f64) -> impl fmt::Display {
     fmt::from_fn(move |f| match share * 100.0 {
+        percent if percent > 0.0 && percent < 0.05 => f.write_str("< 0.1 %"),
         percent if (0.05..9.95).contains(&percent) => write!(f, "{percent:.1} %"),
         percent => write!(f, "{percent:.0} %"),
     })

@@ -225,13 +225,14 @@ impl Tally {
         self.sum += whole;
         let is_new = most > self.most;
         if is_new {
-            (self.most, self.peak) = (most, most / whole);
+            // Weights that are no whole numbers add up to a little more, or less.
+            (self.most, self.peak) = (most, (most / whole).min(1.0));
         }
         is_new
     }
 
     fn shares(self, count: usize) -> Shares {
-        let mean = if self.sum > 0.0 { self.sum_of_most / self.sum } else { 0.0 };
+        let mean = if self.sum > 0.0 { (self.sum_of_most / self.sum).min(1.0) } else { 0.0 };
         Shares { peak: self.peak, mean, count }
     }
 }

@@ -109,7 +109,7 @@ fn every_cell_is_as_counted_within_its_error() {
             println!("{name}, {columns} × {rows}");
             let grid = build(GridBuilder::new().limits(columns, rows), &operations).grid();
             assert!(
-                grid.columns() <= columns && grid.rows() <= rows && grid.columns() * 2 >= columns.min(400)
+                grid.columns() <= columns && grid.rows() <= rows && grid.columns() * 2 >= columns.min(150)
             );
             compare(&grid, &operations);
         }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{Picture, palette, shortened};
-use crate::heat::report::percent;
 
 /// The element that a picture begins with, but for its size.
 const OPEN: &str = include_str!("open.svg");
-/// How many places a panel has at most.
+/// How many places a panel has, and each of several, which a page shows beside each other.
 const COLUMNS: usize = 180;
+const COLUMNS_OF_SEVERAL: usize = 120;
 const ROWS: usize = 90;
 /// How large a place is.
 const PLACE: usize = 3;
@@ -24,7 +24,8 @@ impl Picture<'_> {
     /// The picture as SVG, which a README shows: each grid with its keys, times and scale.
     #[must_use]
     pub fn svg(&self) -> String {
-        let (width, height) = (COLUMNS * PLACE, ROWS * PLACE);
+        let columns = if self.panels.len() > 1 { COLUMNS_OF_SEVERAL } else { COLUMNS };
+        let (width, height) = (columns * PLACE, ROWS * PLACE);
         let panel_width = LABELS + width + 16;
         let all = (panel_width * self.panels.len().max(1), TOP + height + BOTTOM);
         let mut out = OPEN.trim_end().to_owned();
@@ -36,22 +37,26 @@ impl Picture<'_> {
                 out,
                 "<g transform=\"translate({left} {TOP})\"><title>{}</title>\n<text y=\"-12\" font-size=\"14\" font-weight=\"bold\">{}</text>",
                 escaped(&self.caption(panel)),
-                escaped(&shortened(&panel.name, 70))
+                escaped(&shortened(&panel.name, width / 8))
             );
             let nothing = palette::hex(palette::NOTHING);
             _ = writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"{nothing}\"/>");
             let mut paths: BTreeMap<String, String> = BTreeMap::new();
-            for (y, line) in self.raster(panel, COLUMNS, ROWS).iter().enumerate() {
-                let colours: Vec<_> = line.iter().map(|share| self.colour_of(*share)).collect();
-                let mut x = 0;
+            let raster = self.raster(panel, columns, ROWS);
+            let mut y = 0;
+            // A range is drawn on several lines, which are alike.
+            for lines in raster.chunk_by(|one, other| one == other) {
+                let colours: Vec<_> = lines[0].iter().map(|share| self.colour_of(*share)).collect();
+                let (mut x, high) = (0, lines.len());
                 for run in colours.chunk_by(|one, other| one == other) {
                     if run[0] != palette::NOTHING {
                         let path = paths.entry(palette::hex(run[0])).or_default();
-                        let len = run.len();
-                        _ = write!(path, "M{x} {y}h{len}v1h-{len}z");
+                        let wide = run.len();
+                        _ = write!(path, "M{x} {y}h{wide}v{high}h-{wide}z");
                     }
                     x += run.len();
                 }
+                y += high;
             }
             _ = writeln!(out, "<g transform=\"scale({PLACE})\" shape-rendering=\"crispEdges\">");
             for (colour, path) in paths {
@@ -65,7 +70,7 @@ impl Picture<'_> {
                     out,
                     "<path d=\"M-4 {y}h4\" stroke=\"#555\"/><text x=\"-7\" y=\"{}\" text-anchor=\"end\" fill=\"#333\">{}</text>",
                     y - 2,
-                    escaped(&shortened(&panel.label(row), 30))
+                    escaped(&shortened(&panel.label(row), 27))
                 );
             }
             let [from, until] = panel.times();
@@ -75,19 +80,18 @@ impl Picture<'_> {
                 "<text y=\"{below}\" fill=\"#333\">{from} UTC</text><text x=\"{width}\" y=\"{below}\" text-anchor=\"end\" fill=\"#333\">{until} UTC</text>"
             );
             let marks = if self.is_logarithmic {
-                [0.0001, 0.001, 0.01, 0.1, 1.0]
+                [0.01, 0.1, 1.0, 10.0, 100.0]
             } else {
-                [0.05, 0.25, 0.5, 0.75, 1.0]
+                [5.0, 25.0, 50.0, 75.0, 100.0]
             };
-            for (at, share) in marks.into_iter().enumerate() {
+            for (at, mark) in marks.into_iter().enumerate() {
                 let x = at * 62;
                 _ = writeln!(
                     out,
-                    "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"10\" fill=\"{}\"/><text x=\"{}\" y=\"{line}\" fill=\"#333\">{}</text>",
+                    "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"10\" fill=\"{}\"/><text x=\"{}\" y=\"{line}\" fill=\"#333\">{mark} %</text>",
                     line - 9,
-                    palette::hex(self.colour_of(f64::max(share, super::LEAST * 1.001))),
-                    x + 16,
-                    percent(share)
+                    palette::hex(self.colour_of(f64::max(mark / 100.0, super::LEAST * 1.001))),
+                    x + 16
                 );
             }
             let caption = self.caption(panel);

@@ -80,6 +80,11 @@ fn hostile_names_and_keys_are_text_in_every_form() {
     assert!(
         !svg.contains("<b>") && !svg.contains("<img") && !svg.contains('\x1b') && !svg.contains("<script")
     );
+    for svg in [svg, picture.clone().logarithmic(true).svg()] {
+        // Each begins or ends an element: no text has this sign.
+        let mut signs = svg.split('<').skip(1).filter_map(|rest| rest.chars().next());
+        assert!(signs.all(|sign| sign == '/' || sign.is_ascii_lowercase()), "{svg}");
+    }
     for text in [picture.text(80, 8), picture.terminal(80, 8)] {
         let plain = text.replace("\x1b[0m", "").replace("\x1b[38;2;", "").replace("\x1b[48;2;", "");
         assert!(!plain.contains('\x1b') && !plain.contains('\x07'), "{plain:?}");

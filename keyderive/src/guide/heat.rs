@@ -1,0 +1,328 @@
+//! Read the picture: what each pattern says of a key, and what to do about it.
+//!
+//! A picture of [`heat`](crate::heat) has time from left to right and keys from the least, at the bottom, to the greatest. It comes from a
+//! [simulation](crate::heat::simulate), or from what a process [records](crate::heat::Recorder). Its patterns are those that Google's
+//! [Key Visualizer](https://cloud.google.com/bigtable/docs/keyvis-patterns) shows of a large table, afterwards:
+//!
+//! | pattern | what it is | the key | remedy |
+//! |---|---|---|---|
+//! | [a bright diagonal](#a-diagonal) | all writes go to one end of the table | begins with a value that grows, or falls | another field first, or a salt |
+//! | [a bright horizontal line](#a-horizontal-line) | one row, or a few, take much | has few values where the load is | several rows, or a salt over more fields |
+//! | [alternating bands](#alternating-bands) | the whole table is busy at times | is not the cause | spread the work over time, or add nodes for it |
+//! | [one dim colour](#one-colour) | the load is spread | is good | none |
+//!
+//! Two differences to Key Visualizer:
+//!
+//! - **Ranges are of equal load, not of equal size.** A range that takes much is split until it is as calm as others. So what can be spread
+//!   *is* drawn wide and dim, also a busy user with many rows; the label of several lines is then this user. What stays bright is what
+//!   Bigtable cannot split either: the growing end, or a single row. A user whose rows are in the order of time is a short diagonal
+//!   inside of the table.
+//! - **Colours are absolute**: the share of a node's capacity, or with [`of_table`](crate::heat::Picture::of_table), as below, of the table's
+//!   busiest moment. A cell shows the busiest slot of its time and range, not a mean.
+//!
+//! Below, the simulations count by minutes in at most 64 ranges, which is enough for a page. `docs/heat` in the repository has each pair of
+//! pictures as SVG, in colours. A program draws them so:
+//!
+//! ```
+//! use keyderive::heat::Picture;
+//! # use keyderive::heat::{Access, GridBuilder};
+//! # let mut hot = GridBuilder::new();
+//! # (0..1000).for_each(|at| hot.record(at * 1000, &at.to_be_bytes(), Access::Write, 1));
+//! # let (hot, mended) = (hot.grid(), GridBuilder::new().grid());
+//!
+//! // `hot.grid()` of a forecast, and `Some(hot.layout())`, for labels with the names of fields
+//! let picture = Picture::new().panel("date first", &hot, None).panel("salted", &mended, None).of_table(true);
+//! println!("{}", picture.terminal(80, 16)); // half blocks in colours; `text` is without
+//! let svg = picture.svg(); // for a page; `html` also has the keys and the rate of each cell
+//! # assert!(svg.starts_with("<svg"));
+//! ```
+//!
+//! # A diagonal
+//!
+//! In each minute all writes go to one range, and its place grows with time. Here the key begins with the time; a number from a counter
+//! does the same. With a reversed time the line falls. One server takes all of it, however many there are.
+//!
+//! ```
+//! use std::time::Duration;
+//! use keyderive::RowKey;
+//! use keyderive::heat::{self, GridBuilder, Workload};
+//!
+//! #[derive(RowKey)]
+//! #[row_key(allow(hotspot))]
+//! struct DateFirst {
+//!     #[row_key(sequential)]
+//!     at: u64,
+//!     sensor: u32,
+//! }
+//!
+//! #[derive(RowKey)]
+//! #[salt(range = 8)]
+//! struct Salted {
+//!     #[row_key(sequential)]
+//!     at: u64,
+//!     sensor: u32,
+//! }
+//!
+//! let minutes = || GridBuilder::new().slot(Duration::from_secs(60)).limits(64, 64);
+//! let draws = || Workload::uniform(1000).events(50_000).into_iter();
+//!
+//! let events = draws().map(|draw| {
+//!     let key = DateFirst { at: draw.time as u64, sensor: draw.item as u32 };
+//!     (draw.time, key, 200)
+//! });
+//! let hot = heat::simulate(events).grid(minutes()).sample(10_000).run()?;
+//! assert_eq!(hot.tablets.peak, 1.0);
+//!
+//! let events = draws().map(|draw| {
+//!     let key = Salted { at: draw.time as u64, sensor: draw.item as u32 };
+//!     (draw.time, key, 200)
+//! });
+//! let mended = heat::simulate(events).grid(minutes()).sample(10_000).run()?;
+//! assert!(mended.tablets.peak < 0.25);
+//! # Ok::<(), heat::SimulationError>(())
+//! ```
+//!
+//! Splits do not help: the new half is at the end again. If a query fixes the sensor, put it [first](super::choosing#field-promotion);
+//! else [salt](super::choosing#salting). Each bucket then has a diagonal of its own, of an eighth of the load:
+//!
+//! ```text
+//! DateFirst: at, sensor
+//!                                                                @@@@@@@@@@@@@@@
+//!                                                       @@@@@@@@@@@
+//!                                              @@@@@@@@@@@
+//!     `0000000176722678`                  @@@@@@@@@@@
+//!                                @@@@@@@@@@@@@@@
+//!                           :@@@@@@@@@@
+//!                          -*@@@@@@
+//!         start of table ===-
+//!                        2026-01-01 00:00                       2026-01-01 01:00
+//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
+//! writes, share of the table's busiest slot; the busiest range has 100 %, no cell
+//! is too hot by more than 0 %
+//! Salted: the same with 8 buckets
+//!                        .......................................................
+//!                           ....................................................
+//!                        .....   ...............................................
+//! bucket 4, at 17672261… .......................................................
+//!                        ...........................::..........................
+//!                        .......................................................
+//!                        .......................................................
+//!         start of table .......................................................
+//!                        2026-01-01 00:00                       2026-01-01 01:00
+//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
+//! writes, share of the table's busiest slot; the busiest range has 18 %, no cell
+//! is too hot by more than 0 %
+//! ```
+//!
+//! # A horizontal line
+//!
+//! One range is busy all the time, and stays bright however narrow it gets: it is one row. [`heavy_keys`](crate::heat::Forecast::heavy_keys)
+//! names it. Here it is the total of a page that has every second visit.
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use keyderive::RowKey;
+//! # use keyderive::heat::{self, GridBuilder, Workload};
+//! #[derive(RowKey)]
+//! struct PageTotal {
+//!     #[pad(4)]
+//!     page: u32,
+//! }
+//!
+//! #[derive(RowKey)]
+//! #[salt(range = 8)]
+//! struct PartOfTotal {
+//!     #[pad(4)]
+//!     page: u32,
+//!     #[pad(2)]
+//!     part: u8, // any of 32, which a reader adds
+//! }
+//!
+//! # let minutes = || GridBuilder::new().slot(Duration::from_secs(60)).limits(64, 64);
+//! // Every other visit is one of page 420.
+//! let visits = || {
+//!     let draws = Workload::uniform(1000).events(50_000).into_iter();
+//!     draws.map(|draw| (draw, if draw.random % 2 == 0 { 420 } else { draw.item as u32 }))
+//! };
+//!
+//! let events = visits().map(|(draw, page)| (draw.time, PageTotal { page }, 8));
+//! let hot = heat::simulate(events).grid(minutes()).sample(10_000).run()?;
+//! assert!(hot.tablets.peak > 0.5);
+//! assert!(hot.heavy_keys().top(1)[0].key == b"0420");
+//!
+//! let events = visits().map(|(draw, page)| {
+//!     let part = (draw.random >> 32) as u8 % 32;
+//!     (draw.time, PartOfTotal { page, part }, 8)
+//! });
+//! let mended = heat::simulate(events).grid(minutes()).sample(10_000).run()?;
+//! assert!(mended.tablets.peak < 0.25);
+//! # Ok::<(), heat::SimulationError>(())
+//! ```
+//!
+//! No salt over the page alone helps, since a bucket has all of a row. The remedy is several rows, which a reader adds up:
+//!
+//! ```text
+//! PageTotal: page
+//!                        .......................................................
+//!                        .......................................................
+//!                        .......................................................
+//!                  `047` .......................................................
+//!                        +++++++++++++++++++++++++++++++++=++++++=+++==+++=+++++
+//!                        +++++++++++++++++++....................................
+//!                        .......................................................
+//!         start of table .......................................................
+//!                        2026-01-01 00:00                       2026-01-01 01:00
+//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
+//! writes, share of the table's busiest slot; the busiest range has 58 %, no cell
+//! is too hot by more than 0 %
+//! PartOfTotal: page, part, with 8 buckets
+//!                        .......................................................
+//!                        .......................................................
+//!                        .......................................................
+//!         bucket 4, `04` .......................................................
+//!                        .......................................................
+//!                        .......................................................
+//!                        .......................................................
+//!         start of table .......................................................
+//!                        2026-01-01 00:00                       2026-01-01 01:00
+//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
+//! writes, share of the table's busiest slot; the busiest range has 6.2 %, no cell
+//! is too hot by more than 0 %
+//! ```
+//!
+//! # Alternating bands
+//!
+//! All ranges are busy at the same time, and idle at the same time: a job that runs each quarter of an hour. In Google's words this is
+//! periodic usage, and no fault as long as the nodes suffice. The key spreads the load, and no other key spreads it in time.
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use keyderive::RowKey;
+//! # use keyderive::heat::{self, GridBuilder, Workload};
+//! #[derive(RowKey)]
+//! struct MeterKey {
+//!     #[pad(4)]
+//!     meter: u32,
+//!     at: u64,
+//! }
+//!
+//! # let minutes = || GridBuilder::new().slot(Duration::from_secs(60)).limits(64, 20);
+//! let steady = Workload::uniform(1000).events(50_000);
+//! // Thirty times as many for three minutes of each quarter of an hour: a job.
+//! let bursts = steady.clone().bursts(Duration::from_secs(900), Duration::from_secs(180), 30.0);
+//! let simulate = |workload: Workload| {
+//!     let events = workload.into_iter().map(|draw| {
+//!         let key = MeterKey { meter: draw.item as u32, at: draw.time as u64 };
+//!         (draw.time, key, 200)
+//!     });
+//!     heat::simulate(events).grid(minutes()).sample(10_000).run()
+//! };
+//! let (hot, mended) = (simulate(bursts)?, simulate(steady)?);
+//! // In each minute, the tablets have as much as each other: no key does better.
+//! assert!(hot.tablets.mean < 0.25 && mended.tablets.mean < 0.25);
+//! # Ok::<(), heat::SimulationError>(())
+//! ```
+//!
+//! Let the job run slower ([`throttle`](crate::client::ClientBuilder::throttle)), write as readings come, or let the cluster scale before
+//! it begins. On a [scale by powers of ten](crate::heat::Picture::logarithmic), the quiet times are seen, too:
+//!
+//! ```text
+//! MeterKey, written by a job
+//!                        ###----------****----------****-------===*##====-------
+//!                        ###----==--==####===-=--==-####---======-###---==-==-==
+//!                        ###----------####----------####--====----###-----===---
+//!                   `05` ###----------****----------*##*--===-----***-----==----
+//!                        ###------==--****----------****-=--------***-----------
+//!                        ###-==---==--****-----==---****==--------***-----------
+//!                        ###----------****----------****----------***-----------
+//!         start of table ###---=====--###*----------****----------***-----------
+//!                        2026-01-01 00:00                       2026-01-01 01:00
+//!                        : 0.1 %  + 1.0 %  # 10 %  @ 100 %
+//! writes, share of the table's busiest slot, by powers of ten; the busiest range
+//! has 14 %, no cell is too hot by more than 0 %
+//! MeterKey, written as readings come
+//!                        *+++**+++++++++++++++++++++++++++++++++++++++++++++++++
+//!                        ***++++**++++++++++++++++++++++++++++++++++++++++++++++
+//!                        +**++****++++++++++++++++++++++++++++++++++++++++++++++
+//!                   `05` +**++*****+++++++++++++++++++++++++++++++++++++++++++++
+//!                        +**++*****+++++++++++++++++++++++++++++++++++++++++++++
+//!                        +++++**++++++++++++++++++++++++++++++++++++++++++++++++
+//!                        +********++++++++++++++++++++++++++++++++++++++++++++++
+//!         start of table +********++++++++++++++++++++++++++++++++++++++++++++++
+//!                        2026-01-01 00:00                       2026-01-01 01:00
+//!                        : 0.1 %  + 1.0 %  # 10 %  @ 100 %
+//! writes, share of the table's busiest slot, by powers of ten; the busiest range
+//! has 3.5 %, no cell is too hot by more than 0 %
+//! ```
+//!
+//! # One colour
+//!
+//! Each range has about as much as the others, at any time. Many users of whom none has a large share need nothing but to be the first
+//! field; a number from a counter needs its bits reversed.
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use keyderive::RowKey;
+//! # use keyderive::heat::{self, GridBuilder, Workload};
+//! #[derive(RowKey)]
+//! struct UserFirst {
+//!     #[pad(5)]
+//!     user: u32,
+//!     at: u64,
+//! }
+//!
+//! #[derive(RowKey)]
+//! struct BitReversed {
+//!     #[row_key(sequential, bit_reverse)]
+//!     order: u32,
+//! }
+//!
+//! # let minutes = || GridBuilder::new().slot(Duration::from_secs(60)).limits(64, 64);
+//! let draws = || Workload::uniform(20_000).events(50_000).into_iter();
+//! let events = draws().map(|draw| {
+//!     let key = UserFirst { user: draw.item as u32, at: draw.time as u64 };
+//!     (draw.time, key, 200)
+//! });
+//! let by_user = heat::simulate(events).grid(minutes()).sample(10_000).run()?;
+//!
+//! let events = draws().map(|draw| (draw.time, BitReversed { order: draw.index as u32 }, 200));
+//! let by_order = heat::simulate(events).grid(minutes()).sample(10_000).run()?;
+//! assert!(by_user.tablets.peak < 0.2 && by_order.tablets.peak < 0.2);
+//! # Ok::<(), heat::SimulationError>(())
+//! ```
+//!
+//! Nothing is to be done. Small differences between cells are chance; Key Visualizer shows them as a fine-grained mix of colours:
+//!
+//! ```text
+//! UserFirst: user, at
+//!                        .......................................................
+//!                        .......................................................
+//!                        .......................................................
+//!                  `096` .......................................................
+//!                        .......................................................
+//!                        .......................................................
+//!                        .......................................................
+//!         start of table .......................................................
+//!                        2026-01-01 00:00                       2026-01-01 01:00
+//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
+//! writes, share of the table's busiest slot; the busiest range has 5.4 %, no cell
+//! is too hot by more than 0 %
+//! BitReversed: order
+//!                        .......................................................
+//!                        .......................................................
+//!                        .......................................................
+//!                  `208` .......................................................
+//!                        .......................................................
+//!                        .......................................................
+//!                        .......................................................
+//!         start of table .......................................................
+//!                        2026-01-01 00:00                       2026-01-01 01:00
+//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
+//! writes, share of the table's busiest slot; the busiest range has 3.6 %, no cell
+//! is too hot by more than 0 %
+//! ```
+//!
+//! # In a test
+//!
+//! [`assert_busiest_tablet_below`](crate::heat::Simulation::assert_busiest_tablet_below) fails before the first two patterns reach
+//! production, and prints the picture. [`choosing`](super::choosing#what-to-do-about-a-hotspot) compares the remedies.
