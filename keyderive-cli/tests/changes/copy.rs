@@ -65,7 +65,7 @@ fn fill(old: &Table<EventKey, Event>, rows: std::ops::Range<u64>) {
 fn expected(old: &str) -> Vec<(Vec<u8>, String)> {
     let rows = stored(old).into_iter().map(|row| {
         let key = EventKey::decode(row.key()).unwrap();
-        (UserEventKey { user: key.user_id.into(), at: key.at }.encode().unwrap(), cells(&row))
+        (UserEventKey { user: key.user_id, at: key.at }.encode().unwrap(), cells(&row))
     });
     let mut rows: Vec<_> = rows.collect();
     rows.sort();
