@@ -182,7 +182,7 @@ impl<'a> Diff<'a> {
     /// ```
     /// # use keyderive::{RowKey, Table};
     /// # #[derive(RowKey, Clone, Debug)] struct UserKey { id: u64 }
-    /// # async fn sample(old: Table<UserKey>, new: Table<UserKey>) -> Result<(), keyderive::Error> {
+    /// # async fn sample(old: Table<UserKey, ()>, new: Table<UserKey, ()>) -> Result<(), keyderive::Error> {
     /// let diff = old.diff(&new, |key, _| key).first(0).on_difference(|row| println!("{row:?}")).await?;
     /// # Ok(())
     /// # }
