@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
 
-/// Runs the program of a subcommand that this one does not have, in place of it; `None` if there is none.
+/// Replaces this process by the program of an unknown subcommand; `None` if `PATH` has no such program.
 pub(crate) fn run(error: &clap::Error) -> Option<Outcome> {
     let mut given = std::env::args_os().skip(1);
     let name = given.next()?;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::block_on;
 use crate::change::{ChangeArgs, ResumeFile, Stop, check_distinct, counted, is_agreed, name_production};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, Meter, Out, Safe, json_line};
+use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 use crate::pair::{PairArgs, Tables, ToInstance, note_dropped};
 
 /// Copy all rows of a table to another one, under new keys
@@ -28,8 +28,8 @@ use crate::pair::{PairArgs, Tables, ToInstance, note_dropped};
 /// Stop the writers of the old table. Beside writers: `--yes` first counts, and then copies at most as many rows; if there are more it
 /// stops, with exit code 3. A row that is written while the command runs is copied or not, and the comparison finds it if it is not.
 ///
-/// A killed command goes on by `--resume`: rows that it had not counted are copied again, each whole. Next to the file is another one,
-/// with `.rows` behind its name, that has the ranges of keys that are left.
+/// A killed command goes on by `--resume`: rows that it had not counted are copied again, each whole. The ranges of keys that are
+/// not copied yet are in a second file, with `.rows` added to the name of the first.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Copy {
@@ -45,9 +45,8 @@ pub(crate) struct Copy {
     /// Copy also if the new table has rows: they stay, and the comparison finds them
     #[arg(long)]
     allow_existing: bool,
-    /// Print the numbers as a line of JSON
-    #[arg(long)]
-    json: bool,
+    #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+    format: TextFormat,
 }
 
 /// Rows between two times at which is kept how far the command is.
@@ -246,7 +245,7 @@ impl Copy {
     fn print(&self, numbers: &Numbers) -> Outcome {
         let Numbers { is_copied, rows, cells, bytes, requests, faulty, collisions, differences } = numbers;
         let mut out = Out::new();
-        if self.json {
+        if self.format.is_json() {
             json_line(&mut out, numbers)?;
         } else {
             let verb = if *is_copied { "copied" } else { "would copy" };

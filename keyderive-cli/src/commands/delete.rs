@@ -34,7 +34,7 @@ use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 /// One that is written again after it was found, and before its request or a retry of that, is deleted.
 ///
 /// The file of `--resume` has the keys of the request in flight: a command that goes on after it was killed looks which of these rows are
-/// gone, and counts them. When it has gone on to its end, all rows that matched when it began are gone.
+/// deleted, and counts them. When it has ended, all rows that matched when it began are deleted.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment, group(ArgGroup::new("rows").required(true).multiple(true).args(["keys", "conditions"])))]
 pub(crate) struct Delete {

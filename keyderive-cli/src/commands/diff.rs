@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use keyderive::Progress;
 use keyderive::diff::{DifferentKey, RowDifference, TableDiff};
 use keyderive::dynamic::{DynKey, TableLayout};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::block_on;
 use super::rows::shown;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, Meter, Out, Safe, json_line};
+use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 use crate::pair::{PairArgs, ToInstance, note_dropped};
 
 /// Compare two tables, cell by cell
@@ -40,17 +40,8 @@ pub(crate) struct Diff {
     /// Write all rows that differ to this file, as lines of JSON, each with up to 10 cells; what it had is lost
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    #[arg(long, value_enum, default_value_t = Form::Text)]
-    format: Form,
-}
-
-/// How differences are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// For people.
-    Text,
-    /// A line of JSON for each row that differs, and then one with the numbers.
-    Json,
+    #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+    format: TextFormat,
 }
 
 /// A row that differs, as a line of JSON.
@@ -143,12 +134,12 @@ impl Diff {
     fn print(&self, diff: &TableDiff, layouts: &[TableLayout; 2]) -> Outcome {
         let mut out = Out::new();
         match self.format {
-            Form::Text => {
+            TextFormat::Text => {
                 for line in diff.to_string().lines() {
                     writeln!(out, "{}", Safe(line))?;
                 }
             }
-            Form::Json => {
+            TextFormat::Json => {
                 diff.first().iter().try_for_each(|row| json_line(&mut out, &Line::new(row, layouts)))?;
                 let numbers = Numbers {
                     is_equal: diff.is_equal(),

@@ -232,7 +232,7 @@ fn svg(heat: &TableHeat, rows: &[Row]) -> String {
     );
     for (at, row) in rows.iter().enumerate() {
         let (top, base) = (58 + at * LINE, 71 + at * LINE);
-        // Also told apart in grey, and by the number beside it.
+        // The two colours differ in grey too, and a hot part has a number.
         let colour = if row.cpu.is_some() { "#b3261e" } else { "#7fa8d1" };
         let cpu = if row.cpu.is_some() { format!(", {} of a node", row.cpu()) } else { String::new() };
         _ = writeln!(

@@ -12,7 +12,7 @@ use super::block_on;
 use super::rows::shown;
 use crate::change::{Stop, is_agreed, name_production};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, Meter, Out, Safe, json_line};
+use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 use crate::pair::{PairArgs, Tables, ToInstance};
 
 /// Move a table to new keys while programs read and write it
@@ -43,9 +43,8 @@ enum Action {
     Status {
         #[command(flatten)]
         pair: PairArgs,
-        /// Print a line of JSON
-        #[arg(long)]
-        json: bool,
+        #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+        format: TextFormat,
     },
     /// Compare both tables; exits with 1 if they differ
     Verify(PairArgs),
@@ -85,9 +84,9 @@ impl Rekey {
                     driver.check().await
                 }
                 Action::Run(args) => Driver::open(&args.pair, true).await?.run(args.yes).await,
-                Action::Status { pair, json } => {
+                Action::Status { pair, format } => {
                     let driver = Driver::open(pair, false).await?;
-                    driver.print_status(*json)
+                    driver.print_status(format.is_json())
                 }
                 Action::Verify(pair) => {
                     let driver = Driver::open(pair, true).await?;
@@ -311,11 +310,13 @@ impl Driver {
             State::Moved if self.status.is_finishing => "`finish` goes on; there is no way back",
             State::Moved if self.status.is_by_row => "`finish` ends it; there is no way back",
             State::Moved => "`finish` ends it, after which there is no way back; `roll-back` takes it back",
-            State::New => "it has ended, if `finish` has come to its end; the old table can be deleted",
+            State::New => {
+                "there is no way back; once `finish` has ended without an error, the old table can be deleted"
+            }
             State::RollbackPaused => "`roll-back` goes on: writes wait until then",
             State::RollbackCopying => "`roll-back` goes on",
             State::RolledBack => {
-                "it was taken back, if `roll-back` has come to its end; another attempt needs another new table"
+                "once `roll-back` has ended without an error, programs of the old keys can run; another attempt needs another new table"
             }
             _ => "",
         }

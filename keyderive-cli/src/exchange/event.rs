@@ -100,9 +100,7 @@ impl EventReader {
             _ => None,
         };
         let millis = nanos.and_then(|nanos| i64::try_from(nanos.div_euclid(1_000_000)).ok());
-        millis.ok_or_else(|| {
-            format!("the time `{value}` is none: a time is RFC 3339, or a number of `--time-unit`")
-        })
+        millis.ok_or_else(|| format!("`{value}` is not a time: write RFC 3339, or a number of `--time-unit`"))
     }
 
     fn time_of_text(&self, text: &str) -> Result<i64, String> {
@@ -118,7 +116,7 @@ impl EventReader {
             .or_else(|| rfc(&format!("{text}T00:00:00Z")));
         match time {
             Some(time @ Value::Time(_)) => self.time_of_value(&time),
-            _ => Err(format!("the time `{text}` is none: a time is RFC 3339, or a number of `--time-unit`")),
+            _ => Err(format!("`{text}` is not a time: write RFC 3339, or a number of `--time-unit`")),
         }
     }
 

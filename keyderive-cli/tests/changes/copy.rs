@@ -117,7 +117,7 @@ fn it_does_what_it_announces() {
     let refused = folder.run(&with(&copy, &[])).expect(3);
     assert!(refused.error.contains("it has rows, such as"), "{}", refused.error);
     folder.run(&with(&copy, &["--yes"])).expect(3);
-    let again = folder.run(&with(&copy, &["--yes", "--allow-existing", "--json"])).expect(0);
+    let again = folder.run(&with(&copy, &["--yes", "--allow-existing", "--format", "json"])).expect(0);
     assert!(again.out.contains("\"is_copied\":true,\"rows\":2500,\"cells\":3334,"), "{}", again.out);
     assert!(again.out.contains("\"differences\":0"), "{}", again.out);
 

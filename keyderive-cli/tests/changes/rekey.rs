@@ -62,7 +62,7 @@ fn next_release(new: &str) -> Table<NewKey, Order> {
 }
 
 fn state(folder: &Folder, old: &str, new: &str) -> String {
-    let status = folder.run(&["rekey", "status", old, new, "--json"]).expect(0);
+    let status = folder.run(&["rekey", "status", old, new, "--format", "json"]).expect(0);
     let status: serde_json::Value = serde_json::from_str(&status.out).unwrap();
     status["state"].as_str().unwrap().to_owned()
 }
