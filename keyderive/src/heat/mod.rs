@@ -59,6 +59,8 @@ mod grid;
 mod picture;
 mod recorder;
 mod report;
+#[cfg(feature = "client")]
+mod sampling;
 mod simulate;
 mod sketch;
 mod tablets;
@@ -71,6 +73,10 @@ pub use self::grid::{Access, BusiestRange, Grid, GridBuilder, Load, Measure, Mer
 pub use self::picture::Picture;
 pub use self::recorder::{Recorder, Snapshot, TableHeat};
 pub use self::report::{Busiest, FieldFigures, Forecast, KeyLengths, ReadFigures, Remedy, TopValue};
+#[cfg(feature = "client")]
+pub use self::sampling::Recording;
+#[cfg(feature = "client")]
+pub(crate) use self::sampling::{SampledRecorder, Sampler};
 pub use self::simulate::{Simulation, SimulationError, simulate, simulate_layout};
 pub use self::sketch::{HeavyKey, HeavyKeys};
 pub use self::tablets::{Constant, Shares, TabletModel};
