@@ -206,7 +206,7 @@ fn millis(clock: &Clock) -> i64 {
 mod unrecorded {
     pub(in crate::client) enum SampledRecorder {}
 
-    pub(in crate::client) enum Sampler {}
+    pub(in crate::client) struct Sampler;
 
     #[derive(Clone, Copy)]
     pub(in crate::client) enum Access {
@@ -240,8 +240,8 @@ mod unrecorded {
     }
 
     impl Sampler {
-        pub(in crate::client) fn draw(&mut self, _: &SampledRecorder) -> Option<u32> {
-            match *self {}
+        pub(in crate::client) fn draw(&mut self, recorder: &SampledRecorder) -> Option<u32> {
+            match *recorder {}
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::grid::{Access, GridBuilder};
+use super::grid::{Access, GridBuilder, Measure};
 use super::recorder::{Recorder, Snapshot, locked};
 
 /// How many operations a second are recorded by default.
@@ -229,6 +229,176 @@ impl SampledRecorder {
             let one_in = self.one_in.load(Ordering::Relaxed).saturating_mul(2);
             self.one_in.store(one_in.clamp(1, LEAST_CHANCE), Ordering::Relaxed);
             rate.recorded = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heat::TableHeat;
+    use crate::plan::KeyRange;
+
+    /// Records so many writes at each of these times, in milliseconds.
+    fn write(recorder: &SampledRecorder, times: impl Iterator<Item = i64>, at_a_time: u32) {
+        for time in times {
+            for number in 0..at_a_time {
+                if let Some(weight) = recorder.draw() {
+                    let key = (number % 50).to_string();
+                    recorder.record("t", key.as_bytes(), Some(Access::Write), 10, (weight, time));
+                }
+            }
+        }
+    }
+
+    fn heat(recorder: &SampledRecorder) -> TableHeat {
+        recorder.snapshot().tables.remove("t").unwrap()
+    }
+
+    fn assert_near(estimate: u64, truth: u64, share: f64) {
+        let off = estimate.abs_diff(truth) as f64 / truth as f64;
+        assert!(off <= share, "{estimate} for {truth}");
+    }
+
+    /// A million operations, one in 100 of which is recorded: the standard error is 1 %.
+    #[test]
+    fn a_sample_is_without_bias() {
+        fastrand::seed(7);
+        let recorder = SampledRecorder::new(&Recording::new().one_in(100));
+        write(&recorder, 0..1000, 1000);
+        let one = heat(&recorder);
+        assert_near(one.grid.total(Measure::Writes), 1_000_000, 0.04);
+        assert_near(one.grid.total(Measure::Bytes), 10_000_000, 0.04);
+        assert_near(one.recorded, 10_000, 0.04);
+        let heaviest = &one.heavy_keys.top(50);
+        assert!(heaviest.iter().all(|key| key.count.abs_diff(20_000) < 8000), "{heaviest:?}");
+
+        // The same of many at a time.
+        let recorder = SampledRecorder::new(&Recording::new().one_in(100));
+        let mut sampler = recorder.sampler();
+        for _ in 0..1_000_000 {
+            if let Some(weight) = sampler.draw(&recorder) {
+                recorder.record("t", b"k", Some(Access::Read), 0, (weight, 0));
+            }
+        }
+        assert_near(heat(&recorder).grid.total(Measure::Reads), 1_000_000, 0.04);
+    }
+
+    #[test]
+    fn all_are_recorded_if_that_is_asked_for() {
+        let recorder = SampledRecorder::new(&Recording::new().one_in(0));
+        write(&recorder, 0..100, 100);
+        let mut sampler = recorder.sampler();
+        assert!((0..100).all(|_| sampler.draw(&recorder) == Some(1)));
+        assert_eq!(heat(&recorder).grid.total(Measure::Writes), 10_000);
+    }
+
+    #[test]
+    fn the_chance_follows_the_load_and_the_sums_stay_right() {
+        fastrand::seed(8);
+        let recorder = SampledRecorder::new(&Recording::new().per_second(500));
+        let mut before = 0;
+        // A second with 200 a millisecond after one with 2, and back.
+        for (second, at_a_time) in [(0, 2), (1, 2), (2, 200), (3, 200), (4, 200), (5, 2), (6, 2), (7, 2)] {
+            write(&recorder, second * 1000..(second + 1) * 1000, at_a_time);
+            let recorded = heat(&recorder).recorded;
+            // The first second of a load doubles the chance as often as it takes.
+            assert!(recorded - before <= 500 * 9, "{} in second {second}", recorded - before);
+            before = recorded;
+        }
+        let truth = 5 * 2000 + 3 * 200_000;
+        assert_near(heat(&recorder).grid.total(Measure::Writes), truth, 0.1);
+        assert!(before < 8 * 500 * 3, "{before} in eight seconds");
+    }
+
+    /// What is not recorded waits for nobody: the locks are held here.
+    #[test]
+    fn what_is_not_drawn_takes_no_lock() {
+        let recorder = SampledRecorder::new(&Recording::new().one_in(u32::MAX));
+        recorder.record("t", b"k", Some(Access::Write), 0, (1, 0));
+        let recorded = recorder.recorder.known("t").unwrap();
+        let (_rate, _table) = (locked(&recorder.rate), locked(&recorded));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    fastrand::seed(9);
+                    let drawn = (0..100_000).filter(|_| recorder.draw().is_some()).count();
+                    assert!(drawn < 10);
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_process_that_runs_on_keeps_the_last_time_in_bounded_memory() {
+        let recorder = SampledRecorder::new(&Recording::new().one_in(1).keep(Duration::from_secs(3600)));
+        let day = 86_400_000;
+        let mut random = fastrand::Rng::with_seed(3);
+        for second in 0..86_400 {
+            // A key that grows, one that is heavy in the first hour alone, and random ones.
+            let key = match second % 3 {
+                0 => format!("{second:08}"),
+                1 if second < 3600 => "heavy".to_owned(),
+                _ => random.u32(..).to_string(),
+            };
+            recorder.record("t", key.as_bytes(), Some(Access::Write), 10, (1, second * 1000));
+        }
+        let heat = heat(&recorder);
+        assert_eq!(heat.recorded, 86_400);
+        assert!(heat.grid.columns() <= 256 && heat.grid.rows() <= 128);
+        assert_eq!(heat.grid.column_width(), Duration::from_secs(15));
+        assert_eq!(heat.grid.error(Measure::Writes), 0);
+        assert!(
+            (3600..=3840).contains(&heat.grid.total(Measure::Writes)),
+            "{}",
+            heat.grid.total(Measure::Writes)
+        );
+        assert!(heat.grid.time(0) > day - 3_900_000);
+        assert!(heat.heavy_keys.top(256).iter().all(|key| key.key != b"heavy"));
+        let json = serde_json::to_string(&recorder.snapshot()).unwrap();
+        assert_eq!(serde_json::from_str::<Snapshot>(&json).unwrap(), recorder.snapshot());
+        assert!(json.len() < 2_000_000, "{}", json.len());
+    }
+
+    #[test]
+    fn a_slot_is_a_whole_part_of_a_day() {
+        for slot in SLOTS {
+            assert_eq!(86_400 % slot, 0);
+        }
+        let of = |seconds| {
+            let recording = Recording::new().keep(Duration::from_secs(seconds));
+            (recording.slot().as_secs(), recording.columns())
+        };
+        assert_eq!(of(0), (1, 17));
+        assert_eq!(of(240), (1, 256));
+        assert_eq!(of(3600), (15, 256));
+        assert_eq!(of(86_400), (900, 112));
+        assert_eq!(of(u64::MAX), (86_400, 256));
+    }
+
+    /// Two processes with the same buckets are one, range by range.
+    #[test]
+    fn processes_with_the_same_boundaries_are_merged_without_loss() {
+        let [one, other, both] = [(); 3].map(|()| {
+            let recorder = SampledRecorder::new(&Recording::new().one_in(1));
+            recorder.boundaries("t", || vec![b"1".to_vec(), b"2".to_vec(), b"3".to_vec()]);
+            recorder
+        });
+        for number in 0..20_000_u32 {
+            let key = format!("{}#{:05}", number % 4, number.wrapping_mul(7919) % 9973);
+            let record = |to: &SampledRecorder| {
+                to.record("t", key.as_bytes(), Some(Access::Write), 1, (1, i64::from(number)))
+            };
+            record(if number % 3 == 0 { &one } else { &other });
+            record(&both);
+        }
+        let (merged, both) = (one.snapshot().merge(&other.snapshot()).unwrap(), both.snapshot());
+        let (merged, both) = (&merged.tables["t"], &both.tables["t"]);
+        assert_eq!(merged.recorded, both.recorded);
+        for (start, end) in [("", Some("1")), ("1", Some("2")), ("2", Some("3")), ("3", None)] {
+            let range = KeyRange::new(start, end.map(Into::into));
+            assert_eq!(merged.grid.between(&range, Measure::Writes), (5000, 5000), "{start}");
+            assert_eq!(both.grid.between(&range, Measure::Writes), (5000, 5000), "{start}");
         }
     }
 }
