@@ -2,7 +2,6 @@
 
 use futures_util::stream;
 use keyderive::heat::{Measure, Recording};
-use keyderive::key::RowKey as _;
 use keyderive::{Client, Row, RowKey};
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
@@ -33,7 +32,7 @@ fn so_far(client: &Client) -> [u64; 2] {
 macro_rules! counts {
     ($client:expr, $($what:literal: $call:expr => $reads:expr, $writes:expr;)*) => {$(
         let before = so_far(&$client);
-        $call.await.unwrap();
+        _ = $call.await.unwrap();
         let after = so_far(&$client);
         assert_eq!([after[0] - before[0], after[1] - before[1]], [$reads, $writes], $what);
     )*};

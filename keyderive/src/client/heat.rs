@@ -66,11 +66,13 @@ impl Heat {
         self.0.as_ref().map(|recorder| recorder.snapshot())
     }
 
-    /// Sets the gauges of the busiest ranges.
+    /// Sets the gauges of the busiest ranges, in the last whole slot before a time.
     #[cfg(all(feature = "heat", feature = "metrics"))]
-    pub(super) fn emit(&self, clock: &Clock) {
+    pub(super) fn emit(&self, before: std::time::SystemTime) {
         let Some(recorder) = &self.0 else { return };
-        for (table, shares) in recorder.busiest_shares(millis(clock)) {
+        let since_epoch = before.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let before = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
+        for (table, shares) in recorder.busiest_shares(before) {
             super::observe::busiest(&table, shares);
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::grid::{Access, GridBuilder, Measure};
+use super::grid::{Access, GridBuilder};
 use super::recorder::{Recorder, Snapshot, locked};
 
 /// How many operations a second are recorded by default.
@@ -236,7 +236,7 @@ impl SampledRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heat::TableHeat;
+    use crate::heat::{Measure, TableHeat};
     use crate::plan::KeyRange;
 
     /// Records so many writes at each of these times, in milliseconds.
