@@ -113,7 +113,23 @@ impl TableArgs {
 
     /// The layouts of the table's key types; none if there is none.
     pub(crate) async fn find_all(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
-        let mut found = self.find(connection).await?;
+        self.chosen(self.find(connection).await?)
+    }
+
+    /// The only layout of the table in the file of layouts, or the chosen one, without a Bigtable; none if no file has the table.
+    ///
+    /// # Errors
+    /// If it has several key types, of which none is chosen.
+    pub(crate) fn find_offline(&self) -> Outcome<Option<TableLayout>> {
+        let found = self.find_in_file(&self.instance.target()?)?;
+        match found.is_empty() {
+            true => Ok(None),
+            false => self.only(self.chosen(found)?),
+        }
+    }
+
+    /// Those with the key type and the row type that were asked for.
+    fn chosen(&self, mut found: Vec<TableLayout>) -> Outcome<Vec<TableLayout>> {
         if let Some(name) = &self.layout.key_type {
             let names: Vec<_> = found.iter().map(|layout| format!("`{}`", key_type(layout))).collect();
             found.retain(|layout| key_type(layout) == name);
@@ -153,7 +169,10 @@ impl TableArgs {
     /// # Errors
     /// If it has several key types, of which none is chosen.
     pub(crate) async fn find_one(&self, connection: &mut Connection) -> Outcome<Option<TableLayout>> {
-        let mut found = self.find_all(connection).await?;
+        self.only(self.find_all(connection).await?)
+    }
+
+    fn only(&self, mut found: Vec<TableLayout>) -> Outcome<Option<TableLayout>> {
         if found.len() > 1 {
             let names: Vec<_> = found.iter().map(|layout| format!("`{}`", key_type(layout))).collect();
             return Err(Failure::usage(format_args!(
@@ -182,16 +201,24 @@ impl TableArgs {
         ))
     }
 
-    async fn find(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
+    /// The layouts of the table in the file of layouts; none if no file has it.
+    fn find_in_file(&self, target: &Target) -> Outcome<Vec<TableLayout>> {
         if let Some(file) = &self.layout.file.layouts {
             return Ok(read(file)?.table_layouts(&self.table)?);
         }
-        if let Some(file) = default_file(&connection.target) {
-            // It may be the file of another program.
-            let layouts = read(&file)?;
-            if layouts.table_names().any(|name| name == self.table) {
-                return Ok(layouts.table_layouts(&self.table)?);
-            }
+        let Some(file) = default_file(target) else { return Ok(Vec::new()) };
+        // It may be the file of another program.
+        let layouts = read(&file)?;
+        match layouts.table_names().any(|name| name == self.table) {
+            true => Ok(layouts.table_layouts(&self.table)?),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    async fn find(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
+        let of_file = self.find_in_file(&connection.target)?;
+        if !of_file.is_empty() {
+            return Ok(of_file);
         }
         let client = connection.client().await?;
         let registered = client.registered_layouts(&self.table).await?;

@@ -205,6 +205,7 @@
 //!
 //! [`heat::simulate`] says before the first write what a workload does to a key type: the share of the busiest tablet, which other layouts
 //! would spread it, and a picture. [`assert_busiest_tablet_below`](heat::Simulation::assert_busiest_tablet_below) is a test of it.
+//! A running client [records](client::ClientBuilder::record_heat) what it reads and writes: [of a running service](guide::heat#of-a-running-service).
 //!
 //! # Deployment
 //!
@@ -242,7 +243,7 @@
 //! | `cloud` | yes | Google Cloud: TLS and Google's credentials |
 //! | `embedded` | no | a Bigtable in the process, for tests and first steps |
 //! | `serve` | no | the embedded Bigtable on a port, for other processes and languages |
-//! | `heat` | no | [`heat`]: simulates what a workload does to a key layout, and draws it |
+//! | `heat` | no | [`heat`]: simulates what a workload does to a key layout, records what a client does, and draws both |
 //! | `dynamic` | with `client` | [`dynamic`]: keys and plans whose layout is data |
 //! | `metrics` | no | the metrics that [`client`] lists, through the crate `metrics` |
 //! | `chrono` | no | as key fields and columns: `DateTime<Utc>` as a time, `NaiveDate` as a date |

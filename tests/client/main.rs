@@ -22,6 +22,7 @@ mod deadlines;
 mod expiry;
 mod frames;
 mod headers;
+mod heat;
 mod hostile;
 mod merge;
 mod overload;

@@ -30,6 +30,7 @@ mod layouts;
 mod load;
 mod ordered;
 mod promises;
+mod recorded;
 mod registry;
 mod rows;
 mod salts;

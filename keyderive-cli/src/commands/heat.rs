@@ -1,23 +1,26 @@
-//! `heat`: a picture of what the service says of a table: sizes by part, and tablets that were hot.
+//! `heat`: a picture of what the service says of a table, sizes by part and tablets that were hot; or of what its clients have recorded.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use keyderive::SizedPart;
+use keyderive::dynamic::TableLayout;
+use keyderive::heat::{HeatSummary, Measure, Picture, Snapshot};
 use serde::Serialize;
 
 use super::block_on;
 use super::import::unwritten;
 use super::rows::shown;
+use super::simulate::{LINES, WIDTH};
 use super::tablets::{Hot, Part, boundary, fields, listed};
 use crate::change::{check_distinct, counted};
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::layout::{TableArgs, note_raw};
-use crate::output::{Out, Safe, TextFormat, drawn, json_line};
+use crate::output::{Out, Safe, TextFormat, drawn, json_line, write_safe};
 
 /// How many parts a picture has at most: of more, neighbours are drawn as one.
 const MOST: usize = 40;
@@ -32,14 +35,19 @@ const NO_LOAD: &str =
 ///
 ///     keyderive heat events
 ///     keyderive heat events --html heat.html
+///     keyderive heat events --snapshot one.json two.json --html heat.html
 ///
 /// The service says about how many bytes each part has, never how much it is read and written; it lists the tablets that kept the nodes busiest
 /// in the last 24 hours. `tablets` has the same as records. What a workload would do to a layout, `simulate` says.
+/// With `--snapshot` it draws what clients have recorded of the table by `record_heat`, from the files of their snapshots, and asks no service.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Heat {
     #[command(flatten)]
     of: TableArgs,
+    /// Draw what clients have recorded, from the JSON of `Client::heat`, of several processes together
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    snapshot: Vec<PathBuf>,
     /// Draw the picture into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -73,7 +81,12 @@ struct Row {
 
 impl Heat {
     pub(crate) fn run(self) -> Outcome {
-        check_distinct([("--svg", self.svg.as_deref()), ("--html", self.html.as_deref())])?;
+        let snapshots = self.snapshot.iter().map(|file| ("--snapshot", Some(file.as_path())));
+        let files = [("--svg", self.svg.as_deref()), ("--html", self.html.as_deref())];
+        check_distinct(snapshots.chain(files))?;
+        if !self.snapshot.is_empty() {
+            return self.draw_snapshots();
+        }
         let mut connection = self.of.connection()?;
         let (heat, rows) = block_on(async {
             let layouts = self.of.find_all(&mut connection).await?;
@@ -113,6 +126,70 @@ impl Heat {
         out.finish()?;
         Ok(Exit::Done)
     }
+}
+
+/// What clients have recorded of a table.
+#[derive(Serialize)]
+struct Recorded<'a> {
+    table: &'a str,
+    snapshots: usize,
+    #[serde(flatten)]
+    summary: HeatSummary,
+}
+
+impl Heat {
+    /// Draws what clients have recorded, all of it together.
+    fn draw_snapshots(&self) -> Outcome {
+        let table = self.of.table.as_str();
+        let (first, others) =
+            self.snapshot.split_first().ok_or_else(|| Failure::usage("no file is named"))?;
+        let mut all = read_snapshot(first)?;
+        for path in others {
+            all = all.merge(&read_snapshot(path)?).map_err(|error| unread(path, &error))?;
+        }
+        let Some(heat) = all.tables.get(table) else {
+            let names: Vec<_> = all.tables.keys().map(|name| format!("`{name}`")).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(Failure::refused(format_args!(
+                "nothing is recorded of the table `{table}`; of these something is: {names}"
+            )));
+        };
+        let layout = self.of.find_offline()?;
+        if layout.is_none() {
+            note_raw(table);
+        }
+        let layout = layout.as_ref().map(TableLayout::key);
+        let summary = heat.summary(layout);
+        let measure = if summary.reads > summary.writes { Measure::Reads } else { Measure::Writes };
+        let picture = Picture::new().of_table(true).measure(measure).panel(table, &heat.grid, layout);
+        for (path, text) in [(&self.svg, Picture::svg as fn(&_) -> _), (&self.html, Picture::html)] {
+            if let Some(path) = path {
+                fs::write(path, text(&picture)).map_err(|error| unwritten(path, &error))?;
+            }
+        }
+        let mut out = Out::new();
+        if self.format.is_json() {
+            json_line(&mut out, &Recorded { table, snapshots: self.snapshot.len(), summary })?;
+        } else {
+            write_safe(&mut out, &summary.to_string())?;
+            writeln!(out)?;
+            drawn(&mut out, |has_colours| match has_colours {
+                true => picture.terminal(WIDTH, LINES),
+                false => picture.text(WIDTH, LINES),
+            })?;
+        }
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+fn unread(path: &Path, fault: &dyn std::fmt::Display) -> Failure {
+    Failure::refused(format_args!("the snapshot `{}` is not read: {fault}", path.display()))
+}
+
+fn read_snapshot(path: &Path) -> Outcome<Snapshot> {
+    let text = fs::read_to_string(path).map_err(|error| unread(path, &error))?;
+    serde_json::from_str(&text).map_err(|error| unread(path, &error))
 }
 
 type HotTablet = keyderive::HotTablet<keyderive::dynamic::DynKey>;

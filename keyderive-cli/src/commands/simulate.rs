@@ -23,8 +23,8 @@ use crate::layout::TableArgs;
 use crate::output::{self, Meter, Out, TextFormat, drawn, json_line, write_safe};
 
 /// How wide a picture is in a terminal, and how many lines a layout has.
-const WIDTH: usize = 80;
-const LINES: usize = 12;
+pub(super) const WIDTH: usize = 80;
+pub(super) const LINES: usize = 12;
 /// How many events are read before the first is simulated: their rate tells how long a slot of the picture is.
 const AHEAD: usize = 20_000;
 /// How many events a slot has, in the mean: with a few, each range would have a large share by chance.

@@ -5,6 +5,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use fastrand::Rng;
+use keyderive::heat::{Access, Recorder};
 use keyderive_proto::admin::{Cluster, HotTablet, ListClustersResponse, ListHotTabletsResponse};
 use keyderive_proto::values::Timestamp;
 use keyderive_scripted::{Answer, Mock, Request, Rpc};
@@ -49,7 +50,7 @@ fn the_sentence_names_the_hot_range_and_a_salt_cools_it() {
     assert_eq!((&data["events"], &data["tablets"]["peak"]), (&3000.into(), &1.0.into()));
     let line = data["line"].as_str().unwrap();
     assert!(line.starts_with("The busiest tablet takes 100 % of the writes of its worst "), "{line}");
-    assert!(line.contains("tablet from at 2026-11-24T0"), "{line}");
+    assert!(line.contains("tablet that begins with at 2026-11-24T0"), "{line}");
     let svg = fs::read_to_string(folder.path().join("heat.svg")).unwrap();
     let html = fs::read_to_string(folder.path().join("heat.html")).unwrap();
     assert!(svg.starts_with("<svg") && html.contains("daily: \\u003cat>#"));
@@ -61,7 +62,9 @@ fn the_sentence_names_the_hot_range_and_a_salt_cools_it() {
     let (printed, error, code) = text(&run(&["daily", "--variant", "salt=8"]));
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(
-        printed.contains("as salt=8") && printed.contains("\nsalt=8: <salt 0 to 7>#<at>#<user_id>\n"),
+        !printed.contains("as salt=8")
+            && printed.contains("with 8 buckets")
+            && printed.contains("\nsalt=8: <salt 0 to 7>#<at>#<user_id>\n"),
         "{printed}"
     );
     assert!(printed.lines().rev().take(12).all(|line| line.chars().count() <= 80), "{printed}");
@@ -289,4 +292,59 @@ fn a_table_is_drawn_with_its_hot_tablets() {
     assert_eq!((&data["bytes"], &data["parts"][1]["bytes"]), (&2000.into(), &400.into()));
     assert_eq!(data["hot_tablets"][0]["start"], r#"m\xff\x1b[2J<"#);
     runtime.shutdown_timeout(Duration::from_secs(1));
+}
+
+#[test]
+fn snapshots_of_several_processes_are_drawn_as_one() {
+    let folder = Folder::new("snapshots");
+    fs::write(folder.path().join("layouts.json"), tables::thing_layouts()).unwrap();
+    for (process, name) in ["one.json", "two.json"].into_iter().enumerate() {
+        let recorder = Recorder::new();
+        for number in 0..2000_u32 {
+            let key = match number % 2 {
+                0 => b"hot\x1b[2J<\xff".to_vec(),
+                _ => format!("{:03}", number * 7 % 1000 + process as u32).into_bytes(),
+            };
+            let time = 1_764_288_000_000 + i64::from(number) * 10;
+            recorder.record("things", &key, Access::Write, 100, time);
+            recorder.record("others", b"k", Access::Read, 1, time);
+        }
+        let json = serde_json::to_string(&recorder.snapshot()).unwrap();
+        fs::write(folder.path().join(name), json).unwrap();
+    }
+    fs::write(folder.path().join("none.json"), "{}").unwrap();
+
+    let both = ["heat", "things", "--snapshot", "one.json", "two.json"];
+    // No Bigtable is there, and none is asked.
+    let run = |arguments: &[&str]| folder.run(arguments, b"");
+    let output = run(&[&both[..], &["--svg", "heat.svg", "--html", "heat.html"]].concat());
+    let (printed, error, code) = text(&output);
+    assert_eq!(code, Some(0), "{error}");
+    assert_harmless(&output, "heat");
+    assert!(printed.starts_with("4000 writes, 0 reads and 400000 bytes from 2025-11-28 00:00"), "{printed}");
+    assert!(printed.contains("The busiest range takes 5") && printed.contains("50 %   "), "{printed}");
+    for name in ["heat.svg", "heat.html"] {
+        let drawn = fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(drawn.contains("<svg") && !drawn.contains('\u{1b}') && !drawn.contains("2J<"), "{drawn}");
+    }
+    let data = json(&run(&[&both[..], &["--format", "json"]].concat()));
+    assert_eq!((&data["writes"], &data["snapshots"]), (&4000.into(), &2.into()));
+    let one = json(&run(&["heat", "things", "--snapshot", "one.json", "--format", "json"]));
+    assert_eq!(one["writes"], 2000);
+
+    for (arguments, fault) in [
+        (&["heat", "absent", "--snapshot", "one.json"][..], "these something is: `others`, `things`"),
+        (
+            &["heat", "things", "--snapshot", "one.json", "none.json"],
+            "`none.json` is not read: missing field",
+        ),
+        (&["heat", "things", "--snapshot", "absent.json"], "`absent.json` is not read: "),
+    ] {
+        let (_, error, code) = text(&run(arguments));
+        assert!(code != Some(0) && error.contains(fault), "{code:?} {error}");
+    }
+    // The others have no layout, and are drawn by their bytes.
+    let (printed, error, code) = text(&run(&["heat", "others", "--snapshot", "one.json"]));
+    assert!(code == Some(0) && error.contains("no layout of the table `others`"), "{error}");
+    assert!(printed.contains("of the reads of its busiest 1.00 s"), "{printed}");
 }

@@ -51,6 +51,7 @@
 //! | `keyderive.requests.rejected` | counter | `operation`, `table` | calls that failed at once because [`max_waiting`](Settings::max_waiting) requests waited |
 //! | `keyderive.retry_tokens` | gauge | `instance` | tokens of the [retry budget](Settings::retry_budget), of 100; with 50 or fewer nothing is retried |
 //! | `keyderive.connection.refreshes` | counter | `code` | [refreshes](ClientBuilder::refresh_connections_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
+//! | `keyderive.heat.busiest_share` | gauge | `table`, `access` | with [`record_heat`](crate::guide::heat#of-a-running-service), the share of the busiest range of keys in the reads, or writes, of the last whole window: 0 to 1, and 0 if it has fewer than 100 |
 //! | `keyderive.rekey.rows` | counter | `table` | rows that a driver of a [re-keying](crate::rekey) has read and copied, if they were not copied before |
 //! | `keyderive.rekey.state` | gauge | `table` | how often the state of the re-keying that the process acts by has changed: 0 for `old`; -1 while it knows none |
 //!
@@ -74,6 +75,7 @@ mod failure;
 mod fault;
 mod filter;
 mod grpc;
+mod heat;
 mod observe;
 mod operation;
 mod protobuf;
@@ -123,6 +125,7 @@ pub use error::{Error, ErrorKind};
 use fault::ProtocolViolation;
 pub(crate) use filter::check as check_filter;
 use grpc::{Answer, Request};
+use heat::Heat;
 pub(crate) use operation::{Idempotency, Route};
 use operation::{Operation, RpcMethod};
 use query::Statements;
@@ -216,6 +219,7 @@ struct Inner {
     /// Whether a warning was logged that the registry cannot be used.
     registry_warned: AtomicBool,
     scan_warnings: Arc<ScanWarnings>,
+    heat: Heat,
     statements: Statements,
     retry_budget: RetryBudget,
     hedge_budget: HedgeBudget,
@@ -427,6 +431,43 @@ impl Client {
         let PoolLoad { connections, in_flight, waiting } = self.inner.pool.load();
         let in_flight = in_flight.saturating_sub(waiting);
         ClientStats { connections, in_flight, waiting, retry_tokens: self.inner.retry_budget.tokens() }
+    }
+
+    /// What this client and its clones read and write, by table, if it [records](ClientBuilder::record_heat) it. Sends nothing.
+    ///
+    /// ```
+    /// # #[cfg(feature = "embedded")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { name: String }
+    /// use keyderive::heat::{Measure, Recording};
+    ///
+    /// let client = Client::builder().record_heat(Recording::new()).embedded();
+    /// let users = client.table::<UserKey, User>("users");
+    /// users.create_if_absent().await?;
+    /// users.put(&UserKey { id: 7 }, &User { name: "Ada".into() }).await?;
+    ///
+    /// let heat = client.heat().expect("it records");
+    /// assert_eq!(heat.tables["users"].grid.total(Measure::Writes), 1);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "embedded"))]
+    /// # fn main() {}
+    /// ```
+    ///
+    /// A snapshot is data: [merge](crate::heat::Snapshot::merge) those of all processes, and [draw them](crate::guide::heat#of-a-running-service).
+    /// It copies what was recorded, table by table: some milliseconds for a busy one, for which operations wait that are recorded meanwhile.
+    #[cfg(feature = "heat")]
+    #[must_use]
+    pub fn heat(&self) -> Option<crate::heat::Snapshot> {
+        self.inner.heat.snapshot()
+    }
+
+    /// Says where the buckets of a table begin, for what is recorded of it.
+    pub(crate) fn heat_boundaries(&self, table: &str, starts: impl FnOnce() -> Vec<Vec<u8>>) {
+        self.inner.heat.boundaries(table, starts);
     }
 
     /// Where the tables of this client are.

@@ -146,6 +146,8 @@ pub(super) fn unchecked(table: &str, error: &Error) {
     emit::unchecked(table, code_name(error.code().unwrap_or(Code::Unknown)));
 }
 
+#[cfg(all(feature = "heat", feature = "metrics"))]
+pub(super) use emit::busiest;
 pub(super) use emit::{
     cost, describe, future_cells, hedge_won, hedged, mismatched, refreshed, rejected, rekeyed, rekeying,
     stats, throttled,
@@ -189,6 +191,8 @@ mod emit {
     const REFRESHES: &str = "keyderive.connection.refreshes";
     const REKEYED: &str = "keyderive.rekey.rows";
     const REKEYING: &str = "keyderive.rekey.state";
+    #[cfg(feature = "heat")]
+    const BUSIEST_SHARE: &str = "keyderive.heat.busiest_share";
 
     pub(in super::super) fn future_cells(table: &Arc<str>, count: u64) {
         counter!(FUTURE_CELLS, "table" => shared(table)).increment(count);
@@ -244,6 +248,11 @@ mod emit {
         describe_counter!(HEDGES_WON, Unit::Count, "reads that returned the second request's answer");
         describe_counter!(REFRESHES, Unit::Count, "refreshes of connections, by outcome");
         describe_counter!(REKEYED, Unit::Count, "rows that a driver has copied to other keys");
+        #[cfg(feature = "heat")]
+        describe_gauge!(
+            BUSIEST_SHARE,
+            "share of the busiest range of keys in the operations of the last window, from 0 to 1"
+        );
         describe_gauge!(
             REKEYING,
             "the number of changes of the state of a re-keying that a process acts by; below 0 if it knows none"
@@ -329,6 +338,15 @@ mod emit {
     pub(in super::super) fn rekeying(table: &Arc<str>, change: Option<u64>) {
         #[expect(clippy::cast_precision_loss, reason = "no state changes 2^52 times")]
         gauge!(REKEYING, "table" => shared(table)).set(change.map_or(-1.0, |change| change as f64));
+    }
+
+    /// The shares of reads and of writes.
+    #[cfg(feature = "heat")]
+    pub(in super::super) fn busiest(table: &str, shares: [Option<f64>; 2]) {
+        for (access, share) in ["read", "write"].into_iter().zip(shares) {
+            let table = table.to_owned();
+            gauge!(BUSIEST_SHARE, "table" => table, "access" => access).set(share.unwrap_or(0.0));
+        }
     }
 
     pub(in super::super) fn refreshed(renewed: bool) {

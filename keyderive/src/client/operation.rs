@@ -14,6 +14,7 @@ use keyderive_proto::data::FeatureFlags;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use prost::Message as _;
 
+use super::heat::AskedRow;
 use super::settings::{CallSettings, Settings};
 use super::{Client, Error, ScanCounters, Target, grpc};
 
@@ -106,6 +107,8 @@ pub(crate) struct Operation {
     high_fan_out: bool,
     /// The counters of its scan.
     scan: Option<Arc<ScanCounters>>,
+    /// Its row, if it has one and is recorded.
+    asked: AskedRow,
 }
 
 /// What an operation does, which selects its RPC and its settings. `ReadRow` is the RPC `ReadRows` for one row.
@@ -196,7 +199,15 @@ impl Operation {
     /// An idempotent operation.
     pub(super) fn new(kind: RpcMethod, route: Route) -> Self {
         let idempotency = Idempotency::Idempotent;
-        Self { route, bucket: None, kind, idempotency, high_fan_out: false, scan: None }
+        Self {
+            route,
+            bucket: None,
+            kind,
+            idempotency,
+            high_fan_out: false,
+            scan: None,
+            asked: AskedRow::default(),
+        }
     }
 
     pub(super) fn rpc(&self) -> &'static str {
@@ -312,6 +323,16 @@ impl Operation {
 
     pub(super) fn of_scan(self, scan: Option<Arc<ScanCounters>>) -> Self {
         Self { scan, ..self }
+    }
+
+    /// As an operation about a row, to which it writes so many bytes.
+    pub(super) fn asking(self, asked: AskedRow) -> Self {
+        Self { asked, ..self }
+    }
+
+    /// Its row, if it has one and is recorded.
+    pub(super) fn asked(&self) -> &AskedRow {
+        &self.asked
     }
 
     /// The counters of its scan, if it is a request of one.

@@ -255,11 +255,15 @@ impl Client {
             reversed: false,
         };
         let read = async {
-            let attempts = self.attempts(self.data_operation(RpcMethod::ReadRow, table)).await?;
-            retry::call(attempts, Request::new(&message), |answer| {
+            let asked = self.inner.heat.asked(&key, 0);
+            let operation = self.data_operation(RpcMethod::ReadRow, table).asking(asked);
+            let attempts = self.attempts(operation).await?;
+            let row = retry::call(attempts, Request::new(&message), |answer| {
                 only_row(answer, &key, self.clock().clone())
+            });
+            row.await.inspect(|row| {
+                row.iter().for_each(|row| self.inner.heat.received(table, row, self.clock()));
             })
-            .await
         };
         read.await.map_err(|error| error.with_row_key(&key))
     }

@@ -20,6 +20,7 @@ use super::credentials::Authorizer;
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::{Failure, NO_COMPLETE_ANSWER};
 use super::grpc::{Answer, Request};
+use super::heat::Sending;
 use super::observe::{self, Watch};
 use super::operation::{self, Idempotency, Operation};
 use super::settings::{CallSettings, Hedging};
@@ -269,6 +270,16 @@ impl Attempts {
         Ok(headers)
     }
 
+    /// Where an attempt goes, for what is recorded of it.
+    pub(super) fn sending<'a>(&'a self, attempt: &'a Attempt) -> Sending<'a> {
+        Sending {
+            table: self.operation.table(),
+            is_write: self.operation.is_write(),
+            clock: self.client.clock(),
+            is_sent: &attempt.is_sent,
+        }
+    }
+
     /// Sends the request and reads its answer.
     async fn answer<R, F>(
         &self,
@@ -279,6 +290,7 @@ impl Attempts {
     where
         F: Future<Output = Result<R, Status>>,
     {
+        let _heat = self.client.inner.heat.row(self.operation.asked(), self.sending(attempt));
         let headers = self.headers(attempt).await?;
         let answer = async {
             let path = self.operation.path();

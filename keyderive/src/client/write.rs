@@ -11,6 +11,7 @@ pub(crate) mod token;
 
 use bytes::Bytes;
 use keyderive_proto::data;
+use prost::Message as _;
 
 use self::encode::MAX_BYTES;
 pub(crate) use self::encode::{
@@ -35,8 +36,11 @@ impl Client {
         const IDEMPOTENCY: u8 = 8;
         let mutations = mutations.into();
         check(table, &key, &[&mutations])?;
-        let operation =
-            self.data_operation(RpcMethod::MutateRow, table).with_idempotency(mutations.idempotency());
+        let asked = self.inner.heat.asked(&key, mutations.bytes().len());
+        let operation = self
+            .data_operation(RpcMethod::MutateRow, table)
+            .with_idempotency(mutations.idempotency())
+            .asking(asked);
         let head = data::MutateRowRequest {
             table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
@@ -150,8 +154,11 @@ impl Client {
         const OTHERWISE: u8 = 5;
         check(table, &key, &[&then, &otherwise])?;
         let predicate_filter = condition.as_ref().map(filter::message).transpose();
-        let operation =
-            self.data_operation(RpcMethod::CheckAndMutateRow, table).with_idempotency(idempotency);
+        let asked = self.inner.heat.asked(&key, then.bytes().len().max(otherwise.bytes().len()));
+        let operation = self
+            .data_operation(RpcMethod::CheckAndMutateRow, table)
+            .with_idempotency(idempotency)
+            .asking(asked);
         let head = data::CheckAndMutateRowRequest {
             table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
@@ -189,6 +196,7 @@ impl Client {
             row_key: key.clone(),
             rules: rules.into_iter().map(rule_message).collect(),
         };
+        let operation = operation.asking(self.inner.heat.asked(&key, message.encoded_len()));
         let changed = |response: data::ReadModifyWriteRowResponse| {
             let changed = response.row.unwrap_or_default();
             if !changed.key.is_empty() && changed.key != key {

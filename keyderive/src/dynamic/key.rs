@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::{DynScan, LayoutError, Value};
 use crate::key::{
     DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, Readable, RowKey, Schema, Span,
-    decode_by, encode_by,
+    Width, decode_by, encode_by,
 };
 
 /// The layout of row keys, at run time: encodes, decodes and plans what a derived key type does, byte for byte.
@@ -351,7 +351,8 @@ impl fmt::Debug for KeyLayout {
     }
 }
 
-/// The first fields of row keys, from [`KeyLayout::decode_start`]. Printed with `{}`: the bucket, the fields, and the bytes after them.
+/// The first fields of row keys, from [`KeyLayout::decode_start`]. Printed with `{}`: the bucket, the fields, and the bytes after them. Of a
+/// number or a time that begins there, and has a fixed width, the least value is printed.
 #[derive(Clone)]
 pub struct KeyStart {
     bucket: Option<i32>,
@@ -377,6 +378,24 @@ impl KeyStart {
     pub fn rest(&self) -> &[u8] {
         &self.rest
     }
+
+    /// The least number or time that begins with the digits of the next field, if they are not all of them.
+    fn least_of_next(&self) -> Option<(&'static str, Value)> {
+        let at = self.fields.len();
+        let (name, field) = (self.layout.schema.fields().get(at)?.name(), self.layout.fields.get(at)?);
+        let Width::Fixed(width) = field.codec.width() else { return None };
+        let is_begun = (1..width).contains(&self.rest.len()) && self.rest.iter().all(u8::is_ascii_digit);
+        let mut digits = self.rest.to_vec();
+        digits.resize(width, b'0');
+        let least = field
+            .codec
+            .read(digits.as_slice().into(), None)
+            .ok()
+            .filter(|_| is_begun && field.hashed.is_none())?;
+        let is_number =
+            matches!(least, Value::Integer(_) | Value::Unsigned(_) | Value::Time(_) | Value::Date(_));
+        is_number.then_some((name, least))
+    }
 }
 
 impl fmt::Display for KeyStart {
@@ -389,6 +408,10 @@ impl fmt::Display for KeyStart {
         for ((name, value), field) in self.fields().zip(&*self.layout.fields) {
             write!(f, "{separator}{name} {}", fmt::from_fn(|f| field.codec.show(value, f)))?;
             separator = ", ";
+        }
+        if let Some((name, least)) = self.least_of_next() {
+            let codec = self.layout.fields[self.fields.len()].codec;
+            return write!(f, "{separator}{name} {}", fmt::from_fn(|f| codec.show(&least, f)));
         }
         match &*self.rest {
             [] => Ok(()),

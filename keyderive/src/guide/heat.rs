@@ -1,7 +1,7 @@
 //! Read the picture: what each pattern says of a key, and what to do about it.
 //!
 //! A picture of [`heat`](crate::heat) has time from left to right and keys from the least, at the bottom, to the greatest. It comes from a
-//! [simulation](crate::heat::simulate), or from what a process [records](crate::heat::Recorder). Its patterns are those that Google's
+//! [simulation](crate::heat::simulate), or from what a [running service](#of-a-running-service) records. Its patterns are those that Google's
 //! [Key Visualizer](https://cloud.google.com/bigtable/docs/keyvis-patterns) shows of a large table, afterwards:
 //!
 //! | pattern | what it is | the key | remedy |
@@ -321,6 +321,74 @@
 //! writes, share of the table's busiest slot; the busiest range has 3.6 %, no cell
 //! is too hot by more than 0 %
 //! ```
+//!
+//! # Of a running service
+//!
+//! [`record_heat`](crate::client::ClientBuilder::record_heat) records what a process reads and writes, by table: of about 1000 operations a
+//! second those of the last hour, in a few MB. [`Client::heat`](crate::Client::heat) returns it, and asks no service.
+//!
+//! ```
+//! # #[cfg(feature = "embedded")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use keyderive::dynamic::KeyLayout;
+//! use keyderive::heat::{Picture, Recording, Snapshot};
+//! use keyderive::{Client, Row, RowKey};
+//!
+//! #[derive(RowKey)]
+//! #[salt(range = 8)]
+//! struct VisitKey {
+//!     page: String,
+//!     visitor: u64,
+//! }
+//!
+//! #[derive(Row)]
+//! struct Visit {
+//!     seconds: u32,
+//! }
+//!
+//! // Each process of the service has such a client.
+//! let client = Client::builder().record_heat(Recording::new()).embedded();
+//! let visits = client.table::<VisitKey, Visit>("visits");
+//! visits.create_if_absent().await?;
+//! for visitor in 0..300 {
+//!     let page = if visitor % 2 == 0 { "home".into() } else { format!("page-{visitor}") };
+//!     visits.put(&VisitKey { page, visitor }, &Visit { seconds: 5 }).await?;
+//! }
+//!
+//! // Its own endpoint for diagnoses, such as `/debug/heat`, answers with this.
+//! let body = serde_json::to_string(&client.heat())?;
+//!
+//! // Whoever asks all processes puts the answers together.
+//! let one: Snapshot = serde_json::from_str(&body)?;
+//! let another: Snapshot = serde_json::from_str(&body)?;
+//! let all = one.merge(&another)?;
+//! let layout = KeyLayout::of::<VisitKey>();
+//! let heat = &all.tables["visits"];
+//! println!("{}", heat.summary(Some(&layout))); // when and where it is busiest, and its heaviest keys
+//! println!("{}", Picture::new().of_table(true).panel("visits", &heat.grid, Some(&layout)).terminal(80, 16));
+//! assert_eq!(heat.summary(None).writes, 600);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "embedded"))]
+//! # fn main() {}
+//! ```
+//!
+//! Row keys are in a snapshot: protect the endpoint as you protect the rows. The command draws the files of several processes:
+//!
+//! ```text
+//! $ keyderive heat visits --snapshot one.json two.json --html visits.html
+//! ```
+//!
+//! - **What is counted** has a [table of its own](crate::client::ClientBuilder::record_heat): attempts, as a tablet sees them. A scan is a read
+//!   at the start of each of its ranges, and bytes at each row that it returns: look at a table that is scanned by its *bytes*.
+//! - **It is a sample.** Counts are estimates, whose error [`Recording`](crate::heat::Recording) states;
+//!   [`recorded`](crate::heat::HeatSummary::recorded) says how large the sample is.
+//! - **Processes** are merged range by range at the boundaries that both have: those between salt buckets, and short beginnings of keys that each
+//!   has found. Between them the ranges of each are put together, so that a merged picture is coarser than that of one process, never calmer.
+//! - **All clients** of a table make the picture of the table. What others write, and what the service does on its own, is not in it.
+//! - **An alert**: the metric `keyderive.heat.busiest_share` is the share of the busiest range of the last window, by table. A range is split
+//!   until it is calm or cannot be split, so that a share of 0.3 means: a single row, or the end at which the table grows, takes 30 % of all.
 //!
 //! # In a test
 //!

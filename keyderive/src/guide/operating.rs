@@ -29,7 +29,8 @@
 //! | is one row | a counter or a lock that all write | spread it over several rows, and add them when reading |
 //! | is all of a bucket | the salted fields have few values | salt over more fields, or over more buckets |
 //!
-//! [Read the picture](super::heat) has the picture of each; Key Visualizer shows the same patterns.
+//! [Read the picture](super::heat) has the picture of each; Key Visualizer shows the same patterns. A service that
+//! [records](super::heat#of-a-running-service) what it reads and writes has its own, with the names of fields, at once.
 //!
 //! 4. **Now.** The service splits a tablet that is hot, in minutes, if it holds more than one busy row. Meanwhile let batch jobs stop
 //!    ([`throttle`](crate::client::ClientBuilder::throttle), `--rate`), and reads that may be old go to another cluster by an app profile.

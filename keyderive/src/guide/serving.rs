@@ -163,6 +163,7 @@
 //! | `keyderive.requests.in_flight` | requests that wait for the server's answer | it grows without the load: the server is slower |
 //! | `keyderive.connections` | the size of the pool | it stays at its largest |
 //! | `keyderive.retry_tokens` | what is left of the retry budget, of 100 | it is at 50 or below: requests fail without a retry |
+//! | `keyderive.heat.busiest_share` | how much of a table's reads or writes go to one range of keys that cannot be split, if the client [records them](super::heat#of-a-running-service) | it stays above 0.3 or so: one row, or one end of the table, takes that much, and no node helps |
 //! | `keyderive.hedges`, `keyderive.hedges.won` | reads sent twice, and those that returned the second answer | hedges stay at 5 % of the reads: all reads are slow, not a few |
 //!
 //! If one table is slow and the others are not, look for a hot tablet first: [`hot_tablets`](crate::Table::hot_tablets) lists those

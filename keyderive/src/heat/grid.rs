@@ -14,6 +14,9 @@ pub use self::builder::GridBuilder;
 pub use self::merge::MergeError;
 use crate::plan::KeyRange;
 
+/// Of fewer operations no share is told.
+const LEAST_OPERATIONS: u64 = 100;
+
 /// What is done to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
@@ -21,6 +24,16 @@ pub enum Access {
     Read,
     /// It is written.
     Write,
+}
+
+impl Access {
+    /// What counts it.
+    pub(super) const fn measure(self) -> Measure {
+        match self {
+            Self::Read => Measure::Reads,
+            Self::Write => Measure::Writes,
+        }
+    }
 }
 
 /// What a [`Grid`] counts.
@@ -39,7 +52,7 @@ impl Measure {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Writes, Self::Reads, Self::Bytes];
 
-    const fn at(self) -> usize {
+    pub(super) const fn at(self) -> usize {
         match self {
             Self::Writes => 0,
             Self::Reads => 1,
@@ -368,6 +381,32 @@ impl Grid {
             self.rows.get(rows.end).map(|row| row.start.clone()),
         );
         Some(BusiestRange { range, row: rows.start, column, time: self.time(column), load })
+    }
+
+    /// The share of the busiest range of keys in the last whole slot before a time, in milliseconds since 1970; none if it has fewer than 100
+    /// operations, or columns are wider than a slot.
+    ///
+    /// ```
+    /// use keyderive::heat::{Access, GridBuilder, Measure};
+    ///
+    /// let mut builder = GridBuilder::new();
+    /// for number in 0..200_u32 {
+    ///     let key = if number % 2 == 0 { 42 } else { number };
+    ///     builder.record(5_000, format!("{key:04}").as_bytes(), Access::Write, 8);
+    /// }
+    /// assert!(builder.grid().busiest_share(Measure::Writes, 6_000).is_some_and(|share| share >= 0.5));
+    /// assert!(builder.grid().busiest_share(Measure::Writes, 7_000).is_none());
+    /// ```
+    ///
+    /// A range that takes much is split until it does not, or cannot be: where the load is spread, the share is small; a large one is that of a
+    /// single row, or of the end at which the table grows.
+    #[must_use]
+    pub fn busiest_share(&self, measure: Measure, before: i64) -> Option<f64> {
+        let slot = before.div_euclid(self.slot).saturating_sub(1);
+        let column = usize::try_from(slot.checked_sub(self.first)?).ok()?;
+        let all = self.all.get(column).filter(|_| self.width == self.slot)?.sums[measure.at()];
+        let most = self.groups(column).map(|(_, cell)| cell.sums[measure.at()]).max()?;
+        (all >= LEAST_OPERATIONS).then(|| most as f64 / all as f64)
     }
 
     /// The greatest [`error`](Load::error) of all cells: no peak is higher than the truth by more, and none is lower.

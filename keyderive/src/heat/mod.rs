@@ -52,15 +52,20 @@
 //! | one dim colour | the load is spread | not needed |
 //!
 //! # In a process
-//! [`Recorder`] counts the operations of a process by table, from any thread; its [`Snapshot`]s are data, and merge over processes.
+//! With [`record_heat`](crate::client::ClientBuilder::record_heat), a client records a sample of what it reads and writes, and
+//! [`Client::heat`](crate::Client::heat) returns it. [`Recorder`] counts what it is told, from any thread. Their [`Snapshot`]s are data, merge over
+//! processes, and have a [summary](TableHeat::summary) of each table. [Of a running service](crate::guide::heat#of-a-running-service) shows it.
 
 mod advice;
 mod grid;
 mod picture;
 mod recorder;
 mod report;
+#[cfg(feature = "client")]
+mod sampling;
 mod simulate;
 mod sketch;
+mod summary;
 mod tablets;
 #[cfg(test)]
 mod tests;
@@ -71,7 +76,12 @@ pub use self::grid::{Access, BusiestRange, Grid, GridBuilder, Load, Measure, Mer
 pub use self::picture::Picture;
 pub use self::recorder::{Recorder, Snapshot, TableHeat};
 pub use self::report::{Busiest, FieldFigures, Forecast, KeyLengths, ReadFigures, Remedy, TopValue};
+#[cfg(feature = "client")]
+pub use self::sampling::Recording;
+#[cfg(feature = "client")]
+pub(crate) use self::sampling::{SampledRecorder, Sampler};
 pub use self::simulate::{Simulation, SimulationError, simulate, simulate_layout};
 pub use self::sketch::{HeavyKey, HeavyKeys};
+pub use self::summary::{BusiestPlace, HeatSummary};
 pub use self::tablets::{Constant, Shares, TabletModel};
 pub use self::workload::{Draw, Draws, Workload};

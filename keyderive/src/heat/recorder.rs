@@ -1,11 +1,12 @@
 //! What a process reads and writes, by table, in bounded memory.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::grid::{Access, Grid, GridBuilder, MergeError};
+use super::grid::{Access, Grid, GridBuilder, Measure, MergeError};
 use super::sketch::HeavyKeys;
 
 /// How many tables are recorded.
@@ -29,17 +30,64 @@ const VERSION: u32 = 1;
 /// assert_eq!(heat.tables["events"].heavy_keys.top(1)[0].count, 2);
 /// ```
 ///
-/// It records 64 tables; operations of others are counted by [`Snapshot::left_out`] alone. A call takes a lock for as long as it counts, which
-/// is less than a microsecond in the mean.
+/// It records 64 tables; operations of others are counted by [`Snapshot::left_out`] alone. A call takes the lock of its table for as long as it
+/// counts, which is less than a microsecond in the mean.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    state: Mutex<State>,
+    /// What the grid of a new table is like.
+    grid: GridBuilder,
+    tables: RwLock<BTreeMap<String, Arc<Mutex<Recorded>>>>,
+    left_out: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    tables: BTreeMap<String, (GridBuilder, HeavyKeys)>,
-    left_out: u64,
+/// What is recorded of a table.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    grid: GridBuilder,
+    heavy: HeavyKeys,
+    /// Those of the time before `since`.
+    earlier: HeavyKeys,
+    since: Option<i64>,
+    count: u64,
+}
+
+impl Recorded {
+    fn new(grid: GridBuilder) -> Self {
+        let heavy = HeavyKeys::new(HEAVY_KEYS);
+        Self { grid, earlier: heavy.clone(), heavy, since: None, count: 0 }
+    }
+
+    /// Adds writes, reads and bytes, and forgets the heavy keys of a time that is over.
+    fn add(&mut self, key: &[u8], amounts: [u64; 3], time: i64) {
+        self.count += 1;
+        self.grid.add(time, key, amounts);
+        let since = *self.since.get_or_insert(time);
+        if time > since && self.grid.kept().is_some_and(|kept| time.abs_diff(since) >= kept / 2) {
+            self.earlier = std::mem::replace(&mut self.heavy, HeavyKeys::new(HEAVY_KEYS));
+            self.since = Some(time);
+        }
+        let operations = amounts[Measure::Writes.at()].saturating_add(amounts[Measure::Reads.at()]);
+        if operations > 0 {
+            self.heavy.add(key, operations);
+        }
+    }
+
+    /// The share of the busiest range in the last whole slot before a time.
+    #[cfg(feature = "metrics")]
+    pub(super) fn busiest_share(&self, access: Access, before: i64) -> Option<f64> {
+        self.grid.slot_before(before).busiest_share(access.measure(), before)
+    }
+
+    fn heat(&self) -> TableHeat {
+        let mut heavy_keys = self.heavy.clone();
+        heavy_keys.merge(&self.earlier);
+        TableHeat { grid: self.grid.grid(), heavy_keys, recorded: self.count }
+    }
+}
+
+/// A thread that panicked while it counted has left whole counts.
+pub(super) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a [`Recorder`] has recorded until now; data that can be stored and merged.
@@ -62,6 +110,8 @@ pub struct TableHeat {
     pub grid: Grid,
     /// The keys with most operations.
     pub heavy_keys: HeavyKeys,
+    /// How many operations were recorded, and rows of scans. Of a sample each stands for several, and counts are estimates.
+    pub recorded: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -98,42 +148,72 @@ impl Recorder {
         Self::default()
     }
 
+    /// Records each table in a grid like this one, which has recorded nothing. If it [rolls](GridBuilder::rolling), heavy keys are those of
+    /// about the same time.
+    #[must_use]
+    pub fn with(grid: GridBuilder) -> Self {
+        Self { grid, ..Self::default() }
+    }
+
     /// Records this table with a grid of its own, such as one with boundaries that all processes share.
     ///
     /// What was recorded of the table is lost.
     pub fn table(&self, name: impl Into<String>, grid: GridBuilder) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         let name = name.into();
-        if state.tables.len() < MOST_TABLES || state.tables.contains_key(&name) {
-            state.tables.insert(name, (grid, HeavyKeys::new(HEAVY_KEYS)));
+        if tables.len() < MOST_TABLES || tables.contains_key(&name) {
+            tables.insert(name, Arc::new(Mutex::new(Recorded::new(grid))));
         }
     }
 
     /// Records an operation at a time, in milliseconds since 1970.
     pub fn record(&self, table: &str, key: &[u8], access: Access, bytes: u64, time: i64) {
-        // A thread that panicked while it counted has left whole counts.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.tables.contains_key(table) {
-            if state.tables.len() >= MOST_TABLES {
-                state.left_out = state.left_out.saturating_add(1);
-                return;
-            }
-            state.tables.insert(table.to_owned(), (GridBuilder::new(), HeavyKeys::new(HEAVY_KEYS)));
+        let mut amounts = [0, 0, bytes];
+        amounts[access.measure().at()] = 1;
+        self.add(table, key, amounts, time);
+    }
+
+    /// Records writes, reads and bytes.
+    pub(super) fn add(&self, table: &str, key: &[u8], amounts: [u64; 3], time: i64) {
+        let Some(recorded) = self.known(table).or_else(|| self.made(table, Vec::new())) else {
+            let operations = amounts[Measure::Writes.at()].saturating_add(amounts[Measure::Reads.at()]);
+            self.left_out.fetch_add(operations, Ordering::Relaxed);
+            return;
+        };
+        locked(&recorded).add(key, amounts, time);
+    }
+
+    pub(super) fn known(&self, table: &str) -> Option<Arc<Mutex<Recorded>>> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner).get(table).cloned()
+    }
+
+    /// The same of a table that may be new; none if there are too many.
+    pub(super) fn made(&self, table: &str, boundaries: Vec<Vec<u8>>) -> Option<Arc<Mutex<Recorded>>> {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if tables.len() >= MOST_TABLES && !tables.contains_key(table) {
+            return None;
         }
-        if let Some((grid, heavy)) = state.tables.get_mut(table) {
-            grid.record(time, key, access, bytes);
-            heavy.add(key, 1);
-        }
+        let made = || {
+            let grid = match boundaries.is_empty() {
+                true => self.grid.clone(),
+                false => self.grid.clone().at_least(2 * boundaries.len() + 2).boundaries(boundaries),
+            };
+            Arc::new(Mutex::new(Recorded::new(grid)))
+        };
+        Some(Arc::clone(tables.entry(table.to_owned()).or_insert_with(made)))
+    }
+
+    /// The tables, each to be locked by itself, so that none is for long.
+    pub(super) fn tables(&self) -> impl Iterator<Item = (String, Arc<Mutex<Recorded>>)> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner).clone().into_iter()
     }
 
     /// What was recorded until now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let tables = state.tables.iter().map(|(name, (grid, heavy))| {
-            (name.clone(), TableHeat { grid: grid.grid(), heavy_keys: heavy.clone() })
-        });
-        Snapshot { tables: tables.collect(), left_out: state.left_out }
+        let tables = self.tables().map(|(name, recorded)| (name, locked(&recorded).heat()));
+        let tables = tables.filter(|(_, heat)| heat.recorded > 0).collect();
+        Snapshot { tables, left_out: self.left_out.load(Ordering::Relaxed) }
     }
 }
 
@@ -150,6 +230,7 @@ impl Snapshot {
                 Some(known) => {
                     known.grid = known.grid.merge(&heat.grid)?;
                     known.heavy_keys.merge(&heat.heavy_keys);
+                    known.recorded = known.recorded.saturating_add(heat.recorded);
                 }
                 None => {
                     merged.tables.insert(name.clone(), heat.clone());

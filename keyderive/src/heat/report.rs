@@ -22,8 +22,8 @@ const WIDE: f64 = 1.25;
 /// What a [simulation](super::simulate) foresees. Printed with `{}`: one line, then a table.
 ///
 /// ```text
-/// The busiest tablet takes 100 % of the writes of its worst minute (2026-01-01 00:15, tablet from at 1767226500000); with 8 buckets it
-/// would take 14 %, with `user` first 9 %.
+/// The busiest tablet takes 100 % of the writes of its worst minute (2026-01-01 00:15, the tablet that begins with at 1767226500000);
+/// with `user` first it would take 9 %, with 8 buckets 14 % for 8 requests a scan.
 /// ```
 ///
 /// Shares are of writes. It is `Serialize`, without its grid and heavy keys, which are data of their own.
@@ -238,7 +238,7 @@ impl Forecast {
         };
         let place = match &busiest.place[..] {
             [] if busiest.tablet.start().is_empty() => "the first tablet".to_owned(),
-            [] => format!("tablet from {}", self.layout.decode_start(busiest.tablet.start())),
+            [] => format!("the tablet that begins with {}", self.layout.decode_start(busiest.tablet.start())),
             place => place.join(", "),
         };
         let mut line = format!(
@@ -260,6 +260,14 @@ impl Forecast {
                 let takes = if at == 0 { "it would take " } else { "" };
                 let separator = if at == 0 { ";" } else { "," };
                 _ = write!(line, "{separator} {} {takes}{}", remedy.change, percent(remedy.tablets.peak));
+                // What spreads writes multiplies reads.
+                match (&remedy.change, remedy.reads.first()) {
+                    (Change::Salt(range), None) => _ = write!(line, " for {range} requests a scan"),
+                    (_, Some(read)) if read.requests > 1.0 => {
+                        _ = write!(line, " for {:.0} requests a read", read.requests);
+                    }
+                    _ => {}
+                }
             }
             line.push('.');
         } else {
@@ -344,18 +352,26 @@ impl fmt::Display for Forecast {
                 )?;
             }
         }
-        let KeyLengths { min, mean, max } = self.key_lengths;
-        writeln!(f, "\n  keys have {min} to {max} bytes, {mean:.1} in the mean")?;
+        match self.key_lengths {
+            KeyLengths { min, max, .. } if min == max => writeln!(f, "\n  keys have {min} bytes")?,
+            KeyLengths { min, mean, max } => {
+                writeln!(f, "\n  keys have {min} to {max} bytes, {mean:.1} in the mean")?;
+            }
+        }
         writeln!(f, "\n  field                  values  follows time   most frequent")?;
         for field in &self.fields {
             let top = field.top.iter().map(|top| format!("{} {}", top.value, percent(top.share)));
-            let top = top.collect::<Vec<_>>().join(", ");
-            let of =
-                if field.distinct == field.of { "all differ".to_owned() } else { field.distinct.to_string() };
-            writeln!(f, "  {:<18} {of:>10} {:>13.2}   {top}", field.name, field.grows)?;
+            let (of, top) = match field.distinct == field.of {
+                // None is more frequent than another.
+                true => ("all differ".to_owned(), String::new()),
+                false => (field.distinct.to_string(), top.collect::<Vec<_>>().join(", ")),
+            };
+            let line = format!("  {:<18} {of:>10} {:>13.2}   {top}", field.name, field.grows);
+            writeln!(f, "{}", line.trim_end())?;
         }
         if !self.remedies.is_empty() {
-            writeln!(f, "\n  the same workload               tablet     mean    node   requests of a read")?;
+            let requests = if self.reads.is_empty() { "" } else { "   requests of a read" };
+            writeln!(f, "\n  the same workload               tablet     mean    node{requests}")?;
             for remedy in &self.remedies {
                 let requests = remedy.reads.iter().map(|read| match read.reads_everything {
                     true => "all".to_owned(),
@@ -365,12 +381,15 @@ impl fmt::Display for Forecast {
                 let (peak, mean) = (percent(remedy.tablets.peak), percent(remedy.tablets.mean));
                 let (peak, mean, node) =
                     (peak.to_string(), mean.to_string(), percent(remedy.nodes.peak).to_string());
-                writeln!(
-                    f,
-                    "  {:<30} {peak:>7} {mean:>8} {node:>7}   {requests}",
-                    remedy.change.to_string()
-                )?;
+                let line =
+                    format!("  {:<30} {peak:>7} {mean:>8} {node:>7}   {requests}", remedy.change.to_string());
+                writeln!(f, "{}", line.trim_end())?;
             }
+            writeln!(
+                f,
+                "  A node's share depends on how tablets fall on {} nodes, and jumps where few are busy.",
+                self.nodes.count
+            )?;
         } else {
             writeln!(
                 f,
@@ -378,8 +397,21 @@ impl fmt::Display for Forecast {
             )?;
         }
         writeln!(f, "\n  taken for the cluster's")?;
-        for constant in &self.constants {
-            writeln!(f, "  {:<52} {:>10}  {}", constant.name, constant.value, constant.source)?;
+        let mut sources: Vec<&str> = Vec::new();
+        for Constant { name, value, source } in &self.constants {
+            let source = if source.starts_with("assumed") {
+                (*source).to_owned()
+            } else {
+                let at = sources.iter().position(|known| known == source).unwrap_or_else(|| {
+                    sources.push(source);
+                    sources.len() - 1
+                });
+                format!("[{}]", at + 1)
+            };
+            writeln!(f, "  {name:<50} {value:>10}  {source}")?;
+        }
+        for (at, source) in sources.iter().enumerate() {
+            writeln!(f, "  [{}] {source}", at + 1)?;
         }
         Ok(())
     }

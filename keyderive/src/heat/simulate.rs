@@ -18,6 +18,11 @@ use crate::plan::{IntoPlan, KeyRange, PlanError, Request};
 const SAMPLE: usize = 100_000;
 /// How many windows a workload has at least, so that tablets have time to be split.
 const LEAST_WINDOWS: i64 = 24;
+/// How long windows are that are not of the time that is asked for, in milliseconds: whole parts of a second, a minute, an hour, a day.
+const WINDOWS: [i64; 27] = [
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
+    600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000, 43_200_000, 86_400_000,
+];
 /// How many events a window has, in the mean.
 const WINDOW_EVENTS: i64 = 200;
 /// How many reads are computed for each layout.
@@ -256,7 +261,8 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Compares another layout, beside those that are tried anyway. Its fields are filled by their names.
+    /// Compares another layout, beside those that are tried anyway. Its fields are filled by their names. One that is tried anyway is not tried
+    /// twice, and keeps its own name.
     pub fn variant(mut self, name: impl Into<String>, layout: &KeyLayout) -> Self {
         self.variants.push((Change::Layout(name.into()), layout.clone()));
         self
@@ -392,7 +398,12 @@ fn window(model: &TabletModel, times: &[i64]) -> i64 {
     let lasting = last.saturating_sub(*first).saturating_add(1);
     let most_windows = (i64::try_from(times.len()).unwrap_or(i64::MAX) / WINDOW_EVENTS).max(LEAST_WINDOWS);
     let windows = (lasting / wanted).clamp(LEAST_WINDOWS, most_windows);
-    if windows == lasting / wanted { wanted } else { (lasting / windows).max(1) }
+    if windows == lasting / wanted {
+        return wanted;
+    }
+    // A whole unit, so that windows begin at whole times.
+    let most = (lasting / windows).max(1);
+    WINDOWS.into_iter().rev().find(|window| *window <= most).unwrap_or(1)
 }
 
 /// The salt buckets of a layout, in order.
@@ -575,10 +586,15 @@ impl Finished {
     }
 
     fn forecast(self) -> Result<Forecast, SimulationError> {
-        let mut remedies = Vec::new();
+        let mut remedies: Vec<Remedy> = Vec::new();
         let variants = variants(&self.layout).into_iter().map(|variant| (variant, false));
         let given = self.variants.iter().cloned().map(|variant| (variant, true));
         for ((change, layout), is_given) in variants.chain(given) {
+            let fingerprint = layout.schema().fingerprint();
+            let is_known = |remedy: &Remedy| remedy.layout.schema().fingerprint() == fingerprint;
+            if is_given && remedies.iter().any(is_known) {
+                continue;
+            }
             let keys = match self.rekeyed(&layout) {
                 Ok(keys) => keys,
                 Err(error) if is_given => return Err(SimulationError::Layout(format!("`{change}`"), error)),

@@ -27,6 +27,7 @@ pub struct Handle {
 
 impl Handle {
     pub(super) fn new(client: &Client, name: &str, key: KeyType, visible: Visible) -> Self {
+        client.heat_boundaries(name, || key.schema().bucket_splits());
         let (client, name) = (client.clone(), client.route(name));
         Self { client, name, key, visible, check: Check::pending(), skipped: None }
     }

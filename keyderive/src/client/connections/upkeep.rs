@@ -98,6 +98,8 @@ impl Upkeep {
             let now = Instant::now();
             if sample <= now {
                 observe::stats(&client.inner.instance, client.stats());
+                #[cfg(all(feature = "heat", feature = "metrics"))]
+                client.inner.heat.emit(client.now());
                 sample = now + SAMPLE_INTERVAL;
             }
             if grows {

@@ -18,6 +18,7 @@ use tonic::Code;
 use super::ReadRows;
 use crate::client::failure::Failure;
 use crate::client::grpc::{Answer, Request};
+use crate::client::heat::RowHeat;
 use crate::client::observe;
 use crate::client::operation::{Operation, RpcMethod};
 use crate::client::retry::{Attempt, Attempts, LOOK_INTERVAL};
@@ -128,6 +129,7 @@ struct Reading {
     merger: RowMerger,
     /// How many rows this attempt has delivered.
     rows: u64,
+    heat: RowHeat,
     idle: IdleTimer,
 }
 
@@ -313,12 +315,25 @@ impl RowCursor for RowStream {
     }
 
     #[inline]
-    fn buffered(&mut self, max: u64, f: impl FnMut(&RawRow) -> bool) {
+    fn buffered(&mut self, max: u64, mut f: impl FnMut(&RawRow) -> bool) {
         let Phase::Reading(reading) = &mut self.phase else { return };
-        let Reading { merger, read, rows, .. } = &mut **reading;
+        let Reading { merger, read, rows, heat, .. } = &mut **reading;
         // A limit is checked row by row.
         let max = if read.request.limit.is_some() { 1 } else { max };
-        let advanced = merger.buffered(max, f);
+        let advanced = match heat.is_on() {
+            false => merger.buffered(max, f),
+            true => {
+                let (table, clock) = (read.attempts.operation().table(), read.attempts.client().clock());
+                // The first is the current row, which is counted.
+                let mut is_new = false;
+                merger.buffered(max, |row| {
+                    if std::mem::replace(&mut is_new, true) {
+                        heat.row(table, row, clock);
+                    }
+                    f(row)
+                })
+            }
+        };
         *rows += advanced;
         read.attempts.watch.rows(advanced);
         read.attempts.future_cells(merger.take_future_cells());
@@ -415,7 +430,9 @@ impl OngoingRead {
         if let Some(stats) = &request.stats {
             stats.sent();
         }
+        let heat = attempts.client().inner.heat.read(request, attempts.sending(&attempt));
         let answer = attempts.open(&attempt, Request::new(&message)).await;
+        drop(heat);
         Ok(SentAttempt { attempt, answer })
     }
 
@@ -467,6 +484,7 @@ impl Opened {
                     idle: IdleTimer::new(read.attempts.idle_timeout(), attempt.deadline),
                     answer,
                     rows: 0,
+                    heat: read.attempts.client().inner.heat.rows(),
                     read,
                     attempt,
                 })))
@@ -492,6 +510,8 @@ impl Reading {
             if self.merger.advance().map_err(AttemptError::ProtocolViolation)? {
                 self.rows += 1;
                 self.read.attempts.watch.rows(1);
+                let attempts = &self.read.attempts;
+                self.heat.row(attempts.operation().table(), self.merger.row(), attempts.client().clock());
                 if self.is_at_limit() {
                     // The caller may drop the stream now, without waiting for its end.
                     self.read.attempts.watch.set_outcome(Code::Ok);

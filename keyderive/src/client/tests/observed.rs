@@ -713,6 +713,28 @@ mod counted {
         );
     }
 
+    /// Whole numbers are counted, and all of a table of one row is 1.
+    #[tokio::test(start_paused = true)]
+    #[cfg(feature = "heat")]
+    async fn the_share_of_the_busiest_range_is_a_gauge() {
+        let counts = Counts::default();
+        let _guard = metrics::set_default_local_recorder(&counts);
+        let fleet = Fleet::new();
+        let day = Duration::from_secs(86_400);
+        // With slots of a day.
+        let recording = crate::heat::Recording::new().one_in(1).keep(day * 240);
+        let client = fleet.cloud(Client::builder().prime(false).connections(1).record_heat(recording)).await;
+        client.create_table("t", NewTable::with_family("f")).await.unwrap();
+        for _ in 0..100 {
+            let set = vec![Mutation::set("f", "q", 0, "v")];
+            client.mutate_row(&client.route("t"), "k".into(), set).await.unwrap();
+        }
+        client.inner.heat.emit(client.now() + day);
+        let counts = counts.0.lock().unwrap();
+        let share = |access| counts.get(&format!("keyderive.heat.busiest_share table=t access={access}"));
+        assert_eq!((share("write"), share("read")), (Some(&1), Some(&0)), "{counts:#?}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn operations_are_counted() {
         let counts = Counts::default();

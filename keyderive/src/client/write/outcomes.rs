@@ -158,6 +158,8 @@ impl Client {
             true => entries.bytes().clone(),
             false => entries.select(pending.iter().map(|pending| pending.index)),
         };
+        let indexes = pending.iter().map(|pending| pending.index);
+        let _heat = self.inner.heat.write(entries, indexes, attempts.sending(attempt));
         let (request, headers) = (Request::with_tail(&head, body), attempts.headers(attempt).await?);
         let answer = attempt.within(async {
             let path = attempts.operation().path();

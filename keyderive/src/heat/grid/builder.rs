@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Access, Blur, Cell, Grid, Limits, Measure, Row, add_beside, widen};
+use super::{Access, Blur, Cell, Grid, Limits, Row, add_beside, widen};
 use crate::key::MAX_KEY_LEN;
 
 /// How many operations are kept before the first boundaries are chosen from them.
@@ -40,7 +40,10 @@ pub struct GridBuilder {
     all: Track,
     /// None before the first boundaries are chosen.
     rows: Vec<Range>,
-    pending: Vec<(i64, Vec<u8>, Access, u64)>,
+    /// What comes before the first boundaries are chosen.
+    pending: Vec<(i64, Vec<u8>, [u64; 3])>,
+    /// Whether the oldest columns make room for new ones, and none gets wider.
+    rolls: bool,
     total: u64,
     until_balance: u64,
     last_row: usize,
@@ -253,6 +256,7 @@ impl GridBuilder {
             all: Track::default(),
             rows: Vec::new(),
             pending: Vec::new(),
+            rolls: false,
             total: 0,
             until_balance: BETWEEN,
             last_row: 0,
@@ -292,18 +296,55 @@ impl GridBuilder {
         self
     }
 
+    /// Forgets the oldest columns when there are too many, instead of making all wider: for a process that runs on. Each column is a slot, and
+    /// no peak has an error.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use keyderive::heat::{Access, GridBuilder, Measure};
+    ///
+    /// // The last hour, by quarters of a minute.
+    /// let mut builder = GridBuilder::new().limits(240, 128).slot(Duration::from_secs(15)).rolling();
+    /// for second in 0..86_400 {
+    ///     builder.record(second * 1000, b"alice", Access::Write, 10);
+    /// }
+    /// assert!((3300..=3600).contains(&builder.grid().total(Measure::Writes)));
+    /// ```
+    #[must_use]
+    pub fn rolling(self) -> Self {
+        Self { rolls: true, ..self }
+    }
+
+    /// With at least so many ranges, up to 4096.
+    pub(in crate::heat) fn at_least(mut self, rows: usize) -> Self {
+        self.limits.rows = self.limits.rows.max(rows.min(Limits::MOST));
+        self
+    }
+
+    /// How much time it keeps at most, in milliseconds, if it forgets.
+    pub(in crate::heat) fn kept(&self) -> Option<u64> {
+        self.rolls.then(|| self.slot.unsigned_abs().saturating_mul(self.limits.columns as u64))
+    }
+
     /// Counts an operation at a time, in milliseconds since 1970.
     pub fn record(&mut self, time: i64, key: &[u8], access: Access, bytes: u64) {
+        let mut amounts = [0, 0, bytes];
+        amounts[access.measure().at()] = 1;
+        self.add(time, key, amounts);
+    }
+
+    /// Counts writes, reads and bytes of a key.
+    pub(in crate::heat) fn add(&mut self, time: i64, key: &[u8], amounts: [u64; 3]) {
         let key = &key[..key.len().min(MAX_KEY_LEN)];
         self.total += 1;
         if self.rows.is_empty() {
-            self.pending.push((time, key.to_vec(), access, bytes));
+            self.pending.push((time, key.to_vec(), amounts));
             if self.pending.len() == FIRST {
                 self.begin();
             }
             return;
         }
-        self.count(time, key, access, bytes);
+        self.count(time, key, amounts);
         self.until_balance -= 1;
         if self.until_balance == 0 {
             self.until_balance = BETWEEN;
@@ -345,13 +386,31 @@ impl GridBuilder {
         }
     }
 
+    /// The grid of the last whole slot before a time alone, if columns are slots.
+    #[cfg(feature = "metrics")]
+    pub(in crate::heat) fn slot_before(&self, before: i64) -> Grid {
+        if self.rows.is_empty() || self.width != self.slot {
+            return self.grid();
+        }
+        let first = before.div_euclid(self.slot).saturating_sub(1);
+        let column = first.checked_sub(self.first).and_then(|column| usize::try_from(column).ok());
+        let cells = |track: &Track| column.and_then(|column| track.cells.get(column)).map(Cell::tidy);
+        let rows = self.rows.iter().map(|range| Row {
+            start: range.start.clone(),
+            blur: range.blur,
+            cells: cells(&range.track).into_iter().collect(),
+        });
+        let all = cells(&self.all).into_iter().collect();
+        Grid { slot: self.slot, width: self.width, first, limits: self.limits, all, rows: rows.collect() }
+    }
+
     /// Chooses the first boundaries, from the operations until now, and counts these.
     fn begin(&mut self) {
         let mut starts: Vec<(Vec<u8>, bool)> = vec![(Vec::new(), true)];
         // Of too many, every so many-th.
         let step = self.pinned.len().div_ceil(self.limits.rows / 2 - 1).max(1);
         starts.extend(self.pinned.iter().skip(step - 1).step_by(step).map(|start| (start.clone(), true)));
-        let mut keys: Vec<&[u8]> = self.pending.iter().map(|(_, key, ..)| key.as_slice()).collect();
+        let mut keys: Vec<&[u8]> = self.pending.iter().map(|(_, key, _)| key.as_slice()).collect();
         keys.sort_unstable();
         let parts = (self.limits.rows - starts.len()) / 2;
         // As many keys in each as make a range worth its while.
@@ -376,18 +435,13 @@ impl GridBuilder {
                 sample: Vec::new(),
             })
             .collect();
-        for (time, key, access, bytes) in std::mem::take(&mut self.pending) {
-            self.count(time, &key, access, bytes);
+        for (time, key, amounts) in std::mem::take(&mut self.pending) {
+            self.count(time, &key, amounts);
         }
     }
 
-    fn count(&mut self, time: i64, key: &[u8], access: Access, bytes: u64) {
+    fn count(&mut self, time: i64, key: &[u8], amounts: [u64; 3]) {
         let column = self.make_column(time);
-        let mut amounts = [0, 0, bytes];
-        amounts[match access {
-            Access::Write => Measure::Writes.at(),
-            Access::Read => Measure::Reads.at(),
-        }] = 1;
         let slot = time.div_euclid(self.slot);
         let is_slot_wide = self.slot == self.width;
         self.all.add(column, slot, is_slot_wide, amounts);
@@ -429,7 +483,17 @@ impl GridBuilder {
             }
             let end = self.first.saturating_add_unsigned(self.all.cells.len() as u64);
             let (first, end) = (self.first.min(column), end.max(column.saturating_add(1)));
-            if end.abs_diff(first) > self.limits.columns as u64 {
+            let too_many = end.abs_diff(first).saturating_sub(self.limits.columns as u64);
+            if too_many > 0 && self.rolls {
+                if column < self.first {
+                    // What comes so late counts in the oldest column.
+                    return 0;
+                }
+                // Several at a time, since each row is moved.
+                self.forget(too_many.max(self.limits.columns as u64 / 16));
+                continue;
+            }
+            if too_many > 0 {
                 self.all.cells = widen(&self.all.cells, self.first);
                 for range in &mut self.rows {
                     range.track.cells = widen(&range.track.cells, self.first);
@@ -451,9 +515,30 @@ impl GridBuilder {
         }
     }
 
+    /// Drops so many of the oldest columns, and as much of the weights.
+    fn forget(&mut self, columns: u64) {
+        let (gone, of) = (columns.min(self.all.cells.len() as u64), self.all.cells.len() as u64);
+        // Below the number of columns.
+        let drained = usize::try_from(gone).unwrap_or(0);
+        let tracks = self.rows.iter_mut().map(|range| &mut range.track);
+        for track in tracks.chain([&mut self.all]) {
+            track.cells.drain(..drained.min(track.cells.len()));
+        }
+        self.first = self.first.saturating_add_unsigned(gone);
+        let begin = self.first.saturating_mul(self.width);
+        for range in &mut self.rows {
+            range.weight -= range.weight * gone / of.max(1);
+            range.blur = range.blur.filter(|blur| blur.until > begin);
+            if let Some(seen) = &mut range.seen {
+                seen.first = seen.first.max(begin);
+            }
+        }
+    }
+
     /// Splits the ranges that take too much, and folds cold ones to make room for them.
     fn balance(&mut self) {
-        let too_much = (2 * self.total / self.limits.rows as u64).max(LEAST_WEIGHT);
+        let all: u64 = self.rows.iter().map(|range| range.weight).sum();
+        let too_much = (2 * all / self.limits.rows as u64).max(LEAST_WEIGHT);
         let mut heavy: Vec<_> = self
             .rows
             .iter()

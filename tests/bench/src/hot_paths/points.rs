@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use keyderive::Client;
+use keyderive::heat::Recording;
 use keyderive_proto::data::mutation::{Mutation as Change, SetCell};
 use keyderive_proto::data::{MutateRowRequest, Mutation, ReadRowsRequest, RowSet};
 use keyderive_scripted::{Answer, Request, Rpc};
@@ -23,6 +24,9 @@ use crate::EventKey;
 
 /// How many operations are in flight at a time, by table.
 const IN_FLIGHT: [u32; 3] = [1, 64, 1024];
+
+/// How many are in flight where recording is measured.
+const RECORDED: u32 = 64;
 
 /// A run makes at most as many operations.
 const OPERATIONS: u32 = 20_000;
@@ -102,7 +106,45 @@ pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Resul
         print(compared("Writes of one row", operations, in_flight, &puts, costs));
     }
     print(many(operations / KEYS, runs)?);
+    let recording = |recording| Client::builder().record_heat(recording).emulator(server.host());
+    let sampling = runtime.block_on(recording(Recording::new()))?.table::<EventKey, Reading>("readings");
+    let all = runtime.block_on(recording(Recording::new().one_in(1)))?;
+    let all = all.table::<EventKey, Reading>("readings");
+    let clients = [
+        ("without a recording", table),
+        ("about 1000 operations a second recorded", &sampling),
+        ("all recorded", &all),
+    ];
+    let gets = clients.map(|(name, table)| {
+        Path::new(name, found, move || {
+            counted(operations, RECORDED, async || Ok(u64::from(table.get(key).await?.is_some())))
+        })
+    });
+    print(recorded("Reads of one row", operations, &gets, turns::least(&runtime, &gets, runs)?));
+    let puts = clients.map(|(name, table)| {
+        Path::new(name, written, move || async move {
+            let put = async || Ok(table.put(key, row).await.map(|()| 1)?);
+            counted(operations, RECORDED, put).await.map(as_written)
+        })
+    });
+    print(recorded("Writes of one row", operations, &puts, turns::least(&runtime, &puts, runs)?));
     Ok(())
+}
+
+/// What recording costs.
+fn recorded(title: &str, operations: u32, paths: &[Path<'_>; 3], costs: Vec<turns::Cost>) -> Table {
+    let beside = |targets| Comparison { peer: None, floor: Some(0), targets };
+    let of_sample = Targets { of_floor: Some(1.02), ..Targets::default() };
+    Table {
+        title: format!("{title}, with what the client does recorded, {RECORDED} in flight"),
+        about: format!(
+            "{operations} operations on a row of 3 small cells, {RECORDED} at a time on one thread. The floor is the same client without a \
+             recording."
+        ),
+        unit: "operation",
+        units: operations.into(),
+        lines: Line::of(paths, costs, [Comparison::default(), beside(of_sample), beside(Targets::default())]),
+    }
 }
 
 /// Reads of many rows by their keys, beside scans of the same rows.

@@ -1,0 +1,88 @@
+//! What a client records of every typed call: each row that it reads or writes, and each range of a scan.
+
+use futures_util::stream;
+use keyderive::heat::{Measure, Recording};
+use keyderive::{Client, Row, RowKey};
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 4, over = "id")]
+struct UserKey {
+    id: u64,
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct User {
+    age: u32,
+    #[row(counter)]
+    visits: i64,
+}
+
+fn user(id: u64) -> (UserKey, User) {
+    (UserKey { id }, User { age: 7, visits: 0 })
+}
+
+/// The reads and writes of the table so far.
+fn so_far(client: &Client) -> [u64; 2] {
+    let heat = client.heat().unwrap();
+    let grid = heat.tables.get("users").map(|users| &users.grid);
+    [Measure::Reads, Measure::Writes].map(|measure| grid.map_or(0, |grid| grid.total(measure)))
+}
+
+/// Checks how many reads and writes a call is counted as.
+macro_rules! counts {
+    ($client:expr, $($what:literal: $call:expr => $reads:expr, $writes:expr;)*) => {$(
+        let before = so_far(&$client);
+        _ = $call.await.unwrap();
+        let after = so_far(&$client);
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [$reads, $writes], $what);
+    )*};
+}
+
+#[tokio::test]
+async fn every_call_is_counted() {
+    let client = Client::builder().record_heat(Recording::new().one_in(1)).embedded();
+    let users = client.table::<UserKey, User>("users");
+    users.create_if_absent().await.unwrap();
+    let (key, row) = user(1);
+    users.put(&key, &row).await.unwrap();
+    let many: Vec<_> = (10..20).map(user).collect();
+    let keys: Vec<_> = many.iter().map(|(key, _)| key.clone()).collect();
+    let writer = users.writer();
+    counts! { client,
+        "put": users.put(&key, &row) => 0, 1;
+        "insert": users.insert(&key, &row) => 0, 1;
+        "get": users.get(&key) => 1, 0;
+        "get of no row": users.get(&UserKey { id: 99 }) => 1, 0;
+        "exists": users.exists(&key) => 1, 0;
+        "update": users.update(&key).set(User::AGE, 8) => 0, 1;
+        "modify": users.modify(&key).increment(User::VISITS, 1) => 0, 1;
+        "put_all": users.put_all(&many) => 0, 10;
+        "get_many": users.get_many(&keys) => 10, 0;
+        "writer": async {
+            for (key, row) in &many {
+                writer.put(key, row).await.unwrap();
+            }
+            writer.flush().await
+        } => 0, 10;
+        "load": users.load(stream::iter(many.clone())) => 0, 10;
+        "a scan of all buckets": users.scan(UserKey::scan()).collect() => 4, 0;
+        "count": users.count(UserKey::scan()) => 4, 0;
+        "a scan of one key": users.scan(UserKey::scan().id(1)).collect() => 1, 0;
+        "delete": users.delete(&key) => 0, 1;
+        "delete_rows": users.delete_rows(UserKey::scan()) => 4, 10;
+    }
+}
+
+/// Buckets are boundaries of the grid, so that processes agree about them.
+#[tokio::test]
+async fn the_buckets_of_a_table_are_boundaries() {
+    let client = Client::builder().record_heat(Recording::new().one_in(1)).embedded();
+    let users = client.table::<UserKey, User>("users");
+    users.create_if_absent().await.unwrap();
+    users.put_all((0..40).map(user).collect::<Vec<_>>()).await.unwrap();
+    let grid = &client.heat().unwrap().tables["users"].grid;
+    let starts: Vec<_> = (0..grid.rows()).map(|row| grid.range(row).start().to_vec()).collect();
+    let splits = UserKey::SCHEMA.bucket_splits();
+    assert_eq!(splits.len(), 3);
+    assert!(splits.iter().all(|split| starts.contains(split)), "{starts:?}");
+}
