@@ -311,7 +311,7 @@ pub use row::{Cell, OwnedRow, Row};
 #[cfg(feature = "client")]
 pub use table::{
     Analysis, CreateTable, DEFAULT_FAMILY, DeclaredTable, DeclaredTables, DeclaredTablesError, Direct,
-    DynKeys, DynRows, DynStoredRows, DynTable, DynTableScan, ExplainExport, Export, Exported, HotTablet,
+    DynCursor, DynKeys, DynRows, DynStoredRows, DynTable, DynTableScan, ExplainExport, Export, Exported, HotTablet,
     HotTablets, KeyOnly, Modify, OnForeign, OnUnreadable, Page, Progress, PutBothError, PutSide, ReadRow,
     RowRef, RowStore, Rows, Scan, Select, Selected, SizedPart, Skipped, SkippedRow, Table, TableChange,
     TableChanges, TableSizes, UndeclaredRule, Update, Verified, Verify, WriteOutcome, Writer, WrittenRowType,

@@ -18,6 +18,8 @@ mod key;
 #[cfg(feature = "client")]
 mod mapping;
 #[cfg(feature = "client")]
+mod read;
+#[cfg(feature = "client")]
 mod row;
 mod scan;
 #[cfg(feature = "client")]
@@ -33,11 +35,15 @@ pub use self::key::{DynKey, KeyLayout, KeyStart};
 #[cfg(feature = "client")]
 pub use self::mapping::{KeyMapping, MappingError};
 #[cfg(feature = "client")]
+pub use self::read::{DynColumnRef, DynFieldRef, DynRowRef};
+#[cfg(feature = "client")]
+pub(crate) use self::read::{RowBuffer, RowReader};
+#[cfg(feature = "client")]
 pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
 #[cfg(feature = "client")]
 pub use self::table_layout::TableLayout;
-pub use crate::key::Value;
+pub use crate::key::{Value, ValueRef};
 #[cfg(feature = "client")]
 use crate::row::{CellError, CellType};
 

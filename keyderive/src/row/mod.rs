@@ -183,10 +183,12 @@ pub use qualifier::Qualifier;
 pub(crate) use raw::CellSpans;
 pub(crate) use raw::Shown;
 pub use raw::{RawCell, RawCells, RawRow};
-pub use schema::{ColumnKind, ColumnSchema, RowSchema, SchemaChange, SchemaChanges, SchemaError};
-pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
+pub use schema::{
+    ColumnKind, ColumnSchema, FieldSchema, RowSchema, SchemaChange, SchemaChanges, SchemaError,
+};
+pub(crate) use schema::{DeclaredGc, FamilyRule};
 pub(crate) use select::Selection;
-pub(crate) use select::without_presence;
+pub(crate) use select::{copy_without_presence, without_presence};
 pub use select::{SelectedColumns, SelectionReader};
 pub(crate) use show::EscapedText;
 pub(crate) use sink::{AdditionsAlone, ComparedVersion, MutationList, MutationSink, WithoutAdditions};

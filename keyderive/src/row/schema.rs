@@ -129,7 +129,28 @@ impl RowSchema {
         self.rules.iter()
     }
 
-    pub(crate) fn fields(&self) -> &'static [FieldSchema] {
+    /// The fields of the row type: its columns, and its families that are structs or maps.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    ///
+    /// use keyderive::Row;
+    /// use keyderive::row::FieldSchema;
+    ///
+    /// #[derive(Row)]
+    /// struct Sensor {
+    ///     name: String,
+    ///     #[row(family)]
+    ///     daily: BTreeMap<String, f64>,
+    /// }
+    ///
+    /// let [FieldSchema::Column { column: [name], .. }, FieldSchema::Map { family, .. }] = Sensor::SCHEMA.fields() else {
+    ///     unreachable!("the type says so");
+    /// };
+    /// assert_eq!((name.name(), *family), ("name", "daily"));
+    /// ```
+    #[must_use]
+    pub fn fields(&self) -> &'static [FieldSchema] {
         self.fields
     }
 
@@ -165,16 +186,38 @@ impl RowSchema {
 }
 
 /// One field of a row type.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldSchema {
     /// A column.
-    Column { family: &'static str, column: &'static [ColumnSchema; 1] },
+    Column {
+        /// The column's family.
+        family: &'static str,
+        /// The column.
+        column: &'static [ColumnSchema; 1],
+    },
     /// A family with the columns of a struct.
-    Struct { family: &'static str, columns: &'static [ColumnSchema], is_optional: bool },
+    Struct {
+        /// The family.
+        family: &'static str,
+        /// The struct's columns.
+        columns: &'static [ColumnSchema],
+        /// Whether the family may be absent.
+        is_optional: bool,
+    },
     /// A family with any column of one type.
-    Map { family: &'static str, key: CellType, stored: CellType, kind: ColumnKind, is_optional: bool },
+    Map {
+        /// The family; empty for a row that is a map, whose family its table knows.
+        family: &'static str,
+        /// How the names of its columns are stored.
+        key: CellType,
+        /// How their cells are stored.
+        stored: CellType,
+        /// Which of their cells are read, and who writes them.
+        kind: ColumnKind,
+        /// Whether the family may be absent.
+        is_optional: bool,
+    },
 }
 
 impl FieldSchema {

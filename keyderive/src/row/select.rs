@@ -11,7 +11,7 @@ use super::column::{Column, ColumnPlace, ColumnRef, ColumnType, Entry, Family, M
 use super::field::optional_family;
 use super::live::Live;
 use super::raw::{CellSlice, RawRow};
-use super::schema::{FieldSchema, RowSchema};
+use super::schema::FieldSchema;
 use super::{
     FamilyField, Name, Qualifier, RowCells, RowError, RowFilter, StoredCell, Sum, Timestamped, Versions,
 };
@@ -121,17 +121,17 @@ impl<T> fmt::Debug for HeldSelection<T> {
     }
 }
 
-/// All columns of a row type that is known at run time: rows without any are read too.
+/// Fields of a row type that is known at run time: rows without any are read too.
 #[derive(Debug)]
 pub(crate) struct SchemaSelection {
-    pub(crate) schema: &'static RowSchema,
+    pub(crate) fields: Vec<&'static FieldSchema>,
     /// The family of a row that is a map.
     pub(crate) family: Arc<str>,
 }
 
 impl ErasedSelection for SchemaSelection {
     fn columns(&self, out: &mut SelectedColumns) {
-        for field in self.schema.fields() {
+        for field in &self.fields {
             let family = if field.family().is_empty() { &*self.family } else { field.family() };
             match field {
                 FieldSchema::Map { kind, .. } => {
@@ -159,6 +159,11 @@ impl ErasedSelection for SchemaSelection {
 /// The row without the mark of presence that a selection may add.
 pub(crate) fn without_presence(row: &RawRow) -> Option<RawRow> {
     row.without_label(PRESENCE)
+}
+
+/// Makes `copy` the row without the mark of presence, in the memory that it has; false if the row has none.
+pub(crate) fn copy_without_presence(row: &RawRow, copy: &mut RawRow) -> bool {
+    row.copy_without_label(PRESENCE, copy)
 }
 
 fn cells_of<'r>(cells: RowCells<'r>, column: Name<'_>) -> CellSlice<'r> {

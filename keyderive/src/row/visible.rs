@@ -11,7 +11,7 @@ use super::error::RowError;
 use super::filter::RowFilter;
 use super::live::Live;
 use super::raw::RawRow;
-use super::schema::RowSchema;
+use super::schema::{FieldSchema, RowSchema};
 use super::select::{ErasedSelection, HeldSelection, SchemaSelection, SelectedColumns, Selection};
 
 /// The column family that a row's columns are in unless [`Table::family`](crate::Table::family) names another.
@@ -88,8 +88,16 @@ impl Visible {
 
     /// The columns of a part of the row type alone, and rows without any of them too.
     pub(crate) fn selected_as(&self, schema: &'static RowSchema) -> Self {
-        let selection = SchemaSelection { schema, family: Arc::clone(&self.family) };
-        Self { schema, columns: Columns::Selected(Arc::new(selection)), every_version: true, ..self.clone() }
+        Self { schema, ..self.selected_fields(schema.fields().iter().collect()) }
+    }
+
+    /// Some fields of the row type alone, and rows without any of them too. All that is stored stays that.
+    pub(crate) fn selected_fields(&self, fields: Vec<&'static FieldSchema>) -> Self {
+        if matches!(self.columns, Columns::Stored) {
+            return self.clone();
+        }
+        let selection = SchemaSelection { fields, family: Arc::clone(&self.family) };
+        Self { columns: Columns::Selected(Arc::new(selection)), every_version: true, ..self.clone() }
     }
 
     fn live(&self, now_micros: i64) -> Live {
