@@ -141,9 +141,12 @@ impl ErasedSelection for SchemaSelection {
                 FieldSchema::Struct { is_optional: true, .. } => out.families.push((family.to_owned(), true)),
                 FieldSchema::Column { .. } | FieldSchema::Struct { .. } => {}
             }
+            let is_whole = matches!(field, FieldSchema::Struct { is_optional: true, .. });
             for column in field.columns() {
                 let former = column.aliases().map(|alias| (alias.family.unwrap_or(family), alias.name));
-                for (family, name) in [(family, column.name())].into_iter().chain(former) {
+                let places = [(family, column.name())].into_iter().chain(former);
+                // A family that is read whole has its cells once.
+                for (family, name) in places.filter(|place| !is_whole || place.0 != family) {
                     let key = (family.to_owned(), column.kind().reads_versions());
                     out.columns.entry(key).or_default().push(Bytes::copy_from_slice(name.as_bytes()));
                 }
