@@ -8,11 +8,11 @@ use super::ValueRef;
 use crate::key::ReadValue;
 use crate::row::generated::{self as typed, CellSlice, Slot};
 use crate::row::{
-    CellType, ColumnKind, ColumnSchema, FieldSchema, Max, Name, RawRow, RowCells, RowError, RowSchema, Shown,
-    Timestamped, is_same_name,
+    CellType, ColumnKind, ColumnSchema, DeclaredColumn, FieldSchema, Max, Name, RawRow, RowCells, RowError,
+    RowSchema, Shown, Timestamped, is_present, is_same_name,
 };
 
-/// Reads rows by a schema: all fields of it, or some.
+/// Reads columns of rows by a schema.
 ///
 /// What is known before the first row is computed once: which places of a row have a column of the schema.
 #[derive(Debug)]
@@ -21,18 +21,9 @@ pub(crate) struct RowReader {
     /// The family of a row that is a map.
     family: Arc<str>,
     /// What is read of each row, in the order of the caller.
-    fields: Vec<ReadField>,
-    /// Where columns of the schema are stored, also of fields that are not read, by family and name.
+    columns: Vec<DeclaredColumn>,
+    /// Where columns of the schema are stored, also of those that are not read, by family and name.
     places: Vec<Place>,
-    /// How many columns are read.
-    columns: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct ReadField {
-    schema: &'static FieldSchema,
-    /// The number of its first column among those that are read.
-    first: usize,
 }
 
 /// A place in a row that the schema names.
@@ -42,13 +33,13 @@ struct Place {
     /// None for any name of a family that is a map.
     name: Option<&'static str>,
     /// The column that it is a place of, if that is read.
-    column: Option<Placed>,
+    of: Option<PlaceOf>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Placed {
-    /// The column's number.
-    at: usize,
+struct PlaceOf {
+    /// The index of the column among those that are read.
+    column: usize,
     /// 0 for its own place, and from 1 on for former ones: the first that has a cell counts.
     rank: usize,
 }
@@ -61,71 +52,49 @@ struct Found {
 }
 
 impl RowReader {
-    /// Reads the fields with these numbers; none for all.
-    pub(crate) fn new(
-        schema: &'static RowSchema,
-        family: impl Into<Arc<str>>,
-        fields: Option<&[usize]>,
-    ) -> Self {
-        let mut reader =
-            Self { schema, family: family.into(), fields: Vec::new(), places: Vec::new(), columns: 0 };
-        let own: Arc<str> = schema.own_family().map_or_else(|| Arc::clone(&reader.family), Into::into);
-        reader.places.push(Place { family: own, name: Some(""), column: None });
-        let all: Vec<usize> = (0..schema.fields().len()).collect();
-        let fields = fields.unwrap_or(&all);
-        for at in fields {
-            let Some(field) = schema.fields().get(*at) else { continue };
-            let first = reader.columns;
-            reader.columns += field.columns().len();
-            reader.fields.push(ReadField { schema: field, first });
-            reader.add_places(field, Some(first));
+    /// Reads all columns that the schema declares.
+    pub(crate) fn of_all(schema: &'static RowSchema, family: impl Into<Arc<str>>) -> Self {
+        let all: Vec<usize> = (0..schema.declared_columns().count()).collect();
+        Self::new(schema, family, &all)
+    }
+
+    /// Reads the columns with these indices among those that the schema declares.
+    pub(crate) fn new(schema: &'static RowSchema, family: impl Into<Arc<str>>, columns: &[usize]) -> Self {
+        let (family, all): (Arc<str>, Vec<_>) = (family.into(), schema.declared_columns().collect());
+        let mut reader = Self {
+            schema,
+            family,
+            columns: columns.iter().filter_map(|at| all.get(*at).copied()).collect(),
+            places: Vec::new(),
+        };
+        let own = reader.family_named(schema.own_family().unwrap_or_default());
+        reader.places.push(Place { family: own, name: Some(""), of: None });
+        for field in schema.fields() {
+            let name = match field {
+                FieldSchema::Column { .. } => continue,
+                // Its marker.
+                FieldSchema::Struct { .. } => Some(""),
+                FieldSchema::Map { .. } => None,
+            };
+            reader.places.push(Place { family: reader.family_named(field.family()), name, of: None });
         }
-        for (at, field) in schema.fields().iter().enumerate() {
-            if !fields.contains(&at) {
-                reader.add_places(field, None);
+        for (number, declared) in all.iter().enumerate() {
+            let DeclaredColumn::Column { family, column, .. } = declared else { continue };
+            let places = std::iter::once((*family, column.name()))
+                .chain(column.aliases().map(|alias| (alias.family.unwrap_or(family), alias.name)));
+            for (rank, (family, name)) in places.enumerate() {
+                let family = reader.family_named(family);
+                let read = (0..columns.len()).filter(|column| columns[*column] == number);
+                let mut of: Vec<_> = read.map(|column| Some(PlaceOf { column, rank })).collect();
+                if of.is_empty() {
+                    of.push(None);
+                }
+                let place = |of| Place { family: Arc::clone(&family), name: Some(name), of };
+                reader.places.extend(of.into_iter().map(place));
             }
         }
         reader.places.sort_by(|one, other| (&one.family, one.name).cmp(&(&other.family, other.name)));
         reader
-    }
-
-    fn add_places(&mut self, field: &'static FieldSchema, first: Option<usize>) {
-        let family: Arc<str> = match field.family() {
-            "" => Arc::clone(&self.family),
-            family => family.into(),
-        };
-        match field {
-            FieldSchema::Map { .. } => {
-                self.places.push(Place { family: Arc::clone(&family), name: None, column: None });
-            }
-            // Its marker.
-            FieldSchema::Struct { .. } => {
-                self.places.push(Place { family: Arc::clone(&family), name: Some(""), column: None });
-            }
-            FieldSchema::Column { .. } => {}
-        }
-        for (at, column) in field.columns().iter().enumerate() {
-            let at = first.map(|first| first + at);
-            let own = Place {
-                family: Arc::clone(&family),
-                name: Some(column.name()),
-                column: at.map(|at| Placed { at, rank: 0 }),
-            };
-            let former = column.aliases().enumerate().map(|(number, alias)| Place {
-                family: alias.family.map_or_else(|| Arc::clone(&family), Into::into),
-                name: Some(alias.name),
-                column: at.map(|at| Placed { at, rank: 1 + number }),
-            });
-            self.places.push(own);
-            self.places.extend(former);
-        }
-    }
-
-    /// The number of the first place with this family and name.
-    fn place_of(&self, family: &[u8], name: Option<&[u8]>) -> Option<usize> {
-        let key = |place: &Place| (place.family.as_bytes().cmp(family)).then(place.name.map(str::as_bytes).cmp(&name));
-        let at = self.places.partition_point(|place| key(place).is_lt());
-        self.places.get(at).filter(|place| key(place).is_eq()).map(|_| at)
     }
 
     pub(crate) fn schema(&self) -> &'static RowSchema {
@@ -137,19 +106,34 @@ impl RowReader {
         &self.family
     }
 
+    fn family_named(&self, name: &str) -> Arc<str> {
+        if name.is_empty() { Arc::clone(&self.family) } else { name.into() }
+    }
+
+    fn family_of<'a>(&'a self, name: &'a str) -> &'a str {
+        if name.is_empty() { &self.family } else { name }
+    }
+
+    /// The number of the first place with this family and name.
+    fn place_of(&self, family: &[u8], name: Option<&[u8]>) -> Option<usize> {
+        let key = |place: &Place| (place.family.as_bytes().cmp(family)).then(place.name.map(str::as_bytes).cmp(&name));
+        let at = self.places.partition_point(|place| key(place).is_lt());
+        self.places.get(at).filter(|place| key(place).is_eq()).map(|_| at)
+    }
+
     /// Whether the schema names the place of a cell.
     pub(super) fn is_known(&self, family: &[u8], name: &[u8]) -> bool {
         self.place_of(family, Some(name)).or_else(|| self.place_of(family, None)).is_some()
     }
 
-    /// Notes where the columns of a row are.
+    /// Notes where the columns of a row are, and returns whether it has cells that the schema does not name.
     fn find(&self, cells: CellSlice<'_>, found: &mut Vec<Found>) -> bool {
         found.clear();
-        found.resize(self.columns, Found::default());
-        let (mut next, mut number, mut has_foreign) = (0, 0, false);
+        found.resize(self.columns.len(), Found::default());
+        let (mut next, mut end, mut has_foreign) = (0, 0, false);
         for column in cells.columns() {
-            let (start, end) = (number, number + column.len());
-            number = end;
+            let start = end;
+            end += column.len();
             let Some(first) = column.first() else { continue };
             let (family, name) = (first.family_bytes(), first.qualifier());
             let is_it = |place: &Place| {
@@ -157,19 +141,18 @@ impl RowReader {
                     && is_same_name(place.family.as_bytes(), family)
             };
             // Most rows have the columns in the order of the places.
-            let at = match self.places.get(next).is_some_and(is_it) {
-                true => Some(next),
-                false => self.place_of(family, Some(name)),
-            };
-            let Some(at) = at else {
+            let is_next = self.places.get(next).is_some_and(is_it);
+            let place = if is_next { Some(next) } else { self.place_of(family, Some(name)) };
+            let Some(at) = place else {
                 has_foreign |= self.place_of(family, None).is_none();
                 continue;
             };
             next = at;
             while let Some(place) = self.places.get(next).filter(|place| is_it(place)) {
                 next += 1;
-                let Some(Placed { at, rank }) = place.column else { continue };
-                if let Some(found) = found.get_mut(at).filter(|found| found.slot.is_empty() || rank < found.rank) {
+                let Some(PlaceOf { column, rank }) = place.of else { continue };
+                let found = found.get_mut(column);
+                if let Some(found) = found.filter(|found| found.slot.is_empty() || rank < found.rank) {
                     *found = Found { slot: Slot::new(start, end), rank };
                 }
             }
@@ -180,113 +163,104 @@ impl RowReader {
     /// Reads a row.
     ///
     /// # Errors
-    /// Those of the row type: the first in the order of its fields.
+    /// Those of the row type: the first in the order of the columns.
     pub(crate) fn read<'r>(&self, row: &'r RawRow, out: &mut RowBuffer<'r>) -> Result<(), RowError> {
-        out.clear();
+        out.columns.clear();
+        out.entries.clear();
+        out.cells.clear();
         let mut found = mem::take(&mut out.found);
         out.has_foreign = self.find(row.cell_slice(), &mut found);
-        let read = self.fields.iter().try_for_each(|field| self.read_field(field, row, &found, out));
+        let mut columns = self.columns.iter().zip(&found);
+        let read = columns.try_for_each(|(column, found)| self.read_column(column, row, found.slot, out));
         out.found = found;
         read
     }
 
-    fn family_of(&self, field: &'static FieldSchema) -> &str {
-        match field.family() {
-            "" => &self.family,
-            family => family,
-        }
-    }
-
-    fn read_field<'r>(
+    #[inline]
+    fn read_column<'r>(
         &self,
-        ReadField { schema, first }: &ReadField,
+        declared: &DeclaredColumn,
         row: &'r RawRow,
-        found: &[Found],
+        slot: Slot,
         out: &mut RowBuffer<'r>,
     ) -> Result<(), RowError> {
-        let (schema, family, start) = (*schema, self.family_of(schema), out.columns.len());
-        let is_present = match schema {
-            FieldSchema::Column { .. } | FieldSchema::Struct { is_optional: false, .. } => {
-                self.read_columns(schema, family, row, &found[*first..], out)?;
-                true
+        let span = match *declared {
+            DeclaredColumn::Column { family, in_optional_family: true, .. } if !self.has(family, row) => {
+                ColumnSpan::default()
             }
-            FieldSchema::Struct { is_optional: true, .. } => {
-                let owns = |name: &[u8]| {
-                    let mut columns = schema.columns().iter();
-                    name.is_empty()
-                        || columns.any(|column| {
-                            column.name().as_bytes() == name
-                                || column.aliases().any(|alias| alias.name.as_bytes() == name)
-                        })
-                };
-                let cells = RowCells::new(row, "").of_family(family);
-                let read = |_: CellSlice<'r>, family: &str| {
-                    self.read_columns(schema, family, row, &found[*first..], out)
-                };
-                typed::optional_family(cells, owns, read, family)?.is_some()
+            DeclaredColumn::Column { family, column, .. } => {
+                let cells = row.cell_slice().of(slot);
+                read_named(column, self.family_of(family), cells, &mut out.cells)?
             }
-            FieldSchema::Map { key, stored, kind, is_optional, .. } => {
+            DeclaredColumn::Map { family, key, stored, kind, is_optional } => {
+                let family = self.family_of(family);
                 let cells = RowCells::new(row, "").of_family(family);
-                for column in cells.columns() {
-                    // The empty name marks a family without columns.
-                    let Some(first) = column.first().filter(|first| !first.qualifier().is_empty()) else {
-                        continue;
-                    };
-                    let name = first.qualifier();
-                    key.read(name)
-                        .map_err(|error| RowError::cell(Name { family, qualifier: name }, error))?;
-                    let start = out.cells.len();
-                    let cell = CellsOf { cells: column, stored: *stored, kind: *kind, window_micros: 0 };
-                    cell.read(family, name, &mut out.cells)?;
-                    out.columns.push(ReadColumn {
-                        qualifier: name,
-                        start,
-                        end: out.cells.len(),
-                        is_default: false,
-                    });
-                }
-                !(*is_optional && cells.is_empty())
+                let is_present = !is_optional || !cells.is_empty();
+                let of_entry = CellsOf { cells, stored, kind, window_micros: 0 };
+                let start = out.entries.len();
+                read_entries(key, of_entry, family, out)?;
+                ColumnSpan { start, end: out.entries.len(), is_present, is_default: false }
             }
         };
-        out.fields.push(ReadSpan { schema, start, end: out.columns.len(), is_present });
+        out.columns.push(span);
         Ok(())
     }
 
-    fn read_columns<'r>(
-        &self,
-        schema: &'static FieldSchema,
-        family: &str,
-        row: &'r RawRow,
-        found: &[Found],
-        out: &mut RowBuffer<'r>,
-    ) -> Result<(), RowError> {
-        for (column, found) in schema.columns().iter().zip(found) {
-            read_column(column, family, row.cell_slice().of(found.slot), out)?;
+    /// Whether the optional struct is there that is this family.
+    fn has(&self, family: &str, row: &RawRow) -> bool {
+        let is_it = |field: &&FieldSchema| field.is_optional() && field.family() == family;
+        self.schema.fields().iter().find(is_it).is_none_or(|field| self.is_present(field, row))
+    }
+
+    /// Whether a field is there: a family that may be absent needs a cell of its columns, or its marker.
+    pub(super) fn is_present(&self, field: &FieldSchema, row: &RawRow) -> bool {
+        let cells = || RowCells::new(row, "").of_family(self.family_of(field.family()));
+        match field {
+            FieldSchema::Struct { is_optional: true, .. } => is_present(cells(), |name| field.owns(name)),
+            FieldSchema::Map { is_optional: true, .. } => !cells().is_empty(),
+            _ => true,
         }
-        Ok(())
     }
 }
 
-fn read_column<'r>(
+/// Reads a column that has a name in the type.
+#[inline]
+fn read_named<'r>(
     column: &'static ColumnSchema,
     family: &str,
     cells: CellSlice<'r>,
-    out: &mut RowBuffer<'r>,
-) -> Result<(), RowError> {
-    let (name, start) = (column.name(), out.cells.len());
-    let (stored, kind, window_micros) = (column.stored(), column.kind(), column.window_micros());
-    CellsOf { cells, stored, kind, window_micros }.read(family, name.as_bytes(), &mut out.cells)?;
+    out: &mut Vec<Timestamped<ValueRef<'r>>>,
+) -> Result<ColumnSpan, RowError> {
+    let (name, start, kind) = (column.name(), out.len(), column.kind());
+    let own = CellsOf { cells, stored: column.stored(), kind, window_micros: column.window_micros() };
+    own.read(family, name.as_bytes(), out)?;
     let mut is_default = false;
-    if out.cells.len() == start && !kind.reads_versions() {
-        if column.is_required() && kind != ColumnKind::Sum {
-            typed::required(None::<()>, family, name)?;
-        }
+    if out.len() == start && !kind.reads_versions() {
         match kind {
-            ColumnKind::Counter | ColumnKind::Sum => out.cells.push(Timestamped::new(0, 0.into())),
+            ColumnKind::Sum => out.push(Timestamped::new(0, 0.into())),
+            _ if column.is_required() => typed::required(None, family, name)?,
+            ColumnKind::Counter => out.push(Timestamped::new(0, 0.into())),
             _ => is_default = column.has_default(),
         }
     }
-    out.columns.push(ReadColumn { qualifier: name.as_bytes(), start, end: out.cells.len(), is_default });
+    Ok(ColumnSpan { start, end: out.len(), is_present: true, is_default })
+}
+
+/// Reads the entries of a map.
+fn read_entries<'r>(
+    key: CellType,
+    CellsOf { cells, stored, kind, window_micros }: CellsOf<'r>,
+    family: &str,
+    out: &mut RowBuffer<'r>,
+) -> Result<(), RowError> {
+    for cells in cells.columns() {
+        // The empty name marks a family without columns.
+        let Some(first) = cells.first().filter(|first| !first.qualifier().is_empty()) else { continue };
+        let (name, start) = (first.qualifier(), out.cells.len());
+        key.read(name).map_err(|error| RowError::cell(Name { family, qualifier: name }, error))?;
+        CellsOf { cells, stored, kind, window_micros }.read(family, name, &mut out.cells)?;
+        out.entries.push(EntrySpan { qualifier: name, start, end: out.cells.len() });
+    }
     Ok(())
 }
 
@@ -336,65 +310,44 @@ impl<'r> CellsOf<'r> {
 pub(crate) struct RowBuffer<'r> {
     /// The values of the key's fields.
     pub(crate) key: Vec<ReadValue<'r>>,
-    fields: Vec<ReadSpan>,
-    columns: Vec<ReadColumn<'r>>,
+    columns: Vec<ColumnSpan>,
+    entries: Vec<EntrySpan<'r>>,
     cells: Vec<Timestamped<ValueRef<'r>>>,
     /// Whether the row has cells that the schema does not name.
-    pub(crate) has_foreign: bool,
+    pub(super) has_foreign: bool,
     found: Vec<Found>,
 }
 
-/// A field that was read: its columns among all of them.
-#[derive(Clone, Copy, Debug)]
-struct ReadSpan {
-    schema: &'static FieldSchema,
+/// A column that was read: its cells among all of them; or of a map its entries.
+#[derive(Clone, Copy, Debug, Default)]
+struct ColumnSpan {
     start: usize,
     end: usize,
+    /// False for a column or a map of a family that may be absent, and is.
     is_present: bool,
-}
-
-/// A column that was read: its cells among all of them.
-#[derive(Clone, Copy, Debug)]
-struct ReadColumn<'r> {
-    qualifier: &'r [u8],
-    start: usize,
-    end: usize,
     is_default: bool,
 }
 
-impl<'r> RowBuffer<'r> {
-    fn clear(&mut self) {
-        self.fields.clear();
-        self.columns.clear();
-        self.cells.clear();
-    }
+/// An entry of a map that was read: its cells among all of them.
+#[derive(Clone, Copy, Debug)]
+struct EntrySpan<'r> {
+    qualifier: &'r [u8],
+    start: usize,
+    end: usize,
+}
 
+impl RowBuffer<'_> {
     /// The memory, for a row somewhere else.
+    #[inline]
     pub(crate) fn reused<'other>(self) -> RowBuffer<'other> {
-        let Self { key, mut fields, columns, cells, has_foreign, found } = self;
-        fields.clear();
-        RowBuffer {
-            key: reused(key),
-            fields,
-            columns: reused(columns),
-            cells: reused(cells),
-            has_foreign,
-            found,
-        }
-    }
-
-    /// The row, of which the key's bytes are these.
-    pub(crate) fn row<'a>(&'a self, key: &'a [u8]) -> DynRowRef<'a> {
-        DynRowRef { key, read: self }
-    }
-
-    /// The fields that were read.
-    pub(super) fn fields(&self) -> impl ExactSizeIterator<Item = DynFieldRef<'_>> {
-        self.fields.iter().map(|span| DynFieldRef { span, read: self })
+        let Self { key, columns, entries, cells, has_foreign, found } = self;
+        let (key, entries, cells) = (reused(key), reused(entries), reused(cells));
+        RowBuffer { key, columns, entries, cells, has_foreign, found }
     }
 }
 
 /// An empty list in the memory of another: the standard library collects a list of the same layout in place.
+#[inline]
 fn reused<A, B>(mut list: Vec<A>) -> Vec<B> {
     list.clear();
     list.into_iter().filter_map(|_| None).collect()
@@ -403,14 +356,22 @@ fn reused<A, B>(mut list: Vec<A>) -> Vec<B> {
 /// A row of a table whose layout is data, borrowed: in the closure of [`DynTableScan::visit`](crate::DynTableScan::visit) or of a
 /// [`DynCursor`](crate::DynCursor).
 ///
-/// The key and all fields that the scan reads have been decoded and checked before the closure is called.
+/// The key and all columns that the scan reads have been decoded and checked before the closure is called.
+///
+/// Columns are those that the scan reads, by their indices in the order in which it was told them: all
+/// [declared ones](crate::row::RowSchema::declared_columns) in their order, or those of [`DynTableScan::cursor`](crate::DynTableScan::cursor).
 #[derive(Clone, Copy)]
 pub struct DynRowRef<'a> {
     key: &'a [u8],
+    reader: &'a RowReader,
     read: &'a RowBuffer<'a>,
 }
 
 impl<'a> DynRowRef<'a> {
+    pub(crate) fn new(key: &'a [u8], reader: &'a RowReader, read: &'a RowBuffer<'a>) -> Self {
+        Self { key, reader, read }
+    }
+
     /// The row key, as stored.
     #[must_use]
     pub fn key(self) -> &'a [u8] {
@@ -430,82 +391,53 @@ impl<'a> DynRowRef<'a> {
         self.read.key.get(at).map(ReadValue::as_ref)
     }
 
-    /// The fields of the row type that the scan reads, in the order in which it was told them.
-    #[inline]
-    pub fn fields(self) -> impl ExactSizeIterator<Item = DynFieldRef<'a>> {
-        self.read.fields()
-    }
-
-    /// A field of the row type, by its index among those that the scan reads; none if it reads no such field.
-    #[inline]
-    #[must_use]
-    pub fn field(self, at: usize) -> Option<DynFieldRef<'a>> {
-        self.read.fields.get(at).map(|span| DynFieldRef { span, read: self.read })
-    }
-
-    /// The newest value of a field that is a column, by its index among those that the scan reads: [`DynColumnRef::newest`].
+    /// The value of a column, or the newest of several: [`DynColumnRef::newest`] of [`column`](Self::column).
     #[inline]
     #[must_use]
     pub fn newest(self, at: usize) -> Option<ValueRef<'a>> {
-        self.field(at)?.column(0)?.newest()
+        self.column(at)?.newest()
+    }
+
+    /// A column. None if its family may be absent, and is; if it is a map, which has [entries](Self::entries); and if the scan reads no
+    /// such column.
+    #[inline]
+    #[must_use]
+    pub fn column(self, at: usize) -> Option<DynColumnRef<'a>> {
+        let (DeclaredColumn::Column { column, .. }, span) = self.read_at(at)? else { return None };
+        let cells = &self.read.cells[span.start..span.end];
+        let qualifier = column.name().as_bytes();
+        span.is_present.then_some(DynColumnRef { qualifier, cells, is_default: span.is_default })
+    }
+
+    /// The entries of a family that is a map, in the order of their names. None if it may be absent, and is; if it is no map; and if the
+    /// scan reads no such column.
+    #[inline]
+    #[must_use]
+    pub fn entries(self, at: usize) -> Option<impl ExactSizeIterator<Item = DynColumnRef<'a>>> {
+        let (DeclaredColumn::Map { .. }, span) = self.read_at(at)? else { return None };
+        let entry = |EntrySpan { qualifier, start, end }: &EntrySpan<'a>| DynColumnRef {
+            qualifier,
+            cells: &self.read.cells[*start..*end],
+            is_default: false,
+        };
+        span.is_present.then(|| self.read.entries[span.start..span.end].iter().map(entry))
+    }
+
+    #[inline]
+    fn read_at(self, at: usize) -> Option<(&'a DeclaredColumn, ColumnSpan)> {
+        Some((self.reader.columns.get(at)?, *self.read.columns.get(at)?))
     }
 }
 
 /// The key, and a line for each column that is there.
 impl fmt::Debug for DynRowRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |at| self.column(at).into_iter().chain(self.entries(at).into_iter().flatten());
+        let columns: Vec<_> = (0..self.read.columns.len()).flat_map(of).collect();
         f.debug_struct("DynRowRef")
             .field("key", &Shown(self.key))
-            .field("fields", &fmt::from_fn(|f| f.debug_list().entries(self.fields()).finish()))
+            .field("columns", &columns)
             .finish()
-    }
-}
-
-/// A field of a row type in a [`DynRowRef`]: a column, or a family that is a struct or a map.
-#[derive(Clone, Copy)]
-pub struct DynFieldRef<'a> {
-    span: &'a ReadSpan,
-    read: &'a RowBuffer<'a>,
-}
-
-impl<'a> DynFieldRef<'a> {
-    /// What the row type says of it.
-    #[must_use]
-    pub fn schema(self) -> &'static FieldSchema {
-        self.span.schema
-    }
-
-    /// Whether it is there: false for an optional family of which nothing is stored.
-    #[must_use]
-    pub fn is_present(self) -> bool {
-        self.span.is_present
-    }
-
-    /// Its columns: of a column, itself; of a struct, one for each of its columns, in their order; of a map, its entries, in the order of
-    /// their names. None of a family that is not there.
-    #[inline]
-    pub fn columns(self) -> impl ExactSizeIterator<Item = DynColumnRef<'a>> {
-        let ReadSpan { start, end, .. } = *self.span;
-        self.read.columns[start..end].iter().map(move |column| self.column_ref(column))
-    }
-
-    /// The column with this index among its columns: 0 for a field that is a column.
-    #[inline]
-    #[must_use]
-    pub fn column(self, at: usize) -> Option<DynColumnRef<'a>> {
-        let ReadSpan { start, end, .. } = *self.span;
-        self.read.columns[start..end].get(at).map(|column| self.column_ref(column))
-    }
-
-    fn column_ref(self, column: &'a ReadColumn<'a>) -> DynColumnRef<'a> {
-        let ReadColumn { qualifier, start, end, is_default } = *column;
-        DynColumnRef { qualifier, cells: &self.read.cells[start..end], is_default }
-    }
-}
-
-impl fmt::Debug for DynFieldRef<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.columns()).finish()
     }
 }
 
@@ -518,7 +450,7 @@ pub struct DynColumnRef<'a> {
 }
 
 impl<'a> DynColumnRef<'a> {
-    /// The column's name: of an entry of a map, the stored one; otherwise that of the row type, wherever it was found.
+    /// The column's name: of an entry, the stored one; otherwise that of the row type, wherever it was found.
     #[must_use]
     pub fn qualifier(self) -> &'a [u8] {
         self.qualifier

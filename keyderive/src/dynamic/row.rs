@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
-use super::read::{DynColumnRef, DynFieldRef, RowBuffer, RowReader};
+use super::read::{DynColumnRef, DynRowRef, RowBuffer, RowReader};
 use super::{Value, ValueRef};
 use crate::row::generated as typed;
 use crate::row::{
@@ -109,22 +109,21 @@ impl ColumnValue {
 }
 
 impl Field {
-    fn of_read(field: DynFieldRef<'_>) -> Self {
-        let value = |column: DynColumnRef<'_>, kind| ColumnValue::of_read(column, kind);
-        match field.schema() {
-            _ if !field.is_present() => Self::Absent,
-            FieldSchema::Map { kind, .. } => {
-                let entry = |column: DynColumnRef<'_>| {
-                    (Bytes::copy_from_slice(column.qualifier()), value(column, *kind))
-                };
-                Self::Map(field.columns().map(entry).collect())
-            }
-            FieldSchema::Column { column: [schema], .. } => {
-                Self::Column(field.column(0).map_or(ColumnValue::Absent, |column| value(column, schema.kind())))
-            }
+    /// The field whose first column is this one of a row.
+    fn of_read(schema: &FieldSchema, row: DynRowRef<'_>, first: usize) -> Self {
+        let value = |at: usize, kind| {
+            row.column(at).map_or(ColumnValue::Absent, |column| ColumnValue::of_read(column, kind))
+        };
+        match schema {
+            FieldSchema::Column { column: [column], .. } => Self::Column(value(first, column.kind())),
             FieldSchema::Struct { columns, .. } => {
-                let columns = field.columns().zip(*columns);
-                Self::Columns(columns.map(|(column, schema)| value(column, schema.kind())).collect())
+                Self::Columns((first..).zip(*columns).map(|(at, column)| value(at, column.kind())).collect())
+            }
+            FieldSchema::Map { kind, .. } => {
+                let entry = |entry: DynColumnRef<'_>| {
+                    (Bytes::copy_from_slice(entry.qualifier()), ColumnValue::of_read(entry, *kind))
+                };
+                Self::Map(row.entries(first).into_iter().flatten().map(entry).collect())
             }
         }
     }
@@ -308,18 +307,29 @@ impl DynRow {
     /// # Errors
     /// Those of the row type: a required column is missing, or a column holds something else than its type.
     pub fn read(schema: &'static RowSchema, family: &str, row: &RawRow) -> Result<Self, RowError> {
-        let (reader, mut buffer) = (RowReader::new(schema, family, None), RowBuffer::default());
-        reader.read(row, &mut buffer).map_err(|error| error.of_row(row))?;
-        Ok(Self::of_read(&reader, &buffer, row))
+        let (reader, mut read) = (RowReader::of_all(schema, family), RowBuffer::default());
+        reader.read(row, &mut read).map_err(|error| error.of_row(row))?;
+        Ok(Self::of_read(&reader, &read, row))
     }
 
-    /// The row of which all fields have been read.
+    /// The row of which all columns have been read.
     pub(crate) fn of_read(reader: &RowReader, read: &RowBuffer<'_>, row: &RawRow) -> Self {
+        let all = DynRowRef::new(row.key(), reader, read);
+        let mut next = 0;
+        let field = |schema: &FieldSchema| {
+            let first = next;
+            let is_map = matches!(schema, FieldSchema::Map { .. });
+            next += if is_map { 1 } else { schema.columns().len() };
+            match reader.is_present(schema, row) {
+                true => Field::of_read(schema, all, first),
+                false => Field::Absent,
+            }
+        };
         let foreign = |cell: RawCell<'_>| !reader.is_known(cell.family_bytes(), cell.qualifier());
         Self {
             schema: reader.schema(),
             family: Arc::clone(reader.family()),
-            fields: read.fields().map(Field::of_read).collect(),
+            fields: reader.schema().fields().iter().map(field).collect(),
             foreign: if read.has_foreign { row.filtered(foreign) } else { RawRow::default() },
         }
     }

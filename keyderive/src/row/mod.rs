@@ -173,6 +173,7 @@ pub use encoding::Proto;
 pub use encoding::{As, Encoding, Json};
 pub use error::RowError;
 pub use family::FamilyField;
+pub(crate) use field::is_present;
 pub(crate) use family::MapRow;
 pub(crate) use filter::{ByteRange, FilterFault, FilterKind, Largest as LargestPart, TimeRange};
 pub use filter::{FilterError, RowFilter};
@@ -184,9 +185,9 @@ pub(crate) use raw::CellSpans;
 pub(crate) use raw::Shown;
 pub use raw::{RawCell, RawCells, RawRow};
 pub use schema::{
-    ColumnKind, ColumnSchema, FieldSchema, RowSchema, SchemaChange, SchemaChanges, SchemaError,
+    ColumnKind, ColumnSchema, DeclaredColumn, RowSchema, SchemaChange, SchemaChanges, SchemaError,
 };
-pub(crate) use schema::{DeclaredGc, FamilyRule};
+pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
 pub(crate) use select::Selection;
 pub(crate) use select::{copy_without_presence, without_presence};
 pub use select::{SelectedColumns, SelectionReader};

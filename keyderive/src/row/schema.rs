@@ -129,13 +129,17 @@ impl RowSchema {
         self.rules.iter()
     }
 
-    /// The fields of the row type: its columns, and its families that are structs or maps.
+    pub(crate) fn fields(&self) -> &'static [FieldSchema] {
+        self.fields
+    }
+
+    /// All that the type reads of a row, in its order: each column, also of families that are structs, and each family that is a map.
     ///
     /// ```
     /// use std::collections::BTreeMap;
     ///
     /// use keyderive::Row;
-    /// use keyderive::row::FieldSchema;
+    /// use keyderive::row::DeclaredColumn;
     ///
     /// #[derive(Row)]
     /// struct Sensor {
@@ -144,14 +148,29 @@ impl RowSchema {
     ///     daily: BTreeMap<String, f64>,
     /// }
     ///
-    /// let [FieldSchema::Column { column: [name], .. }, FieldSchema::Map { family, .. }] = Sensor::SCHEMA.fields() else {
-    ///     unreachable!("the type says so");
-    /// };
-    /// assert_eq!((name.name(), *family), ("name", "daily"));
+    /// let columns = Sensor::SCHEMA.declared_columns().map(|declared| match declared {
+    ///     DeclaredColumn::Column { family, column, .. } => format!("{family}:{}", column.name()),
+    ///     DeclaredColumn::Map { family, .. } => format!("{family}:*"),
+    ///     _ => String::new(),
+    /// });
+    /// assert_eq!(columns.collect::<Vec<_>>(), ["cf:name", "daily:*"]);
     /// ```
-    #[must_use]
-    pub fn fields(&self) -> &'static [FieldSchema] {
-        self.fields
+    ///
+    /// A reader by data names columns by their indices here: [`DynTableScan::cursor`](crate::DynTableScan::cursor).
+    pub fn declared_columns(&self) -> impl Iterator<Item = DeclaredColumn> + use<> {
+        self.fields.iter().flat_map(|field| {
+            let map = match *field {
+                FieldSchema::Map { family, key, stored, kind, is_optional } => {
+                    Some(DeclaredColumn::Map { family, key, stored, kind, is_optional })
+                }
+                _ => None,
+            };
+            let (family, in_optional_family) = (field.family(), field.is_optional());
+            let columns = field.columns().iter();
+            let columns =
+                columns.map(move |column| DeclaredColumn::Column { family, column, in_optional_family });
+            columns.chain(map)
+        })
     }
 
     /// The family of the row's own columns; none for a map.
@@ -185,27 +204,20 @@ impl RowSchema {
     }
 }
 
-/// One field of a row type.
+/// What a row type reads of a row: a column, or a family with any columns of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum FieldSchema {
-    /// A column.
+pub enum DeclaredColumn {
+    /// A column that has a name in the type.
     Column {
         /// The column's family.
         family: &'static str,
         /// The column.
-        column: &'static [ColumnSchema; 1],
+        column: &'static ColumnSchema,
+        /// Whether it is of a struct that is a family which may be absent, as an `Option`.
+        in_optional_family: bool,
     },
-    /// A family with the columns of a struct.
-    Struct {
-        /// The family.
-        family: &'static str,
-        /// The struct's columns.
-        columns: &'static [ColumnSchema],
-        /// Whether the family may be absent.
-        is_optional: bool,
-    },
-    /// A family with any column of one type.
+    /// A family that is a map: each of its columns is an entry.
     Map {
         /// The family; empty for a row that is a map, whose family its table knows.
         family: &'static str,
@@ -215,9 +227,22 @@ pub enum FieldSchema {
         stored: CellType,
         /// Which of their cells are read, and who writes them.
         kind: ColumnKind,
-        /// Whether the family may be absent.
+        /// Whether it may be absent, as an `Option`.
         is_optional: bool,
     },
+}
+
+/// One field of a row type.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldSchema {
+    /// A column.
+    Column { family: &'static str, column: &'static [ColumnSchema; 1] },
+    /// A family with the columns of a struct.
+    Struct { family: &'static str, columns: &'static [ColumnSchema], is_optional: bool },
+    /// A family with any column of one type.
+    Map { family: &'static str, key: CellType, stored: CellType, kind: ColumnKind, is_optional: bool },
 }
 
 impl FieldSchema {
@@ -225,6 +250,22 @@ impl FieldSchema {
         match self {
             Self::Column { family, .. } | Self::Struct { family, .. } | Self::Map { family, .. } => family,
         }
+    }
+
+    /// Whether it is a family that may be absent.
+    pub(crate) fn is_optional(&self) -> bool {
+        match self {
+            Self::Column { .. } => false,
+            Self::Struct { is_optional, .. } | Self::Map { is_optional, .. } => *is_optional,
+        }
+    }
+
+    /// Whether a column of this name makes a struct present that may be absent. The empty name is that of the marker.
+    pub(crate) fn owns(&self, name: &[u8]) -> bool {
+        name.is_empty()
+            || self.columns().iter().any(|column| {
+                column.name.as_bytes() == name || column.aliases().any(|alias| alias.name.as_bytes() == name)
+            })
     }
 
     pub(crate) fn columns(&self) -> &'static [ColumnSchema] {

@@ -113,7 +113,7 @@ const OF_ANOTHER_ROW: [(&str, &str); 16] = [
 const HIDDEN_ROWS: &str = "Rows that a `ttl` hides";
 
 /// Calls of typed rows that no `ttl` is about.
-const OF_NO_ROW: [&str; 14] = [
+const OF_NO_ROW: [&str; 15] = [
     "Table::advance_stamp",
     "Table::create_if_absent",
     "Table::delete_table",
@@ -128,6 +128,7 @@ const OF_NO_ROW: [&str; 14] = [
     "Table::stamp",
     "Table::retire_row_type",
     "Table::wait_for_consistency",
+    "Table::windows",
 ];
 
 fn root() -> PathBuf {

@@ -13,7 +13,7 @@ use crate::table::scan::{Passed, VisitError};
 use crate::table::{Handle, Next, Rows, Skipped};
 
 impl DynTableScan {
-    /// Runs the scan and calls `visit` with each row, borrowed, with all fields of the row type; returns how many there were.
+    /// Runs the scan and calls `visit` with each row, borrowed, with all columns of the row type; returns how many there were.
     ///
     /// ```
     /// use keyderive::dynamic::{TableLayout, ValueRef};
@@ -33,8 +33,8 @@ impl DynTableScan {
     /// # }
     /// ```
     ///
-    /// The rows are those of [`stream`](Self::stream), in its order. [`cursor`](Self::cursor) reads some fields, and rows when the caller
-    /// asks for them.
+    /// The rows are those of [`stream`](Self::stream), in its order. [`cursor`](Self::cursor) reads some columns, and rows when the
+    /// caller asks for them.
     ///
     /// The closure blocks its thread while it runs; other tasks have a turn about every thousand rows. Its error may be the program's own,
     /// and ends the visit.
@@ -58,14 +58,15 @@ impl DynTableScan {
         }
     }
 
-    /// Runs the scan as a cursor, which reads some fields of the row type, by their indices in its
-    /// [schema](crate::row::RowSchema::fields), and passes rows when the caller asks for them. Without a field, it reads keys alone.
+    /// Runs the scan as a cursor, which reads some columns, by their indices among the
+    /// [declared ones](crate::row::RowSchema::declared_columns), and passes rows when the caller asks for them. Without a column, it reads
+    /// keys alone.
     ///
     /// ```
     /// use keyderive::dynamic::TableLayout;
     /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
     /// let events = client.dynamic_table(&layout);
-    /// let mut rows = events.scan(layout.key().scan()).cursor([2, 0])?; // the third field and the first
+    /// let mut rows = events.scan(layout.key().scan()).cursor([2, 0])?; // the third column and the first
     /// let mut batch = Vec::new();
     /// loop {
     ///     // A call per batch: up to 1000 rows of those that have arrived.
@@ -83,49 +84,45 @@ impl DynTableScan {
     /// # }
     /// ```
     ///
-    /// The server sends only the columns of these fields, with their former names, and no cell that a `ttl` hides. Rows without any of them
-    /// are read too: as unreadable ones, if a field is required. A scan that is [`raw`](Self::raw) reads everything, whatever the fields.
+    /// The server sends only these columns, with their former places, and no cell that a `ttl` hides; of a struct that may be absent, it sends
+    /// all columns, which say whether it is there. Rows without any of the columns are read too: as unreadable ones, if one is required. A
+    /// scan that is [`raw`](Self::raw) reads everything that is stored, whatever the columns.
     ///
     /// # Errors
-    /// If the row type has no field with one of these indices.
-    pub fn cursor(self, fields: impl IntoIterator<Item = usize>) -> Result<DynCursor, Error> {
-        let fields: Vec<usize> = fields.into_iter().collect();
+    /// If the row type declares no column with one of these indices.
+    pub fn cursor(self, columns: impl IntoIterator<Item = usize>) -> Result<DynCursor, Error> {
+        let columns: Vec<usize> = columns.into_iter().collect();
         let handle = &self.scan.table.handle;
-        let all = handle.visible.schema().fields();
-        let of = |at: &usize| {
-            all.get(*at).ok_or_else(|| {
-                let (name, count) = (handle.visible.schema().name(), all.len());
-                Error::definition(&handle.name, format!("`{name}` has no field {at}: it has {count}, from 0 on"))
-            })
-        };
-        let selected = fields.iter().map(of).collect::<Result<Vec<_>, _>>()?;
-        if selected.is_empty() {
+        let schema = handle.visible.schema();
+        let count = schema.declared_columns().count();
+        if let Some(at) = columns.iter().find(|at| **at >= count) {
+            let name = schema.name();
+            let fault = format!("`{name}` has no column {at}: it declares {count}, from 0 on");
+            return Err(Error::definition(&handle.name, fault));
+        }
+        if columns.is_empty() {
             return Ok(self.cursor_of_keys());
         }
-        let is_all = (0..all.len()).all(|at| fields.contains(&at));
-        let reader = RowReader::new(handle.visible.schema(), handle.visible.family(), Some(&fields));
-        let scan = match is_all {
-            true => self,
-            false => {
-                let visible = handle.visible.selected_fields(selected);
-                let table = self.scan.table.with_handle(Handle { visible, ..handle.clone() });
-                Self { scan: self.scan.with_table(table), ..self }
-            }
-        };
-        Ok(DynCursor::new(scan, reader))
+        let reader = RowReader::new(schema, handle.visible.family(), &columns);
+        if (0..count).all(|at| columns.contains(&at)) {
+            return Ok(DynCursor::new(self, reader));
+        }
+        let handle = Handle { visible: handle.visible.selected_columns(&columns), ..handle.clone() };
+        let table = self.scan.table.with_handle(handle);
+        Ok(DynCursor::new(Self { scan: self.scan.with_table(table), ..self }, reader))
     }
 
-    /// A cursor that reads every field.
+    /// A cursor that reads every column.
     pub(super) fn cursor_of_all(self) -> DynCursor {
         let visible = &self.scan.table.handle.visible;
-        let reader = RowReader::new(visible.schema(), visible.family(), None);
+        let reader = RowReader::of_all(visible.schema(), visible.family());
         DynCursor::new(self, reader)
     }
 
     /// A cursor that reads keys alone.
     pub(super) fn cursor_of_keys(self) -> DynCursor {
         let visible = &self.scan.table.handle.visible;
-        let reader = RowReader::new(visible.schema(), visible.family(), Some(&[]));
+        let reader = RowReader::new(visible.schema(), visible.family(), &[]);
         let table = self.scan.table.clone();
         DynCursor::new(Self { scan: self.scan.keys_only().with_table(table), ..self }, reader)
     }
@@ -188,7 +185,9 @@ impl DynCursor {
     ) -> Poll<Result<u64, E>> {
         while self.in_turn < ROWS_PER_TURN {
             let max = max.clamp(1, ROWS_PER_TURN - self.in_turn);
-            let each = |row: &RowBuffer<'_>, _: &RowReader, raw: &RawRow| visit(row.row(raw.key()));
+            let each = |read: &RowBuffer<'_>, reader: &RowReader, raw: &RawRow| {
+                visit(DynRowRef::new(raw.key(), reader, read))
+            };
             let Poll::Ready(passed) = self.poll_each(cx, max, each)? else {
                 self.in_turn = 0;
                 return Poll::Pending;
