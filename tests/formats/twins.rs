@@ -1,13 +1,16 @@
 //! Law 13: a key type and its layout as data write, read, plan, explain and refuse the same.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 use keyderive::RowKey;
 use keyderive::dynamic::{DynKey, DynScan, KeyLayout, Value as Dynamic};
+use keyderive::key::DecodeError;
 use proptest::prelude::*;
 
+use super::cases::cases;
 use super::laws::{keys, on_every_case};
-use super::{Case, Key, Value};
+use super::{Case, Key, Order, Value};
 
 /// A value of the model as a layout takes it.
 fn dynamic(case: &Case, value: &Value) -> Dynamic {
@@ -35,6 +38,33 @@ fn fields(case: &Case, key: &Key) -> [(&'static str, Dynamic); 3] {
         ("value", dynamic(case, &key.value)),
         ("last", Dynamic::from(key.last.as_str())),
     ]
+}
+
+/// The fields of a key as `walk` passes them, in their order.
+fn walked(case: &Case, bytes: &[u8]) -> Result<Vec<Dynamic>, DecodeError> {
+    let mut values = Vec::new();
+    case.dynamic.walk(bytes, |at, value| {
+        assert_eq!(at, values.len());
+        values.push(value.to_value());
+    })?;
+    Ok(values)
+}
+
+/// In the order of the values that a reader by data has.
+fn compare(one: &Dynamic, other: &Dynamic) -> Ordering {
+    match (one, other) {
+        (Dynamic::Integer(one), Dynamic::Integer(other)) => one.cmp(other),
+        (Dynamic::Unsigned(one), Dynamic::Unsigned(other)) => one.cmp(other),
+        (Dynamic::Integer(_), Dynamic::Unsigned(_)) => Ordering::Less,
+        (Dynamic::Unsigned(_), Dynamic::Integer(_)) => Ordering::Greater,
+        (Dynamic::Bool(one), Dynamic::Bool(other)) => one.cmp(other),
+        (Dynamic::Text(one), Dynamic::Text(other)) => one.cmp(other),
+        (Dynamic::Bytes(one), Dynamic::Bytes(other)) => one.cmp(other),
+        (Dynamic::Time(one), Dynamic::Time(other)) => one.cmp(other),
+        (Dynamic::Date(one), Dynamic::Date(other)) => one.cmp(other),
+        (Dynamic::Uuid(one), Dynamic::Uuid(other)) => one.cmp(other),
+        (one, other) => panic!("{one:?} {other:?}"),
+    }
 }
 
 fn is_of(case: &Case, dynamic: &DynKey, key: &Key) -> bool {
@@ -74,7 +104,14 @@ fn the_same_bytes_are_read_and_refused() {
             2 => drop(bytes.remove(at)),
             _ => {}
         }
-        match ((case.decode)(&bytes), case.dynamic.decode(&bytes)) {
+        let from_data = case.dynamic.decode(&bytes);
+        match (&from_data, walked(case, &bytes)) {
+            (Ok(decoded), Ok(walked)) => {
+                prop_assert!(decoded.iter().map(|(_, value)| value).eq(&walked), "{} {:?}", decoded, walked);
+            }
+            (decoded, walked) => prop_assert_eq!(decoded.as_ref().err(), walked.as_ref().err()),
+        }
+        match ((case.decode)(&bytes), from_data) {
             (Ok(typed), Ok(from_data)) => {
                 prop_assert!(is_of(case, &from_data, &typed), "{:?} and {}", typed, from_data);
                 let fields = from_data.iter().map(|(name, value)| (name, value.clone()));
@@ -119,6 +156,60 @@ fn the_same_ranges_are_planned_and_explained() {
             typed.map_err(|error| error.to_string()),
             from_data.map_err(|error| error.to_string())
         );
+        Ok(())
+    });
+}
+
+/// A field says that its values are sorted if and only if its bytes are, and in which direction.
+#[test]
+fn fields_are_sorted_as_they_say() {
+    for case in cases() {
+        // Codes are sorted by number, and read by name.
+        let is_named = case.type_name == "Kind";
+        let expected = match case.order {
+            _ if is_named => None,
+            Order::Ascending => Some(false),
+            Order::Descending => Some(true),
+            Order::Unordered => None,
+        };
+        assert_eq!(case.schema.fields()[1].is_descending(), expected, "{}", case.name());
+    }
+    on_every_case(
+        |case| (keys(case), keys(case)),
+        |case, (one, other)| {
+            let Some(is_descending) = case.schema.fields()[1].is_descending() else { return Ok(()) };
+            let other = Key { value: other.value, ..one.clone() };
+            let read = |key: &Key| {
+                let bytes = (case.encode)(key)?.ok()?;
+                let value = walked(case, &bytes).ok()?.into_iter().nth(1)?;
+                Some((value, (case.write)(&key.value)?))
+            };
+            let (Some((one, stored)), Some((other, other_stored))) = (read(&one), read(&other)) else {
+                return Ok(());
+            };
+            let order = compare(&one, &other);
+            let order = if is_descending { order.reverse() } else { order };
+            prop_assert_eq!(order, stored.cmp(&other_stored), "{:?} {:?}", one, other);
+            Ok(())
+        },
+    );
+}
+
+/// What a key can hold is what it is encoded with.
+#[test]
+fn what_a_key_can_hold_is_known() {
+    on_every_case(keys, |case, key| {
+        let Some(typed) = (case.encode)(&key) else { return Ok(()) };
+        let [_, (name, value), _] = fields(case, &key);
+        let can_hold = case.dynamic.can_hold(name, value).is_ok_and(|can_hold| can_hold);
+        match typed {
+            Ok(_) => prop_assert!(can_hold),
+            Err(error) if error.field_name() == Some("value") => {
+                let refusal = error.to_string();
+                prop_assert!(!can_hold || is_of_the_type_alone(&refusal), "{}", refusal);
+            }
+            Err(_) => {}
+        }
         Ok(())
     });
 }

@@ -1,5 +1,7 @@
 //! Tables by layouts that are data, beside the same tables by types: what one writes the other reads, and both refuse the same.
 
+mod cursor;
+
 use keyderive::dynamic::{KeyLayout, TableLayout, Value};
 use keyderive::layouts::Layouts;
 use keyderive::row::Mutation;

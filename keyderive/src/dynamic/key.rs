@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::{DynScan, LayoutError, Value};
+use super::{DynScan, LayoutError, Value, ValueRef};
 use crate::key::{
-    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, Readable, RowKey, Schema, Span,
-    Width, decode_by, encode_by,
+    DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, MAX_KEY_LEN, ReadValue, Readable,
+    RowKey, Schema, Span, Width, decode_by, encode_by, write_hash, write_part,
 };
 
 /// The layout of row keys, at run time: encodes, decodes and plans what a derived key type does, byte for byte.
@@ -223,8 +223,45 @@ impl KeyLayout {
     /// # Errors
     /// As [`RowKey::decode`], for every key that encoding does not make.
     pub fn decode(&self, key: &[u8]) -> Result<DynKey, DecodeError> {
-        let values = decode(self.schema, self.fields.iter().map(|field| field.codec), key)?;
+        let mut values = Vec::with_capacity(self.fields.len());
+        self.read(key, |_, value| values.push(value.into_value()))?;
         Ok(DynKey { schema: self.schema, bytes: key.into(), values })
+    }
+
+    /// Decodes a row key where it lies: calls `each` with the index and the value of every field, from the left.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::dynamic::{KeyLayout, ValueRef};
+    /// # #[derive(RowKey)] struct EventKey { user: String, #[pad(3)] seq: u16 }
+    /// let layout = KeyLayout::of::<EventKey>();
+    /// let (mut users, mut total) = (0, 0);
+    /// layout.walk(b"alice#042", |at, value| match (at, value) {
+    ///     (0, ValueRef::Text("alice")) => users += 1,
+    ///     (1, ValueRef::Integer(seq)) => total += seq,
+    ///     _ => {}
+    /// })?;
+    /// assert_eq!((users, total), (1, 42));
+    /// # Ok::<(), keyderive::key::DecodeError>(())
+    /// ```
+    ///
+    /// The values are those of [`decode`](Self::decode). It allocates only for a field whose bytes in the key are not those of the value:
+    /// hexadecimal, escaped text with escapes, and zero bytes in the ordered layout; and for keys of more than 16 fields.
+    ///
+    /// # Errors
+    /// Those of [`decode`](Self::decode). `each` has been called with the fields left of the fault, and with all if the bytes are at fault
+    /// as a whole, such as by their salt: drop what it has collected.
+    pub fn walk(&self, key: &[u8], mut each: impl FnMut(usize, ValueRef<'_>)) -> Result<(), DecodeError> {
+        self.read(key, |at, value| each(at, value.as_ref()))
+    }
+
+    #[inline]
+    pub(crate) fn read<'k>(
+        &self,
+        key: &'k [u8],
+        each: impl FnMut(usize, ReadValue<'k>),
+    ) -> Result<(), DecodeError> {
+        read(self.schema, self.fields.iter().map(|field| field.codec), key, each)
     }
 
     /// What the first bytes of keys say, such as the key at which a tablet begins: as many fields as are whole. Of a last field without a
@@ -252,7 +289,7 @@ impl KeyLayout {
                     |bytes| codec.read(bytes, None),
                     |bytes, text| codec.read(bytes.into(), text),
                 )?;
-                start.fields.push(value);
+                start.fields.push(value.into_value());
             }
             (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
             Ok(())
@@ -292,6 +329,38 @@ impl KeyLayout {
         self.accept(self.field_named(field)?, &value.into())
     }
 
+    /// Whether some key can hold this value in a field.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::dynamic::KeyLayout;
+    /// # #[derive(RowKey)] struct EventKey { user: String, #[pad(3)] seq: u16 }
+    /// let layout = KeyLayout::of::<EventKey>();
+    /// assert!(layout.can_hold("user", "alice")? && !layout.can_hold("user", "a#b")?);
+    /// assert!(layout.can_hold("seq", 999)? && !layout.can_hold("seq", 1000)?);
+    /// # Ok::<(), keyderive::key::EncodeError>(())
+    /// ```
+    ///
+    /// A scan that is [fixed](DynScan::fix) to a value of which it is false cannot be planned, and there is no such row: a program that
+    /// takes values from its users leaves it out of an [`any_of`](DynScan::any_of).
+    ///
+    /// # Errors
+    /// Those of [`value`](Self::value): for a name that the layout does not have, and a value that is not of the field's type.
+    pub fn can_hold(&self, field: &str, value: impl Into<Value>) -> Result<bool, EncodeError> {
+        let at = self.field_named(field)?;
+        let value = self.accept(at, &value.into())?;
+        let ErasedField { codec, hashed } = self.fields[at];
+        let mut out = Vec::new();
+        Ok(match hashed {
+            // A hash has a length of its own.
+            Some(codec) => write_hash(&ErasedPart { codec, value: &value }, self.schema, &mut out).is_ok(),
+            None => {
+                write_part(&ErasedPart { codec, value: &value }, self.schema, &mut out).is_ok()
+                    && out.len() <= MAX_KEY_LEN
+            }
+        })
+    }
+
     /// The index of a field.
     pub(super) fn field_named(&self, name: &str) -> Result<usize, EncodeError> {
         let fields = self.schema.fields();
@@ -316,22 +385,37 @@ impl KeyLayout {
     }
 }
 
-fn decode(
+/// How many fields have room on the stack for their places.
+const FEW: usize = 16;
+
+/// Reads the fields of a key, from the left.
+#[inline]
+fn read<'k>(
     schema: &'static Schema,
     codecs: impl ExactSizeIterator<Item = ErasedCodec>,
-    key: &[u8],
-) -> Result<Vec<Value>, DecodeError> {
-    decode_by(schema, vec![Span::default(); codecs.len()], key, |reader| {
-        let mut values = Vec::with_capacity(codecs.len());
+    key: &'k [u8],
+    mut each: impl FnMut(usize, ReadValue<'k>),
+) -> Result<(), DecodeError> {
+    let mut few = [Span::default(); FEW];
+    let mut many = Vec::new();
+    let spans = match few.get_mut(..codecs.len()) {
+        Some(spans) => spans,
+        None => {
+            many.resize(codecs.len(), Span::default());
+            many.as_mut_slice()
+        }
+    };
+    decode_by(schema, spans, key, |reader| {
         for (at, codec) in codecs.enumerate() {
-            values.push(reader.part(
+            let value = reader.part(
                 at,
                 codec.width(),
                 |bytes| codec.read(bytes, None),
                 |bytes, text| codec.read(bytes.into(), text),
-            )?);
+            )?;
+            each(at, value);
         }
-        Ok(values)
+        Ok(())
     })
 }
 
@@ -341,7 +425,8 @@ pub(crate) fn decode_key(schema: &'static Schema, key: &[u8]) -> Result<DynKey, 
     let of = |field| {
         ErasedField::of(field, schema).map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
     };
-    let values = decode(schema, schema.fields().iter().map(of), key)?;
+    let mut values = Vec::with_capacity(schema.fields().len());
+    read(schema, schema.fields().iter().map(of), key, |_, value| values.push(value.into_value()))?;
     Ok(DynKey { schema, bytes: key.into(), values })
 }
 
@@ -439,6 +524,13 @@ pub struct DynKey {
 }
 
 impl DynKey {
+    /// A key of which the fields have been read.
+    #[cfg(feature = "client")]
+    pub(crate) fn of_read(schema: &'static Schema, bytes: &[u8], values: &[ReadValue<'_>]) -> Self {
+        let values = values.iter().map(|value| value.as_ref().to_value()).collect();
+        Self { schema, bytes: bytes.into(), values }
+    }
+
     /// The value of a field; `None` if the layout has no such field.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {

@@ -7,7 +7,7 @@
 //! | for | by types | by data |
 //! |---|---|---|
 //! | keys | a struct with [`RowKey`](derive@crate::RowKey) | [`KeyLayout`], [`DynScan`] |
-//! | rows | a struct with [`Row`](derive@crate::Row) | [`DynRow`] |
+//! | rows | a struct with [`Row`](derive@crate::Row) | [`DynRow`]; borrowed, [`DynRowRef`] |
 //! | the key of a row in another table | closures, `From` | [`KeyMapping`] |
 //! | a table | [`Client::table`](crate::Client::table) | [`Client::dynamic_table`](crate::Client::dynamic_table) |
 //! | copies and comparisons | [`Table::copy_to`](crate::Table::copy_to), [`Table::diff`](crate::Table::diff) | [`DynTable::copy_to`](crate::DynTable::copy_to), [`DynTable::diff`](crate::DynTable::diff) |
@@ -17,6 +17,8 @@ mod error;
 mod key;
 #[cfg(feature = "client")]
 mod mapping;
+#[cfg(feature = "client")]
+mod read;
 #[cfg(feature = "client")]
 mod row;
 mod scan;
@@ -33,11 +35,15 @@ pub use self::key::{DynKey, KeyLayout, KeyStart};
 #[cfg(feature = "client")]
 pub use self::mapping::{KeyMapping, MappingError};
 #[cfg(feature = "client")]
+pub use self::read::{DynColumnRef, DynRowRef};
+#[cfg(feature = "client")]
+pub(crate) use self::read::{RowBuffer, RowReader};
+#[cfg(feature = "client")]
 pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
 #[cfg(feature = "client")]
 pub use self::table_layout::TableLayout;
-pub use crate::key::Value;
+pub use crate::key::{Value, ValueRef};
 #[cfg(feature = "client")]
 use crate::row::{CellError, CellType};
 

@@ -1,7 +1,7 @@
 //! Rows by a schema that is known at run time.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::slice;
 use std::sync::Arc;
@@ -9,12 +9,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
-use super::Value;
-use crate::row::generated::{self as typed, CellSlice, Slot};
+use super::read::{DynColumnRef, DynRowRef, RowBuffer, RowReader};
+use super::{Value, ValueRef};
+use crate::row::generated as typed;
 use crate::row::{
     Any, CellError, CellType, CellWriter, ColumnKind, ColumnRef, ColumnSchema, DEFAULT_FAMILY, Entry,
-    EscapedText, FieldSchema, Max, Mutation, MutationList, Name, RawCell, RawCells, RawRow, RowCells,
-    RowError, RowSchema, RowWriter, Shown, Timestamped, Versions, check_kind,
+    EscapedText, FieldSchema, Mutation, MutationList, Name, RawCell, RawCells, RawRow, RowError, RowSchema,
+    RowWriter, Shown, Timestamped, Versions, check_kind,
 };
 
 /// A row whose type is a schema: read and written as the row type with that schema would.
@@ -62,7 +63,8 @@ pub struct DynRow {
 enum Field {
     /// A family that is not there.
     Absent,
-    /// The columns of a struct, or one.
+    Column(ColumnValue),
+    /// The columns of a struct.
     Columns(Vec<ColumnValue>),
     /// By their qualifiers.
     Map(BTreeMap<Bytes, ColumnValue>),
@@ -102,6 +104,50 @@ impl ColumnValue {
             Self::Absent | Self::Default => true,
             Self::Versions(versions) => versions.is_empty(),
             Self::Value(_) | Self::Timestamped(_) => false,
+        }
+    }
+}
+
+impl Field {
+    /// The field whose first column is this one of a row.
+    fn of_read(schema: &FieldSchema, row: DynRowRef<'_>, first: usize) -> Self {
+        let value = |at: usize, kind| {
+            row.column(at).map_or(ColumnValue::Absent, |column| ColumnValue::of_read(column, kind))
+        };
+        match schema {
+            FieldSchema::Column { column: [column], .. } => Self::Column(value(first, column.kind())),
+            FieldSchema::Struct { columns, .. } => {
+                Self::Columns((first..).zip(*columns).map(|(at, column)| value(at, column.kind())).collect())
+            }
+            FieldSchema::Map { kind, .. } => {
+                let entry = |entry: DynColumnRef<'_>| {
+                    (Bytes::copy_from_slice(entry.qualifier()), ColumnValue::of_read(entry, *kind))
+                };
+                Self::Map(row.entries(first).into_iter().flatten().map(entry).collect())
+            }
+        }
+    }
+
+    /// The values of the columns that have a name in the type.
+    fn values(&self) -> &[ColumnValue] {
+        match self {
+            Self::Column(value) => slice::from_ref(value),
+            Self::Columns(values) => values,
+            Self::Absent | Self::Map(_) => &[],
+        }
+    }
+}
+
+impl ColumnValue {
+    fn of_read(column: DynColumnRef<'_>, kind: ColumnKind) -> Self {
+        let own =
+            |cell: &Timestamped<ValueRef<'_>>| Timestamped::new(cell.timestamp_micros, cell.value.to_value());
+        match (kind, column.cells()) {
+            (kind, cells) if kind.reads_versions() => Self::Versions(cells.iter().map(own).collect()),
+            (_, []) if column.is_default() => Self::Default,
+            (_, []) => Self::Absent,
+            (ColumnKind::Timestamped, [cell, ..]) => Self::Timestamped(own(cell)),
+            (_, [cell, ..]) => Self::Value(cell.value.to_value()),
         }
     }
 }
@@ -260,7 +306,31 @@ impl DynRow {
     /// # Errors
     /// Those of the row type: a required column is missing, or a column holds something else than its type.
     pub fn read(schema: &'static RowSchema, family: &str, row: &RawRow) -> Result<Self, RowError> {
-        Reader::new(schema, family, row).read().map_err(|error| error.of_row(row))
+        let (reader, mut read) = (RowReader::of_all(schema, family), RowBuffer::default());
+        reader.read(row, &mut read).map_err(|error| error.of_row(row))?;
+        Ok(Self::of_read(&reader, &read, row))
+    }
+
+    /// The row of which all columns have been read.
+    pub(crate) fn of_read(reader: &RowReader, read: &RowBuffer<'_>, row: &RawRow) -> Self {
+        let all = DynRowRef::new(row.key(), reader, read);
+        let mut next = 0;
+        let field = |schema: &FieldSchema| {
+            let first = next;
+            let is_map = matches!(schema, FieldSchema::Map { .. });
+            next += if is_map { 1 } else { schema.columns().len() };
+            match reader.is_present(schema, row) {
+                true => Field::of_read(schema, all, first),
+                false => Field::Absent,
+            }
+        };
+        let foreign = |cell: RawCell<'_>| !reader.is_known(cell.family_bytes(), cell.qualifier());
+        Self {
+            schema: reader.schema(),
+            family: Arc::clone(reader.family()),
+            fields: reader.schema().fields().iter().map(field).collect(),
+            foreign: if read.has_foreign { row.filtered(foreign) } else { RawRow::default() },
+        }
     }
 
     /// The schema.
@@ -279,35 +349,32 @@ impl DynRow {
             .flat_map(|(schema, field)| self.columns_of(schema, field))
     }
 
-    fn columns_of<'r>(&'r self, schema: &'static FieldSchema, field: &'r Field) -> Vec<DynColumn<'r>> {
+    fn columns_of<'r>(
+        &'r self,
+        schema: &'static FieldSchema,
+        field: &'r Field,
+    ) -> impl Iterator<Item = DynColumn<'r>> {
         let family = self.family_of(schema);
-        match (schema, field) {
-            (FieldSchema::Map { key, stored, kind, .. }, Field::Map(entries)) => entries
-                .iter()
-                .map(|(qualifier, value)| DynColumn {
-                    family,
-                    qualifier,
-                    stored: *stored,
-                    kind: *kind,
-                    is_binary: key.is_any_bytes(),
-                    value,
-                })
-                .collect(),
-            (schema, Field::Columns(values)) => schema
-                .columns()
-                .iter()
-                .zip(values)
-                .map(|(column, value)| DynColumn {
-                    family,
-                    qualifier: column.name().as_bytes(),
-                    stored: column.stored(),
-                    kind: column.kind(),
-                    is_binary: false,
-                    value,
-                })
-                .collect(),
-            _ => Vec::new(),
-        }
+        let columns = schema.columns().iter().zip(field.values()).map(move |(column, value)| DynColumn {
+            family,
+            qualifier: column.name().as_bytes(),
+            stored: column.stored(),
+            kind: column.kind(),
+            is_binary: false,
+            value,
+        });
+        let map = match (schema, field) {
+            (FieldSchema::Map { key, stored, kind, .. }, Field::Map(entries)) => {
+                Some((entries, *stored, *kind, key.is_any_bytes()))
+            }
+            _ => None,
+        };
+        let entries = map.into_iter().flat_map(move |(entries, stored, kind, is_binary)| {
+            let column =
+                move |(qualifier, value)| DynColumn { family, qualifier, stored, kind, is_binary, value };
+            entries.iter().map(move |(qualifier, value): (&'r Bytes, _)| column((&qualifier[..], value)))
+        });
+        columns.chain(entries)
     }
 
     /// The column of this name, `name` or `family:name`; none if the schema has no such column, or its family or map does not.
@@ -361,6 +428,7 @@ impl DynRow {
             match field {
                 Field::Map(entries) if value.is_absent() => _ = entries.remove(&place.qualifier),
                 Field::Map(entries) => _ = entries.insert(place.qualifier, value),
+                Field::Column(own) => *own = value,
                 Field::Columns(values) => {
                     if let Some(own) = column.and_then(|column| values.get_mut(column)) {
                         *own = value;
@@ -477,9 +545,9 @@ impl DynRow {
                 }
                 Ok(())
             }
-            (schema, Field::Columns(values)) => {
+            (schema, Field::Column(_) | Field::Columns(_)) => {
                 let before = out.cells();
-                for (column, value) in schema.columns().iter().zip(values) {
+                for (column, value) in schema.columns().iter().zip(field.values()) {
                     write_column(family, column, value, out)?;
                 }
                 if let FieldSchema::Struct { is_optional: true, .. } = schema {
@@ -499,6 +567,7 @@ impl DynRow {
 fn empty(schema: &FieldSchema) -> Field {
     match schema {
         FieldSchema::Map { .. } => Field::Map(BTreeMap::new()),
+        FieldSchema::Column { .. } => Field::Column(ColumnValue::Absent),
         schema => Field::Columns(schema.columns().iter().map(|_| ColumnValue::Absent).collect()),
     }
 }
@@ -573,157 +642,6 @@ fn write_value(
         (_, ColumnValue::Versions(versions)) => out.write_versions(column, versions, encode),
         (_, ColumnValue::Absent | ColumnValue::Default) => out.write_option(column, &None::<Value>, encode),
     }
-}
-
-/// Reads the cells of a row by a schema.
-struct Reader<'r> {
-    row: DynRow,
-    raw: &'r RawRow,
-    columns: BTreeMap<(&'r [u8], &'r [u8]), CellSlice<'r>>,
-}
-
-impl<'r> Reader<'r> {
-    fn new(schema: &'static RowSchema, family: &str, raw: &'r RawRow) -> Self {
-        let of_column =
-            |cells: CellSlice<'r>| cells.first().map(|cell| ((cell.family_bytes(), cell.qualifier()), cells));
-        let columns = raw.cell_slice().columns().filter_map(of_column).collect();
-        let row = DynRow { schema, family: family.into(), fields: Vec::new(), foreign: RawRow::default() };
-        Self { row, raw, columns }
-    }
-
-    fn read(mut self) -> Result<DynRow, RowError> {
-        for schema in self.row.schema.fields() {
-            let field = self.field(schema)?;
-            self.row.fields.push(field);
-        }
-        let foreign = self.foreign();
-        Ok(DynRow { foreign, ..self.row })
-    }
-
-    fn cells_of(&self, family: &str) -> CellSlice<'r> {
-        RowCells::new(self.raw, "").of_family(family)
-    }
-
-    fn field(&self, schema: &'static FieldSchema) -> Result<Field, RowError> {
-        let family = self.row.family_of(schema);
-        let (is_optional, is_column) = match schema {
-            FieldSchema::Struct { is_optional, .. } | FieldSchema::Map { is_optional, .. } => {
-                (*is_optional, false)
-            }
-            FieldSchema::Column { .. } => (false, true),
-        };
-        let owns = |qualifier: &[u8]| match schema {
-            FieldSchema::Map { .. } => true,
-            schema => {
-                qualifier.is_empty() || names_of(schema, family).any(|(_, name)| name.as_bytes() == qualifier)
-            }
-        };
-        let read = |cells: CellSlice<'r>, family: &str| match schema {
-            FieldSchema::Map { key, stored, kind, .. } => {
-                let entries =
-                    typed::map::<Bytes, _, BTreeMap<_, _>>(cells, family, |column, family, name| {
-                        key.read(name)
-                            .map_err(|error| RowError::cell(Name { family, qualifier: name }, error))?;
-                        let value = read_cells(column, *stored, *kind, 0, family, name)?;
-                        Ok(Some(value))
-                    });
-                entries.map(Field::Map)
-            }
-            schema => {
-                let values = schema.columns().iter().map(|column| self.column(family, column));
-                values.collect::<Result<_, _>>().map(Field::Columns)
-            }
-        };
-        if is_optional && !is_column {
-            let field = typed::optional_family(self.cells_of(family), owns, read, family)?;
-            return Ok(field.unwrap_or(Field::Absent));
-        }
-        read(self.cells_of(family), family)
-    }
-
-    fn column(&self, family: &str, column: &'static ColumnSchema) -> Result<ColumnValue, RowError> {
-        let name = column.name();
-        let former = column.aliases().map(|alias| (alias.family.unwrap_or(family), alias.name));
-        let mut places = [(family, name)].into_iter().chain(former);
-        let found = places.find_map(|(family, name)| self.columns.get(&(family.as_bytes(), name.as_bytes())));
-        let cells = found.copied().unwrap_or_else(|| self.raw.cell_slice().of(Slot::default()));
-        let value = read_cells(
-            cells,
-            column.stored(),
-            column.kind(),
-            column.window_micros(),
-            family,
-            name.as_bytes(),
-        )?;
-        Ok(match value {
-            ColumnValue::Absent if column.is_required() => typed::required(None, family, name)?,
-            ColumnValue::Absent if column.kind() == ColumnKind::Counter => 0.into(),
-            ColumnValue::Absent if column.has_default() => ColumnValue::Default,
-            value => value,
-        })
-    }
-
-    fn foreign(&self) -> RawRow {
-        let row = &self.row;
-        let (mut names, mut maps) = (BTreeSet::new(), BTreeSet::new());
-        names.insert((row.own_family(), ""));
-        for schema in row.schema.fields() {
-            let family = row.family_of(schema);
-            match schema {
-                FieldSchema::Map { .. } => _ = maps.insert(family),
-                FieldSchema::Struct { .. } => _ = names.insert((family, "")),
-                FieldSchema::Column { .. } => {}
-            }
-            names.extend(names_of(schema, family));
-        }
-        self.raw.filtered(|cell: RawCell<'_>| {
-            let name = str::from_utf8(cell.qualifier()).ok();
-            !maps.contains(cell.family()) && !name.is_some_and(|name| names.contains(&(cell.family(), name)))
-        })
-    }
-}
-
-/// The columns of a field, and their former places.
-fn names_of<'n>(
-    schema: &'static FieldSchema,
-    family: &'n str,
-) -> impl Iterator<Item = (&'n str, &'static str)> {
-    schema.columns().iter().flat_map(move |column| {
-        let former = column.aliases().map(move |alias| (alias.family.unwrap_or(family), alias.name));
-        [(family, column.name())].into_iter().chain(former)
-    })
-}
-
-fn read_cells(
-    cells: CellSlice<'_>,
-    stored: CellType,
-    kind: ColumnKind,
-    window_micros: i64,
-    family: &str,
-    name: &[u8],
-) -> Result<ColumnValue, RowError> {
-    let decode = |bytes: &[u8]| stored.read(bytes);
-    // Both kinds of aggregates read the same, except for a column without a cell.
-    let aggregate = |aggregate: Max| aggregate.get().map(Value::from);
-    Ok(match kind {
-        ColumnKind::Value | ColumnKind::Counter => {
-            typed::newest(cells, decode, family, name)?.map_or(ColumnValue::Absent, ColumnValue::Value)
-        }
-        ColumnKind::Timestamped => typed::newest_timestamped(cells, decode, family, name)?
-            .map_or(ColumnValue::Absent, ColumnValue::Timestamped),
-        ColumnKind::Versions => ColumnValue::Versions(typed::versions(cells, decode, family, name)?),
-        ColumnKind::Sum | ColumnKind::Min | ColumnKind::Max => {
-            let absent = if kind == ColumnKind::Sum { 0.into() } else { ColumnValue::Absent };
-            aggregate(typed::aggregate(cells, family, name)?).map_or(absent, ColumnValue::Value)
-        }
-        ColumnKind::SumVersions | ColumnKind::MinVersions | ColumnKind::MaxVersions => {
-            let windows = typed::aggregates::<Max>(cells, family, name, window_micros)?;
-            let version = |Timestamped { timestamp_micros, value }| {
-                Some(Timestamped::new(timestamp_micros, aggregate(value)?))
-            };
-            ColumnValue::Versions(windows.into_iter().filter_map(version).collect())
-        }
-    })
 }
 
 impl DynRow {

@@ -1,7 +1,8 @@
 //! The layouts of a table, from a file or from types.
 
 use super::{KeyLayout, LayoutError};
-use crate::row::RowSchema;
+use crate::key::RowKey;
+use crate::row::{Row, RowSchema};
 
 /// The layout of the keys of a table: one key type of a table of [`Layouts`](crate::layouts::Layouts).
 #[derive(Clone, Debug)]
@@ -14,6 +15,21 @@ pub struct TableLayout {
 }
 
 impl TableLayout {
+    /// The layout of a table with keys `K` and rows `R`, for a program that has the types and reads by data all the same.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # use keyderive::dynamic::TableLayout;
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { name: String }
+    /// let users = Client::embedded().dynamic_table(&TableLayout::of::<UserKey, User>("users"));
+    /// assert_eq!(users.row_type(), Some(User::SCHEMA));
+    /// ```
+    #[must_use]
+    pub fn of<K: RowKey, R: Row>(name: &str) -> Self {
+        Self::new(name, KeyLayout::of::<K>(), vec![R::SCHEMA])
+    }
+
     pub(crate) fn new(name: &str, key: KeyLayout, rows: Vec<&'static RowSchema>) -> Self {
         let row = (rows.len() == 1).then_some(0);
         Self { name: name.to_owned(), key, rows, row }

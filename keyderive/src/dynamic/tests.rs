@@ -43,6 +43,10 @@ fn written<O>(
     }
 }
 
+fn read_cell(stored: CellType, bytes: &[u8]) -> Result<Value, CellError> {
+    stored.read(bytes).map(ValueRef::to_value)
+}
+
 /// With the bits of NaN, and zeros with their signs.
 fn exactly(read: Result<Value, CellError>) -> Result<String, String> {
     match read {
@@ -75,7 +79,7 @@ fn other_bytes(stored: &[u8], random: &mut Rng) -> Vec<u8> {
 impl<T: Debug> Twin<T> {
     fn check(&self) {
         let mut random = Rng::with_seed(7);
-        let (mut refused, mut read) = (0, 0);
+        let (mut refused, mut found) = (0, 0);
         for _ in 0..amount() {
             let typed = (self.make)(&mut random);
             let value = (self.value)(&typed);
@@ -87,7 +91,7 @@ impl<T: Debug> Twin<T> {
                 "{typed:?}"
             );
             let Ok((_, bytes)) = stored else { continue };
-            let back = self.stored.read(&bytes);
+            let back = read_cell(self.stored, &bytes);
             let typed_back = (self.decode)(&bytes).map(|typed| (self.value)(&typed));
             let again = back.as_ref().map(Value::to_string).unwrap();
             assert_eq!(exactly(back), exactly(typed_back), "{typed:?}");
@@ -97,19 +101,19 @@ impl<T: Debug> Twin<T> {
             if !again.contains("NaN") && !is_far {
                 assert_eq!(
                     exactly(self.stored.parse(&again)),
-                    exactly(self.stored.read(&bytes)),
+                    exactly(read_cell(self.stored, &bytes)),
                     "{again} of {typed:?}"
                 );
             }
             let other = other_bytes(&bytes, &mut random);
             let [by_data, by_type] =
-                [self.stored.read(&other), (self.decode)(&other).map(|typed| (self.value)(&typed))]
+                [read_cell(self.stored, &other), (self.decode)(&other).map(|typed| (self.value)(&typed))]
                     .map(exactly);
             refused += u64::from(by_data.is_err());
-            read += u64::from(by_data.is_ok());
+            found += u64::from(by_data.is_ok());
             assert_eq!(by_data, by_type, "{other:?}");
         }
-        println!("{:?}: {refused} refused, {read} read", self.stored);
+        println!("{:?}: {refused} refused, {found} read", self.stored);
     }
 }
 
@@ -300,7 +304,7 @@ fn times_as_numbers() {
 fn times_as_text() {
     type Crates = (::chrono::DateTime<::chrono::Utc>, ::jiff::Timestamp, ::time::OffsetDateTime);
     let mut random = Rng::with_seed(1);
-    let (mut refused, mut read, mut differ) = (0, 0, 0);
+    let (mut refused, mut found, mut differ) = (0, 0, 0);
     for round in 0..amount() {
         let at = if round % 2 == 0 { nanos(&mut random) } else { random.i128(0..4_000_000_000_000_000_000) };
         let typed: Crates = (time_of(at), time_of(at), time_of(at));
@@ -311,7 +315,7 @@ fn times_as_text() {
             assert_eq!(stored[0], by_data);
         }
         for bytes in stored.iter().chain([&by_data]) {
-            assert_eq!(exactly(CellType::Time.read(bytes)), exactly(Ok(Value::Time(at))));
+            assert_eq!(exactly(read_cell(CellType::Time, bytes)), exactly(Ok(Value::Time(at))));
             // What is stored is also written as text.
             let text = Value::from(str::from_utf8(bytes).unwrap());
             assert_eq!(written(|out| CellType::Time.write(&text, out)), Ok(((), bytes.clone())));
@@ -319,7 +323,7 @@ fn times_as_text() {
         assert_eq!(Crates::default_of(&by_data), [Ok(at), Ok(at), Ok(at)]);
         let other = other_bytes(&stored[random.usize(..3)], &mut random);
         let by_types = Crates::default_of(&other);
-        let by_data = CellType::Time.read(&other).map(|value| match value {
+        let by_data = read_cell(CellType::Time, &other).map(|value| match value {
             Value::Time(nanos) => nanos,
             other => panic!("{other}"),
         });
@@ -329,7 +333,7 @@ fn times_as_text() {
             _ if is_leap_second => {}
             [one, other, third] if one == other && other == third => {
                 refused += usize::from(one.is_err());
-                read += usize::from(one.is_ok());
+                found += usize::from(one.is_ok());
                 assert_eq!(by_data, *one, "{:?}", str::from_utf8(&stored[0]));
             }
             types => {
@@ -339,7 +343,7 @@ fn times_as_text() {
             }
         }
     }
-    println!("{refused} refused, {read} read, {differ} read by some crates alone");
+    println!("{refused} refused, {found} read, {differ} read by some crates alone");
     for nanos in [i128::MIN, i128::MAX, -62_167_219_200_000_000_001, 253_402_300_800_000_000_000] {
         let error = written(|out| CellType::Time.write(&Value::Time(nanos), out)).unwrap_err();
         let time: ::chrono::DateTime<::chrono::Utc> = time_of(253_402_300_800_000_000_000);
@@ -394,12 +398,12 @@ fn json_and_messages() {
     for _ in 0..amount() {
         let value = json(&mut random, 3);
         let ((), stored) = written(|out| Json::encode(&value, out)).unwrap();
-        let read = CellType::Json.read(&stored).unwrap();
+        let read = read_cell(CellType::Json, &stored).unwrap();
         assert_eq!(read, Value::from(&*value.to_string()));
         assert_eq!(written(|out| CellType::Json.write(&read, out)), Ok(((), stored.clone())));
         let other = other_bytes(&stored, &mut random);
         let typed = <Json as Encoding<serde_json::Value>>::decode(&other);
-        match (CellType::Json.read(&other), typed) {
+        match (read_cell(CellType::Json, &other), typed) {
             (Ok(read), Ok(typed)) => {
                 assert_eq!(serde_json::from_str::<serde_json::Value>(&read.to_string()).unwrap(), typed);
             }
@@ -411,7 +415,7 @@ fn json_and_messages() {
     for _ in 0..amount() {
         let message = bytes(&mut random);
         let ((), stored) = written(|out| <Proto as Encoding<Vec<u8>>>::encode(&message, out)).unwrap();
-        let read = CellType::Proto.read(&stored).unwrap();
+        let read = read_cell(CellType::Proto, &stored).unwrap();
         assert_eq!(read, Value::from(&*stored));
         assert_eq!(written(|out| CellType::Proto.write(&read, out)), Ok(((), stored)));
     }
@@ -770,6 +774,30 @@ fn attack<R: Made>(cells: &mut StoredCells, random: &mut Rng) {
     }
 }
 
+/// Columns by their indices, as text.
+fn read_columns(schema: &'static RowSchema, row: &RawRow, columns: &[usize]) -> Vec<String> {
+    let reader = RowReader::new(schema, FAMILY, columns);
+    let mut buffer = RowBuffer::default();
+    reader.read(row, &mut buffer).unwrap();
+    let read = DynRowRef::new(row.key(), &reader, &buffer);
+    let shown = |at: usize| {
+        let column = read.column(at);
+        let entries = read.entries(at).map(Vec::from_iter);
+        format!("{column:?} {:?} {entries:?}", column.map(DynColumnRef::is_default))
+    };
+    (0..columns.len()).map(shown).collect()
+}
+
+/// Some columns, in another order, are what they are among all.
+fn some_columns(schema: &'static RowSchema, row: &RawRow, random: &mut Rng) {
+    let numbers: Vec<usize> = (0..schema.declared_columns().count()).collect();
+    let all = read_columns(schema, row, &numbers);
+    let mut some: Vec<usize> = numbers.into_iter().filter(|_| random.bool()).collect();
+    random.shuffle(&mut some);
+    let expected: Vec<_> = some.iter().map(|at| all[*at].clone()).collect();
+    assert_eq!(read_columns(schema, row, &some), expected, "{some:?}");
+}
+
 fn rows<R: Made + crate::Row>() {
     let json = R::SCHEMA.to_json();
     let schema = RowSchema::from_json(&json).unwrap();
@@ -806,6 +834,7 @@ fn rows<R: Made + crate::Row>() {
                     }
                 };
                 read += 1;
+                some_columns(schema, &stored, &mut random);
                 let shown = format!("{by_data}{by_data:?}");
                 let map = serde_json::to_value(&by_data).unwrap();
                 assert!(shown.len() >= map.as_object().unwrap().len());

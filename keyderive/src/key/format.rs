@@ -117,6 +117,27 @@ impl Field {
         self.hash_of
     }
 
+    /// Whether the values of the field, as [`ValueRef`](crate::dynamic::ValueRef) has them, descend where the bytes ascend; none if neither
+    /// orders them.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64, #[row_key(bit_reverse)] id: u64 }
+    /// let descending: Vec<_> = EventKey::SCHEMA.fields().iter().map(|field| field.is_descending()).collect();
+    /// assert_eq!(descending, [Some(false), Some(true), None]);
+    /// ```
+    ///
+    /// None of a field that is hashed, bit-reversed, or written by a module or a [`KeyField`](crate::KeyField) of the user's own; and of the
+    /// variants of an enum if the order of their codes is not that of their names, since a reader by data has the names.
+    #[must_use]
+    pub fn is_descending(&self) -> Option<bool> {
+        match (self.order, self.values) {
+            (FieldOrder::BitReversed | FieldOrder::Hashed, _) | (_, FieldValues::Custom) => None,
+            (_, FieldValues::Codes(codes)) if !codes.is_sorted_by_key(|(_, name)| name) => None,
+            (order, _) => Some(order.is_reversed()),
+        }
+    }
+
     /// The format in words, and how the order changes the value `v`.
     ///
     /// ```

@@ -26,7 +26,7 @@ mod sql;
 mod value;
 
 #[cfg(feature = "dynamic")]
-pub(crate) use codec::{ErasedCodec, ErasedPart};
+pub(crate) use codec::{ErasedCodec, ErasedPart, ReadValue};
 #[cfg(feature = "client")]
 pub(crate) use codec::{parse_date, parse_utc};
 #[cfg(feature = "dynamic")]
@@ -69,7 +69,7 @@ pub(crate) use show::ShownKey;
 pub(crate) use show::{Hex, UnquotedKey};
 #[cfg(feature = "dynamic")]
 #[doc(hidden)]
-pub use value::Value;
+pub use value::{Value, ValueRef};
 
 /// What a [`KeyField`] that is written by hand needs beside [`FieldError`], [`Format`] and [`Width`]: its example shows them.
 pub mod custom {

@@ -159,6 +159,34 @@ impl<K: ?Sized> Plan<K> {
         self.selection.is_ordered()
     }
 
+    /// By which fields the rows of a scan are sorted, one after the other.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::plan::{Plan, SortField};
+    /// # #[derive(RowKey)] struct EventKey { user: String, site: String, #[reverse_ts] at: u64 }
+    /// let plan: Plan<EventKey> = EventKey::scan().user("alice").into_plan()?;
+    /// let order: Vec<_> = plan.order().iter().map(|field| (field.index, field.is_descending)).collect();
+    /// assert_eq!(order, [(1, false), (2, true)]); // by site, then by time, the newest first
+    /// # Ok::<(), keyderive::plan::PlanError>(())
+    /// ```
+    ///
+    /// Fields that are fixed to one value are left out. The list ends before the first field whose values are
+    /// [in no order](Field::is_descending), and is empty if the scan has [none](Self::is_ordered). A reversed scan has each field in the
+    /// other direction, and an unordered one is not sorted.
+    #[must_use]
+    pub fn order(&self) -> Vec<SortField> {
+        let Selection { schema, encodings, .. } = &self.selection;
+        if !self.is_ordered() {
+            return Vec::new();
+        }
+        let is_constant = |at: usize| at < encodings.fields() && encodings.count(at) == 1;
+        let fields = schema.fields().iter().enumerate().filter(|(at, _)| !is_constant(*at));
+        fields
+            .map_while(|(index, field)| Some(SortField { index, is_descending: field.is_descending()? }))
+            .collect()
+    }
+
     /// The part of the plan whose rows are stored in a range of row keys.
     #[must_use]
     pub fn within(&self, range: &KeyRange) -> Self {
@@ -255,6 +283,16 @@ impl<K: ?Sized> Plan<K> {
     pub(crate) fn retyped<T>(self) -> Plan<T> {
         Plan::from_selection(self.selection)
     }
+}
+
+/// A field of the key by which the rows of a scan are sorted: [`Plan::order`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SortField {
+    /// The field's index in the [schema](crate::key::Schema::fields).
+    pub index: usize,
+    /// Whether the greatest value comes first.
+    pub is_descending: bool,
 }
 
 impl<K: ?Sized> Clone for Plan<K> {

@@ -171,6 +171,17 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// From the cell with one number up to the one with another.
+    #[cfg(feature = "client")]
+    pub(crate) fn new(start: u32, end: u32) -> Self {
+        Self { start, end }
+    }
+
+    /// Whether it has no cell.
+    pub(crate) fn is_empty(self) -> bool {
+        self.end == 0
+    }
+
     /// Takes the cell of this number. The cells of a column are side by side.
     #[inline(always)]
     pub fn take(&mut self, number: u32) {

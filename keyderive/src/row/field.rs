@@ -112,8 +112,12 @@ pub fn optional_family<'r, P>(
     read: impl FnOnce(CellSlice<'r>, &str) -> Result<P, RowError>,
     family: &str,
 ) -> Result<Option<P>, RowError> {
-    let is_present = cells.qualifiers().any(|(_, qualifier)| owns(qualifier));
-    is_present.then(|| read(cells, family)).transpose()
+    is_present(cells, owns).then(|| read(cells, family)).transpose()
+}
+
+/// Whether a family that may be absent has one of the field's columns.
+pub(crate) fn is_present(cells: CellSlice<'_>, owns: impl Fn(&[u8]) -> bool) -> bool {
+    cells.qualifiers().any(|(_, qualifier)| owns(qualifier))
 }
 
 /// Any column is one of a map.

@@ -174,6 +174,7 @@ pub use encoding::{As, Encoding, Json};
 pub use error::RowError;
 pub use family::FamilyField;
 pub(crate) use family::MapRow;
+pub(crate) use field::is_present;
 pub(crate) use filter::{ByteRange, FilterFault, FilterKind, Largest as LargestPart, TimeRange};
 pub use filter::{FilterError, RowFilter};
 pub use mutation::{Mutation, ReadModifyWrite};
@@ -183,11 +184,13 @@ pub use qualifier::Qualifier;
 pub(crate) use raw::CellSpans;
 pub(crate) use raw::Shown;
 pub use raw::{RawCell, RawCells, RawRow};
-pub use schema::{ColumnKind, ColumnSchema, RowSchema, SchemaChange, SchemaChanges, SchemaError};
+pub use schema::{
+    ColumnKind, ColumnSchema, DeclaredColumn, RowSchema, SchemaChange, SchemaChanges, SchemaError,
+};
 pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
 pub(crate) use select::Selection;
-pub(crate) use select::without_presence;
 pub use select::{SelectedColumns, SelectionReader};
+pub(crate) use select::{copy_without_presence, without_presence};
 pub(crate) use show::EscapedText;
 pub(crate) use sink::{AdditionsAlone, ComparedVersion, MutationList, MutationSink, WithoutAdditions};
 pub(crate) use span::{Span, is_same_name};

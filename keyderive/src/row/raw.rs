@@ -78,8 +78,33 @@ impl RawRow {
 
     /// The row without the cells that have this label; none if no cell has it.
     pub(crate) fn without_label(&self, label: &str) -> Option<Self> {
-        let [others, labelled] = self.split_by_label(label);
-        (!labelled.cells.is_empty()).then_some(others)
+        let mut copy = Self::default();
+        self.copy_without_label(label, &mut copy).then_some(copy)
+    }
+
+    /// Makes `copy` the row without the cells that have this label, in the memory that it has; false if no cell has it.
+    pub(crate) fn copy_without_label(&self, label: &str, copy: &mut Self) -> bool {
+        let is_it = |own: &Span| own.of(&self.bytes) == label.as_bytes();
+        if !self.labels.iter().any(|(_, own)| is_it(own)) {
+            return false;
+        }
+        if copy.bytes.as_ptr() != self.bytes.as_ptr() || copy.bytes.len() != self.bytes.len() {
+            copy.bytes = self.bytes.clone();
+        }
+        copy.key = self.key;
+        copy.cells.clear();
+        copy.labels.clear();
+        // Labels are in the order of their cells.
+        let mut labels = &self.labels[..];
+        for (number, cell) in self.cells.iter().enumerate() {
+            let (own, rest) = labels.split_at(labels.partition_point(|(at, _)| *at <= number));
+            labels = rest;
+            if !own.iter().any(|(_, label)| is_it(label)) {
+                copy.labels.extend(own.iter().map(|(_, label)| (copy.cells.len(), *label)));
+                copy.cells.push(*cell);
+            }
+        }
+        true
     }
 
     /// The row without the cells that have this label, and the row of these cells, without that label.

@@ -133,6 +133,46 @@ impl RowSchema {
         self.fields
     }
 
+    /// All that the type reads of a row, in its order: each column, also of families that are structs, and each family that is a map.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    ///
+    /// use keyderive::Row;
+    /// use keyderive::row::DeclaredColumn;
+    ///
+    /// #[derive(Row)]
+    /// struct Sensor {
+    ///     name: String,
+    ///     #[row(family)]
+    ///     daily: BTreeMap<String, f64>,
+    /// }
+    ///
+    /// let columns = Sensor::SCHEMA.declared_columns().map(|declared| match declared {
+    ///     DeclaredColumn::Column { family, column, .. } => format!("{family}:{}", column.name()),
+    ///     DeclaredColumn::Map { family, .. } => format!("{family}:*"),
+    ///     _ => String::new(),
+    /// });
+    /// assert_eq!(columns.collect::<Vec<_>>(), ["cf:name", "daily:*"]);
+    /// ```
+    ///
+    /// A reader by data names columns by their indices here: [`DynTableScan::cursor`](crate::DynTableScan::cursor).
+    pub fn declared_columns(&self) -> impl Iterator<Item = DeclaredColumn> + use<> {
+        self.fields.iter().flat_map(|field| {
+            let map = match *field {
+                FieldSchema::Map { family, key, stored, kind, is_optional } => {
+                    Some(DeclaredColumn::Map { family, key, stored, kind, is_optional })
+                }
+                _ => None,
+            };
+            let (family, in_optional_family) = (field.family(), field.is_optional());
+            let columns = field.columns().iter();
+            let columns =
+                columns.map(move |column| DeclaredColumn::Column { family, column, in_optional_family });
+            columns.chain(map)
+        })
+    }
+
     /// The family of the row's own columns; none for a map.
     pub(crate) fn own_family(&self) -> Option<&'static str> {
         Some(self.family).filter(|family| !family.is_empty())
@@ -164,6 +204,34 @@ impl RowSchema {
     }
 }
 
+/// What a row type reads of a row: a column, or a family with any columns of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeclaredColumn {
+    /// A column that has a name in the type.
+    Column {
+        /// The column's family.
+        family: &'static str,
+        /// The column.
+        column: &'static ColumnSchema,
+        /// Whether it is of a struct that is a family which may be absent, as an `Option`.
+        in_optional_family: bool,
+    },
+    /// A family that is a map: each of its columns is an entry.
+    Map {
+        /// The family; empty for a row that is a map, whose family its table knows.
+        family: &'static str,
+        /// How the names of its columns are stored.
+        key: CellType,
+        /// How their cells are stored.
+        stored: CellType,
+        /// Which of their cells are read, and who writes them.
+        kind: ColumnKind,
+        /// Whether it may be absent, as an `Option`.
+        is_optional: bool,
+    },
+}
+
 /// One field of a row type.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +250,22 @@ impl FieldSchema {
         match self {
             Self::Column { family, .. } | Self::Struct { family, .. } | Self::Map { family, .. } => family,
         }
+    }
+
+    /// Whether it is a family that may be absent.
+    pub(crate) fn is_optional(&self) -> bool {
+        match self {
+            Self::Column { .. } => false,
+            Self::Struct { is_optional, .. } | Self::Map { is_optional, .. } => *is_optional,
+        }
+    }
+
+    /// Whether a column of this name makes a struct present that may be absent. The empty name is that of the marker.
+    pub(crate) fn owns(&self, name: &[u8]) -> bool {
+        name.is_empty()
+            || self.columns().iter().any(|column| {
+                column.name.as_bytes() == name || column.aliases().any(|alias| alias.name.as_bytes() == name)
+            })
     }
 
     pub(crate) fn columns(&self) -> &'static [ColumnSchema] {

@@ -11,7 +11,7 @@ use super::column::{Column, ColumnPlace, ColumnRef, ColumnType, Entry, Family, M
 use super::field::optional_family;
 use super::live::Live;
 use super::raw::{CellSlice, RawRow};
-use super::schema::{FieldSchema, RowSchema};
+use super::schema::{ColumnSchema, FieldSchema};
 use super::{
     FamilyField, Name, Qualifier, RowCells, RowError, RowFilter, StoredCell, Sum, Timestamped, Versions,
 };
@@ -121,29 +121,37 @@ impl<T> fmt::Debug for HeldSelection<T> {
     }
 }
 
-/// All columns of a row type that is known at run time: rows without any are read too.
+/// Columns of a row type that is known at run time: rows without any are read too.
 #[derive(Debug)]
 pub(crate) struct SchemaSelection {
-    pub(crate) schema: &'static RowSchema,
+    pub(crate) fields: Vec<SelectedField>,
     /// The family of a row that is a map.
     pub(crate) family: Arc<str>,
 }
 
+/// A field of a row type, of which some columns are selected; a map is selected whole.
+#[derive(Debug)]
+pub(crate) struct SelectedField {
+    pub(crate) schema: &'static FieldSchema,
+    pub(crate) columns: Vec<&'static ColumnSchema>,
+}
+
 impl ErasedSelection for SchemaSelection {
     fn columns(&self, out: &mut SelectedColumns) {
-        for field in self.schema.fields() {
-            let family = if field.family().is_empty() { &*self.family } else { field.family() };
-            match field {
-                FieldSchema::Map { kind, .. } => {
-                    out.families.push((family.to_owned(), kind.reads_versions()));
-                }
-                // Its marker is read too, which says that it is there.
-                FieldSchema::Struct { is_optional: true, .. } => out.families.push((family.to_owned(), true)),
-                FieldSchema::Column { .. } | FieldSchema::Struct { .. } => {}
-            }
-            for column in field.columns() {
+        for SelectedField { schema, columns } in &self.fields {
+            let family = if schema.family().is_empty() { &*self.family } else { schema.family() };
+            let whole = match schema {
+                FieldSchema::Map { kind, .. } => Some(kind.reads_versions()),
+                // Any of its columns says that it is there, and so does its marker.
+                FieldSchema::Struct { is_optional, .. } => is_optional.then_some(true),
+                FieldSchema::Column { .. } => None,
+            };
+            out.families.extend(whole.map(|every_version| (family.to_owned(), every_version)));
+            for column in columns {
                 let former = column.aliases().map(|alias| (alias.family.unwrap_or(family), alias.name));
-                for (family, name) in [(family, column.name())].into_iter().chain(former) {
+                let places = [(family, column.name())].into_iter().chain(former);
+                // A family that is read whole has its cells once.
+                for (family, name) in places.filter(|place| whole.is_none() || place.0 != family) {
                     let key = (family.to_owned(), column.kind().reads_versions());
                     out.columns.entry(key).or_default().push(Bytes::copy_from_slice(name.as_bytes()));
                 }
@@ -159,6 +167,11 @@ impl ErasedSelection for SchemaSelection {
 /// The row without the mark of presence that a selection may add.
 pub(crate) fn without_presence(row: &RawRow) -> Option<RawRow> {
     row.without_label(PRESENCE)
+}
+
+/// Makes `copy` the row without the mark of presence, in the memory that it has; false if the row has none.
+pub(crate) fn copy_without_presence(row: &RawRow, copy: &mut RawRow) -> bool {
+    row.copy_without_label(PRESENCE, copy)
 }
 
 fn cells_of<'r>(cells: RowCells<'r>, column: Name<'_>) -> CellSlice<'r> {

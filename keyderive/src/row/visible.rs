@@ -11,8 +11,10 @@ use super::error::RowError;
 use super::filter::RowFilter;
 use super::live::Live;
 use super::raw::RawRow;
-use super::schema::RowSchema;
-use super::select::{ErasedSelection, HeldSelection, SchemaSelection, SelectedColumns, Selection};
+use super::schema::{FieldSchema, RowSchema};
+use super::select::{
+    ErasedSelection, HeldSelection, SchemaSelection, SelectedColumns, SelectedField, Selection,
+};
 
 /// The column family that a row's columns are in unless [`Table::family`](crate::Table::family) names another.
 ///
@@ -88,7 +90,33 @@ impl Visible {
 
     /// The columns of a part of the row type alone, and rows without any of them too.
     pub(crate) fn selected_as(&self, schema: &'static RowSchema) -> Self {
-        let selection = SchemaSelection { schema, family: Arc::clone(&self.family) };
+        let all = |schema: &'static FieldSchema| SelectedField {
+            schema,
+            columns: schema.columns().iter().collect(),
+        };
+        self.of_selection(schema, schema.fields().iter().map(all).collect())
+    }
+
+    /// The columns of the row type with these indices alone, and rows without any of them too. All that is stored stays that.
+    pub(crate) fn selected_columns(&self, columns: &[usize]) -> Self {
+        if matches!(self.columns, Columns::Stored) {
+            return self.clone();
+        }
+        let (mut fields, mut first) = (Vec::new(), 0);
+        for schema in self.schema.fields() {
+            let count = schema.columns().len().max(usize::from(matches!(schema, FieldSchema::Map { .. })));
+            let is_selected = |at: &usize| columns.contains(&(first + at));
+            if (0..count).any(|at| is_selected(&at)) {
+                let own = schema.columns().iter().enumerate().filter(|(at, _)| is_selected(at));
+                fields.push(SelectedField { schema, columns: own.map(|(_, column)| column).collect() });
+            }
+            first += count;
+        }
+        self.of_selection(self.schema, fields)
+    }
+
+    fn of_selection(&self, schema: &'static RowSchema, fields: Vec<SelectedField>) -> Self {
+        let selection = SchemaSelection { fields, family: Arc::clone(&self.family) };
         Self { schema, columns: Columns::Selected(Arc::new(selection)), every_version: true, ..self.clone() }
     }
 

@@ -1,12 +1,14 @@
 //! The calls of tables whose layout is data, over those of typed tables.
 
 mod copy;
+mod cursor;
 mod keys;
 mod load;
 mod scan;
 mod sizes;
 
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
@@ -14,13 +16,14 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_core::Stream;
 
-use super::{Handle, OnForeign, OnUnreadable, ReadRow, Rows, Scan, Skipped, Table};
-use crate::client::{Client, Error};
+use super::{Handle, OnForeign, OnUnreadable, ReadRow, Scan, Skipped, Table};
+use crate::client::{Client, Error, ReadStats};
 use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, decode_key};
 use crate::key::{DecodeError, EncodeError, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{Any, DEFAULT_FAMILY, Entry, RawRow, Row, RowSchema, Visible, without_presence};
 
+pub use self::cursor::DynCursor;
 pub use self::keys::DynKeys;
 pub use self::scan::DynStoredRows;
 
@@ -150,6 +153,18 @@ impl DynTable {
         self.table.name()
     }
 
+    /// The layout of its row keys.
+    #[must_use]
+    pub fn key(&self) -> &KeyLayout {
+        &self.key
+    }
+
+    /// The row type that its rows are read as; none if its [`TableLayout`] has none, or several of which none was taken.
+    #[must_use]
+    pub fn row_type(&self) -> Option<&'static RowSchema> {
+        self.has_row_type.then(|| self.row())
+    }
+
     /// An empty row of its row type, whose columns a program [sets](DynRow::set) before it [puts](Self::put) the row.
     #[must_use]
     pub fn new_row(&self) -> DynRow {
@@ -181,7 +196,8 @@ impl DynTable {
 
     /// Scans the rows of a plan, in the order of their fields.
     pub fn scan(&self, plan: impl IntoPlan<DynKey>) -> DynTableScan {
-        DynTableScan(Scan::new(self.table.clone(), plan.into_plan().map(Plan::retyped), ()))
+        let scan = Scan::new(self.table.clone(), plan.into_plan().map(Plan::retyped), ());
+        DynTableScan { scan, key: self.key.clone() }
     }
 
     /// Counts the rows of a plan, without reading their values.
@@ -349,38 +365,51 @@ impl DynTable {
 
 /// A scan of a [`DynTable`]: a plan and how to run it.
 #[must_use = "a scan reads nothing until it is streamed or collected"]
-pub struct DynTableScan(Scan<EncodedKey, DynRow>);
+pub struct DynTableScan {
+    scan: Scan<EncodedKey, DynRow>,
+    key: KeyLayout,
+}
 
 impl DynTableScan {
     /// Reads at most this many rows, the first ones in the scan's order.
     pub fn limit(self, rows: u64) -> Self {
-        Self(self.0.limit(rows))
+        Self { scan: self.scan.limit(rows), ..self }
     }
 
     /// Reverses the order.
     pub fn reversed(self) -> Self {
-        Self(self.0.reversed())
+        Self { scan: self.scan.reversed(), ..self }
     }
 
     /// What to do with rows whose keys are not of the layout. The default is [`OnForeign::Fail`].
     pub fn on_foreign(self, policy: OnForeign) -> Self {
-        Self(self.0.on_foreign(policy))
+        Self { scan: self.scan.on_foreign(policy), ..self }
     }
 
     /// What to do with rows that cannot be read as the row type. The default is [`OnUnreadable::Fail`].
     pub fn on_unreadable(self, policy: OnUnreadable) -> Self {
-        Self(self.0.on_unreadable(policy))
+        Self { scan: self.scan.on_unreadable(policy), ..self }
     }
 
     /// Which rows the scan has skipped, while it runs and after it.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
-        self.0.skipped()
+        self.scan.skipped()
     }
 
     /// Resumes after the row of a page token of the plan, such as that of a typed scan.
     pub fn after(self, token: &str) -> Self {
-        Self(self.0.after(token))
+        Self { scan: self.scan.after(token), ..self }
+    }
+
+    /// Reads rows as they arrive, in no order among buckets, so that no bucket waits for another.
+    pub fn unordered(self) -> Self {
+        Self { scan: self.scan.unordered(), ..self }
+    }
+
+    /// Asks the server what the scan costs, and adds that to `stats`: [`Scan::with_stats`].
+    pub fn with_stats(self, stats: &ReadStats) -> Self {
+        Self { scan: self.scan.with_stats(stats), ..self }
     }
 
     /// Runs the scan.
@@ -389,7 +418,7 @@ impl DynTableScan {
     /// Dropping the stream cancels its requests.
     #[must_use = "a stream reads nothing until it is polled"]
     pub fn stream(self) -> DynRows {
-        DynRows(self.0.stream())
+        DynRows(self.cursor_of_all())
     }
 
     /// Runs the scan and collects its rows.
@@ -400,7 +429,12 @@ impl DynTableScan {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn collect(self) -> Result<Vec<(DynKey, DynRow)>, Error> {
-        self.0.collect().await
+        let mut stream = self.stream();
+        let mut rows = Vec::new();
+        while let Some(row) = stream.next().await {
+            rows.push(row?);
+        }
+        Ok(rows)
     }
 
     /// Counts the rows, without reading their values.
@@ -411,19 +445,19 @@ impl DynTableScan {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn count(self) -> Result<u64, Error> {
-        self.0.count().await
+        self.scan.count().await
     }
 }
 
 impl fmt::Debug for DynTableScan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.scan.fmt(f)
     }
 }
 
 /// The rows of a [`DynTableScan`].
 #[must_use = "a stream reads nothing until it is polled"]
-pub struct DynRows(Rows<EncodedKey, DynRow>);
+pub struct DynRows(DynCursor);
 
 impl DynRows {
     /// The next row; `None` at the end.
@@ -431,7 +465,7 @@ impl DynRows {
     /// # Cancel safety
     /// A dropped future loses no row.
     pub async fn next(&mut self) -> Option<Result<(DynKey, DynRow), Error>> {
-        self.0.next().await
+        poll_fn(|cx| self.0.poll_owned(cx)).await
     }
 }
 
@@ -439,7 +473,7 @@ impl Stream for DynRows {
     type Item = Result<(DynKey, DynRow), Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Pin::new(&mut self.0).poll_next(cx)
+        self.0.poll_owned(cx)
     }
 }
 

@@ -41,7 +41,7 @@ pub use apply::{TableChange, TableChanges, UndeclaredRule};
 pub use create::CreateTable;
 pub use declare::{DeclaredTable, DeclaredTables, DeclaredTablesError};
 pub use declared::WrittenRowType;
-pub use dynamic::{DynKeys, DynRows, DynStoredRows, DynTable, DynTableScan};
+pub use dynamic::{DynCursor, DynKeys, DynRows, DynStoredRows, DynTable, DynTableScan};
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use scan::{Analysis, KeyOnly, Page, ReadRow, RowRef, Rows, Scan};

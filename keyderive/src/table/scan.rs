@@ -317,7 +317,7 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
         self.rows()
     }
 
-    fn rows(self) -> Rows<K, R, S> {
+    pub(super) fn rows(self) -> Rows<K, R, S> {
         let filter = self.read_filter();
         let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
         let Self { table, other, limit, reversed, unordered, key_filter, .. } = self;
@@ -987,6 +987,30 @@ impl<K: TableKey, R> Rows<K, R> {
         max: u64,
         visit: &mut impl FnMut(B::Decoded<'_>, RowRef<'_>) -> Result<(), E>,
     ) -> Poll<Result<Passed, E>> {
+        let skip_unreadable = self.skip_unreadable;
+        self.poll_each(cx, max, |handle, compared, row| {
+            let last_read = skip_unreadable.then(LastRead::default);
+            let visited = match B::decode(row.key()) {
+                // `visit` is called in the match, so that the key is not moved into a variable of its own.
+                Ok(key) => visit(key, RowRef::new(row, handle, compared, last_read.as_ref()))
+                    .map_err(VisitError::Visit),
+                Err(error) => Err(VisitError::Key(Error::foreign(&handle.name, error))),
+            };
+            match (visited, last_read.as_ref().and_then(LastRead::take)) {
+                (Err(VisitError::Visit(_)), Some(error)) => Err(VisitError::Unreadable(error)),
+                (visited, _) => visited,
+            }
+        })
+    }
+
+    /// Passes the next row and the rows already buffered to `each`, at most `max`. Returns how many: 0 at the end.
+    #[inline(always)]
+    pub(super) fn poll_each<E: From<Error>>(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: u64,
+        mut each: impl FnMut(&Handle, &ComparedSchema, &RawRow) -> Result<(), VisitError<E>>,
+    ) -> Poll<Result<Passed, E>> {
         let mut passed = Passed::default();
         if !ready!(self.poll_next_row(cx)?) {
             return Poll::Ready(Ok(passed));
@@ -997,30 +1021,25 @@ impl<K: TableKey, R> Rows<K, R> {
         let mut refused = None;
         execution.visit_buffered(max, |row| {
             passed.rows += 1;
-            let last_read = skip_unreadable.then(LastRead::default);
-            let visited = match B::decode(row.key()) {
-                // `visit` is called in the match, so that the key is not moved into a variable of its own.
-                Ok(key) => visit(key, RowRef::new(row, handle, compared, last_read.as_ref()))
-                    .map_err(VisitError::Visit),
-                Err(error) => Err(VisitError::Key(Error::foreign(&handle.name, error))),
-            };
-            refused = visited.err();
-            if let Some(VisitError::Visit(_)) = refused
-                && let Some(error) = last_read.as_ref().and_then(LastRead::take)
-            {
-                log.skipped.add_unreadable(row.key(), error);
-                passed.skipped += 1;
-                refused = None;
-                return Visited::Skipped;
+            refused = each(handle, compared, row).err();
+            match refused.take_if(|error| *skip_unreadable && matches!(error, VisitError::Unreadable(_))) {
+                Some(VisitError::Unreadable(error)) => {
+                    log.skipped.add_unreadable(row.key(), error);
+                    passed.skipped += 1;
+                    Visited::Skipped
+                }
+                _ if refused.is_none() => Visited::Delivered,
+                _ => Visited::Refused,
             }
-            if refused.is_none() { Visited::Delivered } else { Visited::Refused }
         });
         Poll::Ready(match refused {
             None => {
                 execution.count(passed.rows - passed.skipped);
                 Ok(passed)
             }
-            Some(VisitError::Key(error)) => Err(execution.fail_at_row(error).into()),
+            Some(VisitError::Key(error) | VisitError::Unreadable(error)) => {
+                Err(execution.fail_at_row(error).into())
+            }
             Some(VisitError::Visit(error)) => {
                 execution.end();
                 Err(error)
@@ -1031,15 +1050,17 @@ impl<K: TableKey, R> Rows<K, R> {
 
 /// Rows that were passed to a visitor.
 #[derive(Default)]
-struct Passed {
-    rows: u64,
+pub(super) struct Passed {
+    pub(super) rows: u64,
     /// How many of them could not be read, and are skipped.
-    skipped: u64,
+    pub(super) skipped: u64,
 }
 
 /// Why a row ends a visit.
-enum VisitError<E> {
+pub(super) enum VisitError<E> {
     Key(Error),
+    /// The row is skipped, if such rows are.
+    Unreadable(Error),
     Visit(E),
 }
 

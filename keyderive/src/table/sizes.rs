@@ -57,6 +57,41 @@ impl<K: TableKey, R> Table<K, R> {
         Ok(TableSizes::new(&samples, |key| K::stored_by(schema, key).ok()))
     }
 
+    /// The parts of the table for readers that share a scan: those of [`sizes`](Self::sizes), cut where buckets of the salt begin.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # use keyderive::plan::{KeyRange, Plan};
+    /// # #[derive(RowKey)] #[salt(range = 4, over = "user")] struct EventKey { user: String, at: u64 }
+    /// # #[derive(Row)] struct Event { kind: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let events = Client::embedded().table::<EventKey, Event>("events");
+    /// events.create_if_absent().await?;
+    /// let windows = events.windows().await?.parts;
+    /// let plan: Plan<EventKey> = EventKey::scan().into_plan()?;
+    /// // Neighbouring windows make one part of a scan, whose rows are in order, whatever buckets they are of.
+    /// let first_half = KeyRange::new([], windows[windows.len() / 2 - 1].range.end().map(<[u8]>::to_vec));
+    /// let rows = events.scan(plan.within(&first_half)).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// They cover the table once, and stay valid when tablets split or merge. Where a part is cut, the bytes are spread evenly: the service
+    /// says nothing of buckets.
+    ///
+    /// # Errors
+    /// If sampling row keys fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn windows(&self) -> Result<TableSizes<K::Stored>, Error> {
+        let mut splits = self.handle.key.schema().bucket_splits();
+        splits.sort_unstable();
+        let schema = self.handle.key.schema();
+        Ok(self.sizes().await?.cut_at(&splits, |key| K::stored_by(schema, key).ok()))
+    }
+
     /// The table's tablets that kept the nodes busiest in the last 24 hours, in every cluster, the hottest first.
     ///
     /// ```
@@ -164,6 +199,27 @@ impl<K> TableSizes<K> {
         }
         if !is_whole {
             parts.push(part(from, None, None));
+        }
+        Self { parts }
+    }
+
+    /// The parts, cut at these keys, which ascend.
+    fn cut_at(self, splits: &[Vec<u8>], stored: impl Fn(&[u8]) -> Option<K>) -> Self {
+        let mut parts = Vec::new();
+        for SizedPart { range, start, end, bytes } in self.parts {
+            let is_after_start = |split: &&Vec<u8>| split.as_slice() > range.start();
+            let is_before_end = |split: &&Vec<u8>| range.end().is_none_or(|end| split.as_slice() < end);
+            let inside: Vec<_> = splits.iter().filter(is_after_start).filter(is_before_end).collect();
+            let pieces = inside.len() as u64 + 1;
+            let (mut from, mut start) = (range.start(), start);
+            for (number, split) in (0..).zip(inside) {
+                let bytes = bytes.map(|bytes| bytes / pieces + u64::from(number < bytes % pieces));
+                let range = KeyRange::new(from, Some(split.clone()));
+                parts.push(SizedPart { range, start, end: stored(split), bytes });
+                (from, start) = (split, stored(split));
+            }
+            let range = KeyRange::new(from, range.end().map(<[u8]>::to_vec));
+            parts.push(SizedPart { range, start, end, bytes: bytes.map(|bytes| bytes / pieces) });
         }
         Self { parts }
     }

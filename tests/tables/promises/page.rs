@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::proofs::{Tests, proofs};
 
 /// Calls that change nothing, or only wait: they need no row.
-const WITHOUT_A_ROW: [&str; 75] = [
+const WITHOUT_A_ROW: [&str; 79] = [
     "Bigtable::collect_garbage",
     "Bigtable::open",
     "Bigtable::serve",
@@ -31,6 +31,7 @@ const WITHOUT_A_ROW: [&str; 75] = [
     "ClientBuilder::from_env",
     "CopyTo::check",
     "Diff",
+    "DynCursor::visit_next",
     "DynKeys::next",
     "DynRows::next",
     "DynStoredRows::next",
@@ -40,10 +41,12 @@ const WITHOUT_A_ROW: [&str; 75] = [
     "DynTable::hot_tablets",
     "DynTable::partitions",
     "DynTable::sizes",
+    "DynTable::windows",
     "DynTableScan::collect",
     "DynTableScan::count",
     "DynTableScan::explain_analyze",
     "DynTableScan::page",
+    "DynTableScan::visit",
     "Export::explain",
     "Exported::next",
     "Layouts::table_changes",
@@ -82,6 +85,7 @@ const WITHOUT_A_ROW: [&str; 75] = [
     "Table::sizes",
     "Table::verify_rows",
     "Table::wait_for_consistency",
+    "Table::windows",
     "Verify",
 ];
 
@@ -109,7 +113,7 @@ const OF_ANOTHER_ROW: [(&str, &str); 16] = [
 const HIDDEN_ROWS: &str = "Rows that a `ttl` hides";
 
 /// Calls of typed rows that no `ttl` is about.
-const OF_NO_ROW: [&str; 14] = [
+const OF_NO_ROW: [&str; 15] = [
     "Table::advance_stamp",
     "Table::create_if_absent",
     "Table::delete_table",
@@ -124,6 +128,7 @@ const OF_NO_ROW: [&str; 14] = [
     "Table::stamp",
     "Table::retire_row_type",
     "Table::wait_for_consistency",
+    "Table::windows",
 ];
 
 fn root() -> PathBuf {

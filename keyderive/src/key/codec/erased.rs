@@ -11,11 +11,11 @@ use super::super::encode::Part;
 use super::super::fast::{KeyBuf, append_to, holds_forbidden};
 use super::super::field::{Cut, FieldError, KeyField, PrefixField, RangeField, Side};
 use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, Width};
-use super::super::value::Value;
-use super::bytes::other_len;
+use super::super::value::{Value, ValueRef};
+use super::bytes::{BytesCodec, other_len};
 use super::code::{BoolCodec, Codes};
 use super::integer::Integer;
-use super::string::{StrCodec, cut_padded, padded_prefix_cuts, read_padded, write_padded};
+use super::string::{StrCodec, cut_padded, one_char, padded_prefix_cuts, read_padded, write_padded};
 use super::time::Scale;
 use super::uuid::{UuidForm, check_v4};
 use super::{BitReverse, Desc, Escape, Ordered, Text};
@@ -140,6 +140,53 @@ mod short_types {
 integer_types! {
     U8 u8, U16 u16, U32 u32, U64 u64, U128 u128, I8 i8, I16 i16, I32 i32, I64 i64, I128 i128,;
     U8 U16 U32 U64 I8 I16 I32 I64
+}
+
+/// A value as a codec reads it: borrowed from the key, unless the key has other bytes for it than the value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ReadValue<'k> {
+    Borrowed(ValueRef<'k>),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl ReadValue<'_> {
+    #[inline]
+    pub(crate) fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Self::Borrowed(value) => *value,
+            Self::Text(text) => ValueRef::Text(text),
+            Self::Bytes(bytes) => ValueRef::Bytes(bytes),
+        }
+    }
+
+    pub(crate) fn into_value(self) -> Value {
+        match self {
+            Self::Borrowed(value) => value.to_value(),
+            Self::Text(text) => Value::Text(text),
+            Self::Bytes(bytes) => Value::Bytes(bytes),
+        }
+    }
+}
+
+impl<'k> From<Cow<'k, str>> for ReadValue<'k> {
+    #[inline]
+    fn from(text: Cow<'k, str>) -> Self {
+        match text {
+            Cow::Borrowed(text) => Self::Borrowed(ValueRef::Text(text)),
+            Cow::Owned(text) => Self::Text(text),
+        }
+    }
+}
+
+impl<'k> From<Cow<'k, [u8]>> for ReadValue<'k> {
+    #[inline]
+    fn from(bytes: Cow<'k, [u8]>) -> Self {
+        match bytes {
+            Cow::Borrowed(bytes) => Self::Borrowed(ValueRef::Bytes(bytes)),
+            Cow::Owned(bytes) => Self::Bytes(bytes),
+        }
+    }
 }
 
 /// Widths of text layout numbers are at most those of a key.
@@ -511,47 +558,49 @@ impl ErasedCodec {
     }
 
     /// Reads a value back from exactly the bytes of its encoding; `known` is them as text if they are known to be ASCII.
-    pub(crate) fn read(self, bytes: Cow<'_, [u8]>, known: Option<&str>) -> Result<Value, FieldError> {
-        match self.form {
-            Form::Integer(of, form) => read_integer(of, form, bytes),
+    #[inline]
+    pub(crate) fn read<'k>(
+        self,
+        bytes: Cow<'k, [u8]>,
+        known: Option<&'k str>,
+    ) -> Result<ReadValue<'k>, FieldError> {
+        let value = match self.form {
+            Form::Integer(of, form) => read_integer(of, form, bytes)?,
             Form::Bool { is_ordered } => match (is_ordered, self.order) {
                 (false, FieldOrder::Descending) => <bool as KeyField<Desc>>::read(bytes),
                 (false, _) => <bool as KeyField<Text>>::read(bytes),
                 (true, FieldOrder::Descending) => <bool as KeyField<Desc<Ordered>>>::read(bytes),
                 (true, _) => <bool as KeyField<Ordered>>::read(bytes),
+            }?
+            .into(),
+            Form::Char(form) => {
+                let text = read_text(form, bytes, known)?;
+                one_char(&text)?;
+                return Ok(text.into());
             }
-            .map(Value::Bool),
-            Form::Char(TextForm::Escaped) => <char as KeyField<Escape>>::read(bytes).map(Value::from),
-            Form::Char(_) => <char as KeyField<Text>>::read(bytes).map(Value::from),
-            Form::Text(form) => match (form, known) {
-                (TextForm::Plain, Some(text)) => Ok(Value::from(text)),
-                (TextForm::Plain, None) => <String as KeyField<Text>>::read(bytes).map(Value::Text),
-                (TextForm::Escaped, _) => <String as KeyField<Escape>>::read(bytes).map(Value::Text),
-                (TextForm::Padded(_), _) => read_padded(&bytes).map(Value::from),
-            },
+            Form::Text(form) => return Ok(read_text(form, bytes, known)?.into()),
             Form::Bytes { is_hex, len } => {
                 let read = match is_hex {
-                    true => <Vec<u8> as KeyField<Text>>::read(bytes),
-                    false => <Vec<u8> as KeyField<Ordered>>::read(bytes),
+                    true => <Text as BytesCodec>::read(bytes),
+                    false => <Ordered as BytesCodec>::read(bytes),
                 }?;
-                match len.filter(|len| *len != read.len()) {
+                return match len.filter(|len| *len != read.len()) {
                     Some(len) => Err(other_len(read.len(), len)),
-                    None => Ok(Value::Bytes(read)),
-                }
+                    None => Ok(read.into()),
+                };
             }
-            Form::Code(codes) => codes.read(&bytes).map(|at| Value::from(codes.codes[at].1)),
-            Form::CodeInt(codes) => codes.read_int(&bytes).map(|at| Value::from(codes.codes[at].1)),
-            Form::Time(scale) => scale.read(&bytes).map(Value::Time),
+            Form::Code(codes) => codes.read(&bytes).map(|at| ValueRef::Text(codes.codes[at].1))?,
+            Form::CodeInt(codes) => codes.read_int(&bytes).map(|at| ValueRef::Text(codes.codes[at].1))?,
+            Form::Time(scale) => ValueRef::Time(scale.read(&bytes)?),
             // The days of a calendar of four digits.
-            Form::Date(scale) => {
-                scale.read(&bytes).map(|nanos| Value::Date(nanos.div_euclid(super::DAY) as i64))
-            }
-            Form::Uuid { form, is_v4 } => form.read(&bytes, is_v4).map(Value::Uuid),
+            Form::Date(scale) => ValueRef::Date(scale.read(&bytes)?.div_euclid(super::DAY) as i64),
+            Form::Uuid { form, is_v4 } => ValueRef::Uuid(form.read(&bytes, is_v4)?),
             Form::Custom => {
                 self.check_custom(&bytes)?;
-                Ok(Value::Bytes(bytes.into_owned()))
+                return Ok(bytes.into());
             }
-        }
+        };
+        Ok(ReadValue::Borrowed(value))
     }
 
     /// The cut on one side of a value, which the field need not be able to hold; of a field that [has ranges](Self::has_ranges).
@@ -684,36 +733,56 @@ fn write_integer(
     }
 }
 
-fn read_integer(of: IntegerType, form: IntegerForm, bytes: Cow<'_, [u8]>) -> Result<Value, FieldError> {
+fn read_text<'k>(
+    form: TextForm,
+    bytes: Cow<'k, [u8]>,
+    known: Option<&'k str>,
+) -> Result<Cow<'k, str>, FieldError> {
+    match (form, known, bytes) {
+        (TextForm::Plain, Some(text), _) => Ok(Cow::Borrowed(text)),
+        (TextForm::Plain, None, bytes) => <Text as StrCodec>::read(bytes),
+        (TextForm::Escaped, _, bytes) => <Escape as StrCodec>::read(bytes),
+        (TextForm::Padded(_), _, Cow::Borrowed(bytes)) => read_padded(bytes).map(Cow::Borrowed),
+        (TextForm::Padded(_), _, Cow::Owned(bytes)) => {
+            read_padded(&bytes).map(|text| Cow::Owned(text.to_owned()))
+        }
+    }
+}
+
+fn read_integer(
+    of: IntegerType,
+    form: IntegerForm,
+    bytes: Cow<'_, [u8]>,
+) -> Result<ValueRef<'static>, FieldError> {
     match form {
-        IntegerForm::Plain => with_integer!(of, T => <T as KeyField<Text>>::read(bytes).map(Value::from)),
+        IntegerForm::Plain => with_integer!(of, T => <T as KeyField<Text>>::read(bytes).map(ValueRef::from)),
         IntegerForm::Descending => {
-            with_integer!(of, T => <T as KeyField<Desc>>::read(bytes).map(Value::from))
+            with_integer!(of, T => <T as KeyField<Desc>>::read(bytes).map(ValueRef::from))
         }
         IntegerForm::BitReversed => match of {
-            IntegerType::U32 => <u32 as KeyField<BitReverse>>::read(bytes).map(Value::from),
-            IntegerType::U64 => <u64 as KeyField<BitReverse>>::read(bytes).map(Value::from),
+            IntegerType::U32 => <u32 as KeyField<BitReverse>>::read(bytes).map(ValueRef::from),
+            IntegerType::U64 => <u64 as KeyField<BitReverse>>::read(bytes).map(ValueRef::from),
             _ => Err(no_such_form(of)),
         },
         IntegerForm::Padded { is_descending: false, .. } => {
-            with_integer!(of, T => T::read_padded(&bytes).map(Value::from))
+            with_integer!(of, T => T::read_padded(&bytes).map(ValueRef::from))
         }
         IntegerForm::Padded { is_descending: true, .. } => {
-            with_integer!(of, T => T::read_padded_descending(&bytes).map(Value::from))
+            with_integer!(of, T => T::read_padded_descending(&bytes).map(ValueRef::from))
         }
         IntegerForm::Reversed { max } => {
-            with_integer!(of, T => T::read_reversed(&bytes, max).map(Value::from))
+            with_integer!(of, T => T::read_reversed(&bytes, max).map(ValueRef::from))
         }
         IntegerForm::Int64 => {
-            with_short_integer!(of, T => <T as KeyField<Ordered>>::read(bytes).map(Value::from))
+            with_short_integer!(of, T => <T as KeyField<Ordered>>::read(bytes).map(ValueRef::from))
                 .unwrap_or_else(|| Err(no_such_form(of)))
         }
         IntegerForm::Int64Descending => {
-            with_short_integer!(of, T => <T as KeyField<Desc<Ordered>>>::read(bytes).map(Value::from))
+            with_short_integer!(of, T => <T as KeyField<Desc<Ordered>>>::read(bytes).map(ValueRef::from))
                 .unwrap_or_else(|| Err(no_such_form(of)))
         }
         IntegerForm::Int64Reversed { max } => {
-            with_integer!(of, T => T::read_reversed_int(&bytes, max).map(Value::from))
+            with_integer!(of, T => T::read_reversed_int(&bytes, max).map(ValueRef::from))
         }
     }
 }

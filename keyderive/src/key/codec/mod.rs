@@ -36,7 +36,7 @@ pub(crate) use bytes::{read_hex, write_hex};
 #[doc(hidden)]
 pub use code::{BoolCodec, Code, CodeCodec};
 #[cfg(feature = "dynamic")]
-pub(crate) use erased::{ErasedCodec, ErasedPart};
+pub(crate) use erased::{ErasedCodec, ErasedPart, ReadValue};
 pub(crate) use string::ESCAPED;
 #[doc(hidden)]
 pub use string::{BorrowStr, StrCodec};

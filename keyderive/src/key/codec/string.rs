@@ -443,6 +443,15 @@ string_type!(['s] &'s str => &'a str, BorrowStr, |value| C::check_borrowed(value
     Cow::Owned(_) => Err(FieldError::new("it is written with escapes, so it cannot be borrowed: use `Cow<str>`")),
 });
 
+/// The only character of a text.
+pub(super) fn one_char(text: &str) -> Result<char, FieldError> {
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(value), None) => Ok(value),
+        _ => Err(FieldError::new(format_args!("{text:?} is not one character"))),
+    }
+}
+
 macro_rules! char_codec {
     ($($codec:ident)*) => {$(
         #[diagnostic::do_not_recommend]
@@ -456,12 +465,7 @@ macro_rules! char_codec {
             }
 
             fn read(bytes: Cow<'_, [u8]>) -> Result<char, FieldError> {
-                let text = <$codec as StrCodec>::read(bytes)?;
-                let mut chars = text.chars();
-                match (chars.next(), chars.next()) {
-                    (Some(value), None) => Ok(value),
-                    _ => Err(FieldError::new(format_args!("{text:?} is not one character"))),
-                }
+                one_char(&<$codec as StrCodec>::read(bytes)?)
             }
         }
 

@@ -9,32 +9,27 @@ use super::calendar::{
     is_of_four_digits, is_stored_time, parse_time, read_days, read_time, write_days, write_days_bound,
     write_nanos,
 };
-use super::number::{is_zero, names_of, read_integer, too_large};
+use super::number::{is_zero, names_of, read_integer_between, too_large};
 use super::text::{read_text, read_uuid};
 use super::{Cell, CellError, CellType, CellWriter};
 use crate::key::TimeUnit;
-use crate::key::Value;
 use crate::key::parse_date;
+use crate::key::{Value, ValueRef};
 use crate::row::encoding::{write_unix_time, write_unix_time_bound};
 use crate::row::json;
 use crate::row::show::Excerpt;
 
 impl CellType {
-    /// Reads a value from its stored bytes, as the types that are stored so do.
-    pub(crate) fn read(self, stored: &[u8]) -> Result<Value, CellError> {
-        let text = |address: &dyn Display| Value::Text(address.to_string());
+    /// Reads a value from its stored bytes, as the types that are stored so do. Text and bytes are where they were.
+    pub(crate) fn read(self, stored: &[u8]) -> Result<ValueRef<'_>, CellError> {
+        // An address is stored as its text.
+        let text_of = |_: IpAddr| read_text(stored).map(ValueRef::Text);
         Ok(match self {
-            Self::Integer { min, max } => {
-                let [name, _] = names_of(min, max);
-                read_integer(stored, name, min, max)?.into()
-            }
-            Self::NonZero { min, max } => {
-                let [name, non_zero] = names_of(min, max);
-                match read_integer(stored, name, min, max)? {
-                    0 => return Err(is_zero(non_zero)),
-                    number => number.into(),
-                }
-            }
+            Self::Integer { min, max } => read_integer_between(stored, min, max)?.into(),
+            Self::NonZero { min, max } => match read_integer_between(stored, min, max)? {
+                0 => return Err(is_zero(names_of(min, max)[1])),
+                number => number.into(),
+            },
             Self::Bool => bool::decode(stored)?.into(),
             Self::Code(codes) => {
                 let number = i64::decode(stored)?;
@@ -46,31 +41,34 @@ impl CellType {
             }
             Self::F32 => f32::decode(stored)?.into(),
             Self::F64 => f64::decode(stored)?.into(),
-            Self::Text => read_text(stored)?.into(),
-            Self::Char => char::decode(stored)?.into(),
+            Self::Text => ValueRef::Text(read_text(stored)?),
+            Self::Char => {
+                char::decode(stored)?;
+                ValueRef::Text(read_text(stored)?)
+            }
             Self::Enum(names) => {
                 let variant = names.iter().find(|name| name.as_bytes() == stored);
-                (*variant.ok_or_else(|| CellError::unknown_variant(stored, names))?).into()
+                ValueRef::Text(variant.ok_or_else(|| CellError::unknown_variant(stored, names))?)
             }
-            Self::Bytes | Self::Proto | Self::Custom(_) => stored.into(),
+            Self::Bytes | Self::Proto | Self::Custom(_) => ValueRef::Bytes(stored),
             Self::Array(length) if stored.len() != length => return Err(not_of_length(stored, length)),
-            Self::Array(_) => stored.into(),
+            Self::Array(_) => ValueRef::Bytes(stored),
             Self::Unit => {
                 <()>::decode(stored)?;
-                Value::Bytes(Vec::new())
+                ValueRef::Bytes(stored)
             }
-            Self::Uuid => Value::Uuid(read_uuid(stored)?),
-            Self::IpAddress => text(&IpAddr::decode(stored)?),
-            Self::Ipv4Address => text(&Ipv4Addr::decode(stored)?),
-            Self::Ipv6Address => text(&Ipv6Addr::decode(stored)?),
-            Self::Time => Value::Time(read_time(stored, parse_time)?),
-            Self::Date => Value::Date(read_days(stored)?),
+            Self::Uuid => ValueRef::Uuid(read_uuid(stored)?),
+            Self::IpAddress => text_of(IpAddr::decode(stored)?)?,
+            Self::Ipv4Address => text_of(Ipv4Addr::decode(stored)?.into())?,
+            Self::Ipv6Address => text_of(Ipv6Addr::decode(stored)?.into())?,
+            Self::Time => ValueRef::Time(read_time(stored, parse_time)?),
+            Self::Date => ValueRef::Date(read_days(stored)?),
             // As text, since a number of JSON can be larger than any type of numbers here.
             Self::Json => {
                 json::read::<serde_json::Value>(stored)?;
-                read_text(stored)?.into()
+                ValueRef::Text(read_text(stored)?)
             }
-            Self::UnixTime(unit) => Value::Time(i128::from(i64::decode(stored)?) * unit.nanos()),
+            Self::UnixTime(unit) => ValueRef::Time(i128::from(i64::decode(stored)?) * unit.nanos()),
         })
     }
 
@@ -254,7 +252,7 @@ impl CellType {
     pub(crate) fn accept(self, value: &Value) -> Result<Value, CellError> {
         let mut stored = Vec::new();
         self.write(value, &mut CellWriter::new(&mut stored))?;
-        self.read(&stored)
+        self.read(&stored).map(ValueRef::to_value)
     }
 
     /// Whether a map with such keys has columns of any bytes, whose names are escaped where they are shown.

@@ -97,6 +97,16 @@ pub(super) fn read_integer(value: &[u8], name: &str, min: i64, max: i64) -> Resu
     if (min..=max).contains(&number) { Ok(number) } else { Err(outside(number, name, min, max)) }
 }
 
+/// An integer of the type with these bounds.
+#[inline]
+pub(super) fn read_integer_between(value: &[u8], min: i64, max: i64) -> Result<i64, CellError> {
+    match read_integer(value, "", min, max) {
+        Ok(number) => Ok(number),
+        // The name is looked for only where it is needed.
+        Err(_) => read_integer(value, names_of(min, max)[0], min, max),
+    }
+}
+
 #[cold]
 pub(super) fn is_zero(name: &str) -> CellError {
     CellError::malformed(format_args!("holds the integer 0; `{name}` has no 0"))

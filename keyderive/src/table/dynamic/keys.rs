@@ -1,11 +1,12 @@
 //! The keys of a dynamic table's rows, and deletions by them, for tools.
 
 use std::fmt;
+use std::future::poll_fn;
 
-use super::{DynTable, DynTableScan, EncodedKey};
+use super::{DynCursor, DynTable, DynTableScan};
 use crate::client::Error;
 use crate::dynamic::DynKey;
-use crate::table::{KeyOnly, Rows, Skipped};
+use crate::table::Skipped;
 
 impl DynTable {
     /// Deletes many rows by their keys, encoded, in requests of about 1 MiB, one after the other: [`Table::delete_all`].
@@ -42,13 +43,13 @@ impl DynTable {
 impl DynTableScan {
     /// Reads the keys of the rows alone, as [`Scan::keys_only`](crate::Scan::keys_only) does: the server sends no values.
     pub fn keys_only(self) -> DynKeys {
-        DynKeys(self.0.keys_only().stream())
+        DynKeys(self.cursor_of_keys())
     }
 }
 
 /// The keys of a scan of a [`DynTable`], from [`DynTableScan::keys_only`].
 #[must_use = "a stream reads nothing until it is polled"]
-pub struct DynKeys(Rows<EncodedKey, KeyOnly>);
+pub struct DynKeys(DynCursor);
 
 impl DynKeys {
     /// The key of the next row; `None` at the end.
@@ -59,7 +60,7 @@ impl DynKeys {
     /// # Cancel safety
     /// A dropped future loses no row.
     pub async fn next(&mut self) -> Option<Result<DynKey, Error>> {
-        self.0.next().await
+        poll_fn(|cx| self.0.poll_key(cx)).await
     }
 
     /// Which rows the scan has skipped so far: those whose keys are not of the layout.

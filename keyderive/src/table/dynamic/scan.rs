@@ -26,26 +26,26 @@ impl DynTableScan {
     /// # Errors
     /// If the row type has no such column.
     pub fn select<N: AsRef<str>>(self, columns: impl IntoIterator<Item = N>) -> Result<Self, Error> {
-        let handle = &self.0.table.handle;
+        let handle = &self.scan.table.handle;
         let columns: Vec<N> = columns.into_iter().collect();
         let paths: Vec<&str> = columns.iter().map(AsRef::as_ref).collect();
         let selected = handle.visible.base().of_columns(handle.visible.family(), &paths);
         let schema = selected.map_err(|error| Error::row(&handle.name, b"", error))?;
         let visible = handle.visible.selected_as(schema);
-        let table = self.0.table.with_handle(Handle { visible, ..handle.clone() });
-        Ok(Self(self.0.with_table(table)))
+        let table = self.scan.table.with_handle(Handle { visible, ..handle.clone() });
+        Ok(Self { scan: self.scan.with_table(table), ..self })
     }
 
     /// Keeps only rows whose key satisfies `keep`, as [`Scan::filter_key`](crate::Scan::filter_key) does: the server still sends the others.
     pub fn filter_key(self, keep: impl Fn(&DynKey) -> bool + Send + Sync + 'static) -> Self {
-        Self(self.0.filter_key(keep))
+        Self { scan: self.scan.filter_key(keep), ..self }
     }
 
     /// Reads everything that is stored: every version of every column, hidden by a `ttl` or not.
     pub fn raw(self) -> Self {
-        let handle = self.0.table.handle.clone();
-        let table = self.0.table.with_handle(Handle { visible: handle.visible.stored(), ..handle });
-        Self(self.0.with_table(table))
+        let handle = self.scan.table.handle.clone();
+        let table = self.scan.table.with_handle(Handle { visible: handle.visible.stored(), ..handle });
+        Self { scan: self.scan.with_table(table), ..self }
     }
 
     /// Runs the scan, and returns rows as they are stored, which [`DynStoredRows::read`] reads: for a tool that shows a row which cannot be
@@ -71,9 +71,9 @@ impl DynTableScan {
     /// Dropping the stream cancels its requests.
     #[must_use = "a stream reads nothing until it is polled"]
     pub fn stored(self) -> DynStoredRows {
-        let handle = self.0.table.handle.clone();
-        let table = self.0.table.with_handle(handle.clone());
-        DynStoredRows { handle, rows: self.0.with_table::<RawRow>(table).stream() }
+        let handle = self.scan.table.handle.clone();
+        let table = self.scan.table.with_handle(handle.clone());
+        DynStoredRows { handle, rows: self.scan.with_table::<RawRow>(table).stream() }
     }
 
     /// Describes what the scan will do, without running it: [`Scan::explain`](crate::Scan::explain).
@@ -81,7 +81,7 @@ impl DynTableScan {
     /// # Errors
     /// Those of [`Scan::explain`](crate::Scan::explain).
     pub fn explain(&self) -> Result<Explain, Error> {
-        self.0.explain()
+        self.scan.explain()
     }
 
     /// Runs the scan, drops its rows, and describes what it did and what that cost:
@@ -93,7 +93,7 @@ impl DynTableScan {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn explain_analyze(self) -> Result<Analysis, Error> {
-        self.0.explain_analyze().await
+        self.scan.explain_analyze().await
     }
 
     /// Reads the next `rows` rows, and a token for the page after them: [`Scan::page`](crate::Scan::page).
@@ -104,7 +104,7 @@ impl DynTableScan {
     /// # Cancel safety
     /// A dropped future cancels the read. The same call reads the same page.
     pub async fn page(self, rows: u64) -> Result<Page<(DynKey, DynRow)>, Error> {
-        self.0.page(rows).await
+        self.scan.page(rows).await
     }
 }
 

@@ -80,7 +80,10 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         path("encode by data, keyderive", Comparison::default(), || {
             each(&dynamic, |key| layout.encode(key.iter()).is_ok_and(|key| use_key(&key)))
         }),
-        path("decode by data, keyderive", Comparison::default(), || {
+        path("borrowed decode by data, keyderive", Comparison::default(), || {
+            each(&encoded, |key| layout.walk(key, |_, value| _ = black_box(value)).is_ok())
+        }),
+        path("owned decode by data, keyderive", Comparison::default(), || {
             each(&encoded, |key| layout.decode(key).is_ok_and(|key| use_key(&key)))
         }),
     ];

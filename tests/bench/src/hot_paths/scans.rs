@@ -1,8 +1,7 @@
 //! One stream of rows.
 
 use bytes::Bytes;
-use keyderive::dynamic::{DynKey, DynRow, TableLayout, Value};
-use keyderive::layouts::Layouts;
+use keyderive::dynamic::{TableLayout, Value, ValueRef};
 use keyderive::{Client, Error};
 use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
@@ -29,7 +28,7 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     let channel = runtime.block_on(raw::connect(&server.host()))?;
     let client = runtime.block_on(Client::emulator(server.host()))?;
     let peer = runtime.block_on(async { bigtable::connect(&server.host()) })?;
-    let layout = Layouts::new().table::<EventKey, Reading>("readings").table_layout("readings")?;
+    let layout = TableLayout::of::<EventKey, Reading>("readings");
     let paths = [
         Path::new("`bigtable_rs`, owned typed rows", read, || bigtable::scan(peer.clone())),
         Path::new("transport only, nothing parsed", bytes, || transport_only(&channel)),
@@ -38,7 +37,8 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         Path::new("decoded into generated messages, chunks only counted", count, || generated(&channel)),
         Path::new("keyderive, owned typed rows", read, || owned(&client)),
         Path::new("keyderive, borrowed typed rows", read, || borrowed(&client)),
-        Path::new("keyderive, rows by data", read, || by_data(&client, &layout)),
+        Path::new("keyderive, owned rows by data", read, || owned_by_data(&client, &layout)),
+        Path::new("keyderive, borrowed rows by data", read, || borrowed_by_data(&client, &layout)),
     ];
     let owned = Comparison {
         peer: Some(0),
@@ -56,7 +56,7 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         },
     };
     let none = Comparison::default();
-    let beside = [none, none, none, none, none, owned, borrowed, none];
+    let beside = [none, none, none, none, none, owned, borrowed, none, none];
     let costs = turns::least(&runtime, &paths, runs)?;
     Ok(Table {
         title: "Scans".to_owned(),
@@ -149,40 +149,59 @@ async fn borrowed(client: &Client) -> Result<Outcome, Failure> {
     Ok(Outcome::Read(seen))
 }
 
-async fn by_data(client: &Client, layout: &TableLayout) -> Result<Outcome, Failure> {
+async fn owned_by_data(client: &Client, layout: &TableLayout) -> Result<Outcome, Failure> {
     let table = client.dynamic_table(layout);
     let plan = layout.key().scan().fix("user_id", USER_ID)?.fix("site", SITE)?;
     let mut rows = table.scan(plan).stream();
     let mut seen = Seen::default();
     while let Some(row) = rows.next().await {
         let (key, row) = row?;
-        let (key, row) = read(&key, &row).ok_or("a value is not of its type")?;
-        seen.row(&key, row);
+        let fields = key.iter().map(|(_, value)| Some(value.as_ref()));
+        let columns = row.columns().map(|column| column.value().newest().map(Value::as_ref));
+        see(&mut seen, fields, columns)?;
     }
     Ok(Outcome::Read(seen))
 }
 
-/// The fields and columns of a row by data.
-fn read<'a>(key: &'a DynKey, row: &'a DynRow) -> Option<(LentKey<'a>, LentReading<'a>)> {
-    let mut fields = key.iter().map(|(_, value)| value);
-    let (user_id, site) = (text(fields.next()?)?, text(fields.next()?)?);
-    let (at, seq) = (integer(fields.next()?)?, integer(fields.next()?)?);
-    let mut columns = row.columns().map(|column| column.value().newest());
-    let &Value::F64(celsius) = columns.next()?? else { return None };
-    let (humidity, station) = (integer(columns.next()??)?, text(columns.next()??)?);
-    Some((LentKey { user_id, site, at, seq }, LentReading { celsius, humidity, station }))
+async fn borrowed_by_data(client: &Client, layout: &TableLayout) -> Result<Outcome, Failure> {
+    let table = client.dynamic_table(layout);
+    let plan = layout.key().scan().fix("user_id", USER_ID)?.fix("site", SITE)?;
+    let mut seen = Seen::default();
+    table
+        .scan(plan)
+        .visit(|row| see(&mut seen, row.key_fields().map(Some), (0..3).map(|at| row.newest(at))))
+        .await?;
+    Ok(Outcome::Read(seen))
 }
 
-fn text(value: &Value) -> Option<&str> {
+/// Notes the fields and columns of a row by data.
+fn see<'r>(
+    seen: &mut Seen,
+    mut fields: impl Iterator<Item = Option<ValueRef<'r>>>,
+    mut columns: impl Iterator<Item = Option<ValueRef<'r>>>,
+) -> Result<(), Failure> {
+    let mut read = || -> Option<(LentKey<'r>, LentReading<'r>)> {
+        let (user_id, site) = (text(fields.next()??)?, text(fields.next()??)?);
+        let (at, seq) = (integer(fields.next()??)?, integer(fields.next()??)?);
+        let ValueRef::F64(celsius) = columns.next()?? else { return None };
+        let (humidity, station) = (integer(columns.next()??)?, text(columns.next()??)?);
+        Some((LentKey { user_id, site, at, seq }, LentReading { celsius, humidity, station }))
+    };
+    let (key, row) = read().ok_or("a value is not of its type")?;
+    seen.row(&key, row);
+    Ok(())
+}
+
+fn text(value: ValueRef<'_>) -> Option<&str> {
     match value {
-        Value::Text(text) => Some(text),
+        ValueRef::Text(text) => Some(text),
         _ => None,
     }
 }
 
-fn integer<T: TryFrom<i128>>(value: &Value) -> Option<T> {
+fn integer<T: TryFrom<i128>>(value: ValueRef<'_>) -> Option<T> {
     match value {
-        Value::Integer(number) => (*number).try_into().ok(),
+        ValueRef::Integer(number) => number.try_into().ok(),
         _ => None,
     }
 }

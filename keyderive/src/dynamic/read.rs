@@ -1,0 +1,486 @@
+//! Stored rows read by a schema that is known at run time, where they lie.
+
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+
+use super::ValueRef;
+use crate::key::ReadValue;
+use crate::row::generated::{self as typed, CellSlice, Slot};
+use crate::row::{
+    CellType, ColumnKind, ColumnSchema, DeclaredColumn, FieldSchema, Max, Name, RawRow, RowCells, RowError,
+    RowSchema, Shown, Timestamped, is_present, is_same_name,
+};
+
+/// Reads columns of rows by a schema.
+///
+/// What is known before the first row is computed once: which places of a row have a column of the schema.
+#[derive(Debug)]
+pub(crate) struct RowReader {
+    schema: &'static RowSchema,
+    /// The family of a row that is a map.
+    family: Arc<str>,
+    /// What is read of each row, in the order of the caller.
+    columns: Vec<DeclaredColumn>,
+    /// Where columns of the schema are stored, also of those that are not read, by family and name.
+    places: Vec<Place>,
+}
+
+/// A place in a row that the schema names.
+#[derive(Debug)]
+struct Place {
+    family: Arc<str>,
+    /// None for any name of a family that is a map.
+    name: Option<&'static str>,
+    /// The column that it is a place of, if that is read.
+    of: Option<PlaceOf>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PlaceOf {
+    /// The index of the column among those that are read.
+    column: usize,
+    /// 0 for its own place, and from 1 on for former ones: the first that has a cell counts.
+    rank: usize,
+}
+
+/// Where the cells of a column are in a row.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    slot: Slot,
+    rank: usize,
+}
+
+impl RowReader {
+    /// Reads all columns that the schema declares.
+    pub(crate) fn of_all(schema: &'static RowSchema, family: impl Into<Arc<str>>) -> Self {
+        let all: Vec<usize> = (0..schema.declared_columns().count()).collect();
+        Self::new(schema, family, &all)
+    }
+
+    /// Reads the columns with these indices among those that the schema declares.
+    pub(crate) fn new(schema: &'static RowSchema, family: impl Into<Arc<str>>, columns: &[usize]) -> Self {
+        let (family, all): (Arc<str>, Vec<_>) = (family.into(), schema.declared_columns().collect());
+        let mut reader = Self {
+            schema,
+            family,
+            columns: columns.iter().filter_map(|at| all.get(*at).copied()).collect(),
+            places: Vec::new(),
+        };
+        let own = reader.family_named(schema.own_family().unwrap_or_default());
+        reader.places.push(Place { family: own, name: Some(""), of: None });
+        for field in schema.fields() {
+            let name = match field {
+                FieldSchema::Column { .. } => continue,
+                // Its marker.
+                FieldSchema::Struct { .. } => Some(""),
+                FieldSchema::Map { .. } => None,
+            };
+            reader.places.push(Place { family: reader.family_named(field.family()), name, of: None });
+        }
+        for (number, declared) in all.iter().enumerate() {
+            let DeclaredColumn::Column { family, column, .. } = declared else { continue };
+            let places = std::iter::once((*family, column.name()))
+                .chain(column.aliases().map(|alias| (alias.family.unwrap_or(family), alias.name)));
+            for (rank, (family, name)) in places.enumerate() {
+                let family = reader.family_named(family);
+                let read = (0..columns.len()).filter(|column| columns[*column] == number);
+                let mut of: Vec<_> = read.map(|column| Some(PlaceOf { column, rank })).collect();
+                if of.is_empty() {
+                    of.push(None);
+                }
+                let place = |of| Place { family: Arc::clone(&family), name: Some(name), of };
+                reader.places.extend(of.into_iter().map(place));
+            }
+        }
+        reader.places.sort_by(|one, other| (&one.family, one.name).cmp(&(&other.family, other.name)));
+        reader
+    }
+
+    pub(crate) fn schema(&self) -> &'static RowSchema {
+        self.schema
+    }
+
+    /// The family of a row that is a map.
+    pub(super) fn family(&self) -> &Arc<str> {
+        &self.family
+    }
+
+    fn family_named(&self, name: &str) -> Arc<str> {
+        if name.is_empty() { Arc::clone(&self.family) } else { name.into() }
+    }
+
+    fn family_of<'a>(&'a self, name: &'a str) -> &'a str {
+        if name.is_empty() { &self.family } else { name }
+    }
+
+    /// The number of the first place with this family and name.
+    fn place_of(&self, family: &[u8], name: Option<&[u8]>) -> Option<usize> {
+        let key = |place: &Place| {
+            (place.family.as_bytes().cmp(family)).then(place.name.map(str::as_bytes).cmp(&name))
+        };
+        let at = self.places.partition_point(|place| key(place).is_lt());
+        self.places.get(at).filter(|place| key(place).is_eq()).map(|_| at)
+    }
+
+    /// Whether the schema names the place of a cell.
+    pub(super) fn is_known(&self, family: &[u8], name: &[u8]) -> bool {
+        self.place_of(family, Some(name)).or_else(|| self.place_of(family, None)).is_some()
+    }
+
+    /// Notes where the columns of a row are, and returns whether it has cells that the schema does not name.
+    fn find(&self, cells: CellSlice<'_>, found: &mut Vec<Found>) -> bool {
+        found.clear();
+        found.resize(self.columns.len(), Found::default());
+        let (mut next, mut end, mut has_foreign) = (0, 0, false);
+        for column in cells.columns() {
+            let start = end;
+            end += column.len();
+            let Some(first) = column.first() else { continue };
+            let (family, name) = (first.family_bytes(), first.qualifier());
+            let is_it = |place: &Place| {
+                place.name.is_some_and(|own| is_same_name(own.as_bytes(), name))
+                    && is_same_name(place.family.as_bytes(), family)
+            };
+            // Most rows have the columns in the order of the places.
+            let is_next = self.places.get(next).is_some_and(is_it);
+            let place = if is_next { Some(next) } else { self.place_of(family, Some(name)) };
+            let Some(at) = place else {
+                has_foreign |= self.place_of(family, None).is_none();
+                continue;
+            };
+            next = at;
+            while let Some(place) = self.places.get(next).filter(|place| is_it(place)) {
+                next += 1;
+                let Some(PlaceOf { column, rank }) = place.of else { continue };
+                let found = found.get_mut(column);
+                if let Some(found) = found.filter(|found| found.slot.is_empty() || rank < found.rank) {
+                    *found = Found { slot: Slot::new(start, end), rank };
+                }
+            }
+        }
+        has_foreign
+    }
+
+    /// Reads a row.
+    ///
+    /// # Errors
+    /// Those of the row type: the first in the order of the columns.
+    pub(crate) fn read<'r>(&self, row: &'r RawRow, out: &mut RowBuffer<'r>) -> Result<(), RowError> {
+        out.columns.clear();
+        out.entries.clear();
+        out.cells.clear();
+        let mut found = mem::take(&mut out.found);
+        out.has_foreign = self.find(row.cell_slice(), &mut found);
+        let mut columns = self.columns.iter().zip(&found);
+        let read = columns.try_for_each(|(column, found)| self.read_column(column, row, found.slot, out));
+        out.found = found;
+        read
+    }
+
+    #[inline]
+    fn read_column<'r>(
+        &self,
+        declared: &DeclaredColumn,
+        row: &'r RawRow,
+        slot: Slot,
+        out: &mut RowBuffer<'r>,
+    ) -> Result<(), RowError> {
+        let span = match *declared {
+            DeclaredColumn::Column { family, in_optional_family: true, .. } if !self.has(family, row) => {
+                ColumnSpan::default()
+            }
+            DeclaredColumn::Column { family, column, .. } => {
+                let cells = row.cell_slice().of(slot);
+                read_named(column, self.family_of(family), cells, &mut out.cells)?
+            }
+            DeclaredColumn::Map { family, key, stored, kind, is_optional } => {
+                let family = self.family_of(family);
+                let cells = RowCells::new(row, "").of_family(family);
+                let is_present = !is_optional || !cells.is_empty();
+                let of_entry = CellsOf { cells, stored, kind, window_micros: 0 };
+                let start = out.entries.len();
+                read_entries(key, of_entry, family, out)?;
+                ColumnSpan { start, end: out.entries.len(), is_present, is_default: false }
+            }
+        };
+        out.columns.push(span);
+        Ok(())
+    }
+
+    /// Whether the optional struct is there that is this family.
+    fn has(&self, family: &str, row: &RawRow) -> bool {
+        let is_it = |field: &&FieldSchema| field.is_optional() && field.family() == family;
+        self.schema.fields().iter().find(is_it).is_none_or(|field| self.is_present(field, row))
+    }
+
+    /// Whether a field is there: a family that may be absent needs a cell of its columns, or its marker.
+    pub(super) fn is_present(&self, field: &FieldSchema, row: &RawRow) -> bool {
+        let cells = || RowCells::new(row, "").of_family(self.family_of(field.family()));
+        match field {
+            FieldSchema::Struct { is_optional: true, .. } => is_present(cells(), |name| field.owns(name)),
+            FieldSchema::Map { is_optional: true, .. } => !cells().is_empty(),
+            _ => true,
+        }
+    }
+}
+
+/// Reads a column that has a name in the type.
+#[inline]
+fn read_named<'r>(
+    column: &'static ColumnSchema,
+    family: &str,
+    cells: CellSlice<'r>,
+    out: &mut Vec<Timestamped<ValueRef<'r>>>,
+) -> Result<ColumnSpan, RowError> {
+    let (name, start, kind) = (column.name(), out.len(), column.kind());
+    let own = CellsOf { cells, stored: column.stored(), kind, window_micros: column.window_micros() };
+    own.read(family, name.as_bytes(), out)?;
+    let mut is_default = false;
+    if out.len() == start && !kind.reads_versions() {
+        match kind {
+            ColumnKind::Sum => out.push(Timestamped::new(0, 0.into())),
+            _ if column.is_required() => typed::required(None, family, name)?,
+            ColumnKind::Counter => out.push(Timestamped::new(0, 0.into())),
+            _ => is_default = column.has_default(),
+        }
+    }
+    Ok(ColumnSpan { start, end: out.len(), is_present: true, is_default })
+}
+
+/// Reads the entries of a map.
+fn read_entries<'r>(
+    key: CellType,
+    CellsOf { cells, stored, kind, window_micros }: CellsOf<'r>,
+    family: &str,
+    out: &mut RowBuffer<'r>,
+) -> Result<(), RowError> {
+    for cells in cells.columns() {
+        // The empty name marks a family without columns.
+        let Some(first) = cells.first().filter(|first| !first.qualifier().is_empty()) else { continue };
+        let (name, start) = (first.qualifier(), out.cells.len());
+        key.read(name).map_err(|error| RowError::cell(Name { family, qualifier: name }, error))?;
+        CellsOf { cells, stored, kind, window_micros }.read(family, name, &mut out.cells)?;
+        out.entries.push(EntrySpan { qualifier: name, start, end: out.cells.len() });
+    }
+    Ok(())
+}
+
+/// The cells of a column, and how they are read.
+#[derive(Clone, Copy)]
+struct CellsOf<'r> {
+    cells: CellSlice<'r>,
+    stored: CellType,
+    kind: ColumnKind,
+    window_micros: i64,
+}
+
+impl<'r> CellsOf<'r> {
+    /// Appends what a column of the kind holds.
+    fn read(
+        self,
+        family: &str,
+        name: &[u8],
+        out: &mut Vec<Timestamped<ValueRef<'r>>>,
+    ) -> Result<(), RowError> {
+        let Self { cells, stored, kind, window_micros } = self;
+        let decode = |bytes: &'r [u8]| stored.read(bytes);
+        match kind {
+            ColumnKind::Value | ColumnKind::Counter | ColumnKind::Timestamped => {
+                out.extend(typed::newest_timestamped(cells, decode, family, name)?);
+            }
+            ColumnKind::Versions => out.extend(typed::versions(cells, decode, family, name)?),
+            // All kinds of aggregates read the same, except for a column without a cell.
+            ColumnKind::Sum | ColumnKind::Min | ColumnKind::Max => {
+                let aggregate: Max = typed::aggregate(cells, family, name)?;
+                out.extend(aggregate.get().map(|value| Timestamped::new(0, value.into())));
+            }
+            ColumnKind::SumVersions | ColumnKind::MinVersions | ColumnKind::MaxVersions => {
+                let windows = typed::aggregates::<Max>(cells, family, name, window_micros)?;
+                let version = |Timestamped { timestamp_micros, value }: Timestamped<Max>| {
+                    Some(Timestamped::new(timestamp_micros, value.get()?.into()))
+                };
+                out.extend(windows.into_iter().filter_map(version));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was read of a row.
+#[derive(Debug, Default)]
+pub(crate) struct RowBuffer<'r> {
+    /// The values of the key's fields.
+    pub(crate) key: Vec<ReadValue<'r>>,
+    columns: Vec<ColumnSpan>,
+    entries: Vec<EntrySpan<'r>>,
+    cells: Vec<Timestamped<ValueRef<'r>>>,
+    /// Whether the row has cells that the schema does not name.
+    pub(super) has_foreign: bool,
+    found: Vec<Found>,
+}
+
+/// A column that was read: its cells among all of them; or of a map its entries.
+#[derive(Clone, Copy, Debug, Default)]
+struct ColumnSpan {
+    start: usize,
+    end: usize,
+    /// False for a column or a map of a family that may be absent, and is.
+    is_present: bool,
+    is_default: bool,
+}
+
+/// An entry of a map that was read: its cells among all of them.
+#[derive(Clone, Copy, Debug)]
+struct EntrySpan<'r> {
+    qualifier: &'r [u8],
+    start: usize,
+    end: usize,
+}
+
+impl RowBuffer<'_> {
+    /// The memory, for a row somewhere else.
+    #[inline]
+    pub(crate) fn reused<'other>(self) -> RowBuffer<'other> {
+        let Self { key, columns, entries, cells, has_foreign, found } = self;
+        let (key, entries, cells) = (reused(key), reused(entries), reused(cells));
+        RowBuffer { key, columns, entries, cells, has_foreign, found }
+    }
+}
+
+/// An empty list in the memory of another: the standard library collects a list of the same layout in place.
+#[inline]
+fn reused<A, B>(mut list: Vec<A>) -> Vec<B> {
+    list.clear();
+    list.into_iter().filter_map(|_| None).collect()
+}
+
+/// A row of a table whose layout is data, borrowed: in the closure of [`DynTableScan::visit`](crate::DynTableScan::visit) or of a
+/// [`DynCursor`](crate::DynCursor).
+///
+/// The key and all columns that the scan reads have been decoded and checked before the closure is called.
+///
+/// Columns are those that the scan reads, by their indices in the order in which it was told them: all
+/// [declared ones](crate::row::RowSchema::declared_columns) in their order, or those of [`DynTableScan::cursor`](crate::DynTableScan::cursor).
+#[derive(Clone, Copy)]
+pub struct DynRowRef<'a> {
+    key: &'a [u8],
+    reader: &'a RowReader,
+    read: &'a RowBuffer<'a>,
+}
+
+impl<'a> DynRowRef<'a> {
+    pub(crate) fn new(key: &'a [u8], reader: &'a RowReader, read: &'a RowBuffer<'a>) -> Self {
+        Self { key, reader, read }
+    }
+
+    /// The row key, as stored.
+    #[must_use]
+    pub fn key(self) -> &'a [u8] {
+        self.key
+    }
+
+    /// The values of all fields of the key, from the left. A hashed field is its hash.
+    #[inline]
+    pub fn key_fields(self) -> impl ExactSizeIterator<Item = ValueRef<'a>> {
+        self.read.key.iter().map(ReadValue::as_ref)
+    }
+
+    /// The value of a field of the key, by its index in the [schema](crate::key::Schema::fields); none if it has no such field.
+    #[inline]
+    #[must_use]
+    pub fn key_field(self, at: usize) -> Option<ValueRef<'a>> {
+        self.read.key.get(at).map(ReadValue::as_ref)
+    }
+
+    /// The value of a column, or the newest of several: [`DynColumnRef::newest`] of [`column`](Self::column).
+    #[inline]
+    #[must_use]
+    pub fn newest(self, at: usize) -> Option<ValueRef<'a>> {
+        self.column(at)?.newest()
+    }
+
+    /// A column. None if its family may be absent, and is; if it is a map, which has [entries](Self::entries); and if the scan reads no
+    /// such column.
+    #[inline]
+    #[must_use]
+    pub fn column(self, at: usize) -> Option<DynColumnRef<'a>> {
+        let (DeclaredColumn::Column { column, .. }, span) = self.read_at(at)? else { return None };
+        let cells = &self.read.cells[span.start..span.end];
+        let qualifier = column.name().as_bytes();
+        span.is_present.then_some(DynColumnRef { qualifier, cells, is_default: span.is_default })
+    }
+
+    /// The entries of a family that is a map, in the order of their names. None if it may be absent, and is; if it is no map; and if the
+    /// scan reads no such column.
+    #[inline]
+    #[must_use]
+    pub fn entries(self, at: usize) -> Option<impl ExactSizeIterator<Item = DynColumnRef<'a>>> {
+        let (DeclaredColumn::Map { .. }, span) = self.read_at(at)? else { return None };
+        let entry = |EntrySpan { qualifier, start, end }: &EntrySpan<'a>| DynColumnRef {
+            qualifier,
+            cells: &self.read.cells[*start..*end],
+            is_default: false,
+        };
+        span.is_present.then(|| self.read.entries[span.start..span.end].iter().map(entry))
+    }
+
+    #[inline]
+    fn read_at(self, at: usize) -> Option<(&'a DeclaredColumn, ColumnSpan)> {
+        Some((self.reader.columns.get(at)?, *self.read.columns.get(at)?))
+    }
+}
+
+/// The key, and a line for each column that is there.
+impl fmt::Debug for DynRowRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |at| self.column(at).into_iter().chain(self.entries(at).into_iter().flatten());
+        let columns: Vec<_> = (0..self.read.columns.len()).flat_map(of).collect();
+        f.debug_struct("DynRowRef").field("key", &Shown(self.key)).field("columns", &columns).finish()
+    }
+}
+
+/// A column in a [`DynRowRef`], or an entry of a map.
+#[derive(Clone, Copy)]
+pub struct DynColumnRef<'a> {
+    qualifier: &'a [u8],
+    cells: &'a [Timestamped<ValueRef<'a>>],
+    is_default: bool,
+}
+
+impl<'a> DynColumnRef<'a> {
+    /// The column's name: of an entry, the stored one; otherwise that of the row type, wherever it was found.
+    #[must_use]
+    pub fn qualifier(self) -> &'a [u8] {
+        self.qualifier
+    }
+
+    /// The value, or the newest of several; none if the column is absent.
+    #[inline]
+    #[must_use]
+    pub fn newest(self) -> Option<ValueRef<'a>> {
+        self.cells.first().map(|cell| cell.value)
+    }
+
+    /// The cells that the column's [kind](crate::row::ColumnKind) reads, the newest first: one or none, or every version. A counter and a
+    /// sum of which nothing is stored are a 0 of the time 0.
+    #[inline]
+    #[must_use]
+    pub fn cells(self) -> &'a [Timestamped<ValueRef<'a>>] {
+        self.cells
+    }
+
+    /// Whether the column is absent, and reads as a default that only the program with the row type knows.
+    #[must_use]
+    pub fn is_default(self) -> bool {
+        self.is_default
+    }
+}
+
+impl fmt::Debug for DynColumnRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cells = self.cells.iter().map(|cell| (cell.timestamp_micros, cell.value));
+        write!(f, "{}: ", self.qualifier.escape_ascii())?;
+        f.debug_list().entries(cells).finish()
+    }
+}

@@ -1,0 +1,294 @@
+//! Rows of a dynamic table, borrowed: decoded where they lie in the server's messages.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::mem;
+use std::task::{Context, Poll, ready};
+
+use super::{DynTableScan, EncodedKey};
+use crate::client::{Error, ROWS_PER_TURN};
+use crate::dynamic::{DynKey, DynRow, DynRowRef, KeyLayout, RowBuffer, RowReader};
+use crate::row::{RawRow, copy_without_presence};
+use crate::table::scan::{Passed, VisitError};
+use crate::table::{Handle, Next, Rows, Skipped};
+
+impl DynTableScan {
+    /// Runs the scan and calls `visit` with each row, borrowed, with all columns of the row type; returns how many there were.
+    ///
+    /// ```
+    /// use keyderive::dynamic::{TableLayout, ValueRef};
+    /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
+    /// let readings = client.dynamic_table(&layout);
+    /// let mut sum = 0.0;
+    /// let rows = readings
+    ///     .scan(layout.key().scan())
+    ///     .visit(|row| {
+    ///         if let Some(ValueRef::F64(celsius)) = row.newest(0) {
+    ///             sum += celsius;
+    ///         }
+    ///         Ok::<_, keyderive::Error>(())
+    ///     })
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The rows are those of [`stream`](Self::stream), in its order. [`cursor`](Self::cursor) reads some columns, and rows when the
+    /// caller asks for them.
+    ///
+    /// The closure blocks its thread while it runs; other tasks have a turn about every thousand rows. Its error may be the program's own,
+    /// and ends the visit.
+    ///
+    /// # Errors
+    /// The first one of [`stream`](Self::stream), or of `visit`.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read. The closure has seen some of the rows.
+    pub async fn visit<E: From<Error>>(
+        self,
+        mut visit: impl FnMut(DynRowRef<'_>) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut cursor = self.cursor_of_all();
+        let mut visited = 0;
+        loop {
+            match cursor.visit_next(u64::MAX, &mut visit).await? {
+                0 => return Ok(visited),
+                rows => visited += rows,
+            }
+        }
+    }
+
+    /// Runs the scan as a cursor, which reads some columns, by their indices among the
+    /// [declared ones](crate::row::RowSchema::declared_columns), and passes rows when the caller asks for them. Without a column, it reads
+    /// keys alone.
+    ///
+    /// ```
+    /// use keyderive::dynamic::TableLayout;
+    /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
+    /// let events = client.dynamic_table(&layout);
+    /// let mut rows = events.scan(layout.key().scan()).cursor([2, 0])?; // the third column and the first
+    /// let mut batch = Vec::new();
+    /// loop {
+    ///     // A call per batch: up to 1000 rows of those that have arrived.
+    ///     let visited = rows
+    ///         .visit_next(1000, |row| {
+    ///             batch.push((row.newest(1).map(|value| value.to_value()), row.key().to_vec()));
+    ///             Ok::<_, keyderive::Error>(())
+    ///         })
+    ///         .await?;
+    ///     if visited == 0 {
+    ///         break;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The server sends only these columns, with their former places, and no cell that a `ttl` hides; of a struct that may be absent, it sends
+    /// all columns, which say whether it is there. Rows without any of the columns are read too: as unreadable ones, if one is required. A
+    /// scan that is [`raw`](Self::raw) reads everything that is stored, whatever the columns.
+    ///
+    /// # Errors
+    /// If the row type declares no column with one of these indices.
+    pub fn cursor(self, columns: impl IntoIterator<Item = usize>) -> Result<DynCursor, Error> {
+        let columns: Vec<usize> = columns.into_iter().collect();
+        let handle = &self.scan.table.handle;
+        let schema = handle.visible.schema();
+        let count = schema.declared_columns().count();
+        if let Some(at) = columns.iter().find(|at| **at >= count) {
+            let name = schema.name();
+            let fault = format!("`{name}` has no column {at}: it declares {count}, from 0 on");
+            return Err(Error::definition(&handle.name, fault));
+        }
+        if columns.is_empty() {
+            return Ok(self.cursor_of_keys());
+        }
+        let reader = RowReader::new(schema, handle.visible.family(), &columns);
+        if (0..count).all(|at| columns.contains(&at)) {
+            return Ok(DynCursor::new(self, reader));
+        }
+        let handle = Handle { visible: handle.visible.selected_columns(&columns), ..handle.clone() };
+        let table = self.scan.table.with_handle(handle);
+        Ok(DynCursor::new(Self { scan: self.scan.with_table(table), ..self }, reader))
+    }
+
+    /// A cursor that reads every column.
+    pub(super) fn cursor_of_all(self) -> DynCursor {
+        let visible = &self.scan.table.handle.visible;
+        let reader = RowReader::of_all(visible.schema(), visible.family());
+        DynCursor::new(self, reader)
+    }
+
+    /// A cursor that reads keys alone.
+    pub(super) fn cursor_of_keys(self) -> DynCursor {
+        let visible = &self.scan.table.handle.visible;
+        let reader = RowReader::new(visible.schema(), visible.family(), &[]);
+        let table = self.scan.table.clone();
+        DynCursor::new(Self { scan: self.scan.keys_only().with_table(table), ..self }, reader)
+    }
+}
+
+/// The rows of a scan by data, passed to a closure when the caller asks for them: [`DynTableScan::cursor`].
+///
+/// Memory is bounded however many rows there are: while the caller asks for none, the server is held back. An error ends it.
+///
+/// # Cancel safety
+/// Dropping it cancels its requests.
+#[must_use = "a cursor reads nothing until it is polled"]
+pub struct DynCursor {
+    rows: Rows<EncodedKey, DynRow>,
+    key: KeyLayout,
+    reader: RowReader,
+    buffer: RowBuffer<'static>,
+    /// The current row without its mark of presence, if it has one.
+    unmarked: RawRow,
+    /// How many rows were read since other tasks had a turn.
+    in_turn: u64,
+}
+
+impl DynCursor {
+    fn new(DynTableScan { scan, key }: DynTableScan, reader: RowReader) -> Self {
+        let (buffer, unmarked) = (RowBuffer::default(), RawRow::default());
+        Self { rows: scan.rows(), key, reader, buffer, unmarked, in_turn: 0 }
+    }
+
+    /// Passes the next row, and those after it that have arrived, to `visit`, at most `max`, where 0 counts as 1; returns how many: 0 at
+    /// the end.
+    ///
+    /// If `max` is large, other tasks have a turn about every thousand rows all the same.
+    ///
+    /// # Errors
+    /// Those of [`DynTableScan::stream`], and the first one of `visit`, which ends the scan. `visit` has been called with the rows before.
+    ///
+    /// # Cancel safety
+    /// A dropped future loses no row that `visit` has not been called with.
+    pub async fn visit_next<E: From<Error>>(
+        &mut self,
+        max: u64,
+        mut visit: impl FnMut(DynRowRef<'_>) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        poll_fn(|cx| self.poll_visit(cx, max, &mut visit)).await
+    }
+
+    /// [`visit_next`](Self::visit_next) for a stream that is written by hand.
+    ///
+    /// Pending, it wakes the task of `cx` when rows have arrived, or when other tasks have had their turn. A stream of batches calls it with
+    /// the rows that its batch has room for, until the batch is full, and returns that before it calls it again.
+    ///
+    /// # Errors
+    /// Those of [`visit_next`](Self::visit_next).
+    pub fn poll_visit<E: From<Error>>(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: u64,
+        mut visit: impl FnMut(DynRowRef<'_>) -> Result<(), E>,
+    ) -> Poll<Result<u64, E>> {
+        while self.in_turn < ROWS_PER_TURN {
+            let max = max.clamp(1, ROWS_PER_TURN - self.in_turn);
+            let each = |read: &RowBuffer<'_>, reader: &RowReader, raw: &RawRow| {
+                visit(DynRowRef::new(raw.key(), reader, read))
+            };
+            let Poll::Ready(passed) = self.poll_each(cx, max, each)? else {
+                self.in_turn = 0;
+                return Poll::Pending;
+            };
+            self.in_turn += passed.rows;
+            let visited = passed.rows - passed.skipped;
+            // Unless all of them were skipped.
+            if visited > 0 || passed.rows == 0 {
+                return Poll::Ready(Ok(visited));
+            }
+        }
+        self.in_turn = 0;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Which rows the scan has skipped so far.
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.rows.skipped()
+    }
+
+    /// The next row, with values of its own.
+    pub(super) fn poll_owned(&mut self, cx: &mut Context<'_>) -> Next<(DynKey, DynRow)> {
+        let schema = self.key.schema();
+        self.poll_one(cx, |read, reader, raw| {
+            (DynKey::of_read(schema, raw.key(), &read.key), DynRow::of_read(reader, read, raw))
+        })
+    }
+
+    /// The key of the next row.
+    pub(super) fn poll_key(&mut self, cx: &mut Context<'_>) -> Next<DynKey> {
+        let schema = self.key.schema();
+        self.poll_one(cx, |read, _, raw| DynKey::of_read(schema, raw.key(), &read.key))
+    }
+
+    fn poll_one<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        take: impl Fn(&RowBuffer<'_>, &RowReader, &RawRow) -> T,
+    ) -> Next<T> {
+        let mut taken = None;
+        loop {
+            let each = |read: &RowBuffer<'_>, reader: &RowReader, raw: &RawRow| {
+                taken = Some(take(read, reader, raw));
+                Ok::<_, Error>(())
+            };
+            match ready!(self.poll_each(cx, 1, each)) {
+                Ok(Passed { rows: 0, .. }) => return Poll::Ready(None),
+                Ok(_) if taken.is_none() => {}
+                Ok(_) => return Poll::Ready(taken.map(Ok)),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+    }
+
+    /// Reads the next row and those already buffered, at most `max`, and passes them to `each`.
+    #[inline]
+    fn poll_each<E: From<Error>>(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: u64,
+        mut each: impl FnMut(&RowBuffer<'_>, &RowReader, &RawRow) -> Result<(), E>,
+    ) -> Poll<Result<Passed, E>> {
+        let Self { rows, key, reader, buffer, unmarked, .. } = self;
+        rows.poll_each(cx, max, |handle, _, row| {
+            let mut read = mem::take(buffer).reused();
+            let visited = match Self::read(key, reader, handle, row, unmarked, &mut read) {
+                Ok(row) => each(&read, reader, row).map_err(VisitError::Visit),
+                Err(error) => Err(error),
+            };
+            *buffer = read.reused();
+            visited
+        })
+    }
+
+    /// Reads a row, or its copy without a mark of presence, which is returned.
+    #[inline]
+    fn read<'r, E>(
+        key: &KeyLayout,
+        reader: &RowReader,
+        handle: &Handle,
+        row: &'r RawRow,
+        unmarked: &'r mut RawRow,
+        read: &mut RowBuffer<'r>,
+    ) -> Result<&'r RawRow, VisitError<E>> {
+        key.read(row.key(), |_, value| read.key.push(value))
+            .map_err(|error| VisitError::Key(Error::foreign(&handle.name, error)))?;
+        let row = match handle.visible.is_selected() && copy_without_presence(row, unmarked) {
+            true => unmarked,
+            false => row,
+        };
+        reader.read(row, read).map_err(|error| {
+            VisitError::Unreadable(Error::row(&handle.name, row.key(), error.of_row(row)))
+        })?;
+        Ok(row)
+    }
+}
+
+impl fmt::Debug for DynCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynCursor").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
