@@ -21,7 +21,7 @@ pub(crate) fn parse(text: &str) -> Result<Box<Query>, Status> {
     // Literals are decoded by `literal`, by the rules of GoogleSQL.
     let tokens = Tokenizer::new(&dialect, text).with_unescape(false).tokenize_with_location();
     let tokens = tokens.map_err(|error| invalid(format!("Syntax error: {error}")))?;
-    let tokens = without_is_before_in(tokens);
+    let tokens = adapted(tokens);
     if tokens.len() > MAX_TOKENS {
         return Err(invalid(format!("the query has {} tokens, and the limit is {MAX_TOKENS}", tokens.len())));
     }
@@ -35,24 +35,35 @@ pub(crate) fn parse(text: &str) -> Result<Box<Query>, Status> {
     }
 }
 
-/// Leaves out white space, and `IS` of `IS IN` and `IS NOT IN`, which Google's pages write and the dialect does not have.
-fn without_is_before_in(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is = |token: Option<&TokenWithSpan>, keyword: Keyword| {
-        token.is_some_and(|token| matches!(&token.token, Token::Word(word) if word.keyword == keyword))
+/// Leaves out white space, and `IS` of `IS IN` and `IS NOT IN`, which Google's pages write and the dialect does not have. After `SAFE.`,
+/// `SUBSTR` and its like are functions without a syntax of their own.
+fn adapted(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut adapted: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let keyword = |token: &Token| match token {
+        Token::Word(word) => word.keyword,
+        _ => Keyword::NoKeyword,
     };
-    let mut tokens = tokens;
-    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
-    let mut places = Vec::new();
-    for place in 0..tokens.len() {
-        let after = place + 1 + usize::from(is(tokens.get(place + 1), Keyword::NOT));
-        if is(tokens.get(place), Keyword::IS) && is(tokens.get(after), Keyword::IN) {
-            places.push(place);
+    for mut token in tokens {
+        if matches!(token.token, Token::Whitespace(_)) {
+            continue;
         }
+        if keyword(&token.token) == Keyword::IN {
+            let is_negated = adapted.last().is_some_and(|last| keyword(&last.token) == Keyword::NOT);
+            let before = adapted.len().checked_sub(1 + usize::from(is_negated));
+            if let Some(before) = before.filter(|before| keyword(&adapted[*before].token) == Keyword::IS) {
+                adapted.remove(before);
+            }
+        }
+        if let [.., safe, period] = &adapted[..]
+            && period.token == Token::Period
+            && matches!(&safe.token, Token::Word(word) if word.value.eq_ignore_ascii_case("SAFE"))
+            && let Token::Word(word) = &mut token.token
+        {
+            word.keyword = Keyword::NoKeyword;
+        }
+        adapted.push(token);
     }
-    for place in places.into_iter().rev() {
-        tokens.remove(place);
-    }
-    tokens
+    adapted
 }
 
 /// The value of a literal, and its type; `None` for NULL.

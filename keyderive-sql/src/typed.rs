@@ -30,6 +30,9 @@ pub(crate) enum Form {
     Number,
     /// `[]`.
     EmptyArray,
+    /// An array of literals of STRING, and of literals of numbers: they become what these become.
+    Texts,
+    Numbers,
 }
 
 impl Typed {
@@ -59,6 +62,8 @@ impl Typed {
                 Form::EmptyArray => matches!(of, Type::Array(_)),
                 Form::Text if matches!(of, Type::Bytes | Type::Date | Type::Timestamp) => true,
                 Form::Number if of.is_float() => true,
+                Form::Texts => matches!(of, Type::Array(of) if **of == Type::Bytes),
+                Form::Numbers => matches!(of, Type::Array(of) if of.is_float()),
                 _ => match (&self.of, of) {
                     (Type::Int64 | Type::Float32, Type::Float64) => true,
                     // A field without a name, or with another, is the same value.
@@ -82,6 +87,16 @@ impl Typed {
             return Ok(Ok(self));
         }
         let expr = match (self.form, self.expr) {
+            (Form::Texts | Form::Numbers, Expr::Array(elements)) => {
+                let Type::Array(element) = of else { return Ok(Ok(Self::new(Expr::Array(elements), of.clone()))) };
+                let (form, from) = if self.form == Form::Texts { (Form::Text, Type::Text) } else { (Form::Number, Type::Float64) };
+                let mut coerced = Vec::with_capacity(elements.len());
+                for expr in elements {
+                    let literal = Self { expr, of: from.clone(), form };
+                    coerced.push(literal.coerced(element)?.unwrap_or_else(|same| same).expr);
+                }
+                Expr::Array(coerced)
+            }
             (Form::Text, Expr::Literal(Value::Text(text))) => Expr::Literal(match of {
                 Type::Bytes => Value::Bytes(as_bytes(&text)),
                 Type::Date => Value::Date(
@@ -108,7 +123,7 @@ pub(crate) fn common_type(all: &[Typed]) -> Option<Type> {
     // A value decides before a literal, and a literal before NULL.
     let rank = |typed: &&Typed| match typed.form {
         Form::Value => 0,
-        Form::Text | Form::Number => 1,
+        Form::Text | Form::Number | Form::Texts | Form::Numbers => 1,
         Form::EmptyArray => 2,
         Form::Null => 3,
     };

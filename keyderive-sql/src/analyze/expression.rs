@@ -39,13 +39,28 @@ impl Analyzer<'_> {
             Ast::Identifier(name) => self.name(name, place)?,
             Ast::CompoundIdentifier(names) => self.path(names, place)?,
             Ast::CompoundFieldAccess { root, access_chain } => {
-                let mut value = one(root)?;
-                for access in access_chain {
+                // The names that it begins with may be a relation and its column.
+                let mut names: Vec<Ident> = match &**root {
+                    Ast::Identifier(name) if name.quote_style.is_some() || !name.value.starts_with('@') => vec![name.clone()],
+                    Ast::CompoundIdentifier(names) => names.clone(),
+                    _ => Vec::new(),
+                };
+                let mut rest = access_chain.iter().peekable();
+                while !names.is_empty()
+                    && let Some(AccessExpr::Dot(Ast::Identifier(name))) = rest.peek()
+                {
+                    names.push(name.clone());
+                    rest.next();
+                }
+                let mut value = match &names[..] {
+                    [] => one(root)?,
+                    [name] => self.name(name, place)?,
+                    names => self.path(names, place)?,
+                };
+                for access in rest {
                     value = match access {
                         AccessExpr::Dot(Ast::Identifier(name)) => field(value, name)?,
-                        AccessExpr::Subscript(Subscript::Index { index }) => {
-                            self.subscript(value, index, place)?
-                        }
+                        AccessExpr::Subscript(Subscript::Index { index }) => self.subscript(value, index, place)?,
                         other => return Err(unimplemented(format!("the access `{other}`"))),
                     };
                 }
@@ -99,6 +114,11 @@ impl Analyzer<'_> {
             }
             Ast::InUnnest { expr, array_expr, negated } => {
                 let (value, array) = (one(expr)?, one(array_expr)?);
+                // A value decides before literals in the array, and a literal after them.
+                let array = match value.form {
+                    Form::Value => array.coerced(&Type::array(value.of.clone()))?.unwrap_or_else(|same| same),
+                    _ => array,
+                };
                 let element = match &array.of {
                     Type::Array(element) if element.is_ordered() => (**element).clone(),
                     _ => return Err(no_signature("operator IN UNNEST", &[value, array], start())),
@@ -182,21 +202,22 @@ impl Analyzer<'_> {
             Ast::Array(array) => {
                 let elements = all(&array.elem)?;
                 if elements.is_empty() {
-                    return Ok(Typed {
-                        expr: Expr::Array(Vec::new()),
-                        of: Type::array(Type::Int64),
-                        form: Form::EmptyArray,
-                    });
+                    let (expr, of) = (Expr::Array(Vec::new()), Type::array(Type::Int64));
+                    return Ok(Typed { expr, of, form: Form::EmptyArray });
                 }
+                let are = |form: Form| elements.iter().all(|element| element.form == form);
+                let form = match (are(Form::Text), are(Form::Number)) {
+                    (true, _) => Form::Texts,
+                    (_, true) => Form::Numbers,
+                    _ => Form::Value,
+                };
                 let (elements, of) = unified(elements)?
                     .map_err(|elements| no_signature("the elements of an array", &elements, start()))?;
                 if matches!(of, Type::Array(_)) {
                     return Err(invalid_at("Cannot construct array with element type ARRAY", start()));
                 }
-                Typed::new(
-                    Expr::Array(elements.into_iter().map(|typed| typed.expr).collect()),
-                    Type::array(of),
-                )
+                let exprs = elements.into_iter().map(|typed| typed.expr).collect();
+                Typed { expr: Expr::Array(exprs), of: Type::array(of), form }
             }
             Ast::Struct { values, fields } if fields.is_empty() => {
                 let mut of = Vec::new();

@@ -276,7 +276,7 @@ async fn values_of_expressions() {
             ("DATE_TRUNC(DATE '2024-02-29', MONTH), TIMESTAMP_TRUNC(TIMESTAMP_SECONDS(100), MINUTE)", "2024-2-1, @60"),
             ("STRING(TIMESTAMP_MILLIS(1500)), FORMAT_DATE('%d/%m/%y', DATE '2024-02-29'), CAST(TIMESTAMP_SECONDS(0) AS DATE)", "\"1970-01-01 00:00:01.500+00\", \"29/02/24\", 1970-1-1"),
             ("FORMAT_TIMESTAMP('%A %e %B %j %I%p %E3S', TIMESTAMP_MILLIS(1500)), PARSE_DATE('%F', '2024-02-29')", "\"Thursday  1 January 001 12AM 01.500\", 2024-2-29"),
-            ("SAFE.SUBSTR('a', 1, -1), SAFE.TO_INT64(b'x')", "NULL, NULL"),
+            ("SAFE.SUBSTR('a', 1, -1), SAFE.TO_INT64(b'x'), b'a' IN UNNEST(['a', 'b'])", "NULL, NULL, true"),
         ])
         .await;
 }
