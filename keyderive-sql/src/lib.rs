@@ -83,7 +83,6 @@ use value::Value;
 
 /// Runs SQL over the tables of an embedded Bigtable: give it to `with_query_engine`.
 #[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
 pub struct Engine;
 
 /// The stack on which a query is parsed and run, since both go down its expressions by recursion. The text may have so many tokens that

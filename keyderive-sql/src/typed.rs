@@ -88,8 +88,14 @@ impl Typed {
         }
         let expr = match (self.form, self.expr) {
             (Form::Texts | Form::Numbers, Expr::Array(elements)) => {
-                let Type::Array(element) = of else { return Ok(Ok(Self::new(Expr::Array(elements), of.clone()))) };
-                let (form, from) = if self.form == Form::Texts { (Form::Text, Type::Text) } else { (Form::Number, Type::Float64) };
+                let Type::Array(element) = of else {
+                    return Ok(Ok(Self::new(Expr::Array(elements), of.clone())));
+                };
+                let (form, from) = if self.form == Form::Texts {
+                    (Form::Text, Type::Text)
+                } else {
+                    (Form::Number, Type::Float64)
+                };
                 let mut coerced = Vec::with_capacity(elements.len());
                 for expr in elements {
                     let literal = Self { expr, of: from.clone(), form };

@@ -41,7 +41,9 @@ impl Analyzer<'_> {
             Ast::CompoundFieldAccess { root, access_chain } => {
                 // The names that it begins with may be a relation and its column.
                 let mut names: Vec<Ident> = match &**root {
-                    Ast::Identifier(name) if name.quote_style.is_some() || !name.value.starts_with('@') => vec![name.clone()],
+                    Ast::Identifier(name) if name.quote_style.is_some() || !name.value.starts_with('@') => {
+                        vec![name.clone()]
+                    }
                     Ast::CompoundIdentifier(names) => names.clone(),
                     _ => Vec::new(),
                 };
@@ -60,7 +62,9 @@ impl Analyzer<'_> {
                 for access in rest {
                     value = match access {
                         AccessExpr::Dot(Ast::Identifier(name)) => field(value, name)?,
-                        AccessExpr::Subscript(Subscript::Index { index }) => self.subscript(value, index, place)?,
+                        AccessExpr::Subscript(Subscript::Index { index }) => {
+                            self.subscript(value, index, place)?
+                        }
                         other => return Err(unimplemented(format!("the access `{other}`"))),
                     };
                 }
