@@ -54,9 +54,10 @@ with BigtableDataClient(project="keyderive") as client, open(sys.argv[1], encodi
                 parameters[name] = convert(value)
         try:
             rows = client.execute_query(query, "local", parameters=parameters, parameter_types=types)
+            # The columns are known once the rows have come.
+            answer = [" | ".join(shown(value) for _, value in row.fields) for row in rows]
             print("columns:", ", ".join(column.column_name or "-" for column in rows.metadata.columns))
-            for row in rows:
-                print(" | ".join(shown(value) for _, value in row.fields))
+            print(*answer, sep="\n")
         except GoogleAPICallError as error:
             print(f"{Code.Name(error.grpc_status_code.value[0])}: {error.message}")
         print()
