@@ -109,6 +109,23 @@ struct Grouping {
 struct Place<'s> {
     scope: &'s Scope,
     grouping: Option<&'s Grouping>,
+    /// The SELECT list, if its names count too.
+    aliases: &'s [SelectItem],
+}
+
+impl<'s> Place<'s> {
+    /// A place where names are those of the columns alone.
+    fn of(scope: &'s Scope) -> Self {
+        Self { scope, grouping: None, aliases: &[] }
+    }
+
+    /// The expression of a name of the SELECT list.
+    fn alias(&self, name: &str) -> Option<&'s ast::Expr> {
+        self.aliases.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if alias.value.eq_ignore_ascii_case(name) => Some(expr),
+            _ => None,
+        })
+    }
 }
 
 impl<'a> Analyzer<'a> {
@@ -171,7 +188,7 @@ impl<'a> Analyzer<'a> {
     /// The number of LIMIT or OFFSET.
     fn count(&self, expr: &ast::Expr) -> Result<Expr, Status> {
         let scope = Scope::default();
-        let count = self.expression(expr, Place { scope: &scope, grouping: None })?;
+        let count = self.expression(expr, Place::of(&scope))?;
         match count.coerced(&Type::Int64)? {
             Ok(count) if matches!(count.expr, Expr::Literal(_)) => Ok(count.expr),
             _ => Err(invalid("LIMIT and OFFSET take a literal or a parameter of INT64")),
@@ -181,7 +198,7 @@ impl<'a> Analyzer<'a> {
     fn select(&self, select: &Select, orders: &[ast::OrderByExpr]) -> Result<Relation<'a>, Status> {
         refuse_clauses(select)?;
         let (mut plan, scope) = self.from(&select.from)?;
-        let input = Place { scope: &scope, grouping: None };
+        let input = Place::of(&scope);
         if let Some(condition) = &select.selection {
             let condition = self.condition(condition, input, "WHERE")?;
             if let Plan::Scan(scan) = &mut plan {
@@ -197,11 +214,12 @@ impl<'a> Analyzer<'a> {
             || orders.iter().any(|order| expression::has_aggregate(&order.expr));
         let grouping = grouping
             .or_else(|| is_grouped.then(|| Grouping { keys: Vec::new(), aggregates: RefCell::default() }));
-        let place = Place { scope: &scope, grouping: grouping.as_ref() };
+        let place = Place { grouping: grouping.as_ref(), ..input };
         let mut items = Vec::new();
         for item in &select.projection {
             self.select_item(item, place, &mut items)?;
         }
+        let place = Place { aliases: &select.projection, ..place };
         let having =
             select.having.as_ref().map(|having| self.condition(having, place, "HAVING")).transpose()?;
         let mut columns: Vec<Column> =
@@ -305,11 +323,7 @@ impl<'a> Analyzer<'a> {
                 }
                 // A column of the input comes before a name of the SELECT list.
                 ast::Expr::Identifier(name) if input.scope.column(name)?.is_none() => {
-                    let is = |item: &&SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value.eq_ignore_ascii_case(&name.value));
-                    match select.projection.iter().find(is) {
-                        Some(SelectItem::ExprWithAlias { expr, .. }) => expr,
-                        _ => expr,
-                    }
+                    Place { aliases: &select.projection, ..input }.alias(&name.value).unwrap_or(expr)
                 }
                 expr => expr,
             };

@@ -129,6 +129,9 @@ const UNSERVED: &[&str] = &[
 
 /// The function is not known.
 pub(crate) fn not_found(name: &str, at: Location) -> Status {
+    if takes_time_part(name) {
+        return unimplemented(format!("{name} with these arguments"));
+    }
     match UNSERVED.contains(&name) {
         true => unimplemented(format!("the function {name}")),
         false => invalid_at(format!("Function not found: {name}"), at),
@@ -1047,8 +1050,10 @@ impl Pattern {
 }
 
 fn compiled(is_text: bool, pattern: &Value) -> Result<Regex, Status> {
-    let pattern = String::from_utf8_lossy(pattern.raw()).into_owned();
-    let build = |unicode: bool| RegexBuilder::new(&pattern).unicode(unicode).size_limit(1 << 20).build();
+    let Ok(pattern) = str::from_utf8(pattern.raw()) else {
+        return Err(unimplemented("regular expressions that are not UTF-8"));
+    };
+    let build = |unicode: bool| RegexBuilder::new(pattern).unicode(unicode).size_limit(1 << 20).build();
     // Classes as `\d` are those of ASCII in RE2, and need Unicode's tables here, which are left out.
     let built = if is_text { build(true).or_else(|_| build(false)) } else { build(false) };
     built.map_err(|_| out_of_range(format!("Cannot parse regular expression: {pattern}")))

@@ -232,16 +232,15 @@ pub(crate) fn format(pattern: &str, micros: i64) -> Result<String, Status> {
             Some('%') => "%".to_owned(),
             Some('n') => "\n".to_owned(),
             Some('t') => "\t".to_owned(),
-            Some('E') => match rest.next() {
-                Some('z') => "+00:00".to_owned(),
-                Some('4') if rest.next() == Some('Y') => format!("{year:04}"),
-                Some('*') if rest.next() == Some('S') => {
+            Some('E') => match (rest.next(), rest.next()) {
+                (Some('4'), Some('Y')) => format!("{year:04}"),
+                (Some('*'), Some('S')) => {
                     let fraction = format!("{:06}", of_day % 1_000_000);
                     let fraction = fraction.trim_end_matches('0');
                     let dot = if fraction.is_empty() { "" } else { "." };
                     format!("{second:02}{dot}{fraction}")
                 }
-                Some(digits @ '1'..='6') if rest.next() == Some('S') => {
+                (Some(digits @ '1'..='6'), Some('S')) => {
                     let digits = digits.to_digit(10).unwrap_or_default() as usize;
                     format!("{second:02}.{}", &format!("{:06}", of_day % 1_000_000)[..digits])
                 }

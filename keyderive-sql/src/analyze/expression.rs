@@ -288,6 +288,10 @@ impl Analyzer<'_> {
     fn name(&self, name: &Ident, place: Place<'_>) -> Result<Typed, Status> {
         match place.scope.column(name)? {
             Some(column) => grouped(column, &name.value, at(name), place),
+            // HAVING and ORDER BY may use the names of the SELECT list.
+            None if let Some(expr) = place.alias(&name.value) => {
+                self.expression(expr, Place { aliases: &[], ..place })
+            }
             None if place.scope.relation(&name.value).is_some() => {
                 Err(unimplemented(format!("the name `{}` of a relation as a value", name.value)))
             }
@@ -568,7 +572,7 @@ impl Analyzer<'_> {
                 Aggregate::count_rows()
             }
             arguments => {
-                let input = Place { scope: place.scope, grouping: None };
+                let input = Place { grouping: None, aliases: &[], ..place };
                 let mut typed = Vec::with_capacity(arguments.len());
                 for argument in arguments {
                     match argument {
@@ -683,6 +687,7 @@ fn compare(
             let (left, right) = pair(operands);
             Ok(Typed::new(Expr::Compare(comparison, left, right), Type::Bool))
         }
+        Ok((_, of @ Type::Struct(_))) => Err(unimplemented(format!("comparisons of {of}"))),
         Ok((operands, _)) | Err(operands) => Err(no_signature(&format!("operator {name}"), &operands, at)),
     }
 }

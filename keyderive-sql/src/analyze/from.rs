@@ -121,7 +121,7 @@ impl<'a> Analyzer<'a> {
         offset: Option<&str>,
         is_outer: bool,
     ) -> Result<Plan<'a>, Status> {
-        let typed = self.expression(array, Place { scope, grouping: None })?;
+        let typed = self.expression(array, Place::of(scope))?;
         let Type::Array(element) = typed.of else {
             return Err(invalid_at(
                 format!(
@@ -225,7 +225,7 @@ impl<'a> Analyzer<'a> {
     /// The value of an argument of a table, which is the same for all rows.
     fn argument(&self, name: &Ident, value: &ast::Expr, of: &Type) -> Result<Value, Status> {
         let scope = Scope::default();
-        let typed = self.expression(value, Place { scope: &scope, grouping: None })?;
+        let typed = self.expression(value, Place::of(&scope))?;
         let typed = typed.coerced(of)?.map_err(|other| {
             invalid_at(
                 format!("argument `{}` has type {}, and not {of}", name.value, other.of),
