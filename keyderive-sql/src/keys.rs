@@ -93,3 +93,64 @@ fn intersection(left: Vec<Interval>, right: &[Interval]) -> Vec<Interval> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Box<Expr> {
+        Box::new(Expr::Column(KEY))
+    }
+
+    fn literal(value: &'static str) -> Box<Expr> {
+        Box::new(Expr::Literal(Value::Bytes(value.into())))
+    }
+
+    fn null() -> Box<Expr> {
+        Box::new(Expr::Literal(Value::Null))
+    }
+
+    fn compare(comparison: Comparison, value: &'static str) -> Expr {
+        Expr::Compare(comparison, key(), literal(value))
+    }
+
+    fn range(start: &'static str, end: Option<&'static str>) -> Interval {
+        Interval { start: start.into(), end: end.map(Into::into) }
+    }
+
+    #[test]
+    fn a_condition_on_the_key_reads_the_rows_that_it_names() {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        let other = || Expr::Column(KEY + 1);
+        for (condition, expected) in [
+            (compare(Equal, "b"), vec![range("b", Some("b\0"))]),
+            (compare(Less, "b"), vec![range("", Some("b"))]),
+            (compare(LessOrEqual, "b"), vec![range("", Some("b\0"))]),
+            (compare(Greater, "b"), vec![range("b\0", None)]),
+            (compare(GreaterOrEqual, "b"), vec![range("b", None)]),
+            (compare(NotEqual, "b"), vec![Interval::all()]),
+            (Expr::Compare(Less, literal("b"), key()), vec![range("b\0", None)]),
+            (Expr::Compare(Equal, key(), null()), vec![]),
+            (
+                Expr::And(vec![compare(GreaterOrEqual, "b"), other(), compare(Less, "d")]),
+                vec![range("b", Some("d"))],
+            ),
+            (
+                Expr::Or(vec![compare(Less, "b"), compare(Equal, "d")]),
+                vec![range("", Some("b")), range("d", Some("d\0"))],
+            ),
+            (Expr::Or(vec![compare(Less, "b"), other()]), vec![Interval::all()]),
+            (Expr::Not(Box::new(compare(Less, "b"))), vec![Interval::all()]),
+            (Expr::In(key(), vec![*literal("b"), *null()]), vec![range("b", Some("b\0"))]),
+            (Expr::In(key(), vec![*literal("b"), other()]), vec![Interval::all()]),
+            (Expr::StartsWith(key(), literal("b")), vec![range("b", Some("c"))]),
+            (Expr::Like(key(), literal("b\\%c%d")), vec![range("b%c", Some("b%d"))]),
+            (Expr::Like(key(), literal("_b")), vec![Interval::all()]),
+            (Expr::Like(key(), literal("b\\")), vec![Interval::all()]),
+            (Expr::Literal(Value::Bool(false)), vec![]),
+            (other(), vec![Interval::all()]),
+        ] {
+            assert_eq!(intervals(&condition), expected);
+        }
+    }
+}

@@ -50,7 +50,6 @@
 //! - There are no logical views, materialized views and protocol buffers, and no JSON, HLL, hash, window and lambda functions.
 //! - Conditions on `_key` by `=`, `<`, `<=`, `>`, `>=`, `IN`, `LIKE` and `STARTS_WITH` read the rows that they name. Every other query
 //!   reads the whole table, also one with conditions on the fields of a row key schema.
-//! - Fields of row keys are read in delimited and single-field keys, and not in the encoding `ordered_code_bytes`.
 //! - A prepared query expires after an hour, or when its columns change. The whole result is held in memory.
 
 mod aggregate;
@@ -62,6 +61,7 @@ mod functions;
 mod keys;
 mod parse;
 mod relation;
+mod row_key;
 mod table;
 mod time;
 mod typed;

@@ -7,13 +7,12 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use keyderive_embedded::{Interval, QueryCell, QueryTable};
+use keyderive_proto::admin::r#type::Kind;
 use keyderive_proto::admin::r#type::aggregate::Aggregator;
-use keyderive_proto::admin::r#type::r#struct::encoding::Encoding;
-use keyderive_proto::admin::r#type::{Kind, Struct, int64, timestamp};
 use tonic::Status;
 
-use crate::error::unimplemented;
 use crate::relation::Column;
+use crate::row_key;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -67,7 +66,7 @@ impl<'a> TableScan<'a> {
         let mut sources = vec![Source::Key];
         for (place, field) in schema.iter().flat_map(|schema| &schema.fields).enumerate() {
             let of = field.r#type.as_ref().and_then(|of| of.kind.as_ref());
-            columns.push(Column::new(field.field_name.clone(), key_field_type(of)?));
+            columns.push(Column::new(field.field_name.clone(), row_key::field_type(of)?));
             sources.push(Source::KeyField(place));
         }
         for (name, family) in table.families() {
@@ -106,7 +105,7 @@ impl<'a> TableScan<'a> {
                     Source::KeyField(place) => {
                         let fields: &Vec<Value> = match &mut fields {
                             Some(fields) => fields,
-                            none => none.insert(key_fields(key, self.table.row_key_schema())?),
+                            none => none.insert(row_key::fields(key, self.table.row_key_schema())?),
                         };
                         fields.get(*place).cloned().unwrap_or(Value::Null)
                     }
@@ -160,98 +159,4 @@ fn number(bytes: &Bytes) -> Result<Value, Status> {
     number
         .map(Value::Int64)
         .map_err(|_| Status::data_loss(format!("an aggregate has {} bytes, and not 8", bytes.len())))
-}
-
-/// The SQL type of a field of the key.
-fn key_field_type(of: Option<&Kind>) -> Result<Type, Status> {
-    Ok(match of {
-        Some(Kind::StringType(_)) => Type::Text,
-        Some(Kind::BytesType(_)) => Type::Bytes,
-        Some(Kind::Int64Type(_)) => Type::Int64,
-        Some(Kind::TimestampType(_)) => Type::Timestamp,
-        _ => {
-            return Err(unimplemented(
-                "row key schemas with other types than STRING, BYTES, INT64 and TIMESTAMP",
-            ));
-        }
-    })
-}
-
-/// The fields of a row key.
-fn key_fields(key: &Bytes, schema: Option<&Struct>) -> Result<Vec<Value>, Status> {
-    let Some(schema) = schema else { return Ok(Vec::new()) };
-    let wrong = || {
-        Status::failed_precondition(format!(
-            "the row key `{}` does not fit the row key schema of the table; select `_key` alone, or leave such rows out",
-            key.escape_ascii()
-        ))
-    };
-    let encoding = schema.encoding.as_ref().and_then(|encoding| encoding.encoding.as_ref());
-    let delimiter = match encoding {
-        Some(Encoding::Singleton(_)) => None,
-        Some(Encoding::DelimitedBytes(delimited)) => Some(&delimited.delimiter),
-        _ => {
-            return Err(unimplemented(
-                "columns of row keys in the encoding `ordered_code_bytes`; select `_key`",
-            ));
-        }
-    };
-    let mut rest = &key[..];
-    let mut values = Vec::with_capacity(schema.fields.len());
-    for (place, field) in schema.fields.iter().enumerate() {
-        let of = field.r#type.as_ref().and_then(|of| of.kind.as_ref());
-        let is_last = place + 1 == schema.fields.len();
-        let size = match of {
-            // Numbers have a size, and may contain the delimiter.
-            Some(Kind::Int64Type(number)) if is_big_endian(number.encoding.as_ref()) => Some(8),
-            Some(Kind::TimestampType(time)) => {
-                match time.encoding.as_ref().and_then(|of| of.encoding.as_ref()) {
-                    Some(timestamp::encoding::Encoding::UnixMicrosInt64(number))
-                        if is_big_endian(Some(number)) =>
-                    {
-                        Some(8)
-                    }
-                    _ => {
-                        return Err(unimplemented(
-                            "timestamps in row keys in another encoding than big-endian microseconds",
-                        ));
-                    }
-                }
-            }
-            Some(Kind::Int64Type(_)) => {
-                return Err(unimplemented("numbers in row keys in the encoding `ordered_code_bytes`"));
-            }
-            _ => None,
-        };
-        let end = match (size, delimiter) {
-            (Some(size), _) => size,
-            (None, Some(delimiter)) => {
-                let found =
-                    (0..rest.len()).find(|at| rest[*at..].starts_with(delimiter) && !delimiter.is_empty());
-                found.unwrap_or(rest.len())
-            }
-            (None, None) => rest.len(),
-        };
-        let (bytes, after) = rest.split_at_checked(end).ok_or_else(wrong)?;
-        values.push(match of {
-            Some(Kind::StringType(_)) => Value::Text(str::from_utf8(bytes).map_err(|_| wrong())?.to_owned()),
-            Some(Kind::Int64Type(_)) => {
-                Value::Int64(i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?))
-            }
-            Some(Kind::TimestampType(_)) => {
-                Value::Timestamp(i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?))
-            }
-            _ => Value::Bytes(key.slice_ref(bytes)),
-        });
-        rest = match (is_last, delimiter) {
-            (true, _) if after.is_empty() => after,
-            (false, Some(delimiter)) => after.strip_prefix(&delimiter[..]).ok_or_else(wrong)?,
-            _ => return Err(wrong()),
-        };
-    }
-    Ok(values)
-}
-
-fn is_big_endian(encoding: Option<&int64::Encoding>) -> bool {
-    matches!(encoding.and_then(|of| of.encoding.as_ref()), Some(int64::encoding::Encoding::BigEndianBytes(_)))
 }

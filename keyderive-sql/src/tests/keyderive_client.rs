@@ -85,6 +85,37 @@ async fn the_expressions_of_key_fields_run() {
     assert_eq!(client.query(text).fetch::<(i64,)>().await.unwrap(), [(3,)]);
 }
 
+#[derive(RowKey)]
+#[row_key(layout = "ordered")]
+struct ReadingKey {
+    site: String,
+    number: i64,
+    #[row_key(desc)]
+    at: SystemTime,
+}
+
+#[tokio::test]
+async fn ordered_keys_are_columns_of_their_types() {
+    let client = Bigtable::in_memory().with_query_engine(Arc::new(Engine)).client();
+    let readings = client.table::<ReadingKey, Event>("readings");
+    readings.create_if_absent().await.unwrap();
+    let mut expected = Vec::new();
+    for site in ["", "a", "a\0b", "é"] {
+        for number in [i64::MIN, -65, -64, -1, 0, 63, 64, 8191, 8192, i64::MAX] {
+            let key = ReadingKey { site: site.to_owned(), number, at: at(1_000) };
+            readings.put(&key, &Event { kind: "k".to_owned(), amount: 1 }).await.unwrap();
+            expected.push((site.to_owned(), number, at(1_000)));
+        }
+    }
+    let when = ReadingKey::sql().unwrap();
+    let text = format!("SELECT site, number, {} FROM readings", when.field("at").unwrap());
+    let found: Vec<(String, i64, SystemTime)> = client.query(text).fetch().await.unwrap();
+    assert_eq!(found, expected);
+    let one: Vec<(i64,)> =
+        client.query("SELECT COUNT(*) FROM readings WHERE site = 'a' AND number < 0").fetch().await.unwrap();
+    assert_eq!(one, [(4,)]);
+}
+
 #[tokio::test]
 async fn a_plan_is_made_again_when_the_table_changes() {
     let (_bigtable, client) = events().await;

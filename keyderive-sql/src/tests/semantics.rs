@@ -287,3 +287,39 @@ async fn the_time_is_that_of_the_server() {
     database.bigtable.set_time(std::time::UNIX_EPOCH + std::time::Duration::from_secs(86_400));
     database.expect_values(&[("CURRENT_TIMESTAMP(), CURRENT_DATE()", "@86400, 1970-1-2")]).await;
 }
+
+/// Conditions read some intervals of a table, and all rows of a subquery: the result is the same.
+#[tokio::test]
+async fn a_condition_that_seeks_loses_no_row() {
+    let database = Database::new();
+    database.create("t", &["f"], None).await;
+    const KEYS: [&str; 8] = ["a", "a%", "aa", "ab", "b", "ba", "c", "ca"];
+    for key in KEYS {
+        database.set("t", key, "f:q", 1, key).await;
+    }
+    let mut random = fastrand::Rng::with_seed(7);
+    for _ in 0..300 {
+        let condition = condition(&mut random, 3);
+        let seeking = database.rows(&format!("SELECT _key FROM t WHERE {condition}")).await;
+        let scanning = database.rows(&format!("SELECT _key FROM (SELECT * FROM t) WHERE {condition}")).await;
+        assert_eq!(seeking, scanning, "{condition}");
+    }
+}
+
+fn condition(random: &mut fastrand::Rng, depth: usize) -> String {
+    let key = ["a", "a%", "aa", "ab", "b", "ba", "c", "d", ""][random.usize(..9)];
+    let operator = ["=", "<", "<=", ">", ">=", "!="][random.usize(..6)];
+    match random.usize(..if depth == 0 { 7 } else { 10 }) {
+        0 | 1 => format!("_key {operator} '{key}'"),
+        2 => format!("'{key}' {operator} _key"),
+        3 => format!("_key IN ('{key}', 'b', NULL)"),
+        4 => format!("STARTS_WITH(_key, '{key}')"),
+        5 => format!("_key LIKE '{key}{}'", ["", "%", "_", "\\\\%"][random.usize(..4)]),
+        6 => ["f['q'] > 'aa'", "NULL", "TRUE", "_key BETWEEN 'a' AND 'b'"][random.usize(..4)].to_owned(),
+        7 => format!("NOT ({})", condition(random, depth - 1)),
+        join => {
+            let word = if join == 8 { "AND" } else { "OR" };
+            format!("({}) {word} ({})", condition(random, depth - 1), condition(random, depth - 1))
+        }
+    }
+}
