@@ -149,7 +149,7 @@ impl QueryTable<'_> {
     pub fn visit(
         &self,
         intervals: Vec<Interval>,
-        visit: &mut dyn FnMut(&Bytes, Vec<QueryCell>) -> Result<ControlFlow<()>, Status>,
+        mut visit: impl FnMut(&Bytes, Vec<QueryCell>) -> Result<ControlFlow<()>, Status>,
     ) -> Result<(), Status> {
         let families = &self.definition.families;
         let gc_time = self.store.collects(families).then(|| self.store.now_micros());

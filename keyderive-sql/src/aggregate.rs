@@ -144,16 +144,17 @@ impl Aggregate {
             }
             Kind::SumFloat | Kind::Average => state.float += value.float(),
             Kind::Least if state.value.is_null() || value.sort_order(&state.value).is_lt() => {
-                state.value = value
+                state.value = value;
             }
             Kind::Greatest if state.value.is_null() || value.sort_order(&state.value).is_gt() => {
-                state.value = value
+                state.value = value;
             }
             Kind::Any if state.value.is_null() => state.value = value,
             Kind::Least | Kind::Greatest | Kind::Any => {}
             Kind::Array { .. } | Kind::Text { .. } => state.elements.push(value),
             Kind::And => {
-                state.value = Value::Bool(value.is_true() && (state.value.is_null() || state.value.is_true()))
+                state.value =
+                    Value::Bool(value.is_true() && (state.value.is_null() || state.value.is_true()));
             }
             Kind::Or => state.value = Value::Bool(value.is_true() || state.value.is_true()),
         }

@@ -377,7 +377,7 @@ impl<'a> Analyzer<'a> {
         match item {
             SelectItem::UnnamedExpr(expr) => items.push((implied_name(expr), self.expression(expr, place)?)),
             SelectItem::ExprWithAlias { expr, alias } => {
-                items.push((alias.value.clone(), self.expression(expr, place)?))
+                items.push((alias.value.clone(), self.expression(expr, place)?));
             }
             SelectItem::Wildcard(options) => {
                 if place.scope.relations.is_empty() {
@@ -448,9 +448,9 @@ impl<'a> Analyzer<'a> {
                 items.push((column.name.clone(), typed));
             }
         }
-        let missing = excepted.into_iter().map(|(name, is_found)| (name, is_found));
-        let missing =
-            missing.chain(replaced.into_iter().map(|(item, is_found)| (&item.column_name, is_found)));
+        let missing = excepted
+            .into_iter()
+            .chain(replaced.into_iter().map(|(item, is_found)| (&item.column_name, is_found)));
         match missing.into_iter().find(|(_, is_found)| !is_found) {
             Some((name, _)) => Err(invalid_at(
                 format!("Column {} in SELECT * EXCEPT or REPLACE does not exist", name.value),

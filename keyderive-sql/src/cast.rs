@@ -27,8 +27,11 @@ pub(crate) fn cast(from: Typed, to: Type, is_safe: bool) -> Result<Typed, Status
     Ok(Typed::new(Expr::Strict(Box::new(guarded), vec![from.expr]), to))
 }
 
+/// Converts a value that is not NULL.
+type Conversion = fn(&Value) -> Result<Value, Status>;
+
 #[expect(clippy::cast_possible_truncation, reason = "the nearest FLOAT32, as in SQL; integers are in range")]
-fn function(from: &Type, to: &Type) -> Option<fn(&Value) -> Result<Value, Status>> {
+fn function(from: &Type, to: &Type) -> Option<Conversion> {
     Some(match (from, to) {
         (Type::Text, Type::Bytes) => |value| Ok(Value::Bytes(value.raw().to_vec().into())),
         (Type::Bytes, Type::Text) => |value| match str::from_utf8(value.raw()) {

@@ -156,7 +156,7 @@ impl Arguments<'_> {
     }
 
     /// These arguments as the types of one of these signatures, the first that fits.
-    fn as_any(mut self, signatures: &[&[Type]]) -> Result<(usize, Vec<Typed>), Status> {
+    fn into_any(mut self, signatures: &[&[Type]]) -> Result<(usize, Vec<Typed>), Status> {
         let fits = |signature: &&[Type]| {
             signature.len() == self.all.len()
                 && self.all.iter().zip(*signature).all(|(typed, of)| typed.becomes(of))
@@ -170,8 +170,8 @@ impl Arguments<'_> {
                     .zip(*signature)
                     .all(|(typed, of)| typed.of == *of || typed.form == Form::Null)
         };
-        let found = signatures.iter().position(|signature| exact(signature));
-        let Some(found) = found.or_else(|| signatures.iter().position(|signature| fits(signature))) else {
+        let found = signatures.iter().position(exact);
+        let Some(found) = found.or_else(|| signatures.iter().position(fits)) else {
             return Err(self.wrong());
         };
         let mut coerced = Vec::with_capacity(self.all.len());
@@ -181,8 +181,8 @@ impl Arguments<'_> {
         Ok((found, coerced))
     }
 
-    fn as_one(self, signature: &[Type]) -> Result<Vec<Typed>, Status> {
-        Ok(self.as_any(&[signature])?.1)
+    fn into_one(self, signature: &[Type]) -> Result<Vec<Typed>, Status> {
+        Ok(self.into_any(&[signature])?.1)
     }
 
     /// Whether there are so many.
@@ -211,23 +211,23 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             map_function(arguments)?
         }
         // Stored bytes.
-        "TO_INT64" => Typed::strict(Int64, arguments.as_one(&[Blob])?, |values| {
+        "TO_INT64" => Typed::strict(Int64, arguments.into_one(&[Blob])?, |values| {
             Ok(Value::Int64(i64::from_be_bytes(exactly(&values[0])?)))
         }),
-        "TO_FLOAT64" => Typed::strict(Float64, arguments.as_one(&[Blob])?, |values| {
+        "TO_FLOAT64" => Typed::strict(Float64, arguments.into_one(&[Blob])?, |values| {
             Ok(Value::Float64(f64::from_be_bytes(exactly(&values[0])?)))
         }),
-        "TO_FLOAT32" => Typed::strict(Float32, arguments.as_one(&[Blob])?, |values| {
+        "TO_FLOAT32" => Typed::strict(Float32, arguments.into_one(&[Blob])?, |values| {
             Ok(Value::Float32(f32::from_be_bytes(exactly(&values[0])?)))
         }),
-        "TO_VECTOR64" => Typed::strict(Type::array(Float64), arguments.as_one(&[Blob])?, |values| {
+        "TO_VECTOR64" => Typed::strict(Type::array(Float64), arguments.into_one(&[Blob])?, |values| {
             let elements = values[0]
                 .raw()
                 .chunks(8)
                 .map(|bytes| Ok(Value::Float64(f64::from_be_bytes(of_size(bytes)?))));
             Ok(Value::Array(elements.collect::<Result<_, Status>>()?))
         }),
-        "TO_VECTOR32" => Typed::strict(Type::array(Float32), arguments.as_one(&[Blob])?, |values| {
+        "TO_VECTOR32" => Typed::strict(Type::array(Float32), arguments.into_one(&[Blob])?, |values| {
             let elements = values[0]
                 .raw()
                 .chunks(4)
@@ -235,17 +235,17 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             Ok(Value::Array(elements.collect::<Result<_, Status>>()?))
         }),
         "SAFE_CONVERT_BYTES_TO_STRING" => {
-            Typed::strict(Text, arguments.as_one(&[Blob])?, move |values| Ok(text(&values[0])))
+            Typed::strict(Text, arguments.into_one(&[Blob])?, move |values| Ok(text(&values[0])))
         }
-        "TO_HEX" => Typed::strict(Text, arguments.as_one(&[Blob])?, |values| {
+        "TO_HEX" => Typed::strict(Text, arguments.into_one(&[Blob])?, |values| {
             Ok(Value::Text(values[0].raw().iter().map(|byte| format!("{byte:02x}")).collect()))
         }),
-        "FROM_HEX" => Typed::strict(Blob, arguments.as_one(&[Text])?, |values| from_hex(&values[0])),
-        "TO_BASE64" => Typed::strict(Text, arguments.as_one(&[Blob])?, |values| {
+        "FROM_HEX" => Typed::strict(Blob, arguments.into_one(&[Text])?, |values| from_hex(&values[0])),
+        "TO_BASE64" => Typed::strict(Text, arguments.into_one(&[Blob])?, |values| {
             use base64::Engine as _;
             Ok(Value::Text(base64::engine::general_purpose::STANDARD.encode(values[0].raw())))
         }),
-        "FROM_BASE64" => Typed::strict(Blob, arguments.as_one(&[Text])?, |values| {
+        "FROM_BASE64" => Typed::strict(Blob, arguments.into_one(&[Text])?, |values| {
             use base64::Engine as _;
             let bytes = base64::engine::general_purpose::STANDARD.decode(values[0].raw());
             bytes
@@ -253,39 +253,39 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
                 .map_err(|_| out_of_range("Failed to decode invalid base64 string"))
         }),
         "FARM_FINGERPRINT" => {
-            let (_, arguments) = arguments.as_any(&[&[Text], &[Blob]])?;
+            let (_, arguments) = arguments.into_any(&[&[Text], &[Blob]])?;
             Typed::strict(Int64, arguments, |values| {
                 Ok(Value::Int64(keyderive_farmhash::fingerprint64(values[0].raw()).cast_signed()))
             })
         }
         // Text and bytes.
         "STARTS_WITH" => {
-            let (_, mut arguments) = arguments.as_any(&[&[Text, Text], &[Blob, Blob]])?;
+            let (_, mut arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
             let prefix = arguments.pop().map(|prefix| Box::new(prefix.expr));
             let operand = arguments.pop().map(|operand| Box::new(operand.expr));
             let (Some(operand), Some(prefix)) = (operand, prefix) else { return Ok(Typed::null()) };
             Typed::new(Expr::StartsWith(operand, prefix), Bool)
         }
         "ENDS_WITH" => {
-            let (_, arguments) = arguments.as_any(&[&[Text, Text], &[Blob, Blob]])?;
+            let (_, arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
             Typed::strict(Bool, arguments, |values| {
                 Ok(Value::Bool(values[0].raw().ends_with(values[1].raw())))
             })
         }
         "LENGTH" | "CHAR_LENGTH" | "CHARACTER_LENGTH" => {
             let signatures: &[&[Type]] = if name == "LENGTH" { &[&[Text], &[Blob]] } else { &[&[Text]] };
-            let (found, arguments) = arguments.as_any(signatures)?;
+            let (found, arguments) = arguments.into_any(signatures)?;
             Typed::strict(Int64, arguments, move |values| {
                 Ok(int(if found == 0 { chars(&values[0]).len() } else { values[0].raw().len() }))
             })
         }
         "BYTE_LENGTH" | "OCTET_LENGTH" => {
-            let (_, arguments) = arguments.as_any(&[&[Text], &[Blob]])?;
+            let (_, arguments) = arguments.into_any(&[&[Text], &[Blob]])?;
             Typed::strict(Int64, arguments, move |values| Ok(int(values[0].raw().len())))
         }
         "UPPER" | "LOWER" => {
             let is_upper = name == "UPPER";
-            let (found, arguments) = arguments.as_any(&[&[Text], &[Blob]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text], &[Blob]])?;
             let of = if found == 0 { Text } else { Blob };
             Typed::strict(of, arguments, move |values| {
                 Ok(match &values[0] {
@@ -306,19 +306,19 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             }
             Typed::strict(of, arguments, |values| {
                 let is_text = matches!(values[0], Value::Text(_));
-                made(is_text, values.iter().flat_map(|value| value.raw()).copied().collect())
+                made(is_text, values.iter().flat_map(Value::raw).copied().collect())
             })
         }
         "SUBSTR" | "SUBSTRING" => {
             let signatures: &[&[Type]] =
                 &[&[Text, Int64], &[Blob, Int64], &[Text, Int64, Int64], &[Blob, Int64, Int64]];
-            let (found, arguments) = arguments.as_any(signatures)?;
+            let (found, arguments) = arguments.into_any(signatures)?;
             let is_text = found % 2 == 0;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| substr(is_text, values))
         }
         "LEFT" | "RIGHT" => {
             let is_left = name == "LEFT";
-            let (found, arguments) = arguments.as_any(&[&[Text, Int64], &[Blob, Int64]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text, Int64], &[Blob, Int64]])?;
             let is_text = found == 0;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
                 let Ok(count) = usize::try_from(values[1].int()) else {
@@ -332,7 +332,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         }
         "TRIM" | "LTRIM" | "RTRIM" => {
             let (from_start, from_end) = (name != "RTRIM", name != "LTRIM");
-            let (found, arguments) = arguments.as_any(&[&[Text], &[Text, Text], &[Blob, Blob]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text], &[Text, Text], &[Blob, Blob]])?;
             let is_text = found < 2;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
                 let mut rest = &units(is_text, &values[0])[..];
@@ -358,14 +358,14 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             let is_left = name == "LPAD";
             let signatures: &[&[Type]] =
                 &[&[Text, Int64], &[Blob, Int64], &[Text, Int64, Text], &[Blob, Int64, Blob]];
-            let (found, arguments) = arguments.as_any(signatures)?;
+            let (found, arguments) = arguments.into_any(signatures)?;
             let is_text = found % 2 == 0;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
                 pad(is_text, is_left, values)
             })
         }
         "REPLACE" => {
-            let (found, arguments) = arguments.as_any(&[&[Text, Text, Text], &[Blob, Blob, Blob]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text, Text, Text], &[Blob, Blob, Blob]])?;
             let is_text = found == 0;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
                 let (from, to) = (values[1].raw(), values[2].raw());
@@ -376,14 +376,14 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             })
         }
         "REVERSE" => {
-            let (found, arguments) = arguments.as_any(&[&[Text], &[Blob]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text], &[Blob]])?;
             let is_text = found == 0;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
                 made(is_text, units(is_text, &values[0]).into_iter().rev().flatten().collect())
             })
         }
         "REPEAT" => {
-            let (found, arguments) = arguments.as_any(&[&[Text, Int64], &[Blob, Int64]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text, Int64], &[Blob, Int64]])?;
             let is_text = found == 0;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
                 let Ok(count) = usize::try_from(values[1].int()) else {
@@ -394,7 +394,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             })
         }
         "STRPOS" => {
-            let (found, arguments) = arguments.as_any(&[&[Text, Text], &[Blob, Blob]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
             let is_text = found == 0;
             Typed::strict(Int64, arguments, move |values| {
                 let (whole, part) = (values[0].raw(), values[1].raw());
@@ -406,7 +406,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             })
         }
         "SPLIT" => {
-            let (found, arguments) = arguments.as_any(&[&[Text], &[Text, Text], &[Blob, Blob]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text], &[Text, Text], &[Blob, Blob]])?;
             let is_text = found < 2;
             let of = Type::array(if is_text { Text } else { Blob });
             Typed::strict(of, arguments, move |values| {
@@ -419,14 +419,14 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             })
         }
         "REGEXP_CONTAINS" => {
-            let (found, arguments) = arguments.as_any(&[&[Text, Text], &[Blob, Blob]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
             let regex = Pattern::new(found == 0, &arguments[1])?;
             Typed::strict(Bool, arguments, move |values| {
                 Ok(Value::Bool(regex.compiled(&values[1])?.is_match(values[0].raw())))
             })
         }
         "REGEXP_EXTRACT" | "REGEXP_SUBSTR" => {
-            let (found, arguments) = arguments.as_any(&[&[Text, Text], &[Blob, Blob]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
             let is_text = found == 0;
             let regex = Pattern::new(is_text, &arguments[1])?;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
@@ -439,7 +439,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             })
         }
         "REGEXP_REPLACE" => {
-            let (found, arguments) = arguments.as_any(&[&[Text, Text, Text], &[Blob, Blob, Blob]])?;
+            let (found, arguments) = arguments.into_any(&[&[Text, Text, Text], &[Blob, Blob, Blob]])?;
             let is_text = found == 0;
             let regex = Pattern::new(is_text, &arguments[1])?;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
@@ -476,7 +476,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         "COSINE_DISTANCE" | "EUCLIDEAN_DISTANCE" => {
             let is_cosine = name == "COSINE_DISTANCE";
             let (wide, narrow) = (Type::array(Float64), Type::array(Float32));
-            let (_, arguments) = arguments.as_any(&[&[wide.clone(), wide], &[narrow.clone(), narrow]])?;
+            let (_, arguments) = arguments.into_any(&[&[wide.clone(), wide], &[narrow.clone(), narrow]])?;
             Typed::strict(Float64, arguments, move |values| {
                 distance(is_cosine, values[0].elements(), values[1].elements())
             })
@@ -542,7 +542,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
                 "TIMESTAMP_MILLIS" => 1000,
                 _ => 1,
             };
-            Typed::strict(Timestamp, arguments.as_one(&[Int64])?, move |values| {
+            Typed::strict(Timestamp, arguments.into_one(&[Int64])?, move |values| {
                 time::checked_timestamp(values[0].int().checked_mul(unit)).map(Value::Timestamp)
             })
         }
@@ -552,19 +552,19 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
                 "UNIX_MILLIS" => 1000,
                 _ => 1,
             };
-            Typed::strict(Int64, arguments.as_one(&[Timestamp])?, move |values| {
+            Typed::strict(Int64, arguments.into_one(&[Timestamp])?, move |values| {
                 Ok(Value::Int64(timestamp(&values[0]).div_euclid(unit)))
             })
         }
         "UNIX_DATE" => {
-            Typed::strict(Int64, arguments.as_one(&[Date])?, |values| Ok(Value::Int64(date(&values[0]))))
+            Typed::strict(Int64, arguments.into_one(&[Date])?, |values| Ok(Value::Int64(date(&values[0]))))
         }
-        "DATE_FROM_UNIX_DATE" => Typed::strict(Date, arguments.as_one(&[Int64])?, |values| {
+        "DATE_FROM_UNIX_DATE" => Typed::strict(Date, arguments.into_one(&[Int64])?, |values| {
             time::checked_date(Some(values[0].int())).map(Value::Date)
         }),
         "TIMESTAMP" => {
             let (found, arguments) =
-                arguments.as_any(&[&[Timestamp], &[Date], &[Text], &[Text, Text], &[Date, Text]])?;
+                arguments.into_any(&[&[Timestamp], &[Date], &[Text], &[Text, Text], &[Date, Text]])?;
             Typed::strict(Timestamp, arguments, move |values| {
                 let zone = values.get(1).map_or(Ok(0), zone)?;
                 Ok(match &values[0] {
@@ -577,7 +577,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
         }
         "DATE" => {
             let signatures: &[&[Type]] = &[&[Timestamp], &[Int64, Int64, Int64], &[Timestamp, Text], &[Date]];
-            let (found, arguments) = arguments.as_any(signatures)?;
+            let (found, arguments) = arguments.into_any(signatures)?;
             Typed::strict(Date, arguments, move |values| match found {
                 1 => {
                     let part = |place: usize| i32::try_from(values[place].int()).unwrap_or_default();
@@ -593,11 +593,11 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             })
         }
         "STRING" => {
-            let (_, arguments) = arguments.as_any(&[&[Timestamp], &[Date]])?;
+            let (_, arguments) = arguments.into_any(&[&[Timestamp], &[Date]])?;
             Typed::strict(Text, arguments, |values| Ok(Value::Text(cast::text(&values[0]))))
         }
         "FORMAT_TIMESTAMP" => {
-            let (_, arguments) = arguments.as_any(&[&[Text, Timestamp], &[Text, Timestamp, Text]])?;
+            let (_, arguments) = arguments.into_any(&[&[Text, Timestamp], &[Text, Timestamp, Text]])?;
             Typed::strict(Text, arguments, |values| {
                 let zone = values.get(2).map_or(Ok(0), zone)?;
                 if zone != 0 {
@@ -606,18 +606,18 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
                 time::format(&cast::text(&values[0]), timestamp(&values[1])).map(Value::Text)
             })
         }
-        "FORMAT_DATE" => Typed::strict(Text, arguments.as_one(&[Text, Date])?, |values| {
+        "FORMAT_DATE" => Typed::strict(Text, arguments.into_one(&[Text, Date])?, |values| {
             time::format(&cast::text(&values[0]), date(&values[1]) * time::MICROS_A_DAY).map(Value::Text)
         }),
         "PARSE_TIMESTAMP" => {
-            let (_, arguments) = arguments.as_any(&[&[Text, Text], &[Text, Text, Text]])?;
+            let (_, arguments) = arguments.into_any(&[&[Text, Text], &[Text, Text, Text]])?;
             Typed::strict(Timestamp, arguments, |values| {
                 let zone = values.get(2).map_or(Ok(0), zone)?;
                 let micros = time::parse(&cast::text(&values[0]), &cast::text(&values[1]))?;
                 Ok(Value::Timestamp(micros - zone))
             })
         }
-        "PARSE_DATE" => Typed::strict(Date, arguments.as_one(&[Text, Text])?, |values| {
+        "PARSE_DATE" => Typed::strict(Date, arguments.into_one(&[Text, Text])?, |values| {
             let micros = time::parse(&cast::text(&values[0]), &cast::text(&values[1]))?;
             time::checked_date(Some(micros.div_euclid(time::MICROS_A_DAY))).map(Value::Date)
         }),
@@ -626,7 +626,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
 }
 
 fn no_arguments(arguments: Arguments<'_>, of: Type) -> Result<Type, Status> {
-    arguments.as_one(&[]).map(|_| of)
+    arguments.into_one(&[]).map(|_| of)
 }
 
 /// A time zone, as its offset in microseconds.
@@ -641,15 +641,15 @@ pub(crate) fn time_part_call(name: &str, all: Vec<Typed>, part: Part, at: Locati
     let arguments = Arguments { name, all, at };
     let wrong = || unimplemented(format!("{name} of the part {part:?}"));
     Ok(match name {
-        "TIMESTAMP_TRUNC" => Typed::strict(Timestamp, arguments.as_one(&[Timestamp])?, move |values| {
+        "TIMESTAMP_TRUNC" => Typed::strict(Timestamp, arguments.into_one(&[Timestamp])?, move |values| {
             Ok(Value::Timestamp(part.truncate(timestamp(&values[0]))))
         }),
-        "DATE_TRUNC" => Typed::strict(Date, arguments.as_one(&[Date])?, move |values| {
+        "DATE_TRUNC" => Typed::strict(Date, arguments.into_one(&[Date])?, move |values| {
             let micros = part.truncate(date(&values[0]) * time::MICROS_A_DAY);
             time::checked_date(Some(micros.div_euclid(time::MICROS_A_DAY))).map(Value::Date)
         }),
         "EXTRACT" => {
-            let (_, arguments) = arguments.as_any(&[&[Timestamp], &[Date]])?;
+            let (_, arguments) = arguments.into_any(&[&[Timestamp], &[Date]])?;
             part.extract(0).ok_or_else(wrong)?;
             Typed::strict(Int64, arguments, move |values| {
                 let micros = match &values[0] {
@@ -663,7 +663,7 @@ pub(crate) fn time_part_call(name: &str, all: Vec<Typed>, part: Part, at: Locati
             let sign = if name == "TIMESTAMP_ADD" { 1 } else { -1 };
             let unit =
                 part.micros().filter(|_| part != Part::IsoWeek && part != Part::Week).ok_or_else(wrong)?;
-            Typed::strict(Timestamp, arguments.as_one(&[Timestamp, Int64])?, move |values| {
+            Typed::strict(Timestamp, arguments.into_one(&[Timestamp, Int64])?, move |values| {
                 let added = values[1].int().checked_mul(sign * unit);
                 time::checked_timestamp(added.and_then(|added| timestamp(&values[0]).checked_add(added)))
                     .map(Value::Timestamp)
@@ -672,7 +672,7 @@ pub(crate) fn time_part_call(name: &str, all: Vec<Typed>, part: Part, at: Locati
         "DATE_ADD" | "DATE_SUB" => {
             let sign = if name == "DATE_ADD" { 1 } else { -1 };
             part.add_to_date(0, 0).ok_or_else(wrong)?;
-            Typed::strict(Date, arguments.as_one(&[Date, Int64])?, move |values| {
+            Typed::strict(Date, arguments.into_one(&[Date, Int64])?, move |values| {
                 let count = values[1].int().checked_mul(sign);
                 time::checked_date(count.and_then(|count| part.add_to_date(date(&values[0]), count)))
                     .map(Value::Date)
@@ -681,12 +681,12 @@ pub(crate) fn time_part_call(name: &str, all: Vec<Typed>, part: Part, at: Locati
         "TIMESTAMP_DIFF" => {
             let unit =
                 part.micros().filter(|_| part != Part::IsoWeek && part != Part::Week).ok_or_else(wrong)?;
-            Typed::strict(Int64, arguments.as_one(&[Timestamp, Timestamp])?, move |values| {
+            Typed::strict(Int64, arguments.into_one(&[Timestamp, Timestamp])?, move |values| {
                 Ok(Value::Int64((timestamp(&values[0]) - timestamp(&values[1])) / unit))
             })
         }
         "DATE_DIFF" if part == Part::Day => {
-            Typed::strict(Int64, arguments.as_one(&[Date, Date])?, |values| {
+            Typed::strict(Int64, arguments.into_one(&[Date, Date])?, |values| {
                 Ok(Value::Int64(date(&values[0]) - date(&values[1])))
             })
         }
@@ -715,7 +715,7 @@ fn map_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
         entries
     };
     if name == "MAP_CONTAINS_KEY" {
-        let exprs = arguments.as_one(&[map, *key])?.into_iter().map(|typed| typed.expr).collect();
+        let exprs = arguments.into_one(&[map, *key])?.into_iter().map(|typed| typed.expr).collect();
         let contains = |values: &[Value]| match values {
             [Value::Null, _] => Value::Null,
             [map, key] => Value::Bool(map.entries().iter().any(|(name, _)| name.sort_order(key).is_eq())),
@@ -723,7 +723,7 @@ fn map_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
         };
         return Ok(Typed::new(Expr::Lenient(Box::new(move |values| Ok(contains(values))), exprs), Bool));
     }
-    let arguments = arguments.as_one(&[map])?;
+    let arguments = arguments.into_one(&[map])?;
     Ok(match &name[..] {
         "MAP_EMPTY" => {
             Typed::strict(Bool, arguments, |values| Ok(Value::Bool(values[0].entries().is_empty())))
@@ -753,14 +753,14 @@ fn array_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
         let (arguments, of) = arguments.unified()?;
         let Type::Array(_) = of else { return Err(wrong) };
         return Ok(Typed::strict(of, arguments, |values| {
-            Ok(Value::Array(values.iter().flat_map(|value| value.elements()).cloned().collect()))
+            Ok(Value::Array(values.iter().flat_map(Value::elements).cloned().collect()))
         }));
     }
     if name == "ARRAY_TO_STRING" {
         let (texts, blobs) = (Type::array(Text), Type::array(Blob));
         let signatures: &[&[Type]] =
             &[&[texts.clone(), Text], &[blobs.clone(), Blob], &[texts, Text, Text], &[blobs, Blob, Blob]];
-        let (found, arguments) = arguments.as_any(signatures)?;
+        let (found, arguments) = arguments.into_any(signatures)?;
         let is_text = found % 2 == 0;
         return Ok(Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
             let for_null = values.get(2).map(Value::raw);
@@ -776,11 +776,11 @@ fn array_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
     };
     let array = Type::Array(element.clone());
     if name == "ARRAY_INCLUDES" {
-        return Ok(Typed::strict(Bool, arguments.as_one(&[array, *element])?, |values| {
+        return Ok(Typed::strict(Bool, arguments.into_one(&[array, *element])?, |values| {
             Ok(Value::Bool(values[0].elements().iter().any(|each| each.sort_order(&values[1]).is_eq())))
         }));
     }
-    let arguments = arguments.as_one(&[array.clone()])?;
+    let arguments = arguments.into_one(std::slice::from_ref(&array))?;
     Ok(match &name[..] {
         "ARRAY_LENGTH" => Typed::strict(Int64, arguments, |values| {
             Ok(Value::Int64(i64::try_from(values[0].elements().len()).unwrap_or(i64::MAX)))
@@ -806,7 +806,7 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
     match &name[..] {
         "ABS" | "SIGN" => {
             let is_abs = name == "ABS";
-            let (found, arguments) = arguments.as_any(&[&[Int64], &[Float32], &[Float64]])?;
+            let (found, arguments) = arguments.into_any(&[&[Int64], &[Float32], &[Float64]])?;
             let of = [Int64, Float32, Float64].into_iter().nth(found).unwrap_or(Float64);
             Ok(Typed::strict(of, arguments, move |values| {
                 Ok(match &values[0] {
@@ -829,7 +829,7 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
         }
         "MOD" | "DIV" => {
             let is_mod = name == "MOD";
-            Ok(Typed::strict(Int64, arguments.as_one(&[Int64, Int64])?, move |values| {
+            Ok(Typed::strict(Int64, arguments.into_one(&[Int64, Int64])?, move |values| {
                 let (left, right) = (values[0].int(), values[1].int());
                 if right == 0 {
                     return Err(out_of_range(format!(
@@ -848,14 +848,14 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
         }
         "SAFE_DIVIDE" | "IEEE_DIVIDE" => {
             let is_safe = name == "SAFE_DIVIDE";
-            Ok(Typed::strict(Float64, arguments.as_one(&[Float64, Float64])?, move |values| {
+            Ok(Typed::strict(Float64, arguments.into_one(&[Float64, Float64])?, move |values| {
                 let (left, right) = (values[0].float(), values[1].float());
                 Ok(if is_safe && right == 0.0 { Value::Null } else { Value::Float64(left / right) })
             }))
         }
         "ROUND" | "TRUNC" => {
             let is_round = name == "ROUND";
-            let (_, arguments) = arguments.as_any(&[&[Float64], &[Float64, Int64]])?;
+            let (_, arguments) = arguments.into_any(&[&[Float64], &[Float64, Int64]])?;
             Ok(Typed::strict(Float64, arguments, move |values| {
                 let digits =
                     i32::try_from(values.get(1).map_or(0, Value::int).clamp(-400, 400)).unwrap_or_default();
@@ -869,7 +869,7 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
             let is_log = name == "LOG";
             let signatures: &[&[Type]] =
                 if is_log { &[&[Float64, Float64], &[Float64]] } else { &[&[Float64, Float64]] };
-            let (_, arguments) = arguments.as_any(signatures)?;
+            let (_, arguments) = arguments.into_any(signatures)?;
             Ok(Typed::strict(Float64, arguments, move |values| {
                 let number = values[0].float();
                 let result = match values.get(1) {
@@ -880,7 +880,7 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
                 finite(&name, result, values)
             }))
         }
-        _ => Ok(Typed::strict(Float64, arguments.as_one(&[Float64])?, move |values| {
+        _ => Ok(Typed::strict(Float64, arguments.into_one(&[Float64])?, move |values| {
             let number = values[0].float();
             let result = match &name[..] {
                 "FLOOR" => number.floor(),
@@ -936,7 +936,7 @@ fn of_size<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Status> {
 
 fn from_hex(value: &Value) -> Result<Value, Status> {
     let text = cast::text(value);
-    let padded = if text.len() % 2 == 0 { text.clone() } else { format!("0{text}") };
+    let padded = if text.len().is_multiple_of(2) { text.clone() } else { format!("0{text}") };
     let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let bytes = padded.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
     let bytes: Option<Vec<u8>> = bytes.collect();

@@ -90,7 +90,7 @@ impl<'a> TableScan<'a> {
         emit: &mut dyn FnMut(Vec<Value>) -> Result<ControlFlow<()>, Status>,
     ) -> Result<(), Status> {
         let read = self.read.borrow().clone();
-        self.table.visit(self.intervals.clone(), &mut |key, mut cells| {
+        self.table.visit(self.intervals.clone(), |key, mut cells| {
             self.keep_versions(&mut cells);
             // A row without cells is none.
             if cells.is_empty() {

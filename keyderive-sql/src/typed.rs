@@ -140,11 +140,14 @@ pub(crate) fn common_type(all: &[Typed]) -> Option<Type> {
     found.cloned().or_else(|| fits(&Type::Float64).then_some(Type::Float64))
 }
 
+/// Expressions as ones of one type, or as they were if there is none.
+type Unified = Result<(Vec<Typed>, Type), Vec<Typed>>;
+
 /// These as expressions of one type.
 ///
 /// # Errors
 /// As [`Typed::coerced`].
-pub(crate) fn unified(all: Vec<Typed>) -> Result<Result<(Vec<Typed>, Type), Vec<Typed>>, Status> {
+pub(crate) fn unified(all: Vec<Typed>) -> Result<Unified, Status> {
     let Some(of) = common_type(&all) else { return Ok(Err(all)) };
     let mut unified = Vec::with_capacity(all.len());
     for typed in all {

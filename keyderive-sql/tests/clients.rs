@@ -2,6 +2,8 @@
 //! `clients/queries.sql`, whose columns and rows are in `clients/answers.txt`. The clients' programs are in
 //! `keyderive-cli/tests/port/clients`, and `.ci/run` builds them.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
 use std::env;
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
@@ -106,7 +108,6 @@ fn folder() -> PathBuf {
 }
 
 /// Runs the program of a client on the queries, and compares what it prints.
-#[expect(clippy::needless_pass_by_value, reason = "a command is run once")]
 fn run(language: &str, variable: &str, command: impl FnOnce(OsString) -> Command) {
     let Some(build) = env::var_os(variable).filter(|build| !build.is_empty()) else {
         left_out(&format!(

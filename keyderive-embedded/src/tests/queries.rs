@@ -59,7 +59,7 @@ impl QueryEngine for Cells {
             true => vec![Interval::point(&"b".into()), Interval { start: "a".into(), end: Some("c".into()) }],
             false => vec![Interval::all()],
         };
-        table.visit(intervals, &mut |key, cells| {
+        table.visit(intervals, |key, cells| {
             let value =
                 |bytes: &Bytes| Value { r#type: None, kind: Some(value::Kind::BytesValue(bytes.clone())) };
             let of = |family: &str| {

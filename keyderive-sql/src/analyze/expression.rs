@@ -502,7 +502,7 @@ impl Analyzer<'_> {
         for clause in clauses {
             match clause {
                 FunctionArgumentClause::IgnoreOrRespectNulls(treatment) => {
-                    ignores_null = *treatment == NullTreatment::IgnoreNulls
+                    ignores_null = *treatment == NullTreatment::IgnoreNulls;
                 }
                 other => return Err(unimplemented(format!("`{other}` in {name}"))),
             }
@@ -577,7 +577,7 @@ impl Analyzer<'_> {
                 for argument in arguments {
                     match argument {
                         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => {
-                            typed.push(self.expression(expr, input)?)
+                            typed.push(self.expression(expr, input)?);
                         }
                         other => return Err(invalid_at(format!("`{other}` is no argument of {name}"), at)),
                     }

@@ -156,18 +156,16 @@ impl<'a> Analyzer<'a> {
         let mut temporal = Temporal::default();
         let (mut seen, mut needs_history, mut as_of) = (Vec::new(), None, None);
         for arg in &args.args {
-            let (name, value) = match arg {
-                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. }
-                | FunctionArg::ExprNamed {
-                    name: ast::Expr::Identifier(name),
-                    arg: FunctionArgExpr::Expr(value),
-                    ..
-                } => (name, value),
-                _ => {
-                    return Err(invalid(format!(
-                        "the arguments of a table have names, such as `with_history => TRUE`, and `{arg}` has none"
-                    )));
-                }
+            let (FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. }
+            | FunctionArg::ExprNamed {
+                name: ast::Expr::Identifier(name),
+                arg: FunctionArgExpr::Expr(value),
+                ..
+            }) = arg
+            else {
+                return Err(invalid(format!(
+                    "the arguments of a table have names, such as `with_history => TRUE`, and `{arg}` has none"
+                )));
             };
             let lower = name.value.to_ascii_lowercase();
             if seen.contains(&lower) {
@@ -189,7 +187,7 @@ impl<'a> Analyzer<'a> {
                     };
                 }
                 "after" => {
-                    temporal.from = temporal.from.max(Some(self.micros(name, value)?.saturating_add(1)))
+                    temporal.from = temporal.from.max(Some(self.micros(name, value)?.saturating_add(1)));
                 }
                 "after_or_equal" => temporal.from = temporal.from.max(Some(self.micros(name, value)?)),
                 "before" | "before_or_equal" => {
@@ -237,9 +235,10 @@ impl<'a> Analyzer<'a> {
 
     /// `UNPACK((SELECT …))`.
     fn unpack(&self, args: Option<&TableFunctionArgs>) -> Result<Relation<'a>, Status> {
-        let subquery = match args.map(|args| &args.args[..]) {
-            Some([FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::Subquery(subquery)))]) => subquery,
-            _ => return Err(invalid("UNPACK takes a query in parentheses: UNPACK((SELECT …))")),
+        let Some([FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::Subquery(subquery)))]) =
+            args.map(|args| &args.args[..])
+        else {
+            return Err(invalid("UNPACK takes a query in parentheses: UNPACK((SELECT …))"));
         };
         let Relation { plan, columns, .. } = self.query(subquery)?;
         let mut versions = Vec::with_capacity(columns.len());
