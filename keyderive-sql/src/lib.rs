@@ -41,8 +41,8 @@
 //!
 //! Types, NULL and errors are GoogleSQL's: `_key = 'a'` compares BYTES, and a parameter of STRING does not; integers do not overflow in
 //! silence; rows come in the order of their keys. A query that is wrong fails with `INVALID_ARGUMENT`, and one that uses what is not in
-//! the table with `UNIMPLEMENTED`, which names it. So a query that runs here has the result that it has on the service, as far as
-//! Google's pages tell it.
+//! the table with `UNIMPLEMENTED`, which names it. So a query that runs here means what Google's pages say. It has not been compared with
+//! the service.
 //!
 //! # What differs from the service
 //!
