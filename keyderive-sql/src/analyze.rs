@@ -321,9 +321,11 @@ impl<'a> Analyzer<'a> {
                         invalid_at(format!("GROUP BY is out of SELECT list range: {expr}"), expr.span().start)
                     })?
                 }
-                // A column of the input comes before a name of the SELECT list.
-                ast::Expr::Identifier(name) if input.scope.column(name)?.is_none() => {
-                    Place { aliases: &select.projection, ..input }.alias(&name.value).unwrap_or(expr)
+                ast::Expr::Identifier(name) => {
+                    let names = Place { aliases: &select.projection, ..input };
+                    self.check_one_meaning(name, names)?;
+                    let is_column = input.scope.column(name)?.is_some();
+                    names.alias(&name.value).filter(|_| !is_column).unwrap_or(expr)
                 }
                 expr => expr,
             };
@@ -340,6 +342,26 @@ impl<'a> Analyzer<'a> {
             keys.push((key.clone(), typed));
         }
         Ok(Some(Grouping { keys, aggregates: RefCell::default() }))
+    }
+
+    /// Refuses a name that is a column and also another expression of the SELECT list: Google's pages call it ambiguous.
+    fn check_one_meaning(&self, name: &Ident, place: Place<'_>) -> Result<(), Status> {
+        let (Some(column), Some(alias)) = (place.scope.column(name)?, place.alias(&name.value)) else {
+            return Ok(());
+        };
+        let is_name = matches!(alias, ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_));
+        let is_same = is_name
+            && match (self.expression(alias, Place::of(place.scope))?.expr, column.expr) {
+                (Expr::Column(left), Expr::Column(right)) => left == right,
+                _ => false,
+            };
+        if is_same {
+            return Ok(());
+        }
+        Err(invalid_at(
+            format!("Name {} is ambiguous: it is a column, and an expression of the SELECT list", name.value),
+            at(name),
+        ))
     }
 
     /// The column of the SELECT list that ORDER BY names, by its name or number.

@@ -286,6 +286,7 @@ impl Analyzer<'_> {
 
     /// A name: a column, or else the value of an UNNEST, which is a column too.
     fn name(&self, name: &Ident, place: Place<'_>) -> Result<Typed, Status> {
+        self.check_one_meaning(name, place)?;
         match place.scope.column(name)? {
             Some(column) => grouped(column, &name.value, at(name), place),
             // HAVING and ORDER BY may use the names of the SELECT list.

@@ -59,6 +59,7 @@ async fn a_wrong_query_is_invalid() {
                 "references column _key which is neither grouped nor aggregated",
             ),
             ("SELECT _key FROM t WHERE COUNT(*) > 1", "Aggregate function COUNT not allowed here"),
+            ("SELECT SUBSTR(_key, 1, 1) AS _key FROM t GROUP BY _key", "Name _key is ambiguous"),
             ("SELECT _key FROM t ORDER BY 2", "ORDER BY column number item is out of range: 2"),
             ("SELECT CAST(_key AS INT64) FROM t", "Invalid cast from BYTES to INT64"),
             ("SELECT STARTS_WITH(_key, 1) FROM t", "function STARTS_WITH for argument types: BYTES, INT64"),

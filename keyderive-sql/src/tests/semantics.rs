@@ -116,6 +116,7 @@ async fn groups() {
             ("SELECT DISTINCT SPLIT(_key, '#')[2] AS p FROM t ORDER BY p", &["b", "m", "n"]),
             ("SELECT x, COUNT(*) AS n FROM t, UNNEST(SPLIT(labels['labels'], ',')) AS x GROUP BY x ORDER BY n DESC, x LIMIT 1", &["a, 3"]),
             ("SELECT COUNT(*) + 1 AS n, SUM(1) FROM t HAVING COUNT(*) > 5", &["7, 6"]),
+            ("SELECT t._key AS _key, COUNT(*) AS n FROM t GROUP BY _key HAVING n = 1 ORDER BY n + 1, _key LIMIT 1", &["t1#p1#b#rowC, 1"]),
             (
                 "SELECT tenant, label, COUNT(*) AS n, SUM(CASE WHEN label = '$' THEN bytes ELSE 0 END) AS bytes,
                  FROM (SELECT SPLIT(_key, '#')[0] AS tenant, TO_INT64(size['bytes']) AS bytes,
