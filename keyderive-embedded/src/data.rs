@@ -30,6 +30,7 @@ use crate::faults::{SplitStream, StreamFault, TruncatedStream};
 use crate::filter::Filter;
 use crate::interval::{self, Interval};
 use crate::mutate::{apply, changes, mutate_entries, mutate_row, read_modify_write};
+use crate::query::{self, QueryEngine};
 use crate::scan::Scan;
 use crate::storage::{Cells, LARGE_BYTES};
 use crate::store::{Bulk, Context, RowChange, SHORT_WORK, Store, WORK_BYTES};
@@ -40,11 +41,21 @@ const MAX_INLINE_RANGES: usize = 4096;
 
 pub(super) struct Data {
     worker: Arc<Worker>,
+    /// Runs SQL.
+    engine: Option<Arc<dyn QueryEngine>>,
 }
 
 impl Data {
-    pub(super) fn new(worker: Arc<Worker>) -> Self {
-        Self { worker }
+    pub(super) fn new(worker: Arc<Worker>, engine: Option<Arc<dyn QueryEngine>>) -> Self {
+        Self { worker, engine }
+    }
+
+    fn engine(&self) -> Result<Arc<dyn QueryEngine>, Status> {
+        self.engine.clone().ok_or_else(|| {
+            Status::unimplemented(
+                "this embedded Bigtable does not run SQL; read with scans, serve one with `keyderive-sql serve`, or query the service",
+            )
+        })
     }
 }
 
@@ -227,21 +238,23 @@ impl Bigtable for Data {
 
     async fn prepare_query(
         &self,
-        _: Request<PrepareQueryRequest>,
+        request: Request<PrepareQueryRequest>,
     ) -> Result<Response<PrepareQueryResponse>, Status> {
-        Err(no_sql())
+        let engine = self.engine()?;
+        let request = check::routed(request, "name", |message| &message.instance_name)?;
+        let prepared = self.worker.read(move |store| query::prepare(&*engine, store, request)).await?;
+        Ok(Response::new(prepared))
     }
 
     async fn execute_query(
         &self,
-        _: Request<ExecuteQueryRequest>,
+        request: Request<ExecuteQueryRequest>,
     ) -> Result<Response<Self::ExecuteQueryStream>, Status> {
-        Err(no_sql())
+        let (engine, faults) = (self.engine()?, StreamFault::of(&request));
+        let request = check::routed(request, "name", |message| &message.instance_name)?;
+        let answer = self.worker.read(move |store| query::execute(&*engine, store, request)).await?;
+        Ok(responses(answer, &faults))
     }
-}
-
-fn no_sql() -> Status {
-    Status::unimplemented("an embedded Bigtable does not run SQL; read with scans, or query the service")
 }
 
 /// The work of mutations, in the unit of [`SHORT_WORK`].

@@ -8,24 +8,29 @@ use keyderive_proto::data::{RowRange, RowSet};
 
 /// The row keys from `start`, inclusive, to `end`, exclusive. Without an `end`, all keys from `start` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Interval {
-    pub(super) start: Bytes,
-    pub(super) end: Option<Bytes>,
+pub struct Interval {
+    /// The first key; empty for none.
+    pub start: Bytes,
+    /// The first key after all of them; `None` if there is none.
+    pub end: Option<Bytes>,
 }
 
 impl Interval {
     /// Every row key.
-    pub(super) fn all() -> Self {
+    #[must_use]
+    pub fn all() -> Self {
         Self { start: Bytes::new(), end: None }
     }
 
     /// The row keys that begin with `prefix`.
-    pub(super) fn prefix(prefix: &Bytes) -> Self {
+    #[must_use]
+    pub fn prefix(prefix: &Bytes) -> Self {
         Self { start: prefix.clone(), end: prefix_end(prefix) }
     }
 
     /// One row key.
-    pub(super) fn point(key: &Bytes) -> Self {
+    #[must_use]
+    pub fn point(key: &Bytes) -> Self {
         Self { start: key.clone(), end: Some(successor(key)) }
     }
 
@@ -95,7 +100,8 @@ fn interval(place: usize, range: RowRange) -> Result<Interval, Status> {
     }
 }
 
-fn union(mut intervals: Vec<Interval>) -> Vec<Interval> {
+/// These intervals as disjoint ones, in order.
+pub(super) fn union(mut intervals: Vec<Interval>) -> Vec<Interval> {
     intervals.retain(|interval| !interval.is_empty());
     intervals.sort_unstable_by(|left, right| left.start.cmp(&right.start));
     let mut merged: Vec<Interval> = Vec::with_capacity(intervals.len());

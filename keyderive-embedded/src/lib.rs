@@ -27,7 +27,8 @@
 //! - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
 //! - A mutation with an idempotency token is applied once, also after its file was opened again. Tokens are remembered for 15
 //!   minutes, and 8 million at most.
-//! - There are no `HyperLogLog++` aggregates, no SQL, no backups, no views and no change streams.
+//! - There are no `HyperLogLog++` aggregates, no backups, no views and no change streams. SQL needs a [`QueryEngine`], such as the one
+//!   of the crate `keyderive-sql`.
 
 mod admin;
 mod check;
@@ -37,6 +38,7 @@ mod filter;
 mod gc;
 mod interval;
 mod mutate;
+mod query;
 mod scan;
 #[cfg(feature = "serve")]
 mod serve;
@@ -66,8 +68,10 @@ use store::{Store, SystemClock};
 use worker::Worker;
 
 pub use self::faults::{Fault, FaultRule, Faults, Method};
+pub use self::interval::Interval;
+pub use self::query::{Query, QueryCell, QueryEngine, QueryTable, QueryTables};
 #[cfg(feature = "serve")]
-pub use self::serve::ServeSettings;
+pub use self::serve::{ServeSettings, shutdown_signal};
 pub use self::storage::OpenError;
 
 type BoxFuture<T> = futures_core::future::BoxFuture<'static, T>;
@@ -191,14 +195,16 @@ impl Bigtable {
         self.worker.write_long(Store::collect_garbage).await
     }
 
+    /// A Bigtable with the same tables that answers SQL by this engine. `self` and its clones are not affected.
+    #[must_use]
+    pub fn with_query_engine(&self, engine: Arc<dyn QueryEngine>) -> Self {
+        Self { data: data_server(&self.worker, Some(engine)), ..self.clone() }
+    }
+
     fn new(worker: Arc<Worker>) -> Self {
-        // The header of a gRPC message can announce 4 GiB, which tonic allocates before the message arrives.
-        // keyderive's client has the same limit, so its users see the client's error first.
         Self {
             worker: Arc::clone(&worker),
-            data: BigtableServer::new(data::Data::new(Arc::clone(&worker)))
-                .max_decoding_message_size(MAX_MESSAGE_BYTES)
-                .max_encoding_message_size(usize::MAX),
+            data: data_server(&worker, None),
             admin: BigtableTableAdminServer::new(admin::Admin::new(worker))
                 .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(usize::MAX),
@@ -214,6 +220,14 @@ impl Bigtable {
             self.data.clone().call(request)
         }
     }
+}
+
+/// The header of a gRPC message can announce 4 GiB, which tonic allocates before the message arrives. keyderive's client has the same
+/// limit, so its users see the client's error first.
+fn data_server(worker: &Arc<Worker>, engine: Option<Arc<dyn QueryEngine>>) -> BigtableServer<data::Data> {
+    BigtableServer::new(data::Data::new(Arc::clone(worker), engine))
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(usize::MAX)
 }
 
 impl Service<http::Request<Body>> for Bigtable {

@@ -1,5 +1,7 @@
 //! The embedded Bigtable on a port, for programs in other processes and languages.
 
+mod shutdown;
+
 use std::convert::Infallible;
 use std::future::{Future, pending};
 use std::io::{self, ErrorKind};
@@ -28,6 +30,7 @@ use tonic::transport::Server;
 use tonic::transport::server::Connected;
 use tower_service::Service;
 
+pub use self::shutdown::shutdown_signal;
 use crate::{Bigtable, BoxFuture};
 
 /// With this value of the header, each response says what serves it.

@@ -10,6 +10,7 @@ mod garbage;
 mod granularity;
 mod limits;
 mod protocol;
+mod queries;
 mod raw;
 mod rules;
 mod schemas;

@@ -18,9 +18,9 @@ use tower_service::Service;
 
 use crate::client::{BoxFuture, Client, ClientBuilder, Error, InProcess};
 
+pub use keyderive_embedded::{Fault, FaultRule, Faults, Method, QueryEngine};
 #[cfg(feature = "serve")]
-pub use keyderive_embedded::ServeSettings;
-pub use keyderive_embedded::{Fault, FaultRule, Faults, Method};
+pub use keyderive_embedded::{ServeSettings, shutdown_signal};
 
 impl Client {
     /// A client of a new, empty Bigtable inside this process.
@@ -36,7 +36,8 @@ impl Client {
     /// - A cell that is eligible for garbage collection is gone at once; the service may return it for up to a week, sometimes longer,
     ///   as a [`Bigtable`] does whose [garbage collection is paused](Bigtable::pause_garbage_collection).
     /// - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
-    /// - There are no `HyperLogLog++` aggregates, no SQL, no backups, views and change streams.
+    /// - There are no `HyperLogLog++` aggregates, no backups, views and change streams. SQL needs
+    ///   [an engine](Bigtable::with_query_engine).
     ///
     /// The time of the server never steps back, even if the clock of this machine does, unless a test [sets](Bigtable::set_time) it.
     #[must_use]
@@ -301,6 +302,13 @@ impl Bigtable {
     #[must_use]
     pub fn with_faults(&self, faults: Faults) -> Self {
         Self { service: self.service.with_faults(faults), file: self.file.clone() }
+    }
+
+    /// A Bigtable with the same tables that answers [queries](Client::query) by this engine, such as the one of the crate
+    /// `keyderive-sql`. `self` and its clients are not affected.
+    #[must_use]
+    pub fn with_query_engine(&self, engine: Arc<dyn QueryEngine>) -> Self {
+        Self { service: self.service.with_query_engine(engine), file: self.file.clone() }
     }
 
     /// How many calls of this method it received, including failed ones. Only a Bigtable from

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use keyderive::embedded::{Bigtable, ServeSettings};
+use keyderive::embedded::{Bigtable, ServeSettings, shutdown_signal};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tracing_subscriber::Layer as _;
@@ -105,51 +105,6 @@ impl Serve {
             .map_err(Failure::failed)?;
         Ok(Exit::Done)
     }
-}
-
-/// Completes on the first SIGINT or SIGTERM. On the second, the process exits at once.
-///
-/// A dedicated thread handles the signals, even if all others are busy.
-#[cfg(unix)]
-fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (mut interrupt, mut terminate) = {
-        let _inside = runtime.enter();
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
-    };
-    let (sender, receiver) = tokio::sync::oneshot::channel();
-    let mut signalled = async move || {
-        let kind = tokio::select! {
-            _ = interrupt.recv() => SignalKind::interrupt(),
-            _ = terminate.recv() => SignalKind::terminate(),
-        };
-        kind.as_raw_value()
-    };
-    let listening = async move {
-        signalled().await;
-        // The receiver is gone if the server has ended by itself.
-        let _ = sender.send(());
-        let signal = signalled().await;
-        std::process::exit(128 + signal);
-    };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listening))?;
-    Ok(async { drop(receiver.await) })
-}
-
-/// Completes on the first ctrl-c. On the second, the process exits at once.
-#[cfg(not(unix))]
-fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
-    let (sender, receiver) = tokio::sync::oneshot::channel();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            drop(sender.send(()));
-        }
-        if tokio::signal::ctrl_c().await.is_ok() {
-            std::process::exit(130);
-        }
-    });
-    Ok(async { drop(receiver.await) })
 }
 
 #[cfg(test)]

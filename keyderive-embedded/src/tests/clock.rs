@@ -73,7 +73,7 @@ async fn the_write_that_is_applied_last_has_the_latest_time() {
     let admin = Admin::new(Arc::clone(&worker));
     admin.create_table(tonic::Request::new(request)).await.unwrap();
     let write = move |name: &str, value: &'static str| {
-        let data = Data::new(Arc::clone(&worker));
+        let data = Data::new(Arc::clone(&worker), None);
         std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {

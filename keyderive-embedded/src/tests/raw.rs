@@ -108,7 +108,7 @@ impl Servers {
     pub(super) fn of(store: Store) -> Self {
         let (clock, store) = (Stopped::at(START), Arc::new(store));
         let worker = Arc::new(Worker::new(Arc::clone(&store)).unwrap());
-        Self { data: Data::new(Arc::clone(&worker)), admin: Admin::new(worker), store, clock }
+        Self { data: Data::new(Arc::clone(&worker), None), admin: Admin::new(worker), store, clock }
     }
 
     pub(super) async fn mutate(&self, key: &str, mutation: mutation::Mutation) -> Result<(), Status> {

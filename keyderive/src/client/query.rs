@@ -116,8 +116,9 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// [The guide](crate::guide::sql) has more. Only Google's service runs queries: Google's emulator and the embedded Bigtable
-    /// answer with [`Unimplemented`](crate::ErrorKind::Unimplemented).
+    /// [The guide](crate::guide::sql) has more. Google's service runs queries, and the embedded Bigtable does
+    /// [with an engine](crate::guide::sql#sql-in-tests); without one it answers with
+    /// [`Unimplemented`](crate::ErrorKind::Unimplemented), as Google's emulator does.
     pub fn query(&self, text: impl Into<String>) -> Query {
         Query { client: self.clone(), text: text.into().into(), parameters: BTreeMap::new() }
     }

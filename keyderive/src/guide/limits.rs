@@ -73,7 +73,8 @@
 //!   [salt from a date on](super::attributes#a-salt-from-a-date-on) is for new rows alone; a [re-keying](super::rekeying) moves stored rows
 //!   to another table while programs read and write them, but no aggregates and no hashed keys.
 //! - **Spreading one hot row.** A salt spreads rows, but a single row is on one server.
-//! - **SQL without the service.** [Queries](super::sql) run on Google's service only, not on an emulator or the embedded Bigtable.
+//! - **SQL on Google's emulator.** [Queries](super::sql) run on Google's service and, [for tests](super::sql#sql-in-tests), on the
+//!   embedded Bigtable.
 //! - **Authorized views, backups, change streams and instances.** Use Google's tools.
 //!
 //! # The embedded Bigtable and the emulator

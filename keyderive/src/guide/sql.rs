@@ -2,7 +2,8 @@
 //!
 //! Bigtable runs SQL itself, over one table at a time: filters, aggregates, time travel. It is for what a [scan](super::scans) cannot
 //! say: counts, groups, expressions over columns. For a range of keys take a scan: it also runs on an emulator, resumes after the
-//! last row, and reports [what it cost](crate::client::ReadStats). Only Google's service runs SQL.
+//! last row, and reports [what it cost](crate::client::ReadStats). Google's service runs SQL, and the embedded Bigtable does
+//! [in tests](#sql-in-tests); Google's emulator does not.
 //!
 //! ```no_run
 //! use keyderive::Client;
@@ -140,6 +141,25 @@
 //! it has expired, the client prepares it again too, unless rows have come already, since a resume token belongs to the prepared
 //! query that it came with. The query then fails, and [`is_retryable`](crate::Error::is_retryable) is true: discard the rows you
 //! have and run it again.
+//!
+//! # SQL in tests
+//!
+//! The embedded Bigtable runs queries if it has an engine. The crate `keyderive-sql` is one:
+//!
+//! ```toml
+//! [dev-dependencies]
+//! keyderive-sql = { path = "../keyderive/keyderive-sql" }
+//! ```
+//!
+//! ```ignore
+//! let bigtable = keyderive::embedded::Bigtable::in_memory().with_query_engine(std::sync::Arc::new(keyderive_sql::Engine));
+//! let client = bigtable.client();
+//! ```
+//!
+//! `keyderive-sql serve` serves such a Bigtable on a port, also to Google's clients for Go, Java and Python. It runs the queries of
+//! Google's pages, with GoogleSQL's types, NULLs and errors; its page lists what differs. What it does not run, it refuses with
+//! [`Unimplemented`](crate::ErrorKind::Unimplemented) and the name of it. It does what Google's pages say, and has not been compared with
+//! the service.
 //!
 //! # What a query does not have
 //!

@@ -2,7 +2,7 @@
 //!
 //! A service that takes a [`Client`](crate::Client) is tested with one of an embedded [`Bigtable`](crate::embedded::Bigtable), from the
 //! feature `embedded`. Each test makes its own: it is there at once, is empty, and is gone with its last client. It rejects what the
-//! service rejects. [SQL](super::sql) runs on Google's service only, so it cannot be tested here.
+//! service rejects. For [SQL](super::sql), give the Bigtable [an engine](super::sql#sql-in-tests).
 //!
 //! ```toml
 //! [dev-dependencies]

@@ -7,7 +7,7 @@ import (
 )
 
 func main() {
-	sessions := map[string]func(context.Context){"session": session, "rows": rows, "scan": scanRows, "write": writeRows}
+	sessions := map[string]func(context.Context){"session": session, "rows": rows, "scan": scanRows, "write": writeRows, "sql": queries}
 	sessions[os.Args[1]](context.Background())
 }
 

@@ -1,0 +1,187 @@
+//! Aggregate functions.
+
+use std::collections::HashSet;
+
+use sqlparser::tokenizer::Location;
+use tonic::Status;
+
+use crate::error::{out_of_range, unimplemented};
+use crate::expr::Expr;
+use crate::functions::no_signature;
+use crate::typed::Typed;
+use crate::types::Type;
+use crate::value::Value;
+
+/// An aggregate function of an expression.
+pub(crate) struct Aggregate {
+    kind: Kind,
+    /// None for `COUNT(*)`.
+    operand: Option<Expr>,
+    is_distinct: bool,
+}
+
+enum Kind {
+    Count,
+    CountIf,
+    SumInt,
+    SumFloat,
+    Average,
+    Least,
+    Greatest,
+    Any,
+    Array { ignores_null: bool },
+    Text { delimiter: Vec<u8>, is_text: bool },
+    And,
+    Or,
+}
+
+/// What an aggregate has seen.
+pub(crate) struct State {
+    value: Value,
+    count: u64,
+    float: f64,
+    elements: Vec<Value>,
+    seen: HashSet<Vec<u8>>,
+}
+
+/// The names of aggregate functions.
+pub(crate) fn is_aggregate(name: &str) -> bool {
+    matches!(
+        name,
+        "COUNT"
+            | "COUNTIF"
+            | "SUM"
+            | "AVG"
+            | "MIN"
+            | "MAX"
+            | "ANY_VALUE"
+            | "ARRAY_AGG"
+            | "STRING_AGG"
+            | "LOGICAL_AND"
+            | "LOGICAL_OR"
+    )
+}
+
+impl Aggregate {
+    pub(crate) fn count_rows() -> (Self, Type) {
+        (Self { kind: Kind::Count, operand: None, is_distinct: false }, Type::Int64)
+    }
+
+    /// The aggregate of this name, and its type.
+    pub(crate) fn new(
+        name: &str,
+        mut all: Vec<Typed>,
+        is_distinct: bool,
+        ignores_null: bool,
+        at: Location,
+    ) -> Result<(Self, Type), Status> {
+        let wrong = no_signature(&format!("aggregate function {name}"), &all, at);
+        let delimiter = if name == "STRING_AGG" && all.len() == 2 { all.pop() } else { None };
+        let (Some(operand), true) = (all.pop(), all.is_empty()) else { return Err(wrong) };
+        let of = operand.of.clone();
+        if is_distinct && !of.is_groupable() {
+            return Err(unimplemented(format!("{name}(DISTINCT …) of {of}")));
+        }
+        let (kind, result) = match name {
+            "COUNT" => (Kind::Count, Type::Int64),
+            "COUNTIF" if of == Type::Bool => (Kind::CountIf, Type::Int64),
+            "SUM" if of == Type::Int64 => (Kind::SumInt, Type::Int64),
+            "SUM" if of.is_float() => (Kind::SumFloat, Type::Float64),
+            "AVG" if of.is_number() => (Kind::Average, Type::Float64),
+            "MIN" if of.is_ordered() => (Kind::Least, of),
+            "MAX" if of.is_ordered() => (Kind::Greatest, of),
+            "ANY_VALUE" => (Kind::Any, of),
+            "ARRAY_AGG" if !matches!(of, Type::Array(_)) => (Kind::Array { ignores_null }, Type::array(of)),
+            "STRING_AGG" if of.is_text_or_bytes() => {
+                let delimiter = match delimiter.map(|delimiter| delimiter.coerced(&of)).transpose()? {
+                    None => b",".to_vec(),
+                    Some(Ok(Typed { expr: Expr::Literal(value), .. })) if !value.is_null() => {
+                        value.raw().to_vec()
+                    }
+                    Some(Ok(_)) => return Err(unimplemented("a delimiter of STRING_AGG that is no literal")),
+                    Some(Err(_)) => return Err(wrong),
+                };
+                (Kind::Text { delimiter, is_text: of == Type::Text }, of)
+            }
+            "LOGICAL_AND" if of == Type::Bool => (Kind::And, Type::Bool),
+            "LOGICAL_OR" if of == Type::Bool => (Kind::Or, Type::Bool),
+            _ => return Err(wrong),
+        };
+        Ok((Self { kind, operand: Some(operand.expr), is_distinct }, result))
+    }
+
+    pub(crate) fn state(&self) -> State {
+        State { value: Value::Null, count: 0, float: 0.0, elements: Vec::new(), seen: HashSet::new() }
+    }
+
+    /// Adds a row.
+    pub(crate) fn add(&self, state: &mut State, row: &[Value]) -> Result<(), Status> {
+        let Some(operand) = &self.operand else {
+            state.count += 1;
+            return Ok(());
+        };
+        let value = operand.value(row)?;
+        if value.is_null() && !matches!(self.kind, Kind::Array { ignores_null: false }) {
+            return Ok(());
+        }
+        if self.is_distinct {
+            let mut key = Vec::new();
+            value.group_key(&mut key);
+            if !state.seen.insert(key) {
+                return Ok(());
+            }
+        }
+        if matches!(self.kind, Kind::CountIf) && !value.is_true() {
+            return Ok(());
+        }
+        state.count += 1;
+        match &self.kind {
+            Kind::Count | Kind::CountIf => {}
+            Kind::SumInt => {
+                // The service adds in the order of the rows, and fails when a partial sum is too large.
+                let sum = state.value.int().checked_add(value.int());
+                state.value = Value::Int64(sum.ok_or_else(|| out_of_range("SUM() aggregation overflow"))?);
+            }
+            Kind::SumFloat | Kind::Average => state.float += value.float(),
+            Kind::Least if state.value.is_null() || value.sort_order(&state.value).is_lt() => {
+                state.value = value;
+            }
+            Kind::Greatest if state.value.is_null() || value.sort_order(&state.value).is_gt() => {
+                state.value = value;
+            }
+            Kind::Any if state.value.is_null() => state.value = value,
+            Kind::Least | Kind::Greatest | Kind::Any => {}
+            Kind::Array { .. } | Kind::Text { .. } => state.elements.push(value),
+            Kind::And => {
+                state.value =
+                    Value::Bool(value.is_true() && (state.value.is_null() || state.value.is_true()));
+            }
+            Kind::Or => state.value = Value::Bool(value.is_true() || state.value.is_true()),
+        }
+        Ok(())
+    }
+
+    /// The value of a group.
+    pub(crate) fn finish(&self, state: State) -> Result<Value, Status> {
+        let has_none = state.count == 0;
+        Ok(match &self.kind {
+            Kind::Count | Kind::CountIf => Value::Int64(i64::try_from(state.count).unwrap_or(i64::MAX)),
+            _ if has_none => Value::Null,
+            Kind::SumFloat => Value::Float64(state.float),
+            #[expect(clippy::cast_precision_loss, reason = "an average is no more precise")]
+            Kind::Average => Value::Float64(state.float / state.count as f64),
+            Kind::Array { .. } => Value::Array(state.elements),
+            Kind::Text { delimiter, is_text } => {
+                let parts: Vec<&[u8]> = state.elements.iter().map(Value::raw).collect();
+                let joined = parts.join(&delimiter[..]);
+                match is_text {
+                    true => Value::Text(
+                        String::from_utf8(joined).map_err(|_| out_of_range("a STRING is not UTF-8"))?,
+                    ),
+                    false => Value::Bytes(joined.into()),
+                }
+            }
+            _ => state.value,
+        })
+    }
+}

@@ -1,0 +1,548 @@
+//! Queries as relations: names, types, groups and orders.
+
+mod expression;
+mod from;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use keyderive_embedded::QueryTables;
+use sqlparser::ast::{
+    self, Distinct, GroupByExpr, Ident, LimitClause, OrderByKind, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, Spanned as _, WildcardAdditionalOptions,
+};
+use sqlparser::tokenizer::Location;
+use tonic::Status;
+
+use crate::aggregate::Aggregate;
+use crate::error::{invalid, invalid_at, unimplemented};
+use crate::expr::Expr;
+use crate::keys;
+use crate::relation::{Column, Plan, Relation};
+use crate::typed::Typed;
+use crate::types::Type;
+use crate::value::Value;
+
+/// Analyzes queries of one request.
+pub(crate) struct Analyzer<'a> {
+    pub(crate) tables: QueryTables<'a>,
+    /// By their names in lower case. While a query is prepared, their values are NULL.
+    pub(crate) parameters: BTreeMap<String, (Type, Value)>,
+    /// The time of the server.
+    pub(crate) now: i64,
+}
+
+/// What names refer to: the columns of the relations of a FROM clause, which are the columns of its rows.
+#[derive(Default)]
+struct Scope {
+    relations: Vec<Range>,
+    /// How many columns they have.
+    width: usize,
+}
+
+/// A relation in a scope.
+struct Range {
+    alias: Option<String>,
+    columns: Vec<Column>,
+    /// The place of its first column.
+    start: usize,
+    read: Rc<RefCell<BTreeSet<usize>>>,
+}
+
+impl Scope {
+    fn add(&mut self, alias: Option<String>, columns: Vec<Column>, read: Rc<RefCell<BTreeSet<usize>>>) {
+        let start = self.width;
+        self.width += columns.len();
+        self.relations.push(Range { alias, columns, start, read });
+    }
+
+    fn relation(&self, alias: &str) -> Option<&Range> {
+        let is = |range: &&Range| range.alias.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(alias));
+        self.relations.iter().find(is)
+    }
+
+    /// The column of a name. `None` if there is none.
+    fn column(&self, name: &Ident) -> Result<Option<Typed>, Status> {
+        let found: Vec<(&Range, usize)> = self
+            .relations
+            .iter()
+            .flat_map(|range| range.places(&name.value).into_iter().map(move |place| (range, place)))
+            .collect();
+        match found[..] {
+            [] => Ok(None),
+            [(range, place)] => Ok(Some(range.column(place))),
+            _ => Err(invalid_at(format!("Column name {} is ambiguous", name.value), name.span.start)),
+        }
+    }
+}
+
+impl Range {
+    /// The places of the columns of a name: those that are equal, or else those that differ in the case of letters alone.
+    fn places(&self, name: &str) -> Vec<usize> {
+        let places = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
+            (0..self.columns.len()).filter(|place| is(&self.columns[*place].name)).collect()
+        };
+        let exact = places(&|column| column == name && !name.is_empty());
+        if exact.is_empty() {
+            places(&|column| column.eq_ignore_ascii_case(name) && !name.is_empty())
+        } else {
+            exact
+        }
+    }
+
+    fn column(&self, place: usize) -> Typed {
+        self.read.borrow_mut().insert(place);
+        self.columns[place].at(self.start + place)
+    }
+}
+
+/// The groups of a SELECT, while its expressions are analyzed.
+struct Grouping {
+    /// The expressions of GROUP BY as written, and analyzed.
+    keys: Vec<(ast::Expr, Typed)>,
+    aggregates: RefCell<Vec<Aggregate>>,
+}
+
+/// Where an expression is analyzed.
+#[derive(Clone, Copy)]
+struct Place<'s> {
+    scope: &'s Scope,
+    grouping: Option<&'s Grouping>,
+    /// The SELECT list, if its names count too.
+    aliases: &'s [SelectItem],
+}
+
+impl<'s> Place<'s> {
+    /// A place where names are those of the columns alone.
+    fn of(scope: &'s Scope) -> Self {
+        Self { scope, grouping: None, aliases: &[] }
+    }
+
+    /// The expression of a name of the SELECT list.
+    fn alias(&self, name: &str) -> Option<&'s ast::Expr> {
+        self.aliases.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if alias.value.eq_ignore_ascii_case(name) => Some(expr),
+            _ => None,
+        })
+    }
+}
+
+impl<'a> Analyzer<'a> {
+    /// The relation of a query.
+    pub(crate) fn query(&self, query: &Query) -> Result<Relation<'a>, Status> {
+        let Query {
+            with,
+            body,
+            order_by,
+            limit_clause,
+            fetch,
+            locks,
+            for_clause,
+            settings,
+            format_clause,
+            pipe_operators,
+        } = query;
+        for (is_there, what) in [
+            (with.is_some(), "WITH"),
+            (fetch.is_some(), "FETCH"),
+            (!locks.is_empty(), "FOR UPDATE"),
+            (for_clause.is_some(), "FOR"),
+            (settings.is_some(), "SETTINGS"),
+            (format_clause.is_some(), "FORMAT"),
+            (!pipe_operators.is_empty(), "pipe operators"),
+        ] {
+            if is_there {
+                return Err(unimplemented(what));
+            }
+        }
+        let orders = match order_by.as_ref().map(|order| &order.kind) {
+            None => &[][..],
+            Some(OrderByKind::Expressions(orders)) => &orders[..],
+            Some(OrderByKind::All(_)) => return Err(unimplemented("ORDER BY ALL")),
+        };
+        let Relation { mut plan, columns, read } = match &**body {
+            SetExpr::Select(select) => self.select(select, orders)?,
+            SetExpr::Query(inner) if orders.is_empty() => self.query(inner)?,
+            SetExpr::Query(_) => return Err(unimplemented("ORDER BY of a query in parentheses")),
+            SetExpr::SetOperation { op, .. } => return Err(unimplemented(op)),
+            _ => return Err(unimplemented("queries other than SELECT")),
+        };
+        if let Some(clause) = limit_clause {
+            let LimitClause::LimitOffset { limit, offset, limit_by } = clause else {
+                return Err(invalid("Syntax error: write LIMIT before OFFSET"));
+            };
+            if !limit_by.is_empty() {
+                return Err(unimplemented("LIMIT BY"));
+            }
+            if limit.is_none() {
+                return Err(invalid("Syntax error: OFFSET needs a LIMIT before it"));
+            }
+            let limit = limit.as_ref().map(|limit| self.count(limit)).transpose()?;
+            let offset = offset.as_ref().map(|offset| self.count(&offset.value)).transpose()?;
+            plan = Plan::Limit { input: Box::new(plan), limit, offset };
+        }
+        Ok(Relation { plan, columns, read })
+    }
+
+    /// The number of LIMIT or OFFSET.
+    fn count(&self, expr: &ast::Expr) -> Result<Expr, Status> {
+        let scope = Scope::default();
+        let count = self.expression(expr, Place::of(&scope))?;
+        match count.coerced(&Type::Int64)? {
+            Ok(count) if matches!(count.expr, Expr::Literal(_)) => Ok(count.expr),
+            _ => Err(invalid("LIMIT and OFFSET take a literal or a parameter of INT64")),
+        }
+    }
+
+    fn select(&self, select: &Select, orders: &[ast::OrderByExpr]) -> Result<Relation<'a>, Status> {
+        refuse_clauses(select)?;
+        let (mut plan, scope) = self.from(&select.from)?;
+        let input = Place::of(&scope);
+        if let Some(condition) = &select.selection {
+            let condition = self.condition(condition, input, "WHERE")?;
+            if let Plan::Scan(scan) = &mut plan {
+                scan.intervals = keys::intervals(&condition);
+            }
+            plan = Plan::Filter { input: Box::new(plan), condition };
+        }
+        let grouping = self.grouping(select, input)?;
+        // Whether there are aggregates shows once the expressions have been analyzed.
+        let is_grouped = grouping.is_some()
+            || select.having.is_some()
+            || select.projection.iter().any(has_aggregate)
+            || orders.iter().any(|order| expression::has_aggregate(&order.expr));
+        let grouping = grouping
+            .or_else(|| is_grouped.then(|| Grouping { keys: Vec::new(), aggregates: RefCell::default() }));
+        let place = Place { grouping: grouping.as_ref(), ..input };
+        let mut items = Vec::new();
+        for item in &select.projection {
+            self.select_item(item, place, &mut items)?;
+        }
+        let place = Place { aliases: &select.projection, ..place };
+        let having =
+            select.having.as_ref().map(|having| self.condition(having, place, "HAVING")).transpose()?;
+        let mut columns: Vec<Column> =
+            items.iter().map(|(name, typed)| Column::new(name.clone(), typed.of.clone())).collect();
+        let is_distinct = match &select.distinct {
+            None | Some(Distinct::All) => false,
+            Some(Distinct::Distinct) => true,
+            Some(Distinct::On(_)) => return Err(unimplemented("DISTINCT ON")),
+        };
+        if is_distinct && let Some(column) = columns.iter().find(|column| !column.of.is_groupable()) {
+            return Err(invalid(format!(
+                "Column {} of type {} cannot be used in SELECT DISTINCT",
+                column.name, column.of
+            )));
+        }
+        let mut exprs: Vec<Expr> = items.into_iter().map(|(_, typed)| typed.expr).collect();
+        let count = exprs.len();
+        let mut by = Vec::new();
+        for order in orders {
+            let descends = order.options.asc == Some(false);
+            let nulls_first = order.options.nulls_first.unwrap_or(!descends);
+            if order.with_fill.is_some() {
+                return Err(unimplemented("WITH FILL"));
+            }
+            let found = self.ordered_column(order, &columns[..count])?;
+            let at = match found {
+                Some(at) => at,
+                None if is_distinct => {
+                    return Err(invalid("ORDER BY of SELECT DISTINCT takes columns of the SELECT list"));
+                }
+                None => {
+                    let typed = self.expression(&order.expr, place)?;
+                    columns.push(Column::new("", typed.of));
+                    exprs.push(typed.expr);
+                    exprs.len() - 1
+                }
+            };
+            if !columns[at].of.is_ordered() {
+                return Err(invalid_at(
+                    format!("ORDER BY does not support expressions of type {}", columns[at].of),
+                    order.expr.span().start,
+                ));
+            }
+            by.push((at, descends, nulls_first));
+        }
+        columns.truncate(count);
+        if let Some(Grouping { keys, aggregates }) = grouping {
+            let keys = keys.into_iter().map(|(_, typed)| typed.expr).collect();
+            plan = Plan::Group { input: Box::new(plan), keys, aggregates: aggregates.into_inner() };
+        }
+        if let Some(condition) = having {
+            plan = Plan::Filter { input: Box::new(plan), condition };
+        }
+        let is_wider = exprs.len() > count;
+        plan = Plan::Project { input: Box::new(plan), columns: exprs };
+        if is_distinct {
+            plan = Plan::Distinct { input: Box::new(plan) };
+        }
+        if !by.is_empty() {
+            plan = Plan::Sort { input: Box::new(plan), by };
+        }
+        if is_wider {
+            plan = Plan::Truncate { input: Box::new(plan), count };
+        }
+        Ok(Relation { plan, columns, read: Rc::default() })
+    }
+
+    fn condition(&self, expr: &ast::Expr, place: Place<'_>, clause: &str) -> Result<Expr, Status> {
+        let condition = self.expression(expr, place)?;
+        match condition.coerced(&Type::Bool)? {
+            Ok(condition) => Ok(condition.expr),
+            Err(other) => Err(invalid_at(
+                format!("{clause} clause should return type BOOL, but returns {}", other.of),
+                expr.span().start,
+            )),
+        }
+    }
+
+    /// The keys of GROUP BY: expressions, names of the SELECT list and their numbers.
+    fn grouping(&self, select: &Select, input: Place<'_>) -> Result<Option<Grouping>, Status> {
+        let exprs = match &select.group_by {
+            GroupByExpr::Expressions(exprs, modifiers) if modifiers.is_empty() => exprs,
+            GroupByExpr::All(_) => return Err(unimplemented("GROUP BY ALL")),
+            GroupByExpr::Expressions(..) => return Err(unimplemented("GROUP BY with ROLLUP or CUBE")),
+        };
+        if exprs.is_empty() {
+            return Ok(None);
+        }
+        let mut keys = Vec::new();
+        for expr in exprs {
+            let item = |place: usize| match select.projection.get(place) {
+                Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => Some(expr),
+                _ => None,
+            };
+            let key = match expr {
+                ast::Expr::Value(value) if matches!(value.value, ast::Value::Number(..)) => {
+                    let number = ordinal(expr).and_then(|number| number.checked_sub(1));
+                    number.and_then(item).ok_or_else(|| {
+                        invalid_at(format!("GROUP BY is out of SELECT list range: {expr}"), expr.span().start)
+                    })?
+                }
+                ast::Expr::Identifier(name) => {
+                    let names = Place { aliases: &select.projection, ..input };
+                    self.check_one_meaning(name, names)?;
+                    let is_column = input.scope.column(name)?.is_some();
+                    names.alias(&name.value).filter(|_| !is_column).unwrap_or(expr)
+                }
+                expr => expr,
+            };
+            if expression::has_aggregate(key) {
+                return Err(invalid_at("Aggregate function is not allowed in GROUP BY", key.span().start));
+            }
+            let typed = self.expression(key, input)?;
+            if !typed.of.is_groupable() {
+                return Err(invalid_at(
+                    format!("Grouping by expressions of type {} is not allowed", typed.of),
+                    key.span().start,
+                ));
+            }
+            keys.push((key.clone(), typed));
+        }
+        Ok(Some(Grouping { keys, aggregates: RefCell::default() }))
+    }
+
+    /// Refuses a name that is a column and also another expression of the SELECT list: Google's pages call it ambiguous.
+    fn check_one_meaning(&self, name: &Ident, place: Place<'_>) -> Result<(), Status> {
+        let (Some(column), Some(alias)) = (place.scope.column(name)?, place.alias(&name.value)) else {
+            return Ok(());
+        };
+        let is_name = matches!(alias, ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_));
+        let is_same = is_name
+            && match (self.expression(alias, Place::of(place.scope))?.expr, column.expr) {
+                (Expr::Column(left), Expr::Column(right)) => left == right,
+                _ => false,
+            };
+        if is_same {
+            return Ok(());
+        }
+        Err(invalid_at(
+            format!("Name {} is ambiguous: it is a column, and an expression of the SELECT list", name.value),
+            at(name),
+        ))
+    }
+
+    /// The column of the SELECT list that ORDER BY names, by its name or number.
+    fn ordered_column(&self, order: &ast::OrderByExpr, columns: &[Column]) -> Result<Option<usize>, Status> {
+        match &order.expr {
+            ast::Expr::Identifier(name) => {
+                let is =
+                    |column: &Column| column.name.eq_ignore_ascii_case(&name.value) && !name.value.is_empty();
+                let mut found = (0..columns.len()).filter(|place| is(&columns[*place]));
+                let first = found.next();
+                match found.next() {
+                    None => Ok(first),
+                    Some(_) => {
+                        Err(invalid_at(format!("Column name {} is ambiguous", name.value), name.span.start))
+                    }
+                }
+            }
+            expr => match ordinal(expr) {
+                Some(number) if (1..=columns.len()).contains(&number) => Ok(Some(number - 1)),
+                Some(number) => Err(invalid_at(
+                    format!("ORDER BY column number item is out of range: {number}"),
+                    expr.span().start,
+                )),
+                None => Ok(None),
+            },
+        }
+    }
+
+    fn select_item(
+        &self,
+        item: &SelectItem,
+        place: Place<'_>,
+        items: &mut Vec<(String, Typed)>,
+    ) -> Result<(), Status> {
+        match item {
+            SelectItem::UnnamedExpr(expr) => items.push((implied_name(expr), self.expression(expr, place)?)),
+            SelectItem::ExprWithAlias { expr, alias } => {
+                items.push((alias.value.clone(), self.expression(expr, place)?));
+            }
+            SelectItem::Wildcard(options) => {
+                if place.scope.relations.is_empty() {
+                    return Err(invalid("SELECT * must have a FROM clause"));
+                }
+                let all: Vec<&Range> = place.scope.relations.iter().collect();
+                self.wildcard(&all, options, place, items)?;
+            }
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                let alias = name.to_string();
+                let alias = alias.trim_matches('`');
+                let range = place.scope.relation(alias);
+                let range = range.ok_or_else(|| invalid(format!("Unrecognized name: {alias}")))?;
+                self.wildcard(&[range], options, place, items)?;
+            }
+            other => return Err(unimplemented(format!("`{other}` in a SELECT list"))),
+        }
+        Ok(())
+    }
+
+    fn wildcard(
+        &self,
+        ranges: &[&Range],
+        options: &WildcardAdditionalOptions,
+        place: Place<'_>,
+        items: &mut Vec<(String, Typed)>,
+    ) -> Result<(), Status> {
+        let WildcardAdditionalOptions {
+            wildcard_token: _,
+            opt_ilike,
+            opt_exclude,
+            opt_except,
+            opt_replace,
+            opt_rename,
+            opt_alias,
+        } = options;
+        if opt_ilike.is_some() || opt_exclude.is_some() || opt_rename.is_some() || opt_alias.is_some() {
+            return Err(unimplemented("other options of * than EXCEPT and REPLACE"));
+        }
+        if place.grouping.is_some() {
+            return Err(invalid(
+                "* of a query with groups expands to columns that are neither grouped nor aggregated",
+            ));
+        }
+        let names = opt_except
+            .iter()
+            .flat_map(|except| std::iter::once(&except.first_element).chain(&except.additional_elements));
+        let mut excepted: Vec<(&Ident, bool)> = names.map(|name| (name, false)).collect();
+        let mut replaced: Vec<_> =
+            opt_replace.iter().flat_map(|replace| &replace.items).map(|item| (item, false)).collect();
+        for range in ranges {
+            for (at, column) in range.columns.iter().enumerate() {
+                if column.is_hidden {
+                    continue;
+                }
+                let is = |name: &Ident| name.value.eq_ignore_ascii_case(&column.name);
+                if let Some((_, is_found)) = excepted.iter_mut().find(|(name, _)| is(name)) {
+                    *is_found = true;
+                    continue;
+                }
+                let typed = match replaced.iter_mut().find(|(item, _)| is(&item.column_name)) {
+                    Some((item, is_found)) => {
+                        *is_found = true;
+                        self.expression(&item.expr, place)?
+                    }
+                    None => range.column(at),
+                };
+                items.push((column.name.clone(), typed));
+            }
+        }
+        let missing = excepted
+            .into_iter()
+            .chain(replaced.into_iter().map(|(item, is_found)| (&item.column_name, is_found)));
+        match missing.into_iter().find(|(_, is_found)| !is_found) {
+            Some((name, _)) => Err(invalid_at(
+                format!("Column {} in SELECT * EXCEPT or REPLACE does not exist", name.value),
+                name.span.start,
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+fn has_aggregate(item: &SelectItem) -> bool {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+            expression::has_aggregate(expr)
+        }
+        _ => false,
+    }
+}
+
+/// The number of a column in GROUP BY or ORDER BY.
+fn ordinal(expr: &ast::Expr) -> Option<usize> {
+    match expr {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::Number(digits, _) => digits.parse().ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The name of a column without an alias: the last of the names that it is written with.
+fn implied_name(expr: &ast::Expr) -> String {
+    match expr {
+        ast::Expr::Identifier(name) if !name.value.starts_with('@') => name.value.clone(),
+        ast::Expr::CompoundIdentifier(names) => {
+            names.last().map(|name| name.value.clone()).unwrap_or_default()
+        }
+        ast::Expr::CompoundFieldAccess { access_chain, .. } => match access_chain.last() {
+            Some(ast::AccessExpr::Dot(ast::Expr::Identifier(name))) => name.value.clone(),
+            _ => String::new(),
+        },
+        ast::Expr::Nested(inner) => implied_name(inner),
+        _ => String::new(),
+    }
+}
+
+fn refuse_clauses(select: &Select) -> Result<(), Status> {
+    for (is_there, what) in [
+        (select.top.is_some(), "TOP"),
+        (select.exclude.is_some(), "EXCLUDE"),
+        (select.into.is_some(), "INTO"),
+        (!select.lateral_views.is_empty(), "LATERAL VIEW"),
+        (select.prewhere.is_some(), "PREWHERE"),
+        (!select.connect_by.is_empty(), "CONNECT BY"),
+        (!select.cluster_by.is_empty(), "CLUSTER BY"),
+        (!select.distribute_by.is_empty(), "DISTRIBUTE BY"),
+        (!select.sort_by.is_empty(), "SORT BY"),
+        (!select.named_window.is_empty(), "WINDOW"),
+        (select.qualify.is_some(), "QUALIFY"),
+        (select.value_table_mode.is_some(), "SELECT AS STRUCT or AS VALUE"),
+        (select.select_modifiers.is_some(), "modifiers of SELECT"),
+    ] {
+        if is_there {
+            return Err(unimplemented(what));
+        }
+    }
+    Ok(())
+}
+
+/// Where a name begins.
+fn at(name: &Ident) -> Location {
+    name.span.start
+}

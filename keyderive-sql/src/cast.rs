@@ -1,0 +1,166 @@
+//! `CAST` and `SAFE_CAST`.
+
+use tonic::Status;
+
+use crate::error::{invalid, out_of_range};
+use crate::expr::Expr;
+use crate::time;
+use crate::typed::{Form, Typed};
+use crate::types::Type;
+use crate::value::Value;
+
+/// A cast to a type. A safe one is NULL where the other fails.
+pub(crate) fn cast(from: Typed, to: Type, is_safe: bool) -> Result<Typed, Status> {
+    if from.of == to
+        || matches!(from.form, Form::Null)
+        || (from.form == Form::EmptyArray && matches!(to, Type::Array(_)))
+    {
+        return Ok(Typed::new(from.expr, to));
+    }
+    let Some(function) = function(&from.of, &to) else {
+        return Err(invalid(format!("Invalid cast from {} to {to}", from.of)));
+    };
+    let guarded = move |values: &[Value]| match function(&values[0]) {
+        Err(_) if is_safe => Ok(Value::Null),
+        value => value,
+    };
+    Ok(Typed::new(Expr::Strict(Box::new(guarded), vec![from.expr]), to))
+}
+
+/// Converts a value that is not NULL.
+type Conversion = fn(&Value) -> Result<Value, Status>;
+
+#[expect(clippy::cast_possible_truncation, reason = "the nearest FLOAT32, as in SQL; integers are in range")]
+fn function(from: &Type, to: &Type) -> Option<Conversion> {
+    Some(match (from, to) {
+        (Type::Text, Type::Bytes) => |value| Ok(Value::Bytes(value.raw().to_vec().into())),
+        (Type::Bytes, Type::Text) => |value| match str::from_utf8(value.raw()) {
+            Ok(text) => Ok(Value::Text(text.to_owned())),
+            Err(_) => Err(out_of_range("Invalid cast of bytes to UTF8 string")),
+        },
+        (Type::Text, Type::Int64) => |value| {
+            let text = String::from_utf8_lossy(value.raw()).into_owned();
+            parse_int(text.trim())
+                .map(Value::Int64)
+                .ok_or_else(|| out_of_range(format!("Bad int64 value: {text}")))
+        },
+        (Type::Text, Type::Float64) => |value| parse_float(value).map(Value::Float64),
+        (Type::Text, Type::Float32) => |value| parse_float(value).map(|number| Value::Float32(number as f32)),
+        (Type::Text, Type::Bool) => |value| {
+            let text = String::from_utf8_lossy(value.raw());
+            match &text.trim().to_ascii_lowercase()[..] {
+                "true" | "t" | "yes" | "y" | "1" => Ok(Value::Bool(true)),
+                "false" | "f" | "no" | "n" | "0" => Ok(Value::Bool(false)),
+                _ => Err(out_of_range(format!("Bad bool value: {text}"))),
+            }
+        },
+        (Type::Text, Type::Date) => |value| {
+            let text = String::from_utf8_lossy(value.raw());
+            time::parse_date(&text)
+                .map(Value::Date)
+                .ok_or_else(|| out_of_range(format!("Invalid date: '{text}'")))
+        },
+        (Type::Text, Type::Timestamp) => {
+            |value| time::parse_timestamp(&String::from_utf8_lossy(value.raw())).map(Value::Timestamp)
+        }
+        (Type::Int64, Type::Float64) | (Type::Float32, Type::Float64) => {
+            |value| Ok(Value::Float64(value.float()))
+        }
+        (Type::Int64 | Type::Float64, Type::Float32) => |value| {
+            let (wide, narrow) = (value.float(), value.float() as f32);
+            if narrow.is_infinite() && wide.is_finite() {
+                return Err(out_of_range(format!("float out of range: {wide}")));
+            }
+            Ok(Value::Float32(narrow))
+        },
+        (Type::Int64, Type::Bool) => |value| Ok(Value::Bool(value.int() != 0)),
+        (Type::Bool, Type::Int64) => |value| Ok(Value::Int64(value.is_true().into())),
+        (Type::Float64 | Type::Float32, Type::Int64) => |value| {
+            // Halves are rounded away from zero.
+            let rounded = value.float().round();
+            let is_inside = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&rounded);
+            if is_inside {
+                Ok(Value::Int64(rounded as i64))
+            } else {
+                Err(out_of_range(format!("int64 out of range: {rounded}")))
+            }
+        },
+        (Type::Date, Type::Timestamp) => |value| Ok(Value::Timestamp(date(value) * time::MICROS_A_DAY)),
+        (Type::Timestamp, Type::Date) => {
+            |value| time::checked_date(Some(timestamp(value).div_euclid(time::MICROS_A_DAY))).map(Value::Date)
+        }
+        (
+            Type::Int64 | Type::Float32 | Type::Float64 | Type::Bool | Type::Date | Type::Timestamp,
+            Type::Text,
+        ) => |value| Ok(Value::Text(text(value))),
+        _ => return None,
+    })
+}
+
+pub(crate) fn date(value: &Value) -> i64 {
+    match value {
+        Value::Date(days) => i64::from(*days),
+        _ => 0,
+    }
+}
+
+pub(crate) fn timestamp(value: &Value) -> i64 {
+    match value {
+        Value::Timestamp(micros) => *micros,
+        _ => 0,
+    }
+}
+
+/// A value as SQL casts it to STRING.
+pub(crate) fn text(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        Value::Int64(number) => number.to_string(),
+        Value::Float32(number) => float_text(f64::from(*number), number.to_string()),
+        Value::Float64(number) => float_text(*number, number.to_string()),
+        Value::Bool(value) => value.to_string(),
+        Value::Date(days) => time::show_date(*days),
+        Value::Timestamp(micros) => time::show_timestamp(*micros),
+        _ => String::new(),
+    }
+}
+
+/// The shortest text that reads as the number; with an exponent where the number is very large or small.
+fn float_text(number: f64, plain: String) -> String {
+    if number.is_nan() {
+        return "nan".to_owned();
+    }
+    let size = number.abs();
+    if size != 0.0 && size.is_finite() && !(1e-5..1e17).contains(&size) {
+        let text = format!("{number:e}");
+        return match text.split_once('e') {
+            Some((digits, exponent)) => match exponent.strip_prefix('-') {
+                Some(negative) => format!("{digits}e-{negative:0>2}"),
+                None => format!("{digits}e+{exponent:0>2}"),
+            },
+            None => text,
+        };
+    }
+    plain
+}
+
+fn parse_int(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (digits, radix) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None => (digits, 10),
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    i64::from_str_radix(&format!("{sign}{digits}"), radix).ok()
+}
+
+fn parse_float(value: &Value) -> Result<f64, Status> {
+    let text = String::from_utf8_lossy(value.raw()).into_owned();
+    // Rust also reads `infinity` and `nan` in any case, as SQL does.
+    text.trim().parse().map_err(|_| out_of_range(format!("Bad double value: {text}")))
+}

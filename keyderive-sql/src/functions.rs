@@ -1,0 +1,1082 @@
+//! The functions of SQL.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use regex::bytes::{Regex, RegexBuilder};
+use sqlparser::tokenizer::Location;
+use tonic::Status;
+
+use crate::cast::{self, date, timestamp};
+use crate::error::{invalid, invalid_at, out_of_range, unimplemented};
+use crate::expr::Expr;
+use crate::time::{self, Part};
+use crate::typed::{Form, Typed, type_list, unified};
+use crate::types::Type;
+use crate::value::Value;
+
+/// What the service has, by its pages, and this engine does not.
+const UNSERVED: &[&str] = &[
+    "ARRAY",
+    "ARRAY_FILTER",
+    "ARRAY_TRANSFORM",
+    "ARRAY_SLICE",
+    "ARRAY_IS_DISTINCT",
+    "ARRAY_INCLUDES_ALL",
+    "ARRAY_INCLUDES_ANY",
+    "ARRAY_MAX",
+    "ARRAY_MIN",
+    "ARRAY_SUM",
+    "ARRAY_AVG",
+    "ARRAY_CONCAT_AGG",
+    "APPROX_COUNT_DISTINCT",
+    "APPROX_QUANTILES",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "BIT_COUNT",
+    "BIT_CAST_TO_INT64",
+    "CODE_POINTS_TO_BYTES",
+    "CODE_POINTS_TO_STRING",
+    "TO_CODE_POINTS",
+    "CONTAINS_SUBSTR",
+    "CORR",
+    "COVAR_POP",
+    "COVAR_SAMP",
+    "STDDEV",
+    "STDDEV_POP",
+    "STDDEV_SAMP",
+    "VARIANCE",
+    "VAR_POP",
+    "VAR_SAMP",
+    "EDIT_DISTANCE",
+    "ERROR",
+    "FORMAT",
+    "FROM_BASE32",
+    "TO_BASE32",
+    "FROM_PROTO",
+    "TO_PROTO",
+    "GENERATE_ARRAY",
+    "GENERATE_DATE_ARRAY",
+    "GENERATE_UUID",
+    "HLL_COUNT.EXTRACT",
+    "HLL_COUNT.INIT",
+    "HLL_COUNT.MERGE",
+    "HLL_COUNT.MERGE_PARTIAL",
+    "INITCAP",
+    "INSTR",
+    "IS_INF",
+    "IS_NAN",
+    "JSON_QUERY",
+    "JSON_QUERY_ARRAY",
+    "JSON_VALUE",
+    "JSON_VALUE_ARRAY",
+    "JSON_EXTRACT",
+    "JSON_EXTRACT_SCALAR",
+    "LAST_DAY",
+    "MD5",
+    "NORMALIZE",
+    "NORMALIZE_AND_CASEFOLD",
+    "PARSE_JSON",
+    "RAND",
+    "RANGE_BUCKET",
+    "REGEXP_EXTRACT_ALL",
+    "REGEXP_INSTR",
+    "S2_CELLIDFROMPOINT",
+    "S2_COVERINGCELLIDS",
+    "SAFE_ADD",
+    "SAFE_MULTIPLY",
+    "SAFE_NEGATE",
+    "SAFE_SUBTRACT",
+    "SHA1",
+    "SHA256",
+    "SHA512",
+    "SOUNDEX",
+    "TO_JSON",
+    "TO_JSON_STRING",
+    "TRANSLATE",
+    "UNICODE",
+    "CHR",
+    "ASCII",
+    "PROTO_DEFAULT_IF_NULL",
+    "MAP_FROM_ARRAY",
+    "APPROX_TOP_COUNT",
+    "APPROX_TOP_SUM",
+    "DOT_PRODUCT",
+    "APPROX_COSINE_DISTANCE",
+    "APPROX_EUCLIDEAN_DISTANCE",
+    "TIME",
+    "DATETIME",
+    "CBRT",
+    "SIN",
+    "COS",
+    "TAN",
+    "ASIN",
+    "ACOS",
+    "ATAN",
+    "ATAN2",
+    "SINH",
+    "COSH",
+    "TANH",
+    "ASINH",
+    "ACOSH",
+    "ATANH",
+    "ARRAY_FIND",
+    "KEYS.NEW_KEYSET",
+    "ROW_NUMBER",
+    "RANK",
+];
+
+/// The function is not known.
+pub(crate) fn not_found(name: &str, at: Location) -> Status {
+    if takes_time_part(name) {
+        return unimplemented(format!("{name} with these arguments"));
+    }
+    match UNSERVED.contains(&name) {
+        true => unimplemented(format!("the function {name}")),
+        false => invalid_at(format!("Function not found: {name}"), at),
+    }
+}
+
+/// No function of this name takes such arguments.
+pub(crate) fn no_signature(what: &str, arguments: &[Typed], at: Location) -> Status {
+    invalid_at(format!("No matching signature for {what} for argument types: {}", type_list(arguments)), at)
+}
+
+/// The arguments of a call, as they are taken one after the other.
+struct Arguments<'a> {
+    name: &'a str,
+    all: Vec<Typed>,
+    at: Location,
+}
+
+impl Arguments<'_> {
+    fn wrong(&self) -> Status {
+        no_signature(&format!("function {}", self.name), &self.all, self.at)
+    }
+
+    /// These arguments as the types of one of these signatures, the first that fits.
+    fn into_any(mut self, signatures: &[&[Type]]) -> Result<(usize, Vec<Typed>), Status> {
+        let fits = |signature: &&[Type]| {
+            signature.len() == self.all.len()
+                && self.all.iter().zip(*signature).all(|(typed, of)| typed.becomes(of))
+        };
+        // A signature that fits without a conversion comes first.
+        let exact = |signature: &&[Type]| {
+            fits(signature)
+                && self
+                    .all
+                    .iter()
+                    .zip(*signature)
+                    .all(|(typed, of)| typed.of == *of || typed.form == Form::Null)
+        };
+        let found = signatures.iter().position(exact);
+        let Some(found) = found.or_else(|| signatures.iter().position(fits)) else {
+            return Err(self.wrong());
+        };
+        let mut coerced = Vec::with_capacity(self.all.len());
+        for (typed, of) in self.all.drain(..).zip(signatures[found]) {
+            coerced.push(typed.coerced(of)?.unwrap_or_else(|same| same));
+        }
+        Ok((found, coerced))
+    }
+
+    fn into_one(self, signature: &[Type]) -> Result<Vec<Typed>, Status> {
+        Ok(self.into_any(&[signature])?.1)
+    }
+
+    /// Whether there are so many.
+    fn count(&self, counts: std::ops::RangeInclusive<usize>) -> Result<(), Status> {
+        if counts.contains(&self.all.len()) { Ok(()) } else { Err(self.wrong()) }
+    }
+
+    /// All as one type.
+    fn unified(self) -> Result<(Vec<Typed>, Type), Status> {
+        let (name, at) = (self.name, self.at);
+        unified(self.all)?.map_err(|all| no_signature(&format!("function {name}"), &all, at))
+    }
+}
+
+use Type::{Bool, Bytes as Blob, Date, Float32, Float64, Int64, Text, Timestamp};
+
+/// A call of a scalar function; `now` is the time of the server.
+#[expect(clippy::too_many_lines, reason = "a row for each function")]
+pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Result<Typed, Status> {
+    let arguments = Arguments { name, all, at };
+    let text = |value: &Value| Value::Text(String::from_utf8_lossy(value.raw()).into_owned());
+    let int = |number: usize| Value::Int64(i64::try_from(number).unwrap_or(i64::MAX));
+    Ok(match name {
+        // Maps.
+        "MAP_CONTAINS_KEY" | "MAP_KEYS" | "MAP_VALUES" | "MAP_ENTRIES" | "MAP_EMPTY" => {
+            map_function(arguments)?
+        }
+        // Stored bytes.
+        "TO_INT64" => Typed::strict(Int64, arguments.into_one(&[Blob])?, |values| {
+            Ok(Value::Int64(i64::from_be_bytes(exactly(&values[0])?)))
+        }),
+        "TO_FLOAT64" => Typed::strict(Float64, arguments.into_one(&[Blob])?, |values| {
+            Ok(Value::Float64(f64::from_be_bytes(exactly(&values[0])?)))
+        }),
+        "TO_FLOAT32" => Typed::strict(Float32, arguments.into_one(&[Blob])?, |values| {
+            Ok(Value::Float32(f32::from_be_bytes(exactly(&values[0])?)))
+        }),
+        "TO_VECTOR64" => Typed::strict(Type::array(Float64), arguments.into_one(&[Blob])?, |values| {
+            let elements = values[0]
+                .raw()
+                .chunks(8)
+                .map(|bytes| Ok(Value::Float64(f64::from_be_bytes(of_size(bytes)?))));
+            Ok(Value::Array(elements.collect::<Result<_, Status>>()?))
+        }),
+        "TO_VECTOR32" => Typed::strict(Type::array(Float32), arguments.into_one(&[Blob])?, |values| {
+            let elements = values[0]
+                .raw()
+                .chunks(4)
+                .map(|bytes| Ok(Value::Float32(f32::from_be_bytes(of_size(bytes)?))));
+            Ok(Value::Array(elements.collect::<Result<_, Status>>()?))
+        }),
+        "SAFE_CONVERT_BYTES_TO_STRING" => {
+            Typed::strict(Text, arguments.into_one(&[Blob])?, move |values| Ok(text(&values[0])))
+        }
+        "TO_HEX" => Typed::strict(Text, arguments.into_one(&[Blob])?, |values| {
+            Ok(Value::Text(values[0].raw().iter().map(|byte| format!("{byte:02x}")).collect()))
+        }),
+        "FROM_HEX" => Typed::strict(Blob, arguments.into_one(&[Text])?, |values| from_hex(&values[0])),
+        "TO_BASE64" => Typed::strict(Text, arguments.into_one(&[Blob])?, |values| {
+            use base64::Engine as _;
+            Ok(Value::Text(base64::engine::general_purpose::STANDARD.encode(values[0].raw())))
+        }),
+        "FROM_BASE64" => Typed::strict(Blob, arguments.into_one(&[Text])?, |values| {
+            use base64::Engine as _;
+            let bytes = base64::engine::general_purpose::STANDARD.decode(values[0].raw());
+            bytes
+                .map(|bytes| Value::Bytes(bytes.into()))
+                .map_err(|_| out_of_range("Failed to decode invalid base64 string"))
+        }),
+        "FARM_FINGERPRINT" => {
+            let (_, arguments) = arguments.into_any(&[&[Text], &[Blob]])?;
+            Typed::strict(Int64, arguments, |values| {
+                Ok(Value::Int64(keyderive_farmhash::fingerprint64(values[0].raw()).cast_signed()))
+            })
+        }
+        // Text and bytes.
+        "STARTS_WITH" => {
+            let (_, mut arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
+            let prefix = arguments.pop().map(|prefix| Box::new(prefix.expr));
+            let operand = arguments.pop().map(|operand| Box::new(operand.expr));
+            let (Some(operand), Some(prefix)) = (operand, prefix) else { return Ok(Typed::null()) };
+            Typed::new(Expr::StartsWith(operand, prefix), Bool)
+        }
+        "ENDS_WITH" => {
+            let (_, arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
+            Typed::strict(Bool, arguments, |values| {
+                Ok(Value::Bool(values[0].raw().ends_with(values[1].raw())))
+            })
+        }
+        "LENGTH" | "CHAR_LENGTH" | "CHARACTER_LENGTH" => {
+            let signatures: &[&[Type]] = if name == "LENGTH" { &[&[Text], &[Blob]] } else { &[&[Text]] };
+            let (found, arguments) = arguments.into_any(signatures)?;
+            Typed::strict(Int64, arguments, move |values| {
+                Ok(int(if found == 0 { chars(&values[0]).len() } else { values[0].raw().len() }))
+            })
+        }
+        "BYTE_LENGTH" | "OCTET_LENGTH" => {
+            let (_, arguments) = arguments.into_any(&[&[Text], &[Blob]])?;
+            Typed::strict(Int64, arguments, move |values| Ok(int(values[0].raw().len())))
+        }
+        "UPPER" | "LOWER" => {
+            let is_upper = name == "UPPER";
+            let (found, arguments) = arguments.into_any(&[&[Text], &[Blob]])?;
+            let of = if found == 0 { Text } else { Blob };
+            Typed::strict(of, arguments, move |values| {
+                Ok(match &values[0] {
+                    Value::Text(text) => {
+                        Value::Text(if is_upper { text.to_uppercase() } else { text.to_lowercase() })
+                    }
+                    bytes if is_upper => Value::Bytes(bytes.raw().to_ascii_uppercase().into()),
+                    bytes => Value::Bytes(bytes.raw().to_ascii_lowercase().into()),
+                })
+            })
+        }
+        "CONCAT" => {
+            arguments.count(1..=usize::MAX)?;
+            let wrong = arguments.wrong();
+            let (arguments, of) = arguments.unified()?;
+            if !of.is_text_or_bytes() {
+                return Err(wrong);
+            }
+            Typed::strict(of, arguments, |values| {
+                let is_text = matches!(values[0], Value::Text(_));
+                made(is_text, values.iter().flat_map(Value::raw).copied().collect())
+            })
+        }
+        "SUBSTR" | "SUBSTRING" => {
+            let signatures: &[&[Type]] =
+                &[&[Text, Int64], &[Blob, Int64], &[Text, Int64, Int64], &[Blob, Int64, Int64]];
+            let (found, arguments) = arguments.into_any(signatures)?;
+            let is_text = found % 2 == 0;
+            Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| substr(is_text, values))
+        }
+        "LEFT" | "RIGHT" => {
+            let is_left = name == "LEFT";
+            let (found, arguments) = arguments.into_any(&[&[Text, Int64], &[Blob, Int64]])?;
+            let is_text = found == 0;
+            Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
+                let Ok(count) = usize::try_from(values[1].int()) else {
+                    return Err(out_of_range("the length of LEFT and RIGHT cannot be negative"));
+                };
+                let units = units(is_text, &values[0]);
+                let count = count.min(units.len());
+                let kept = if is_left { &units[..count] } else { &units[units.len() - count..] };
+                made(is_text, kept.concat())
+            })
+        }
+        "TRIM" | "LTRIM" | "RTRIM" => {
+            let (from_start, from_end) = (name != "RTRIM", name != "LTRIM");
+            let (found, arguments) = arguments.into_any(&[&[Text], &[Text, Text], &[Blob, Blob]])?;
+            let is_text = found < 2;
+            Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
+                let mut rest = &units(is_text, &values[0])[..];
+                let set = values.get(1).map(|set| units(is_text, set));
+                let is_trimmed = |unit: &[u8]| match &set {
+                    Some(set) => set.contains(&unit.to_vec()),
+                    None => str::from_utf8(unit).is_ok_and(|unit| unit.chars().all(char::is_whitespace)),
+                };
+                while let Some((_, after)) =
+                    rest.split_first().filter(|(unit, _)| from_start && is_trimmed(unit))
+                {
+                    rest = after;
+                }
+                while let Some((_, before)) =
+                    rest.split_last().filter(|(unit, _)| from_end && is_trimmed(unit))
+                {
+                    rest = before;
+                }
+                made(is_text, rest.concat())
+            })
+        }
+        "LPAD" | "RPAD" => {
+            let is_left = name == "LPAD";
+            let signatures: &[&[Type]] =
+                &[&[Text, Int64], &[Blob, Int64], &[Text, Int64, Text], &[Blob, Int64, Blob]];
+            let (found, arguments) = arguments.into_any(signatures)?;
+            let is_text = found % 2 == 0;
+            Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
+                pad(is_text, is_left, values)
+            })
+        }
+        "REPLACE" => {
+            let (found, arguments) = arguments.into_any(&[&[Text, Text, Text], &[Blob, Blob, Blob]])?;
+            let is_text = found == 0;
+            Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
+                let (from, to) = (values[1].raw(), values[2].raw());
+                if from.is_empty() {
+                    return Ok(values[0].clone());
+                }
+                made(is_text, split(values[0].raw(), from).join(to))
+            })
+        }
+        "REVERSE" => {
+            let (found, arguments) = arguments.into_any(&[&[Text], &[Blob]])?;
+            let is_text = found == 0;
+            Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
+                made(is_text, units(is_text, &values[0]).into_iter().rev().flatten().collect())
+            })
+        }
+        "REPEAT" => {
+            let (found, arguments) = arguments.into_any(&[&[Text, Int64], &[Blob, Int64]])?;
+            let is_text = found == 0;
+            Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
+                let Ok(count) = usize::try_from(values[1].int()) else {
+                    return Err(out_of_range("the repetitions of REPEAT cannot be negative"));
+                };
+                checked_size(values[0].raw().len().saturating_mul(count))?;
+                made(is_text, values[0].raw().repeat(count))
+            })
+        }
+        "STRPOS" => {
+            let (found, arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
+            let is_text = found == 0;
+            Typed::strict(Int64, arguments, move |values| {
+                let (whole, part) = (values[0].raw(), values[1].raw());
+                let at = (0..=whole.len()).find(|at| whole[*at..].starts_with(part));
+                let before = |at: usize| {
+                    if is_text { String::from_utf8_lossy(&whole[..at]).chars().count() } else { at }
+                };
+                Ok(int(at.map_or(0, |at| before(at) + 1)))
+            })
+        }
+        "SPLIT" => {
+            let (found, arguments) = arguments.into_any(&[&[Text], &[Text, Text], &[Blob, Blob]])?;
+            let is_text = found < 2;
+            let of = Type::array(if is_text { Text } else { Blob });
+            Typed::strict(of, arguments, move |values| {
+                let delimiter = values.get(1).map_or(&b","[..], |delimiter| delimiter.raw());
+                let parts = match delimiter.is_empty() {
+                    true => units(is_text, &values[0]),
+                    false => split(values[0].raw(), delimiter).into_iter().map(<[u8]>::to_vec).collect(),
+                };
+                Ok(Value::Array(parts.into_iter().map(|part| made(is_text, part)).collect::<Result<_, _>>()?))
+            })
+        }
+        "REGEXP_CONTAINS" => {
+            let (found, arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
+            let regex = Pattern::new(found == 0, &arguments[1])?;
+            Typed::strict(Bool, arguments, move |values| {
+                Ok(Value::Bool(regex.compiled(&values[1])?.is_match(values[0].raw())))
+            })
+        }
+        "REGEXP_EXTRACT" | "REGEXP_SUBSTR" => {
+            let (found, arguments) = arguments.into_any(&[&[Text, Text], &[Blob, Blob]])?;
+            let is_text = found == 0;
+            let regex = Pattern::new(is_text, &arguments[1])?;
+            Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
+                let regex = regex.compiled(&values[1])?;
+                if regex.captures_len() > 2 {
+                    return Err(out_of_range("Regular expression has more than one capturing group"));
+                }
+                let found = regex.captures(values[0].raw()).and_then(|groups| groups.get(groups.len() - 1));
+                found.map_or(Ok(Value::Null), |found| made(is_text, found.as_bytes().to_vec()))
+            })
+        }
+        "REGEXP_REPLACE" => {
+            let (found, arguments) = arguments.into_any(&[&[Text, Text, Text], &[Blob, Blob, Blob]])?;
+            let is_text = found == 0;
+            let regex = Pattern::new(is_text, &arguments[1])?;
+            Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
+                let replacement = rewritten_replacement(values[2].raw())?;
+                made(
+                    is_text,
+                    regex.compiled(&values[1])?.replace_all(values[0].raw(), &replacement[..]).into_owned(),
+                )
+            })
+        }
+        // Numbers.
+        "ABS" | "SIGN" | "FLOOR" | "CEIL" | "CEILING" | "TRUNC" | "ROUND" | "SQRT" | "EXP" | "LN"
+        | "LOG10" | "POW" | "POWER" | "LOG" | "MOD" | "DIV" | "SAFE_DIVIDE" | "IEEE_DIVIDE" => {
+            number_function(arguments)?
+        }
+        "GREATEST" | "LEAST" => {
+            arguments.count(1..=usize::MAX)?;
+            let wrong = arguments.wrong();
+            let (arguments, of) = arguments.unified()?;
+            if !of.is_ordered() {
+                return Err(wrong);
+            }
+            let sought = if name == "GREATEST" { Ordering::Greater } else { Ordering::Less };
+            Typed::strict(of, arguments, move |values| {
+                let mut best = &values[0];
+                for value in &values[1..] {
+                    if value.compare(best) == Some(sought) {
+                        best = value;
+                    }
+                }
+                Ok(best.clone())
+            })
+        }
+        "COSINE_DISTANCE" | "EUCLIDEAN_DISTANCE" => {
+            let is_cosine = name == "COSINE_DISTANCE";
+            let (wide, narrow) = (Type::array(Float64), Type::array(Float32));
+            let (_, arguments) = arguments.into_any(&[&[wide.clone(), wide], &[narrow.clone(), narrow]])?;
+            Typed::strict(Float64, arguments, move |values| {
+                distance(is_cosine, values[0].elements(), values[1].elements())
+            })
+        }
+        // Conditions.
+        "IF" => {
+            arguments.count(3..=3)?;
+            let wrong = arguments.wrong();
+            let mut all = arguments.all;
+            let rest = all.split_off(1);
+            let Some(Ok(condition)) = all.pop().map(|condition| condition.coerced(&Bool)).transpose()? else {
+                return Err(wrong);
+            };
+            let Ok((mut rest, of)) = unified(rest)? else { return Err(wrong) };
+            let (Some(no), Some(yes)) = (rest.pop(), rest.pop()) else { return Err(wrong) };
+            Typed::new(Expr::Case(vec![(condition.expr, yes.expr)], Box::new(no.expr)), of)
+        }
+        "IFNULL" | "COALESCE" => {
+            arguments.count(if name == "IFNULL" { 2..=2 } else { 1..=usize::MAX })?;
+            let (arguments, of) = arguments.unified()?;
+            Typed::new(Expr::Coalesce(arguments.into_iter().map(|typed| typed.expr).collect()), of)
+        }
+        "NULLIF" => {
+            arguments.count(2..=2)?;
+            let wrong = arguments.wrong();
+            let (arguments, of) = arguments.unified()?;
+            if !of.is_ordered() {
+                return Err(wrong);
+            }
+            let exprs = arguments.into_iter().map(|typed| typed.expr).collect();
+            Typed::new(
+                Expr::Lenient(
+                    Box::new(|values| {
+                        Ok(match values {
+                            [Value::Null, _] => Value::Null,
+                            [value, other]
+                                if !other.is_null() && value.compare(other) == Some(Ordering::Equal) =>
+                            {
+                                Value::Null
+                            }
+                            values => values[0].clone(),
+                        })
+                    }),
+                    exprs,
+                ),
+                of,
+            )
+        }
+        // Arrays.
+        "ARRAY_LENGTH" | "ARRAY_REVERSE" | "ARRAY_FIRST" | "ARRAY_LAST" | "ARRAY_CONCAT"
+        | "ARRAY_TO_STRING" | "ARRAY_INCLUDES" => array_function(arguments)?,
+        // Times.
+        "CURRENT_TIMESTAMP" => {
+            Typed::new(Expr::Literal(Value::Timestamp(now)), no_arguments(arguments, Timestamp)?)
+        }
+        "CURRENT_DATE" => {
+            let today = time::checked_date(Some(now.div_euclid(time::MICROS_A_DAY)))?;
+            Typed::new(Expr::Literal(Value::Date(today)), no_arguments(arguments, Date)?)
+        }
+        "TIMESTAMP_SECONDS" | "TIMESTAMP_MILLIS" | "TIMESTAMP_MICROS" => {
+            let unit = match name {
+                "TIMESTAMP_SECONDS" => 1_000_000,
+                "TIMESTAMP_MILLIS" => 1000,
+                _ => 1,
+            };
+            Typed::strict(Timestamp, arguments.into_one(&[Int64])?, move |values| {
+                time::checked_timestamp(values[0].int().checked_mul(unit)).map(Value::Timestamp)
+            })
+        }
+        "UNIX_SECONDS" | "UNIX_MILLIS" | "UNIX_MICROS" => {
+            let unit = match name {
+                "UNIX_SECONDS" => 1_000_000,
+                "UNIX_MILLIS" => 1000,
+                _ => 1,
+            };
+            Typed::strict(Int64, arguments.into_one(&[Timestamp])?, move |values| {
+                Ok(Value::Int64(timestamp(&values[0]).div_euclid(unit)))
+            })
+        }
+        "UNIX_DATE" => {
+            Typed::strict(Int64, arguments.into_one(&[Date])?, |values| Ok(Value::Int64(date(&values[0]))))
+        }
+        "DATE_FROM_UNIX_DATE" => Typed::strict(Date, arguments.into_one(&[Int64])?, |values| {
+            time::checked_date(Some(values[0].int())).map(Value::Date)
+        }),
+        "TIMESTAMP" => {
+            let (found, arguments) =
+                arguments.into_any(&[&[Timestamp], &[Date], &[Text], &[Text, Text], &[Date, Text]])?;
+            Typed::strict(Timestamp, arguments, move |values| {
+                let zone = values.get(1).map_or(Ok(0), zone)?;
+                Ok(match &values[0] {
+                    Value::Date(days) => Value::Timestamp(i64::from(*days) * time::MICROS_A_DAY - zone),
+                    Value::Text(text) if found == 3 => Value::Timestamp(time::parse_timestamp(text)? - zone),
+                    Value::Text(text) => Value::Timestamp(time::parse_timestamp(text)?),
+                    same => same.clone(),
+                })
+            })
+        }
+        "DATE" => {
+            let signatures: &[&[Type]] = &[&[Timestamp], &[Int64, Int64, Int64], &[Timestamp, Text], &[Date]];
+            let (found, arguments) = arguments.into_any(signatures)?;
+            Typed::strict(Date, arguments, move |values| match found {
+                1 => {
+                    let part = |place: usize| i32::try_from(values[place].int()).unwrap_or_default();
+                    let days = time::days(part(0), part(1), part(2));
+                    days.map(Value::Date).ok_or_else(|| out_of_range("Input calculates to invalid date"))
+                }
+                3 => Ok(values[0].clone()),
+                _ => {
+                    let zone = values.get(1).map_or(Ok(0), zone)?;
+                    let days = (timestamp(&values[0]) + zone).div_euclid(time::MICROS_A_DAY);
+                    time::checked_date(Some(days)).map(Value::Date)
+                }
+            })
+        }
+        "STRING" => {
+            let (_, arguments) = arguments.into_any(&[&[Timestamp], &[Date]])?;
+            Typed::strict(Text, arguments, |values| Ok(Value::Text(cast::text(&values[0]))))
+        }
+        "FORMAT_TIMESTAMP" => {
+            let (_, arguments) = arguments.into_any(&[&[Text, Timestamp], &[Text, Timestamp, Text]])?;
+            Typed::strict(Text, arguments, |values| {
+                let zone = values.get(2).map_or(Ok(0), zone)?;
+                if zone != 0 {
+                    return Err(unimplemented("FORMAT_TIMESTAMP in a time zone other than UTC"));
+                }
+                time::format(&cast::text(&values[0]), timestamp(&values[1])).map(Value::Text)
+            })
+        }
+        "FORMAT_DATE" => Typed::strict(Text, arguments.into_one(&[Text, Date])?, |values| {
+            time::format(&cast::text(&values[0]), date(&values[1]) * time::MICROS_A_DAY).map(Value::Text)
+        }),
+        "PARSE_TIMESTAMP" => {
+            let (_, arguments) = arguments.into_any(&[&[Text, Text], &[Text, Text, Text]])?;
+            Typed::strict(Timestamp, arguments, |values| {
+                let zone = values.get(2).map_or(Ok(0), zone)?;
+                let micros = time::parse(&cast::text(&values[0]), &cast::text(&values[1]))?;
+                Ok(Value::Timestamp(micros - zone))
+            })
+        }
+        "PARSE_DATE" => Typed::strict(Date, arguments.into_one(&[Text, Text])?, |values| {
+            let micros = time::parse(&cast::text(&values[0]), &cast::text(&values[1]))?;
+            time::checked_date(Some(micros.div_euclid(time::MICROS_A_DAY))).map(Value::Date)
+        }),
+        _ => return Err(not_found(name, at)),
+    })
+}
+
+fn no_arguments(arguments: Arguments<'_>, of: Type) -> Result<Type, Status> {
+    arguments.into_one(&[]).map(|_| of)
+}
+
+/// A time zone, as its offset in microseconds.
+fn zone(value: &Value) -> Result<i64, Status> {
+    let text = cast::text(value);
+    time::parse_zone(&text)
+        .ok_or_else(|| unimplemented(format!("the time zone `{text}`; write UTC or an offset")))
+}
+
+/// A function of a time and a part, such as `TIMESTAMP_TRUNC`.
+pub(crate) fn time_part_call(name: &str, all: Vec<Typed>, part: Part, at: Location) -> Result<Typed, Status> {
+    let arguments = Arguments { name, all, at };
+    let wrong = || unimplemented(format!("{name} of the part {part:?}"));
+    Ok(match name {
+        "TIMESTAMP_TRUNC" => Typed::strict(Timestamp, arguments.into_one(&[Timestamp])?, move |values| {
+            Ok(Value::Timestamp(part.truncate(timestamp(&values[0]))))
+        }),
+        "DATE_TRUNC" => Typed::strict(Date, arguments.into_one(&[Date])?, move |values| {
+            let micros = part.truncate(date(&values[0]) * time::MICROS_A_DAY);
+            time::checked_date(Some(micros.div_euclid(time::MICROS_A_DAY))).map(Value::Date)
+        }),
+        "EXTRACT" => {
+            let (_, arguments) = arguments.into_any(&[&[Timestamp], &[Date]])?;
+            part.extract(0).ok_or_else(wrong)?;
+            Typed::strict(Int64, arguments, move |values| {
+                let micros = match &values[0] {
+                    Value::Date(days) => i64::from(*days) * time::MICROS_A_DAY,
+                    value => timestamp(value),
+                };
+                Ok(part.extract(micros).map_or(Value::Null, Value::Int64))
+            })
+        }
+        "TIMESTAMP_ADD" | "TIMESTAMP_SUB" => {
+            let sign = if name == "TIMESTAMP_ADD" { 1 } else { -1 };
+            let unit =
+                part.micros().filter(|_| part != Part::IsoWeek && part != Part::Week).ok_or_else(wrong)?;
+            Typed::strict(Timestamp, arguments.into_one(&[Timestamp, Int64])?, move |values| {
+                let added = values[1].int().checked_mul(sign * unit);
+                time::checked_timestamp(added.and_then(|added| timestamp(&values[0]).checked_add(added)))
+                    .map(Value::Timestamp)
+            })
+        }
+        "DATE_ADD" | "DATE_SUB" => {
+            let sign = if name == "DATE_ADD" { 1 } else { -1 };
+            part.add_to_date(0, 0).ok_or_else(wrong)?;
+            Typed::strict(Date, arguments.into_one(&[Date, Int64])?, move |values| {
+                let count = values[1].int().checked_mul(sign);
+                time::checked_date(count.and_then(|count| part.add_to_date(date(&values[0]), count)))
+                    .map(Value::Date)
+            })
+        }
+        "TIMESTAMP_DIFF" => {
+            let unit =
+                part.micros().filter(|_| part != Part::IsoWeek && part != Part::Week).ok_or_else(wrong)?;
+            Typed::strict(Int64, arguments.into_one(&[Timestamp, Timestamp])?, move |values| {
+                Ok(Value::Int64((timestamp(&values[0]) - timestamp(&values[1])) / unit))
+            })
+        }
+        "DATE_DIFF" if part == Part::Day => {
+            Typed::strict(Int64, arguments.into_one(&[Date, Date])?, |values| {
+                Ok(Value::Int64(date(&values[0]) - date(&values[1])))
+            })
+        }
+        _ => return Err(wrong()),
+    })
+}
+
+/// Whether a function takes a part of a time as its last argument, or as that of an interval.
+pub(crate) fn takes_time_part(name: &str) -> bool {
+    matches!(name, "TIMESTAMP_TRUNC" | "DATE_TRUNC" | "TIMESTAMP_DIFF" | "DATE_DIFF") || takes_interval(name)
+}
+
+pub(crate) fn takes_interval(name: &str) -> bool {
+    matches!(name, "TIMESTAMP_ADD" | "TIMESTAMP_SUB" | "DATE_ADD" | "DATE_SUB")
+}
+
+fn map_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
+    let name = arguments.name.to_owned();
+    let Some(Type::Map(key, value)) = arguments.all.first().map(|map| map.of.clone()) else {
+        return Err(arguments.wrong());
+    };
+    let map = Type::Map(key.clone(), value.clone());
+    let sorted = |map: &Value| {
+        let mut entries = map.entries().to_vec();
+        entries.sort_by(|left, right| left.0.sort_order(&right.0));
+        entries
+    };
+    if name == "MAP_CONTAINS_KEY" {
+        let exprs = arguments.into_one(&[map, *key])?.into_iter().map(|typed| typed.expr).collect();
+        let contains = |values: &[Value]| match values {
+            [Value::Null, _] => Value::Null,
+            [map, key] => Value::Bool(map.entries().iter().any(|(name, _)| name.sort_order(key).is_eq())),
+            _ => Value::Null,
+        };
+        return Ok(Typed::new(Expr::Lenient(Box::new(move |values| Ok(contains(values))), exprs), Bool));
+    }
+    let arguments = arguments.into_one(&[map])?;
+    Ok(match &name[..] {
+        "MAP_EMPTY" => {
+            Typed::strict(Bool, arguments, |values| Ok(Value::Bool(values[0].entries().is_empty())))
+        }
+        "MAP_KEYS" => Typed::strict(Type::Array(key), arguments, move |values| {
+            Ok(Value::Array(sorted(&values[0]).into_iter().map(|(key, _)| key).collect()))
+        }),
+        "MAP_VALUES" => Typed::strict(Type::Array(value), arguments, move |values| {
+            Ok(Value::Array(sorted(&values[0]).into_iter().map(|(_, value)| value).collect()))
+        }),
+        _ => {
+            let entry = Type::Struct(vec![("key".to_owned(), *key), ("value".to_owned(), *value)]);
+            Typed::strict(Type::array(entry), arguments, move |values| {
+                let entries =
+                    sorted(&values[0]).into_iter().map(|(key, value)| Value::Struct(vec![key, value]));
+                Ok(Value::Array(entries.collect()))
+            })
+        }
+    })
+}
+
+fn array_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
+    let name = arguments.name.to_owned();
+    if name == "ARRAY_CONCAT" {
+        arguments.count(1..=usize::MAX)?;
+        let wrong = arguments.wrong();
+        let (arguments, of) = arguments.unified()?;
+        let Type::Array(_) = of else { return Err(wrong) };
+        return Ok(Typed::strict(of, arguments, |values| {
+            Ok(Value::Array(values.iter().flat_map(Value::elements).cloned().collect()))
+        }));
+    }
+    if name == "ARRAY_TO_STRING" {
+        let (texts, blobs) = (Type::array(Text), Type::array(Blob));
+        let signatures: &[&[Type]] =
+            &[&[texts.clone(), Text], &[blobs.clone(), Blob], &[texts, Text, Text], &[blobs, Blob, Blob]];
+        let (found, arguments) = arguments.into_any(signatures)?;
+        let is_text = found % 2 == 0;
+        return Ok(Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
+            let for_null = values.get(2).map(Value::raw);
+            let shown = |value: &'_ Value| {
+                if value.is_null() { for_null.map(<[u8]>::to_vec) } else { Some(value.raw().to_vec()) }
+            };
+            let parts: Vec<Vec<u8>> = values[0].elements().iter().filter_map(shown).collect();
+            made(is_text, parts.join(values[1].raw()))
+        }));
+    }
+    let Some(Type::Array(element)) = arguments.all.first().map(|array| array.of.clone()) else {
+        return Err(arguments.wrong());
+    };
+    let array = Type::Array(element.clone());
+    if name == "ARRAY_INCLUDES" {
+        return Ok(Typed::strict(Bool, arguments.into_one(&[array, *element])?, |values| {
+            Ok(Value::Bool(values[0].elements().iter().any(|each| each.sort_order(&values[1]).is_eq())))
+        }));
+    }
+    let arguments = arguments.into_one(std::slice::from_ref(&array))?;
+    Ok(match &name[..] {
+        "ARRAY_LENGTH" => Typed::strict(Int64, arguments, |values| {
+            Ok(Value::Int64(i64::try_from(values[0].elements().len()).unwrap_or(i64::MAX)))
+        }),
+        "ARRAY_REVERSE" => Typed::strict(array, arguments, |values| {
+            Ok(Value::Array(values[0].elements().iter().rev().cloned().collect()))
+        }),
+        name => {
+            let is_first = name == "ARRAY_FIRST";
+            Typed::strict(*element, arguments, move |values| {
+                let elements = values[0].elements();
+                let found = if is_first { elements.first() } else { elements.last() };
+                found
+                    .cloned()
+                    .ok_or_else(|| out_of_range("ARRAY_FIRST and ARRAY_LAST need an array with elements"))
+            })
+        }
+    })
+}
+
+fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
+    let name = arguments.name.to_owned();
+    match &name[..] {
+        "ABS" | "SIGN" => {
+            let is_abs = name == "ABS";
+            let (found, arguments) = arguments.into_any(&[&[Int64], &[Float32], &[Float64]])?;
+            let of = [Int64, Float32, Float64].into_iter().nth(found).unwrap_or(Float64);
+            Ok(Typed::strict(of, arguments, move |values| {
+                Ok(match &values[0] {
+                    Value::Int64(number) if is_abs => Value::Int64(
+                        number
+                            .checked_abs()
+                            .ok_or_else(|| out_of_range(format!("int64 overflow: ABS({number})")))?,
+                    ),
+                    Value::Int64(number) => Value::Int64(number.signum()),
+                    Value::Float32(number) if is_abs => Value::Float32(number.abs()),
+                    Value::Float32(number) => {
+                        Value::Float32(if *number == 0.0 { 0.0 } else { number.signum() })
+                    }
+                    number if is_abs => Value::Float64(number.float().abs()),
+                    number => {
+                        Value::Float64(if number.float() == 0.0 { 0.0 } else { number.float().signum() })
+                    }
+                })
+            }))
+        }
+        "MOD" | "DIV" => {
+            let is_mod = name == "MOD";
+            Ok(Typed::strict(Int64, arguments.into_one(&[Int64, Int64])?, move |values| {
+                let (left, right) = (values[0].int(), values[1].int());
+                if right == 0 {
+                    return Err(out_of_range(format!(
+                        "division by zero: {}",
+                        if is_mod { "MOD" } else { "DIV" }
+                    )));
+                }
+                match is_mod {
+                    true => Ok(Value::Int64(left.checked_rem(right).unwrap_or(0))),
+                    false => left
+                        .checked_div(right)
+                        .map(Value::Int64)
+                        .ok_or_else(|| out_of_range(format!("int64 overflow: DIV({left}, {right})"))),
+                }
+            }))
+        }
+        "SAFE_DIVIDE" | "IEEE_DIVIDE" => {
+            let is_safe = name == "SAFE_DIVIDE";
+            Ok(Typed::strict(Float64, arguments.into_one(&[Float64, Float64])?, move |values| {
+                let (left, right) = (values[0].float(), values[1].float());
+                Ok(if is_safe && right == 0.0 { Value::Null } else { Value::Float64(left / right) })
+            }))
+        }
+        "ROUND" | "TRUNC" => {
+            let is_round = name == "ROUND";
+            let (_, arguments) = arguments.into_any(&[&[Float64], &[Float64, Int64]])?;
+            Ok(Typed::strict(Float64, arguments, move |values| {
+                let digits =
+                    i32::try_from(values.get(1).map_or(0, Value::int).clamp(-400, 400)).unwrap_or_default();
+                let scale = 10f64.powi(digits);
+                let scaled = values[0].float() * scale;
+                let rounded = if is_round { scaled.round() } else { scaled.trunc() } / scale;
+                Ok(Value::Float64(if rounded.is_finite() { rounded } else { values[0].float() }))
+            }))
+        }
+        "POW" | "POWER" | "LOG" => {
+            let is_log = name == "LOG";
+            let signatures: &[&[Type]] =
+                if is_log { &[&[Float64, Float64], &[Float64]] } else { &[&[Float64, Float64]] };
+            let (_, arguments) = arguments.into_any(signatures)?;
+            Ok(Typed::strict(Float64, arguments, move |values| {
+                let number = values[0].float();
+                let result = match values.get(1) {
+                    Some(base) if is_log => number.log(base.float()),
+                    Some(exponent) => number.powf(exponent.float()),
+                    None => number.ln(),
+                };
+                finite(&name, result, values)
+            }))
+        }
+        _ => Ok(Typed::strict(Float64, arguments.into_one(&[Float64])?, move |values| {
+            let number = values[0].float();
+            let result = match &name[..] {
+                "FLOOR" => number.floor(),
+                "CEIL" | "CEILING" => number.ceil(),
+                "SQRT" => number.sqrt(),
+                "EXP" => number.exp(),
+                "LN" => number.ln(),
+                _ => number.log10(),
+            };
+            finite(&name, result, values)
+        })),
+    }
+}
+
+/// A result of finite numbers, which has to be one.
+fn finite(name: &str, result: f64, values: &[Value]) -> Result<Value, Status> {
+    if result.is_finite() || values.iter().any(|value| !value.float().is_finite()) {
+        return Ok(Value::Float64(result));
+    }
+    let shown: Vec<String> = values.iter().map(cast::text).collect();
+    Err(out_of_range(format!("Floating point error in function: {name}({})", shown.join(", "))))
+}
+
+fn distance(is_cosine: bool, left: &[Value], right: &[Value]) -> Result<Value, Status> {
+    if left.len() != right.len() {
+        return Err(out_of_range(format!("Array length mismatch: {} and {}", left.len(), right.len())));
+    }
+    if left.iter().chain(right).any(Value::is_null) {
+        return Err(out_of_range("an element of a vector is NULL"));
+    }
+    let pairs = || left.iter().map(Value::float).zip(right.iter().map(Value::float));
+    if !is_cosine {
+        return Ok(Value::Float64(pairs().map(|(left, right)| (left - right).powi(2)).sum::<f64>().sqrt()));
+    }
+    let product: f64 = pairs().map(|(left, right)| left * right).sum();
+    let length = |vector: &[Value]| vector.iter().map(|each| each.float().powi(2)).sum::<f64>().sqrt();
+    match length(left) * length(right) {
+        0.0 => Err(out_of_range("Cannot compute cosine distance against zero vector")),
+        lengths => Ok(Value::Float64(1.0 - product / lengths)),
+    }
+}
+
+/// The bytes of a value that has a size.
+fn exactly<const N: usize>(value: &Value) -> Result<[u8; N], Status> {
+    of_size(value.raw())
+}
+
+fn of_size<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Status> {
+    bytes.try_into().map_err(|_| {
+        invalid(format!("incorrect value size. expected: {N} bytes, actual: {} bytes", bytes.len()))
+    })
+}
+
+fn from_hex(value: &Value) -> Result<Value, Status> {
+    let text = cast::text(value);
+    let padded = if text.len().is_multiple_of(2) { text.clone() } else { format!("0{text}") };
+    let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let bytes = padded.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
+    let bytes: Option<Vec<u8>> = bytes.collect();
+    bytes
+        .map(|bytes| Value::Bytes(bytes.into()))
+        .ok_or_else(|| out_of_range(format!("Failed to decode invalid hexadecimal string: {text}")))
+}
+
+fn chars(value: &Value) -> Vec<char> {
+    String::from_utf8_lossy(value.raw()).chars().collect()
+}
+
+/// The characters of a text, or the single bytes, each as its bytes.
+fn units(is_text: bool, value: &Value) -> Vec<Vec<u8>> {
+    match is_text {
+        true => chars(value).into_iter().map(|each| each.to_string().into_bytes()).collect(),
+        false => value.raw().iter().map(|byte| vec![*byte]).collect(),
+    }
+}
+
+/// Bytes as a value of STRING or BYTES.
+fn made(is_text: bool, bytes: Vec<u8>) -> Result<Value, Status> {
+    match is_text {
+        true => String::from_utf8(bytes).map(Value::Text).map_err(|_| out_of_range("a STRING is not UTF-8")),
+        false => Ok(Value::Bytes(Bytes::from(bytes))),
+    }
+}
+
+/// The parts between delimiters, which are not empty.
+fn split<'a>(whole: &'a [u8], delimiter: &[u8]) -> Vec<&'a [u8]> {
+    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
+    while at + delimiter.len() <= whole.len() {
+        if whole[at..].starts_with(delimiter) {
+            parts.push(&whole[start..at]);
+            at += delimiter.len();
+            start = at;
+        } else {
+            at += 1;
+        }
+    }
+    parts.push(&whole[start..]);
+    parts
+}
+
+/// `SUBSTR`: positions count from 1, and negative ones from the end.
+fn substr(is_text: bool, values: &[Value]) -> Result<Value, Status> {
+    let units = units(is_text, &values[0]);
+    let size = i64::try_from(units.len()).unwrap_or(i64::MAX);
+    let position = values[1].int();
+    let start = match position {
+        1.. => position - 1,
+        0 => 0,
+        _ => size.saturating_add(position).max(0),
+    };
+    let length = values.get(2).map_or(size, Value::int);
+    if length < 0 {
+        return Err(out_of_range("Third argument in SUBSTR() cannot be negative"));
+    }
+    let range = |at: i64| usize::try_from(at.clamp(0, size)).unwrap_or_default();
+    let (start, end) = (range(start), range(start.saturating_add(length)));
+    made(is_text, units[start..end.max(start)].concat())
+}
+
+/// The most bytes of a value that a function makes longer.
+const MAX_BYTES: usize = 1 << 20;
+
+fn checked_size(bytes: usize) -> Result<(), Status> {
+    if bytes <= MAX_BYTES {
+        return Ok(());
+    }
+    Err(out_of_range(format!("Output of function exceeds max allowed output size of {MAX_BYTES} bytes")))
+}
+
+fn pad(is_text: bool, is_left: bool, values: &[Value]) -> Result<Value, Status> {
+    let units = units(is_text, &values[0]);
+    let filler = values.get(2).map_or_else(|| vec![b" ".to_vec()], |filler| self::units(is_text, filler));
+    let Ok(length) = usize::try_from(values[1].int()) else {
+        return Err(out_of_range("the length of LPAD and RPAD cannot be negative"));
+    };
+    if filler.is_empty() {
+        return Err(out_of_range("the pattern of LPAD and RPAD cannot be empty"));
+    }
+    checked_size(length)?;
+    let missing = length.saturating_sub(units.len());
+    let padding = filler.into_iter().cycle().take(missing);
+    let kept = units.into_iter().take(length);
+    let all: Vec<Vec<u8>> =
+        if is_left { padding.chain(kept).collect() } else { kept.chain(padding).collect() };
+    made(is_text, all.concat())
+}
+
+/// A regular expression, compiled once if it is a literal.
+struct Pattern {
+    is_text: bool,
+    literal: Option<Regex>,
+}
+
+impl Pattern {
+    fn new(is_text: bool, pattern: &Typed) -> Result<Self, Status> {
+        let literal = pattern.expr.as_literal().filter(|pattern| !pattern.is_null());
+        Ok(Self { is_text, literal: literal.map(|pattern| compiled(is_text, pattern)).transpose()? })
+    }
+
+    fn compiled(&self, pattern: &Value) -> Result<Regex, Status> {
+        match &self.literal {
+            // A clone shares the program.
+            Some(literal) => Ok(literal.clone()),
+            None => compiled(self.is_text, pattern),
+        }
+    }
+}
+
+fn compiled(is_text: bool, pattern: &Value) -> Result<Regex, Status> {
+    let Ok(pattern) = str::from_utf8(pattern.raw()) else {
+        return Err(unimplemented("regular expressions that are not UTF-8"));
+    };
+    let build = |unicode: bool| RegexBuilder::new(pattern).unicode(unicode).size_limit(1 << 20).build();
+    // Classes as `\d` are those of ASCII in RE2, and need Unicode's tables here, which are left out.
+    let built = if is_text { build(true).or_else(|_| build(false)) } else { build(false) };
+    built.map_err(|_| out_of_range(format!("Cannot parse regular expression: {pattern}")))
+}
+
+/// A replacement of `REGEXP_REPLACE`, in which `\1` is a group, as one of the crate `regex`.
+fn rewritten_replacement(replacement: &[u8]) -> Result<Vec<u8>, Status> {
+    let mut out = Vec::with_capacity(replacement.len());
+    let mut rest = replacement.iter().copied();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'$' => out.extend(b"$$"),
+            b'\\' => match rest.next() {
+                Some(digit @ b'0'..=b'9') => out.extend([b'$', b'{', digit, b'}']),
+                Some(b'\\') => out.push(b'\\'),
+                _ => {
+                    return Err(out_of_range(
+                        "Invalid REGEXP_REPLACE pattern: a backslash precedes neither a digit nor a backslash",
+                    ));
+                }
+            },
+            byte => out.push(byte),
+        }
+    }
+    Ok(out)
+}

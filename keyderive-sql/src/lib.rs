@@ -1,0 +1,152 @@
+//! Bigtable's SQL for the embedded Bigtable, so that programs that query a Bigtable can be tested without one.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use keyderive::embedded::Bigtable;
+//! use keyderive_sql::Engine;
+//!
+//! # #[derive(keyderive::RowKey)] struct UserKey { id: String }
+//! # #[derive(keyderive::Row)] #[row(family = "cf")] struct User { name: String }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! let client = Bigtable::in_memory().with_query_engine(Arc::new(Engine)).client();
+//! let users = client.table::<UserKey, User>("users");
+//! users.create_if_absent().await?;
+//! users.put(&UserKey { id: "ada".to_owned() }, &User { name: "Ada".to_owned() }).await?;
+//!
+//! let names: Vec<(String, String)> = client
+//!     .query("SELECT id, CAST(cf['name'] AS STRING) AS name FROM users WHERE id = @id")
+//!     .bind("id", "ada")
+//!     .fetch()
+//!     .await?;
+//! assert_eq!(names, [("ada".to_owned(), "Ada".to_owned())]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The program `keyderive-sql serve` serves such a Bigtable on a port, to clients in every language.
+//!
+//! # What it runs
+//!
+//! GoogleSQL as [Google's reference](https://docs.cloud.google.com/bigtable/docs/reference/sql) has it for Bigtable:
+//!
+//! | | |
+//! |---|---|
+//! | tables | `_key`, a `MAP<BYTES, BYTES>` for each column family, of `INT64` for sums, minima and maxima; the fields of a row key schema as columns, and then `_key` is left out of `*` |
+//! | versions | `t(with_history => TRUE)`, with `after`, `after_or_equal`, `before`, `before_or_equal`, `latest_n`; `t(as_of => …)`; `UNPACK((SELECT …))` |
+//! | clauses | `SELECT [DISTINCT]` with `* EXCEPT` and `REPLACE`, subqueries in `FROM`, `UNNEST` as a correlated join, `WHERE`, `GROUP BY`, `HAVING`, `ORDER BY`, `LIMIT` and `OFFSET` |
+//! | expressions | comparisons, `AND`, `OR`, `NOT`, `IS`, `IN`, `IN UNNEST`, `BETWEEN`, `LIKE`, `CASE`, arithmetic, `\|\|`, `CAST`, `SAFE_CAST`, subscripts of maps and arrays, fields of structs, array and struct literals, parameters |
+//! | functions | of maps, stored bytes, texts, regular expressions, numbers, arrays, dates and timestamps; `COUNT`, `COUNTIF`, `SUM`, `AVG`, `MIN`, `MAX`, `ANY_VALUE`, `ARRAY_AGG`, `STRING_AGG`, `LOGICAL_AND`, `LOGICAL_OR` |
+//!
+//! Types, NULL and errors are GoogleSQL's: `_key = 'a'` compares BYTES, and a parameter of STRING does not; integers do not overflow in
+//! silence; rows come in the order of their keys. A query that is wrong fails with `INVALID_ARGUMENT`, and one that uses what is not in
+//! the table with `UNIMPLEMENTED`, which names it. So a query that runs here means what Google's pages say. It has not been compared with
+//! the service.
+//!
+//! # What differs from the service
+//!
+//! - Time zones are UTC and offsets from it.
+//! - There are no logical views, materialized views and protocol buffers, and no JSON, HLL, hash, window and lambda functions.
+//! - Conditions on `_key` by `=`, `<`, `<=`, `>`, `>=`, `IN`, `LIKE` and `STARTS_WITH` read the rows that they name. Every other query
+//!   reads the whole table, also one with conditions on the fields of a row key schema.
+//! - A prepared query expires after an hour, or when its columns change. The whole result is held in memory.
+
+mod aggregate;
+mod analyze;
+mod cast;
+mod error;
+mod expr;
+mod functions;
+mod keys;
+mod parse;
+mod relation;
+mod row_key;
+mod table;
+mod time;
+mod typed;
+mod types;
+mod value;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::thread;
+
+use keyderive_embedded::{Query, QueryEngine, QueryTables};
+use keyderive_proto::data::{ColumnMetadata, Value as Message};
+use tonic::Status;
+
+use analyze::Analyzer;
+use relation::Relation;
+use types::Type;
+use value::Value;
+
+/// Runs SQL over the tables of an embedded Bigtable: give it to `with_query_engine`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Engine;
+
+/// The stack on which a query is parsed and run, since both go down its expressions by recursion. The text may have so many tokens that
+/// the usual stack is too small.
+const STACK_BYTES: usize = 64 << 20;
+
+impl QueryEngine for Engine {
+    fn prepare(&self, query: &Query, tables: &QueryTables<'_>) -> Result<Vec<ColumnMetadata>, Status> {
+        let null = |_: &str, _: &Type| Ok(Value::Null);
+        with_relation(query, tables, null, |relation| {
+            let column = |column: relation::Column| ColumnMetadata {
+                name: column.name,
+                r#type: Some(column.of.to_message()),
+            };
+            Ok(relation.columns.into_iter().map(column).collect())
+        })
+    }
+
+    fn execute(
+        &self,
+        query: &Query,
+        parameters: &BTreeMap<String, Message>,
+        tables: &QueryTables<'_>,
+        row: &mut (dyn FnMut(Vec<Message>) + Send),
+    ) -> Result<(), Status> {
+        let value = |name: &str, of: &Type| match parameters.get(name) {
+            Some(message) => Value::of_message(message, of),
+            None => Ok(Value::Null),
+        };
+        with_relation(query, tables, value, |relation| {
+            relation.plan.run(&mut |values| {
+                row(values.iter().map(Value::to_message).collect());
+                Ok(ControlFlow::Continue(()))
+            })
+        })
+    }
+}
+
+/// Analyzes a query, with the values of its parameters, and calls `then` with its relation.
+fn with_relation<T: Send>(
+    query: &Query,
+    tables: &QueryTables<'_>,
+    value: impl Fn(&str, &Type) -> Result<Value, Status> + Sync,
+    then: impl FnOnce(Relation<'_>) -> Result<T, Status> + Send,
+) -> Result<T, Status> {
+    let work = || {
+        let mut parameters = BTreeMap::new();
+        for (name, of) in &query.parameter_types {
+            let of = Type::of_message(of)?;
+            let value = value(name, &of)?;
+            parameters.insert(name.to_ascii_lowercase(), (of, value));
+        }
+        let analyzer = Analyzer { tables: *tables, parameters, now: tables.now_micros() };
+        let ast = parse::parse(&query.text)?;
+        then(analyzer.query(&ast)?)
+    };
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("keyderive-sql".to_owned()).stack_size(STACK_BYTES);
+        let thread = thread.spawn_scoped(scope, work);
+        let thread =
+            thread.map_err(|error| Status::resource_exhausted(format!("a query has no thread: {error}")))?;
+        thread.join().unwrap_or_else(|_| Err(Status::internal("the query made the engine panic")))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! What is refused, by which code, and what it says.
+
+use tonic::Code;
+
+use super::Database;
+
+async fn table() -> Database {
+    let database = Database::new();
+    database.create("t", &["f"], None).await;
+    database.set("t", "a", "f:q", 1, "abc").await;
+    database
+}
+
+async fn expect(code: Code, queries: &[(&str, &str)]) {
+    let database = table().await;
+    for (text, message) in queries {
+        let status = match database.run(text, &[]).await {
+            Ok(answer) => panic!("{text}: {answer:?}"),
+            Err(status) => status,
+        };
+        assert_eq!(status.code(), code, "{text}: {status}");
+        assert!(status.message().contains(message), "{text}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_query_is_invalid() {
+    expect(
+        Code::InvalidArgument,
+        &[
+            ("SELEC _key FROM t", "Syntax error"),
+            ("SELECT _key FROM nosuchtable", "Table not found: nosuchtable [at 1:18]"),
+            ("SELECT _key FROM no-such-table", "Table not found: no-such-table"),
+            ("SELECT NOSUCHFN(_key) FROM t", "Function not found: NOSUCHFN [at 1:8]"),
+            ("SELECT nosuch['x'] FROM t", "Unrecognized name: nosuch [at 1:8]"),
+            ("SELECT _key FROM t WHERE _key = @k", "Query parameter 'k' not found [at 1:33]"),
+            (
+                "SELECT f.q FROM t",
+                "Cannot access field q on a value with type MAP<BYTES, BYTES>; write ['q']",
+            ),
+            ("SELECT t.nope FROM t", "Name nope not found inside t"),
+            ("SELECT _key FROM t WHERE 1", "WHERE clause should return type BOOL, but returns INT64"),
+            (
+                "SELECT _key FROM t WHERE _key = 1",
+                "No matching signature for operator = for argument types: BYTES, INT64",
+            ),
+            (
+                "SELECT _key FROM t WHERE CAST(_key AS STRING) = b'a'",
+                "operator = for argument types: STRING, BYTES",
+            ),
+            ("SELECT f FROM t ORDER BY f", "ORDER BY does not support expressions of type MAP<BYTES, BYTES>"),
+            (
+                "SELECT COUNT(*) FROM t GROUP BY f",
+                "Grouping by expressions of type MAP<BYTES, BYTES> is not allowed",
+            ),
+            ("SELECT DISTINCT f FROM t", "cannot be used in SELECT DISTINCT"),
+            (
+                "SELECT _key, COUNT(*) FROM t",
+                "references column _key which is neither grouped nor aggregated",
+            ),
+            ("SELECT _key FROM t WHERE COUNT(*) > 1", "Aggregate function COUNT not allowed here"),
+            ("SELECT SUBSTR(_key, 1, 1) AS _key FROM t GROUP BY _key", "Name _key is ambiguous"),
+            ("SELECT _key FROM t ORDER BY 2", "ORDER BY column number item is out of range: 2"),
+            ("SELECT CAST(_key AS INT64) FROM t", "Invalid cast from BYTES to INT64"),
+            ("SELECT STARTS_WITH(_key, 1) FROM t", "function STARTS_WITH for argument types: BYTES, INT64"),
+            ("SELECT 'a' + 1", "operator + for argument types: STRING, INT64"),
+            ("SELECT * EXCEPT (nope) FROM t", "Column nope in SELECT * EXCEPT or REPLACE does not exist"),
+            ("SELECT *", "must have a FROM clause"),
+            (
+                "SELECT 1 AS a FROM t, UNNEST([1]) AS a, UNNEST([2]) AS a WHERE a = 1",
+                "Column name a is ambiguous",
+            ),
+            ("SELECT x FROM t, UNNEST(_key) AS x", "Values referenced in UNNEST must be arrays"),
+            ("SELECT _key FROM t(latest_n => 2)", "latest_n needs with_history => TRUE"),
+            ("SELECT _key FROM t(after => TIMESTAMP_SECONDS(1))", "after needs with_history => TRUE"),
+            (
+                "SELECT _key FROM t(with_history => TRUE, latest_n => 0)",
+                "latest_n must be greater than or equal to 1",
+            ),
+            (
+                "SELECT _key FROM t(with_history => TRUE, as_of => TIMESTAMP_SECONDS(1))",
+                "as_of must not come with with_history",
+            ),
+            ("SELECT _key FROM t(foo => 1)", "Named argument `foo` not found"),
+            ("SELECT _key FROM t(TRUE)", "the arguments of a table have names"),
+            ("SELECT _key FROM UNPACK((SELECT _key FROM t))", "UNPACK needs a column of versions"),
+            ("SELECT [1, 'a']", "the elements of an array"),
+            ("SELECT CAST(1 AS NOSUCH)", "Type not found: NOSUCH"),
+            ("SELECT 99999999999999999999", "Invalid integer literal"),
+            ("SELECT _key FROM t LIMIT _key", "Unrecognized name: _key"),
+            (r"SELECT '\q'", "Illegal escape sequence"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_refused_by_name() {
+    expect(
+        Code::Unimplemented,
+        &[
+            ("INSERT INTO t VALUES (1)", "statements other than SELECT"),
+            ("WITH x AS (SELECT 1) SELECT * FROM x", "keyderive-sql does not support WITH"),
+            ("SELECT _key FROM t UNION ALL SELECT _key FROM t", "UNION"),
+            ("SELECT a._key FROM t a JOIN t b ON a._key = b._key", "JOIN other than with UNNEST"),
+            ("SELECT a._key FROM t a, t b", "JOIN other than with UNNEST"),
+            ("SELECT (SELECT 1)", "subqueries in expressions"),
+            ("SELECT _key FROM t WHERE _key IN (SELECT _key FROM t)", "subqueries in expressions"),
+            ("SELECT JSON_VALUE('{}', '$.a')", "the function JSON_VALUE"),
+            ("SELECT ROW_NUMBER() OVER (ORDER BY _key) FROM t", "OVER"),
+            ("SELECT HLL_COUNT.MERGE(f['q']) FROM t", "the function HLL_COUNT.MERGE"),
+            ("SELECT CAST(f['q'] AS my_proto.foo.bar.Product) FROM t", "of a schema bundle"),
+            ("SELECT AS STRUCT 1 AS a", "SELECT AS STRUCT"),
+            ("SELECT _key FROM t QUALIFY TRUE", "QUALIFY"),
+            ("SELECT 5 & 3", "the operator &"),
+            (
+                "SELECT TIMESTAMP('2024-01-01 00:00:00', 'America/New_York')",
+                "the time zone `America/New_York`",
+            ),
+            ("SELECT FORMAT_TIMESTAMP('%Q', TIMESTAMP_SECONDS(0))", "the format element `%Q`"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_value_that_cannot_be_computed_fails_the_query() {
+    expect(
+        Code::OutOfRange,
+        &[
+            ("SELECT SPLIT(_key, '#')[9] AS x FROM t", "Array index 9 is out of bounds"),
+            ("SELECT 1 / 0", "division by zero: 1 / 0"),
+            ("SELECT DIV(1, 0)", "division by zero: DIV"),
+            ("SELECT 9223372036854775807 + 1", "int64 overflow: 9223372036854775807 + 1"),
+            (
+                "SELECT SUM(x) AS s FROM UNNEST([9223372036854775807, 1, -5]) AS x",
+                "SUM() aggregation overflow",
+            ),
+            (r"SELECT CAST(b'\xff' AS STRING)", "Invalid cast of bytes to UTF8 string"),
+            ("SELECT CAST('x' AS INT64)", "Bad int64 value: x"),
+            ("SELECT _key FROM t LIMIT -1", "Limit requires non-negative count and offset"),
+            ("SELECT REGEXP_CONTAINS('a', '(')", "Cannot parse regular expression"),
+            ("SELECT REPEAT('ab', 10000000)", "exceeds max allowed output size"),
+            ("SELECT TIMESTAMP('2022/01/10-13:14:00')", "Invalid timestamp"),
+        ],
+    )
+    .await;
+    expect(
+        Code::InvalidArgument,
+        &[("SELECT TO_INT64(f['q']) FROM t", "incorrect value size. expected: 8 bytes, actual: 3 bytes")],
+    )
+    .await;
+}
+
+/// A running sum that stays in range, whatever its parts.
+#[tokio::test]
+async fn a_sum_may_come_near_the_largest_number() {
+    table()
+        .await
+        .expect(&[("SELECT SUM(x) FROM UNNEST([9223372036854775807, -5, 1]) AS x", &["9223372036854775803"])])
+        .await;
+}
+
+#[tokio::test]
+async fn no_query_is_too_deep_for_the_stack() {
+    let database = table().await;
+    for (text, expected) in [
+        (format!("SELECT {}1", "1+".repeat(3_900)), Some("3901")),
+        (format!("SELECT _key FROM t WHERE {}FALSE", "_key = 'a' OR ".repeat(1_500)), Some("a")),
+        (format!("SELECT {}1{}", "(".repeat(2_000), ")".repeat(2_000)), None),
+        (format!("SELECT {}1{}", "[".repeat(2_000), "]".repeat(2_000)), None),
+        (format!("SELECT {}TRUE", "NOT ".repeat(4_000)), None),
+        (format!("SELECT {}1", "-".repeat(4_001)), None),
+        (format!("SELECT * FROM {}t{}", "(SELECT * FROM ".repeat(1_000), ")".repeat(1_000)), None),
+    ] {
+        let answer = database.run(&text, &[]).await;
+        match expected {
+            Some(expected) => assert_eq!(answer.unwrap().rows, [expected]),
+            None => assert_eq!(answer.unwrap_err().code(), Code::InvalidArgument, "{}", &text[..40]),
+        }
+    }
+}

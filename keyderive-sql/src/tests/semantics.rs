@@ -1,0 +1,326 @@
+//! Types, NULL, orders and groups, as GoogleSQL and the service have them.
+
+use keyderive_proto::admin::r#type::{self as types, Kind};
+use keyderive_proto::data::value;
+
+use super::Database;
+
+fn bytes(value: &'static str) -> (Kind, value::Kind) {
+    (Kind::BytesType(types::Bytes::default()), value::Kind::BytesValue(value.into()))
+}
+
+fn text(value: &str) -> (Kind, value::Kind) {
+    (Kind::StringType(types::String::default()), value::Kind::StringValue(value.to_owned()))
+}
+
+fn int(number: i64) -> (Kind, value::Kind) {
+    (Kind::Int64Type(types::Int64::default()), value::Kind::IntValue(number))
+}
+
+/// Rows with sizes, labels and marks, some of which are missing.
+async fn rows() -> Database {
+    let database = Database::new();
+    database.create("t", &["size", "labels", "mark"], None).await;
+    for (key, size, label, has_mark) in [
+        ("t1#p1#n#rowA", Some(100i64), Some("a,b"), true),
+        ("t1#p1#n#rowB", Some(50), Some("a"), false),
+        ("t1#p1#b#rowC", Some(70), None, true),
+        ("t2#p1#n#rowD", Some(10), Some(""), false),
+        ("t3#p1#m#rowE", None, Some("c"), true),
+        ("t3#p1#n#rowF", Some(5), Some("a"), true),
+    ] {
+        if let Some(size) = size {
+            database.set("t", key, "size:bytes", 1, size.to_be_bytes().to_vec()).await;
+        }
+        if let Some(label) = label {
+            database.set("t", key, "labels:labels", 1, label).await;
+        }
+        if has_mark {
+            database.set("t", key, "mark:marker", 1, "1").await;
+        }
+    }
+    database
+}
+
+#[tokio::test]
+async fn rows_come_in_the_order_of_their_keys() {
+    let database = rows().await;
+    let all =
+        ["t1#p1#b#rowC", "t1#p1#n#rowA", "t1#p1#n#rowB", "t2#p1#n#rowD", "t3#p1#m#rowE", "t3#p1#n#rowF"];
+    let reversed: Vec<&str> = all.iter().rev().copied().collect();
+    database
+        .expect(&[
+            ("SELECT _key FROM t", &all),
+            ("SELECT _key FROM t WHERE _key >= 't1' AND _key < 't4' ORDER BY _key DESC", &reversed),
+            ("SELECT _key FROM t WHERE STARTS_WITH(_key, 't3')", &all[4..]),
+            ("SELECT _key FROM t WHERE mark['marker'] IS NULL", &all[2..4]),
+            ("SELECT _key FROM t WHERE 't2' <= _key LIMIT 2", &all[3..5]),
+            (
+                "SELECT _key FROM t WHERE (_key >= 't1' AND _key < 't2') OR (_key >= 't3' AND mark['marker'] IS NOT NULL AND _key < 't4')",
+                &["t1#p1#b#rowC", "t1#p1#n#rowA", "t1#p1#n#rowB", "t3#p1#m#rowE", "t3#p1#n#rowF"],
+            ),
+            ("SELECT _key FROM t WHERE TO_INT64(size['bytes']) > 60", &all[..2]),
+            ("SELECT _key FROM t WHERE NOT (TO_INT64(size['bytes']) > 60)", &["t1#p1#n#rowB", "t2#p1#n#rowD", "t3#p1#n#rowF"]),
+            ("SELECT _key FROM t WHERE labels['labels'] = 'a'", &["t1#p1#n#rowB", "t3#p1#n#rowF"]),
+            ("SELECT _key FROM t WHERE _key NOT IN ('t1#p1#b#rowC', 't2#p1#n#rowD') LIMIT 2 OFFSET 1", &["t1#p1#n#rowB", "t3#p1#m#rowE"]),
+            ("SELECT _key FROM t WHERE _key = 'nope' OR FALSE", &[]),
+            ("SELECT _key FROM t WHERE _key > 't3' AND _key < 't1'", &[]),
+            ("SELECT _key FROM t LIMIT 0", &[]),
+            // NULL comes first, and last in descending order.
+            ("SELECT _key FROM t ORDER BY TO_INT64(size['bytes']) LIMIT 2", &["t3#p1#m#rowE", "t3#p1#n#rowF"]),
+            ("SELECT TO_INT64(size['bytes']) AS n FROM t ORDER BY n DESC", &["100", "70", "50", "10", "5", "NULL"]),
+            ("SELECT TO_INT64(size['bytes']) FROM t ORDER BY 1 NULLS LAST LIMIT 1", &["5"]),
+            ("SELECT k FROM (SELECT _key AS k FROM t WHERE _key < 't2') AS s ORDER BY k DESC LIMIT 1", &["t1#p1#n#rowB"]),
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn a_family_without_cells_is_an_empty_map() {
+    let database = rows().await;
+    database
+        .expect(&[
+            (
+                "SELECT _key, labels IS NULL AS n, ARRAY_LENGTH(MAP_KEYS(labels)) AS k, size['nope'] FROM t WHERE _key = 't1#p1#b#rowC'",
+                &["t1#p1#b#rowC, false, 0, NULL"],
+            ),
+            ("SELECT * EXCEPT (size, mark) FROM t LIMIT 1", &["t1#p1#b#rowC, {}"]),
+            ("SELECT * REPLACE (TO_INT64(size['bytes']) AS size) FROM t LIMIT 1", &["t1#p1#b#rowC, {}, {marker: 1}, 70"]),
+            ("SELECT x.mark['marker'], x._KEY FROM t AS x LIMIT 1", &["1, t1#p1#b#rowC"]),
+        ])
+        .await;
+    let answer = database
+        .run("SELECT _key, 1+1, SPLIT(_key, '#')[0], labels['x'], FROM t LIMIT 1", &[])
+        .await
+        .unwrap();
+    assert_eq!(answer.columns, ["_key BYTES", "INT64", "BYTES", "BYTES"]);
+    assert_eq!(answer.rows, ["t1#p1#b#rowC, 2, t1, NULL"]);
+}
+
+#[tokio::test]
+async fn groups() {
+    let database = rows().await;
+    database
+        .expect(&[
+            ("SELECT COUNT(*) AS n FROM t", &["6"]),
+            ("SELECT COUNT(*) AS n, SUM(TO_INT64(size['bytes'])) AS s, MAX(_key) FROM t WHERE _key = 'nope'", &["0, NULL, NULL"]),
+            ("SELECT _key, COUNT(*) AS n FROM t WHERE _key = 'nope' GROUP BY _key", &[]),
+            ("SELECT SPLIT(_key, '#')[0] AS t, COUNT(*) AS n FROM t GROUP BY 1 ORDER BY 1", &["t1, 3", "t2, 1", "t3, 2"]),
+            ("SELECT SPLIT(_key, '#')[0] AS t, SUM(TO_INT64(size['bytes'])) AS s FROM t GROUP BY t ORDER BY s DESC", &["t1, 220", "t2, 10", "t3, 5"]),
+            ("SELECT SPLIT(_key, '#')[0] AS t FROM t GROUP BY t HAVING COUNT(*) > 1 ORDER BY COUNT(*)", &["t3", "t1"]),
+            ("SELECT COUNT(size['bytes']), COUNT(DISTINCT labels['labels']), COUNTIF(mark['marker'] = '1') FROM t", &["5, 4, 4"]),
+            ("SELECT AVG(TO_INT64(size['bytes'])), MIN(TO_INT64(size['bytes'])), MAX(labels['labels']) FROM t", &["47.0, 5, c"]),
+            ("SELECT STRING_AGG(CAST(labels['labels'] AS STRING), '|'), ARRAY_AGG(labels['labels'] IGNORE NULLS) FROM t WHERE _key < 't2'", &["\"a,b|a\", [a,b, a]"]),
+            ("SELECT LOGICAL_AND(mark['marker'] = '1'), LOGICAL_OR(_key > 't3') FROM t", &["true, true"]),
+            ("SELECT SPLIT(labels['labels'], b',') AS a, COUNT(*) AS n FROM t GROUP BY a", &["NULL, 1", "[a, b], 1", "[a], 2", "[], 1", "[c], 1"]),
+            ("SELECT DISTINCT SPLIT(_key, '#')[2] AS p FROM t ORDER BY p", &["b", "m", "n"]),
+            ("SELECT x, COUNT(*) AS n FROM t, UNNEST(SPLIT(labels['labels'], ',')) AS x GROUP BY x ORDER BY n DESC, x LIMIT 1", &["a, 3"]),
+            ("SELECT COUNT(*) + 1 AS n, SUM(1) FROM t HAVING COUNT(*) > 5", &["7, 6"]),
+            ("SELECT t._key AS _key, COUNT(*) AS n FROM t GROUP BY _key HAVING n = 1 ORDER BY n + 1, _key LIMIT 1", &["t1#p1#b#rowC, 1"]),
+            (
+                "SELECT tenant, label, COUNT(*) AS n, SUM(CASE WHEN label = '$' THEN bytes ELSE 0 END) AS bytes,
+                 FROM (SELECT SPLIT(_key, '#')[0] AS tenant, TO_INT64(size['bytes']) AS bytes,
+                     ARRAY_CONCAT(['$'], COALESCE(SPLIT(CAST(labels['labels'] AS STRING)), [])) AS labels, FROM t) AS expand,
+                 UNNEST(expand.labels) AS label
+                 GROUP BY tenant, label ORDER BY tenant, label LIMIT 3",
+                &["t1, \"$\", 3, 220", "t1, \"a\", 2, 0", "t1, \"b\", 1, 0"],
+            ),
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn arrays_are_unnested_in_their_order() {
+    let database = rows().await;
+    let one = "FROM t, UNNEST";
+    for (rest, expected) in [
+        ("([3, 1, 2]) AS x WHERE _key = 't1#p1#b#rowC'", &["3", "1", "2"][..]),
+        ("(['a', NULL]) AS x WHERE _key = 't1#p1#b#rowC'", &["\"a\"", "NULL"]),
+        ("(CAST(NULL AS ARRAY<INT64>)) AS x", &[]),
+    ] {
+        assert_eq!(database.rows(&format!("SELECT x {one}{rest}")).await, expected, "{rest}");
+    }
+    database
+        .expect(&[
+            ("SELECT x, o FROM t CROSS JOIN UNNEST(['a', 'b']) AS x WITH OFFSET AS o WHERE _key = 't1#p1#b#rowC'", &["\"a\", 0", "\"b\", 1"]),
+            ("SELECT x FROM t LEFT JOIN UNNEST(SPLIT(labels['labels'], ',')) AS x WHERE _key < 't1#p1#n#rowB'", &["NULL", "a", "b"]),
+            ("SELECT x FROM UNNEST([1, 2]) AS x ORDER BY x DESC", &["2", "1"]),
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn like_and_between_are_of_bytes() {
+    let database = Database::new();
+    database.create("t", &["f"], None).await;
+    for suffix in ["", "a", "b", "ax", "_x", "é", "€", "\\", "%"] {
+        database.set("t", &format!("like#{suffix}"), "f:q", 1, "1").await;
+    }
+    let shown = |suffix: &str| format!("like#{suffix}").as_bytes().escape_ascii().to_string();
+    for (condition, expected) in [
+        (r"_key LIKE 'like#_'", &["%", r"\", "a", "b"][..]),
+        (r"_key LIKE b'like#__'", &["_x", "ax", "é"]),
+        (r"_key LIKE 'like#___'", &["€"]),
+        (r"_key LIKE '%like#_x'", &["_x", "ax"]),
+        (r"_key LIKE 'like#\\_x'", &["_x"]),
+        (r"_key LIKE r'like#\_x'", &["_x"]),
+        (r"_key LIKE 'like#\\\\'", &[r"\"]),
+        (r"_key LIKE 'like#\\%'", &["%"]),
+        (r"_key LIKE 'like#\\a'", &["a"]),
+        (r"_key LIKE 'LIKE#a'", &[]),
+        (r"_key LIKE NULL", &[]),
+        (r"STARTS_WITH(_key, 'like#\u20ac') AND CAST(_key AS STRING) LIKE 'like#_'", &["€"]),
+        (r"_key BETWEEN b'like#a' AND 'like#b'", &["a", "ax", "b"]),
+        (r"_key BETWEEN 'like#b' AND 'like#a'", &[]),
+        (r"_key BETWEEN NULL AND 'like#b'", &[]),
+        // NULL, and not FALSE, for every row.
+        (r"NOT (_key BETWEEN NULL AND 'a')", &[]),
+        (r"_key NOT BETWEEN 'like#' AND 'like#z'", &["é", "€"]),
+    ] {
+        let keys = database.rows(&format!("SELECT _key FROM t WHERE {condition}")).await;
+        assert_eq!(keys, expected.iter().map(|suffix| shown(suffix)).collect::<Vec<_>>(), "{condition}");
+    }
+    for pattern in [r"'like#\\'", r"b'like#\\'"] {
+        let status =
+            database.run(&format!("SELECT _key FROM t WHERE _key LIKE {pattern}"), &[]).await.unwrap_err();
+        assert_eq!(
+            (status.code(), status.message()),
+            (tonic::Code::OutOfRange, "LIKE pattern ends with a backslash")
+        );
+    }
+}
+
+#[tokio::test]
+async fn parameters_have_their_types() {
+    let database = rows().await;
+    let run =
+        async |text: &str, (of, value): (Kind, value::Kind)| database.run(text, &[("p", of, value)]).await;
+    let keys = async |text: &str, parameter| {
+        run(&format!("SELECT _key FROM t WHERE {text}"), parameter).await.unwrap().rows
+    };
+    assert_eq!(keys("_key = @p", bytes("t1#p1#n#rowA")).await, ["t1#p1#n#rowA"]);
+    assert_eq!(keys("_key = @P", bytes("t1#p1#n#rowA")).await, ["t1#p1#n#rowA"]);
+    assert_eq!(keys("CAST(_key AS STRING) = @p", text("t1#p1#n#rowA")).await, ["t1#p1#n#rowA"]);
+    assert_eq!(keys("_key LIKE @p", bytes("t1%A")).await, ["t1#p1#n#rowA"]);
+    assert_eq!(keys("TRUE LIMIT @p", int(1)).await, ["t1#p1#b#rowC"]);
+    let list = types::Array {
+        element_type: Some(Box::new(keyderive_proto::admin::Type { kind: Some(bytes("").0) })),
+    };
+    let values = ["t2#p1#n#rowD", "x"]
+        .map(|key| keyderive_proto::data::Value { r#type: None, kind: Some(bytes(key).1) });
+    let list = (
+        Kind::ArrayType(Box::new(list)),
+        value::Kind::ArrayValue(keyderive_proto::data::ArrayValue { values: values.into() }),
+    );
+    assert_eq!(keys("_key IN UNNEST(@p)", list).await, ["t2#p1#n#rowD"]);
+    let at = |seconds| {
+        let time = keyderive_proto::values::Timestamp { seconds, nanos: 0 };
+        (Kind::TimestampType(types::Timestamp::default()), value::Kind::TimestampValue(time))
+    };
+    assert_eq!(run("SELECT COUNT(*) FROM t(as_of => @p)", at(1)).await.unwrap().rows, ["6"]);
+    assert_eq!(run("SELECT COUNT(*) FROM t(as_of => @p)", at(0)).await.unwrap().rows, ["0"]);
+    assert_eq!(run("SELECT @p + 1, @p IS NULL", int(41)).await.unwrap().rows, ["42, false"]);
+    for (query, parameter, message) in [
+        (
+            "SELECT _key FROM t WHERE _key = @p",
+            text("a"),
+            "No matching signature for operator = for argument types: BYTES, STRING",
+        ),
+        ("SELECT @q", int(1), "Query parameter 'q' not found"),
+        ("SELECT _key FROM t LIMIT @p", text("1"), "LIMIT and OFFSET take a literal or a parameter of INT64"),
+    ] {
+        let status = run(query, parameter).await.unwrap_err();
+        assert_eq!(status.code(), tonic::Code::InvalidArgument);
+        assert!(status.message().starts_with(message), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn values_of_expressions() {
+    let database = Database::new();
+    database
+        .expect_values(&[
+            // Three-valued logic.
+            ("NULL AND FALSE, NULL OR TRUE, NULL AND TRUE, NOT CAST(NULL AS BOOL)", "false, true, NULL, NULL"),
+            ("1 IN (2, NULL), 1 IN (1, NULL), NULL IN (1), 1 NOT IN (2)", "NULL, true, NULL, true"),
+            ("1 = NULL, NULL IS NULL, 1 IS NOT NULL, (1 = NULL) IS TRUE, (1 = 2) IS FALSE", "NULL, true, true, false, true"),
+            // Numbers.
+            ("1 + 2 * 3, 7 / 2, DIV(7, 2), MOD(-7, 2), -5, 2 - 3 - 4", "7, 3.5, 3, -1, -5, -5"),
+            ("1 < 1.5, 1.5 + 1, CAST(2.5 AS INT64), CAST(-2.5 AS INT64), ROUND(2.345, 2)", "true, 2.5, 3, -3, 2.35"),
+            ("CAST(1 AS FLOAT64), CAST('0x1F' AS INT64), CAST(' 12 ' AS INT64), SAFE_CAST('x' AS INT64)", "1.0, 31, 12, NULL"),
+            ("CAST(1.0 AS STRING), CAST(1e20 AS STRING), CAST(0.1 AS STRING)", "\"1\", \"1e+20\", \"0.1\""),
+            ("SAFE_DIVIDE(1, 0), GREATEST(1, 3, 2), LEAST(1, NULL), ABS(-3), SIGN(-2.5)", "NULL, 3, NULL, 3, -1.0"),
+            ("-9223372036854775808, SQRT(4), POW(2, 10), FLOOR(1.5), CEIL(1.5)", "-9223372036854775808, 2.0, 1024.0, 1.0, 2.0"),
+            // Texts and bytes.
+            ("'a' || 'b', b'a' || 'b', CONCAT('a', 'b', 'c'), 'a' < 'b'", "\"ab\", ab, \"abc\", true"),
+            ("SUBSTR('apple', 2), SUBSTR('apple', 2, 2), SUBSTR('apple', -2), SUBSTR(b'apple', 0, 2)", "\"pple\", \"pp\", \"le\", ap"),
+            ("LENGTH('é'), LENGTH(b'\\xc3\\xa9'), BYTE_LENGTH('é'), UPPER('é'), REVERSE('ab')", "1, 2, 2, \"É\", \"ba\""),
+            ("SPLIT('a,b'), SPLIT(b'a##b', b'#'), SPLIT('', ','), SPLIT('ab', '')", "[\"a\", \"b\"], [a, , b], [\"\"], [\"a\", \"b\"]"),
+            ("TRIM('  a '), LTRIM('xxa', 'x'), RTRIM('a#', '#'), REPLACE('aXa', 'a', 'b')", "\"a\", \"a\", \"a\", \"bXb\""),
+            ("LPAD('7', 3, '0'), RPAD('ab', 1), STRPOS('banana', 'nan'), LEFT('abc', 2), RIGHT('abc', 2)", "\"007\", \"a\", 3, \"ab\", \"bc\""),
+            ("STARTS_WITH('abc', 'ab'), ENDS_WITH(b'abc', 'c'), TO_HEX(b'\\xff\\x00'), FROM_HEX('ff0')", "true, true, \"ff00\", \\x0f\\xf0"),
+            ("REGEXP_CONTAINS('a1', r'\\d'), REGEXP_EXTRACT('key=7', r'=(\\d)'), REGEXP_REPLACE('abc', 'b(.)', r'<\\1>')", "true, \"7\", \"a<c>\""),
+            ("FARM_FINGERPRINT('1footrue'), FARM_FINGERPRINT(b'1footrue')", "-1541654101129638711, -1541654101129638711"),
+            // Conditions.
+            ("IF(TRUE, 1, 2.5), IFNULL(NULL, 'x'), COALESCE(NULL, b'z', 'y'), NULLIF(1, 1), NULLIF(1, 2)", "1.0, \"x\", z, NULL, 1"),
+            ("CASE WHEN NULL THEN 1 END, CASE 2 WHEN 1 THEN 'a' WHEN 2 THEN 'b' END", "NULL, \"b\""),
+            // Arrays and structs.
+            ("[1, 2][0], [1, 2][OFFSET(1)], [1, 2][ORDINAL(1)], [1][SAFE_OFFSET(5)], ['a'][SAFE_ORDINAL(0)]", "1, 2, 1, NULL, NULL"),
+            ("[], [1, 2.5], ARRAY_LENGTH([NULL]), ARRAY_CONCAT([1], [], [2]), ARRAY_REVERSE([1, 2])", "[], [1.0, 2.5], 1, [1, 2], [2, 1]"),
+            ("STRUCT(1 AS a, 'x' AS b), STRUCT(1 AS a, 'x' AS b).b, 2 IN UNNEST([1, 2])", "(1, \"x\"), \"x\", true"),
+            // Times.
+            ("TIMESTAMP '2024-02-29 12:00:00+02', DATE '2024-02-29', DATE(2024, 2, 29)", "@1709200800, 2024-2-29, 2024-2-29"),
+            ("TIMESTAMP_ADD(TIMESTAMP_SECONDS(0), INTERVAL 90 MINUTE), TIMESTAMP_SUB(TIMESTAMP_SECONDS(0), INTERVAL 1 DAY)", "@5400, @-86400"),
+            ("DATE_ADD(DATE '2024-01-31', INTERVAL 1 MONTH), DATE_DIFF(DATE '2024-03-01', DATE '2024-02-01', DAY)", "2024-2-29, 29"),
+            ("TIMESTAMP_DIFF(TIMESTAMP_SECONDS(90), TIMESTAMP_SECONDS(0), MINUTE), UNIX_MILLIS(TIMESTAMP_MICROS(1500))", "1, 1"),
+            ("EXTRACT(YEAR FROM DATE '2024-02-29'), EXTRACT(DAYOFWEEK FROM TIMESTAMP_SECONDS(0)), EXTRACT(DATE FROM TIMESTAMP_SECONDS(0))", "2024, 5, 1970-1-1"),
+            ("DATE_TRUNC(DATE '2024-02-29', MONTH), TIMESTAMP_TRUNC(TIMESTAMP_SECONDS(100), MINUTE)", "2024-2-1, @60"),
+            ("STRING(TIMESTAMP_MILLIS(1500)), FORMAT_DATE('%d/%m/%y', DATE '2024-02-29'), CAST(TIMESTAMP_SECONDS(0) AS DATE)", "\"1970-01-01 00:00:01.500+00\", \"29/02/24\", 1970-1-1"),
+            ("FORMAT_TIMESTAMP('%A %e %B %j %I%p %E3S', TIMESTAMP_MILLIS(1500)), PARSE_DATE('%F', '2024-02-29')", "\"Thursday  1 January 001 12AM 01.500\", 2024-2-29"),
+            ("SAFE.SUBSTR('a', 1, -1), SAFE.TO_INT64(b'x'), b'a' IN UNNEST(['a', 'b'])", "NULL, NULL, true"),
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn the_time_is_that_of_the_server() {
+    let database = Database::new();
+    database.bigtable.set_time(std::time::UNIX_EPOCH + std::time::Duration::from_secs(86_400));
+    database.expect_values(&[("CURRENT_TIMESTAMP(), CURRENT_DATE()", "@86400, 1970-1-2")]).await;
+}
+
+/// Conditions read some intervals of a table, and all rows of a subquery: the result is the same.
+#[tokio::test]
+async fn a_condition_that_seeks_loses_no_row() {
+    let database = Database::new();
+    database.create("t", &["f"], None).await;
+    const KEYS: [&str; 8] = ["a", "a%", "aa", "ab", "b", "ba", "c", "ca"];
+    for key in KEYS {
+        database.set("t", key, "f:q", 1, key).await;
+    }
+    let mut random = fastrand::Rng::with_seed(7);
+    for _ in 0..300 {
+        let condition = condition(&mut random, 3);
+        let seeking = database.rows(&format!("SELECT _key FROM t WHERE {condition}")).await;
+        let scanning = database.rows(&format!("SELECT _key FROM (SELECT * FROM t) WHERE {condition}")).await;
+        assert_eq!(seeking, scanning, "{condition}");
+    }
+}
+
+fn condition(random: &mut fastrand::Rng, depth: usize) -> String {
+    let key = ["a", "a%", "aa", "ab", "b", "ba", "c", "d", ""][random.usize(..9)];
+    let operator = ["=", "<", "<=", ">", ">=", "!="][random.usize(..6)];
+    match random.usize(..if depth == 0 { 7 } else { 10 }) {
+        0 | 1 => format!("_key {operator} '{key}'"),
+        2 => format!("'{key}' {operator} _key"),
+        3 => format!("_key IN ('{key}', 'b', NULL)"),
+        4 => format!("STARTS_WITH(_key, '{key}')"),
+        5 => format!("_key LIKE '{key}{}'", ["", "%", "_", "\\\\%"][random.usize(..4)]),
+        6 => ["f['q'] > 'aa'", "NULL", "TRUE", "_key BETWEEN 'a' AND 'b'"][random.usize(..4)].to_owned(),
+        7 => format!("NOT ({})", condition(random, depth - 1)),
+        join => {
+            let word = if join == 8 { "AND" } else { "OR" };
+            format!("({}) {word} ({})", condition(random, depth - 1), condition(random, depth - 1))
+        }
+    }
+}
