@@ -137,7 +137,9 @@ impl RowReader {
 
     /// The number of the first place with this family and name.
     fn place_of(&self, family: &[u8], name: Option<&[u8]>) -> Option<usize> {
-        let key = |place: &Place| (place.family.as_bytes().cmp(family)).then(place.name.map(str::as_bytes).cmp(&name));
+        let key = |place: &Place| {
+            (place.family.as_bytes().cmp(family)).then(place.name.map(str::as_bytes).cmp(&name))
+        };
         let at = self.places.partition_point(|place| key(place).is_lt());
         self.places.get(at).filter(|place| key(place).is_eq()).map(|_| at)
     }
@@ -445,10 +447,7 @@ impl fmt::Debug for DynRowRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = |at| self.column(at).into_iter().chain(self.entries(at).into_iter().flatten());
         let columns: Vec<_> = (0..self.reader.columns.len()).flat_map(of).collect();
-        f.debug_struct("DynRowRef")
-            .field("key", &Shown(self.key))
-            .field("columns", &columns)
-            .finish()
+        f.debug_struct("DynRowRef").field("key", &Shown(self.key)).field("columns", &columns).finish()
     }
 }
 

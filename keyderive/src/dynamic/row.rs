@@ -140,9 +140,8 @@ impl Field {
 
 impl ColumnValue {
     fn of_read(column: DynColumnRef<'_>, kind: ColumnKind) -> Self {
-        let own = |cell: &Timestamped<ValueRef<'_>>| {
-            Timestamped::new(cell.timestamp_micros, cell.value.to_value())
-        };
+        let own =
+            |cell: &Timestamped<ValueRef<'_>>| Timestamped::new(cell.timestamp_micros, cell.value.to_value());
         match (kind, column.cells()) {
             (kind, cells) if kind.reads_versions() => Self::Versions(cells.iter().map(own).collect()),
             (_, []) if column.is_default() => Self::Default,

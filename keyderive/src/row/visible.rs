@@ -90,7 +90,10 @@ impl Visible {
 
     /// The columns of a part of the row type alone, and rows without any of them too.
     pub(crate) fn selected_as(&self, schema: &'static RowSchema) -> Self {
-        let all = |schema: &'static FieldSchema| SelectedField { schema, columns: schema.columns().iter().collect() };
+        let all = |schema: &'static FieldSchema| SelectedField {
+            schema,
+            columns: schema.columns().iter().collect(),
+        };
         self.of_selection(schema, schema.fields().iter().map(all).collect())
     }
 

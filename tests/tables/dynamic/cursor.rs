@@ -8,9 +8,7 @@ use keyderive::client::ReadStats;
 use keyderive::dynamic::{DynColumnRef, DynRowRef, TableLayout, Value, ValueRef};
 use keyderive::plan::KeyRange;
 use keyderive::row::{Mutation, Sum, Timestamped, Versions};
-use keyderive::{
-    Client, DynCursor, DynTableScan, Error, ErrorKind, OnForeign, OnUnreadable, Row, Table,
-};
+use keyderive::{Client, DynCursor, DynTableScan, Error, ErrorKind, OnForeign, OnUnreadable, Row, Table};
 
 use super::{Event, EventKey, event, events, key};
 use crate::servers::on_every_bigtable;

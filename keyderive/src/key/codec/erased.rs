@@ -744,7 +744,9 @@ fn read_text<'k>(
         (TextForm::Plain, None, bytes) => <Text as StrCodec>::read(bytes),
         (TextForm::Escaped, _, bytes) => <Escape as StrCodec>::read(bytes),
         (TextForm::Padded(_), _, Cow::Borrowed(bytes)) => read_padded(bytes).map(Cow::Borrowed),
-        (TextForm::Padded(_), _, Cow::Owned(bytes)) => read_padded(&bytes).map(|text| Cow::Owned(text.to_owned())),
+        (TextForm::Padded(_), _, Cow::Owned(bytes)) => {
+            read_padded(&bytes).map(|text| Cow::Owned(text.to_owned()))
+        }
     }
 }
 
