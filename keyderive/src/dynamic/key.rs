@@ -1,5 +1,6 @@
 //! Keys whose layout is data.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -261,7 +262,7 @@ impl KeyLayout {
         key: &'k [u8],
         each: impl FnMut(usize, ReadValue<'k>),
     ) -> Result<(), DecodeError> {
-        read(self.schema, self.fields.iter().map(|field| field.codec), key, each)
+        read(self.schema, self.fields.iter().map(|field| &field.codec), key, each)
     }
 
     /// What the first bytes of keys say, such as the key at which a tablet begins: as many fields as are whole. Of a last field without a
@@ -282,7 +283,7 @@ impl KeyLayout {
         let _ = decode_by(self.schema, vec![Span::default(); self.fields.len()], bytes, |reader| {
             for (at, field) in self.fields.iter().enumerate() {
                 (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
-                let codec = field.codec;
+                let codec = &field.codec;
                 let value = reader.part(
                     at,
                     codec.width(),
@@ -392,7 +393,7 @@ const FEW: usize = 16;
 #[inline]
 fn read<'k>(
     schema: &'static Schema,
-    codecs: impl ExactSizeIterator<Item = ErasedCodec>,
+    codecs: impl ExactSizeIterator<Item = impl Borrow<ErasedCodec>>,
     key: &'k [u8],
     mut each: impl FnMut(usize, ReadValue<'k>),
 ) -> Result<(), DecodeError> {
@@ -407,6 +408,7 @@ fn read<'k>(
     };
     decode_by(schema, spans, key, |reader| {
         for (at, codec) in codecs.enumerate() {
+            let codec = codec.borrow();
             let value = reader.part(
                 at,
                 codec.width(),

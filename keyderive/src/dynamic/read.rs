@@ -1,7 +1,6 @@
 //! Stored rows read by a schema that is known at run time, where they lie.
 
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
 
 use super::ValueRef;
@@ -12,6 +11,9 @@ use crate::row::{
     RowSchema, Shown, Timestamped, is_present, is_same_name,
 };
 
+/// How many places are looked at before one is searched for.
+const NEAR: usize = 3;
+
 /// Reads columns of rows by a schema.
 ///
 /// What is known before the first row is computed once: which places of a row have a column of the schema.
@@ -21,9 +23,21 @@ pub(crate) struct RowReader {
     /// The family of a row that is a map.
     family: Arc<str>,
     /// What is read of each row, in the order of the caller.
-    columns: Vec<DeclaredColumn>,
+    columns: Vec<ReadColumn>,
     /// Where columns of the schema are stored, also of those that are not read, by family and name.
     places: Vec<Place>,
+    /// Whether the last row has cells that the schema does not name.
+    pub(super) has_foreign: bool,
+}
+
+/// A column that is read, and where it was in the last row.
+#[derive(Debug)]
+struct ReadColumn {
+    declared: DeclaredColumn,
+    /// Where its cells were in the row.
+    found: Found,
+    /// Where they are in the buffer.
+    span: ColumnSpan,
 }
 
 /// A place in a row that the schema names.
@@ -51,6 +65,12 @@ struct Found {
     rank: usize,
 }
 
+impl ReadColumn {
+    fn new(declared: DeclaredColumn) -> Self {
+        Self { declared, found: Found::default(), span: ColumnSpan::default() }
+    }
+}
+
 impl RowReader {
     /// Reads all columns that the schema declares.
     pub(crate) fn of_all(schema: &'static RowSchema, family: impl Into<Arc<str>>) -> Self {
@@ -64,8 +84,9 @@ impl RowReader {
         let mut reader = Self {
             schema,
             family,
-            columns: columns.iter().filter_map(|at| all.get(*at).copied()).collect(),
+            columns: columns.iter().filter_map(|at| all.get(*at).copied()).map(ReadColumn::new).collect(),
             places: Vec::new(),
+            has_foreign: false,
         };
         let own = reader.family_named(schema.own_family().unwrap_or_default());
         reader.places.push(Place { family: own, name: Some(""), of: None });
@@ -129,23 +150,21 @@ impl RowReader {
     }
 
     /// Notes where the columns of a row are, and returns whether it has cells that the schema does not name.
-    fn find(&self, cells: CellSlice<'_>, found: &mut Vec<Found>) -> bool {
-        found.clear();
-        found.resize(self.columns.len(), Found::default());
+    fn find(&mut self, cells: CellSlice<'_>) -> bool {
+        self.columns.iter_mut().for_each(|column| column.found = Found::default());
         let (mut next, mut end, mut has_foreign) = (0, 0, false);
-        for column in cells.columns() {
+        for cells in cells.columns() {
             let start = end;
-            end += column.len();
-            let Some(first) = column.first() else { continue };
+            end += cells.len();
+            let Some(first) = cells.first() else { continue };
             let (family, name) = (first.family_bytes(), first.qualifier());
             let is_it = |place: &Place| {
                 place.name.is_some_and(|own| is_same_name(own.as_bytes(), name))
                     && is_same_name(place.family.as_bytes(), family)
             };
-            // Most rows have the columns in the order of the places.
-            let is_next = self.places.get(next).is_some_and(is_it);
-            let place = if is_next { Some(next) } else { self.place_of(family, Some(name)) };
-            let Some(at) = place else {
+            // Most rows have the columns in the order of the places, and lack one here and there.
+            let near = self.places.iter().skip(next).take(NEAR).position(is_it).map(|near| next + near);
+            let Some(at) = near.or_else(|| self.place_of(family, Some(name))) else {
                 has_foreign |= self.place_of(family, None).is_none();
                 continue;
             };
@@ -153,8 +172,8 @@ impl RowReader {
             while let Some(place) = self.places.get(next).filter(|place| is_it(place)) {
                 next += 1;
                 let Some(PlaceOf { column, rank }) = place.of else { continue };
-                let found = found.get_mut(column);
-                if let Some(found) = found.filter(|found| found.slot.is_empty() || rank < found.rank) {
+                let Some(ReadColumn { found, .. }) = self.columns.get_mut(column) else { continue };
+                if found.slot.is_empty() || rank < found.rank {
                     *found = Found { slot: Slot::new(start, end), rank };
                 }
             }
@@ -166,16 +185,15 @@ impl RowReader {
     ///
     /// # Errors
     /// Those of the row type: the first in the order of the columns.
-    pub(crate) fn read<'r>(&self, row: &'r RawRow, out: &mut RowBuffer<'r>) -> Result<(), RowError> {
-        out.columns.clear();
+    pub(crate) fn read<'r>(&mut self, row: &'r RawRow, out: &mut RowBuffer<'r>) -> Result<(), RowError> {
         out.entries.clear();
         out.cells.clear();
-        let mut found = mem::take(&mut out.found);
-        out.has_foreign = self.find(row.cell_slice(), &mut found);
-        let mut columns = self.columns.iter().zip(&found);
-        let read = columns.try_for_each(|(column, found)| self.read_column(column, row, found.slot, out));
-        out.found = found;
-        read
+        self.has_foreign = self.find(row.cell_slice());
+        for at in 0..self.columns.len() {
+            let ReadColumn { declared, found, .. } = &self.columns[at];
+            self.columns[at].span = self.read_column(declared, row, found.slot, out)?;
+        }
+        Ok(())
     }
 
     #[inline]
@@ -185,14 +203,14 @@ impl RowReader {
         row: &'r RawRow,
         slot: Slot,
         out: &mut RowBuffer<'r>,
-    ) -> Result<(), RowError> {
-        let span = match *declared {
+    ) -> Result<ColumnSpan, RowError> {
+        match *declared {
             DeclaredColumn::Column { family, in_optional_family: true, .. } if !self.has(family, row) => {
-                ColumnSpan::default()
+                Ok(ColumnSpan::default())
             }
             DeclaredColumn::Column { family, column, .. } => {
                 let cells = row.cell_slice().of(slot);
-                read_named(column, self.family_of(family), cells, &mut out.cells)?
+                read_named(column, self.family_of(family), cells, &mut out.cells)
             }
             DeclaredColumn::Map { family, key, stored, kind, is_optional } => {
                 let family = self.family_of(family);
@@ -201,11 +219,9 @@ impl RowReader {
                 let of_entry = CellsOf { cells, stored, kind, window_micros: 0 };
                 let start = out.entries.len();
                 read_entries(key, of_entry, family, out)?;
-                ColumnSpan { start, end: out.entries.len(), is_present, is_default: false }
+                Ok(ColumnSpan { start, end: out.entries.len(), is_present, is_default: false })
             }
-        };
-        out.columns.push(span);
-        Ok(())
+        }
     }
 
     /// Whether the optional struct is there that is this family.
@@ -312,12 +328,8 @@ impl<'r> CellsOf<'r> {
 pub(crate) struct RowBuffer<'r> {
     /// The values of the key's fields.
     pub(crate) key: Vec<ReadValue<'r>>,
-    columns: Vec<ColumnSpan>,
     entries: Vec<EntrySpan<'r>>,
     cells: Vec<Timestamped<ValueRef<'r>>>,
-    /// Whether the row has cells that the schema does not name.
-    pub(super) has_foreign: bool,
-    found: Vec<Found>,
 }
 
 /// A column that was read: its cells among all of them; or of a map its entries.
@@ -342,9 +354,8 @@ impl RowBuffer<'_> {
     /// The memory, for a row somewhere else.
     #[inline]
     pub(crate) fn reused<'other>(self) -> RowBuffer<'other> {
-        let Self { key, columns, entries, cells, has_foreign, found } = self;
-        let (key, entries, cells) = (reused(key), reused(entries), reused(cells));
-        RowBuffer { key, columns, entries, cells, has_foreign, found }
+        let Self { key, entries, cells } = self;
+        RowBuffer { key: reused(key), entries: reused(entries), cells: reused(cells) }
     }
 }
 
@@ -427,7 +438,7 @@ impl<'a> DynRowRef<'a> {
 
     #[inline]
     fn read_at(self, at: usize) -> Option<(&'a DeclaredColumn, ColumnSpan)> {
-        Some((self.reader.columns.get(at)?, *self.read.columns.get(at)?))
+        self.reader.columns.get(at).map(|column| (&column.declared, column.span))
     }
 }
 
@@ -435,7 +446,7 @@ impl<'a> DynRowRef<'a> {
 impl fmt::Debug for DynRowRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = |at| self.column(at).into_iter().chain(self.entries(at).into_iter().flatten());
-        let columns: Vec<_> = (0..self.read.columns.len()).flat_map(of).collect();
+        let columns: Vec<_> = (0..self.reader.columns.len()).flat_map(of).collect();
         f.debug_struct("DynRowRef").field("key", &Shown(self.key)).field("columns", &columns).finish()
     }
 }

@@ -306,7 +306,7 @@ impl DynRow {
     /// # Errors
     /// Those of the row type: a required column is missing, or a column holds something else than its type.
     pub fn read(schema: &'static RowSchema, family: &str, row: &RawRow) -> Result<Self, RowError> {
-        let (reader, mut read) = (RowReader::of_all(schema, family), RowBuffer::default());
+        let (mut reader, mut read) = (RowReader::of_all(schema, family), RowBuffer::default());
         reader.read(row, &mut read).map_err(|error| error.of_row(row))?;
         Ok(Self::of_read(&reader, &read, row))
     }
@@ -329,7 +329,7 @@ impl DynRow {
             schema: reader.schema(),
             family: Arc::clone(reader.family()),
             fields: reader.schema().fields().iter().map(field).collect(),
-            foreign: if read.has_foreign { row.filtered(foreign) } else { RawRow::default() },
+            foreign: if reader.has_foreign { row.filtered(foreign) } else { RawRow::default() },
         }
     }
 

@@ -776,7 +776,7 @@ fn attack<R: Made>(cells: &mut StoredCells, random: &mut Rng) {
 
 /// Columns by their indices, as text.
 fn read_columns(schema: &'static RowSchema, row: &RawRow, columns: &[usize]) -> Vec<String> {
-    let reader = RowReader::new(schema, FAMILY, columns);
+    let mut reader = RowReader::new(schema, FAMILY, columns);
     let mut buffer = RowBuffer::default();
     reader.read(row, &mut buffer).unwrap();
     let read = DynRowRef::new(row.key(), &reader, &buffer);

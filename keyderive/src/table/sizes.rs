@@ -314,3 +314,26 @@ fn system_time(Timestamp { seconds, nanos }: Timestamp) -> Option<SystemTime> {
     let (seconds, nanos) = (u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
     UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?.checked_add(Duration::from_nanos(nanos.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_cut_where_buckets_begin() {
+        let samples = [("1", 100), ("3#m", 111), ("", 111)].map(|(key, bytes)| (Bytes::from(key), bytes));
+        let sizes = TableSizes::new(&samples, |key| (key == b"3#m").then_some("m"));
+        let splits = ["", "1", "2", "3", "3#x"].map(|split| split.as_bytes().to_vec());
+        let cut = sizes.cut_at(&splits, |_| None);
+        let shown: Vec<_> = cut.parts.iter().map(|part| (part.to_string(), part.start, part.end)).collect();
+        let expected = [
+            ("[start of table, `1`): about 100 bytes", None, None),
+            ("[`1`, `2`): about 4 bytes", None, None),
+            ("[`2`, `3`): about 4 bytes", None, None),
+            ("[`3`, `3#m`): about 3 bytes", None, Some("m")),
+            ("[`3#m`, `3#x`): about 0 bytes", Some("m"), None),
+            ("[`3#x`, end of table]: about 0 bytes", None, None),
+        ];
+        assert_eq!(shown, expected.map(|(text, start, end)| (text.to_owned(), start, end)));
+    }
+}

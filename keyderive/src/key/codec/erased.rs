@@ -344,7 +344,8 @@ impl ErasedCodec {
         }
     }
 
-    pub(crate) fn width(self) -> Width {
+    #[inline]
+    pub(crate) fn width(&self) -> Width {
         self.width
     }
 
@@ -560,7 +561,7 @@ impl ErasedCodec {
     /// Reads a value back from exactly the bytes of its encoding; `known` is them as text if they are known to be ASCII.
     #[inline]
     pub(crate) fn read<'k>(
-        self,
+        &self,
         bytes: Cow<'k, [u8]>,
         known: Option<&'k str>,
     ) -> Result<ReadValue<'k>, FieldError> {

@@ -268,7 +268,7 @@ impl DynCursor {
     #[inline]
     fn read<'r, E>(
         key: &KeyLayout,
-        reader: &RowReader,
+        reader: &mut RowReader,
         handle: &Handle,
         row: &'r RawRow,
         unmarked: &'r mut RawRow,
