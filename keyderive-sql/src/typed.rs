@@ -1,8 +1,8 @@
 //! Expressions with their types, and which types become others by themselves.
 
-use tonic::Status;
+use tonic::{Code, Status};
 
-use crate::error::out_of_range;
+use crate::error::invalid;
 use crate::expr::Expr;
 use crate::parse::as_bytes;
 use crate::time;
@@ -103,13 +103,18 @@ impl Typed {
                 }
                 Expr::Array(coerced)
             }
-            (Form::Text, Expr::Literal(Value::Text(text))) => Expr::Literal(match of {
-                Type::Bytes => Value::Bytes(as_bytes(&text)),
-                Type::Date => Value::Date(
-                    time::parse_date(&text).ok_or_else(|| out_of_range(format!("Invalid date: '{text}'")))?,
-                ),
-                _ => Value::Timestamp(time::parse_timestamp(&text)?),
-            }),
+            (Form::Text, Expr::Literal(Value::Text(text))) => {
+                let wrong = || invalid(format!("Could not cast literal \"{text}\" to type {of}"));
+                Expr::Literal(match of {
+                    Type::Bytes => Value::Bytes(as_bytes(&text)),
+                    Type::Date => time::parse_date(&text).map(Value::Date).ok_or_else(wrong)?,
+                    _ => match time::parse_timestamp(&text) {
+                        Ok(micros) => Value::Timestamp(micros),
+                        Err(status) if status.code() == Code::OutOfRange => return Err(wrong()),
+                        Err(status) => return Err(status),
+                    },
+                })
+            }
             (Form::Null | Form::EmptyArray, expr) => expr,
             #[expect(clippy::cast_possible_truncation, reason = "the nearest FLOAT32, as in SQL")]
             (_, expr) if *of == Type::Float32 => {

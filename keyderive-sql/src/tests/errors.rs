@@ -84,6 +84,8 @@ async fn a_wrong_query_is_invalid() {
             ("SELECT _key FROM t(foo => 1)", "Named argument `foo` not found"),
             ("SELECT _key FROM t(TRUE)", "the arguments of a table have names"),
             ("SELECT _key FROM UNPACK((SELECT _key FROM t))", "UNPACK needs a column of versions"),
+            ("SELECT TIMESTAMP_SECONDS(0) = 'x'", "Could not cast literal \"x\" to type TIMESTAMP"),
+            ("SELECT DATE '2024-02-30'", "Could not cast literal \"2024-02-30\" to type DATE"),
             ("SELECT [1, 'a']", "the elements of an array"),
             ("SELECT CAST(1 AS NOSUCH)", "Type not found: NOSUCH"),
             ("SELECT 99999999999999999999", "Invalid integer literal"),

@@ -62,7 +62,7 @@ async fn rows_come_in_the_order_of_their_keys() {
             ("SELECT _key FROM t WHERE TO_INT64(size['bytes']) > 60", &all[..2]),
             ("SELECT _key FROM t WHERE NOT (TO_INT64(size['bytes']) > 60)", &["t1#p1#n#rowB", "t2#p1#n#rowD", "t3#p1#n#rowF"]),
             ("SELECT _key FROM t WHERE labels['labels'] = 'a'", &["t1#p1#n#rowB", "t3#p1#n#rowF"]),
-            ("SELECT _key FROM t WHERE _key NOT IN ('t1#p1#b#rowC', 't2#p1#n#rowD') LIMIT 2 OFFSET 1", &["t1#p1#n#rowB", "t3#p1#m#rowE"]),
+            ("SELECT _key FROM t WHERE _key NOT IN ('t1#p1#b#rowC', 't2#p1#n#rowD') LIMIT 1 OFFSET 2", &["t3#p1#m#rowE"]),
             ("SELECT _key FROM t WHERE _key = 'nope' OR FALSE", &[]),
             ("SELECT _key FROM t WHERE _key > 't3' AND _key < 't1'", &[]),
             ("SELECT _key FROM t LIMIT 0", &[]),
