@@ -266,8 +266,8 @@ fn the_examples_of_the_guide_are_those_here() {
     let guide = fs::read_to_string(path(GUIDE)).unwrap();
     let text: String =
         guide.lines().map(|line| format!("{}\n", line.trim_start_matches("//!").trim())).collect();
-    let blocks: Vec<_> =
-        text.split("```").skip(1).step_by(2).filter(|block| block.contains("derive(RowKey)")).collect();
+    let is_simulation = |block: &&str| block.contains("derive(RowKey)") && block.contains("heat::simulate");
+    let blocks: Vec<_> = text.split("```").skip(1).step_by(2).filter(is_simulation).collect();
     assert_eq!(blocks.len(), 4);
     for block in blocks {
         // Rustdoc does not show the lines with this sign.

@@ -325,7 +325,7 @@ fn snapshots_of_several_processes_are_drawn_as_one() {
     assert!(printed.contains("The busiest range takes 5") && printed.contains("50 %   "), "{printed}");
     for name in ["heat.svg", "heat.html"] {
         let drawn = fs::read_to_string(folder.path().join(name)).unwrap();
-        assert!(drawn.contains("<svg") && !drawn.contains('\u{1b}') && !drawn.contains("2J<"), "{drawn}");
+        assert!(drawn.contains("things") && !drawn.contains('\u{1b}') && !drawn.contains("2J<"), "{drawn}");
     }
     let data = json(&run(&[&both[..], &["--format", "json"]].concat()));
     assert_eq!((&data["writes"], &data["snapshots"]), (&4000.into(), &2.into()));

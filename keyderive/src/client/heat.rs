@@ -14,6 +14,7 @@ use super::write::Entries;
 use super::{Clock, ReadRows};
 #[cfg(feature = "heat")]
 use crate::heat::{Access, SampledRecorder, Sampler};
+use crate::plan::KeyRange;
 use crate::row::RawRow;
 
 /// Records a sample of what a client does, if it has a recorder.
@@ -105,7 +106,7 @@ impl Heat {
         let Some(recorder) = &self.0 else { return AttemptHeat(None) };
         let mut sampler = recorder.sampler();
         let keys = request.keys.iter().filter(|key| !key.is_empty()).map(|key| &key[..]);
-        let ranges = request.ranges.iter().filter(|range| !range.is_empty()).map(|range| range.start());
+        let ranges = request.ranges.iter().filter(|range| !range.is_empty()).map(KeyRange::start);
         let drawn = keys.chain(ranges).filter_map(|key| {
             let weight = sampler.draw(recorder)?;
             Some(Drawn { key: Bytes::copy_from_slice(key), bytes: 0, weight })

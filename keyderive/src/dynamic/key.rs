@@ -438,8 +438,8 @@ impl fmt::Debug for KeyLayout {
     }
 }
 
-/// The first fields of row keys, from [`KeyLayout::decode_start`]. Printed with `{}`: the bucket, the fields, and the bytes after them. Of a
-/// number or a time that begins there, and has a fixed width, the least value is printed.
+/// The first fields of row keys, from [`KeyLayout::decode_start`]. Printed with `{}`: the bucket, the fields, and the bytes after them. Where
+/// they end within a number or a time of a fixed width, it is that of the first key.
 #[derive(Clone)]
 pub struct KeyStart {
     bucket: Option<i32>,
@@ -466,8 +466,8 @@ impl KeyStart {
         &self.rest
     }
 
-    /// The least number or time that begins with the digits of the next field, if they are not all of them.
-    fn least_of_next(&self) -> Option<(&'static str, Value)> {
+    /// The number or time of the first key with these digits of the next field, if they are not all of them.
+    fn first_of_next(&self) -> Option<(&'static str, Value)> {
         let at = self.fields.len();
         let (name, field) = (self.layout.schema.fields().get(at)?.name(), self.layout.fields.get(at)?);
         let Width::Fixed(width) = field.codec.width() else { return None };
@@ -496,7 +496,7 @@ impl fmt::Display for KeyStart {
             write!(f, "{separator}{name} {}", fmt::from_fn(|f| field.codec.show(value, f)))?;
             separator = ", ";
         }
-        if let Some((name, least)) = self.least_of_next() {
+        if let Some((name, least)) = self.first_of_next() {
             let codec = self.layout.fields[self.fields.len()].codec;
             return write!(f, "{separator}{name} {}", fmt::from_fn(|f| codec.show(&least, f)));
         }

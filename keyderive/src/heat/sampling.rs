@@ -43,8 +43,8 @@ const LEAST_CHANCE: u32 = 1 << 24;
 /// looks hotter than it was: with 100 recorded operations in the slot by up to a fifth.
 ///
 /// # Limits
-/// It keeps 64 tables, each in 128 ranges of keys, or twice as many as it has salt buckets, and 256 slots: 72 bytes for each range and slot,
-/// which are 2.4 MB for 128 ranges, and up to 2 MB for heavy keys and samples.
+/// It keeps 64 tables, each in 128 ranges of keys, or twice as many as it has salt buckets, and at most 256 slots. A range and a slot take
+/// 72 bytes, which are 2.4 MB for 128 ranges; beside them it keeps up to about 9,000 keys of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a recording is given to `ClientBuilder::record_heat`"]
 pub struct Recording {

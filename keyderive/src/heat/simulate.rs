@@ -402,8 +402,14 @@ fn window(model: &TabletModel, times: &[i64]) -> i64 {
         return wanted;
     }
     // A whole unit, so that windows begin at whole times.
-    let most = (lasting / windows).max(1);
-    WINDOWS.into_iter().rev().find(|window| *window <= most).unwrap_or(1)
+    const DAY: i64 = 86_400_000;
+    let wanted = (lasting / windows).max(1);
+    if wanted > DAY {
+        return wanted - wanted % DAY;
+    }
+    let wanted = wanted as f64;
+    let distance = |window: &i64| (*window as f64 / wanted).ln().abs();
+    WINDOWS.into_iter().min_by(|one, other| distance(one).total_cmp(&distance(other))).unwrap_or(1)
 }
 
 /// The salt buckets of a layout, in order.
