@@ -4,9 +4,10 @@ use std::mem;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal256Builder, Float32Builder, Float64Builder, Int8Builder,
-    Int16Builder, Int32Builder, Int64Builder, ListArray, MapArray, NullBufferBuilder, RecordBatch, RecordBatchOptions,
-    StringBuilder, StructArray, TimestampMicrosecondBuilder, TimestampMillisecondBuilder, TimestampNanosecondBuilder,
+    ArrayBuilder as _, ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal256Builder,
+    Float32Builder, Float64Builder, Int8Builder, Int16Builder, Int32Builder, Int64Builder, ListArray,
+    MapArray, NullBufferBuilder, RecordBatch, RecordBatchOptions, StringBuilder, StructArray,
+    TimestampMicrosecondBuilder, TimestampMillisecondBuilder, TimestampNanosecondBuilder,
     TimestampSecondBuilder, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
@@ -16,7 +17,9 @@ use keyderive::dynamic::{DynColumnRef, DynFieldRef, DynRowRef, ValueRef};
 use keyderive::key::TimeUnit;
 use keyderive::row::ColumnKind;
 
-use crate::columns::{CellColumn, Columns, Kind, RowColumn, Shape, cell_time, family_fields, map_entries, version_fields};
+use crate::columns::{
+    CellColumn, Columns, Kind, RowColumn, Shape, cell_time, family_fields, map_entries, version_fields,
+};
 
 /// A batch ends at about this many bytes of text and bytes, so that wide rows take no more memory than narrow ones.
 const MAX_BYTES: usize = 8 << 20;
@@ -150,7 +153,14 @@ impl Values {
             (Builder::Text(to), ValueRef::Uuid(value)) => {
                 let hex = format!("{value:032x}");
                 self.bytes += 36;
-                to.append_value(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]));
+                to.append_value(format!(
+                    "{}-{}-{}-{}-{}",
+                    &hex[..8],
+                    &hex[8..12],
+                    &hex[12..16],
+                    &hex[16..20],
+                    &hex[20..]
+                ));
             }
             (Builder::Text(to), ValueRef::Integer(code)) => {
                 let Kind::Code(codes) = self.kind else { return Err(NoForm) };
@@ -163,6 +173,10 @@ impl Values {
         Ok(())
     }
 
+    fn len(&self) -> usize {
+        each_builder!(&self.builder, of => of.len())
+    }
+
     fn finish(&mut self) -> ArrayRef {
         self.bytes = 0;
         each_builder!(&mut self.builder, of => Arc::new(of.finish()))
@@ -173,9 +187,17 @@ impl Values {
 enum Cells {
     One(Values),
     /// With its timestamp.
-    Timestamped { times: TimestampMicrosecondBuilder, values: Values, nulls: NullBufferBuilder },
+    Timestamped {
+        times: TimestampMicrosecondBuilder,
+        values: Values,
+        nulls: NullBufferBuilder,
+    },
     /// Every version, with its timestamp.
-    Versions { times: TimestampMicrosecondBuilder, values: Values, ends: Vec<i32> },
+    Versions {
+        times: TimestampMicrosecondBuilder,
+        values: Values,
+        ends: Vec<i32>,
+    },
 }
 
 fn times() -> TimestampMicrosecondBuilder {
@@ -223,9 +245,8 @@ impl Cells {
                         values.push(cell.value)?;
                     }
                     None => {
-                        // Fields of a struct that is null.
-                        times.append_value(0);
-                        values.filler()?;
+                        times.append_null();
+                        values.null();
                     }
                 }
                 nulls.append(!cells.is_empty());
@@ -244,7 +265,9 @@ impl Cells {
     fn bytes(&self) -> usize {
         match self {
             Self::One(values) => values.bytes,
-            Self::Timestamped { values, .. } | Self::Versions { values, .. } => values.bytes + 8 * values.len(),
+            Self::Timestamped { values, .. } | Self::Versions { values, .. } => {
+                values.bytes + 8 * values.len()
+            }
         }
     }
 
@@ -258,7 +281,7 @@ impl Cells {
             }
             Self::Versions { times, values, ends } => {
                 let fields = version_fields(values.kind);
-                let item = Field::new_list_field(DataType::Struct(fields.clone()), false);
+                let item = Field::new_list_field(DataType::Struct(fields.clone()), true);
                 let arrays: Vec<ArrayRef> = vec![Arc::new(times.finish()), values.finish()];
                 let items = Arc::new(StructArray::try_new(fields, arrays, None)?);
                 Arc::new(ListArray::try_new(Arc::new(item), offsets(ends), items, None)?)
@@ -267,34 +290,23 @@ impl Cells {
     }
 }
 
-impl Values {
-    /// Some value, for a place that is not read.
-    fn filler(&mut self) -> Result<(), NoForm> {
-        let value = match self.kind {
-            Kind::Integer { .. } => ValueRef::Integer(0),
-            Kind::Bool => ValueRef::Bool(false),
-            Kind::F32 => ValueRef::F32(0.0),
-            Kind::F64 => ValueRef::F64(0.0),
-            Kind::Text | Kind::Code(_) => ValueRef::Text(""),
-            Kind::Uuid => ValueRef::Uuid(0),
-            Kind::Bytes => ValueRef::Bytes(&[]),
-            Kind::Time(_) => ValueRef::Time(0),
-            Kind::Date => ValueRef::Date(0),
-        };
-        self.push(value)
-    }
-
-    fn len(&self) -> usize {
-        use datafusion::arrow::array::ArrayBuilder as _;
-        each_builder!(&self.builder, of => of.len())
-    }
-}
-
 /// Appends one column of the rows.
 enum RowCells {
     Cell(usize, Cells),
-    Family { of: Vec<CellColumn>, cells: Vec<Cells>, nulls: NullBufferBuilder },
-    Map { is_text: bool, kind: Kind, reads: ColumnKind, names: Values, cells: Cells, ends: Vec<i32>, nulls: NullBufferBuilder },
+    Family {
+        of: Vec<CellColumn>,
+        cells: Vec<Cells>,
+        nulls: NullBufferBuilder,
+    },
+    Map {
+        is_text: bool,
+        kind: Kind,
+        reads: ColumnKind,
+        names: Values,
+        cells: Cells,
+        ends: Vec<i32>,
+        nulls: NullBufferBuilder,
+    },
 }
 
 impl RowCells {
@@ -322,12 +334,9 @@ impl RowCells {
     fn push(&mut self, field: DynFieldRef<'_>) -> Result<(), NoForm> {
         match self {
             Self::Cell(at, cells) => cells.push(field.column(*at)),
-            Self::Family { of, cells, nulls } => {
-                for (at, (cells, of)) in cells.iter_mut().zip(of).enumerate() {
-                    match field.column(at) {
-                        None if of.is_required => cells.filler()?,
-                        column => cells.push(column)?,
-                    }
+            Self::Family { cells, nulls, .. } => {
+                for (at, cells) in cells.iter_mut().enumerate() {
+                    cells.push(field.column(at))?;
                 }
                 nulls.append(field.is_present());
                 Ok(())
@@ -367,22 +376,14 @@ impl RowCells {
             }
             Self::Map { is_text, kind, reads, names, cells, ends, nulls } => {
                 let entries = map_entries(*is_text, *kind, *reads);
-                let DataType::Struct(fields) = entries.data_type().clone() else { unreachable!("entries are a struct") };
+                let DataType::Struct(fields) = entries.data_type().clone() else {
+                    unreachable!("entries are a struct")
+                };
                 let arrays = vec![names.finish(), cells.finish()?];
                 let of = StructArray::try_new(fields, arrays, None)?;
                 Arc::new(MapArray::try_new(Arc::new(entries), offsets(ends), of, nulls.finish(), false)?)
             }
         })
-    }
-}
-
-impl Cells {
-    /// For a required column of a family that is absent.
-    fn filler(&mut self) -> Result<(), NoForm> {
-        match self {
-            Self::One(values) => values.filler(),
-            cells => cells.push(None),
-        }
     }
 }
 
@@ -404,7 +405,13 @@ enum Column {
 
 impl BatchBuilder {
     /// `projection` has the indices of columns; `fields` those of the fields of rows that are read.
-    pub(crate) fn new(columns: &Columns, projection: &[usize], fields: &[usize], schema: SchemaRef, max_rows: usize) -> Self {
+    pub(crate) fn new(
+        columns: &Columns,
+        projection: &[usize],
+        fields: &[usize],
+        schema: SchemaRef,
+        max_rows: usize,
+    ) -> Self {
         let column = |at: &usize| match at.checked_sub(columns.key.len()) {
             None => Column::Key(columns.key[*at].field, Values::new(columns.key[*at].kind)),
             Some(at) => {
@@ -419,8 +426,12 @@ impl BatchBuilder {
     pub(crate) fn push(&mut self, row: DynRowRef<'_>) -> Result<()> {
         for (at, column) in self.columns.iter_mut().enumerate() {
             let pushed = match column {
-                Column::Key(field, values) => row.key_field(*field).ok_or(NoForm).and_then(|value| values.push(value)),
-                Column::Row(field, cells) => row.field(*field).ok_or(NoForm).and_then(|field| cells.push(field)),
+                Column::Key(field, values) => {
+                    row.key_field(*field).ok_or(NoForm).and_then(|value| values.push(value))
+                }
+                Column::Row(field, cells) => {
+                    row.field(*field).ok_or(NoForm).and_then(|field| cells.push(field))
+                }
             };
             if pushed.is_err() {
                 return Err(no_form(self.schema.field(at), row.key()));

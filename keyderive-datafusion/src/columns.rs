@@ -14,7 +14,10 @@ use keyderive::row::{CellType, ColumnKind, ColumnSchema, FieldSchema, RowSchema}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// With the limits of a Rust type.
-    Integer { min: i128, max: u128 },
+    Integer {
+        min: i128,
+        max: u128,
+    },
     Bool,
     F32,
     F64,
@@ -116,36 +119,44 @@ impl Kind {
             return Some(Literal::Never);
         }
         let value = match (self, scalar) {
-            (Self::Text | Self::Code(_) | Self::Uuid, S::Utf8(Some(text)) | S::LargeUtf8(Some(text)) | S::Utf8View(Some(text))) => match self {
+            (
+                Self::Text | Self::Code(_) | Self::Uuid,
+                S::Utf8(Some(text)) | S::LargeUtf8(Some(text)) | S::Utf8View(Some(text)),
+            ) => match self {
                 Self::Uuid => match uuid(text) {
                     Some(uuid) => Value::Uuid(uuid),
                     None => return Some(Literal::Never),
                 },
                 _ => Value::Text(text.clone()),
             },
-            (Self::Bytes, S::Binary(Some(bytes)) | S::LargeBinary(Some(bytes)) | S::BinaryView(Some(bytes))) => {
-                Value::Bytes(bytes.clone())
-            }
+            (
+                Self::Bytes,
+                S::Binary(Some(bytes)) | S::LargeBinary(Some(bytes)) | S::BinaryView(Some(bytes)),
+            ) => Value::Bytes(bytes.clone()),
             (Self::Bool, S::Boolean(Some(value))) => Value::Bool(*value),
             (Self::F32, S::Float32(Some(value))) => Value::F32(*value),
             (Self::F64, S::Float64(Some(value))) => Value::F64(*value),
             (Self::Date, S::Date32(Some(days))) => Value::Date((*days).into()),
-            (Self::Integer { .. } | Self::Time(_), _) if scalar.data_type() == self.data_type() => match scalar {
-                S::UInt8(Some(value)) => (*value).into(),
-                S::UInt16(Some(value)) => (*value).into(),
-                S::UInt32(Some(value)) => (*value).into(),
-                S::UInt64(Some(value)) => (*value).into(),
-                S::Int8(Some(value)) => (*value).into(),
-                S::Int16(Some(value)) => (*value).into(),
-                S::Int32(Some(value)) => (*value).into(),
-                S::Int64(Some(value)) => (*value).into(),
-                S::Decimal256(Some(value), ..) => wide(*value)?,
-                S::TimestampSecond(Some(value), _)
-                | S::TimestampMillisecond(Some(value), _)
-                | S::TimestampMicrosecond(Some(value), _)
-                | S::TimestampNanosecond(Some(value), _) => Value::Time(i128::from(*value) * self.nanos()),
-                _ => return None,
-            },
+            (Self::Integer { .. } | Self::Time(_), _) if scalar.data_type() == self.data_type() => {
+                match scalar {
+                    S::UInt8(Some(value)) => (*value).into(),
+                    S::UInt16(Some(value)) => (*value).into(),
+                    S::UInt32(Some(value)) => (*value).into(),
+                    S::UInt64(Some(value)) => (*value).into(),
+                    S::Int8(Some(value)) => (*value).into(),
+                    S::Int16(Some(value)) => (*value).into(),
+                    S::Int32(Some(value)) => (*value).into(),
+                    S::Int64(Some(value)) => (*value).into(),
+                    S::Decimal256(Some(value), ..) => wide(*value)?,
+                    S::TimestampSecond(Some(value), _)
+                    | S::TimestampMillisecond(Some(value), _)
+                    | S::TimestampMicrosecond(Some(value), _)
+                    | S::TimestampNanosecond(Some(value), _) => {
+                        Value::Time(i128::from(*value) * self.nanos())
+                    }
+                    _ => return None,
+                }
+            }
             _ => return None,
         };
         Some(Literal::Value(value))
@@ -253,7 +264,7 @@ impl CellColumn {
 /// Of the cells of one column.
 pub(crate) fn cells_type(kind: Kind, reads: ColumnKind) -> DataType {
     if reads.reads_versions() {
-        DataType::List(Arc::new(Field::new_list_field(DataType::Struct(version_fields(kind)), false)))
+        DataType::List(Arc::new(Field::new_list_field(DataType::Struct(version_fields(kind)), true)))
     } else if reads == ColumnKind::Timestamped {
         DataType::Struct(version_fields(kind))
     } else {
@@ -261,9 +272,12 @@ pub(crate) fn cells_type(kind: Kind, reads: ColumnKind) -> DataType {
     }
 }
 
-/// A value and when it was written.
+/// A value and when it was written. Fields of structs may be NULL, also those that never are: DataFusion casts no struct to another.
 pub(crate) fn version_fields(kind: Kind) -> Fields {
-    Fields::from(vec![Field::new("timestamp", cell_time(), false), Field::new("value", kind.data_type(), false)])
+    Fields::from(vec![
+        Field::new("timestamp", cell_time(), true),
+        Field::new("value", kind.data_type(), true),
+    ])
 }
 
 /// A column that is not of the key.
@@ -281,7 +295,12 @@ pub(crate) enum Shape {
     Cell(usize, CellColumn),
     /// A family that may be absent.
     Family(Vec<CellColumn>),
-    Map { is_text: bool, kind: Kind, reads: ColumnKind, is_optional: bool },
+    Map {
+        is_text: bool,
+        kind: Kind,
+        reads: ColumnKind,
+        is_optional: bool,
+    },
 }
 
 impl RowColumn {
@@ -321,7 +340,7 @@ impl RowColumn {
 
 /// The columns of a family that is a struct.
 pub(crate) fn family_fields(columns: &[CellColumn]) -> Fields {
-    columns.iter().map(|column| Field::new(column.qualifier, column.data_type(), !column.is_required)).collect()
+    columns.iter().map(|column| Field::new(column.qualifier, column.data_type(), true)).collect()
 }
 
 /// The entries of a map, with the names of its columns.
@@ -360,7 +379,10 @@ impl Columns {
         let mut names: Vec<_> = all.iter().map(Field::name).collect();
         names.sort_unstable();
         if let Some([name, _]) = names.array_windows().find(|[one, other]| one == other) {
-            return plan_err!("the table `{}` has two columns `{name}`: rename a field of the key", layout.name());
+            return plan_err!(
+                "the table `{}` has two columns `{name}`: rename a field of the key",
+                layout.name()
+            );
         }
         let mut constraints = Vec::new();
         if key.len() == fields.len() {

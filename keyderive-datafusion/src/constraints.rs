@@ -45,7 +45,8 @@ impl Test {
             Self::In(values) => values.contains(value),
             Self::Prefix(prefix) => matches!(value, Value::Text(text) if text.starts_with(prefix.as_str())),
             Self::Range(lower, upper) => {
-                let is = |bound: &Value, passes: fn(Ordering) -> bool| compare(value, bound).is_some_and(passes);
+                let is =
+                    |bound: &Value, passes: fn(Ordering) -> bool| compare(value, bound).is_some_and(passes);
                 (match lower {
                     Bound::Included(bound) => is(bound, Ordering::is_ge),
                     Bound::Excluded(bound) => is(bound, Ordering::is_gt),
@@ -116,10 +117,12 @@ fn tighter(one: Bound<Value>, other: Bound<Value>, side: Side) -> Bound<Value> {
     let keep = match (&one, &other) {
         (_, Bound::Unbounded) => true,
         (Bound::Unbounded, _) => false,
-        (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) => match compare(a, b) {
-            Some(Ordering::Equal) => matches!(one, Bound::Excluded(_)),
-            order => (order == Some(Ordering::Greater)) == (side == Side::Lower),
-        },
+        (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) => {
+            match compare(a, b) {
+                Some(Ordering::Equal) => matches!(one, Bound::Excluded(_)),
+                order => (order == Some(Ordering::Greater)) == (side == Side::Lower),
+            }
+        }
     };
     if keep { one } else { other }
 }
@@ -290,7 +293,9 @@ fn implied_by_each<'e>(
     let of_all = arms.reduce(|left, right| {
         let pairs = left.iter().flat_map(|one| right.iter().map(move |other| (one, other)));
         let pairs = pairs.filter(|(one, other)| one.field == other.field);
-        pairs.filter_map(|(one, other)| Some(Predicate { field: one.field, test: one.test.or(&other.test)? })).collect()
+        pairs
+            .filter_map(|(one, other)| Some(Predicate { field: one.field, test: one.test.or(&other.test)? }))
+            .collect()
     });
     out.extend(of_all.into_iter().flatten());
 }
@@ -352,7 +357,8 @@ impl KeyScan {
         let mut draft = layout.scan();
         for (field, of) in layout.schema().fields().iter().enumerate() {
             let name = of.name();
-            let mine: Vec<usize> = (0..predicates.len()).filter(|at| predicates[*at].field == field).collect();
+            let mine: Vec<usize> =
+                (0..predicates.len()).filter(|at| predicates[*at].field == field).collect();
             if mine.is_empty() || !columns.key.iter().any(|column| column.field == field) {
                 break;
             }
@@ -461,7 +467,8 @@ pub(crate) fn shown<'a>(predicates: &'a [Predicate], columns: &'a Columns) -> im
     fmt::from_fn(move |f| {
         predicates.iter().enumerate().try_for_each(|(at, Predicate { field, test })| {
             f.write_str(if at == 0 { "" } else { " AND " })?;
-            let name = columns.key.iter().find(|column| column.field == *field).map_or("", |column| column.name);
+            let name =
+                columns.key.iter().find(|column| column.field == *field).map_or("", |column| column.name);
             match test {
                 Test::In(values) => match &values[..] {
                     [value] => write!(f, "{name} = {value:?}"),

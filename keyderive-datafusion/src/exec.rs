@@ -17,13 +17,17 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{ConstExpr, EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{
+    ConstExpr, EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
 use datafusion::physical_plan::common::collect;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
 };
-use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
+};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SortOrderPushdownResult, StatisticsArgs,
@@ -89,7 +93,8 @@ impl Source {
             return Ok(Arc::clone(windows));
         }
         let parts = self.table.windows().await.map_err(external)?.parts;
-        let window = |part: keyderive::SizedPart<_>| Window { range: part.range, bytes: part.bytes.unwrap_or(0) };
+        let window =
+            |part: keyderive::SizedPart<_>| Window { range: part.range, bytes: part.bytes.unwrap_or(0) };
         let windows: Arc<[Window]> = parts.into_iter().map(window).collect();
         *known = Some((Instant::now(), Arc::clone(&windows)));
         Ok(windows)
@@ -129,7 +134,12 @@ pub(crate) struct BigtableExec {
 }
 
 impl BigtableExec {
-    pub(crate) fn new(source: Arc<Source>, spec: ScanSpec, windows: &[Window], partitions: usize) -> Result<Self> {
+    pub(crate) fn new(
+        source: Arc<Source>,
+        spec: ScanSpec,
+        windows: &[Window],
+        partitions: usize,
+    ) -> Result<Self> {
         let windows = window_rows(windows, partitions)?;
         Self::over(source, spec, windows, Vec::new())
     }
@@ -303,7 +313,10 @@ impl ExecutionPlan for BigtableExec {
         vec![&self.windows]
     }
 
-    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(windows) = children.pop() else { return internal_err!("a scan has one child") };
         Ok(Arc::new(Self::over(Arc::clone(&self.source), self.spec.clone(), windows, self.dynamic.clone())?))
     }
@@ -360,9 +373,17 @@ impl ExecutionPlan for BigtableExec {
         Ok(None)
     }
 
-    fn statistics_from_inputs(&self, _: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.schema());
-        let partitions = if args.partition().is_some() { self.properties.output_partitioning().partition_count() } else { 1 };
+        let partitions = if args.partition().is_some() {
+            self.properties.output_partitioning().partition_count()
+        } else {
+            1
+        };
         let bytes = usize::try_from(self.spec.bytes).unwrap_or(usize::MAX) / partitions.max(1);
         statistics.total_byte_size = Precision::Inexact(bytes);
         if let Some(rows) = self.key_scan.max_rows(self.source.table.key().schema().fields().len()) {
@@ -379,7 +400,8 @@ impl ExecutionPlan for BigtableExec {
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         let filters: Vec<_> = result.parent_filters.iter().map(|filter| Arc::clone(&filter.filter)).collect();
         // Hints: whoever made them applies them too.
-        let propagation = FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]);
+        let propagation =
+            FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]);
         if phase == FilterPushdownPhase::Pre || filters.is_empty() {
             return Ok(propagation);
         }
@@ -388,7 +410,10 @@ impl ExecutionPlan for BigtableExec {
         Ok(propagation.with_updated_node(Arc::new(scan)))
     }
 
-    fn try_pushdown_sort(&self, order: &[PhysicalSortExpr]) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
         for reversed in [self.spec.reversed, !self.spec.reversed] {
             let scan = self.with_spec(|spec| spec.reversed = reversed)?;
             if scan.properties.eq_properties.ordering_satisfy(order.iter().cloned())? {
@@ -409,7 +434,8 @@ impl BigtableExec {
     ) -> Result<impl futures_util::Stream<Item = Result<RecordBatch>> + Send> {
         let fields = self.fields();
         let schema = self.schema();
-        let builder = BatchBuilder::new(&self.source.columns, &self.spec.projection, &fields, schema, max_rows);
+        let builder =
+            BatchBuilder::new(&self.source.columns, &self.spec.projection, &fields, schema, max_rows);
         let range = range_of(&collect(windows).await?)?;
         let plan = range.and_then(|range| Some(self.narrowed(&counts)?.plan.within(&range)));
         let stats = ReadStats::new();

@@ -5,6 +5,7 @@ mod batches;
 mod columns;
 mod constraints;
 mod exec;
+mod insert;
 mod provider;
 
 pub use provider::BigtableTable;

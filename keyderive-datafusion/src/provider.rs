@@ -5,8 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
-use datafusion::common::{Constraints, DFSchema, Result};
+use datafusion::common::{Constraints, DFSchema, Result, not_impl_err, plan_err};
+use datafusion::datasource::sink::DataSinkExec;
 use datafusion::datasource::{TableProvider, TableType};
+use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
@@ -18,6 +20,7 @@ use keyderive::dynamic::TableLayout;
 use crate::columns::Columns;
 use crate::constraints::Predicate;
 use crate::exec::{BigtableExec, ScanSpec, Source};
+use crate::insert::Sink;
 
 /// A table of keyderive as a table of DataFusion.
 ///
@@ -101,7 +104,8 @@ impl TableProvider for BigtableTable {
     /// Exact, or unsupported. DataFusion asks again for filters that arrive later, without the earlier ones, so [`scan`](Self::scan) plans
     /// from all of them, and applies those that the plan does not meet.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let known: Vec<_> = filters.iter().map(|filter| Predicate::of_expr(filter, &self.source.columns)).collect();
+        let known: Vec<_> =
+            filters.iter().map(|filter| Predicate::of_expr(filter, &self.source.columns)).collect();
         let predicates: Vec<_> = known.iter().flatten().cloned().collect();
         let mut used = self.source.plan(&predicates).used.into_iter();
         let answer = |known: &Option<Predicate>| match known.as_ref().and_then(|_| used.next()) {
@@ -155,8 +159,29 @@ impl TableProvider for BigtableTable {
         let scan: Arc<dyn ExecutionPlan> =
             Arc::new(BigtableExec::new(Arc::clone(&self.source), spec, &windows, partitions)?);
         let Some(rest) = conjunction(rest) else { return Ok(scan) };
-        let filter = state.create_physical_expr(rest, &DFSchema::try_from(scan.schema().as_ref().clone())?)?;
-        let filter = FilterExecBuilder::new(filter, scan).apply_projection(Some((0..wanted.len()).collect()))?;
+        let filter =
+            state.create_physical_expr(rest, &DFSchema::try_from(scan.schema().as_ref().clone())?)?;
+        let filter =
+            FilterExecBuilder::new(filter, scan).apply_projection(Some((0..wanted.len()).collect()))?;
         Ok(Arc::new(filter.build()?))
+    }
+
+    /// `INSERT INTO`. The [crate's documentation](crate#insert) says what it guarantees.
+    async fn insert_into(
+        &self,
+        _: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        op: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let name = self.source.table.name();
+        if op != InsertOp::Append {
+            return not_impl_err!("only `INSERT INTO` writes to the table `{name}`, and not `{op}`");
+        }
+        if self.source.columns.key.len() < self.source.table.key().schema().fields().len() {
+            return plan_err!(
+                "the table `{name}` cannot be written by SQL: its key has a hashed field, which is no column"
+            );
+        }
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(Sink(Arc::clone(&self.source))), None)))
     }
 }
