@@ -178,7 +178,9 @@ impl BigtableExec {
     /// What the filters that are known now leave to read; `None` if nothing.
     fn narrowed(&self, counts: &Counts) -> Option<KeyScan> {
         let columns = &self.source.columns;
-        let more = self.dynamic.iter().flat_map(|filter| Predicate::implied(filter, columns));
+        // The limit counts rows that a filter above it would drop.
+        let dynamic = self.dynamic.iter().filter(|_| self.spec.limit.is_none());
+        let more = dynamic.flat_map(|filter| Predicate::implied(filter, columns));
         let all: Vec<_> = self.spec.predicates.iter().cloned().chain(more).collect();
         let count = self.spec.predicates.len();
         let plan = if all.len() > count { self.source.plan(&all) } else { (*self.key_scan).clone() };

@@ -22,6 +22,10 @@ use crate::constraints::Predicate;
 use crate::exec::{BigtableExec, ScanSpec, Source};
 use crate::insert::Sink;
 
+/// One may be empty. DataFusion passes the filter of a join through a `FilterExec` that has a limit, to a scan that is then narrowed before
+/// the limit counts. Partitions are merged below a limit of all rows, and a filter does not pass an ordered merge.
+const MIN_PARTITIONS: usize = 2;
+
 /// A table of keyderive as a table of DataFusion.
 ///
 /// ```
@@ -155,7 +159,7 @@ impl TableProvider for BigtableTable {
             reversed: false,
             limit: limit.filter(|_| rest.is_empty()),
         };
-        let partitions = state.config().target_partitions().min(windows.len()).max(1);
+        let partitions = state.config().target_partitions().min(windows.len()).max(MIN_PARTITIONS);
         let scan: Arc<dyn ExecutionPlan> =
             Arc::new(BigtableExec::new(Arc::clone(&self.source), spec, &windows, partitions)?);
         let Some(rest) = conjunction(rest) else { return Ok(scan) };

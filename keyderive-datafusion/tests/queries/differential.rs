@@ -100,7 +100,7 @@ fn statement(random: &mut Rng) -> (bool, String) {
         "seq DESC",
         "user_id, clicks, seq",
     ];
-    match random.u32(0..10) {
+    match random.u32(0..11) {
         0 => (false, format!("SELECT count(*) FROM events {filter}")),
         1 => {
             (false, format!("SELECT site, count(*), sum(clicks), min(at) FROM events {filter} GROUP BY site"))
@@ -132,6 +132,16 @@ fn statement(random: &mut Rng) -> (bool, String) {
             format!(
                 "SELECT user_id, clicks FROM (SELECT * FROM events {filter}) WHERE {}",
                 predicate(random)
+            ),
+        ),
+        8 => (
+            false,
+            format!(
+                "SELECT t.s, e.seq FROM (SELECT * FROM events {filter} ORDER BY user_id, site, at DESC, seq LIMIT {}) AS e \
+                 JOIN (VALUES ({}, 1), ({}, 2)) AS t(u, s) ON e.user_id = u",
+                random.u32(0..200),
+                value(random, "user_id"),
+                value(random, "user_id")
             ),
         ),
         7 => (

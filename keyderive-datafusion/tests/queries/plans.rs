@@ -1,8 +1,11 @@
 //! What `EXPLAIN` promises, and how many rows the server reads.
 
-use datafusion::prelude::SessionConfig;
+use std::sync::Arc;
 
-use crate::shared::{analyzed, context, events, lines, metric, provider, query, rows};
+use datafusion::prelude::SessionConfig;
+use keyderive_datafusion::BigtableTable;
+
+use crate::shared::{analyzed, context, events, layout, lines, metric, provider, query, rows};
 
 fn config() -> SessionConfig {
     SessionConfig::new().with_target_partitions(4).with_information_schema(true)
@@ -54,6 +57,26 @@ async fn the_server_reads_what_the_plan_says() {
         let seen = metric(&plan, "rows_seen");
         assert!((least..=most).contains(&seen), "{seen} rows for {sql}\n{plan}");
     }
+}
+
+/// A join's filter narrows a scan, but not one of which a limit takes the first rows, whatever is filtered between.
+#[tokio::test]
+async fn a_limit_counts_before_a_join() {
+    let client = events(&rows(400)).await;
+    let sql = "SELECT e.seq FROM (SELECT * FROM events WHERE clicks > 50 ORDER BY user_id, site, at DESC, seq LIMIT 40) AS e \
+               JOIN (VALUES ('user'), ('')) AS t(u) ON e.user_id = u";
+    let mut counts = Vec::new();
+    for (partitions, is_pushed) in [(1, true), (4, true), (1, false)] {
+        let table = BigtableTable::new(&client, &layout()).unwrap();
+        let table = if is_pushed { table } else { table.without_pushdown() };
+        let config = SessionConfig::new().with_target_partitions(partitions);
+        let context = context(
+            Arc::new(table),
+            config.set_bool("datafusion.optimizer.enable_dynamic_filter_pushdown", is_pushed),
+        );
+        counts.push(lines(&query(&context, sql).await.unwrap(), false));
+    }
+    assert!(counts[0] == counts[2] && counts[1] == counts[2], "{counts:?}");
 }
 
 #[tokio::test]

@@ -12,28 +12,28 @@ use keyderive_datafusion::BigtableTable;
 
 #[derive(Clone, Debug, RowKey)]
 #[salt(range = 4, over = "user_id,site")]
-pub struct EventKey {
-    pub user_id: String,
-    pub site: String,
+pub(crate) struct EventKey {
+    pub(crate) user_id: String,
+    pub(crate) site: String,
     #[reverse_ts]
-    pub at: u64,
+    pub(crate) at: u64,
     #[pad(6)]
-    pub seq: u32,
+    pub(crate) seq: u32,
 }
 
 #[derive(Clone, Debug, Row)]
-pub struct Event {
-    pub kind: String,
-    pub amount: f64,
-    pub clicks: Option<i64>,
+pub(crate) struct Event {
+    pub(crate) kind: String,
+    pub(crate) amount: f64,
+    pub(crate) clicks: Option<i64>,
 }
 
-pub const SITES: [&str; 4] = ["blog", "home", "shop", "wiki"];
-pub const USERS: [&str; 8] = ["", "a", "user", "user0", "user00", "user01", "user\u{10ffff}", "v"];
-pub const TIMES: [u64; 6] = [0, 1, 5, 6, 1 << 40, i64::MAX as u64];
+pub(crate) const SITES: [&str; 4] = ["blog", "home", "shop", "wiki"];
+pub(crate) const USERS: [&str; 8] = ["", "a", "user", "user0", "user00", "user01", "user\u{10ffff}", "v"];
+pub(crate) const TIMES: [u64; 6] = [0, 1, 5, 6, 1 << 40, i64::MAX as u64];
 
 /// Rows with few values, so that literals are often values of rows.
-pub fn rows(count: u32) -> Vec<(EventKey, Event)> {
+pub(crate) fn rows(count: u32) -> Vec<(EventKey, Event)> {
     let mut random = fastrand::Rng::with_seed(7);
     (0..count)
         .map(|seq| {
@@ -51,7 +51,7 @@ pub fn rows(count: u32) -> Vec<(EventKey, Event)> {
 }
 
 /// A table of these rows, in several tablets.
-pub async fn events(rows: &[(EventKey, Event)]) -> Client {
+pub(crate) async fn events(rows: &[(EventKey, Event)]) -> Client {
     let client = Client::embedded();
     let events = client.table::<EventKey, Event>("events");
     events.create_if_absent().await.unwrap();
@@ -59,26 +59,29 @@ pub async fn events(rows: &[(EventKey, Event)]) -> Client {
     client
 }
 
-pub fn layout() -> TableLayout {
+pub(crate) fn layout() -> TableLayout {
     TableLayout::of::<EventKey, Event>("events")
 }
 
-pub fn provider(client: &Client) -> Arc<BigtableTable> {
+pub(crate) fn provider(client: &Client) -> Arc<BigtableTable> {
     Arc::new(BigtableTable::new(client, &layout()).unwrap())
 }
 
-pub fn context(table: Arc<dyn TableProvider>, config: SessionConfig) -> SessionContext {
+pub(crate) fn context(table: Arc<dyn TableProvider>, config: SessionConfig) -> SessionContext {
     let context = SessionContext::new_with_config(config);
     context.register_table("events", table).unwrap();
     context
 }
 
-pub async fn query(context: &SessionContext, sql: &str) -> datafusion::error::Result<Vec<RecordBatch>> {
+pub(crate) async fn query(
+    context: &SessionContext,
+    sql: &str,
+) -> datafusion::error::Result<Vec<RecordBatch>> {
     context.sql(sql).await?.collect().await
 }
 
 /// The rows as lines of text.
-pub fn lines(batches: &[RecordBatch], is_sorted: bool) -> Vec<String> {
+pub(crate) fn lines(batches: &[RecordBatch], is_sorted: bool) -> Vec<String> {
     let text = pretty_format_batches(batches).unwrap().to_string();
     let rows = text.lines().skip(3).filter(|line| line.starts_with('|'));
     let cells = rows.map(|line| line.split('|').map(str::trim).collect::<Vec<_>>().join("|"));
@@ -90,13 +93,13 @@ pub fn lines(batches: &[RecordBatch], is_sorted: bool) -> Vec<String> {
 }
 
 /// The lines of a plan that is run, with its metrics.
-pub async fn analyzed(context: &SessionContext, sql: &str) -> String {
+pub(crate) async fn analyzed(context: &SessionContext, sql: &str) -> String {
     let batches = query(context, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap();
     pretty_format_batches(&batches).unwrap().to_string()
 }
 
 /// The sum of a metric over the lines of a plan.
-pub fn metric(plan: &str, name: &str) -> usize {
+pub(crate) fn metric(plan: &str, name: &str) -> usize {
     let (name, scan) = (format!("{name}="), plan.lines().filter(|line| line.contains("BigtableExec")));
     let values = scan.filter_map(|line| line.split_once(&name)).map(|(_, rest)| {
         let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
