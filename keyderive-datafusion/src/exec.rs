@@ -1,0 +1,481 @@
+//! The scan as an execution plan.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{ArrayRef, AsArray as _, BinaryArray, RecordBatch};
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, Result, Statistics, internal_err};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{
+    ConstExpr, EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::common::collect;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
+};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SortOrderPushdownResult, StatisticsArgs,
+    apply_expression_roots,
+};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use keyderive::DynTable;
+use keyderive::client::ReadStats;
+use keyderive::plan::KeyRange;
+use tokio::sync::Mutex;
+
+use crate::batches::BatchBuilder;
+use crate::columns::Columns;
+use crate::constraints::{KeyScan, Predicate, shown};
+
+/// How long windows are kept. They stay valid when tablets split and merge; only their balance gets worse.
+const WINDOWS_FOR: Duration = Duration::from_secs(60);
+
+/// How many rows are read before a batch's bytes are counted again.
+const ROWS_AT_A_TIME: usize = 64;
+
+/// How many ranges `EXPLAIN` shows, and over how many values of fields it does not compute them.
+const SHOWN_RANGES: usize = 4;
+const SHOWN_CHOICES: usize = 1_000;
+
+pub(crate) fn external(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> DataFusionError {
+    DataFusionError::External(error.into())
+}
+
+/// An error of the closure of a read.
+struct ReadError(DataFusionError);
+
+impl From<keyderive::Error> for ReadError {
+    fn from(error: keyderive::Error) -> Self {
+        Self(external(error))
+    }
+}
+
+/// A part of the table, and about how many bytes its rows have.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    pub(crate) range: KeyRange,
+    pub(crate) bytes: u64,
+}
+
+/// The table that a scan reads.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) table: DynTable,
+    pub(crate) columns: Columns,
+    windows: Mutex<Option<(Instant, Arc<[Window]>)>>,
+}
+
+impl Source {
+    pub(crate) fn new(table: DynTable, columns: Columns) -> Self {
+        Self { table, columns, windows: Mutex::new(None) }
+    }
+
+    /// The parts of the table, about its tablets, cut at the buckets.
+    pub(crate) async fn windows(&self) -> Result<Arc<[Window]>> {
+        let mut known = self.windows.lock().await;
+        if let Some((_, windows)) = known.as_ref().filter(|(at, _)| at.elapsed() < WINDOWS_FOR) {
+            return Ok(Arc::clone(windows));
+        }
+        let parts = self.table.windows().await.map_err(external)?.parts;
+        let window =
+            |part: keyderive::SizedPart<_>| Window { range: part.range, bytes: part.bytes.unwrap_or(0) };
+        let windows: Arc<[Window]> = parts.into_iter().map(window).collect();
+        *known = Some((Instant::now(), Arc::clone(&windows)));
+        Ok(windows)
+    }
+
+    pub(crate) fn plan(&self, predicates: &[Predicate]) -> KeyScan {
+        KeyScan::new(self.table.key(), &self.columns, predicates)
+    }
+}
+
+/// What a scan reads.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanSpec {
+    pub(crate) predicates: Vec<Predicate>,
+    /// The indices of columns.
+    pub(crate) projection: Vec<usize>,
+    /// About how many bytes the windows have.
+    pub(crate) bytes: u64,
+    pub(crate) reversed: bool,
+    pub(crate) limit: Option<usize>,
+}
+
+/// The scan of a Bigtable table, a partition for some neighbouring tablets and buckets.
+///
+/// It is no leaf: its child has the windows of each partition as rows in memory. An engine that gives each of its tasks some partitions of a
+/// plan knows how to cut such a leaf, and would run one that it does not know once in each task.
+#[derive(Clone, Debug)]
+pub(crate) struct BigtableExec {
+    source: Arc<Source>,
+    spec: ScanSpec,
+    key_scan: Arc<KeyScan>,
+    windows: Arc<dyn ExecutionPlan>,
+    /// Filters that change while the query runs. Their makers apply them too.
+    dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl BigtableExec {
+    pub(crate) fn new(
+        source: Arc<Source>,
+        spec: ScanSpec,
+        windows: &[Window],
+        partitions: usize,
+    ) -> Result<Self> {
+        let windows = window_rows(windows, partitions)?;
+        Self::over(source, spec, windows, Vec::new())
+    }
+
+    fn over(
+        source: Arc<Source>,
+        spec: ScanSpec,
+        windows: Arc<dyn ExecutionPlan>,
+        dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Self> {
+        let key_scan = Arc::new(source.plan(&spec.predicates));
+        let properties = PlanProperties::new(
+            equivalences(&source.columns, &spec, &key_scan)?,
+            Partitioning::UnknownPartitioning(windows.properties().output_partitioning().partition_count()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(Self { source, spec, key_scan, windows, dynamic, properties: Arc::new(properties), metrics })
+    }
+
+    fn with_spec(&self, change: impl FnOnce(&mut ScanSpec)) -> Result<Self> {
+        let mut spec = self.spec.clone();
+        change(&mut spec);
+        Self::over(Arc::clone(&self.source), spec, Arc::clone(&self.windows), self.dynamic.clone())
+    }
+
+    /// The fields of the row type that are read, each once.
+    fn fields(&self) -> Vec<usize> {
+        let columns = &self.source.columns;
+        let of_row = self.spec.projection.iter().filter_map(|at| at.checked_sub(columns.key.len()));
+        let mut seen = HashSet::new();
+        of_row.map(|at| columns.row[at].field).filter(|field| seen.insert(*field)).collect()
+    }
+
+    /// What the filters that are known now leave to read; `None` if nothing.
+    fn narrowed(&self, counts: &Counts) -> Option<KeyScan> {
+        let columns = &self.source.columns;
+        // The limit counts rows that a filter above it would drop.
+        let dynamic = self.dynamic.iter().filter(|_| self.spec.limit.is_none());
+        let more = dynamic.flat_map(|filter| Predicate::implied(filter, columns));
+        let all: Vec<_> = self.spec.predicates.iter().cloned().chain(more).collect();
+        let count = self.spec.predicates.len();
+        let plan = if all.len() > count { self.source.plan(&all) } else { (*self.key_scan).clone() };
+        if plan.is_empty {
+            counts.dynamic.add(1);
+            return None;
+        }
+        // No filter after the scan applies its own predicates.
+        if plan.used[..count].iter().all(|used| *used) {
+            counts.dynamic.add(plan.used[count..].iter().filter(|used| **used).count());
+            return Some(plan);
+        }
+        Some((*self.key_scan).clone())
+    }
+}
+
+struct Counts {
+    /// Rows that the server has read.
+    rows_seen: Count,
+    /// Predicates of dynamic filters by which less was read.
+    dynamic: Count,
+}
+
+/// What is known of the rows' order.
+fn equivalences(columns: &Columns, spec: &ScanSpec, scan: &KeyScan) -> Result<EquivalenceProperties> {
+    let schema = Arc::new(columns.schema.project(&spec.projection)?);
+    let place = |field: usize| {
+        let at = columns.key.iter().position(|column| column.field == field)?;
+        let place = spec.projection.iter().position(|column| *column == at)?;
+        Some(Arc::new(Column::new(columns.key[at].name, place)) as Arc<dyn PhysicalExpr>)
+    };
+    let order = scan.plan.order();
+    let order = order.iter().map_while(|field| {
+        let descending = field.is_descending != spec.reversed;
+        // There are no NULLs; these are the defaults of `ORDER BY`.
+        let options = SortOptions { descending, nulls_first: descending };
+        Some(PhysicalSortExpr::new(place(field.index)?, options))
+    });
+    let order: Vec<_> = order.collect();
+    let orders = Some(order).filter(|order| !order.is_empty());
+    let mut properties = EquivalenceProperties::new_with_orderings(schema, orders);
+    let constants = scan.fixed.iter().enumerate().filter(|(_, values)| **values == 1);
+    properties.add_constants(constants.filter_map(|(field, _)| place(field)).map(ConstExpr::from))?;
+    Ok(properties)
+}
+
+/// The windows as rows, some neighbouring ones in each partition.
+fn window_rows(windows: &[Window], partitions: usize) -> Result<Arc<dyn ExecutionPlan>> {
+    let field = |name, is_nullable| Field::new(name, DataType::Binary, is_nullable);
+    let schema = Arc::new(Schema::new(vec![field("start", false), field("end", true)]));
+    let at = |partition: usize| partition * windows.len() / partitions;
+    let partition = |partition| {
+        let ranges = windows[at(partition)..at(partition + 1)].iter().map(|window| &window.range);
+        let starts = BinaryArray::from_iter_values(ranges.clone().map(KeyRange::start));
+        let ends: BinaryArray = ranges.map(KeyRange::end).collect();
+        let columns: Vec<ArrayRef> = vec![Arc::new(starts), Arc::new(ends)];
+        Ok(vec![RecordBatch::try_new(Arc::clone(&schema), columns)?])
+    };
+    let rows = (0..partitions).map(partition).collect::<Result<Vec<_>>>()?;
+    Ok(DataSourceExec::from_data_source(MemorySourceConfig::try_new(&rows, schema, None)?))
+}
+
+/// Neighbouring windows as one range, whose rows a scan merges in order; none without a window.
+fn range_of(batches: &[RecordBatch]) -> Result<Option<KeyRange>> {
+    let mut range: Option<KeyRange> = None;
+    for batch in batches {
+        let (starts, ends) = (batch.column(0).as_binary::<i32>(), batch.column(1).as_binary::<i32>());
+        for (start, end) in starts.iter().zip(ends) {
+            let start = start.unwrap_or_default();
+            let first = match &range {
+                None => start,
+                // Windows that no row is in are left out.
+                Some(before) if before.end().is_some_and(|end| end <= start) => before.start(),
+                Some(_) => return internal_err!("the windows of a partition are not in order"),
+            };
+            range = Some(KeyRange::new(first, end.map(<[u8]>::to_vec)));
+        }
+    }
+    Ok(range)
+}
+
+impl DisplayAs for BigtableExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, spec, key_scan, dynamic, properties, .. } = self;
+        if let DisplayFormatType::TreeRender = format {
+            writeln!(f, "table={}", source.table.name())?;
+            return writeln!(f, "key={}", shown(&spec.predicates, &source.columns));
+        }
+        let names: Vec<_> = self.schema().fields().iter().map(|field| field.name().clone()).collect();
+        write!(f, "BigtableExec: table={}, columns=[{}]", source.table.name(), names.join(", "))?;
+        write!(f, ", key=[{}]", shown(&spec.predicates, &source.columns))?;
+        if key_scan.fixed.iter().product::<usize>() <= SHOWN_CHOICES {
+            let requests = key_scan.plan.requests();
+            let buckets: HashSet<_> = requests.iter().filter_map(keyderive::plan::Request::bucket).collect();
+            if !buckets.is_empty() {
+                write!(f, ", buckets={}", buckets.len())?;
+            }
+            let keys = requests.iter().flat_map(|request| request.keys());
+            let keys = keys.map(|key| format!("{}", key.escape_ascii()));
+            let ranges = requests.iter().flat_map(|request| request.ranges()).map(KeyRange::to_string);
+            let all: Vec<String> = keys.chain(ranges).collect();
+            let more = match all.len().saturating_sub(SHOWN_RANGES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            write!(f, ", reads=[{}{more}]", all[..all.len().min(SHOWN_RANGES)].join(", "))?;
+        }
+        if let Some(order) = properties.eq_properties.output_ordering() {
+            write!(f, ", order=[{order}]")?;
+        }
+        if spec.reversed {
+            f.write_str(", reversed")?;
+        }
+        if let Some(limit) = spec.limit {
+            write!(f, ", limit={limit}")?;
+        }
+        dynamic.iter().try_for_each(|filter| write!(f, ", dynamic=[{filter}]"))
+    }
+}
+
+#[async_trait]
+impl ExecutionPlan for BigtableExec {
+    fn name(&self) -> &'static str {
+        "BigtableExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.windows]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(windows) = children.pop() else { return internal_err!("a scan has one child") };
+        Ok(Arc::new(Self::over(Arc::clone(&self.source), self.spec.clone(), windows, self.dynamic.clone())?))
+    }
+
+    /// Windows stay in their partitions, since neighbours are read in order.
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        apply_expression_roots(self.dynamic.iter().cloned(), f)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let windows = self.windows.execute(partition, Arc::clone(&context))?;
+        let counts = Counts {
+            rows_seen: MetricBuilder::new(&self.metrics).counter("rows_seen", partition),
+            dynamic: MetricBuilder::new(&self.metrics).counter("dynamic_used", partition),
+        };
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let (exec, schema) = (self.clone(), self.schema());
+        let max_rows = context.session_config().batch_size();
+        let batches = async move { exec.read(windows, max_rows, counts).await };
+        let batches = stream::once(batches).try_flatten().map(move |batch| {
+            if let Ok(batch) = &batch {
+                baseline.record_output(batch.num_rows());
+            }
+            batch
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.spec.limit
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(Arc::new(self.with_spec(|spec| spec.limit = limit).ok()?))
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        // Its child has windows, not rows.
+        false
+    }
+
+    fn repartitioned(&self, _: usize, _: &ConfigOptions) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        Ok(None)
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema());
+        let partitions = if args.partition().is_some() {
+            self.properties.output_partitioning().partition_count()
+        } else {
+            1
+        };
+        let bytes = usize::try_from(self.spec.bytes).unwrap_or(usize::MAX) / partitions.max(1);
+        statistics.total_byte_size = Precision::Inexact(bytes);
+        if let Some(rows) = self.key_scan.max_rows(self.source.table.key().schema().fields().len()) {
+            statistics.num_rows = Precision::Inexact(rows);
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        result: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let filters: Vec<_> = result.parent_filters.iter().map(|filter| Arc::clone(&filter.filter)).collect();
+        // Hints: whoever made them applies them too.
+        let propagation =
+            FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]);
+        if phase == FilterPushdownPhase::Pre || filters.is_empty() {
+            return Ok(propagation);
+        }
+        let mut scan = self.clone();
+        scan.dynamic.extend(filters.into_iter().filter(|filter| !self.dynamic.contains(filter)));
+        Ok(propagation.with_updated_node(Arc::new(scan)))
+    }
+
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+        for reversed in [self.spec.reversed, !self.spec.reversed] {
+            let scan = self.with_spec(|spec| spec.reversed = reversed)?;
+            if scan.properties.eq_properties.ordering_satisfy(order.iter().cloned())? {
+                return Ok(SortOrderPushdownResult::Exact { inner: Arc::new(scan) });
+            }
+        }
+        Ok(SortOrderPushdownResult::Unsupported)
+    }
+}
+
+impl BigtableExec {
+    /// The batches of a partition. The filters that are known at the first poll narrow what is read.
+    async fn read(
+        self,
+        windows: SendableRecordBatchStream,
+        max_rows: usize,
+        counts: Counts,
+    ) -> Result<impl futures_util::Stream<Item = Result<RecordBatch>> + Send> {
+        let fields = self.fields();
+        let schema = self.schema();
+        let builder =
+            BatchBuilder::new(&self.source.columns, &self.spec.projection, &fields, schema, max_rows);
+        let range = range_of(&collect(windows).await?)?;
+        let plan = range.and_then(|range| Some(self.narrowed(&counts)?.plan.within(&range)));
+        let stats = ReadStats::new();
+        let cursor = match plan.filter(|plan| !plan.is_empty()) {
+            None => None,
+            Some(plan) => {
+                let scan = self.source.table.scan(plan).with_stats(&stats);
+                let scan = if self.spec.reversed { scan.reversed() } else { scan };
+                let scan = match self.spec.limit {
+                    Some(limit) => scan.limit(limit as u64),
+                    None => scan,
+                };
+                Some(scan.cursor(fields).map_err(external)?)
+            }
+        };
+        let read = (cursor, builder, stats, counts, 0);
+        Ok(stream::try_unfold(read, |(mut cursor, mut builder, stats, counts, mut seen)| async move {
+            while let Some(rows) = &mut cursor {
+                let room = builder.room().min(ROWS_AT_A_TIME);
+                if room == 0 {
+                    break;
+                }
+                let push = |row: keyderive::dynamic::DynRowRef<'_>| builder.push(row).map_err(ReadError);
+                match rows.visit_next(room as u64, push).await {
+                    Ok(0) => cursor = None,
+                    Ok(_) => {}
+                    Err(ReadError(error)) => return Err(error),
+                }
+            }
+            let now = stats.rows_seen();
+            counts.rows_seen.add(usize::try_from(now - seen).unwrap_or(usize::MAX));
+            seen = now;
+            Ok(builder.finish()?.map(|batch| (batch, (cursor, builder, stats, counts, seen))))
+        }))
+    }
+
+    /// The table's columns in the order of the projection.
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.properties.eq_properties.schema())
+    }
+}
