@@ -291,6 +291,7 @@ impl Cells {
 }
 
 /// Appends one column of the rows.
+#[expect(clippy::large_enum_variant, reason = "there is one for each column of a batch")]
 enum RowCells {
     Cell(usize, Cells),
     Family {
@@ -396,6 +397,7 @@ pub(crate) struct BatchBuilder {
     max_rows: usize,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one for each column of a batch")]
 enum Column {
     /// The index of a field of the key.
     Key(usize, Values),

@@ -363,7 +363,7 @@ impl KeyScan {
                 break;
             }
             let tests = || mine.iter().map(|at| &predicates[*at].test);
-            let Some(values) = listed(tests()) else {
+            let Some(values) = listed(&tests()) else {
                 scan.end(draft, name, predicates, &mine);
                 break;
             };
@@ -449,7 +449,7 @@ fn is_hashed_before(layout: &KeyLayout, field: usize) -> bool {
 }
 
 /// The values that pass all tests, in order and each once, if one of these is a list.
-fn listed<'t>(tests: impl Iterator<Item = &'t Test> + Clone) -> Option<Vec<Value>> {
+fn listed<'t>(tests: &(impl Iterator<Item = &'t Test> + Clone)) -> Option<Vec<Value>> {
     let lists = tests.clone().filter_map(|test| match test {
         Test::In(values) => Some(values),
         _ => None,

@@ -36,7 +36,7 @@ use datafusion::physical_plan::{
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use keyderive::DynTable;
 use keyderive::client::ReadStats;
-use keyderive::plan::KeyRange;
+use keyderive::plan::{KeyRange, Request};
 use tokio::sync::Mutex;
 
 use crate::batches::BatchBuilder;
@@ -274,13 +274,13 @@ impl DisplayAs for BigtableExec {
         write!(f, ", key=[{}]", shown(&spec.predicates, &source.columns))?;
         if key_scan.fixed.iter().product::<usize>() <= SHOWN_CHOICES {
             let requests = key_scan.plan.requests();
-            let buckets: HashSet<_> = requests.iter().filter_map(keyderive::plan::Request::bucket).collect();
+            let buckets: HashSet<_> = requests.iter().filter_map(Request::bucket).collect();
             if !buckets.is_empty() {
                 write!(f, ", buckets={}", buckets.len())?;
             }
-            let keys = requests.iter().flat_map(|request| request.keys());
+            let keys = requests.iter().flat_map(Request::keys);
             let keys = keys.map(|key| format!("{}", key.escape_ascii()));
-            let ranges = requests.iter().flat_map(|request| request.ranges()).map(KeyRange::to_string);
+            let ranges = requests.iter().flat_map(Request::ranges).map(KeyRange::to_string);
             let all: Vec<String> = keys.chain(ranges).collect();
             let more = match all.len().saturating_sub(SHOWN_RANGES) {
                 0 => String::new(),

@@ -1,5 +1,5 @@
 //! Queries of tables on the embedded Bigtable.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod differential;
 mod insert;
