@@ -7,6 +7,8 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use super::{DynScan, LayoutError, Value};
+#[cfg(feature = "heat")]
+use crate::key::Width;
 use crate::key::{
     DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, Readable, RowKey, Schema, Span,
     decode_by, encode_by,
@@ -235,7 +237,7 @@ impl KeyLayout {
     /// # use keyderive::dynamic::KeyLayout;
     /// # #[derive(RowKey)] #[salt(range = 4, over = "user")] struct EventKey { user: String, site: String }
     /// let start = KeyLayout::of::<EventKey>().decode_start(b"2#ali");
-    /// assert_eq!(start.to_string(), "bucket 2, `ali`");
+    /// assert_eq!(start.to_string(), "bucket 2, user `ali`");
     /// ```
     #[must_use]
     pub fn decode_start(&self, bytes: &[u8]) -> KeyStart {
@@ -257,6 +259,31 @@ impl KeyLayout {
             (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
             Ok(())
         });
+        start
+    }
+
+    /// The same of a boundary, which is as short as it can be: a field with a fixed width that it begins is completed by the least bytes that
+    /// make a value of it. The same keys are above it.
+    #[cfg(feature = "heat")]
+    pub(crate) fn decode_boundary(&self, bytes: &[u8]) -> KeyStart {
+        let mut start = match bytes {
+            // After a whole key: that key says it.
+            [key @ .., 0] if self.decode_start(key).rest.is_empty() => self.decode_start(key),
+            bytes => self.decode_start(bytes),
+        };
+        let begun = start.begun().filter(|field| field.hash_of().is_none()).map(Field::width);
+        let (Some(Width::Fixed(width)), Some(field)) = (begun, self.fields.get(start.fields.len())) else {
+            return start;
+        };
+        for least in [b'0', 0] {
+            let mut whole = start.rest.to_vec();
+            whole.resize(width.max(whole.len()), least);
+            if let Ok(value) = field.codec.read(whole.into(), None) {
+                start.fields.push(value);
+                start.rest = [].into();
+                break;
+            }
+        }
         start
     }
 
@@ -351,7 +378,8 @@ impl fmt::Debug for KeyLayout {
     }
 }
 
-/// The first fields of row keys, from [`KeyLayout::decode_start`]. Printed with `{}`: the bucket, the fields, and the bytes after them.
+/// The first fields of row keys, from [`KeyLayout::decode_start`]. Printed with `{}`: the bucket, the fields, and the bytes after them, with the field
+/// that they begin.
 #[derive(Clone)]
 pub struct KeyStart {
     bucket: Option<i32>,
@@ -377,6 +405,13 @@ impl KeyStart {
     pub fn rest(&self) -> &[u8] {
         &self.rest
     }
+
+    /// The field that these begin, unless they begin the bucket.
+    pub(crate) fn begun(&self) -> Option<&'static Field> {
+        let schema = self.layout.schema;
+        let is_field = !self.rest.is_empty() && (self.bucket.is_some() || schema.first_salt().is_none());
+        schema.fields().get(self.fields.len()).filter(|_| is_field)
+    }
 }
 
 impl fmt::Display for KeyStart {
@@ -392,7 +427,11 @@ impl fmt::Display for KeyStart {
         }
         match &*self.rest {
             [] => Ok(()),
-            rest => write!(f, "{separator}`{}`", Readable(rest)),
+            rest => {
+                f.write_str(separator)?;
+                self.begun().map_or(Ok(()), |field| write!(f, "{} ", field.name()))?;
+                write!(f, "`{}`", Readable(rest))
+            }
         }
     }
 }

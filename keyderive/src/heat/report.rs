@@ -374,7 +374,7 @@ impl fmt::Display for Forecast {
         } else {
             writeln!(
                 f,
-                "\n  no variant is computed: a hashed field has no value to make other keys of, or all would be refused"
+                "\n  no variant is computed: they are left out, a hashed field has no value to make other keys of, or all would be refused"
             )?;
         }
         writeln!(f, "\n  taken for the cluster's")?;

@@ -9,12 +9,17 @@ use crate::key::MAX_KEY_LEN;
 const FIRST: usize = 4096;
 /// After how many operations boundaries are looked at again.
 const BETWEEN: u64 = 4096;
+/// They are looked at when so many columns begin: what was counted before then is in one range in each column, also in one of twice or four
+/// times the width, and no peak has to be put together of two.
+const COLUMNS: i64 = 4;
 /// How many keys of a range are kept, to find its middle.
 const SAMPLE: usize = 24;
 /// A range with fewer operations is not split.
 const LEAST_WEIGHT: u64 = 64;
 /// How many slots are counted at a time: an operation may come as many slots late without making an error.
 const SLOTS: usize = 16;
+/// By how many bytes the keys on both sides of a boundary share less than those of a group, such as of one user, that ends there.
+const GROUP: usize = 2;
 /// How many ranges are split at a time.
 const MOST_SPLITS: usize = 64;
 
@@ -42,7 +47,7 @@ pub struct GridBuilder {
     rows: Vec<Range>,
     pending: Vec<(i64, Vec<u8>, Access, u64)>,
     total: u64,
-    until_balance: u64,
+    since_balance: u64,
     last_row: usize,
     random: fastrand::Rng,
 }
@@ -254,7 +259,7 @@ impl GridBuilder {
             rows: Vec::new(),
             pending: Vec::new(),
             total: 0,
-            until_balance: BETWEEN,
+            since_balance: 0,
             last_row: 0,
             random: fastrand::Rng::with_seed(0),
         }
@@ -303,12 +308,8 @@ impl GridBuilder {
             }
             return;
         }
+        self.balance_if_due(time);
         self.count(time, key, access, bytes);
-        self.until_balance -= 1;
-        if self.until_balance == 0 {
-            self.until_balance = BETWEEN;
-            self.balance();
-        }
     }
 
     /// Whether boundaries were given.
@@ -356,12 +357,18 @@ impl GridBuilder {
         let parts = (self.limits.rows - starts.len()) / 2;
         // As many keys in each as make a range worth its while.
         let parts = parts.min(keys.len() / 8);
-        for part in 1..parts {
-            let at = keys.len() * part / parts;
-            if let Some(split) = separator(&keys, at, keys.len() / parts / 4) {
-                starts.push((split, false));
-            }
-        }
+        let mut splits: Vec<_> = (1..parts)
+            .filter_map(|part| separator(&keys, keys.len() * part / parts, keys.len() / parts / 4))
+            .collect();
+        // A group that has several ranges, such as a busy user, has its last one for itself: only so is it seen to grow.
+        let ends = splits.windows(2).filter_map(|pair| {
+            let (one, other) = (pair[0], pair[1]);
+            let end = (one + 1..other).min_by_key(|at| shared(&keys, *at))?;
+            let most = shared(&keys, one).max(shared(&keys, other));
+            (shared(&keys, end) + GROUP < most).then_some(end)
+        });
+        splits.extend(ends.collect::<Vec<_>>());
+        starts.extend(splits.into_iter().map(|at| (separating(&keys, at), false)));
         starts.sort_by(|(one, is_pinned), (other, other_is)| one.cmp(other).then(other_is.cmp(is_pinned)));
         starts.dedup_by(|(one, _), (kept, _)| one == kept);
         self.rows = starts
@@ -451,6 +458,26 @@ impl GridBuilder {
         }
     }
 
+    /// Looks at the boundaries before an operation of this time, if it is time to.
+    fn balance_if_due(&mut self, time: i64) {
+        self.since_balance += 1;
+        let (column, last) = (
+            time.div_euclid(self.width),
+            self.first.saturating_add_unsigned(self.all.cells.len() as u64) - 1,
+        );
+        let is_due = match self.since_balance / BETWEEN {
+            0 => false,
+            1..4 => column.div_euclid(COLUMNS) > last.div_euclid(COLUMNS),
+            // With as many in a column, peaks that are put together are better than ranges that do not follow the load.
+            4..8 => column > last,
+            _ => true,
+        };
+        if is_due {
+            self.since_balance = 0;
+            self.balance();
+        }
+    }
+
     /// Splits the ranges that take too much, and folds cold ones to make room for them.
     fn balance(&mut self) {
         let too_much = (2 * self.total / self.limits.rows as u64).max(LEAST_WEIGHT);
@@ -508,7 +535,7 @@ impl GridBuilder {
         let key = match &seen.before {
             Some((_, max)) if grows => Some([max, &[0][..]].concat()),
             Some((min, _)) if falls => Some(min.clone()),
-            _ => separator(&sample, sample.len() / 2, sample.len()),
+            _ => separator(&sample, sample.len() / 2, sample.len()).map(|at| separating(&sample, at)),
         };
         // Of a single key in the sample, everything before it or after it is split off.
         let key = key.or_else(|| {
@@ -560,22 +587,26 @@ impl GridBuilder {
     }
 }
 
-/// A short key that separates sorted keys near an index: at most `within` away, and of these the one nearest among the shortest. Processes
+/// Where a short key separates sorted keys near an index: at most `within` away, and of these the one nearest among the shortest. Processes
 /// that see similar keys so find the same boundaries.
-fn separator(sorted: &[&[u8]], middle: usize, within: usize) -> Option<Vec<u8>> {
-    let shared =
-        |at: usize| sorted[at - 1].iter().zip(sorted[at]).take_while(|(one, other)| one == other).count();
+fn separator(sorted: &[&[u8]], middle: usize, within: usize) -> Option<usize> {
     let near = middle.saturating_sub(within).max(1)..(middle + within + 1).min(sorted.len());
-    let best = near.filter(|at| sorted[at - 1] < sorted[*at]).min_by_key(|at| {
+    near.filter(|at| sorted[at - 1] < sorted[*at]).min_by_key(|at| {
         let distance = at.abs_diff(middle);
         // Within a quarter of the way, a shorter one is better than a nearer one.
-        (distance > within / 4, shared(*at), distance)
-    })?;
-    let at = match sorted.get(best) {
-        Some(key) => &key[..(shared(best) + 1).min(key.len())],
-        None => return None,
-    };
-    Some(at.to_vec())
+        (distance > within / 4, shared(sorted, *at), distance)
+    })
+}
+
+/// The shortest key that separates a key from the one before it.
+fn separating(sorted: &[&[u8]], at: usize) -> Vec<u8> {
+    let key = sorted[at];
+    key[..(shared(sorted, at) + 1).min(key.len())].to_vec()
+}
+
+/// How many bytes a key shares with the one before it.
+fn shared(sorted: &[&[u8]], at: usize) -> usize {
+    sorted[at - 1].iter().zip(sorted[at]).take_while(|(one, other)| one == other).count()
 }
 
 #[cfg(test)]
@@ -585,7 +616,8 @@ mod tests {
     #[test]
     fn separators_are_short_and_near() {
         let keys: Vec<&[u8]> = vec![b"user-01", b"user-02", b"user-10", b"user-11"];
-        assert_eq!(separator(&keys, 2, 1), Some(b"user-1".to_vec()));
+        assert_eq!(separator(&keys, 2, 1), Some(2));
+        assert_eq!(separating(&keys, 2), b"user-1");
         assert_eq!(separator(&keys[..1], 0, 1), None);
         assert_eq!(separator(&[b"a", b"a"], 1, 2), None);
         assert_eq!(separator(&[], 0, 1), None);
