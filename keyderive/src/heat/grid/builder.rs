@@ -7,7 +7,8 @@ use crate::key::MAX_KEY_LEN;
 
 /// How many operations are kept before the first boundaries are chosen from them.
 const FIRST: usize = 4096;
-/// After how many operations boundaries are looked at again.
+/// After how many operations boundaries are looked at again: this part of all, and at most so many.
+const PART: u64 = 64;
 const BETWEEN: u64 = 4096;
 /// They are looked at when so many columns begin: what was counted before then is in one range in each column, also in one of twice or four
 /// times the width, and no peak has to be put together of two.
@@ -124,7 +125,7 @@ impl Track {
 #[derive(Clone, Debug)]
 struct Range {
     start: Vec<u8>,
-    /// It is the start of a bucket or another boundary that was given.
+    /// It is the start of a bucket, another boundary that was given, or the edge of a group.
     is_pinned: bool,
     blur: Option<Blur>,
     track: Track,
@@ -357,18 +358,22 @@ impl GridBuilder {
         let parts = (self.limits.rows - starts.len()) / 2;
         // As many keys in each as make a range worth its while.
         let parts = parts.min(keys.len() / 8);
-        let mut splits: Vec<_> = (1..parts)
+        let splits: Vec<_> = (1..parts)
             .filter_map(|part| separator(&keys, keys.len() * part / parts, keys.len() / parts / 4))
             .collect();
-        // A group that has several ranges, such as a busy user, has its last one for itself: only so is it seen to grow.
-        let ends = splits.windows(2).filter_map(|pair| {
+        // A group that begins or ends between two, such as a busy user, has its first or last range for itself: only so is it seen to grow.
+        let is_edge = |at: &usize, within: usize| shared(&keys, *at) + GROUP < shared(&keys, within);
+        let edges = splits.windows(2).flat_map(|pair| {
             let (one, other) = (pair[0], pair[1]);
-            let end = (one + 1..other).min_by_key(|at| shared(&keys, *at))?;
-            let most = shared(&keys, one).max(shared(&keys, other));
-            (shared(&keys, end) + GROUP < most).then_some(end)
+            let between = one + 1..other;
+            let end = between.clone().find(|at| is_edge(at, one)).map(|at| just_after(&keys, at));
+            let start = between.rev().find(|at| is_edge(at, other)).map(|at| separating(&keys, at));
+            end.into_iter().chain(start)
         });
-        splits.extend(ends.collect::<Vec<_>>());
-        starts.extend(splits.into_iter().map(|at| (separating(&keys, at), false)));
+        let room = self.limits.rows - starts.len() - splits.len();
+        let edges: Vec<_> = edges.take(room).map(|start| (start, true)).collect();
+        starts.extend(splits.iter().map(|at| (separating(&keys, *at), false)));
+        starts.extend(edges);
         starts.sort_by(|(one, is_pinned), (other, other_is)| one.cmp(other).then(other_is.cmp(is_pinned)));
         starts.dedup_by(|(one, _), (kept, _)| one == kept);
         self.rows = starts
@@ -465,12 +470,12 @@ impl GridBuilder {
             time.div_euclid(self.width),
             self.first.saturating_add_unsigned(self.all.cells.len() as u64) - 1,
         );
-        let is_due = match self.since_balance / BETWEEN {
-            0 => false,
-            1..4 => column.div_euclid(COLUMNS) > last.div_euclid(COLUMNS),
+        let due = (self.total / PART).min(BETWEEN);
+        let is_due = match self.since_balance {
             // With as many in a column, peaks that are put together are better than ranges that do not follow the load.
-            4..8 => column > last,
-            _ => true,
+            since if since >= 8 * BETWEEN => true,
+            since if since >= 4 * due => column > last,
+            since => since >= due && column.div_euclid(COLUMNS) > last.div_euclid(COLUMNS),
         };
         if is_due {
             self.since_balance = 0;
@@ -604,6 +609,17 @@ fn separating(sorted: &[&[u8]], at: usize) -> Vec<u8> {
     key[..(shared(sorted, at) + 1).min(key.len())].to_vec()
 }
 
+/// The shortest key that separates a key from the one before it, and the least of these.
+fn just_after(sorted: &[&[u8]], at: usize) -> Vec<u8> {
+    let mut start = sorted[at - 1].get(..=shared(sorted, at)).unwrap_or_default().to_vec();
+    match start.last_mut() {
+        // The other key has a greater byte here.
+        Some(last) => *last = last.saturating_add(1),
+        None => start = separating(sorted, at),
+    }
+    start
+}
+
 /// How many bytes a key shares with the one before it.
 fn shared(sorted: &[&[u8]], at: usize) -> usize {
     sorted[at - 1].iter().zip(sorted[at]).take_while(|(one, other)| one == other).count()
@@ -618,6 +634,9 @@ mod tests {
         let keys: Vec<&[u8]> = vec![b"user-01", b"user-02", b"user-10", b"user-11"];
         assert_eq!(separator(&keys, 2, 1), Some(2));
         assert_eq!(separating(&keys, 2), b"user-1");
+        assert_eq!(just_after(&keys, 2), b"user-1");
+        assert_eq!(just_after(&[b"user-35#1", b"user-99"], 1), b"user-4");
+        assert_eq!(just_after(&[b"user", b"user-99"], 1), b"user-");
         assert_eq!(separator(&keys[..1], 0, 1), None);
         assert_eq!(separator(&[b"a", b"a"], 1, 2), None);
         assert_eq!(separator(&[], 0, 1), None);

@@ -209,37 +209,49 @@ impl Panel<'_> {
         }
     }
 
-    /// The same in at most so many signs: times to the second, and as many fields as there is room for.
+    /// The same in at most so many signs: as many fields as there is room for.
     fn short_label(&self, row: usize, most: usize) -> String {
         let range = self.grid.range(row);
         let Some(layout) = self.layout.filter(|_| !range.start().is_empty()) else {
             return shortened_label(&self.label(row), most);
         };
         let start = layout.decode_boundary(range.start());
-        let mut parts: Vec<_> = start.bucket().map(|bucket| format!("bucket {bucket}")).into_iter().collect();
-        for (at, (name, value)) in start.fields().enumerate() {
-            let value = match value {
-                Value::Time(nanos) => shown_time(i64::try_from(nanos / 1_000_000).unwrap_or(i64::MAX)),
-                value => layout.shown(at, value),
-            };
-            parts.push(format!("{name} {value}"));
-        }
-        if !start.rest().is_empty() {
-            let name = start.begun().map(|field| format!("{} ", field.name())).unwrap_or_default();
-            parts.push(format!("{name}`{}`", Readable(start.rest())));
-        }
-        // The first field stays.
-        let least = 1 + usize::from(start.bucket().is_some());
-        while parts.len() > least && parts.join(", ").chars().count() > most {
-            parts.pop();
-        }
-        shortened_label(&parts.join(", "), most)
+        let parts = |is_short: bool| {
+            let mut parts: Vec<_> =
+                start.bucket().map(|bucket| format!("bucket {bucket}")).into_iter().collect();
+            for (at, (name, value)) in start.fields().enumerate() {
+                let value = match value {
+                    Value::Time(nanos) => short_time(*nanos, is_short),
+                    value => layout.shown(at, value),
+                };
+                parts.push(format!("{name} {value}"));
+            }
+            if !start.rest().is_empty() {
+                let name = start.begun().map(|field| format!("{} ", field.name())).unwrap_or_default();
+                parts.push(format!("{name}`{}`", Readable(start.rest())));
+            }
+            // The first field stays.
+            let least = 1 + usize::from(start.bucket().is_some());
+            while parts.len() > least && parts.join(", ").chars().count() > most {
+                parts.pop();
+            }
+            parts.join(", ")
+        };
+        let label = Some(parts(false)).filter(|label| label.chars().count() <= most);
+        shortened_label(&label.unwrap_or_else(|| parts(true)), most)
     }
 
     /// The times at which it begins and ends.
     fn times(&self) -> [String; 2] {
         [shown_time(self.grid.time(0)), shown_time(self.grid.time(self.grid.columns()))]
     }
+}
+
+/// A time to the second, or to the minute and without the year, which the axis of times has.
+fn short_time(nanos: i128, is_short: bool) -> String {
+    let text = shown_time(i64::try_from(nanos / 1_000_000).unwrap_or(i64::MAX));
+    let short = text.get(5..16).filter(|_| is_short && matches!(text.len(), 16 | 19));
+    short.map_or(text.clone(), str::to_owned)
 }
 
 /// The places of so many in which one of so many others is drawn: all that it touches.
