@@ -14,9 +14,9 @@
 //! Two differences to Key Visualizer:
 //!
 //! - **Ranges are of equal load, not of equal size.** A range that takes much is split until it is as calm as others. So what can be spread
-//!   *is* drawn wide and dim, also a busy user with many rows; the label of several lines is then this user. What stays bright is what
-//!   Bigtable cannot split either: the growing end, or a single row. A user whose rows are in the order of time is a short diagonal
-//!   inside of the table.
+//!   *is* drawn wide and dim. What stays bright is what Bigtable cannot split either: the growing end, or a single row. The rows of a busy
+//!   user, in the order of time, are a diagonal of their own between dim ranges, and several busy users are parallel diagonals; the labels
+//!   beside each name its user. Its colour is the user's share.
 //! - **Colours are absolute**: the share of a node's capacity, or with [`of_table`](crate::heat::Picture::of_table), as below, of the table's
 //!   busiest moment. A cell shows the busiest slot of its time and range, not a mean.
 //!

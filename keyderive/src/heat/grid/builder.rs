@@ -1,5 +1,6 @@
 //! Counts operations into a grid whose boundaries follow the load.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Access, Blur, Cell, Grid, Limits, Measure, Row, add_beside, widen};
@@ -19,8 +20,10 @@ const SAMPLE: usize = 24;
 const LEAST_WEIGHT: u64 = 64;
 /// How many slots are counted at a time: an operation may come as many slots late without making an error.
 const SLOTS: usize = 16;
-/// By how many bytes the keys on both sides of a boundary share less than those of a group, such as of one user, that ends there.
+/// By how many bytes keys of a group, such as of one user, share more with each other than with the keys beside them.
 const GROUP: usize = 2;
+/// How many ranges a group has at least.
+const GROUP_PARTS: usize = 4;
 /// How many ranges are split at a time.
 const MOST_SPLITS: usize = 64;
 
@@ -125,7 +128,7 @@ impl Track {
 #[derive(Clone, Debug)]
 struct Range {
     start: Vec<u8>,
-    /// It is the start of a bucket, another boundary that was given, or the edge of a group.
+    /// It is the start of a bucket, another boundary that was given, or the edge of a group, and stays.
     is_pinned: bool,
     blur: Option<Blur>,
     track: Track,
@@ -358,22 +361,13 @@ impl GridBuilder {
         let parts = (self.limits.rows - starts.len()) / 2;
         // As many keys in each as make a range worth its while.
         let parts = parts.min(keys.len() / 8);
-        let splits: Vec<_> = (1..parts)
+        let splits = (1..parts)
             .filter_map(|part| separator(&keys, keys.len() * part / parts, keys.len() / parts / 4))
-            .collect();
-        // A group that begins or ends between two, such as a busy user, has its first or last range for itself: only so is it seen to grow.
-        let is_edge = |at: &usize, within: usize| shared(&keys, *at) + GROUP < shared(&keys, within);
-        let edges = splits.windows(2).flat_map(|pair| {
-            let (one, other) = (pair[0], pair[1]);
-            let between = one + 1..other;
-            let end = between.clone().find(|at| is_edge(at, one)).map(|at| just_after(&keys, at));
-            let start = between.rev().find(|at| is_edge(at, other)).map(|at| separating(&keys, at));
-            end.into_iter().chain(start)
-        });
-        let room = self.limits.rows - starts.len() - splits.len();
-        let edges: Vec<_> = edges.take(room).map(|start| (start, true)).collect();
-        starts.extend(splits.iter().map(|at| (separating(&keys, *at), false)));
-        starts.extend(edges);
+            .map(|at| (separating(&keys, at), false));
+        starts.extend(splits);
+        // At most as many as there are parts.
+        let edges = edges(&keys, GROUP_PARTS * keys.len() / parts.max(1));
+        starts.extend(edges.into_iter().map(|start| (start, true)));
         starts.sort_by(|(one, is_pinned), (other, other_is)| one.cmp(other).then(other_is.cmp(is_pinned)));
         starts.dedup_by(|(one, _), (kept, _)| one == kept);
         self.rows = starts
@@ -609,6 +603,25 @@ fn separating(sorted: &[&[u8]], at: usize) -> Vec<u8> {
     key[..(shared(sorted, at) + 1).min(key.len())].to_vec()
 }
 
+/// Where groups of so many sorted keys begin and end, such as those of a busy user. The ranges of a group have no keys beside it: only so is the
+/// last of them, or the first, seen to grow.
+fn edges(sorted: &[&[u8]], least: usize) -> BTreeSet<Vec<u8>> {
+    let half = (least / 2).max(1);
+    let shared: Vec<_> = (0..sorted.len()).map(|at| if at == 0 { 0 } else { shared(sorted, at) }).collect();
+    let mut edges = BTreeSet::new();
+    for inside in shared.windows(half + 1).enumerate().step_by(half) {
+        let (first, last) = (inside.0, inside.0 + half);
+        let most = inside.1[1..].iter().copied().min().unwrap_or(0);
+        let start = (1..=first).rev().find(|at| shared[*at] < most);
+        let end = (last + 1..sorted.len()).find(|at| shared[*at] < most);
+        let count = end.unwrap_or(sorted.len()) - start.unwrap_or(0);
+        let is_edge = |at: &usize| count >= least && shared[*at] + GROUP < most;
+        edges.extend(start.filter(is_edge).map(|at| separating(sorted, at)));
+        edges.extend(end.filter(is_edge).map(|at| just_after(sorted, at)));
+    }
+    edges
+}
+
 /// The shortest key that separates a key from the one before it, and the least of these.
 fn just_after(sorted: &[&[u8]], at: usize) -> Vec<u8> {
     let mut start = sorted[at - 1].get(..=shared(sorted, at)).unwrap_or_default().to_vec();
@@ -637,6 +650,9 @@ mod tests {
         assert_eq!(just_after(&keys, 2), b"user-1");
         assert_eq!(just_after(&[b"user-35#1", b"user-99"], 1), b"user-4");
         assert_eq!(just_after(&[b"user", b"user-99"], 1), b"user-");
+        let users = [b"u1-".as_slice(), b"u35-001", b"u35-002", b"u35-003", b"u35-004", b"u41-"];
+        assert_eq!(edges(&users, 4), BTreeSet::from([b"u3".to_vec(), b"u4".to_vec()]));
+        assert!(edges(&users, 5).is_empty() && edges(&keys, 2).is_empty() && edges(&[], 4).is_empty());
         assert_eq!(separator(&keys[..1], 0, 1), None);
         assert_eq!(separator(&[b"a", b"a"], 1, 2), None);
         assert_eq!(separator(&[], 0, 1), None);

@@ -8,7 +8,7 @@ use crate::heat::grid::Measure;
 /// How many columns and ranges of a grid the page has at most: a megabyte or two.
 const MOST: usize = 320;
 /// How many signs the label of a row has room for.
-const LABEL_SIGNS: usize = 23;
+const LABEL_SIGNS: usize = 24;
 const PAGE: &str = include_str!("page.html");
 
 impl Picture<'_> {

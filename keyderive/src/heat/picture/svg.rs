@@ -19,7 +19,7 @@ const LABELS: usize = 190;
 /// How many signs of a label fit there, most of them digits.
 const LABEL_SIGNS: usize = 25;
 const TOP: usize = 34;
-const BOTTOM: usize = 78;
+const BOTTOM: usize = 94;
 const LABEL_LINES: usize = 5;
 
 impl Picture<'_> {
