@@ -611,6 +611,11 @@ fn edges(sorted: &[&[u8]], least: usize) -> BTreeSet<Vec<u8>> {
     let mut edges = BTreeSet::new();
     for inside in shared.windows(half + 1).enumerate().step_by(half) {
         let (first, last) = (inside.0, inside.0 + half);
+        if sorted[first] == sorted[last] {
+            // A busy row is a range of its own.
+            edges.extend([sorted[first].to_vec(), [sorted[first], &[0]].concat()]);
+            continue;
+        }
         let most = inside.1[1..].iter().copied().min().unwrap_or(0);
         let start = (1..=first).rev().find(|at| shared[*at] < most);
         let end = (last + 1..sorted.len()).find(|at| shared[*at] < most);
@@ -652,6 +657,8 @@ mod tests {
         assert_eq!(just_after(&[b"user", b"user-99"], 1), b"user-");
         let users = [b"u1-".as_slice(), b"u35-001", b"u35-002", b"u35-003", b"u35-004", b"u41-"];
         assert_eq!(edges(&users, 4), BTreeSet::from([b"u3".to_vec(), b"u4".to_vec()]));
+        let row = [b"1".as_slice(), b"42", b"42", b"42", b"42", b"43"];
+        assert_eq!(edges(&row, 2), BTreeSet::from([b"42".to_vec(), b"42\0".to_vec()]));
         assert!(edges(&users, 5).is_empty() && edges(&keys, 2).is_empty() && edges(&[], 4).is_empty());
         assert_eq!(separator(&keys[..1], 0, 1), None);
         assert_eq!(separator(&[b"a", b"a"], 1, 2), None);

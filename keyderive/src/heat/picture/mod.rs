@@ -76,9 +76,7 @@ impl<'a> Picture<'a> {
 
     /// Adds a grid under a name. With a layout, keys are labelled by their fields.
     pub fn panel(mut self, name: impl Into<String>, grid: &'a Grid, layout: Option<&'a KeyLayout>) -> Self {
-        // Names of tables and types can come from anywhere.
-        let name =
-            name.into().chars().map(|sign| if sign.is_control() { '\u{fffd}' } else { sign }).collect();
+        let name = plain(&name.into());
         self.panels.push(Panel { name, grid, layout });
         self
     }
@@ -204,8 +202,8 @@ impl Panel<'_> {
         let start = self.grid.range(row);
         match (start.start(), self.layout) {
             ([], _) => "start of table".to_owned(),
-            (start, Some(layout)) => layout.decode_boundary(start).to_string(),
-            (start, None) => UnquotedKey(start).to_string(),
+            (start, Some(layout)) => plain(&layout.decode_boundary(start).to_string()),
+            (start, None) => plain(&UnquotedKey(start).to_string()),
         }
     }
 
@@ -238,13 +236,23 @@ impl Panel<'_> {
             parts.join(", ")
         };
         let label = Some(parts(false)).filter(|label| label.chars().count() <= most);
-        shortened_label(&label.unwrap_or_else(|| parts(true)), most)
+        shortened_label(&plain(&label.unwrap_or_else(|| parts(true))), most)
     }
 
     /// The times at which it begins and ends.
     fn times(&self) -> [String; 2] {
         [shown_time(self.grid.time(0)), shown_time(self.grid.time(self.grid.columns()))]
     }
+}
+
+/// Without signs that end a line, are obeyed by a terminal, or change the order in which the others are shown: names and keys can come from
+/// anywhere.
+fn plain(text: &str) -> String {
+    let is_plain = |sign: char| {
+        let is_order = matches!(sign, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        !sign.is_control() && !is_order && !matches!(sign, '\u{2028}' | '\u{2029}')
+    };
+    text.chars().map(|sign| if is_plain(sign) { sign } else { '\u{fffd}' }).collect()
 }
 
 /// A time to the second, or to the minute and without the year, which the axis of times has.

@@ -19,7 +19,7 @@ const LABELS: usize = 190;
 /// How many signs of a label fit there, most of them digits.
 const LABEL_SIGNS: usize = 25;
 const TOP: usize = 34;
-const BOTTOM: usize = 94;
+const BOTTOM: usize = 84;
 const LABEL_LINES: usize = 5;
 
 impl Picture<'_> {
@@ -97,7 +97,7 @@ impl Picture<'_> {
                 );
             }
             let (caption, busiest) = (self.caption(), self.busiest(panel, self.measure));
-            for (at, text) in caption.split(", by ").chain(busiest.split("; ")).enumerate() {
+            for (at, text) in std::iter::once(&*caption).chain(busiest.split("; ")).enumerate() {
                 let y = line + 17 + at * 15;
                 _ = writeln!(out, "<text y=\"{y}\" fill=\"#333\">{}</text>", escaped(text));
             }

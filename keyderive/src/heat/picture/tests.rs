@@ -108,8 +108,11 @@ fn lines_are_as_wide_as_asked_for() {
 
 #[test]
 fn hostile_names_and_keys_are_text_in_every_form() {
-    let mut builder =
-        GridBuilder::new().boundaries([&b"</script><img src=x onerror=alert(1)>"[..], b"\x1b[2J\xff"]);
+    let mut builder = GridBuilder::new().boundaries([
+        &b"</script><img src=x onerror=alert(1)>"[..],
+        b"\x1b[2J\xff",
+        "\u{202e}x\u{2028}".as_bytes(),
+    ]);
     builder.record(0, b"</script>", Access::Write, 1);
     let grid = builder.grid();
     let picture = Picture::new().panel("<b>\x1b]0;x\x07&\"'", &grid, None);
@@ -124,6 +127,7 @@ fn hostile_names_and_keys_are_text_in_every_form() {
             .iter()
             .any(|key| key.as_str().unwrap().starts_with("</script>"))
     );
+    assert!(!html.contains(['\u{202e}', '\u{2028}']) && html.contains('\u{fffd}'));
     // Two elements, and no more, end.
     assert_eq!(html.matches("</script>").count(), 2);
     assert!(!html.contains("http") || html.matches("http").count() == html.matches("http-equiv").count());
