@@ -18,6 +18,7 @@ Exit codes:
   2  the arguments are wrong
   3  refused: the table, its layout or a file is not as the command needs it; nothing was changed, or the message says what
   4  the server, the network or a file failed, or Ctrl-C stopped a command that writes or deletes rows, or `export`; what is done stays done
+  5  done, and the busiest tablet of `simulate` takes as much as `--below` says, or more
 
 Ctrl-C ends other commands at once, as the signal does: 130 in most shells. A second one ends every command at once.";
 
@@ -29,6 +30,7 @@ pub(crate) enum Exit {
     Usage = 2,
     Refused = 3,
     Failed = 4,
+    NotBelow = 5,
 }
 
 impl Exit {

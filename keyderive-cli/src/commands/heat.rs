@@ -339,7 +339,8 @@ fn svg(heat: &TableHeat, rows: &[Row]) -> String {
 /// The SVG in a page, with the hot tablets below it.
 fn html(heat: &TableHeat, rows: &[Row]) -> String {
     let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{}</title>\n\
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"><title>{}</title>\n\
          <style>body{{font:14px sans-serif;margin:1em}}td,th{{padding:2px 12px 2px 0;text-align:left}}g:hover rect{{opacity:.6}}</style>\n{}",
         escaped(&title(heat)),
         svg(heat, rows)

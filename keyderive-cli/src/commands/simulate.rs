@@ -29,6 +29,10 @@ pub(super) const LINES: usize = 12;
 const AHEAD: usize = 20_000;
 /// How many events a slot has, in the mean: with a few, each range would have a large share by chance.
 const SLOT_EVENTS: u32 = 50;
+/// After how many slots an event is late, as a grid counts it.
+const LATE_SLOTS: u64 = 16;
+/// A note is made of this part of late events.
+const LATE: f64 = 0.001;
 /// How many seconds a slot can have.
 const SLOTS: [u64; 24] = [
     1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, 900, 1200, 1800, 3600, 7200, 21_600,
@@ -77,6 +81,9 @@ pub(crate) struct Simulate {
     /// The usual ones are computed anyway. Each of these has a picture, too.
     #[arg(long = "variant", value_name = "CHANGE")]
     variants: Vec<String>,
+    /// Compute no other layouts than those of --variant: they take most of the time
+    #[arg(long)]
+    no_remedies: bool,
     /// Reads beside the writes: `FIELD,FIELD*N` for N reads of each event, of the rows that have its values of these fields; or
     /// `FIELD=VALUE*N`, of the same rows each time
     #[arg(long = "read", value_name = "READ")]
@@ -87,10 +94,10 @@ pub(crate) struct Simulate {
     /// How many events each event stands for, if the input is a sample; pictures then show shares of what a node can write
     #[arg(long, value_name = "TIMES", value_parser = scale)]
     scale: Option<f64>,
-    /// Exit with 1 unless the busiest tablet takes less than this share of the writes of its worst minute, such as 0.2
+    /// Exit with 5 unless the busiest tablet takes less than this share of the writes of its worst minute, such as 0.2
     #[arg(long, value_name = "SHARE", value_parser = share)]
     below: Option<f64>,
-    /// At a line that is no event: `stop`; or `skip=FILE`, go on, and write these lines to the file
+    /// At a line that is no event: `stop`; or `skip=FILE`, go on, write these lines to the file, and exit with 1 if there are some
     #[arg(long, value_name = "WHAT", default_value = "stop", value_parser = BadLines::parse)]
     bad_lines: BadLines,
     /// Draw the picture into this file
@@ -155,6 +162,11 @@ struct Events<'a> {
     /// Why the input is not read to its end.
     fault: Option<Failure>,
     read: u64,
+    /// The latest time of all events, and how many came late enough to make peaks inexact.
+    latest: i64,
+    late: u64,
+    /// How much that is, in milliseconds.
+    late_from: i64,
     meter: Meter,
     variants: Vec<Variant>,
 }
@@ -223,6 +235,8 @@ impl Events<'_> {
             None => self.read()?,
         };
         let time = time.unwrap_or(0);
+        self.latest = self.latest.max(time);
+        self.late += u64::from(self.latest.saturating_sub(time) >= self.late_from);
         for (Variant { grid, .. }, key) in self.variants.iter_mut().zip(&keys) {
             grid.record(time, key, Access::Write, bytes);
         }
@@ -241,6 +255,7 @@ impl Events<'_> {
         let wanted = lasting * i128::from(SLOT_EVENTS) / (self.ahead.len() as i128).max(1);
         let slot = SLOTS.into_iter().find(|slot| i128::from(*slot) * 1000 >= wanted);
         let slot = slot.unwrap_or(SLOTS[SLOTS.len() - 1]);
+        self.late_from = (slot * 1000 * LATE_SLOTS).cast_signed();
         // Of a key that follows the time, a slot is a range. With more ranges than slots each would have a part of it, and none look hot.
         let slots = usize::try_from(lasting / 1000 / i128::from(slot)).unwrap_or(usize::MAX);
         let layouts = self.variants.iter().map(|variant| &variant.layout).chain([layout]);
@@ -292,6 +307,9 @@ impl Simulate {
             first_bad: None,
             fault: None,
             read: 0,
+            latest: i64::MIN,
+            late: 0,
+            late_from: 0,
             meter: Meter::new("read"),
             variants: Vec::new(),
         };
@@ -316,6 +334,9 @@ impl Simulate {
             let next = || events.borrow_mut().next();
             let mut simulation =
                 heat::simulate_layout(layout, std::iter::from_fn(next)).grid(grid(layout)).model(model);
+            if self.no_remedies {
+                simulation = simulation.without_remedies();
+            }
             for (name, layout) in &variants {
                 simulation = simulation.variant(name, layout);
             }
@@ -340,6 +361,12 @@ impl Simulate {
             ));
         }
         let forecast = forecast.map_err(Failure::refused)?;
+        if events.late as f64 > forecast.events as f64 * LATE {
+            output::note(format_args!(
+                "{} of {} events come after others of a much later time, so the picture and its peaks are coarse; sort the input by time",
+                events.late, forecast.events
+            ));
+        }
         let grids: Vec<_> = events
             .variants
             .iter()
@@ -359,7 +386,7 @@ impl Simulate {
                 forecast.tablets.peak
             ));
         }
-        Ok(Exit::found(!is_below || events.bad_lines > 0))
+        Ok(if is_below { Exit::found(events.bad_lines > 0) } else { Exit::NotBelow })
     }
 
     fn form(&self) -> Form {

@@ -8,9 +8,11 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use super::{DynScan, LayoutError, Value, ValueRef};
+#[cfg(feature = "heat")]
+use crate::key::Width;
 use crate::key::{
     DecodeError, EncodeError, ErasedCodec, ErasedPart, Field, FieldError, MAX_KEY_LEN, ReadValue, Readable,
-    RowKey, Schema, Span, Width, decode_by, encode_by, write_hash, write_part,
+    RowKey, Schema, Span, decode_by, encode_by, write_hash, write_part,
 };
 
 /// The layout of row keys, at run time: encodes, decodes and plans what a derived key type does, byte for byte.
@@ -273,7 +275,7 @@ impl KeyLayout {
     /// # use keyderive::dynamic::KeyLayout;
     /// # #[derive(RowKey)] #[salt(range = 4, over = "user")] struct EventKey { user: String, site: String }
     /// let start = KeyLayout::of::<EventKey>().decode_start(b"2#ali");
-    /// assert_eq!(start.to_string(), "bucket 2, `ali`");
+    /// assert_eq!(start.to_string(), "bucket 2, user `ali`");
     /// ```
     #[must_use]
     pub fn decode_start(&self, bytes: &[u8]) -> KeyStart {
@@ -295,6 +297,31 @@ impl KeyLayout {
             (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
             Ok(())
         });
+        start
+    }
+
+    /// The same of a boundary, which is as short as it can be: a field with a fixed width that it begins is completed by the least bytes that
+    /// make a value of it. The same keys are above it.
+    #[cfg(feature = "heat")]
+    pub(crate) fn decode_boundary(&self, bytes: &[u8]) -> KeyStart {
+        let mut start = match bytes {
+            // After a whole key: that key says it.
+            [key @ .., 0] if self.decode_start(key).rest.is_empty() => self.decode_start(key),
+            bytes => self.decode_start(bytes),
+        };
+        let begun = start.begun().filter(|field| field.hash_of().is_none()).map(Field::width);
+        let (Some(Width::Fixed(width)), Some(field)) = (begun, self.fields.get(start.fields.len())) else {
+            return start;
+        };
+        for least in [b'0', 0] {
+            let mut whole = start.rest.to_vec();
+            whole.resize(width.max(whole.len()), least);
+            if let Ok(value) = field.codec.read(whole.into(), None) {
+                start.fields.push(value.into_value());
+                start.rest = [].into();
+                break;
+            }
+        }
         start
     }
 
@@ -438,8 +465,8 @@ impl fmt::Debug for KeyLayout {
     }
 }
 
-/// The first fields of row keys, from [`KeyLayout::decode_start`]. Printed with `{}`: the bucket, the fields, and the bytes after them. Where
-/// they end within a number or a time of a fixed width, it is that of the first key.
+/// The first fields of row keys, from [`KeyLayout::decode_start`]. Printed with `{}`: the bucket, the fields, and the bytes after them, with the field
+/// that they begin.
 #[derive(Clone)]
 pub struct KeyStart {
     bucket: Option<i32>,
@@ -466,22 +493,11 @@ impl KeyStart {
         &self.rest
     }
 
-    /// The number or time of the first key with these digits of the next field, if they are not all of them.
-    fn first_of_next(&self) -> Option<(&'static str, Value)> {
-        let at = self.fields.len();
-        let (name, field) = (self.layout.schema.fields().get(at)?.name(), self.layout.fields.get(at)?);
-        let Width::Fixed(width) = field.codec.width() else { return None };
-        let is_begun = (1..width).contains(&self.rest.len()) && self.rest.iter().all(u8::is_ascii_digit);
-        let mut digits = self.rest.to_vec();
-        digits.resize(width, b'0');
-        let least = field
-            .codec
-            .read(digits.as_slice().into(), None)
-            .ok()
-            .filter(|_| is_begun && field.hashed.is_none())?;
-        let is_number =
-            matches!(least, Value::Integer(_) | Value::Unsigned(_) | Value::Time(_) | Value::Date(_));
-        is_number.then_some((name, least))
+    /// The field that these begin, unless they begin the bucket.
+    pub(crate) fn begun(&self) -> Option<&'static Field> {
+        let schema = self.layout.schema;
+        let is_field = !self.rest.is_empty() && (self.bucket.is_some() || schema.first_salt().is_none());
+        schema.fields().get(self.fields.len()).filter(|_| is_field)
     }
 }
 
@@ -496,13 +512,13 @@ impl fmt::Display for KeyStart {
             write!(f, "{separator}{name} {}", fmt::from_fn(|f| field.codec.show(value, f)))?;
             separator = ", ";
         }
-        if let Some((name, least)) = self.first_of_next() {
-            let codec = self.layout.fields[self.fields.len()].codec;
-            return write!(f, "{separator}{name} {}", fmt::from_fn(|f| codec.show(&least, f)));
-        }
         match &*self.rest {
             [] => Ok(()),
-            rest => write!(f, "{separator}`{}`", Readable(rest)),
+            rest => {
+                f.write_str(separator)?;
+                self.begun().map_or(Ok(()), |field| write!(f, "{} ", field.name()))?;
+                write!(f, "`{}`", Readable(rest))
+            }
         }
     }
 }

@@ -85,7 +85,7 @@ pub struct Load {
 
 /// A cell: the sum, the least and the greatest that the busiest slot can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Cell {
+pub(in crate::heat) struct Cell {
     sums: [u64; 3],
     /// The busiest slot has this at least.
     peaks: [u64; 3],
@@ -146,7 +146,7 @@ impl Cell {
         cell
     }
 
-    fn load(&self, measure: Measure) -> Load {
+    pub(in crate::heat) fn load(&self, measure: Measure) -> Load {
         let at = measure.at();
         Load { sum: self.sums[at], peak: self.most(at), error: self.most(at) - self.peaks[at] }
     }
@@ -340,7 +340,10 @@ impl Grid {
     }
 
     /// The ranges that are known by themselves in a column, each of one row or several.
-    fn groups(&self, column: usize) -> impl Iterator<Item = (std::ops::Range<usize>, Cell)> {
+    pub(in crate::heat) fn groups(
+        &self,
+        column: usize,
+    ) -> impl Iterator<Item = (std::ops::Range<usize>, Cell)> {
         let from = i128::from(self.time(column));
         let until = from + i128::from(self.width);
         let is_blurred = move |row: &Row| {

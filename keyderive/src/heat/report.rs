@@ -238,7 +238,9 @@ impl Forecast {
         };
         let place = match &busiest.place[..] {
             [] if busiest.tablet.start().is_empty() => "the first tablet".to_owned(),
-            [] => format!("the tablet that begins with {}", self.layout.decode_start(busiest.tablet.start())),
+            [] => {
+                format!("the tablet that begins with {}", self.layout.decode_boundary(busiest.tablet.start()))
+            }
             place => place.join(", "),
         };
         let mut line = format!(
@@ -393,7 +395,7 @@ impl fmt::Display for Forecast {
         } else {
             writeln!(
                 f,
-                "\n  no variant is computed: a hashed field has no value to make other keys of, or all would be refused"
+                "\n  no variant is computed: they are left out, a hashed field has no value to make other keys of, or all would be refused"
             )?;
         }
         writeln!(f, "\n  taken for the cluster's")?;

@@ -106,6 +106,7 @@ pub struct Simulation<'a> {
     model: TabletModel,
     reads: Vec<Read>,
     variants: Vec<(Change, KeyLayout)>,
+    has_remedies: bool,
     grid: Option<GridBuilder>,
     sample: usize,
     fault: Option<SimulationError>,
@@ -202,6 +203,7 @@ impl<'a> Simulation<'a> {
             model: TabletModel::default(),
             reads: Vec::new(),
             variants: Vec::new(),
+            has_remedies: true,
             grid: None,
             sample: SAMPLE,
             fault: None,
@@ -266,6 +268,20 @@ impl<'a> Simulation<'a> {
     pub fn variant(mut self, name: impl Into<String>, layout: &KeyLayout) -> Self {
         self.variants.push((Change::Layout(name.into()), layout.clone()));
         self
+    }
+
+    /// Leaves out the remedies: no layouts are tried but those of [`variant`](Self::variant). They take most of the time.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::heat;
+    /// # #[derive(RowKey)] struct EventKey { user: u32, at: u64 }
+    /// let events = (0..1000).map(|at| (at * 1000, EventKey { user: at as u32 % 50, at: at as u64 }, 100));
+    /// assert!(heat::simulate(events).without_remedies().run()?.remedies.is_empty());
+    /// # Ok::<(), keyderive::heat::SimulationError>(())
+    /// ```
+    pub fn without_remedies(self) -> Self {
+        Self { has_remedies: false, ..self }
     }
 
     /// Draws into this grid, which has limits, a slot, or boundaries of its own.
@@ -370,6 +386,7 @@ impl<'a> Simulation<'a> {
             model: self.model,
             reads: self.reads,
             variants: self.variants,
+            has_remedies: self.has_remedies,
             weight: events as f64 / sample.times.len() as f64,
             events,
             grid: grid.grid(),
@@ -524,6 +541,7 @@ pub(super) struct Finished {
     model: TabletModel,
     reads: Vec<Read>,
     variants: Vec<(Change, KeyLayout)>,
+    has_remedies: bool,
     events: u64,
     weight: f64,
     grid: Grid,
@@ -593,7 +611,8 @@ impl Finished {
 
     fn forecast(self) -> Result<Forecast, SimulationError> {
         let mut remedies: Vec<Remedy> = Vec::new();
-        let variants = variants(&self.layout).into_iter().map(|variant| (variant, false));
+        let variants = if self.has_remedies { variants(&self.layout) } else { Vec::new() };
+        let variants = variants.into_iter().map(|variant| (variant, false));
         let given = self.variants.iter().cloned().map(|variant| (variant, true));
         for ((change, layout), is_given) in variants.chain(given) {
             let fingerprint = layout.schema().fingerprint();

@@ -58,7 +58,7 @@ pub struct BusiestPlace {
 fn shown(key: &[u8], layout: Option<&KeyLayout>) -> String {
     match (key, layout) {
         ([], _) => "the start of the table".to_owned(),
-        (key, Some(layout)) => layout.decode_start(key).to_string(),
+        (key, Some(layout)) => layout.decode_boundary(key).to_string(),
         (key, None) => UnquotedKey(key).to_string(),
     }
 }

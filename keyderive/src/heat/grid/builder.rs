@@ -1,5 +1,6 @@
 //! Counts operations into a grid whose boundaries follow the load.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Access, Blur, Cell, Grid, Limits, Row, add_beside, widen};
@@ -7,14 +8,22 @@ use crate::key::MAX_KEY_LEN;
 
 /// How many operations are kept before the first boundaries are chosen from them.
 const FIRST: usize = 4096;
-/// After how many operations boundaries are looked at again.
+/// After how many operations boundaries are looked at again: this part of all, and at most so many.
+const PART: u64 = 64;
 const BETWEEN: u64 = 4096;
+/// They are looked at when so many columns begin: what was counted before then is in one range in each column, also in one of twice or four
+/// times the width, and no peak has to be put together of two.
+const COLUMNS: i64 = 4;
 /// How many keys of a range are kept, to find its middle.
 const SAMPLE: usize = 24;
 /// A range with fewer operations is not split.
 const LEAST_WEIGHT: u64 = 64;
 /// How many slots are counted at a time: an operation may come as many slots late without making an error.
 const SLOTS: usize = 16;
+/// By how many bytes keys of a group, such as of one user, share more with each other than with the keys beside them.
+const GROUP: usize = 2;
+/// How many ranges a group has at least.
+const GROUP_PARTS: usize = 4;
 /// How many ranges are split at a time.
 const MOST_SPLITS: usize = 64;
 
@@ -45,7 +54,7 @@ pub struct GridBuilder {
     /// Whether the oldest columns make room for new ones, and none gets wider.
     rolls: bool,
     total: u64,
-    until_balance: u64,
+    since_balance: u64,
     last_row: usize,
     random: fastrand::Rng,
 }
@@ -122,7 +131,7 @@ impl Track {
 #[derive(Clone, Debug)]
 struct Range {
     start: Vec<u8>,
-    /// It is the start of a bucket or another boundary that was given.
+    /// It is the start of a bucket, another boundary that was given, or the edge of a group, and stays.
     is_pinned: bool,
     blur: Option<Blur>,
     track: Track,
@@ -258,7 +267,7 @@ impl GridBuilder {
             pending: Vec::new(),
             rolls: false,
             total: 0,
-            until_balance: BETWEEN,
+            since_balance: 0,
             last_row: 0,
             random: fastrand::Rng::with_seed(0),
         }
@@ -344,12 +353,8 @@ impl GridBuilder {
             }
             return;
         }
+        self.balance_if_due(time);
         self.count(time, key, amounts);
-        self.until_balance -= 1;
-        if self.until_balance == 0 {
-            self.until_balance = BETWEEN;
-            self.balance();
-        }
     }
 
     /// Whether boundaries were given.
@@ -415,12 +420,13 @@ impl GridBuilder {
         let parts = (self.limits.rows - starts.len()) / 2;
         // As many keys in each as make a range worth its while.
         let parts = parts.min(keys.len() / 8);
-        for part in 1..parts {
-            let at = keys.len() * part / parts;
-            if let Some(split) = separator(&keys, at, keys.len() / parts / 4) {
-                starts.push((split, false));
-            }
-        }
+        let splits = (1..parts)
+            .filter_map(|part| separator(&keys, keys.len() * part / parts, keys.len() / parts / 4))
+            .map(|at| (separating(&keys, at), false));
+        starts.extend(splits);
+        // At most as many as there are parts.
+        let edges = edges(&keys, GROUP_PARTS * keys.len() / parts.max(1));
+        starts.extend(edges.into_iter().map(|start| (start, true)));
         starts.sort_by(|(one, is_pinned), (other, other_is)| one.cmp(other).then(other_is.cmp(is_pinned)));
         starts.dedup_by(|(one, _), (kept, _)| one == kept);
         self.rows = starts
@@ -535,6 +541,26 @@ impl GridBuilder {
         }
     }
 
+    /// Looks at the boundaries before an operation of this time, if it is time to.
+    fn balance_if_due(&mut self, time: i64) {
+        self.since_balance += 1;
+        let (column, last) = (
+            time.div_euclid(self.width),
+            self.first.saturating_add_unsigned(self.all.cells.len() as u64).saturating_sub(1),
+        );
+        let due = (self.total / PART).min(BETWEEN);
+        let is_due = match self.since_balance {
+            // With as many in a column, peaks that are put together are better than ranges that do not follow the load.
+            since if since >= 8 * BETWEEN => true,
+            since if since >= 4 * due => column > last,
+            since => since >= due && column.div_euclid(COLUMNS) > last.div_euclid(COLUMNS),
+        };
+        if is_due {
+            self.since_balance = 0;
+            self.balance();
+        }
+    }
+
     /// Splits the ranges that take too much, and folds cold ones to make room for them.
     fn balance(&mut self) {
         let all: u64 = self.rows.iter().map(|range| range.weight).sum();
@@ -593,7 +619,7 @@ impl GridBuilder {
         let key = match &seen.before {
             Some((_, max)) if grows => Some([max, &[0][..]].concat()),
             Some((min, _)) if falls => Some(min.clone()),
-            _ => separator(&sample, sample.len() / 2, sample.len()),
+            _ => separator(&sample, sample.len() / 2, sample.len()).map(|at| separating(&sample, at)),
         };
         // Of a single key in the sample, everything before it or after it is split off.
         let key = key.or_else(|| {
@@ -645,22 +671,61 @@ impl GridBuilder {
     }
 }
 
-/// A short key that separates sorted keys near an index: at most `within` away, and of these the one nearest among the shortest. Processes
+/// Where a short key separates sorted keys near an index: at most `within` away, and of these the one nearest among the shortest. Processes
 /// that see similar keys so find the same boundaries.
-fn separator(sorted: &[&[u8]], middle: usize, within: usize) -> Option<Vec<u8>> {
-    let shared =
-        |at: usize| sorted[at - 1].iter().zip(sorted[at]).take_while(|(one, other)| one == other).count();
+fn separator(sorted: &[&[u8]], middle: usize, within: usize) -> Option<usize> {
     let near = middle.saturating_sub(within).max(1)..(middle + within + 1).min(sorted.len());
-    let best = near.filter(|at| sorted[at - 1] < sorted[*at]).min_by_key(|at| {
+    near.filter(|at| sorted[at - 1] < sorted[*at]).min_by_key(|at| {
         let distance = at.abs_diff(middle);
         // Within a quarter of the way, a shorter one is better than a nearer one.
-        (distance > within / 4, shared(*at), distance)
-    })?;
-    let at = match sorted.get(best) {
-        Some(key) => &key[..(shared(best) + 1).min(key.len())],
-        None => return None,
-    };
-    Some(at.to_vec())
+        (distance > within / 4, shared(sorted, *at), distance)
+    })
+}
+
+/// The shortest key that separates a key from the one before it.
+fn separating(sorted: &[&[u8]], at: usize) -> Vec<u8> {
+    let key = sorted[at];
+    key[..(shared(sorted, at) + 1).min(key.len())].to_vec()
+}
+
+/// Where groups of so many sorted keys begin and end, such as those of a busy user. The ranges of a group have no keys beside it: only so is the
+/// last of them, or the first, seen to grow.
+fn edges(sorted: &[&[u8]], least: usize) -> BTreeSet<Vec<u8>> {
+    let half = (least / 2).max(1);
+    let shared: Vec<_> = (0..sorted.len()).map(|at| if at == 0 { 0 } else { shared(sorted, at) }).collect();
+    let mut edges = BTreeSet::new();
+    for inside in shared.windows(half + 1).enumerate().step_by(half) {
+        let (first, last) = (inside.0, inside.0 + half);
+        if sorted[first] == sorted[last] {
+            // A busy row is a range of its own.
+            edges.extend([sorted[first].to_vec(), [sorted[first], &[0]].concat()]);
+            continue;
+        }
+        let most = inside.1[1..].iter().copied().min().unwrap_or(0);
+        let start = (1..=first).rev().find(|at| shared[*at] < most);
+        let end = (last + 1..sorted.len()).find(|at| shared[*at] < most);
+        let count = end.unwrap_or(sorted.len()) - start.unwrap_or(0);
+        let is_edge = |at: &usize| count >= least && shared[*at] + GROUP < most;
+        edges.extend(start.filter(is_edge).map(|at| separating(sorted, at)));
+        edges.extend(end.filter(is_edge).map(|at| just_after(sorted, at)));
+    }
+    edges
+}
+
+/// The shortest key that separates a key from the one before it, and the least of these.
+fn just_after(sorted: &[&[u8]], at: usize) -> Vec<u8> {
+    let mut start = sorted[at - 1].get(..=shared(sorted, at)).unwrap_or_default().to_vec();
+    match start.last_mut() {
+        // The other key has a greater byte here.
+        Some(last) => *last = last.saturating_add(1),
+        None => start = separating(sorted, at),
+    }
+    start
+}
+
+/// How many bytes a key shares with the one before it.
+fn shared(sorted: &[&[u8]], at: usize) -> usize {
+    sorted[at - 1].iter().zip(sorted[at]).take_while(|(one, other)| one == other).count()
 }
 
 #[cfg(test)]
@@ -670,7 +735,16 @@ mod tests {
     #[test]
     fn separators_are_short_and_near() {
         let keys: Vec<&[u8]> = vec![b"user-01", b"user-02", b"user-10", b"user-11"];
-        assert_eq!(separator(&keys, 2, 1), Some(b"user-1".to_vec()));
+        assert_eq!(separator(&keys, 2, 1), Some(2));
+        assert_eq!(separating(&keys, 2), b"user-1");
+        assert_eq!(just_after(&keys, 2), b"user-1");
+        assert_eq!(just_after(&[b"user-35#1", b"user-99"], 1), b"user-4");
+        assert_eq!(just_after(&[b"user", b"user-99"], 1), b"user-");
+        let users = [b"u1-".as_slice(), b"u35-001", b"u35-002", b"u35-003", b"u35-004", b"u41-"];
+        assert_eq!(edges(&users, 4), BTreeSet::from([b"u3".to_vec(), b"u4".to_vec()]));
+        let row = [b"1".as_slice(), b"42", b"42", b"42", b"42", b"43"];
+        assert_eq!(edges(&row, 2), BTreeSet::from([b"42".to_vec(), b"42\0".to_vec()]));
+        assert!(edges(&users, 5).is_empty() && edges(&keys, 2).is_empty() && edges(&[], 4).is_empty());
         assert_eq!(separator(&keys[..1], 0, 1), None);
         assert_eq!(separator(&[b"a", b"a"], 1, 2), None);
         assert_eq!(separator(&[], 0, 1), None);

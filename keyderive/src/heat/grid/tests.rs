@@ -174,6 +174,28 @@ fn rows_follow_a_date_that_grows() {
 }
 
 #[test]
+fn a_busy_user_is_a_line_and_not_all_that_is_above_it() {
+    // Four of ten operations are of one user, whose keys grow with time.
+    let mut random = fastrand::Rng::with_seed(3);
+    let operations: Vec<Operation> = (0..100_000)
+        .map(|at| {
+            let user = if random.u8(..10) < 4 { 3597 } else { random.u32(..10_000) };
+            (at * 36, format!("user{user:05}#{:013}", at * 36).into_bytes(), Access::Write, 1)
+        })
+        .collect();
+    let grid = build(GridBuilder::new().slot(Duration::from_secs(5)), &operations).grid();
+    compare(&grid, &operations);
+    // At first, the ranges are not those of the end.
+    for column in grid.columns() / 8..grid.columns() {
+        let whole = grid.whole(column, Measure::Writes).peak;
+        let loads = grid.loads(column, Measure::Writes);
+        let hot = loads.iter().filter(|load| load.peak * 5 > whole).count();
+        assert!((1..grid.rows() / 16).contains(&hot), "{hot} of {} in column {column}", grid.rows());
+        assert!(loads.iter().all(|load| load.peak * 10 < whole * 6), "in column {column}");
+    }
+}
+
+#[test]
 fn grids_of_two_processes_are_one() {
     for (name, operations) in workloads(40_000) {
         println!("{name}");

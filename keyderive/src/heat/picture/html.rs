@@ -4,15 +4,16 @@ use serde_json::json;
 
 use super::{Panel, Picture, palette, shown_time};
 use crate::heat::grid::Measure;
-use crate::heat::report::percent;
 
 /// How many columns and ranges of a grid the page has at most: a megabyte or two.
 const MOST: usize = 320;
+/// How many signs the label of a row has room for.
+const LABEL_SIGNS: usize = 24;
 const PAGE: &str = include_str!("page.html");
 
 impl Picture<'_> {
-    /// The picture as one HTML file, which needs no network: keys, rates and shares under the pointer, a part enlarged by dragging, a switch
-    /// between writes, reads and bytes, and between the two scales.
+    /// The picture as one HTML file, which needs no network: keys, rates and shares under the pointer, parts that are enlarged, a switch
+    /// between writes, reads and bytes, and between the two scales. All of it can be done by keyboard.
     #[must_use]
     pub fn html(&self) -> String {
         let panels: Vec<_> = self
@@ -22,19 +23,29 @@ impl Picture<'_> {
                 let grid = &panel.grid.folded(MOST, MOST);
                 let panel = &Panel { name: panel.name.clone(), grid, layout: panel.layout };
                 let measures = Measure::ALL.map(|measure| {
-                    let columns: Vec<Vec<(u64, u64)>> = (0..if grid.total(measure) > 0 { grid.columns() } else { 0 })
-                        .map(|column| grid.loads(column, measure).iter().map(|load| (load.peak, load.sum)).collect())
-                        .collect();
-                    let whole = self.whole(grid, measure);
+                    // Of ranges that are known only together, the first has their load, and the others say how far away it is.
+                    let cells = |column: usize| {
+                        grid.groups(column).flat_map(move |(rows, cell)| {
+                            let load = cell.load(measure);
+                            let first = match load.sum {
+                                0 => json!(0),
+                                _ => json!([load.sum, load.peak, load.error]),
+                            };
+                            let others = (1..rows.len()).map(|back| json!(-(back as i64)));
+                            std::iter::once(first).chain(others)
+                        })
+                    };
+                    let columns = if grid.total(measure) > 0 { grid.columns() } else { 0 };
                     json!({
-                        "whole": whole,
-                        "error": percent(grid.error(measure) as f64 / whole).to_string(),
-                        "cells": columns,
+                        "whole": self.whole(grid, measure),
+                        "note": self.busiest(panel, measure),
+                        "cells": (0..columns).map(|column| cells(column).collect()).collect::<Vec<Vec<_>>>(),
                     })
                 });
                 json!({
                     "name": panel.name,
                     "keys": (0..grid.rows()).map(|row| panel.label(row)).collect::<Vec<_>>(),
+                    "labels": (0..grid.rows()).map(|row| panel.short_label(row, LABEL_SIGNS)).collect::<Vec<_>>(),
                     "times": (0..=grid.columns()).map(|column| shown_time(grid.time(column))).collect::<Vec<_>>(),
                     "slot": grid.slot().as_secs_f64(),
                     "measures": measures,
@@ -47,7 +58,8 @@ impl Picture<'_> {
             "measure": Measure::ALL.iter().position(|measure| *measure == self.measure),
             "logarithmic": self.is_logarithmic,
             "least": super::LEAST,
-            "of": if self.is_of_table { "the table's busiest slot" } else { "a node's capacity" },
+            "of": self.scale(),
+            "slot": self.slots(),
             "colours": (0..=64).map(|at| palette::colour((f64::from(at) / 64.0).max(1e-9))).collect::<Vec<_>>(),
             "nothing": palette::NOTHING,
             "over": palette::OVER,

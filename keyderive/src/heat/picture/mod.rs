@@ -9,10 +9,10 @@ mod svg;
 mod terminal;
 
 use super::grid::{Grid, Measure};
-use super::report::{percent, shown_time};
+use super::report::{percent, shown_time, shown_window};
 use super::tablets::TabletModel;
-use crate::dynamic::KeyLayout;
-use crate::key::UnquotedKey;
+use crate::dynamic::{KeyLayout, Value};
+use crate::key::{Readable, UnquotedKey};
 
 /// The least share of a logarithmic scale.
 const LEAST: f64 = 1e-4;
@@ -76,9 +76,7 @@ impl<'a> Picture<'a> {
 
     /// Adds a grid under a name. With a layout, keys are labelled by their fields.
     pub fn panel(mut self, name: impl Into<String>, grid: &'a Grid, layout: Option<&'a KeyLayout>) -> Self {
-        // Names of tables and types can come from anywhere.
-        let name =
-            name.into().chars().map(|sign| if sign.is_control() { '\u{fffd}' } else { sign }).collect();
+        let name = plain(&name.into());
         self.panels.push(Panel { name, grid, layout });
         self
     }
@@ -152,19 +150,49 @@ impl<'a> Picture<'a> {
         raster
     }
 
-    /// What the scale means, and by how much a cell may be too hot.
-    fn caption(&self, panel: &Panel<'_>) -> String {
-        let whole = self.whole(panel.grid, self.measure);
-        let of = if self.is_of_table { "the table's busiest slot" } else { "a node's capacity" };
-        let most = panel.grid.busiest(self.measure).map_or(0.0, |busiest| busiest.load.peak as f64 / whole);
-        let error = panel.grid.error(self.measure) as f64 / whole;
+    /// What is 100 % of the scale.
+    fn scale(&self) -> String {
+        match self.is_of_table {
+            true => format!("the table's busiest {}", self.slots()),
+            false => "a node's capacity".to_owned(),
+        }
+    }
+
+    /// How long the slots are, as `second` or `5 minutes`; those of several lengths are each a slot.
+    fn slots(&self) -> String {
+        let mut slots = self.panels.iter().map(|panel| panel.grid.slot());
+        let first = slots.next().unwrap_or_default();
+        match first.as_secs() {
+            _ if slots.any(|slot| slot != first) => "slot".to_owned(),
+            1 if first.subsec_nanos() == 0 => "second".to_owned(),
+            seconds @ 2..60 if first.subsec_nanos() == 0 => format!("{seconds} s"),
+            _ => shown_window(first),
+        }
+    }
+
+    /// What the scale means.
+    fn caption(&self) -> String {
         let by = if self.is_logarithmic { ", by powers of ten" } else { "" };
-        let name = self.measure.name();
-        format!(
-            "{name}, share of {of}{by}; the busiest range has {}, no cell is too hot by more than {}",
-            percent(most),
-            percent(error)
-        )
+        format!("{}, share of {}{by}", self.measure.name(), self.scale())
+    }
+
+    /// What the busiest range of a panel has, and by how much cells may be too hot.
+    fn busiest(&self, panel: &Panel<'_>, measure: Measure) -> String {
+        let whole = self.whole(panel.grid, measure);
+        let Some(busiest) = panel.grid.busiest(measure) else { return format!("no {}", measure.name()) };
+        let [most, least] =
+            [busiest.load.peak, busiest.load.peak - busiest.load.error].map(|load| load as f64 / whole);
+        let range = match busiest.load.error {
+            0 => percent(most).to_string(),
+            _ => format!("{} to {}", percent(least), percent(most)),
+        };
+        match panel.grid.error(measure) {
+            0 => format!("the busiest range has {range}"),
+            error => format!(
+                "the busiest range has {range}; no cell is too hot by more than {}",
+                percent(error as f64 / whole)
+            ),
+        }
     }
 }
 
@@ -174,15 +202,64 @@ impl Panel<'_> {
         let start = self.grid.range(row);
         match (start.start(), self.layout) {
             ([], _) => "start of table".to_owned(),
-            (start, Some(layout)) => layout.decode_start(start).to_string(),
-            (start, None) => UnquotedKey(start).to_string(),
+            (start, Some(layout)) => plain(&layout.decode_boundary(start).to_string()),
+            (start, None) => plain(&UnquotedKey(start).to_string()),
         }
+    }
+
+    /// The same in at most so many signs: as many fields as there is room for.
+    fn short_label(&self, row: usize, most: usize) -> String {
+        let range = self.grid.range(row);
+        let Some(layout) = self.layout.filter(|_| !range.start().is_empty()) else {
+            return shortened_label(&self.label(row), most);
+        };
+        let start = layout.decode_boundary(range.start());
+        let parts = |is_short: bool| {
+            let mut parts: Vec<_> =
+                start.bucket().map(|bucket| format!("bucket {bucket}")).into_iter().collect();
+            for (at, (name, value)) in start.fields().enumerate() {
+                let value = match value {
+                    Value::Time(nanos) => short_time(*nanos, is_short),
+                    value => layout.shown(at, value),
+                };
+                parts.push(format!("{name} {value}"));
+            }
+            if !start.rest().is_empty() {
+                let name = start.begun().map(|field| format!("{} ", field.name())).unwrap_or_default();
+                parts.push(format!("{name}`{}`", Readable(start.rest())));
+            }
+            // The first field stays.
+            let least = 1 + usize::from(start.bucket().is_some());
+            while parts.len() > least && parts.join(", ").chars().count() > most {
+                parts.pop();
+            }
+            parts.join(", ")
+        };
+        let label = Some(parts(false)).filter(|label| label.chars().count() <= most);
+        shortened_label(&plain(&label.unwrap_or_else(|| parts(true))), most)
     }
 
     /// The times at which it begins and ends.
     fn times(&self) -> [String; 2] {
         [shown_time(self.grid.time(0)), shown_time(self.grid.time(self.grid.columns()))]
     }
+}
+
+/// Without signs that end a line, are obeyed by a terminal, or change the order in which the others are shown: names and keys can come from
+/// anywhere.
+fn plain(text: &str) -> String {
+    let is_plain = |sign: char| {
+        let is_order = matches!(sign, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        !sign.is_control() && !is_order && !matches!(sign, '\u{2028}' | '\u{2029}')
+    };
+    text.chars().map(|sign| if is_plain(sign) { sign } else { '\u{fffd}' }).collect()
+}
+
+/// A time to the second, or to the minute and without the year, which the axis of times has.
+fn short_time(nanos: i128, is_short: bool) -> String {
+    let text = shown_time(i64::try_from(nanos / 1_000_000).unwrap_or(i64::MAX));
+    let short = text.get(5..16).filter(|_| is_short && matches!(text.len(), 16 | 19));
+    short.map_or(text.clone(), str::to_owned)
 }
 
 /// The places of so many in which one of so many others is drawn: all that it touches.
@@ -199,6 +276,17 @@ fn shortened(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// The same of a label: its middle is left out, since keys often begin alike, and differ in the last of its fields.
+fn shortened_label(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let end = most / 2;
+    let start = text.chars().take(most.saturating_sub(end + 1));
+    start.chain(['…']).chain(text.chars().skip(count - end)).collect()
 }
 
 #[cfg(test)]

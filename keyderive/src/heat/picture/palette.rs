@@ -44,22 +44,35 @@ pub(super) fn hex([red, green, blue]: [u8; 3]) -> String {
 mod tests {
     use super::*;
 
-    /// The brightness that the eye sees, of the colours as three kinds of colour-blind people see them, and of all.
-    fn brightness([red, green, blue]: [u8; 3]) -> f64 {
-        let linear = |channel: u8| (f64::from(channel) / 255.0).powf(2.2);
-        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+    /// What an eye sees of linear red, green and blue: all of them, and without the cones for red, for green, and for blue. By Machado,
+    /// Oliveira and Fernandes, "A physiologically-based model for simulation of color vision deficiency", 2009.
+    const EYES: [[[f64; 3]; 3]; 4] = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    ];
+
+    /// The lightness of a colour, CIE L*, from 0 to 100.
+    fn lightness(colour: [u8; 3], eye: &[[f64; 3]; 3]) -> f64 {
+        let linear = colour.map(|channel| match f64::from(channel) / 255.0 {
+            dark if dark <= 0.04045 => dark / 12.92,
+            channel => ((channel + 0.055) / 1.055).powf(2.4),
+        });
+        let seen = eye.map(|row| (0..3).map(|at| row[at] * linear[at]).sum::<f64>().clamp(0.0, 1.0));
+        let luminance = 0.2126 * seen[0] + 0.7152 * seen[1] + 0.0722 * seen[2];
+        if luminance > 0.008856 { 116.0 * luminance.cbrt() - 16.0 } else { 903.3 * luminance }
     }
 
     #[test]
     fn brighter_is_more_for_every_eye() {
-        let levels: Vec<_> = (1..=100).map(|level| colour(f64::from(level) / 100.0)).collect();
-        assert!(levels.windows(2).all(|pair| brightness(pair[0]) < brightness(pair[1]) + 1e-9));
-        assert!(brightness(NOTHING) < brightness(levels[0]));
-        assert!(brightness(OVER) > brightness(levels[99]));
-        // Without red, or without green, as those see who lack one of the two.
-        for (red, green) in [(0.0, 0.85), (0.85, 0.0)] {
-            let seen = |[r, g, b]: [u8; 3]| red * f64::from(r) + green * f64::from(g) + 0.15 * f64::from(b);
-            assert!(seen(levels[99]) > 2.0 * seen(levels[0]) && seen(levels[50]) < seen(levels[99]));
+        for eye in &EYES {
+            let seen = |level| lightness(colour(level), eye);
+            let steps: Vec<_> = (1..=64).map(|step| seen(f64::from(step) / 64.0)).collect();
+            assert!(steps.is_sorted(), "{steps:?}");
+            // An eighth of the scale is seen everywhere; a difference of 2 is just seen.
+            assert!(steps.iter().zip(&steps[8..]).all(|(less, more)| more - less > 6.0), "{steps:?}");
+            assert!(steps[0] - lightness(NOTHING, eye) > 6.0 && lightness(OVER, eye) - steps[63] > 6.0);
         }
     }
 }

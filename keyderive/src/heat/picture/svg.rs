@@ -16,8 +16,10 @@ const PLACE: usize = 3;
 /// How many colours there are between nothing and the end of the scale.
 const COLOURS: f64 = 32.0;
 const LABELS: usize = 190;
+/// How many signs of a label fit there, most of them digits.
+const LABEL_SIGNS: usize = 25;
 const TOP: usize = 34;
-const BOTTOM: usize = 78;
+const BOTTOM: usize = 84;
 const LABEL_LINES: usize = 5;
 
 impl Picture<'_> {
@@ -36,7 +38,7 @@ impl Picture<'_> {
             _ = writeln!(
                 out,
                 "<g transform=\"translate({left} {TOP})\"><title>{}</title>\n<text y=\"-12\" font-size=\"14\" font-weight=\"bold\">{}</text>",
-                escaped(&self.caption(panel)),
+                escaped(&panel.name),
                 escaped(&shortened(&panel.name, width / 8))
             );
             let nothing = palette::hex(palette::NOTHING);
@@ -70,7 +72,7 @@ impl Picture<'_> {
                     out,
                     "<path d=\"M-4 {y}h4\" stroke=\"#555\"/><text x=\"-7\" y=\"{}\" text-anchor=\"end\" fill=\"#333\">{}</text>",
                     y - 2,
-                    escaped(&shortened(&panel.label(row), 27))
+                    escaped(&panel.short_label(row, LABEL_SIGNS))
                 );
             }
             let [from, until] = panel.times();
@@ -94,16 +96,12 @@ impl Picture<'_> {
                     x + 16
                 );
             }
-            let caption = self.caption(panel);
-            let (scale, most) = caption.split_once("; ").unwrap_or((&caption, ""));
-            _ = writeln!(
-                out,
-                "<text y=\"{}\" fill=\"#333\">{}</text><text y=\"{}\" fill=\"#555\">{}</text>\n</g>",
-                line + 17,
-                escaped(scale),
-                line + 32,
-                escaped(most)
-            );
+            let (caption, busiest) = (self.caption(), self.busiest(panel, self.measure));
+            for (at, text) in std::iter::once(&*caption).chain(busiest.split("; ")).enumerate() {
+                let y = line + 17 + at * 15;
+                _ = writeln!(out, "<text y=\"{y}\" fill=\"#333\">{}</text>", escaped(text));
+            }
+            out.push_str("</g>\n");
         }
         out.push_str("</svg>\n");
         out

@@ -44,7 +44,7 @@ impl Picture<'_> {
                 let rows = panel.grid.rows();
                 let lowest = (lines - 1 - line) * rows / lines;
                 let is_labelled = line % 4 == 3 || line + 1 == lines;
-                let label = if is_labelled { shortened(&panel.label(lowest), LABELS) } else { String::new() };
+                let label = if is_labelled { panel.short_label(lowest, LABELS) } else { String::new() };
                 _ = write!(out, "{label:>LABELS$} ");
                 if has_colours {
                     let pairs = raster[line * 2].iter().zip(&raster[line * 2 + 1]);
@@ -68,7 +68,8 @@ impl Picture<'_> {
             let gap = width.saturating_sub(from.chars().count());
             _ = writeln!(out, "{:>LABELS$} {from}{until:>gap$}", "");
             _ = writeln!(out, "{:>LABELS$} {}", "", self.legend(has_colours));
-            _ = writeln!(out, "{}", wrapped(&self.caption(panel), columns));
+            let caption = format!("{}; {}", self.caption(), self.busiest(panel, self.measure));
+            _ = writeln!(out, "{}", wrapped(&caption, columns));
         }
         out
     }

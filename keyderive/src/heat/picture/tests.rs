@@ -1,5 +1,56 @@
+use std::time::SystemTime;
+
 use super::*;
+use crate::RowKey;
 use crate::heat::{Access, GridBuilder};
+
+#[derive(RowKey)]
+#[salt(range = 8)]
+struct EventKey {
+    #[row_key(ts(unit = "millis"))]
+    at: SystemTime,
+    user: String,
+}
+
+#[derive(RowKey)]
+#[row_key(allow(point_reads))]
+struct HashedKey {
+    #[row_key(hash(md5))]
+    user: String,
+    at: u64,
+}
+
+#[test]
+fn a_boundary_is_labelled_by_fields() {
+    let label = |layout: &KeyLayout, boundary: &[u8], most: usize| {
+        let mut grid = GridBuilder::new().boundaries([boundary]);
+        grid.record(0, boundary, Access::Write, 1);
+        let (grid, name) = (grid.grid(), String::new());
+        let panel = Panel { name, grid: &grid, layout: Some(layout) };
+        assert_eq!(panel.label(0), "start of table");
+        (panel.label(1), panel.short_label(1, most))
+    };
+    let events = KeyLayout::of::<EventKey>();
+    for (boundary, long, short) in [
+        // A time that is cut is that of its least digits.
+        (&b"5#17672275"[..], "bucket 5, at 2026-01-01T00:31:40Z", "bucket 5, …01-01 00:31"),
+        (b"5", "`5`", "`5`"),
+        (b"5#", "bucket 5", "bucket 5"),
+        (
+            b"5#1767227460000#alice\0",
+            "bucket 5, at 2026-01-01T00:31:00Z, user \"alice\"",
+            "bucket 5, at 01-01 00:31",
+        ),
+        (b"5#9x", "bucket 5, at `9x`", "bucket 5, at `9x`"),
+    ] {
+        let most = if short.ends_with("at 01-01 00:31") { 24 } else { 22 };
+        assert_eq!(label(&events, boundary, most), (long.to_owned(), short.to_owned()));
+    }
+    let hashed = KeyLayout::of::<HashedKey>();
+    assert_eq!(label(&hashed, b"985e", 22).0, "user `985e`");
+    let whole = b"985e78d3f903b7f8cdf48795f4ae9847#";
+    assert_eq!(label(&hashed, whole, 22).1, "user hash …795f4ae9847");
+}
 
 /// One range is written 50 times a second for a second, the others once.
 fn spiked() -> Grid {
@@ -36,7 +87,7 @@ fn a_scale_is_one_for_all_panels_and_absolute() {
     let picture = picture.of_table(true);
     assert_eq!(picture.whole(&grid, Measure::Writes), 249.0);
     assert_eq!(picture.whole(&small, Measure::Writes), 249.0);
-    assert!(picture.caption(&picture.panels[1]).contains("the busiest range has 0.4 %"));
+    assert!(picture.busiest(&picture.panels[1], Measure::Writes).starts_with("the busiest range has 0.4 %"));
     let logarithmic = picture.logarithmic(true);
     assert_eq!(logarithmic.level(0.01), 0.5);
     assert_eq!(logarithmic.level(1e-9), 0.0);
@@ -57,8 +108,11 @@ fn lines_are_as_wide_as_asked_for() {
 
 #[test]
 fn hostile_names_and_keys_are_text_in_every_form() {
-    let mut builder =
-        GridBuilder::new().boundaries([&b"</script><img src=x onerror=alert(1)>"[..], b"\x1b[2J\xff"]);
+    let mut builder = GridBuilder::new().boundaries([
+        &b"</script><img src=x onerror=alert(1)>"[..],
+        b"\x1b[2J\xff",
+        "\u{202e}x\u{2028}".as_bytes(),
+    ]);
     builder.record(0, b"</script>", Access::Write, 1);
     let grid = builder.grid();
     let picture = Picture::new().panel("<b>\x1b]0;x\x07&\"'", &grid, None);
@@ -73,6 +127,7 @@ fn hostile_names_and_keys_are_text_in_every_form() {
             .iter()
             .any(|key| key.as_str().unwrap().starts_with("</script>"))
     );
+    assert!(!html.contains(['\u{202e}', '\u{2028}']) && html.contains('\u{fffd}'));
     // Two elements, and no more, end.
     assert_eq!(html.matches("</script>").count(), 2);
     assert!(!html.contains("http") || html.matches("http").count() == html.matches("http-equiv").count());

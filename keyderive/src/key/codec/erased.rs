@@ -11,6 +11,7 @@ use super::super::encode::Part;
 use super::super::fast::{KeyBuf, append_to, holds_forbidden};
 use super::super::field::{Cut, FieldError, KeyField, PrefixField, RangeField, Side};
 use super::super::format::{Field, FieldOrder, FieldValues, Format, Layout, Width};
+use super::super::show::Hex;
 use super::super::value::{Value, ValueRef};
 use super::bytes::{BytesCodec, other_len};
 use super::code::{BoolCodec, Codes};
@@ -668,6 +669,7 @@ impl ErasedCodec {
                 None => write!(f, "{text:?}"),
             },
             (Form::Code(_) | Form::CodeInt(_), Value::Text(variant)) => f.write_str(variant),
+            (_, Value::Bytes(hash)) if self.order == FieldOrder::Hashed => write!(f, "hash {}", Hex(hash)),
             (_, value) => write!(f, "{value:?}"),
         }
     }
