@@ -142,7 +142,6 @@ impl Value {
     /// The same value, borrowed.
     #[must_use]
     #[inline]
-    #[expect(clippy::should_implement_trait, reason = "it returns no reference")]
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Self::Integer(value) => ValueRef::Integer(*value),

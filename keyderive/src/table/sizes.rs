@@ -327,12 +327,12 @@ mod tests {
         let cut = sizes.cut_at(&splits, |_| None);
         let shown: Vec<_> = cut.parts.iter().map(|part| (part.to_string(), part.start, part.end)).collect();
         let expected = [
-            ("[start of table, `1`): about 100 bytes", None, None),
-            ("[`1`, `2`): about 4 bytes", None, None),
-            ("[`2`, `3`): about 4 bytes", None, None),
-            ("[`3`, `3#m`): about 3 bytes", None, Some("m")),
-            ("[`3#m`, `3#x`): about 0 bytes", Some("m"), None),
-            ("[`3#x`, end of table]: about 0 bytes", None, None),
+            ("[start of table, 1): about 100 bytes", None, None),
+            ("[1, 2): about 4 bytes", None, None),
+            ("[2, 3): about 4 bytes", None, None),
+            ("[3, 3#m): about 3 bytes", None, Some("m")),
+            ("[3#m, 3#x): about 0 bytes", Some("m"), None),
+            ("[3#x, end of table): about 0 bytes", None, None),
         ];
         assert_eq!(shown, expected.map(|(text, start, end)| (text.to_owned(), start, end)));
     }
