@@ -387,7 +387,7 @@ mod tests {
         for number in 0..20_000_u32 {
             let key = format!("{}#{:05}", number % 4, number.wrapping_mul(7919) % 9973);
             let record = |to: &SampledRecorder| {
-                to.record("t", key.as_bytes(), Some(Access::Write), 1, (1, i64::from(number)))
+                to.record("t", key.as_bytes(), Some(Access::Write), 1, (1, i64::from(number)));
             };
             record(if number % 3 == 0 { &one } else { &other });
             record(&both);
