@@ -740,7 +740,9 @@ fn attack<R: Made>(cells: &mut StoredCells, random: &mut Rng) {
         let Some(((family, name, time), value)) =
             cells.iter().nth(at).map(|(key, value)| (key.clone(), value.clone()))
         else {
-            cells.insert(("x".into(), bytes(random), std::cmp::Reverse(5)), bytes(random));
+            // A column that the type does not have makes no family present.
+            let family = if random.bool() { "x" } else { "spare" };
+            cells.insert((family.into(), bytes(random), std::cmp::Reverse(5)), bytes(random));
             continue;
         };
         let key = (family, name, time);
