@@ -13,7 +13,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, SchemaRef, i256};
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
-use keyderive::dynamic::{DynColumnRef, DynFieldRef, DynRowRef, ValueRef};
+use keyderive::dynamic::{DynColumnRef, DynRowRef, ValueRef};
 use keyderive::key::TimeUnit;
 use keyderive::row::ColumnKind;
 
@@ -293,7 +293,7 @@ impl Cells {
 /// Appends one column of the rows.
 #[expect(clippy::large_enum_variant, reason = "there is one for each column of a batch")]
 enum RowCells {
-    Cell(usize, Cells),
+    Cell(Cells),
     Family {
         of: Vec<CellColumn>,
         cells: Vec<Cells>,
@@ -313,7 +313,7 @@ enum RowCells {
 impl RowCells {
     fn new(column: &RowColumn) -> Self {
         match &column.shape {
-            Shape::Cell(at, column) => Self::Cell(*at, Cells::of(column)),
+            Shape::Cell(column) => Self::Cell(Cells::of(column)),
             Shape::Family(columns) => Self::Family {
                 of: columns.clone(),
                 cells: columns.iter().map(Cells::of).collect(),
@@ -331,20 +331,23 @@ impl RowCells {
         }
     }
 
+    /// `first` is the index of the first of its columns among those that are read.
     #[inline]
-    fn push(&mut self, field: DynFieldRef<'_>) -> Result<(), NoForm> {
+    fn push(&mut self, row: DynRowRef<'_>, first: usize) -> Result<(), NoForm> {
         match self {
-            Self::Cell(at, cells) => cells.push(field.column(*at)),
+            Self::Cell(cells) => cells.push(row.column(first)),
             Self::Family { cells, nulls, .. } => {
                 for (at, cells) in cells.iter_mut().enumerate() {
-                    cells.push(field.column(at))?;
+                    cells.push(row.column(first + at))?;
                 }
-                nulls.append(field.is_present());
+                nulls.append(row.column(first).is_some());
                 Ok(())
             }
             Self::Map { is_text, names, cells, ends, nulls, .. } => {
+                let entries = row.entries(first);
+                nulls.append(entries.is_some());
                 let mut count = 0;
-                for column in field.columns() {
+                for column in entries.into_iter().flatten() {
                     let name = column.qualifier();
                     names.push(match *is_text {
                         true => ValueRef::Text(str::from_utf8(name).map_err(|_| NoForm)?),
@@ -354,7 +357,6 @@ impl RowCells {
                     count += 1;
                 }
                 ends.push(end(ends.last().map_or(0, |end| *end as usize) + count)?);
-                nulls.append(field.is_present());
                 Ok(())
             }
         }
@@ -362,7 +364,7 @@ impl RowCells {
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Cell(_, cells) => cells.bytes(),
+            Self::Cell(cells) => cells.bytes(),
             Self::Family { cells, .. } => cells.iter().map(Cells::bytes).sum(),
             Self::Map { names, cells, .. } => names.bytes + cells.bytes(),
         }
@@ -370,7 +372,7 @@ impl RowCells {
 
     fn finish(&mut self) -> Result<ArrayRef> {
         Ok(match self {
-            Self::Cell(_, cells) => cells.finish()?,
+            Self::Cell(cells) => cells.finish()?,
             Self::Family { of, cells, nulls } => {
                 let arrays = cells.iter_mut().map(Cells::finish).collect::<Result<_>>()?;
                 Arc::new(StructArray::try_new(family_fields(of), arrays, nulls.finish())?)
@@ -401,16 +403,16 @@ pub(crate) struct BatchBuilder {
 enum Column {
     /// The index of a field of the key.
     Key(usize, Values),
-    /// The index of a field among those that are read.
+    /// The index of its first column among those that are read.
     Row(usize, RowCells),
 }
 
 impl BatchBuilder {
-    /// `projection` has the indices of columns; `fields` those of the fields of rows that are read.
+    /// `projection` has the indices of columns; `declared` those of the declared columns of rows that are read.
     pub(crate) fn new(
         columns: &Columns,
         projection: &[usize],
-        fields: &[usize],
+        declared: &[usize],
         schema: SchemaRef,
         max_rows: usize,
     ) -> Self {
@@ -418,8 +420,8 @@ impl BatchBuilder {
             None => Column::Key(columns.key[*at].field, Values::new(columns.key[*at].kind)),
             Some(at) => {
                 let of = &columns.row[at];
-                let field = fields.iter().position(|field| *field == of.field).unwrap_or_default();
-                Column::Row(field, RowCells::new(of))
+                let first = declared.iter().position(|column| *column == of.first).unwrap_or_default();
+                Column::Row(first, RowCells::new(of))
             }
         };
         Self { schema, columns: projection.iter().map(column).collect(), rows: 0, max_rows }
@@ -431,9 +433,7 @@ impl BatchBuilder {
                 Column::Key(field, values) => {
                     row.key_field(*field).ok_or(NoForm).and_then(|value| values.push(value))
                 }
-                Column::Row(field, cells) => {
-                    row.field(*field).ok_or(NoForm).and_then(|field| cells.push(field))
-                }
+                Column::Row(first, cells) => cells.push(row, *first),
             };
             if pushed.is_err() {
                 return Err(no_form(self.schema.field(at), row.key()));

@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit, i256};
 use datafusion::common::{Constraint, Constraints, Result, ScalarValue, plan_err};
 use keyderive::dynamic::{TableLayout, Value};
 use keyderive::key::{FieldValues, Format, TimeUnit};
-use keyderive::row::{CellType, ColumnKind, ColumnSchema, FieldSchema, RowSchema};
+use keyderive::row::{CellType, ColumnKind, ColumnSchema, DeclaredColumn, RowSchema};
 
 /// The type of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,17 +284,16 @@ pub(crate) fn version_fields(kind: Kind) -> Fields {
 /// A column that is not of the key.
 #[derive(Clone, Debug)]
 pub(crate) struct RowColumn {
-    /// The index of the field in the row type.
-    pub(crate) field: usize,
+    /// The index of its first column among those that the row type declares.
+    pub(crate) first: usize,
     pub(crate) family: &'static str,
     pub(crate) shape: Shape,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// One column, with its index among those of the field.
-    Cell(usize, CellColumn),
-    /// A family that may be absent.
+    Cell(CellColumn),
+    /// A family that may be absent; its columns are declared one after the other.
     Family(Vec<CellColumn>),
     Map {
         is_text: bool,
@@ -304,9 +304,15 @@ pub(crate) enum Shape {
 }
 
 impl RowColumn {
+    /// The indices of the declared columns that it is made of.
+    pub(crate) fn declared(&self) -> Range<usize> {
+        let count = if let Shape::Family(columns) = &self.shape { columns.len() } else { 1 };
+        self.first..self.first + count
+    }
+
     pub(crate) fn data_type(&self) -> DataType {
         match &self.shape {
-            Shape::Cell(_, column) => column.data_type(),
+            Shape::Cell(column) => column.data_type(),
             Shape::Family(columns) => DataType::Struct(family_fields(columns)),
             Shape::Map { is_text, kind, reads, .. } => {
                 DataType::Map(Arc::new(map_entries(*is_text, *kind, *reads)), false)
@@ -316,7 +322,7 @@ impl RowColumn {
 
     fn is_nullable(&self) -> bool {
         match &self.shape {
-            Shape::Cell(_, column) => !column.is_required,
+            Shape::Cell(column) => !column.is_required,
             Shape::Family(_) => true,
             Shape::Map { is_optional, .. } => *is_optional,
         }
@@ -324,7 +330,7 @@ impl RowColumn {
 
     fn name(&self) -> &'static str {
         match &self.shape {
-            Shape::Cell(_, column) => column.qualifier,
+            Shape::Cell(column) => column.qualifier,
             Shape::Family(_) | Shape::Map { .. } => self.family,
         }
     }
@@ -332,7 +338,7 @@ impl RowColumn {
     /// The name if a key field or another column has the short one: as the calls of `DynTable` name a column.
     fn long_name(&self) -> String {
         match &self.shape {
-            Shape::Cell(_, column) => format!("{}:{}", self.family, column.qualifier),
+            Shape::Cell(column) => format!("{}:{}", self.family, column.qualifier),
             Shape::Family(_) | Shape::Map { .. } => format!("{}:", self.family),
         }
     }
@@ -364,8 +370,7 @@ impl Columns {
     pub(crate) fn of(layout: &TableLayout) -> Result<Self> {
         let fields = layout.key().schema().fields();
         let key: Vec<_> = fields.iter().enumerate().filter_map(|(at, of)| KeyColumn::of(at, of)).collect();
-        let rows = layout.row_type().map_or(&[][..], RowSchema::fields).iter().enumerate();
-        let row: Vec<_> = rows.flat_map(|(at, field)| of_field(at, field)).collect();
+        let row = layout.row_type().map_or_else(Vec::new, row_columns);
         let mut uses: HashMap<&str, usize> = HashMap::new();
         for name in key.iter().map(|column| column.name).chain(row.iter().map(RowColumn::name)) {
             *uses.entry(name).or_default() += 1;
@@ -398,30 +403,36 @@ impl Columns {
     }
 }
 
-/// The columns of a field of a row type.
-fn of_field(at: usize, field: &'static FieldSchema) -> Vec<RowColumn> {
-    let column = |column: &ColumnSchema| CellColumn {
+/// The columns of a row type.
+fn row_columns(row_type: &RowSchema) -> Vec<RowColumn> {
+    let cell = |column: &ColumnSchema| CellColumn {
         qualifier: column.name(),
         kind: Kind::of_cell(column.stored()),
         reads: column.kind(),
         is_required: column.is_required(),
     };
-    let (family, shapes) = match field {
-        FieldSchema::Struct { family, columns, is_optional: true } => {
-            (*family, vec![Shape::Family(columns.iter().map(column).collect())])
-        }
-        FieldSchema::Struct { family, columns, .. } => {
-            (*family, columns.iter().map(column).enumerate().map(|(at, of)| Shape::Cell(at, of)).collect())
-        }
-        FieldSchema::Column { family, column: [of] } => (*family, vec![Shape::Cell(0, column(of))]),
-        FieldSchema::Map { family, key, stored, kind, is_optional } => {
-            let is_text = !matches!(key, CellType::Bytes | CellType::Array(_) | CellType::Custom(_));
-            let kind_of = Kind::of_cell(*stored);
-            (*family, vec![Shape::Map { is_text, kind: kind_of, reads: *kind, is_optional: *is_optional }])
-        }
-        _ => ("", Vec::new()),
-    };
-    // A row that is a map is in the default family.
-    let family = if family.is_empty() { "cf" } else { family };
-    shapes.into_iter().map(|shape| RowColumn { field: at, family, shape }).collect()
+    let mut all: Vec<RowColumn> = Vec::new();
+    for (first, declared) in row_type.declared_columns().enumerate() {
+        let (family, shape) = match declared {
+            DeclaredColumn::Column { family, column, in_optional_family: true } => {
+                if let Some(RowColumn { family: of, shape: Shape::Family(columns), .. }) = all.last_mut()
+                    && *of == family
+                {
+                    columns.push(cell(column));
+                    continue;
+                }
+                (family, Shape::Family(vec![cell(column)]))
+            }
+            DeclaredColumn::Column { family, column, .. } => (family, Shape::Cell(cell(column))),
+            DeclaredColumn::Map { family, key, stored, kind, is_optional } => {
+                let is_text = !matches!(key, CellType::Bytes | CellType::Array(_) | CellType::Custom(_));
+                (family, Shape::Map { is_text, kind: Kind::of_cell(stored), reads: kind, is_optional })
+            }
+            _ => continue,
+        };
+        // A row that is a map is in the default family.
+        let family = if family.is_empty() { "cf" } else { family };
+        all.push(RowColumn { first, family, shape });
+    }
+    all
 }

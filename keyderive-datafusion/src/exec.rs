@@ -167,12 +167,12 @@ impl BigtableExec {
         Self::over(Arc::clone(&self.source), spec, Arc::clone(&self.windows), self.dynamic.clone())
     }
 
-    /// The fields of the row type that are read, each once.
-    fn fields(&self) -> Vec<usize> {
+    /// The declared columns of the row type that are read, each once.
+    fn declared(&self) -> Vec<usize> {
         let columns = &self.source.columns;
         let of_row = self.spec.projection.iter().filter_map(|at| at.checked_sub(columns.key.len()));
         let mut seen = HashSet::new();
-        of_row.map(|at| columns.row[at].field).filter(|field| seen.insert(*field)).collect()
+        of_row.flat_map(|at| columns.row[at].declared()).filter(|column| seen.insert(*column)).collect()
     }
 
     /// What the filters that are known now leave to read; `None` if nothing.
@@ -434,10 +434,10 @@ impl BigtableExec {
         max_rows: usize,
         counts: Counts,
     ) -> Result<impl futures_util::Stream<Item = Result<RecordBatch>> + Send> {
-        let fields = self.fields();
+        let declared = self.declared();
         let schema = self.schema();
         let builder =
-            BatchBuilder::new(&self.source.columns, &self.spec.projection, &fields, schema, max_rows);
+            BatchBuilder::new(&self.source.columns, &self.spec.projection, &declared, schema, max_rows);
         let range = range_of(&collect(windows).await?)?;
         let plan = range.and_then(|range| Some(self.narrowed(&counts)?.plan.within(&range)));
         let stats = ReadStats::new();
@@ -450,7 +450,7 @@ impl BigtableExec {
                     Some(limit) => scan.limit(limit as u64),
                     None => scan,
                 };
-                Some(scan.cursor(fields).map_err(external)?)
+                Some(scan.cursor(declared).map_err(external)?)
             }
         };
         let read = (cursor, builder, stats, counts, 0);

@@ -97,7 +97,8 @@
 //!         start of table @#**@@@
 //!                        2026-01-01 00:00                       2026-01-01 01:00
 //!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range has 100 %
+//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
+//! 00:05, has 100 %
 //! Salted: the same with 8 buckets
 //!                        .......................................................
 //!                        .......................................................
@@ -109,7 +110,8 @@
 //!         start of table .......................................................
 //!                        2026-01-01 00:00                       2026-01-01 01:00
 //!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range has 18 %
+//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
+//! 00:30, has 18 %
 //! ```
 //!
 //! # A horizontal line
@@ -171,7 +173,8 @@
 //!         start of table .......................................................
 //!                        2026-01-01 00:00                       2026-01-01 01:00
 //!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range has 54 %
+//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
+//! 00:10, has 54 %
 //! PartOfTotal: page, part, with 8 buckets
 //!                        .......................................................
 //!                        .......................................................
@@ -183,7 +186,8 @@
 //!         start of table .......................................................
 //!                        2026-01-01 00:00                       2026-01-01 01:00
 //!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range has 6.2 %
+//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
+//! 00:04, has 6.2 %
 //! ```
 //!
 //! # Alternating bands
@@ -235,7 +239,7 @@
 //!                        2026-01-01 00:00                       2026-01-01 01:00
 //!                        : 0.1 %  + 1.0 %  # 10 %  @ 100 %
 //! writes, share of the table's busiest minute, by powers of ten; the busiest
-//! range has 14 %
+//! range, at 2026-01-01 00:01, has 14 %
 //! MeterKey, written as readings come
 //!                        *+++**+++++++++++++++++++++++++++++++++++++++++++++++++
 //!                        ***++++++++++++++++++++++++++++++++++++++++++++++++++++
@@ -248,7 +252,7 @@
 //!                        2026-01-01 00:00                       2026-01-01 01:00
 //!                        : 0.1 %  + 1.0 %  # 10 %  @ 100 %
 //! writes, share of the table's busiest minute, by powers of ten; the busiest
-//! range has 3.2 %
+//! range, at 2026-01-01 00:05, has 3.2 %
 //! ```
 //!
 //! # One colour
@@ -301,7 +305,8 @@
 //!         start of table .......................................................
 //!                        2026-01-01 00:00                       2026-01-01 01:00
 //!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range has 5.3 %
+//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
+//! 00:24, has 5.3 %
 //! BitReversed: order
 //!                        .......................................................
 //!                        .......................................................
@@ -313,7 +318,8 @@
 //!         start of table .......................................................
 //!                        2026-01-01 00:00                       2026-01-01 01:00
 //!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range has 3.6 %
+//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
+//! 00:00, has 3.6 %
 //! ```
 //!
 //! # Of a running service

@@ -176,7 +176,7 @@ impl<'a> Picture<'a> {
         format!("{}, share of {}{by}", self.measure.name(), self.scale())
     }
 
-    /// What the busiest range of a panel has, and by how much cells may be too hot.
+    /// What the busiest range of a panel has and when, and by how much cells may be too hot.
     fn busiest(&self, panel: &Panel<'_>, measure: Measure) -> String {
         let whole = self.whole(panel.grid, measure);
         let Some(busiest) = panel.grid.busiest(measure) else { return format!("no {}", measure.name()) };
@@ -186,12 +186,15 @@ impl<'a> Picture<'a> {
             0 => percent(most).to_string(),
             _ => format!("{} to {}", percent(least), percent(most)),
         };
+        let busiest = format!("the busiest range, at {}, has {range}", shown_time(busiest.time));
         match panel.grid.error(measure) {
-            0 => format!("the busiest range has {range}"),
-            error => format!(
-                "the busiest range has {range}; no cell is too hot by more than {}",
-                percent(error as f64 / whole)
-            ),
+            0 => busiest,
+            error => {
+                format!(
+                    "{busiest}; a colour can be too hot by up to {} of the scale",
+                    percent(error as f64 / whole)
+                )
+            }
         }
     }
 }
