@@ -62,7 +62,7 @@ impl Source {
         for (column, array) in self.columns.row.iter().zip(arrays) {
             let family = column.family;
             match &column.shape {
-                Shape::Cell(_, of) => set(&mut row, family, of.qualifier, of, array, at)?,
+                Shape::Cell(of) => set(&mut row, family, of.qualifier, of, array, at)?,
                 Shape::Family(columns) => {
                     let is_present = array.is_valid(at);
                     row.set_family(family, is_present).map_err(external)?;
