@@ -148,7 +148,7 @@ impl Predicate {
         Self { field: column.field, test }
     }
 
-    /// The predicate that holds exactly where the expression is true; `None` if there is none on one field of the key.
+    /// The predicate that holds exactly where the expression is true. Returns `None` if no predicate on a single key field does.
     pub(crate) fn of_expr(expr: &Expr, columns: &Columns) -> Option<Self> {
         let column = |expr: &Expr| match expr {
             Expr::Column(column) => columns.key_named(&column.name),

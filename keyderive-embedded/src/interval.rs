@@ -9,9 +9,9 @@ use keyderive_proto::data::{RowRange, RowSet};
 /// The row keys from `start`, inclusive, to `end`, exclusive. Without an `end`, all keys from `start` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// The first key; empty for none.
+    /// The first key; an empty one is before all others.
     pub start: Bytes,
-    /// The first key after all of them; `None` if there is none.
+    /// The first key after all of them, or `None` if they have no upper bound.
     pub end: Option<Bytes>,
 }
 

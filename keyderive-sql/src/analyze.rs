@@ -62,7 +62,7 @@ impl Scope {
         self.relations.iter().find(is)
     }
 
-    /// The column of a name. `None` if there is none.
+    /// The column with this name, or `None` if no column has it.
     fn column(&self, name: &Ident) -> Result<Option<Typed>, Status> {
         let found: Vec<(&Range, usize)> = self
             .relations

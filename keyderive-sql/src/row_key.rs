@@ -122,7 +122,7 @@ fn ordered_parts(key: &[u8], count: usize) -> Option<Vec<Bytes>> {
         match byte {
             0 => match bytes.next()? {
                 0 if part.is_empty() && !is_marked => is_marked = true,
-                // Without a mark, an empty part is none.
+                // Without a mark, an empty part is a missing field.
                 1 if is_marked || !part.is_empty() => {
                     parts.push(Vec::new());
                     is_marked = false;

@@ -92,7 +92,7 @@ impl<'a> TableScan<'a> {
         let read = self.read.borrow().clone();
         self.table.visit(self.intervals.clone(), |key, mut cells| {
             self.keep_versions(&mut cells);
-            // A row without cells is none.
+            // Bigtable does not return a row without cells.
             if cells.is_empty() {
                 return Ok(ControlFlow::Continue(()));
             }

@@ -145,7 +145,7 @@ pub(crate) fn common_type(all: &[Typed]) -> Option<Type> {
     found.cloned().or_else(|| fits(&Type::Float64).then_some(Type::Float64))
 }
 
-/// Expressions as ones of one type, or as they were if there is none.
+/// The expressions, converted to their common type, and this type. `Err` has them unchanged: they have no common type.
 type Unified = Result<(Vec<Typed>, Type), Vec<Typed>>;
 
 /// These as expressions of one type.

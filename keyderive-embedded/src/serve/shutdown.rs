@@ -40,7 +40,7 @@ pub fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
 /// Completes on the first ctrl-c. On the second, the process exits at once.
 ///
 /// # Errors
-/// None on this system.
+/// Never on this system.
 #[cfg(not(unix))]
 pub fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
     let (sender, receiver) = tokio::sync::oneshot::channel();

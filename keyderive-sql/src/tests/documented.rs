@@ -198,7 +198,7 @@ async fn versions_of_values() {
             ),
             ("SELECT address FROM users(as_of => TIMESTAMP('2022-01-10 13:14:00.234-07:00')) WHERE _key = 'user1'", &["{street: Old Road}"]),
             ("SELECT address['street'] FROM users(as_of => TIMESTAMP(\"2022-01-12 15:06:40-0000\"))", &["New Road"]),
-            // A row without a version that old is none.
+            // A row without a version that old is left out.
             ("SELECT _key FROM users(as_of => TIMESTAMP('2022-01-01 00:00:00Z'))", &[]),
             ("SELECT address['street'][0].value FROM users(with_history => TRUE, latest_n => 1)", &["New Road"]),
             ("SELECT ARRAY_LENGTH(address['street']) FROM users(with_history => TRUE, after => TIMESTAMP_SECONDS(1641000000))", &["1"]),

@@ -14,7 +14,7 @@ pub use self::builder::GridBuilder;
 pub use self::merge::MergeError;
 use crate::plan::KeyRange;
 
-/// Of fewer operations no share is told.
+/// Fewer operations than these give no share.
 const LEAST_OPERATIONS: u64 = 100;
 
 /// What is done to a row.

@@ -53,7 +53,7 @@
 //!
 //! # In a process
 //! With [`record_heat`](crate::client::ClientBuilder::record_heat), a client records a sample of what it reads and writes, and
-//! [`Client::heat`](crate::Client::heat) returns it. [`Recorder`] counts what it is told, from any thread. Their [`Snapshot`]s are data, merge over
+//! [`Client::heat`](crate::Client::heat) returns it. [`Recorder`] counts operations that your program passes to it, from any thread. Their [`Snapshot`]s are data, merge over
 //! processes, and have a [summary](TableHeat::summary) of each table. [Of a running service](crate::guide::heat#of-a-running-service) shows it.
 
 mod advice;
