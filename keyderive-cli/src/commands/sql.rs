@@ -10,7 +10,7 @@ use crate::external;
 
 const PROGRAM: &str = "keyderive-sql";
 
-/// Query tables by SQL, in a shell or by `-c`, and write and read Parquet: runs `keyderive-sql`
+/// Query tables by SQL, in a shell or by `-c`, and write and read Parquet
 ///
 ///     keyderive sql -c "SELECT site, count(*) FROM events WHERE user_id = 'alice' GROUP BY site"
 ///

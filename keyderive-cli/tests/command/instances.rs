@@ -215,7 +215,7 @@ fn sql_runs_the_shell() {
         let (printed, code) = folder.shell(&line(given));
         assert_eq!((printed.as_str(), code), (gets, 7), "{given}");
     }
-    fs::write(&program, "no program").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();
     assert_prints(&folder, &line(""), 4, "`keyderive-sql` cannot be run");
     assert_prints(&folder, "keyderive --help", 0, "  sql ");
 }

@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, StdoutLock, Write as _};
 use anstyle::{AnsiColor, Style};
 
 pub use self::meter::Meter;
-pub use self::records::{Format, Records, TextFormat};
+pub use self::records::{Format, Records, TextFormat, of_csv};
 pub use self::safe::{Safe, json_line, write_safe_json};
 
 /// The standard output, locked and buffered. [`finish`](Self::finish) it: what is dropped is not checked.

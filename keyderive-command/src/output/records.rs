@@ -71,7 +71,7 @@ impl Records {
             Format::Csv => {
                 let is_terminal = io::stdout().is_terminal();
                 let mut out = Box::new(csv::Writer::from_writer(out));
-                out.write_record(&head)?;
+                out.write_record(&head).map_err(of_csv)?;
                 Sink::Csv { out, is_terminal }
             }
         };
@@ -98,9 +98,11 @@ impl Records {
             Sink::Csv { out, is_terminal } => {
                 let cells = cells();
                 match is_terminal {
-                    true => out.write_record(cells.iter().map(|cell| Safe(cell).to_string()))?,
+                    true => {
+                        out.write_record(cells.iter().map(|cell| Safe(cell).to_string())).map_err(of_csv)?
+                    }
                     // A program reads what is stored.
-                    false => out.write_record(&cells)?,
+                    false => out.write_record(&cells).map_err(of_csv)?,
                 }
                 Ok(())
             }
@@ -127,6 +129,14 @@ impl Records {
             }
             Sink::Csv { mut out, .. } => out.flush(),
         }
+    }
+}
+
+/// The error of the output itself, which says whether its reader has gone.
+pub fn of_csv(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 
