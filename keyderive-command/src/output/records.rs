@@ -97,14 +97,12 @@ impl Records {
             }
             Sink::Csv { out, is_terminal } => {
                 let cells = cells();
-                match is_terminal {
-                    true => {
-                        out.write_record(cells.iter().map(|cell| Safe(cell).to_string())).map_err(of_csv)?
-                    }
+                let written = match is_terminal {
+                    true => out.write_record(cells.iter().map(|cell| Safe(cell).to_string())),
                     // A program reads what is stored.
-                    false => out.write_record(&cells).map_err(of_csv)?,
-                }
-                Ok(())
+                    false => out.write_record(&cells),
+                };
+                written.map_err(of_csv)
             }
         }
     }

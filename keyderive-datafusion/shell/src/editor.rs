@@ -192,7 +192,8 @@ pub(crate) async fn run(session: &mut Session) -> Outcome {
     session.listen();
     name_production(&session.target);
     let config = Config::builder().completion_type(CompletionType::List).auto_add_history(true).build();
-    let mut editor: Editor<Words, FileHistory> = Editor::with_config(config).map_err(unread)?;
+    let mut editor: Editor<Words, FileHistory> =
+        Editor::with_config(config).map_err(|error| unread(&error))?;
     let history = history();
     if let Some(path) = &history {
         // There is none before the first session.
@@ -206,7 +207,7 @@ pub(crate) async fn run(session: &mut Session) -> Outcome {
             Ok(text) => text,
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => break,
-            Err(error) => return Err(unread(error)),
+            Err(error) => return Err(unread(&error)),
         };
         if let Some(path) = &history
             && let Err(error) = editor.append_history(path)
@@ -257,7 +258,7 @@ fn history() -> Option<PathBuf> {
     Some(state.join("sql-history"))
 }
 
-fn unread(error: ReadlineError) -> Failure {
+fn unread(error: &ReadlineError) -> Failure {
     Failure::failed(format_args!("the terminal is not read: {error}"))
 }
 

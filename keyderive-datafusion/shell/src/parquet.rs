@@ -7,7 +7,7 @@ use datafusion::arrow::datatypes::Schema;
 use datafusion::common::DataFusionError;
 use datafusion::prelude::ParquetReadOptions;
 use keyderive::dynamic::TableLayout;
-use keyderive::row::DeclaredColumn;
+use keyderive::row::{DeclaredColumn, RowSchema};
 use keyderive_command::confirm::{is_agreed, name_production};
 use keyderive_command::exit::{Exit, Failure, Outcome};
 use keyderive_command::output::{self, Out, Safe, counted};
@@ -189,7 +189,7 @@ impl Import {
 
 /// The columns of a table, by their names in SQL, whose values the server keeps.
 fn kept_by_server(layout: &TableLayout, table: &Schema) -> Vec<String> {
-    let declared = layout.row_type().into_iter().flat_map(|row| row.declared_columns());
+    let declared = layout.row_type().into_iter().flat_map(RowSchema::declared_columns);
     let kept = declared.filter_map(|declared| match declared {
         DeclaredColumn::Column { family, column, in_optional_family } if column.kind().is_aggregate() => {
             Some(match in_optional_family {

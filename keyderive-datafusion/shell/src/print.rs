@@ -51,10 +51,11 @@ impl Printer {
             Self::Records(records) => {
                 let options = FormatOptions::default();
                 let cells = batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options));
-                let cells = cells.collect::<Result<Vec<_>, _>>().map_err(unprinted)?;
+                let cells = cells.collect::<Result<Vec<_>, _>>().map_err(|error| unprinted(&error))?;
                 for at in 0..batch.num_rows() {
                     let row: Vec<_> = cells.iter().map(|cells| cells.value(at).try_to_string()).collect();
-                    let row = row.into_iter().collect::<Result<Vec<_>, _>>().map_err(unprinted)?;
+                    let row =
+                        row.into_iter().collect::<Result<Vec<_>, _>>().map_err(|error| unprinted(&error))?;
                     records.add(&(), || row)?;
                 }
             }
@@ -94,7 +95,7 @@ fn builder() -> WriterBuilder {
 }
 
 /// A value has no form in the output.
-fn unprinted(error: ArrowError) -> Failure {
+fn unprinted(error: &ArrowError) -> Failure {
     Failure::refused(format_args!("a value cannot be printed: {error}"))
 }
 
@@ -113,7 +114,7 @@ impl<F: datafusion::arrow::json::writer::JsonFormat> JsonPrinter<F> {
         &mut self,
         write: impl FnOnce(&mut Writer<Vec<u8>, F>) -> Result<(), ArrowError>,
     ) -> Outcome<()> {
-        write(&mut self.writer).map_err(unprinted)?;
+        write(&mut self.writer).map_err(|error| unprinted(&error))?;
         let json = self.writer.get_mut();
         write_safe_json(&mut self.out, &String::from_utf8_lossy(json))?;
         json.clear();

@@ -13,26 +13,25 @@ fn peak(process: u32) -> usize {
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1000
 }
 
+/// The program takes about 110 MB for itself, and would take 150 MB more if it had all rows.
 #[test]
 fn output_is_streamed() {
     let server = Server::start("streamed");
-    let sql = "SELECT value, repeat('x', 400) AS text FROM generate_series(1, 100000)";
-    for format in ["table", "csv", "json", "ndjson"] {
+    let sql = "SELECT value, repeat('x', 1000) AS text FROM generate_series(1, 150000)";
+    // The others are printed by the same code.
+    for format in ["table", "json"] {
         let mut command = server.command(env!("CARGO_BIN_EXE_keyderive-sql"));
         let command =
             command.args(["--format", format, "-c", sql]).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let mut out = child.stdout.take().unwrap();
-        let (mut buffer, mut read, mut early) = (vec![0; 1 << 16], 0, None);
+        let (mut buffer, mut read) = (vec![0; 1 << 16], 0);
         // All but what a pipe holds, so that the process is still there.
-        while read < 40_000_000 {
+        while read < 145_000_000 {
             read += out.read(&mut buffer).unwrap();
-            if read > 5_000_000 {
-                early.get_or_insert_with(|| peak(child.id()));
-            }
         }
-        let (early, late) = (early.unwrap(), peak(child.id()));
-        assert!(late < early + 15, "{format}: {early} MB, then {late} MB");
+        let peak = peak(child.id());
+        assert!(peak < 200, "{format}: {peak} MB");
         drop(out);
         assert!(child.wait().unwrap().success(), "{format}");
     }
