@@ -144,19 +144,19 @@
 //!
 //! # SQL in tests
 //!
-//! The embedded Bigtable runs queries if it has an engine. The crate `keyderive-sql` is one:
+//! The embedded Bigtable runs queries if it has an engine. The crate `keyderive-googlesql` is one:
 //!
 //! ```toml
 //! [dev-dependencies]
-//! keyderive-sql = { path = "../keyderive/keyderive-sql" }
+//! keyderive-googlesql = { path = "../keyderive/keyderive-googlesql" }
 //! ```
 //!
 //! ```ignore
-//! let bigtable = keyderive::embedded::Bigtable::in_memory().with_query_engine(std::sync::Arc::new(keyderive_sql::Engine));
+//! let bigtable = keyderive::embedded::Bigtable::in_memory().with_query_engine(std::sync::Arc::new(keyderive_googlesql::Engine));
 //! let client = bigtable.client();
 //! ```
 //!
-//! `keyderive-sql serve` serves such a Bigtable on a port, also to Google's clients for Go, Java and Python. It runs the queries of
+//! `keyderive serve` serves such a Bigtable on a port, also to Google's clients for Go, Java and Python. It runs the queries of
 //! Google's pages, with GoogleSQL's types, NULLs and errors; its page lists what differs. What it does not run, it refuses with
 //! [`Unimplemented`](crate::ErrorKind::Unimplemented) and the name of it. It does what Google's pages say, and has not been compared with
 //! the service.

@@ -4,7 +4,7 @@
 //! use std::sync::Arc;
 //!
 //! use keyderive::embedded::Bigtable;
-//! use keyderive_sql::Engine;
+//! use keyderive_googlesql::Engine;
 //!
 //! # #[derive(keyderive::RowKey)] struct UserKey { id: String }
 //! # #[derive(keyderive::Row)] #[row(family = "cf")] struct User { name: String }
@@ -25,7 +25,7 @@
 //! # }
 //! ```
 //!
-//! The program `keyderive-sql serve` serves such a Bigtable on a port, to clients in every language.
+//! The command `keyderive serve` serves such a Bigtable on a port, to clients in every language.
 //!
 //! # What it runs
 //!
@@ -140,7 +140,7 @@ fn with_relation<T: Send>(
         then(analyzer.query(&ast)?)
     };
     thread::scope(|scope| {
-        let thread = thread::Builder::new().name("keyderive-sql".to_owned()).stack_size(STACK_BYTES);
+        let thread = thread::Builder::new().name("query".to_owned()).stack_size(STACK_BYTES);
         let thread = thread.spawn_scoped(scope, work);
         let thread =
             thread.map_err(|error| Status::resource_exhausted(format!("a query has no thread: {error}")))?;
