@@ -370,7 +370,7 @@ impl Columns {
     pub(crate) fn of(layout: &TableLayout) -> Result<Self> {
         let fields = layout.key().schema().fields();
         let key: Vec<_> = fields.iter().enumerate().filter_map(|(at, of)| KeyColumn::of(at, of)).collect();
-        let row = layout.row_type().map_or_else(Vec::new, row_columns);
+        let row = layout.row_type().map_or_else(Vec::new, |row| row_columns(row, layout.family()));
         let mut uses: HashMap<&str, usize> = HashMap::new();
         for name in key.iter().map(|column| column.name).chain(row.iter().map(RowColumn::name)) {
             *uses.entry(name).or_default() += 1;
@@ -404,7 +404,7 @@ impl Columns {
 }
 
 /// The columns of a row type.
-fn row_columns(row_type: &RowSchema) -> Vec<RowColumn> {
+fn row_columns(row_type: &RowSchema, own_family: &'static str) -> Vec<RowColumn> {
     let cell = |column: &ColumnSchema| CellColumn {
         qualifier: column.name(),
         kind: Kind::of_cell(column.stored()),
@@ -430,8 +430,8 @@ fn row_columns(row_type: &RowSchema) -> Vec<RowColumn> {
             }
             _ => continue,
         };
-        // A row that is a map is in the default family.
-        let family = if family.is_empty() { "cf" } else { family };
+        // A row that is a map names no family.
+        let family = if family.is_empty() { own_family } else { family };
         all.push(RowColumn { first, family, shape });
     }
     all

@@ -21,7 +21,7 @@ use crate::client::{Client, Error, ReadStats};
 use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, decode_key};
 use crate::key::{DecodeError, EncodeError, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{Any, DEFAULT_FAMILY, Entry, RawRow, Row, RowSchema, Visible, without_presence};
+use crate::row::{Any, Entry, RawRow, Row, RowSchema, Visible, without_presence};
 
 pub use self::cursor::DynCursor;
 pub use self::keys::DynKeys;
@@ -137,7 +137,7 @@ impl Client {
     pub fn dynamic_table(&self, layout: &TableLayout) -> DynTable {
         let key = layout.key().clone();
         let visible = match layout.row_type() {
-            Some(row) => Visible::everything(row, row.own_family().unwrap_or(DEFAULT_FAMILY)),
+            Some(row) => Visible::everything(row, layout.family()),
             // No family has to be there.
             None => Visible::everything(<() as Row>::SCHEMA, ""),
         };
