@@ -371,8 +371,8 @@ fn reused<A, B>(mut list: Vec<A>) -> Vec<B> {
 ///
 /// The key and all columns that the scan reads have been decoded and checked before the closure is called.
 ///
-/// Columns are those that the scan reads, by their indices in the order in which it was told them: all
-/// [declared ones](crate::row::RowSchema::declared_columns) in their order, or those of [`DynTableScan::cursor`](crate::DynTableScan::cursor).
+/// The index of a column is its position among those that the scan reads: all [declared ones](crate::row::RowSchema::declared_columns) in
+/// their order, or those of [`DynTableScan::cursor`](crate::DynTableScan::cursor).
 #[derive(Clone, Copy)]
 pub struct DynRowRef<'a> {
     key: &'a [u8],
@@ -397,7 +397,7 @@ impl<'a> DynRowRef<'a> {
         self.read.key.iter().map(ReadValue::as_ref)
     }
 
-    /// The value of a field of the key, by its index in the [schema](crate::key::Schema::fields); none if it has no such field.
+    /// The value of a field of the key, by its index in the [schema](crate::key::Schema::fields); `None` if it has no such field.
     #[inline]
     #[must_use]
     pub fn key_field(self, at: usize) -> Option<ValueRef<'a>> {
@@ -411,8 +411,8 @@ impl<'a> DynRowRef<'a> {
         self.column(at)?.newest()
     }
 
-    /// A column. None if its family may be absent, and is; if it is a map, which has [entries](Self::entries); and if the scan reads no
-    /// such column.
+    /// A column. `None` if its family is optional and absent, if it is a map, which has [entries](Self::entries), or if the scan does not
+    /// read it.
     #[inline]
     #[must_use]
     pub fn column(self, at: usize) -> Option<DynColumnRef<'a>> {
@@ -422,8 +422,8 @@ impl<'a> DynRowRef<'a> {
         span.is_present.then_some(DynColumnRef { qualifier, cells, is_default: span.is_default })
     }
 
-    /// The entries of a family that is a map, in the order of their names. None if it may be absent, and is; if it is no map; and if the
-    /// scan reads no such column.
+    /// The entries of a family that is a map, in the order of their names. `None` if it is optional and absent, if it is not a map, or if
+    /// the scan does not read it.
     #[inline]
     #[must_use]
     pub fn entries(self, at: usize) -> Option<impl ExactSizeIterator<Item = DynColumnRef<'a>>> {
@@ -460,21 +460,21 @@ pub struct DynColumnRef<'a> {
 }
 
 impl<'a> DynColumnRef<'a> {
-    /// The column's name: of an entry, the stored one; otherwise that of the row type, wherever it was found.
+    /// The column's name: for an entry, the stored one; otherwise that of the row type, even if the cell had an alias.
     #[must_use]
     pub fn qualifier(self) -> &'a [u8] {
         self.qualifier
     }
 
-    /// The value, or the newest of several; none if the column is absent.
+    /// The value, or the newest of several; `None` if the column is absent.
     #[inline]
     #[must_use]
     pub fn newest(self) -> Option<ValueRef<'a>> {
         self.cells.first().map(|cell| cell.value)
     }
 
-    /// The cells that the column's [kind](crate::row::ColumnKind) reads, the newest first: one or none, or every version. A counter and a
-    /// sum of which nothing is stored are a 0 of the time 0.
+    /// The cells that the column's [kind](crate::row::ColumnKind) reads, the newest first: one or none, or every version. A counter or sum
+    /// without a stored cell is a 0 at the time 0.
     #[inline]
     #[must_use]
     pub fn cells(self) -> &'a [Timestamped<ValueRef<'a>>] {
