@@ -1,8 +1,9 @@
-//! Predicates on fields of the key, and the scan that they make.
+//! Predicates on fields of the key, and the scan planned from them.
 //!
-//! A [`Predicate`] of a logical expression holds exactly where the expression is true. [`KeyScan::new`] plans from all predicates of a query,
-//! from the leftmost field on, and says which of them the plan meets; the others are filtered after the scan. A predicate of a physical
-//! expression holds wherever the expression does: dynamic filters only narrow what is read, and their makers apply them too.
+//! A [`Predicate`] of a logical expression holds exactly where the expression is true. [`KeyScan::new`] plans from all predicates of a
+//! query, from the leftmost field on, and says which of them the plan applies; the others are filtered after the scan. A predicate of a
+//! physical expression holds wherever the expression does: dynamic filters only narrow what is read, and the operators that produce them
+//! apply them too.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! How a client records: a sample, drawn before a lock is taken.
 //!
-//! An operation that is not recorded costs a random number. One that is counts for as many as its chance says, so that sums are right in the
-//! mean, whatever the chance was and however it has changed.
+//! An operation that is not drawn costs a random number. One that is drawn with a chance of 1 in *n* counts *n* times, so sums are
+//! unbiased, however the chance changes.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,7 +25,7 @@ const ROWS: usize = 128;
 /// The least chance.
 const LEAST_CHANCE: u32 = 1 << 24;
 
-/// How much of what a client does is recorded, and for how long: see
+/// How large a sample of a client's operations to record, and how long to keep it: see
 /// [`ClientBuilder::record_heat`](crate::client::ClientBuilder::record_heat).
 ///
 /// ```
@@ -38,13 +38,13 @@ const LEAST_CHANCE: u32 = 1 << 24;
 /// # drop((by_default, all, of_a_day));
 /// ```
 ///
-/// An operation that is recorded with a chance of 1 in *n* counts *n* times. So counts are estimates without a bias: of *k* recorded
-/// operations, a count is off by more than 2/√*k* of it in one of 20 cases, which are 2 % for 10,000. Of a range that has few, its busiest slot
-/// looks hotter than it was: with 100 recorded operations in the slot by up to a fifth.
+/// An operation that is recorded with a chance of 1 in *n* counts *n* times. So counts are unbiased estimates: with *k* recorded
+/// operations, a count is off by more than 2/√*k* of itself in one of 20 cases (2 % for 10,000). In a range with few operations, the
+/// busiest slot looks hotter than it was: by up to a fifth with 100 recorded operations in the slot.
 ///
 /// # Limits
-/// It keeps 64 tables, each in 128 ranges of keys, or twice as many as it has salt buckets, and at most 256 slots. A range and a slot take
-/// 72 bytes, which are 2.4 MB for 128 ranges; beside them it keeps up to about 9,000 keys of the table.
+/// It keeps up to 64 tables, each with 128 ranges of keys, or twice its number of salt buckets, and at most 256 slots. Each cell takes 72
+/// bytes, so 128 ranges take 2.4 MB. It also keeps up to about 9,000 keys of each table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a recording is given to `ClientBuilder::record_heat`"]
 pub struct Recording {
@@ -65,20 +65,20 @@ impl Recording {
         Self { one_in: 1, most: Some(PER_SECOND), keep: KEEP }
     }
 
-    /// Records one in so many operations, whatever the load is; 1 records all, 0 counts as 1.
+    /// Records one in this many operations, whatever the load; 1 records all, 0 counts as 1.
     pub fn one_in(self, operations: u32) -> Self {
         Self { one_in: operations.clamp(1, LEAST_CHANCE), most: None, ..self }
     }
 
-    /// Records about so many operations a second at most: the chance follows the load. In the first second of a sudden load it may be several
-    /// times as many. 0 counts as 1.
+    /// Records at most about this many operations a second: the chance follows the load. In the first second of a sudden load it may record
+    /// several times as many. 0 counts as 1.
     pub fn per_second(self, operations: u32) -> Self {
         Self { one_in: 1, most: Some(operations.max(1)), ..self }
     }
 
-    /// Keeps what was recorded for so long, and up to 16 slots longer; an hour by default, 240 days at most.
+    /// Keeps records for this long, and up to 16 slots longer; an hour by default, 240 days at most.
     ///
-    /// It also decides the slot, the unit of peaks: 15 s for an hour, 5 minutes for 20 hours, an hour for 10 days.
+    /// It also sets the slot, the unit of peaks: 15 s for an hour, 5 minutes for 20 hours, an hour for 10 days.
     pub fn keep(self, time: Duration) -> Self {
         Self { keep: time, ..self }
     }

@@ -37,8 +37,8 @@ const MOST_SPLITS: usize = 64;
 /// assert_eq!(builder.grid().total(Measure::Reads), 1);
 /// ```
 ///
-/// Operations should come in the order of their times, more or less: one that comes 16 slots late or more can make the stated error larger,
-/// not a peak too low.
+/// Record operations roughly in the order of their times: one that is 16 or more slots late can increase the stated error, but makes no
+/// peak too low.
 #[derive(Clone, Debug)]
 pub struct GridBuilder {
     limits: Limits,
@@ -273,7 +273,7 @@ impl GridBuilder {
         }
     }
 
-    /// How many columns and ranges there are at most, 16 to 4096 each. A cell takes 72 bytes.
+    /// Limits the numbers of columns and ranges, to 16 to 4096 each. A cell takes 72 bytes.
     #[must_use]
     pub fn limits(mut self, columns: usize, rows: usize) -> Self {
         let within = |limit: usize| limit.clamp(Limits::LEAST, Limits::MOST);
@@ -281,7 +281,8 @@ impl GridBuilder {
         self
     }
 
-    /// The unit of peaks, and of the narrowest column; 1 ms at least, one second by default. Set it before anything is recorded.
+    /// Sets the unit of peaks and the width of the narrowest column: at least 1 ms, one second by default. Set it before you record
+    /// anything.
     #[must_use]
     pub fn slot(mut self, slot: Duration) -> Self {
         if self.total == 0 {
@@ -292,8 +293,8 @@ impl GridBuilder {
         self
     }
 
-    /// Boundaries that stay, such as [`Schema::bucket_splits`](crate::key::Schema::bucket_splits): the sums between them are exact, and grids
-    /// with the same ones are merged without loss there. Half of the ranges can begin so. Set it before anything is recorded.
+    /// Sets permanent boundaries, such as [`Schema::bucket_splits`](crate::key::Schema::bucket_splits): sums between them are exact, and
+    /// grids that share them merge there without loss. At most half of the ranges can begin at them. Set them before you record anything.
     #[must_use]
     pub fn boundaries<B: Into<Vec<u8>>>(mut self, starts: impl IntoIterator<Item = B>) -> Self {
         if self.total == 0 {
@@ -305,8 +306,8 @@ impl GridBuilder {
         self
     }
 
-    /// Forgets the oldest columns when there are too many, instead of making all wider: for a process that runs on. Each column is a slot, and
-    /// no peak has an error.
+    /// Drops the oldest columns when there are too many, instead of widening all: for a long-running process. Each column is a slot, and no
+    /// peak has an error.
     ///
     /// ```
     /// use std::time::Duration;
@@ -335,7 +336,7 @@ impl GridBuilder {
         self.rolls.then(|| self.slot.unsigned_abs().saturating_mul(self.limits.columns as u64))
     }
 
-    /// Counts an operation at a time, in milliseconds since 1970.
+    /// Counts an operation at this time, in milliseconds since 1970.
     pub fn record(&mut self, time: i64, key: &[u8], access: Access, bytes: u64) {
         let mut amounts = [0, 0, bytes];
         amounts[access.measure().at()] = 1;
@@ -368,7 +369,7 @@ impl GridBuilder {
         self.total
     }
 
-    /// The grid of all operations until now.
+    /// The grid of all operations so far.
     #[must_use]
     pub fn grid(&self) -> Grid {
         if self.rows.is_empty() {
