@@ -105,8 +105,8 @@ impl TableProvider for BigtableTable {
         Some(&self.source.columns.constraints)
     }
 
-    /// Exact, or unsupported. DataFusion asks again for filters that arrive later, without the earlier ones, so [`scan`](Self::scan) plans
-    /// from all of them, and applies those that the plan does not meet.
+    /// Exact, or unsupported. For filters that arrive later, DataFusion asks again without the earlier ones, so [`scan`](Self::scan) plans
+    /// from all filters, and applies those that the plan does not.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let known: Vec<_> =
             filters.iter().map(|filter| Predicate::of_expr(filter, &self.source.columns)).collect();

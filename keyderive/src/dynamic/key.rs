@@ -57,7 +57,7 @@ pub struct KeyLayout {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ErasedField {
     pub(super) codec: ErasedCodec,
-    /// The codec of the value that is hashed, of a hashed field.
+    /// For a hashed field, the codec of the value before hashing.
     pub(super) hashed: Option<ErasedCodec>,
 }
 
@@ -71,7 +71,7 @@ impl ErasedField {
         Ok(Self { codec, hashed })
     }
 
-    /// The codec that a value is written by.
+    /// The codec that encodes a value.
     pub(super) fn written(self) -> ErasedCodec {
         self.hashed.unwrap_or(self.codec)
     }
@@ -122,7 +122,7 @@ impl KeyLayout {
         Schema::from_json(json, Some(key_type)).and_then(Self::checked).map_err(LayoutError::new)
     }
 
-    /// The layout of a schema that was checked.
+    /// The layout of a checked schema.
     pub(crate) fn checked(schema: &'static Schema) -> Result<Self, Vec<String>> {
         Self::of_schema(schema).map_err(|(at, error)| vec![format!("`fields[{at}]`: {error}")])
     }
@@ -130,7 +130,7 @@ impl KeyLayout {
     /// The layout of a schema.
     ///
     /// # Errors
-    /// The index of a field that no codec has, and why.
+    /// The index of a field without a codec, and the reason.
     pub(crate) fn of_schema(schema: &'static Schema) -> Result<Self, (usize, FieldError)> {
         let fields = schema.fields().iter().enumerate();
         let fields = fields.map(|(at, field)| ErasedField::of(field, schema).map_err(|error| (at, error)));
@@ -143,7 +143,7 @@ impl KeyLayout {
         self.schema
     }
 
-    /// For code that is not generic over key types.
+    /// The key type, for code that is not generic over key types.
     #[cfg(feature = "client")]
     pub(crate) fn key_type(&self) -> crate::key::KeyType {
         crate::key::KeyType::of_data(self.schema, |schema, key| decode_key(schema, key).map(drop))
@@ -192,7 +192,7 @@ impl KeyLayout {
         Ok(key)
     }
 
-    /// The value of a field, in the words of errors and plans.
+    /// The value of a field, as errors and plans print it.
     #[cfg(feature = "heat")]
     pub(crate) fn shown(&self, at: usize, value: &Value) -> String {
         let codec = self.fields[at].codec;
@@ -300,8 +300,8 @@ impl KeyLayout {
         start
     }
 
-    /// The same of a boundary, which is as short as it can be: a field with a fixed width that it begins is completed by the least bytes that
-    /// make a value of it. The same keys are above it.
+    /// As `decode_start`, for a boundary, which is as short as possible: pads an incomplete field of fixed width with the least bytes that
+    /// make a value. This does not change which keys are above the boundary.
     #[cfg(feature = "heat")]
     pub(crate) fn decode_boundary(&self, bytes: &[u8]) -> KeyStart {
         let mut start = match bytes {
@@ -413,7 +413,7 @@ impl KeyLayout {
     }
 }
 
-/// How many fields have room on the stack for their places.
+/// The number of fields whose positions fit on the stack.
 const FEW: usize = 16;
 
 /// Reads the fields of a key, from the left.
@@ -448,7 +448,7 @@ fn read<'k>(
     })
 }
 
-/// Decodes a key of a schema, whose fields have codecs.
+/// Decodes a key by a schema whose fields all have codecs.
 #[cfg(feature = "client")]
 pub(crate) fn decode_key(schema: &'static Schema, key: &[u8]) -> Result<DynKey, DecodeError> {
     let of = |field| {
@@ -493,7 +493,7 @@ impl KeyStart {
         &self.rest
     }
 
-    /// The field that these begin, unless they begin the bucket.
+    /// The field to which the remaining bytes belong; `None` if they belong to the bucket.
     pub(crate) fn begun(&self) -> Option<&'static Field> {
         let schema = self.layout.schema;
         let is_field = !self.rest.is_empty() && (self.bucket.is_some() || schema.first_salt().is_none());
@@ -542,7 +542,7 @@ pub struct DynKey {
 }
 
 impl DynKey {
-    /// A key of which the fields have been read.
+    /// A key whose fields were decoded.
     #[cfg(feature = "client")]
     pub(crate) fn of_read(schema: &'static Schema, bytes: &[u8], values: &[ReadValue<'_>]) -> Self {
         let values = values.iter().map(|value| value.as_ref().to_value()).collect();

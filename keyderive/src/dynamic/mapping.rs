@@ -59,7 +59,7 @@ use crate::key::{DecodeError, EncodeError, Field, FieldValues, Schema};
 pub struct KeyMapping {
     old: KeyLayout,
     new: KeyLayout,
-    /// Of each field of the new key.
+    /// The source of each field of the new key.
     sources: Arc<[KeySource]>,
     /// For each field of the old key, the field of the new key that it is read back from.
     back: Result<Arc<[usize]>, LayoutError>,
@@ -67,7 +67,7 @@ pub struct KeyMapping {
     is_same: bool,
 }
 
-/// Where the value of a field of the new key comes from.
+/// The source of a field of the new key.
 #[derive(Clone, Debug, PartialEq)]
 enum KeySource {
     /// A field of the old key.
@@ -233,7 +233,7 @@ impl KeyMapping {
         Ok(key)
     }
 
-    /// Fails unless these are the layouts of the old and of the new table, whose names are given; returns the table, and why.
+    /// Fails, with the table and the reason, unless these are the layouts of the old and the new table.
     pub(crate) fn check_layouts<'t>(
         &self,
         tables: [(&'t str, &KeyLayout); 2],
@@ -285,7 +285,7 @@ impl KeySource {
     }
 }
 
-/// The entries of a text: what stands between commas, but for those in quotation marks.
+/// Splits text at the commas outside of quotation marks.
 fn entries(text: &str) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let parts = text.split(move |char| {
@@ -311,7 +311,7 @@ fn position(schema: &'static Schema, name: &str) -> Result<usize, String> {
     })
 }
 
-/// Why the values of an old field are none of a new one.
+/// Why the values of an old field do not convert to a new one.
 fn conversion_fault(
     old_schema: &'static Schema,
     from: usize,
@@ -347,7 +347,7 @@ fn described(field: &Field) -> String {
     }
 }
 
-/// What a field holds: values of one noun convert.
+/// What a field holds, as a noun: values with the same noun convert to each other.
 fn noun(values: FieldValues) -> &'static str {
     match values {
         FieldValues::Integer { .. } => "integers",

@@ -61,7 +61,7 @@ pub struct DynRow {
 
 #[derive(Clone, PartialEq)]
 enum Field {
-    /// A family that is not there.
+    /// An absent family.
     Absent,
     Column(ColumnValue),
     /// The columns of a struct.
@@ -109,7 +109,7 @@ impl ColumnValue {
 }
 
 impl Field {
-    /// The field whose first column is this one of a row.
+    /// The field whose first column has this index in a row.
     fn of_read(schema: &FieldSchema, row: DynRowRef<'_>, first: usize) -> Self {
         let value = |at: usize, kind| {
             row.column(at).map_or(ColumnValue::Absent, |column| ColumnValue::of_read(column, kind))
@@ -222,7 +222,7 @@ impl<'r> DynColumn<'r> {
         self.value
     }
 
-    /// One value, as a person reads it.
+    /// One value, printed for people.
     fn write_value(&self, value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.stored, value) {
             (CellType::Custom(_) | CellType::Proto, Value::Bytes(bytes)) => {
@@ -311,7 +311,7 @@ impl DynRow {
         Ok(Self::of_read(&reader, &read, row))
     }
 
-    /// The row of which all columns have been read.
+    /// The row whose columns were all read.
     pub(crate) fn of_read(reader: &RowReader, read: &RowBuffer<'_>, row: &RawRow) -> Self {
         let all = DynRowRef::new(row.key(), reader, read);
         let mut next = 0;
@@ -485,7 +485,7 @@ impl DynRow {
         Ok(list)
     }
 
-    /// The column that text names, as those of a row type.
+    /// The column named by text, as for a row type.
     pub(crate) fn entry(&self, path: &str) -> Result<Entry<Self, Option<Any>>, RowError> {
         self.schema.column_in(&self.family, path)
     }
@@ -564,7 +564,7 @@ impl DynRow {
     }
 }
 
-/// A field of which everything is absent, but for itself.
+/// A present field whose columns are all absent.
 fn empty(schema: &FieldSchema) -> Field {
     match schema {
         FieldSchema::Map { .. } => Field::Map(BTreeMap::new()),
@@ -573,7 +573,7 @@ fn empty(schema: &FieldSchema) -> Field {
     }
 }
 
-/// What a column holds once it is set to this.
+/// The content of a column after it is set to this value.
 fn accept(
     stored: CellType,
     kind: ColumnKind,
@@ -646,7 +646,7 @@ fn write_value(
 }
 
 impl DynRow {
-    /// The lines of the record.
+    /// Prints the record line by line.
     fn each_line(&self, mut line: impl FnMut(&dyn fmt::Display) -> fmt::Result) -> fmt::Result {
         for (schema, field) in self.schema.fields().iter().zip(&self.fields) {
             let family = self.family_of(schema);
@@ -689,7 +689,7 @@ impl fmt::Debug for DynRow {
     }
 }
 
-/// A map of the columns that are there, and the list of `foreign` cells if there are some.
+/// A map of the present columns, with a list of `foreign` cells, if any.
 impl Serialize for DynRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

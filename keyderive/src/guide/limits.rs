@@ -68,7 +68,7 @@
 //! - **Transactions over several rows.** Bigtable has none; the error of [`put_both`](crate::put_both) says which row
 //!   was written.
 //! - **Changing stored keys in place.** A row keeps its key as long as it exists. A
-//!   [salt from a date on](super::attributes#a-salt-from-a-date-on) is for new rows alone; a [re-keying](super::rekeying) moves stored rows
+//!   [salt from a date on](super::attributes#a-salt-from-a-date-on) is only for new rows; a [re-keying](super::rekeying) moves stored rows
 //!   to another table while programs read and write them, but no aggregates and no hashed keys.
 //! - **Spreading one hot row.** A salt spreads rows, but a single row is on one server.
 //! - **SQL on Google's emulator.** [Queries](super::sql) run on Google's service and, [for tests](super::sql#sql-in-tests), on the

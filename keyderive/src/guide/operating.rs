@@ -106,7 +106,7 @@
 //!     --member="serviceAccount:orders-admin@$PROJECT.iam.gserviceaccount.com"
 //! ```
 //!
-//! The tables, from the file of layouts, by whoever may act as `orders-admin`; a dry run first:
+//! The tables, from the file of layouts, created by an account that may act as `orders-admin`; a dry run first:
 //!
 //! ```sh
 //! gcloud auth application-default login --impersonate-service-account="orders-admin@$PROJECT.iam.gserviceaccount.com"

@@ -183,9 +183,9 @@
 //! | `WithoutOrigin` | read the row of the new table, by `client.table(…).unchecked()`: if it is right, put it through `rekeyed`; else delete it through `rekeyed` |
 //! | `Extra` | the original was deleted by another program or, with `rekeyed_by_row`, now gives another key. Callers still read this copy. If it is right, put it through `rekeyed`; if the row should be gone, delete it through `rekeyed` |
 //!
-//! Cells that both tables have must have the same values, however old they are. A cell that one table has alone is a difference, unless
-//! the garbage collection rule of its family allows its removal, by the clock of the driver and up to a minute early: so you can re-key
-//! tables whose rows expire, and `verify()` does not list what garbage collection has removed from one of them.
+//! Cells that both tables have must have the same values, however old they are. A cell that only one table has is a difference, unless the
+//! garbage collection rule of its family allows its removal, by the clock of the driver and up to a minute early: so you can re-key tables
+//! whose rows expire, and `verify()` does not list what garbage collection has removed from one of them.
 //! [`Table::diff`](crate::Table::diff) compares by the same rule.
 //!
 //! # What it cannot do

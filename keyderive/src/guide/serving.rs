@@ -104,7 +104,7 @@
 //! | a stream of a scan with more buckets | a window of 64 KiB, and the message that is being read |
 //! | the streams that scans keep open | 70 of each of the two kinds above, per connection, by the pool's *minimum* number of [`connections`](crate::client::ClientBuilder::connections) |
 //! | other reads | as many streams as the server allows on a connection, about 100 with those of scans |
-//! | the scans that find no free stream | they read each bucket in pages: 64 MiB for the pages of all scans of a client, and beside that for each scan 16 KiB for each bucket, at most 1 MiB; but always one row of each bucket, which a merge needs |
+//! | the scans that find no free stream | they read each bucket in pages: 64 MiB for the pages of all scans of a client, plus 16 KiB per bucket for each scan, at most 1 MiB; but always one row of each bucket, which a merge needs |
 //! | a query | about 512 MiB: 256 MiB of rows, as received, that no [resume token](super::sql#what-the-client-promises) follows yet, in a buffer that can be twice as large; and the values of one row |
 //!
 //! So with `c` connections to a server that allows 100 streams on each, and `s` scans in pages, each of `b` buckets, it is about

@@ -124,13 +124,13 @@
 //!
 //! - **Errors say what differs**: a stamp has only a fingerprint, but the registry has the layout, so `verify` and the layout check can
 //!   name the field that has changed.
-//! - **Row types are compared.** Before a handle's first write, and beside the layout check, the client compares its row type with those
-//!   that other programs declare for the table, by the rules of [`changes_from`](crate::row::RowSchema::changes_from). If the two types
-//!   cannot share the table, the write fails with [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing is written. For
-//!   programs that write whole rows ([`put`](crate::Table::put), [`insert`](crate::Table::insert), loads, copies) the client compares the
-//!   whole type; for those that write only columns ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), what
-//!   they store where, but not which columns they lack. Reads and deletions are not checked. [`row_types`](crate::Table::row_types) lists
-//!   the types. When no program has an older type any more, and the newer ones read its rows, remove it with
+//! - **Row types are compared.** Before a handle's first write, besides the layout check, the client compares its row type with those that
+//!   other programs declare for the table, by the rules of [`changes_from`](crate::row::RowSchema::changes_from). If the two types cannot
+//!   share the table, the write fails with [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing is written. For programs
+//!   that write whole rows ([`put`](crate::Table::put), [`insert`](crate::Table::insert), loads, copies) the client compares the whole
+//!   type; for those that write only columns ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), what they
+//!   store where, but not which columns they lack. Reads and deletions are not checked. [`row_types`](crate::Table::row_types) lists the
+//!   types. When no program has an older type any more, and the newer ones read its rows, remove it with
 //!   [`retire_row_type`](crate::Table::retire_row_type).
 //! - If two programs with new, incompatible types make their first writes at the same moment, both succeed; the next start of either
 //!   reports it. Programs without the registry, raw tables and [`unchecked()`](crate::Table::unchecked) handles are not compared.

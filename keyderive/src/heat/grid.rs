@@ -27,7 +27,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// What counts it.
+    /// The measure that counts it.
     pub(super) const fn measure(self) -> Measure {
         match self {
             Self::Read => Measure::Reads,
@@ -83,13 +83,13 @@ pub struct Load {
     pub error: u64,
 }
 
-/// A cell: the sum, the least and the greatest that the busiest slot can have.
+/// A cell: the sum, and the bounds of the busiest slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::heat) struct Cell {
     sums: [u64; 3],
-    /// The busiest slot has this at least.
+    /// A lower bound of the busiest slot.
     peaks: [u64; 3],
-    /// By how much it may have more.
+    /// How much more the busiest slot may have.
     slacks: [u64; 3],
 }
 
@@ -102,13 +102,13 @@ impl Cell {
         self.peaks[at].saturating_add(self.slacks[at]).min(self.sums[at])
     }
 
-    /// The same, with no greater peak than the sum.
+    /// Limits the peak to the sum.
     fn tidy(&self) -> Self {
         let slacks = [0, 1, 2].map(|at| self.most(at) - self.peaks[at]);
         Self { slacks, ..*self }
     }
 
-    /// With the cell of another range in the same time, of this many slots.
+    /// Adds the cell of another range in the same time, of this many slots.
     fn beside(&self, other: &Self, slots: u64) -> Self {
         let mut cell = Self::default();
         for at in 0..3 {
@@ -123,7 +123,8 @@ impl Cell {
         cell
     }
 
-    /// The same, by what the whole table has in the same time: its peak is no less, and what of it is not elsewhere is here.
+    /// Tightens the bounds by the table's total in the same time: its peak is at least this one's, and what is not in other ranges is in
+    /// this one.
     fn within(&self, whole: &Self) -> Self {
         let mut cell = *self;
         for at in 0..3 {
@@ -135,7 +136,7 @@ impl Cell {
         cell
     }
 
-    /// With the cell of the same range in other slots.
+    /// Adds the cell of the same range in other slots.
     fn after(&self, other: &Self) -> Self {
         let mut cell = Self::default();
         for at in 0..3 {
@@ -174,7 +175,7 @@ fn widen(cells: &[Cell], first: i64) -> Vec<Cell> {
     wide
 }
 
-/// The time in which what lies on both sides of a boundary was counted together, in milliseconds.
+/// The time in which both sides of a boundary were counted together, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Blur {
     from: i64,
@@ -439,7 +440,7 @@ impl Grid {
         (least, most)
     }
 
-    /// The same with at most so many columns and ranges.
+    /// The grid with at most this many columns and ranges.
     pub(in crate::heat) fn folded(&self, columns: usize, rows: usize) -> Self {
         let mut folded = self.clone();
         while folded.all.len() > columns.max(1) {

@@ -34,7 +34,7 @@ const VERSION: u32 = 1;
 /// average for less than a microsecond.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    /// What the grid of a new table is like.
+    /// The grid of a new table.
     grid: GridBuilder,
     tables: RwLock<BTreeMap<String, Arc<Mutex<Recorded>>>>,
     left_out: AtomicU64,
@@ -45,7 +45,7 @@ pub struct Recorder {
 pub(super) struct Recorded {
     grid: GridBuilder,
     heavy: HeavyKeys,
-    /// Those of the time before `since`.
+    /// The heavy keys of the time before `since`.
     earlier: HeavyKeys,
     since: Option<i64>,
     count: u64,
@@ -187,7 +187,7 @@ impl Recorder {
         self.tables.read().unwrap_or_else(PoisonError::into_inner).get(table).cloned()
     }
 
-    /// The same of a table that may be new; none if there are too many.
+    /// The record of a table that may be new; `None` if there are too many.
     pub(super) fn made(&self, table: &str, boundaries: Vec<Vec<u8>>) -> Option<Arc<Mutex<Recorded>>> {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         if tables.len() >= MOST_TABLES && !tables.contains_key(table) {
@@ -203,7 +203,7 @@ impl Recorder {
         Some(Arc::clone(tables.entry(table.to_owned()).or_insert_with(made)))
     }
 
-    /// The tables, each to be locked by itself, so that none is for long.
+    /// The tables, to lock one by one, so that no lock is held for long.
     pub(super) fn tables(&self) -> impl Iterator<Item = (String, Arc<Mutex<Recorded>>)> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner).clone().into_iter()
     }

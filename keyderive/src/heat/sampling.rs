@@ -100,7 +100,7 @@ impl Recording {
 #[derive(Debug)]
 pub(crate) struct SampledRecorder {
     recorder: Recorder,
-    /// The chance of an operation is one in so many.
+    /// The chance of an operation is one in this many.
     one_in: AtomicU32,
     /// How many a second are recorded at most, if the chance follows the load.
     most: Option<u32>,
@@ -121,7 +121,7 @@ struct Rate {
 #[derive(Debug)]
 pub(crate) struct Sampler {
     one_in: u32,
-    /// How many come before the next one that is recorded.
+    /// How many operations to skip before the next recorded one.
     skip: u64,
 }
 
@@ -136,7 +136,7 @@ impl Sampler {
         Self { one_in, skip: skip as u64 }
     }
 
-    /// For how many operations the next one counts, if it is recorded.
+    /// If the next operation is to be recorded, for how many it counts.
     #[inline]
     pub(crate) fn draw(&mut self, recorder: &SampledRecorder) -> Option<u32> {
         if self.skip > 0 {
@@ -183,7 +183,7 @@ impl SampledRecorder {
         }
     }
 
-    /// For how many operations one counts, if it is recorded.
+    /// If the operation is to be recorded, for how many it counts.
     #[inline]
     pub(crate) fn draw(&self) -> Option<u32> {
         let one_in = self.one_in.load(Ordering::Relaxed);
@@ -195,7 +195,7 @@ impl SampledRecorder {
         Sampler::new(self.one_in.load(Ordering::Relaxed))
     }
 
-    /// Records an operation that was drawn, which stands for so many; without an access, bytes alone.
+    /// Records a drawn operation, which stands for this many; without an access, only bytes.
     pub(crate) fn record(
         &self,
         table: &str,
@@ -213,7 +213,7 @@ impl SampledRecorder {
         self.recorder.add(table, key, amounts, time);
     }
 
-    /// Changes the chance, if more was recorded than is wanted, or a second is over.
+    /// Changes the chance, if too much was recorded, or a second is over.
     fn adapt(&self, weight: u64, time: i64) {
         let Some(most) = self.most else { return };
         let mut rate = locked(&self.rate);

@@ -14,20 +14,21 @@ use crate::dynamic::{DynKey, KeyLayout, Value};
 use crate::key::{Bucket, DecodeError, EncodeError, Field, RowKey, Schema};
 use crate::plan::{IntoPlan, KeyRange, PlanError, Request};
 
-/// How many events tablets and variants are computed of, by default.
+/// How many events to sample for tablets and variants, by default.
 const SAMPLE: usize = 100_000;
 /// How many windows a workload has at least, so that tablets have time to be split.
 const LEAST_WINDOWS: i64 = 24;
-/// How long windows are that are not of the time that is asked for, in milliseconds: whole parts of a second, a minute, an hour, a day.
+/// The window lengths to choose from if the requested one does not fit, in milliseconds: whole fractions of a second, a minute, an hour, a
+/// day.
 const WINDOWS: [i64; 27] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
     600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000, 43_200_000, 86_400_000,
 ];
-/// How many events a window has, in the mean.
+/// How many events a window should have on average.
 const WINDOW_EVENTS: i64 = 200;
 /// How many reads are computed for each layout.
 const MOST_READS: f64 = 20_000.0;
-/// How many events the figures of fields are computed of.
+/// How many events to sample for the figures of fields.
 const FIELD_EVENTS: usize = 50_000;
 /// How many pairs of events are compared to see whether a field grows.
 const PAIRS: usize = 20_000;
@@ -95,7 +96,7 @@ pub fn simulate_layout<'a, N: AsRef<str>, V: Into<Value>, F: IntoIterator<Item =
     })
 }
 
-/// The next event: its key is appended, its time and bytes are returned.
+/// The next event: appends its key, and returns its time and bytes.
 type NextEvent<'a> = Box<dyn FnMut(&mut Vec<u8>) -> Option<Result<(i64, u64), EncodeError>> + 'a>;
 
 /// A simulation, from [`simulate`]: [`run`](Self::run) returns its [`Forecast`].
@@ -115,11 +116,11 @@ pub struct Simulation<'a> {
 /// A kind of read.
 struct Read {
     name: String,
-    /// How many there are for each event.
+    /// How many there are per event.
     per_event: f64,
     /// The names of the fields that it fixes.
     fields: Vec<String>,
-    /// Of a plan, whose values are the same each time.
+    /// For a plan, whose values are the same each time.
     requests: Option<Vec<Ranges>>,
 }
 
@@ -334,7 +335,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs the events alone.
+    /// Runs the events, without variants.
     pub(super) fn finish(mut self) -> Result<Finished, SimulationError> {
         if let Some(fault) = self.fault {
             return Err(fault);
@@ -408,7 +409,7 @@ fn amount(per_event: f64) -> f64 {
     if per_event.is_finite() { per_event.clamp(0.0, 1000.0) } else { 0.0 }
 }
 
-/// How long a window is, in milliseconds: a minute or what the model says, but such that there are neither few windows nor few events in each.
+/// The length of a window in milliseconds: the model's, but such that there are neither too few windows nor too few events in each.
 fn window(model: &TabletModel, times: &[i64]) -> i64 {
     let wanted = i64::try_from(model.window.as_millis()).unwrap_or(i64::MAX).max(1);
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return wanted };
@@ -450,7 +451,7 @@ impl Buckets {
     }
 }
 
-/// Of many events, those whose numbers hash below a threshold, which is halved when they are too many.
+/// Samples the events whose numbers hash below a threshold, which is halved when there are too many.
 struct Sample {
     most: usize,
     threshold: u64,
@@ -509,7 +510,7 @@ impl Read {
         self.requests_like(layout, key)
     }
 
-    /// The same with the values of the event.
+    /// As above, with the values of the event.
     fn requests_like(&self, layout: &KeyLayout, key: &[u8]) -> Result<Vec<Ranges>, SimulationError> {
         let fault = |error| SimulationError::Read(self.name.clone(), error);
         let schema = layout.schema();
@@ -681,7 +682,7 @@ impl Finished {
         Ok(keys)
     }
 
-    /// What the events of the busiest tablet have in common.
+    /// What the events of the busiest tablet share.
     fn describe(&self, window: &BusiestWindow) -> Busiest {
         let schema = self.layout.schema();
         let inside = window.events.clone().filter(|at| window.tablet.contains(self.sample.keys.get(*at)));

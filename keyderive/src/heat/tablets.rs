@@ -12,7 +12,7 @@ use crate::plan::KeyRange;
 const LEAST_OPERATIONS: f64 = 20.0;
 /// How many tablets there are at most.
 const MOST_TABLETS: usize = 4096;
-/// Among how many of the last rows the middle of a large tablet is looked for.
+/// From how many of the last rows to estimate the middle of a large tablet.
 const MIDDLE_OF: usize = 20_000;
 
 /// The model of a cluster in a simulation. You can set each number; the forecast prints it with its source.
@@ -113,7 +113,7 @@ impl TabletModel {
         ]
     }
 
-    /// What an operation takes of a node, in seconds.
+    /// The time that an operation takes on a node, in seconds.
     fn cost(&self, access: Access) -> f64 {
         match access {
             Access::Write => 1.0 / self.node_writes.max(1e-9),
@@ -134,7 +134,7 @@ pub struct Shares {
     pub count: usize,
 }
 
-/// Keys in the order of their events, each once behind the other.
+/// Keys in the order of their events, concatenated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keys {
     bytes: Vec<u8>,
@@ -153,7 +153,7 @@ impl Keys {
     }
 }
 
-/// What reads at an event touch: of each request, its ranges; and how many reads it stands for.
+/// What the reads of an event touch: the ranges of each request, and how many reads it stands for.
 #[derive(Clone, Debug)]
 pub(super) struct ReadAt {
     pub(super) event: usize,
@@ -166,7 +166,7 @@ pub(super) struct Trace<'a> {
     pub(super) times: &'a [i64],
     pub(super) bytes: &'a [u64],
     pub(super) keys: &'a Keys,
-    /// By their events.
+    /// Sorted by event.
     pub(super) reads: &'a [ReadAt],
     /// How many events each of them stands for.
     pub(super) weight: f64,
@@ -177,7 +177,7 @@ pub(super) struct Trace<'a> {
     pub(super) buckets: usize,
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) tablets: Shares,

@@ -8,11 +8,11 @@ use crate::key::MAX_KEY_LEN;
 
 /// How many operations are kept before the first boundaries are chosen from them.
 const FIRST: usize = 4096;
-/// After how many operations boundaries are looked at again: this part of all, and at most so many.
+/// After how many operations to re-examine boundaries: this fraction of all, up to a maximum.
 const PART: u64 = 64;
 const BETWEEN: u64 = 4096;
-/// They are looked at when so many columns begin: what was counted before then is in one range in each column, also in one of twice or four
-/// times the width, and no peak has to be put together of two.
+/// Boundaries change at multiples of this many columns, if possible: then each column, even if it gets two or four times as wide, was
+/// counted in one range, and no peak must be combined of two.
 const COLUMNS: i64 = 4;
 /// How many keys of a range are kept, to find its middle.
 const SAMPLE: usize = 24;
@@ -20,7 +20,7 @@ const SAMPLE: usize = 24;
 const LEAST_WEIGHT: u64 = 64;
 /// How many slots are counted at a time: an operation may come as many slots late without making an error.
 const SLOTS: usize = 16;
-/// By how many bytes keys of a group, such as of one user, share more with each other than with the keys beside them.
+/// By how many more bytes keys of a group, such as one user's, agree with each other than with their neighbours.
 const GROUP: usize = 2;
 /// How many ranges a group has at least.
 const GROUP_PARTS: usize = 4;
@@ -51,7 +51,7 @@ pub struct GridBuilder {
     rows: Vec<Range>,
     /// What comes before the first boundaries are chosen.
     pending: Vec<(i64, Vec<u8>, [u64; 3])>,
-    /// Whether the oldest columns make room for new ones, and none gets wider.
+    /// Whether to drop the oldest columns instead of widening all.
     rolls: bool,
     total: u64,
     since_balance: u64,
@@ -59,7 +59,7 @@ pub struct GridBuilder {
     random: fastrand::Rng,
 }
 
-/// Cells, and what the last slots have.
+/// Cells, and the counts of the last slots.
 #[derive(Clone, Debug, Default)]
 struct Track {
     cells: Vec<Cell>,
@@ -131,7 +131,7 @@ impl Track {
 #[derive(Clone, Debug)]
 struct Range {
     start: Vec<u8>,
-    /// It is the start of a bucket, another boundary that was given, or the edge of a group, and stays.
+    /// A permanent boundary: the start of a bucket, a given one, or the edge of a group.
     is_pinned: bool,
     blur: Option<Blur>,
     track: Track,
@@ -325,13 +325,13 @@ impl GridBuilder {
         Self { rolls: true, ..self }
     }
 
-    /// With at least so many ranges, up to 4096.
+    /// Allows at least this many ranges, up to 4096.
     pub(in crate::heat) fn at_least(mut self, rows: usize) -> Self {
         self.limits.rows = self.limits.rows.max(rows.min(Limits::MOST));
         self
     }
 
-    /// How much time it keeps at most, in milliseconds, if it forgets.
+    /// How much time it keeps at most, in milliseconds, if it is rolling.
     pub(in crate::heat) fn kept(&self) -> Option<u64> {
         self.rolls.then(|| self.slot.unsigned_abs().saturating_mul(self.limits.columns as u64))
     }
@@ -392,7 +392,7 @@ impl GridBuilder {
         }
     }
 
-    /// The grid of the last whole slot before a time alone, if columns are slots.
+    /// A grid of only the last whole slot before a time, if columns are slots.
     #[cfg(feature = "metrics")]
     pub(in crate::heat) fn slot_before(&self, before: i64) -> Grid {
         if self.rows.is_empty() || self.width != self.slot {
@@ -481,7 +481,7 @@ impl GridBuilder {
         self.last_row
     }
 
-    /// The index of the column of a time, which is made if need be.
+    /// The index of the column of a time; adds the column if needed.
     fn make_column(&mut self, time: i64) -> usize {
         loop {
             let column = time.div_euclid(self.width);
@@ -522,7 +522,7 @@ impl GridBuilder {
         }
     }
 
-    /// Drops so many of the oldest columns, and as much of the weights.
+    /// Drops this many of the oldest columns, and the same share of the weights.
     fn forget(&mut self, columns: u64) {
         let (gone, of) = (columns.min(self.all.cells.len() as u64), self.all.cells.len() as u64);
         // Below the number of columns.
@@ -542,7 +542,7 @@ impl GridBuilder {
         }
     }
 
-    /// Looks at the boundaries before an operation of this time, if it is time to.
+    /// Re-examines the boundaries before an operation of this time, if due.
     fn balance_if_due(&mut self, time: i64) {
         self.since_balance += 1;
         let (column, last) = (
@@ -562,7 +562,7 @@ impl GridBuilder {
         }
     }
 
-    /// Splits the ranges that take too much, and folds cold ones to make room for them.
+    /// Splits the busy ranges, and merges cold ones to make room for them.
     fn balance(&mut self) {
         let all: u64 = self.rows.iter().map(|range| range.weight).sum();
         let too_much = (2 * all / self.limits.rows as u64).max(LEAST_WEIGHT);
@@ -585,7 +585,7 @@ impl GridBuilder {
         }
     }
 
-    /// Folds the two neighbours that have least, if that is less than `limit`.
+    /// Merges the two neighbours with the least load, if it is less than `limit`.
     fn fold(&mut self, limit: u64) -> bool {
         let pairs = (1..self.rows.len()).filter(|at| !self.rows[*at].is_pinned);
         let weight = |at: usize| self.rows[at - 1].weight + self.rows[at].weight;

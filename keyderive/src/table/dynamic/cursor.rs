@@ -118,7 +118,7 @@ impl DynTableScan {
         DynCursor::new(self, reader)
     }
 
-    /// A cursor that reads keys alone.
+    /// A cursor that reads only keys.
     pub(super) fn cursor_of_keys(self) -> DynCursor {
         let visible = &self.scan.table.handle.visible;
         let reader = RowReader::new(visible.schema(), visible.family(), &[]);
@@ -140,9 +140,9 @@ pub struct DynCursor {
     key: KeyLayout,
     reader: RowReader,
     buffer: RowBuffer<'static>,
-    /// The current row without its mark of presence, if it has one.
+    /// A copy of the current row without its marker of presence, if it has one.
     unmarked: RawRow,
-    /// How many rows were read since other tasks had a turn.
+    /// How many rows were read since the last yield.
     in_turn: u64,
 }
 
@@ -209,7 +209,7 @@ impl DynCursor {
         self.rows.skipped()
     }
 
-    /// The next row, with values of its own.
+    /// The next row, owned.
     pub(super) fn poll_owned(&mut self, cx: &mut Context<'_>) -> Next<(DynKey, DynRow)> {
         let schema = self.key.schema();
         self.poll_one(cx, |read, reader, raw| {
