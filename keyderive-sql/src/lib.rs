@@ -47,7 +47,8 @@
 //! # What differs from the service
 //!
 //! - Time zones are UTC and offsets from it.
-//! - There are no logical views, materialized views or protocol buffers, and no JSON, HLL, hash, window or lambda functions.
+//! - There are no logical views, materialized views or protocol buffers, no hash function but `FARM_FINGERPRINT`, and no JSON, HLL, window
+//!   or lambda functions.
 //! - Conditions on `_key` by `=`, `<`, `<=`, `>`, `>=`, `IN`, `LIKE` and `STARTS_WITH` read only the rows that they select. Every other
 //!   query reads the whole table, even one with conditions on the fields of a row key schema.
 //! - A prepared query expires after an hour, or when its columns change. The engine holds the whole result in memory.

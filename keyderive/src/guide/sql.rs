@@ -3,7 +3,7 @@
 //! Bigtable runs SQL itself, over one table at a time: filters, aggregates, time travel. Use it for what a [scan](super::scans) cannot do:
 //! groups, aggregates, expressions over columns. For a range of keys use a scan: it also runs on an emulator, resumes after the last row,
 //! and reports [its cost](crate::client::ReadStats). Google's service runs SQL, and so does the embedded Bigtable [in
-//! tests](#sql-in-tests); Google's emulator does not.
+//! tests](#sql-in-tests); Google's emulator does not. For joins, see the crate `keyderive-datafusion`.
 //!
 //! ```no_run
 //! use keyderive::Client;
