@@ -1,4 +1,4 @@
-//! The columns of a table: what key fields and cells are in Arrow, and how values become Arrow's and back.
+//! The columns of a table: the Arrow types of key fields and cells, and conversions of values in both directions.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -163,7 +163,7 @@ impl Kind {
         Some(Literal::Value(value))
     }
 
-    /// How many nanoseconds a number of this kind of times has.
+    /// How many nanoseconds a unit of this kind of times has.
     pub(crate) fn nanos(self) -> i128 {
         match self {
             Self::Time(TimeUnit::Secs) => 1_000_000_000,
@@ -273,7 +273,8 @@ pub(crate) fn cells_type(kind: Kind, reads: ColumnKind) -> DataType {
     }
 }
 
-/// A value and when it was written. Fields of structs may be NULL, also those that never are: DataFusion casts no struct to another.
+/// A value and when it was written. All fields of structs are nullable, even if never NULL: DataFusion does not cast one struct type to
+/// another.
 pub(crate) fn version_fields(kind: Kind) -> Fields {
     Fields::from(vec![
         Field::new("timestamp", cell_time(), true),
@@ -335,7 +336,7 @@ impl RowColumn {
         }
     }
 
-    /// The name if a key field or another column has the short one: as the calls of `DynTable` name a column.
+    /// The long name, for when a key field or another column has the short one, as in calls of `DynTable`.
     fn long_name(&self) -> String {
         match &self.shape {
             Shape::Cell(column) => format!("{}:{}", self.family, column.qualifier),

@@ -119,8 +119,8 @@ pub(crate) struct ScanSpec {
 
 /// The scan of a Bigtable table, a partition for some neighbouring tablets and buckets.
 ///
-/// It is no leaf: its child has the windows of each partition as rows in memory. An engine that gives each of its tasks some partitions of a
-/// plan knows how to cut such a leaf, and would run one that it does not know once in each task.
+/// It is not a leaf: its child has the windows of each partition as rows in memory. A distributed engine, which gives each task some
+/// partitions of a plan, can split such a leaf, but would run an unknown leaf once in each task.
 #[derive(Clone, Debug)]
 pub(crate) struct BigtableExec {
     source: Arc<Source>,
@@ -175,7 +175,7 @@ impl BigtableExec {
         of_row.flat_map(|at| columns.row[at].declared()).filter(|column| seen.insert(*column)).collect()
     }
 
-    /// What the filters that are known now leave to read; `None` if nothing.
+    /// What remains to read under the filters known so far; `None` if nothing.
     fn narrowed(&self, counts: &Counts) -> Option<KeyScan> {
         let columns = &self.source.columns;
         // The limit counts rows that a filter above it would drop.

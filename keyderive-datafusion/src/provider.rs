@@ -67,7 +67,7 @@ const MIN_PARTITIONS: usize = 2;
 /// # }
 /// ```
 ///
-/// The [crate's documentation](crate) says what columns it has, and which predicates limit what is read.
+/// The [crate's documentation](crate) lists its columns, and the predicates that limit what is read.
 #[derive(Debug)]
 pub struct BigtableTable {
     source: Arc<Source>,
@@ -78,13 +78,13 @@ impl BigtableTable {
     /// The table of a layout. Sends nothing.
     ///
     /// # Errors
-    /// If two columns have one name, in their long form too.
+    /// If two columns have the same name, even in their long form.
     pub fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
         let columns = Columns::of(layout)?;
         Ok(Self { source: Arc::new(Source::new(client.dynamic_table(layout), columns)), pushdown: true })
     }
 
-    /// The same table, whose scans read every row: for tests that compare results.
+    /// The same table without pushdown: its scans read every row, for tests that compare results.
     #[must_use]
     pub fn without_pushdown(self) -> Self {
         Self { pushdown: false, ..self }
@@ -105,8 +105,8 @@ impl TableProvider for BigtableTable {
         Some(&self.source.columns.constraints)
     }
 
-    /// Exact, or unsupported. DataFusion asks again for filters that arrive later, without the earlier ones, so [`scan`](Self::scan) plans
-    /// from all of them, and applies those that the plan does not meet.
+    /// Exact, or unsupported. For filters that arrive later, DataFusion asks again without the earlier ones, so [`scan`](Self::scan) plans
+    /// from all filters, and applies those that the plan does not.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let known: Vec<_> =
             filters.iter().map(|filter| Predicate::of_expr(filter, &self.source.columns)).collect();

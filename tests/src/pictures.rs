@@ -1,4 +1,4 @@
-//! The pictures of the guide "Read the picture", of README and of `docs/heat` are what the guide's examples and the flights of
+//! The pictures of the guide "Reading a heatmap", of README and of `docs/heat` are what the guide's examples and the flights of
 //! `examples/data` come to. `KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --lib pictures` draws them.
 
 use std::path::{Path, PathBuf};

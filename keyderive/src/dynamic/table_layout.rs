@@ -15,7 +15,7 @@ pub struct TableLayout {
 }
 
 impl TableLayout {
-    /// The layout of a table with keys `K` and rows `R`, for a program that has the types and reads by data all the same.
+    /// The layout of a table with keys `K` and rows `R`, for a program that has the types, but uses the calls of this module.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};

@@ -1,4 +1,4 @@
-//! The calls of tables whose layout is data, over those of typed tables.
+//! The calls of tables whose layout is known only at run time, on top of those of typed tables.
 
 mod copy;
 mod cursor;
@@ -78,7 +78,7 @@ fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
         .map_err(|error| Error::row(&table.name, row.key(), error))
 }
 
-/// A table whose layout is data: reads and writes what a typed [`Table`] does, for tools.
+/// A table whose layout is known only at run time, for tools: reads and writes as a typed [`Table`] does.
 ///
 /// ```
 /// use keyderive::dynamic::Value;
@@ -118,10 +118,10 @@ fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
 /// # }
 /// ```
 ///
-/// As a typed table, it begins with a check of the table's layout: one whose fingerprint is not the table's stamp is refused.
+/// Like a typed table, it first checks the table's layout: calls fail if the table is stamped with another fingerprint.
 ///
-/// Rows are those of the row type of its [`TableLayout`]; without one, all stored cells are foreign. What holds beside concurrent writers,
-/// retries and lost answers holds as for the typed call of the same name, which does the work.
+/// Rows have the row type of its [`TableLayout`]; without one, all stored cells are foreign. Each call has the
+/// [guarantees](crate::guide::promises) of the typed call of the same name, which does the work.
 #[derive(Clone, Debug)]
 pub struct DynTable {
     table: Table<EncodedKey, DynRow>,
@@ -130,7 +130,7 @@ pub struct DynTable {
 }
 
 impl Client {
-    /// The table of a layout that is data.
+    /// The table of a layout that is known only at run time.
     ///
     /// Sends nothing. [`DynTable`] has an example.
     #[must_use]
@@ -159,7 +159,7 @@ impl DynTable {
         &self.key
     }
 
-    /// The row type that its rows are read as; none if its [`TableLayout`] has none, or several of which none was taken.
+    /// The row type that its rows are read as; `None` if its [`TableLayout`] has none, or several of which none was chosen.
     #[must_use]
     pub fn row_type(&self) -> Option<&'static RowSchema> {
         self.has_row_type.then(|| self.row())
@@ -171,7 +171,7 @@ impl DynTable {
         DynRow::new(self.row()).in_family(self.table.handle.visible.family())
     }
 
-    /// Reads the row with this key, encoded, if it exists: one point read.
+    /// Reads the row with this encoded key, if it exists: one point read.
     ///
     /// # Errors
     /// If the bytes are no key of the layout, the read fails, or the stored columns are not those of the row type.
@@ -183,7 +183,7 @@ impl DynTable {
         stored.map(|stored| read(&self.table.handle, &stored)).transpose()
     }
 
-    /// Reads the row with this key, with all the cells that it has stored, whatever its row type.
+    /// Reads the row with this encoded key with all its stored cells, whatever its row type.
     ///
     /// # Errors
     /// If the bytes are no key of the layout, or the read fails.
@@ -381,17 +381,17 @@ impl DynTableScan {
         Self { scan: self.scan.reversed(), ..self }
     }
 
-    /// What to do with rows whose keys are not of the layout. The default is [`OnForeign::Fail`].
+    /// What to do with foreign rows, whose keys do not decode by the layout. The default is [`OnForeign::Fail`].
     pub fn on_foreign(self, policy: OnForeign) -> Self {
         Self { scan: self.scan.on_foreign(policy), ..self }
     }
 
-    /// What to do with rows that cannot be read as the row type. The default is [`OnUnreadable::Fail`].
+    /// What to do with unreadable rows, whose cells do not decode as the row type. The default is [`OnUnreadable::Fail`].
     pub fn on_unreadable(self, policy: OnUnreadable) -> Self {
         Self { scan: self.scan.on_unreadable(policy), ..self }
     }
 
-    /// Which rows the scan has skipped, while it runs and after it.
+    /// The rows that the scan has skipped so far, while it runs and after it.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         self.scan.skipped()
