@@ -3,38 +3,51 @@
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use keyderive::{Client, Row, RowKey};
+use keyderive::key::TableKey;
+use keyderive::{Client, OwnedRow, Row, RowKey};
 
-/// The same departures under a key of this design. Rows come in the same columns in every design.
-macro_rules! designs {
-    ($($(#[$attribute:meta])* $key:ident { $($fields:tt)* })*) => {$(
-        $(#[$attribute])*
-        #[derive(Clone, Debug, RowKey)]
-        pub(crate) struct $key { $($fields)* }
-    )*};
+#[derive(Clone, Debug, RowKey)]
+#[salt(range = 8, over = "carrier,flight")]
+pub(crate) struct Salted {
+    carrier: String,
+    #[pad(4)]
+    flight: u16,
+    #[reverse_ts]
+    sched: SystemTime,
+    origin: String,
 }
 
-designs! {
-    #[salt(range = 8, over = "carrier,flight")]
-    Salted {
-        carrier: String,
-        #[pad(4)]
-        flight: u16,
-        #[reverse_ts]
-        sched: SystemTime,
-        origin: String,
-    }
+#[derive(Clone, Debug, RowKey)]
+pub(crate) struct Airports {
+    origin: String,
+    sched: SystemTime,
+    carrier: String,
+    #[pad(4)]
+    flight: u16,
+}
 
-    Airports { origin: String, sched: SystemTime, carrier: String, #[pad(4)] flight: u16 }
+#[allow(clippy::duplicated_attributes, reason = "a salt for each epoch")]
+#[derive(Clone, Debug, RowKey)]
+#[salt(range = 2, over = "carrier", sep = "!", since(sched = "2013-01-01T12:00:00Z"))]
+#[salt(range = 8, over = "carrier", sep = "!", since(sched = "2013-07-01T00:00:00Z"))]
+pub(crate) struct Epochs {
+    carrier: String,
+    origin: String,
+    #[reverse_ts]
+    sched: SystemTime,
+    #[pad(4)]
+    flight: u16,
+}
 
-    #[allow(clippy::duplicated_attributes)]
-    #[salt(range = 2, over = "carrier", sep = "!", since(sched = "2013-01-01T12:00:00Z"))]
-    #[salt(range = 8, over = "carrier", sep = "!", since(sched = "2013-07-01T00:00:00Z"))]
-    Epochs { carrier: String, origin: String, #[reverse_ts] sched: SystemTime, #[pad(4)] flight: u16 }
-
-    #[row_key(layout = "ordered")]
-    #[salt(range = 4, over = "sched", after = "carrier")]
-    Ordered { carrier: String, #[row_key(desc)] flight: u16, origin: String, sched: SystemTime }
+#[derive(Clone, Debug, RowKey)]
+#[salt(range = 4, over = "sched")]
+#[row_key(layout = "ordered")]
+pub(crate) struct Ordered {
+    carrier: String,
+    #[row_key(desc)]
+    flight: u16,
+    origin: String,
+    sched: SystemTime,
 }
 
 #[derive(Clone, Debug, Row)]
@@ -156,7 +169,7 @@ pub(crate) async fn fill(client: &Client, flights: &str, weather: &str) {
     put(client, "hours", hours).await;
 }
 
-async fn put<K: RowKey + Send + Sync + 'static, R: Row + Send + Sync + 'static>(
+async fn put<K: TableKey, R: OwnedRow + Sync>(
     client: &Client,
     name: &str,
     rows: Vec<(K, R)>,
