@@ -120,7 +120,7 @@ fn short_bytes() -> Vec<Vec<u8>> {
 /// Law 1 for bytes: what a decoder accepts is what encoding writes.
 #[test]
 fn short_bytes_have_one_meaning_at_most() {
-    let step = one_in(13, "short bytes in the place of a field");
+    let step = one_in(40, "short bytes in the place of a field");
     let (bytes, mut accepted) = (short_bytes(), 0);
     for (at, case) in cases().into_iter().enumerate() {
         let is_text = case.layout == "text";
@@ -140,6 +140,6 @@ fn short_bytes_have_one_meaning_at_most() {
             accepted += 1;
         }
     }
-    println!("{accepted} of {} were accepted", bytes.len());
-    assert!(accepted > 10_000, "{accepted} of {} were accepted", bytes.len());
+    println!("{accepted} keys were accepted, of {} in each format", bytes.len() / step);
+    assert!(accepted > 10_000, "{accepted} were accepted");
 }
