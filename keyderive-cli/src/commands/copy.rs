@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use keyderive::copy::{CopyError, CopyFindings, CopyReport, CopyTo};
 use keyderive::dynamic::KeyMapping;
-use keyderive::{DynTable, Progress};
+use keyderive::{DynTable, Error, ErrorKind, Progress};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;
@@ -305,5 +305,13 @@ fn failure(error: &CopyError, state: &State) -> Failure {
         None if error.is_collision() => Exit::Refused,
         None => Exit::Failed,
     };
-    Failure::of(exit, error)
+    let failure = Failure::of(exit, error);
+    match error.error().map(Error::kind) {
+        Some(ErrorKind::TableMismatch) => failure.help(MISMATCH),
+        _ => failure,
+    }
 }
+
+const MISMATCH: &str = "`--allow-existing` copies beside the rows that the new table has, and `--resume FILE` goes on with an earlier copy, whose \
+                        file it is; `keyderive status` shows what the families of a table are, and `keyderive apply` makes them those of the \
+                        file of layouts";

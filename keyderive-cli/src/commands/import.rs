@@ -13,7 +13,7 @@ use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
 use keyderive::dynamic::{DynKey, DynRow, TableLayout};
 use keyderive::key::RawKey;
 use keyderive::load::{Checkpoint, LoadError, LoadReport};
-use keyderive::{DynTable, Progress};
+use keyderive::{DynTable, ErrorKind, Progress};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
@@ -377,8 +377,13 @@ impl Import {
                 let failure = match (&found.ended, error.error()) {
                     (Some((exit, why)), _) if error.is_input() => Failure::of(*exit, why),
                     (None, _) if error.is_input() => Failure::failed("stopped"),
+                    (_, Some(cause)) if cause.kind() == ErrorKind::TableMismatch && self.change.resume.is_some() => {
+                        Failure::from(cause.clone())
+                            .help("to write all rows of the input again, name another file for `--resume`")
+                    }
                     (_, Some(cause)) => Failure::from(cause.clone()),
-                    _ => Failure::refused(&error),
+                    _ => Failure::refused(&error)
+                        .help("`--bad-lines skip=FILE` goes on after rows that are not written, and writes them to the file"),
                 };
                 (error.into_report(), Some(failure))
             }

@@ -68,6 +68,17 @@ fn the_sentence_names_the_hot_range_and_a_salt_cools_it() {
         "{printed}"
     );
     assert!(printed.lines().rev().take(12).all(|line| line.chars().count() <= 80), "{printed}");
+
+    // Without the usual ones, those that are named are left.
+    let changes = |arguments: &[&str]| {
+        let data = json(&run(&[&["daily", "--format", "json"], arguments].concat()));
+        let remedies = data["remedies"].as_array().unwrap();
+        remedies.iter().map(|remedy| remedy["change"].to_string()).collect::<Vec<_>>()
+    };
+    let usual = changes(&[]);
+    assert!(usual.len() > 5, "{usual:?}");
+    assert_eq!(changes(&["--no-remedies"]), [""; 0]);
+    assert_eq!(changes(&["--no-remedies", "--variant", "salt=8"]), [r#""as salt=8""#]);
 }
 
 #[test]
