@@ -65,10 +65,16 @@
 //! out, or has NULL. A table whose key has a hashed field cannot be written, nor a map whose keys are bytes.
 
 mod batches;
+#[cfg(feature = "codec")]
+mod codec;
 mod columns;
 mod constraints;
 mod exec;
 mod insert;
 mod provider;
+mod windows;
 
+#[cfg(feature = "codec")]
+pub use codec::KeyderiveCodec;
 pub use provider::BigtableTable;
+pub use windows::ScanWindows;

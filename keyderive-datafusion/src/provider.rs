@@ -17,7 +17,6 @@ use datafusion::physical_plan::filter::FilterExecBuilder;
 use keyderive::Client;
 use keyderive::dynamic::TableLayout;
 
-use crate::columns::Columns;
 use crate::constraints::Predicate;
 use crate::exec::{BigtableExec, ScanSpec, Source};
 use crate::insert::Sink;
@@ -70,8 +69,8 @@ const MIN_PARTITIONS: usize = 2;
 /// The [crate's documentation](crate) says what columns it has, and which predicates limit what is read.
 #[derive(Debug)]
 pub struct BigtableTable {
-    source: Arc<Source>,
-    pushdown: bool,
+    pub(crate) source: Arc<Source>,
+    pub(crate) pushdown: bool,
 }
 
 impl BigtableTable {
@@ -80,8 +79,7 @@ impl BigtableTable {
     /// # Errors
     /// If two columns have one name, in their long form too.
     pub fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
-        let columns = Columns::of(layout)?;
-        Ok(Self { source: Arc::new(Source::new(client.dynamic_table(layout), columns)), pushdown: true })
+        Ok(Self { source: Arc::new(Source::new(client, layout)?), pushdown: true })
     }
 
     /// The same table, whose scans read every row: for tests that compare results.

@@ -1,8 +1,11 @@
 //! Queries of tables on the embedded Bigtable.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[cfg(feature = "codec")]
+mod codec;
 mod differential;
 mod insert;
 mod plans;
 mod shared;
+mod statements;
 mod types;
