@@ -11,17 +11,15 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::{Result, TableReference, plan_datafusion_err, plan_err};
 use datafusion::datasource::file_format::FileFormatFactory;
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::{
-    AggregateUDF, Extension, HigherOrderUDF, LogicalPlan, ScalarUDF, WindowUDF,
-};
+use datafusion::logical_expr::{AggregateUDF, Extension, HigherOrderUDF, LogicalPlan, ScalarUDF, WindowUDF};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr_common::physical_expr::proto_decode::PhysicalExprDecodeCtx;
 use datafusion::physical_expr_common::physical_expr::proto_encode::PhysicalExprEncodeCtx;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::logical_plan::{DefaultLogicalExtensionCodec, LogicalExtensionCodec};
 use datafusion_proto::physical_plan::{
-    DefaultPhysicalExtensionCodec, PhysicalExtensionCodec,
-    PhysicalPlanDecodeContext, PhysicalProtoConverterExtension,
+    DefaultPhysicalExtensionCodec, PhysicalExtensionCodec, PhysicalPlanDecodeContext,
+    PhysicalProtoConverterExtension,
 };
 use datafusion_proto::protobuf::PhysicalExprNode;
 use keyderive::dynamic::Value;
@@ -173,7 +171,8 @@ impl TableId {
     }
 
     fn layouts(&self) -> String {
-        let row = self.row.as_deref().map_or("no row type".to_owned(), |row| format!("the row layout `{row}`"));
+        let row =
+            self.row.as_deref().map_or("no row type".to_owned(), |row| format!("the row layout `{row}`"));
         format!("the key layout `{}` and {row}", self.key)
     }
 }
@@ -293,7 +292,8 @@ fn encode(of: &impl Serialize, buf: &mut Vec<u8>) -> Result<()> {
 fn decode<T: DeserializeOwned>(buf: &[u8]) -> Option<Result<T>> {
     let (version, json) = buf.strip_prefix(MAGIC)?.split_first()?;
     Some(if *version == VERSION {
-        serde_json::from_slice(json).map_err(|error| plan_datafusion_err!("a scan or a table cannot be decoded: {error}"))
+        serde_json::from_slice(json)
+            .map_err(|error| plan_datafusion_err!("a scan or a table cannot be decoded: {error}"))
     } else {
         plan_err!(
             "a plan has a scan or a table in version {version} of its form, and this process reads version {VERSION}; run one release of \
@@ -315,7 +315,11 @@ impl EncodedScan {
             dynamic.iter().map(|filter| Ok(converter.physical_expr_to_proto(filter, codec)?.encode_to_vec()));
         Ok(Self {
             table: TableId::of(source),
-            columns: spec.projection.iter().map(|at| source.columns.schema.field(*at).name().clone()).collect(),
+            columns: spec
+                .projection
+                .iter()
+                .map(|at| source.columns.schema.field(*at).name().clone())
+                .collect(),
             predicates: spec.predicates.iter().map(predicate).collect::<Result<_>>()?,
             bytes: spec.bytes,
             reversed: spec.reversed,
@@ -360,7 +364,10 @@ impl EncodedScan {
         let scan = BigtableExec::over(Arc::clone(source), spec, Arc::clone(windows), dynamic)?;
         // No filter after the scan applies them.
         if !scan.key_scan.used.iter().all(|used| *used) {
-            return plan_err!("a scan of the table `{}` has predicates that its key cannot meet", source.table.name());
+            return plan_err!(
+                "a scan of the table `{}` has predicates that its key cannot meet",
+                source.table.name()
+            );
         }
         Ok(scan)
     }
@@ -482,7 +489,11 @@ impl LogicalExtensionCodec for KeyderiveCodec {
         }
     }
 
-    fn try_decode_file_format(&self, buf: &[u8], context: &TaskContext) -> Result<Arc<dyn FileFormatFactory>> {
+    fn try_decode_file_format(
+        &self,
+        buf: &[u8],
+        context: &TaskContext,
+    ) -> Result<Arc<dyn FileFormatFactory>> {
         self.logical.try_decode_file_format(buf, context)
     }
 

@@ -72,9 +72,11 @@ mod constraints;
 mod exec;
 mod insert;
 mod provider;
+mod shuffle;
 mod windows;
 
 #[cfg(feature = "codec")]
 pub use codec::KeyderiveCodec;
 pub use provider::BigtableTable;
+pub use shuffle::SortAfterShuffle;
 pub use windows::ScanWindows;

@@ -128,17 +128,25 @@ async fn a_table_that_a_process_lacks_is_named() {
 
     let text = refused(&bytes, &KeyderiveCodec::new());
     assert!(text.contains("the table `events` of `projects/keyderive/instances/local`"), "{text}");
-    assert!(text.contains("add it to the `KeyderiveCodec` of every process. The tables here: none"), "{text}");
+    assert!(
+        text.contains("add it to the `KeyderiveCodec` of every process. The tables here: none"),
+        "{text}"
+    );
 
     let other = Client::builder().instance("shop", "orders").embedded();
     let text = refused(&bytes, &codec(&other));
     assert!(text.contains("The tables here: `events` of `projects/shop/instances/orders`"), "{text}");
 
     let layout = TableLayout::of::<EventKey, OtherEvent>("events");
-    let text =
-        refused(&bytes, &KeyderiveCodec::new().with(&BigtableTable::new(&client, &layout).unwrap()));
+    let text = refused(&bytes, &KeyderiveCodec::new().with(&BigtableTable::new(&client, &layout).unwrap()));
     let fingerprint = layout.row_type().unwrap().fingerprint().to_string();
-    assert!(text.contains(&format!("and this process has it by the key layout `{}` and the row layout `{fingerprint}`", layout.key().schema().fingerprint())), "{text}");
+    assert!(
+        text.contains(&format!(
+            "and this process has it by the key layout `{}` and the row layout `{fingerprint}`",
+            layout.key().schema().fingerprint()
+        )),
+        "{text}"
+    );
     assert!(text.contains("give every process the same layouts"), "{text}");
 }
 
@@ -166,7 +174,10 @@ async fn bytes_that_cannot_be_read_are_refused() {
     };
 
     for (text, part) in [
-        (replaced("keyderive\u{1}", "keyderive\u{2}"), "run one release of keyderive-datafusion in every process"),
+        (
+            replaced("keyderive\u{1}", "keyderive\u{2}"),
+            "run one release of keyderive-datafusion in every process",
+        ),
         (replaced(r#"["kind"]"#, r#"["sort"]"#), "sort"),
         (replaced(r#"["user_id""#, r#"["nobody""#), "the key has no field `nobody`"),
         (replaced(r#"["user_id""#, r#"["seq""#), "predicates that its key cannot meet"),

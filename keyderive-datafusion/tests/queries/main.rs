@@ -4,6 +4,8 @@
 #[cfg(feature = "codec")]
 mod codec;
 mod differential;
+#[cfg(feature = "codec")]
+mod distributed;
 mod insert;
 mod plans;
 mod shared;

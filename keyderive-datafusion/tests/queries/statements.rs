@@ -70,7 +70,7 @@ pub(crate) fn statement(random: &mut Rng) -> (bool, String) {
         "seq DESC",
         "user_id, clicks, seq",
     ];
-    match random.u32(0..11) {
+    match random.u32(0..14) {
         0 => (false, format!("SELECT count(*) FROM events {filter}")),
         1 => {
             (false, format!("SELECT site, count(*), sum(clicks), min(at) FROM events {filter} GROUP BY site"))
@@ -124,6 +124,20 @@ pub(crate) fn statement(random: &mut Rng) -> (bool, String) {
                 random.u32(0..600)
             ),
         ),
+        // Orders that a scan has, above a repartition.
+        9 => (
+            true,
+            format!(
+                "SELECT user_id, site, count(*), sum(seq) FROM events {filter} GROUP BY user_id, site ORDER BY user_id, site"
+            ),
+        ),
+        10 => (
+            false,
+            format!(
+                "SELECT seq, row_number() OVER (PARTITION BY user_id ORDER BY site, at DESC, seq) FROM events {filter}"
+            ),
+        ),
+        11 => (false, format!("SELECT site, at, min(seq), count(*) FROM events {filter} GROUP BY site, at")),
         _ => (false, format!("SELECT * FROM events {filter}")),
     }
 }
