@@ -70,6 +70,10 @@ const VERSION: u8 = 1;
 /// As a [`PhysicalExtensionCodec`] it has scans, for engines whose workers run physical plans, such as datafusion-distributed and Ballista's
 /// executors; as a [`LogicalExtensionCodec`] it has tables, for Ballista's scheduler, which plans for its clients.
 ///
+/// Engines that run physical plans also need [`SortAfterShuffle`](crate::SortAfterShuffle), and perhaps
+/// [`ScanWindows`](crate::ScanWindows). A table that was decoded declares no order of its rows, so that Ballista's scheduler, which takes no
+/// such rule, sorts them.
+///
 /// The bytes name the instance, the table and the fingerprints of its layouts, and hold the values that a query constrains the key to. They
 /// hold no address and no credentials: each process reads by the clients that its own tables were made with, so it connects to no other
 /// Bigtable than those, whatever bytes it gets. Two emulators with one project and instance cannot be told apart.
@@ -192,6 +196,7 @@ struct EncodedScan {
     /// Each with its field.
     predicates: Vec<(String, EncodedTest)>,
     bytes: u64,
+    ordered: bool,
     reversed: bool,
     limit: Option<u64>,
     /// Messages of datafusion-proto.
@@ -322,6 +327,7 @@ impl EncodedScan {
                 .collect(),
             predicates: spec.predicates.iter().map(predicate).collect::<Result<_>>()?,
             bytes: spec.bytes,
+            ordered: spec.ordered,
             reversed: spec.reversed,
             limit: spec.limit.map(|limit| limit as u64),
             dynamic: dynamic.collect::<Result<_>>()?,
@@ -358,6 +364,7 @@ impl EncodedScan {
             predicates,
             projection,
             bytes: self.bytes,
+            ordered: self.ordered,
             reversed: self.reversed,
             limit: self.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         };
@@ -469,7 +476,9 @@ impl LogicalExtensionCodec for KeyderiveCodec {
         match decode::<EncodedTable>(buf) {
             Some(of) => {
                 let EncodedTable { table, pushdown } = of?;
-                Ok(Arc::new(BigtableTable { source: Arc::clone(self.source(&table)?), pushdown }))
+                let source = Arc::clone(self.source(&table)?);
+                // Ballista's scheduler plans by rules of its own, among which there is no place for `SortAfterShuffle`.
+                Ok(Arc::new(BigtableTable { source, pushdown, ordered: false }))
             }
             None => self.logical.try_decode_table_provider(buf, name, schema, context),
         }
@@ -482,7 +491,7 @@ impl LogicalExtensionCodec for KeyderiveCodec {
         buf: &mut Vec<u8>,
     ) -> Result<()> {
         match node.downcast_ref::<BigtableTable>() {
-            Some(BigtableTable { source, pushdown }) => {
+            Some(BigtableTable { source, pushdown, .. }) => {
                 encode(&EncodedTable { table: TableId::of(source), pushdown: *pushdown }, buf)
             }
             None => self.logical.try_encode_table_provider(name, node, buf),

@@ -121,6 +121,8 @@ pub(crate) struct ScanSpec {
     pub(crate) projection: Vec<usize>,
     /// About how many bytes the windows have.
     pub(crate) bytes: u64,
+    /// Whether it declares the order of its rows.
+    pub(crate) ordered: bool,
     pub(crate) reversed: bool,
     pub(crate) limit: Option<usize>,
 }
@@ -233,7 +235,7 @@ fn equivalences(columns: &Columns, spec: &ScanSpec, scan: &KeyScan) -> Result<Eq
         Some(PhysicalSortExpr::new(place(field.index)?, options))
     });
     let order: Vec<_> = order.collect();
-    let orders = Some(order).filter(|order| !order.is_empty());
+    let orders = Some(order).filter(|order| spec.ordered && !order.is_empty());
     let mut properties = EquivalenceProperties::new_with_orderings(schema, orders);
     let constants = scan.fixed.iter().enumerate().filter(|(_, values)| **values == 1);
     properties.add_constants(constants.filter_map(|(field, _)| place(field)).map(ConstExpr::from))?;

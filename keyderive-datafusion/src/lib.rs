@@ -63,6 +63,13 @@
 //! same key, and not all at once. Of two rows with one key the later one counts, in the order of the statement. If it fails or is cancelled,
 //! some of its rows are written; the same statement may be run again. The server keeps sums, minima and maxima: a statement leaves them
 //! out, or has NULL. A table whose key has a hashed field cannot be written, nor a map whose keys are bytes.
+//!
+//! # On several machines
+//!
+//! With the feature `codec`, `KeyderiveCodec` has scans and tables as bytes, for engines that run parts of a plan in other processes. A scan
+//! takes the windows of the table that it reads from its child, and an engine gives each task some of them: [`ScanWindows`] does so for an
+//! engine that cannot divide rows in memory by itself. Such an engine also needs [`SortAfterShuffle`], without which some queries have another
+//! order and other groups, and no error. `README.md` says how, and what happens when a machine fails.
 
 mod batches;
 #[cfg(feature = "codec")]

@@ -71,6 +71,8 @@ const MIN_PARTITIONS: usize = 2;
 pub struct BigtableTable {
     pub(crate) source: Arc<Source>,
     pub(crate) pushdown: bool,
+    /// Whether its scans declare the order of their rows.
+    pub(crate) ordered: bool,
 }
 
 impl BigtableTable {
@@ -79,7 +81,7 @@ impl BigtableTable {
     /// # Errors
     /// If two columns have one name, in their long form too.
     pub fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
-        Ok(Self { source: Arc::new(Source::new(client, layout)?), pushdown: true })
+        Ok(Self { source: Arc::new(Source::new(client, layout)?), pushdown: true, ordered: true })
     }
 
     /// The same table, whose scans read every row: for tests that compare results.
@@ -154,6 +156,7 @@ impl TableProvider for BigtableTable {
             predicates,
             projection: read,
             bytes: windows.iter().map(|window| window.bytes).sum(),
+            ordered: self.ordered,
             reversed: false,
             limit: limit.filter(|_| rest.is_empty()),
         };

@@ -14,9 +14,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
 /// Sorts rows after a repartition by hash that is to keep their order, for engines that repartition between machines.
 ///
 /// A scan has an order, and DataFusion keeps it where that helps: it merges what the parts of a repartition get, in order, so that what is
-/// above needs no sort. In one process that is right. datafusion-distributed 4.0 and Ballista 55 replace the repartition by a shuffle, in
-/// which a part gets the rows of all tasks as they arrive. Without this rule they return the rows of an `ORDER BY` in another order, and
-/// groups in parts, and report no error. It comes after DataFusion's own rules:
+/// above needs no sort. In one process that is right. datafusion-distributed 4.0 replaces the repartition by a shuffle, in which a part gets
+/// the rows of all tasks as they arrive. Without this rule it returns the rows of an `ORDER BY` in another order, and groups in parts, and
+/// reports no error. The rule comes after DataFusion's own:
 ///
 /// ```
 /// use std::sync::Arc;

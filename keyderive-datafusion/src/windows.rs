@@ -77,7 +77,8 @@ pub(crate) fn range_of(batches: &[RecordBatch]) -> Result<Option<KeyRange>> {
 ///     })
 /// ```
 ///
-/// Each window must be in one task: rows are read as often as there are tasks with their window.
+/// Each window must be in one task: rows are read as often as there are tasks with their window. Such an engine also needs
+/// [`SortAfterShuffle`](crate::SortAfterShuffle).
 #[derive(Debug)]
 pub struct ScanWindows {
     windows: Vec<KeyRange>,

@@ -91,7 +91,14 @@ async fn decoded_plans_have_the_same_rows() {
         let bytes = logical_plan_to_bytes_with_extension_codec(logical.logical_plan(), &codec).unwrap();
         let decoded =
             logical_plan_from_bytes_with_extension_codec(&bytes, &context.task_ctx(), &codec).unwrap();
-        let decoded = context.execute_logical_plan(decoded).await.unwrap().collect().await.unwrap();
+        let decoded = context.execute_logical_plan(decoded).await.unwrap();
+        let plan = decoded.clone().create_physical_plan().await.unwrap();
+        let shown = displayable(plan.as_ref()).indent(false).to_string();
+        assert!(
+            !shown.lines().any(|line| line.contains("BigtableExec") && line.contains("order=")),
+            "{shown}"
+        );
+        let decoded = decoded.collect().await.unwrap();
         assert_eq!(lines(&decoded, is_sorted), expected, "logical: {sql}");
     }
     assert!(nonempty > 80, "{nonempty}");
