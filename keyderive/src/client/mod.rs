@@ -472,6 +472,13 @@ impl Client {
 
     /// The full name of the instance that its tables are in: `projects/my-project/instances/my-instance`.
     ///
+    /// ```
+    /// # #[cfg(feature = "embedded")] {
+    /// let client = keyderive::Client::builder().instance("shop", "orders").embedded();
+    /// assert_eq!(client.instance_name(), "projects/shop/instances/orders");
+    /// # }
+    /// ```
+    ///
     /// Of an embedded Bigtable and an emulator it is `projects/keyderive/instances/local`, unless the builder names another one.
     #[must_use]
     pub fn instance_name(&self) -> &str {
