@@ -65,12 +65,27 @@
 //! once. Of two rows with one key, the later one in the statement wins. If it fails or is cancelled, some of its rows are written; you can
 //! run the same statement again. It cannot set sums, minima and maxima, which the server computes: leave them out, or insert NULL. A table
 //! whose key has a hashed field cannot be written, nor a map whose keys are bytes.
+//!
+//! # On several machines
+//!
+//! With the feature `codec`, `KeyderiveCodec` has scans and tables as bytes, for engines that run parts of a plan in other processes. A scan
+//! takes the windows of the table that it reads from its child, and an engine gives each task some of them: [`ScanWindows`] does so for an
+//! engine that cannot divide rows in memory by itself. Such an engine also needs [`SortAfterShuffle`], without which some queries have another
+//! order and other groups, and no error. `README.md` says how, and what happens when a machine fails.
 
 mod batches;
+#[cfg(feature = "codec")]
+mod codec;
 mod columns;
 mod constraints;
 mod exec;
 mod insert;
 mod provider;
+mod shuffle;
+mod windows;
 
+#[cfg(feature = "codec")]
+pub use codec::KeyderiveCodec;
 pub use provider::BigtableTable;
+pub use shuffle::SortAfterShuffle;
+pub use windows::ScanWindows;

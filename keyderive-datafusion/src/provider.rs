@@ -17,7 +17,6 @@ use datafusion::physical_plan::filter::FilterExecBuilder;
 use keyderive::Client;
 use keyderive::dynamic::TableLayout;
 
-use crate::columns::Columns;
 use crate::constraints::Predicate;
 use crate::exec::{BigtableExec, ScanSpec, Source};
 use crate::insert::Sink;
@@ -70,8 +69,10 @@ const MIN_PARTITIONS: usize = 2;
 /// The [crate's documentation](crate) lists its columns, and the predicates that limit what is read.
 #[derive(Debug)]
 pub struct BigtableTable {
-    source: Arc<Source>,
-    pushdown: bool,
+    pub(crate) source: Arc<Source>,
+    pub(crate) pushdown: bool,
+    /// Whether its scans declare the order of their rows.
+    pub(crate) ordered: bool,
 }
 
 impl BigtableTable {
@@ -80,8 +81,7 @@ impl BigtableTable {
     /// # Errors
     /// If two columns have the same name, even in their long form.
     pub fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
-        let columns = Columns::of(layout)?;
-        Ok(Self { source: Arc::new(Source::new(client.dynamic_table(layout), columns)), pushdown: true })
+        Ok(Self { source: Arc::new(Source::new(client, layout)?), pushdown: true, ordered: true })
     }
 
     /// The same table without pushdown: its scans read every row, for tests that compare results.
@@ -156,6 +156,7 @@ impl TableProvider for BigtableTable {
             predicates,
             projection: read,
             bytes: windows.iter().map(|window| window.bytes).sum(),
+            ordered: self.ordered,
             reversed: false,
             limit: limit.filter(|_| rest.is_empty()),
         };

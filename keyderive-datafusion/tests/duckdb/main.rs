@@ -15,6 +15,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
+use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::catalog::TableProvider;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use keyderive::Client;
@@ -151,18 +152,22 @@ async fn answer(context: &SessionContext, query: &str) -> Rows {
     rows(&frame.collect().await.unwrap_or_else(|error| panic!("{query}: {error}")))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn queries_have_one_result() {
+/// The paths of the departures and of the weather.
+fn files() -> [String; 2] {
     let file = |name: &str, extract: &str| {
         let otherwise = Path::new(env!("CARGO_MANIFEST_DIR")).join(extract);
         env::var(name).unwrap_or_else(|_| otherwise.to_str().unwrap().to_owned())
     };
-    let (flights, weather) = (
+    [
         file("KEYDERIVE_FLIGHTS", "../examples/data/flights.csv"),
         file("KEYDERIVE_WEATHER", "tests/duckdb/weather.csv"),
-    );
+    ]
+}
+
+/// The tables under each key, and in memory.
+async fn contexts(flights: &str, weather: &str) -> ([(&'static str, SessionContext); 5], SessionContext) {
     let client = Client::embedded();
-    data::fill(&client, &flights, &weather).await;
+    data::fill(&client, flights, weather).await;
 
     let table = |layout: TableLayout, pushdown: bool| -> Arc<dyn TableProvider> {
         let table = BigtableTable::new(&client, &layout).unwrap();
@@ -184,7 +189,7 @@ async fn queries_have_one_result() {
         ),
         ("without pushdown", context(table(airports(), false), table(stations(), false))),
     ];
-    let memory = &contexts[4].1;
+    let memory = contexts[4].1.clone();
     for name in ["flights", "weather"] {
         let create = format!("CREATE TABLE copy_of_{name} AS SELECT * FROM {name}");
         memory.sql(&create).await.unwrap().collect().await.unwrap();
@@ -192,7 +197,13 @@ async fn queries_have_one_result() {
     let copies = [memory.table_provider("copy_of_flights"), memory.table_provider("copy_of_weather")];
     let [flights_copy, weather_copy] = copies;
     let in_memory = context(flights_copy.await.unwrap(), weather_copy.await.unwrap());
+    (contexts, in_memory)
+}
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queries_have_one_result() {
+    let [flights, weather] = files();
+    let (contexts, in_memory) = contexts(&flights, &weather).await;
     let queries = queries();
     let of_duckdb = match env::var("KEYDERIVE_DUCKDB") {
         Ok(python) => of_duckdb(&python, &flights, &weather),
@@ -215,4 +226,68 @@ async fn queries_have_one_result() {
     assert!(nonempty * 10 > queries.len() * 8, "{nonempty} of {} queries have rows", queries.len());
     assert!(of_duckdb.is_empty() || of_duckdb.len() == queries.len());
     println!("{} queries, {nonempty} with rows", queries.len());
+}
+
+/// Conditions on the leftmost fields of a key: the server reads the rows that fulfil them, and no other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_server_reads_the_rows_that_conditions_leave() {
+    let [flights, weather] = files();
+    let (contexts, in_memory) = contexts(&flights, &weather).await;
+    for (name, from) in [
+        ("airports", "flights WHERE origin = 'LGA'"),
+        ("airports", "flights WHERE origin IN ('LGA', 'JFK', 'XXX')"),
+        ("airports", "flights WHERE origin > 'EWR'"),
+        ("airports", "flights WHERE origin LIKE 'L%'"),
+        (
+            "airports",
+            "flights WHERE origin = 'LGA' AND sched >= TIMESTAMP '2013-01-01 06:00:00' AND sched < TIMESTAMP '2013-01-01 08:00:00'",
+        ),
+        (
+            "airports",
+            "flights WHERE origin = 'LGA' AND sched BETWEEN TIMESTAMP '2013-01-01 06:00:00' AND TIMESTAMP '2013-01-01 08:00:00'",
+        ),
+        (
+            "airports",
+            "flights WHERE origin = 'LGA' AND sched = TIMESTAMP '2013-01-01 06:00:00' AND carrier < 'DL'",
+        ),
+        ("airports", "weather WHERE origin = 'EWR' AND sched > TIMESTAMP '2013-01-02 00:00:00'"),
+        ("salted", "flights WHERE carrier = 'UA'"),
+        ("salted", "flights WHERE carrier = 'UA' AND flight = 15"),
+        ("salted", "flights WHERE carrier IN ('UA', 'DL') AND flight < 500"),
+        ("salted", "flights WHERE carrier = 'AA' AND flight = 1 AND sched < TIMESTAMP '2013-01-02 00:00:00'"),
+        ("salted", "weather WHERE sched <= TIMESTAMP '2013-01-01 12:00:00'"),
+        ("salted", "weather WHERE sched = TIMESTAMP '2013-01-01 12:00:00' AND origin = 'JFK'"),
+        ("epochs", "flights WHERE carrier = 'B6' AND origin = 'JFK'"),
+        (
+            "epochs",
+            "flights WHERE carrier = 'B6' AND origin = 'JFK' AND sched >= TIMESTAMP '2013-01-01 11:00:00'",
+        ),
+        ("epochs", "flights WHERE carrier >= 'US'"),
+        ("ordered", "flights WHERE carrier = 'UA' AND flight BETWEEN 100 AND 500"),
+        (
+            "ordered",
+            "flights WHERE carrier = 'UA' AND flight = 15 AND origin = 'EWR' AND sched > TIMESTAMP '2013-01-01 00:00:00'",
+        ),
+        ("ordered", "flights WHERE carrier BETWEEN 'B6' AND 'DL'"),
+    ] {
+        let context = &contexts.iter().find(|(of, _)| *of == name).unwrap().1;
+        let Value::Number(expected) = answer(&in_memory, &format!("SELECT count(*) FROM {from}")).await[0][0]
+        else {
+            panic!("{from}: count(*) is no number")
+        };
+        let query = format!("EXPLAIN ANALYZE SELECT sched, carrier FROM {from}")
+            .replace("sched, carrier FROM weather", "sched, temp FROM weather");
+        let plan = context.sql(&query).await.unwrap().collect().await.unwrap();
+        let plan = pretty_format_batches(&plan).unwrap().to_string();
+        let scans = plan.lines().filter(|line| line.contains("BigtableExec"));
+        let seen: f64 = scans
+            .filter_map(|line| line.split_once("rows_seen="))
+            .map(|(_, rest)| {
+                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                digits.parse::<f64>().unwrap()
+            })
+            .sum();
+        assert!(expected > 0.0 || from.contains("flight = 1 "), "{from} has no rows");
+        assert!(seen == expected, "{name}: {seen} rows seen, of {expected}: {from}\n{plan}");
+    }
 }
