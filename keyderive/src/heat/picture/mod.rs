@@ -308,14 +308,16 @@ fn mark(share: f64) -> String {
     format!("{} %", (share * 1000.0).round() / 10.0)
 }
 
-/// In three digits, as `13.9 writes a second`, or `2.05 MB a second`.
+/// In three digits, as `13.9 writes a second`, `2.05 MB a second` or `80.0 reads an hour`.
 fn rate(in_a_second: f64, measure: Measure) -> String {
+    let is_slow = in_a_second > 0.0 && in_a_second < 0.1;
+    let (rate, time) = if is_slow { (in_a_second * 3600.0, "an hour") } else { (in_a_second, "a second") };
     let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")].into_iter().filter(|_| measure == Measure::Bytes);
-    let unit = units.into_iter().find(|(size, _)| in_a_second >= *size);
+    let unit = units.into_iter().find(|(size, _)| rate >= *size);
     let (size, unit) = unit.unwrap_or((1.0, measure.name()));
-    let number = in_a_second / size;
+    let number = rate / size;
     let digits = if number > 0.0 { (2.0 - number.log10().floor()).clamp(0.0, 6.0) as usize } else { 0 };
-    format!("{number:.digits$} {unit} a second")
+    format!("{number:.digits$} {unit} {time}")
 }
 
 /// Without signs that end a line, are obeyed by a terminal, or change the order in which the others are shown: names and keys can come from

@@ -111,7 +111,7 @@ fn of_a_sample_rates_are_those_of_all_events() {
     let rates = [0.0, 0.0149, 2.0, 999.4, 14_000.0].map(|number| rate(number, Measure::Reads));
     assert_eq!(
         rates.map(|rate| rate.replace(" reads a second", "")),
-        ["0", "0.0149", "2.00", "999", "14000"]
+        ["0", "53.6 reads an hour", "2.00", "999", "14000"]
     );
 }
 
