@@ -93,7 +93,7 @@ fn line() -> Result<Two, SimulationError> {
     });
     let mended = heat::simulate(events).grid(minutes()).sample(10_000).run()?;
     assert!(mended.tablets.peak < 0.25);
-    Ok([("PageTotal: page", hot), ("PartOfTotal: page, part, with 8 buckets", mended)])
+    Ok([("PageTotal: page", hot), ("PartOfTotal: page, part, 8 buckets", mended)])
 }
 
 fn bands() -> Result<Two, SimulationError> {

@@ -161,6 +161,14 @@ impl<P: Parse> Lines<P> {
         }
     }
 
+    /// The index of the first name of csv that is something.
+    pub(crate) fn place(&self, is: impl Fn(&P::Place) -> bool) -> Option<usize> {
+        match &self.input {
+            Input::Csv { places, .. } => places.iter().position(is),
+            Input::Json { .. } => None,
+        }
+    }
+
     fn read(&mut self) -> Outcome<Option<Line<P::Record>>> {
         self.left.store(MAX_RECORD, Ordering::Relaxed);
         let (reader, digest) = (&self.reader, &mut self.digest);

@@ -293,6 +293,17 @@ mod tests {
         assert_eq!(heat(&recorder).grid.total(Measure::Writes), 10_000);
     }
 
+    /// An operation was drawn with the chance that there was when the one before it was.
+    #[test]
+    fn an_operation_counts_for_as_many_as_it_was_drawn_from() {
+        let recorder = SampledRecorder::new(&Recording::new().one_in(100));
+        let mut sampler = recorder.sampler();
+        recorder.one_in.store(7, Ordering::Relaxed);
+        let drawn: Vec<_> = (0..10_000).filter_map(|_| sampler.draw(&recorder)).collect();
+        assert_eq!(drawn[0], 100);
+        assert!(drawn.len() > 10 && drawn[1..].iter().all(|weight| *weight == 7), "{drawn:?}");
+    }
+
     #[test]
     fn the_chance_follows_the_load_and_the_sums_stay_right() {
         fastrand::seed(8);
@@ -304,6 +315,8 @@ mod tests {
             let recorded = heat(&recorder).recorded;
             // The first second of a load doubles the chance as often as it takes.
             assert!(recorded - before <= 500 * 9, "{} in second {second}", recorded - before);
+            // A second after the load has ended, the chance has grown again.
+            assert!(second < 7 || recorded - before > 250, "{} in second {second}", recorded - before);
             before = recorded;
         }
         let truth = 5 * 2000 + 3 * 200_000;
@@ -355,6 +368,9 @@ mod tests {
         );
         assert!(heat.grid.time(0) > day - 3_900_000);
         assert!(heat.heavy_keys.top(256).iter().all(|key| key.key != b"heavy"));
+        // They are those of the last half of the time that is kept, and of the half before it.
+        let heavy = heat.heavy_keys.total();
+        assert!((2000..=3840).contains(&heavy), "{heavy}");
         let json = serde_json::to_string(&recorder.snapshot()).unwrap();
         assert_eq!(serde_json::from_str::<Snapshot>(&json).unwrap(), recorder.snapshot());
         assert!(json.len() < 2_000_000, "{}", json.len());
@@ -395,6 +411,7 @@ mod tests {
         let (merged, both) = (one.snapshot().merge(&other.snapshot()).unwrap(), both.snapshot());
         let (merged, both) = (&merged.tables["t"], &both.tables["t"]);
         assert_eq!(merged.recorded, both.recorded);
+        assert_eq!(merged.heavy_keys.total(), both.heavy_keys.total());
         for (start, end) in [("", Some("1")), ("1", Some("2")), ("2", Some("3")), ("3", None)] {
             let range = KeyRange::new(start, end.map(Into::into));
             assert_eq!(merged.grid.between(&range, Measure::Writes), (5000, 5000), "{start}");
