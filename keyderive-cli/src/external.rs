@@ -1,5 +1,7 @@
 //! Subcommands that are programs of their own: `keyderive NAME` runs `keyderive-NAME` of `PATH`, as git and cargo do.
 
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::io;
 use std::process::Command;
 
@@ -18,11 +20,16 @@ pub(crate) fn run(error: &clap::Error) -> Option<Outcome> {
         return None;
     }
     let program = format!("keyderive-{name}");
-    match start(Command::new(&program).args(given)) {
+    match start(&program, given) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => Some(Err(Failure::failed(format_args!("`{program}` cannot be run: {error}")))),
+        Err(error) => Some(Err(not_run(&program, &error))),
         Ok(ended) => Some(ended),
     }
+}
+
+/// The program is there, and is none.
+pub(crate) fn not_run(program: &str, error: &dyn Display) -> Failure {
+    Failure::failed(format_args!("`{program}` cannot be run: {error}"))
 }
 
 /// A path would name a program that is not on `PATH`.
@@ -30,16 +37,16 @@ fn is_name(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// It gets the signals of this one, and its exit code is that of this one.
+/// Replaces this process by a program of `PATH`. It gets the signals of this one, and its exit code is that of this one.
 #[cfg(unix)]
-fn start(command: &mut Command) -> io::Result<Outcome> {
+pub(crate) fn start(program: &str, arguments: impl IntoIterator<Item = OsString>) -> io::Result<Outcome> {
     use std::os::unix::process::CommandExt as _;
 
-    Err(command.exec())
+    Err(Command::new(program).args(arguments).exec())
 }
 
 #[cfg(not(unix))]
-fn start(command: &mut Command) -> io::Result<Outcome> {
-    let status = command.status()?;
+pub(crate) fn start(program: &str, arguments: impl IntoIterator<Item = OsString>) -> io::Result<Outcome> {
+    let status = Command::new(program).args(arguments).status()?;
     std::process::exit(status.code().unwrap_or(crate::exit::Exit::Failed as i32))
 }

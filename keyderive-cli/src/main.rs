@@ -4,21 +4,17 @@ mod change;
 mod codegen;
 mod commands;
 mod exchange;
-mod exit;
 mod external;
 mod filter;
-mod instance;
-mod layout;
-mod output;
 mod pair;
 
-use std::io::{self, Write as _};
-use std::process::{self, ExitCode};
+use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use keyderive_command::arguments::{joined, refuse};
+use keyderive_command::{exit, instance, layout, output};
 
 use self::exit::{CODES, Outcome};
-use self::output::Safe;
 
 /// Tables of Bigtable by the fields of their keys.
 #[derive(Parser)]
@@ -51,6 +47,7 @@ enum Command {
     Layouts(commands::layouts::LayoutsCommand),
     Codegen(commands::codegen::Codegen),
     Serve(commands::serve::Serve),
+    Sql(commands::sql::Sql),
     Completions(commands::completions::Completions),
     Man(commands::man::Man),
 }
@@ -79,30 +76,15 @@ impl Command {
             Self::Layouts(command) => command.run(),
             Self::Codegen(command) => command.run(),
             Self::Serve(command) => command.run(),
+            Self::Sql(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(),
         }
     }
 }
 
-/// The arguments of all commands. Lines of a paragraph are joined: clap breaks them where the terminal ends.
+/// The arguments of all commands.
 pub(crate) fn arguments() -> clap::Command {
-    fn joined(command: clap::Command) -> clap::Command {
-        let about = command.get_long_about().map(|text| {
-            let text = text.to_string();
-            let paragraphs = text.split("\n\n").map(|paragraph| match paragraph.starts_with("    ") {
-                // Examples.
-                true => paragraph.to_owned(),
-                false => paragraph.replace('\n', " "),
-            });
-            paragraphs.collect::<Vec<_>>().join("\n\n")
-        });
-        match about {
-            Some(about) => command.long_about(about),
-            None => command,
-        }
-        .mut_subcommands(joined)
-    }
     joined(Cli::command())
 }
 
@@ -115,26 +97,5 @@ fn main() -> ExitCode {
             None => refuse(&error),
         },
     };
-    match ended {
-        Ok(exit) => exit.into(),
-        // What reads the output has all that it wants.
-        Err(failure) if failure.is_broken_pipe => ExitCode::SUCCESS,
-        Err(failure) => {
-            output::error(&failure);
-            failure.exit.into()
-        }
-    }
-}
-
-/// Prints what is wrong with the arguments, or the help that they ask for. It can quote arguments, which a terminal could obey.
-fn refuse(error: &clap::Error) -> ! {
-    let text = error.render().to_string();
-    // Not by `lines`, which takes the end `\r\n` of an argument's line for its own.
-    let text = text.trim_end_matches('\n');
-    let lines: Vec<_> = text.split('\n').map(|line| Safe(line).to_string()).collect();
-    if lines.iter().map(String::as_str).eq(text.split('\n')) {
-        error.exit();
-    }
-    let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
-    process::exit(error.exit_code())
+    exit::end(ended)
 }

@@ -4,21 +4,20 @@ mod declared;
 mod resume;
 
 use std::future::{Future, pending};
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process;
 
-use anstyle::AnsiColor;
 use clap::Args;
+pub(crate) use keyderive_command::confirm::{is_agreed, name_production};
+pub(crate) use keyderive_command::output::counted;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep_until};
 
 pub(crate) use self::declared::{DeclaredArgs, failed_request};
 pub(crate) use self::resume::{ResumeFile, check_distinct};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::instance::Target;
-use crate::output::{self, Safe};
+use crate::output;
 
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Change")]
@@ -46,50 +45,6 @@ impl ChangeArgs {
             None => "the next time, `--resume FILE` lets the command go on where it was",
         }
     }
-}
-
-/// A number with its noun.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Says in red that the change is one of production, if it is.
-pub(crate) fn name_production(target: &Target) {
-    if let Some(name) = production(target) {
-        let style = AnsiColor::Red.on_default().bold();
-        // A standard error that is closed is no reason to fail.
-        let _ = writeln!(anstream::stderr(), "{style}production:{style:#} {}", Safe(name));
-    }
-}
-
-fn production(target: &Target) -> Option<&str> {
-    target.name.as_deref().filter(|_| target.is_production)
-}
-
-/// Whether the change may begin, without `--yes`: by the answer on a terminal, which for production is its name.
-pub(crate) fn is_agreed(target: &Target, question: &str) -> Outcome<bool> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        output::note("nothing was changed; `--yes` does it");
-        return Ok(false);
-    }
-    let expected = production(target);
-    let mut terminal = anstream::stderr();
-    match expected {
-        Some(name) => write!(terminal, "{question} Type `{}` to go on: ", Safe(name))?,
-        None => write!(terminal, "{question} [y/N] ")?,
-    }
-    terminal.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    let answer = answer.trim();
-    let is_agreed = match expected {
-        Some(name) => answer == name,
-        None => answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes"),
-    };
-    if !is_agreed {
-        output::note("nothing was changed");
-    }
-    Ok(is_agreed)
 }
 
 /// Spreads rows over time.

@@ -21,6 +21,7 @@ mod rows;
 pub(crate) mod scan;
 pub(crate) mod serve;
 pub(crate) mod simulate;
+pub(crate) mod sql;
 pub(crate) mod status;
 pub(crate) mod tablets;
 pub(crate) mod verify;

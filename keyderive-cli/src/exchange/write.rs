@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::{EMPTY, Form, KEY, Shape, is_escaped};
 use crate::layout::field_names;
-use crate::output::{Safe, json_line};
+use crate::output::{Safe, json_line, of_csv};
 
 /// Writes rows.
 pub(crate) struct Writer<W: Write> {
@@ -69,7 +69,7 @@ impl<W: Write> Writer<W> {
         if *is_terminal {
             cells.iter_mut().for_each(|cell| *cell = Safe(cell).to_string());
         }
-        Ok(out.write_record(&cells)?)
+        out.write_record(&cells).map_err(of_csv)
     }
 
     /// Writes what is buffered.

@@ -191,6 +191,35 @@ fn a_program_on_the_path_is_a_subcommand() {
     assert_prints(&folder, "PATH=$PWD:$PATH keyderive text", 4, "`keyderive-text` cannot be run");
 }
 
+/// The shell is such a program too, with a place in the help.
+#[test]
+fn sql_runs_the_shell() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = Folder::new("sql");
+    // No program of the machine.
+    let line = |rest: &str| {
+        format!("PATH=$PWD:$(dirname $(command -v keyderive)):/bin:/usr/bin keyderive sql {rest}")
+    };
+    let missing = "`cargo install --path keyderive-datafusion/shell` installs it";
+    assert_prints(&folder, &line("-c 'SELECT 1'"), 3, missing);
+    let program = folder.path().join("keyderive-sql");
+    fs::write(&program, "#!/bin/sh\nfor given; do printf '<%s>' \"$given\"; done\nexit 7\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    for (given, gets) in [
+        ("-c 'SELECT  1' --on prod", "<-c><SELECT  1><--on><prod>"),
+        ("--help", "<--help>"),
+        ("export --version events -- x", "<export><--version><events><--><x>"),
+        ("", ""),
+    ] {
+        let (printed, code) = folder.shell(&line(given));
+        assert_eq!((printed.as_str(), code), (gets, 7), "{given}");
+    }
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_prints(&folder, &line(""), 4, "`keyderive-sql` cannot be run");
+    assert_prints(&folder, "keyderive --help", 0, "  sql ");
+}
+
 #[test]
 fn a_row_whose_key_does_not_decode_is_shown() {
     let folder = Folder::new("foreign");

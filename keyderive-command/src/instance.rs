@@ -19,8 +19,9 @@ const SETTINGS: &str = "keyderive.toml";
 
 const HEADING: &str = "Bigtable";
 
+/// The arguments that name a Bigtable.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Instance {
+pub struct Instance {
     /// `bigtable://project/instance`, with `?app_profile=name` for an app profile,
     /// `emulator://host:port/project/instance`, or `embedded:path`
     ///
@@ -58,24 +59,25 @@ struct Named {
 
 /// The Bigtable that a command is about, before it is connected to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Target {
+pub struct Target {
     /// None for the one of the usual environment.
     address: Option<String>,
     /// Its name in `keyderive.toml`.
-    pub(crate) name: Option<String>,
-    pub(crate) is_production: bool,
+    pub name: Option<String>,
+    /// Whether `keyderive.toml` says that it is production.
+    pub is_production: bool,
     /// The file of layouts of its tables, as `keyderive.toml` names it.
-    pub(crate) layouts: Option<PathBuf>,
+    pub layouts: Option<PathBuf>,
 }
 
 impl Instance {
     /// The one of these, of which at most one is given.
-    pub(crate) fn named(on: Option<String>, address: Option<String>, file: Option<PathBuf>) -> Self {
+    pub fn named(on: Option<String>, address: Option<String>, file: Option<PathBuf>) -> Self {
         Self { address, file, on }
     }
 
     /// The Bigtable that the arguments, the environment or the settings name.
-    pub(crate) fn target(&self) -> Outcome<Target> {
+    pub fn target(&self) -> Outcome<Target> {
         let of_address = |address: &str| Target { address: Some(address.to_owned()), ..Target::default() };
         if let Some(address) = &self.address {
             return Ok(of_address(address));
@@ -162,7 +164,7 @@ impl fmt::Display for Target {
 
 impl Target {
     /// Connects. Every request to a table waits until its layout has been checked, and writes of many rows heed a server that is overloaded.
-    pub(crate) async fn connect(&self) -> Outcome<Client> {
+    pub async fn connect(&self) -> Outcome<Client> {
         let builder =
             Client::builder().throttle(true).settings(|settings| settings.require_layout_check = true);
         let Some(address) = &self.address else { return Ok(builder.from_env().await?) };
@@ -178,7 +180,7 @@ impl Target {
 }
 
 /// The path of a file in this folder, or in the nearest one above it that has it.
-pub(crate) fn find_above(name: &str) -> Option<PathBuf> {
+pub fn find_above(name: &str) -> Option<PathBuf> {
     let here = env::current_dir().ok()?;
     here.ancestors().map(|folder| folder.join(name)).find(|path| path.is_file())
 }

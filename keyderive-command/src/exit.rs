@@ -8,10 +8,10 @@ use keyderive::ErrorKind;
 use keyderive::layouts::LayoutsError;
 use keyderive::plan::PlanError;
 
-use crate::output::Safe;
+use crate::output::{self, Safe};
 
 /// What `--help` lists.
-pub(crate) const CODES: &str = "\
+pub const CODES: &str = "\
 Exit codes:
   0  done
   1  done, with findings: differences, rows that do not belong, keys that do not decode, a row that is not there
@@ -24,19 +24,38 @@ Ctrl-C ends other commands at once, as the signal does: 130 in most shells. A se
 
 /// How a command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
+    /// Done.
     Done = 0,
+    /// Done, with findings.
     Findings = 1,
+    /// The arguments are wrong.
     Usage = 2,
+    /// The table, its layout or a file is not as the command needs it.
     Refused = 3,
+    /// The server, the network or a file failed, or Ctrl-C stopped a command that writes.
     Failed = 4,
+    /// Done, and the busiest tablet of a simulation takes as much as a bound, or more.
     NotBelow = 5,
 }
 
 impl Exit {
     /// Done, or done with findings.
-    pub(crate) fn found(has_findings: bool) -> Self {
+    pub fn found(has_findings: bool) -> Self {
         if has_findings { Self::Findings } else { Self::Done }
+    }
+}
+
+/// Ends a command: says on standard error why it failed, if it did.
+pub fn end(ended: Outcome) -> ExitCode {
+    match ended {
+        Ok(exit) => exit.into(),
+        // What reads the output has all that it wants.
+        Err(failure) if failure.is_broken_pipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::error(&failure);
+            failure.exit.into()
+        }
     }
 }
 
@@ -48,51 +67,55 @@ impl From<Exit> for ExitCode {
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) exit: Exit,
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
     message: String,
     /// Whether the reader of the output has gone, as `head` does: no failure.
-    pub(crate) is_broken_pipe: bool,
+    pub is_broken_pipe: bool,
 }
 
-pub(crate) type Outcome<T = Exit> = Result<T, Failure>;
+/// How a command ends, or what a part of it found.
+pub type Outcome<T = Exit> = Result<T, Failure>;
 
 impl Failure {
     fn new(exit: Exit, message: String) -> Self {
         Self { exit, message, is_broken_pipe: false }
     }
 
-    pub(crate) fn of(exit: Exit, message: impl fmt::Display) -> Self {
+    /// With this exit code.
+    pub fn of(exit: Exit, message: impl fmt::Display) -> Self {
         Self::new(exit, message.to_string())
     }
 
     /// The arguments are wrong.
-    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+    pub fn usage(message: impl fmt::Display) -> Self {
         Self::new(Exit::Usage, message.to_string())
     }
 
     /// The table, its layout or a file is not as the command needs it.
-    pub(crate) fn refused(message: impl fmt::Display) -> Self {
+    pub fn refused(message: impl fmt::Display) -> Self {
         Self::new(Exit::Refused, message.to_string())
     }
 
     /// What was asked for is not there.
-    pub(crate) fn not_there(message: impl fmt::Display) -> Self {
+    pub fn not_there(message: impl fmt::Display) -> Self {
         Self::new(Exit::Findings, message.to_string())
     }
 
     /// The same failure, with what to do about it by this command: errors of the library name its calls.
-    pub(crate) fn help(self, help: impl fmt::Display) -> Self {
+    #[must_use]
+    pub fn help(self, help: impl fmt::Display) -> Self {
         Self { message: format!("{}\nhelp: {help}", self.message), ..self }
     }
 
     /// The same failure, after what the command had done.
-    pub(crate) fn after(self, done: impl fmt::Display) -> Self {
+    pub fn after(self, done: impl fmt::Display) -> Self {
         Self { message: format!("{}\n{done}", self.message), ..self }
     }
 
     /// The server, the network or a file failed.
-    pub(crate) fn failed(message: impl fmt::Display) -> Self {
+    pub fn failed(message: impl fmt::Display) -> Self {
         Self::new(Exit::Failed, message.to_string())
     }
 }
@@ -107,7 +130,7 @@ impl fmt::Display for Failure {
 }
 
 /// What an operator can do about a failure with this command: errors of the library name its calls.
-pub(crate) fn remedy(error: &keyderive::Error) -> Option<&'static str> {
+pub fn remedy(error: &keyderive::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::TableMismatch => Some(
             "`keyderive status` shows all that differs, and `keyderive apply` changes what can be changed in place: families, their rules, a stamp that is missing; a table of another \
@@ -126,6 +149,12 @@ pub(crate) fn remedy(error: &keyderive::Error) -> Option<&'static str> {
 
 impl From<keyderive::Error> for Failure {
     fn from(error: keyderive::Error) -> Self {
+        (&error).into()
+    }
+}
+
+impl From<&keyderive::Error> for Failure {
+    fn from(error: &keyderive::Error) -> Self {
         let exit = match error.kind() {
             ErrorKind::InvalidKey
             | ErrorKind::InvalidPageToken
@@ -143,8 +172,8 @@ impl From<keyderive::Error> for Failure {
             | ErrorKind::FailedPrecondition => Exit::Refused,
             _ => Exit::Failed,
         };
-        let failure = Self::of(exit, &error);
-        match remedy(&error) {
+        let failure = Self::of(exit, error);
+        match remedy(error) {
             Some(remedy) => failure.help(remedy),
             None => failure,
         }

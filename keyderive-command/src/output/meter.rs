@@ -12,7 +12,7 @@ use super::json_line;
 const EVERY: [Duration; 2] = [Duration::from_secs(5), Duration::from_millis(100)];
 
 /// The rows that are done, and the parts of the table if the command goes by parts.
-pub(crate) struct Meter {
+pub struct Meter {
     bar: Option<ProgressBar>,
     begun: Instant,
     told: Instant,
@@ -34,38 +34,41 @@ struct Line {
 }
 
 impl Meter {
-    pub(crate) fn new(progress: &'static str) -> Self {
+    /// Of rows; `progress` is a participle, such as `deleted`.
+    pub fn new(progress: &'static str) -> Self {
         let bar = io::stderr().is_terminal().then(ProgressBar::new_spinner);
         let now = Instant::now();
         Self { bar, begun: now, told: now, line: Line { progress, ..Line::default() } }
     }
 
-    pub(crate) fn of_parts(progress: &'static str, parts: usize) -> Self {
+    /// Of a command that goes by parts of the table.
+    pub fn of_parts(progress: &'static str, parts: usize) -> Self {
         let mut meter = Self::new(progress);
         (meter.line.parts_done, meter.line.parts) = (Some(0), Some(parts as u64));
         meter
     }
 
     /// Says how many rows are done, if it is time to.
-    pub(crate) fn rows(&mut self, rows: u64) {
+    pub fn rows(&mut self, rows: u64) {
         self.line.rows = rows;
         self.tell();
     }
 
     /// As [`rows`](Self::rows), of a command that reads ahead.
-    pub(crate) fn rows_of(&mut self, rows: u64, read: u64) {
+    pub fn rows_of(&mut self, rows: u64, read: u64) {
         self.line.read = Some(read);
         self.rows(rows);
     }
 
     /// As [`rows`](Self::rows), of something else from now on.
-    pub(crate) fn rows_as(&mut self, progress: &'static str, rows: u64) {
+    pub fn rows_as(&mut self, progress: &'static str, rows: u64) {
         self.line.progress = progress;
         self.line.read = None;
         self.rows(rows);
     }
 
-    pub(crate) fn part_done(&mut self) {
+    /// Says that one more part is done, if it is time to.
+    pub fn part_done(&mut self) {
         self.line.parts_done = self.line.parts_done.map(|done| done + 1);
         self.tell();
     }
@@ -93,7 +96,7 @@ impl Meter {
     }
 
     /// Takes the line off the terminal.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

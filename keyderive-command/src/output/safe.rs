@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
 /// Text with control characters escaped, and characters that change the direction or the place of others.
-pub(crate) struct Safe<'a>(pub(crate) &'a str);
+pub struct Safe<'a>(pub &'a str);
 
 impl fmt::Display for Safe<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,9 +47,20 @@ fn fragments<'a, E>(text: &'a str, mut each: impl FnMut(Fragment<'a>) -> Result<
 }
 
 /// Writes JSON in one line, in ASCII where a character is not [`Safe`].
-pub(crate) fn json_line(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
+pub fn json_line(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut *out, SafeJson)).map_err(io::Error::from)?;
     out.write_all(b"\n")
+}
+
+/// Writes text that is JSON, in lines, in ASCII where a character is not [`Safe`].
+pub fn write_safe_json(out: &mut impl io::Write, json: &str) -> io::Result<()> {
+    for line in json.split_inclusive('\n') {
+        let text = line.strip_suffix('\n');
+        // Outside of its strings JSON has no such characters.
+        SafeJson.write_string_fragment(out, text.unwrap_or(line))?;
+        out.write_all(if text.is_some() { b"\n" } else { b"" })?;
+    }
+    Ok(())
 }
 
 struct SafeJson;
@@ -78,6 +89,9 @@ mod tests {
         assert_eq!(line, b"\"\\u061c\\udb40\\udc41\"\n");
         line.clear();
         json_line(&mut line, &"a\u{1b}\"\u{9b}\u{202e}\n\u{7f}é").unwrap();
+        let mut text = Vec::new();
+        write_safe_json(&mut text, "[{\"a\\n\":\"\u{202e}\u{7f}é\"}]\n[]").unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), "[{\"a\\n\":\"\\u202e\\u007fé\"}]\n[]");
         assert_eq!(String::from_utf8(line).unwrap(), "\"a\\u001b\\\"\\u009b\\u202e\\n\\u007fé\"\n");
     }
 }

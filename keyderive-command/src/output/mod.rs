@@ -9,20 +9,21 @@ use std::io::{self, BufWriter, StdoutLock, Write as _};
 
 use anstyle::{AnsiColor, Style};
 
-pub(crate) use self::meter::Meter;
-pub(crate) use self::records::{Format, Records, TextFormat};
-pub(crate) use self::safe::{Safe, json_line};
+pub use self::meter::Meter;
+pub use self::records::{Format, Records, TextFormat, of_csv};
+pub use self::safe::{Safe, json_line, write_safe_json};
 
 /// The standard output, locked and buffered. [`finish`](Self::finish) it: what is dropped is not checked.
-pub(crate) struct Out(BufWriter<StdoutLock<'static>>);
+pub struct Out(BufWriter<StdoutLock<'static>>);
 
 impl Out {
-    pub(crate) fn new() -> Self {
+    /// Locks the standard output.
+    pub fn new() -> Self {
         Self(BufWriter::with_capacity(1 << 16, io::stdout().lock()))
     }
 
     /// Writes what is buffered.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
         self.0.flush()
     }
 }
@@ -43,22 +44,22 @@ fn say(label: &str, style: Style, message: impl fmt::Display) {
 }
 
 /// Says why the command failed. The text is safe.
-pub(crate) fn error(message: impl fmt::Display) {
+pub fn error(message: impl fmt::Display) {
     say("error", AnsiColor::Red.on_default().bold(), message);
 }
 
 /// Says what the output does not show, such as where a layout is from.
-pub(crate) fn note(message: impl fmt::Display) {
+pub fn note(message: impl fmt::Display) {
     say("note", AnsiColor::Cyan.on_default().bold(), Safe(&message.to_string()));
 }
 
 /// Writes lines, each without what a terminal would obey.
-pub(crate) fn write_safe(out: &mut Out, text: &str) -> io::Result<()> {
+pub fn write_safe(out: &mut Out, text: &str) -> io::Result<()> {
     text.lines().try_for_each(|line| writeln!(out, "{}", Safe(line.trim_end())))
 }
 
 /// Writes a picture, which is made with colours if the output is a terminal that has them. Only the escapes of colours are kept.
-pub(crate) fn drawn(out: &mut Out, picture: impl FnOnce(bool) -> String) -> io::Result<()> {
+pub fn drawn(out: &mut Out, picture: impl FnOnce(bool) -> String) -> io::Result<()> {
     let has_colours = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
     let text = picture(has_colours);
     if !has_colours {
@@ -79,7 +80,12 @@ pub(crate) fn drawn(out: &mut Out, picture: impl FnOnce(bool) -> String) -> io::
     Ok(())
 }
 
+/// A number with its noun.
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A number of things in words: `1 row is`, `2 rows are`.
-pub(crate) fn rows_are(rows: u64) -> String {
+pub fn rows_are(rows: u64) -> String {
     if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") }
 }

@@ -10,7 +10,7 @@ use super::{Out, Safe, json_line};
 
 /// How records are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub enum Format {
     /// For people.
     Table,
     /// A line of JSON for each record.
@@ -21,7 +21,7 @@ pub(crate) enum Format {
 
 /// How a command prints what is no table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TextFormat {
+pub enum TextFormat {
     /// For people.
     Text,
     /// A line of JSON for each.
@@ -29,7 +29,8 @@ pub(crate) enum TextFormat {
 }
 
 impl TextFormat {
-    pub(crate) fn is_json(self) -> bool {
+    /// Whether it is JSON.
+    pub fn is_json(self) -> bool {
         self == Self::Json
     }
 }
@@ -40,7 +41,7 @@ const ROWS_PER_TABLE: usize = 500;
 const BYTES_BELOW: usize = 1 << 20;
 
 /// A printer of records that have the same names.
-pub(crate) struct Records {
+pub struct Records {
     head: Vec<String>,
     sink: Sink,
 }
@@ -61,7 +62,8 @@ enum Sink {
 }
 
 impl Records {
-    pub(crate) fn new(format: Format, head: Vec<String>) -> io::Result<Self> {
+    /// A printer of records with these names.
+    pub fn new(format: Format, head: Vec<String>) -> io::Result<Self> {
         let out = Out::new();
         let sink = match format {
             Format::Table => Sink::Table { out, table: None, rows: 0, below: Vec::new() },
@@ -69,7 +71,7 @@ impl Records {
             Format::Csv => {
                 let is_terminal = io::stdout().is_terminal();
                 let mut out = Box::new(csv::Writer::from_writer(out));
-                out.write_record(&head)?;
+                out.write_record(&head).map_err(of_csv)?;
                 Sink::Csv { out, is_terminal }
             }
         };
@@ -77,11 +79,7 @@ impl Records {
     }
 
     /// Prints a record: `json` as a line of JSON, or else its cells, one for each name.
-    pub(crate) fn add(
-        &mut self,
-        json: &impl Serialize,
-        cells: impl FnOnce() -> Vec<String>,
-    ) -> io::Result<()> {
+    pub fn add(&mut self, json: &impl Serialize, cells: impl FnOnce() -> Vec<String>) -> io::Result<()> {
         match &mut self.sink {
             Sink::Json(out) => json_line(out, json),
             Sink::Table { out, table, rows, below } => {
@@ -100,9 +98,11 @@ impl Records {
             Sink::Csv { out, is_terminal } => {
                 let cells = cells();
                 match is_terminal {
-                    true => out.write_record(cells.iter().map(|cell| Safe(cell).to_string()))?,
+                    true => {
+                        out.write_record(cells.iter().map(|cell| Safe(cell).to_string())).map_err(of_csv)?
+                    }
                     // A program reads what is stored.
-                    false => out.write_record(&cells)?,
+                    false => out.write_record(&cells).map_err(of_csv)?,
                 }
                 Ok(())
             }
@@ -110,7 +110,7 @@ impl Records {
     }
 
     /// Prints text for people, below the records that came before it.
-    pub(crate) fn text(&mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+    pub fn text(&mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
         let Sink::Table { out, table, below, .. } = &mut self.sink else { return Ok(()) };
         write(below)?;
         match table {
@@ -120,7 +120,7 @@ impl Records {
     }
 
     /// Prints what is buffered.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    pub fn finish(self) -> io::Result<()> {
         match self.sink {
             Sink::Json(out) => out.finish(),
             Sink::Table { mut out, table, mut below, .. } => {
@@ -129,6 +129,14 @@ impl Records {
             }
             Sink::Csv { mut out, .. } => out.flush(),
         }
+    }
+}
+
+/// The error of the output itself, which says whether its reader has gone.
+pub fn of_csv(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use keyderive::Client;
 use keyderive::dynamic::{KeyLayout, TableLayout};
 use keyderive::key::Field;
@@ -18,20 +19,25 @@ const FILE: &str = "layouts.json";
 
 const HEADING: &str = "Layout";
 
+/// How many tables are looked up in the registry at a time.
+const TABLES_AT_A_TIME: usize = 16;
+
 /// A table, its Bigtable, and its layout.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct TableArgs {
+pub struct TableArgs {
     /// The table
-    pub(crate) table: String,
+    pub table: String,
+    /// Its Bigtable
     #[command(flatten)]
-    pub(crate) instance: Instance,
+    pub instance: Instance,
+    /// Its layout
     #[command(flatten)]
-    pub(crate) layout: LayoutArgs,
+    pub layout: LayoutArgs,
 }
 
 /// The file of layouts of a program.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct LayoutFile {
+pub struct LayoutFile {
     /// The file of layouts
     ///
     /// The default is the one that `keyderive.toml` names for the instance, then `layouts.json` in this folder or above it. Commands on
@@ -45,7 +51,7 @@ impl LayoutFile {
     ///
     /// # Errors
     /// If none is named and none is found.
-    pub(crate) fn path(&self, target: &Target) -> Outcome<PathBuf> {
+    pub fn path(&self, target: &Target) -> Outcome<PathBuf> {
         self.layouts.clone().or_else(|| default_file(target)).ok_or_else(|| {
             Failure::refused(format_args!(
                 "there is no `{FILE}` in this folder or above it; name the file of layouts by `--layouts`"
@@ -54,8 +60,24 @@ impl LayoutFile {
     }
 }
 
+impl LayoutFile {
+    /// The layouts of all tables: those of the file, or without one those that programs have registered.
+    pub async fn all(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
+        if let Some(file) = self.layouts.clone().or_else(|| default_file(&connection.target)) {
+            let layouts = read(&file)?;
+            let of_tables = layouts.table_names().map(|table| layouts.table_layouts(table));
+            return Ok(of_tables.collect::<Result<Vec<_>, _>>()?.concat());
+        }
+        let client = connection.client().await?;
+        let tables = client.list_tables().await?;
+        let registered = tables.iter().map(|table| client.registered_layouts(table));
+        let registered: Vec<_> = stream::iter(registered).buffered(TABLES_AT_A_TIME).try_collect().await?;
+        Ok(registered.concat())
+    }
+}
+
 /// Fails if a table is not in the file; the error says which are.
-pub(crate) fn check_names(layouts: &Layouts, tables: &[String]) -> Outcome<()> {
+pub fn check_names(layouts: &Layouts, tables: &[String]) -> Outcome<()> {
     let mut unknown = tables.iter().filter_map(|table| layouts.table_layouts(table).err());
     unknown.next().map_or(Ok(()), |error| Err(Failure::usage(error)))
 }
@@ -65,8 +87,9 @@ fn default_file(target: &Target) -> Option<PathBuf> {
     target.layouts.clone().or_else(|| find_above(FILE))
 }
 
+/// The arguments that choose a layout.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct LayoutArgs {
+pub struct LayoutArgs {
     #[command(flatten)]
     file: LayoutFile,
     /// The key type, of a table with several
@@ -79,24 +102,26 @@ pub(crate) struct LayoutArgs {
 
 impl LayoutArgs {
     /// The same file for another table.
-    pub(crate) fn of_other_table(&self, key_type: Option<String>) -> Self {
+    pub fn of_other_table(&self, key_type: Option<String>) -> Self {
         Self { file: self.file.clone(), key_type, row_type: None }
     }
 }
 
 /// A Bigtable that is connected to when it is first needed.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub struct Connection {
     target: Target,
     client: Option<Client>,
 }
 
 impl Connection {
-    pub(crate) fn new(target: Target) -> Self {
+    /// Connects to nothing yet.
+    pub fn new(target: Target) -> Self {
         Self { target, client: None }
     }
 
-    pub(crate) async fn client(&mut self) -> Outcome<Client> {
+    /// The client, which is connected by the first call.
+    pub async fn client(&mut self) -> Outcome<Client> {
         if let Some(client) = &self.client {
             return Ok(client.clone());
         }
@@ -107,12 +132,12 @@ impl Connection {
 
 impl TableArgs {
     /// The Bigtable of the table.
-    pub(crate) fn connection(&self) -> Outcome<Connection> {
+    pub fn connection(&self) -> Outcome<Connection> {
         Ok(Connection::new(self.instance.target()?))
     }
 
     /// The layouts of the table's key types; none if there is none.
-    pub(crate) async fn find_all(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
+    pub async fn find_all(&self, connection: &mut Connection) -> Outcome<Vec<TableLayout>> {
         self.chosen(self.find(connection).await?)
     }
 
@@ -120,7 +145,7 @@ impl TableArgs {
     ///
     /// # Errors
     /// If it has several key types, of which none is chosen.
-    pub(crate) fn find_offline(&self) -> Outcome<Option<TableLayout>> {
+    pub fn find_offline(&self) -> Outcome<Option<TableLayout>> {
         let found = self.find_in_file(&self.instance.target()?)?;
         match found.is_empty() {
             true => Ok(None),
@@ -168,7 +193,7 @@ impl TableArgs {
     ///
     /// # Errors
     /// If it has several key types, of which none is chosen.
-    pub(crate) async fn find_one(&self, connection: &mut Connection) -> Outcome<Option<TableLayout>> {
+    pub async fn find_one(&self, connection: &mut Connection) -> Outcome<Option<TableLayout>> {
         self.only(self.find_all(connection).await?)
     }
 
@@ -188,12 +213,12 @@ impl TableArgs {
     ///
     /// # Errors
     /// If there is none, since the command is of no use without.
-    pub(crate) async fn require_one(&self, connection: &mut Connection) -> Outcome<TableLayout> {
+    pub async fn require_one(&self, connection: &mut Connection) -> Outcome<TableLayout> {
         self.find_one(connection).await?.ok_or_else(|| self.no_layout())
     }
 
     /// The table has no layout that is known here.
-    pub(crate) fn no_layout(&self) -> Failure {
+    pub fn no_layout(&self) -> Failure {
         Failure::refused(format_args!(
             "no layout of the table `{}` is known: no `{FILE}` in this folder or above it has it, and no program has registered one; \
              name a file by `--layouts`",
@@ -239,7 +264,7 @@ impl TableArgs {
 }
 
 /// Reads a file of layouts.
-pub(crate) fn read(path: &Path) -> Outcome<Layouts> {
+pub fn read(path: &Path) -> Outcome<Layouts> {
     let faulty = |fault: &dyn std::fmt::Display| {
         Failure::refused(format_args!("the layouts `{}` are not read: {fault}", path.display()))
     };
@@ -248,7 +273,7 @@ pub(crate) fn read(path: &Path) -> Outcome<Layouts> {
 }
 
 /// Reads this file of layouts, or else the one in this folder or above it.
-pub(crate) fn read_nearest(path: Option<&Path>) -> Outcome<Layouts> {
+pub fn read_nearest(path: Option<&Path>) -> Outcome<Layouts> {
     match path {
         Some(path) => read(path),
         None => read(&find_above(FILE).ok_or_else(|| {
@@ -260,17 +285,17 @@ pub(crate) fn read_nearest(path: Option<&Path>) -> Outcome<Layouts> {
 }
 
 /// The name of the key type.
-pub(crate) fn key_type(layout: &TableLayout) -> &'static str {
+pub fn key_type(layout: &TableLayout) -> &'static str {
     layout.key().schema().key_type()
 }
 
 /// The names of the fields of keys.
-pub(crate) fn field_names(key: &KeyLayout) -> impl Iterator<Item = &'static str> {
+pub fn field_names(key: &KeyLayout) -> impl Iterator<Item = &'static str> {
     key.schema().fields().iter().map(Field::name)
 }
 
 /// Says that rows are shown as bytes, although their keys have a layout.
-pub(crate) fn note_no_row_type(layout: &TableLayout) {
+pub fn note_no_row_type(layout: &TableLayout) {
     let (table, names) = (layout.name(), layout.row_types().iter().map(|row| format!("`{}`", row.name())));
     match names.collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => {
@@ -285,6 +310,6 @@ pub(crate) fn note_no_row_type(layout: &TableLayout) {
 }
 
 /// Says that a table is read as bytes.
-pub(crate) fn note_raw(table: &str) {
+pub fn note_raw(table: &str) {
     output::note(format_args!("no layout of the table `{table}` is known; it is shown as stored"));
 }

@@ -1,0 +1,122 @@
+//! Results of queries, batch by batch.
+
+use std::io;
+
+use clap::ValueEnum;
+use datafusion::arrow::array::{AsArray as _, RecordBatch};
+use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::json::writer::{JsonArray, LineDelimited};
+use datafusion::arrow::json::{Writer, WriterBuilder};
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use keyderive_command::exit::{Failure, Outcome};
+use keyderive_command::output::{self, Out, Records, write_safe, write_safe_json};
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// With a line of names first.
+    Csv,
+    /// An array of objects.
+    Json,
+    /// A line of JSON for each row.
+    Ndjson,
+}
+
+/// Prints a result, and holds at most a batch and the rows of a table on a page.
+pub(crate) enum Printer {
+    Records(Records),
+    /// Of `EXPLAIN`, whose lines are text.
+    Plans(Out),
+    Json(JsonPrinter<JsonArray>),
+    Ndjson(JsonPrinter<LineDelimited>),
+}
+
+impl Printer {
+    pub(crate) fn new(format: Format, schema: &Schema, is_plan: bool) -> Outcome<Self> {
+        let head = || schema.fields().iter().map(|field| field.name().clone()).collect();
+        Ok(match format {
+            Format::Table if is_plan => Self::Plans(Out::new()),
+            Format::Table => Self::Records(Records::new(output::Format::Table, head())?),
+            Format::Csv => Self::Records(Records::new(output::Format::Csv, head())?),
+            Format::Json => Self::Json(JsonPrinter::new(builder().build(Vec::new()))),
+            Format::Ndjson => Self::Ndjson(JsonPrinter::new(builder().build(Vec::new()))),
+        })
+    }
+
+    pub(crate) fn batch(&mut self, batch: &RecordBatch) -> Outcome<()> {
+        match self {
+            Self::Records(records) => {
+                let options = FormatOptions::default();
+                let cells = batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options));
+                let cells = cells.collect::<Result<Vec<_>, _>>().map_err(unprinted)?;
+                for at in 0..batch.num_rows() {
+                    let row: Vec<_> = cells.iter().map(|cells| cells.value(at).try_to_string()).collect();
+                    let row = row.into_iter().collect::<Result<Vec<_>, _>>().map_err(unprinted)?;
+                    records.add(&(), || row)?;
+                }
+            }
+            // The kind of each plan, and the plan.
+            Self::Plans(out) => {
+                let plans = batch.columns().last().and_then(|plans| plans.as_string_opt::<i32>());
+                plans.into_iter().flatten().flatten().try_for_each(|plan| write_safe(out, plan))?;
+            }
+            Self::Json(json) => json.write(|to| to.write(batch))?,
+            Self::Ndjson(json) => json.write(|to| to.write(batch))?,
+        }
+        Ok(())
+    }
+
+    /// Prints what is buffered.
+    pub(crate) fn finish(self) -> Outcome<()> {
+        match self {
+            Self::Records(records) => records.finish()?,
+            Self::Plans(out) => out.finish()?,
+            Self::Json(mut json) => {
+                json.write(Writer::finish)?;
+                io::Write::write_all(&mut json.out, b"\n")?;
+                json.out.finish()?;
+            }
+            Self::Ndjson(mut json) => {
+                json.write(Writer::finish)?;
+                json.out.finish()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Objects that have the same names, also of what is NULL.
+fn builder() -> WriterBuilder {
+    WriterBuilder::new().with_explicit_nulls(true)
+}
+
+/// A value has no form in the output.
+fn unprinted(error: ArrowError) -> Failure {
+    Failure::refused(format_args!("a value cannot be printed: {error}"))
+}
+
+/// Prints JSON, in ASCII where a terminal could obey a character.
+pub(crate) struct JsonPrinter<F: datafusion::arrow::json::writer::JsonFormat> {
+    writer: Writer<Vec<u8>, F>,
+    out: Out,
+}
+
+impl<F: datafusion::arrow::json::writer::JsonFormat> JsonPrinter<F> {
+    fn new(writer: Writer<Vec<u8>, F>) -> Self {
+        Self { writer, out: Out::new() }
+    }
+
+    fn write(
+        &mut self,
+        write: impl FnOnce(&mut Writer<Vec<u8>, F>) -> Result<(), ArrowError>,
+    ) -> Outcome<()> {
+        write(&mut self.writer).map_err(unprinted)?;
+        let json = self.writer.get_mut();
+        write_safe_json(&mut self.out, &String::from_utf8_lossy(json))?;
+        json.clear();
+        Ok(())
+    }
+}

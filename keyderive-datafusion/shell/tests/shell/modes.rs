@@ -1,0 +1,164 @@
+//! Statements as an argument, in a file and on standard input, in each format; where tables are found; exit codes.
+
+use std::fs;
+
+use keyderive::layouts::Layouts;
+use keyderive::{Row, RowKey};
+
+use crate::server::{Event, EventKey, Server};
+
+const QUERY: &str = "SELECT site, at, amount FROM events WHERE user_id = 'alice' AND at >= '2026-11-26' AND kind = 'buy' ORDER BY site";
+
+#[test]
+fn each_format() {
+    let server = Server::start("formats");
+    let of = |format: &str, sql: &str| server.prints(&["--format", format, "-c", sql]);
+    assert_eq!(of("table", QUERY), "site  at                    amount\nwork  2026-11-26T16:00:00Z  17.5\n");
+    assert_eq!(of("csv", QUERY), "site,at,amount\nwork,2026-11-26T16:00:00Z,17.5\n");
+    assert_eq!(of("json", QUERY), "[{\"site\":\"work\",\"at\":\"2026-11-26T16:00:00Z\",\"amount\":17.5}]\n");
+    assert_eq!(of("ndjson", QUERY), "{\"site\":\"work\",\"at\":\"2026-11-26T16:00:00Z\",\"amount\":17.5}\n");
+    // No rows.
+    let none = "SELECT site FROM events WHERE user_id = 'nobody'";
+    for (format, text) in [("table", ""), ("csv", "site\n"), ("json", "[]\n"), ("ndjson", "")] {
+        assert_eq!(of(format, none), text, "{format}");
+    }
+    // NULL, quotation marks, nested values, and text that a terminal would obey, which a program gets as it is stored.
+    let odd = "SELECT note, named_struct('a', NULL, 'b', 'x\"y') AS s, [1, 2] AS l FROM events WHERE note IS NOT NULL LIMIT 1";
+    assert_eq!(of("csv", odd), "note,s,l\ntwice\u{1b}[31m\u{202e},\"{a: , b: x\"\"y}\",\"[1, 2]\"\n");
+    let json = "{\"note\":\"twice\\u001b[31m\\u202e\",\"s\":{\"a\":null,\"b\":\"x\\\"y\"},\"l\":[1,2]}";
+    assert_eq!(of("ndjson", odd), format!("{json}\n"));
+    assert_eq!(of("json", odd), format!("[{json}]\n"));
+    assert!(of("table", odd).contains("twice\\x1b[31m\\u{202e}"));
+}
+
+#[test]
+fn statements_of_a_file_and_of_standard_input() {
+    let server = Server::start("statements");
+    let statements = "SELECT count(*) AS n FROM events; -- two\nCREATE VIEW alice AS SELECT * FROM events WHERE user_id = 'alice';\n\
+                      SELECT count(*) AS n FROM alice;";
+    let expected = "n\n36\nn\n12\n";
+    assert_eq!(server.prints(&["--format", "csv", "-c", statements]), expected);
+    server.write("report.sql", statements);
+    assert_eq!(server.prints(&["--format", "csv", "-f", "report.sql"]), expected);
+    for arguments in [&["--format", "csv"][..], &["--format", "csv", "-f", "-"]] {
+        let output = server.run(arguments, statements.as_bytes());
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{arguments:?}");
+    }
+    // The first that fails ends it.
+    let output = server.run(&["--format", "csv", "-c", "SELECT 1 AS n; SELECT x; SELECT 2 AS n"], b"");
+    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b"n\n1\n"[..]));
+    server.fails(&["-f", "gone.sql"], 3, "`gone.sql` is not read");
+}
+
+#[test]
+fn a_plan_says_what_is_read_and_what_was() {
+    let server = Server::start("plans");
+    let query =
+        "SELECT kind, at FROM events WHERE user_id = 'alice' AND site = 'home' ORDER BY at DESC LIMIT 2";
+    let plan = server.prints(&["-c", &format!("EXPLAIN {query}")]);
+    assert!(plan.contains("key=[user_id = \"alice\" AND site = \"home\"], buckets=1, reads=[["), "{plan}");
+    assert!(!plan.contains("SortExec") && plan.lines().all(|line| !line.ends_with(' ')), "{plan}");
+    let ran = server.prints(&["-c", &format!("EXPLAIN ANALYZE {query}")]);
+    assert!(ran.contains("BigtableExec:") && ran.contains("rows_seen=2"), "{ran}");
+    assert!(server.prints(&["-c", "EXPLAIN SELECT * FROM events"]).contains("buckets=4"));
+}
+
+#[test]
+fn tables_are_those_of_the_file_or_of_the_registry() {
+    #[derive(RowKey)]
+    struct OtherKey {
+        id: u64,
+    }
+    #[derive(Row)]
+    struct Other {
+        name: String,
+    }
+    let server = Server::start("tables");
+    let tables = "table   key       row\nevents  EventKey  Event\n";
+    assert_eq!(server.prints(&["-c", "\\d"]), tables);
+    let columns = server.prints(&["-c", "\\d events", "--format", "csv"]);
+    assert!(columns.starts_with("column,type,is\nuser_id,Utf8,field 1 of the key\n"), "{columns}");
+    assert!(columns.contains("kind,Utf8,\n") && columns.contains("note,Utf8,may be NULL\n"), "{columns}");
+    server.fails(&["-c", "\\d gone"], 2, "gone");
+    server.fails(&["-c", "\\x"], 2, "there is no command `\\x`");
+    let named = server.prints(&[
+        "--format",
+        "csv",
+        "-c",
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'",
+    ]);
+    assert_eq!(named, "table_name\nevents\n");
+
+    // Several types of one table.
+    let several = Layouts::new()
+        .table::<EventKey, Event>("Events")
+        .table::<EventKey, Other>("Events")
+        .table::<OtherKey, Other>("others");
+    server.write("several.json", several.to_json());
+    assert_eq!(
+        server.prints(&["--layouts", "several.json", "-c", "\\d", "--format", "csv"]),
+        "table,key,row\n\"\"\"Events:Event\"\"\",EventKey,Event\n\"\"\"Events:Other\"\"\",EventKey,Other\nothers,OtherKey,Other\n"
+    );
+    let quoted =
+        server.prints(&["--layouts", "several.json", "--format", "csv", "-c", "\\d \"Events:Other\""]);
+    assert!(
+        quoted.contains("field 3 of the key\n\"\"\"name\"\"\"") || quoted.contains("name,Utf8,"),
+        "{quoted}"
+    );
+
+    fs::remove_file(server.path("layouts.json")).unwrap();
+    assert_eq!(server.prints(&["-c", "\\d"]), tables);
+    server.write("keyderive.toml", format!("[instances.test]\naddress = \"{}\"\n", server.address()));
+    assert_eq!(server.prints(&["--on", "test", "-c", "\\d"]), tables);
+    assert_eq!(server.prints(&["--address", &server.address(), "-c", "\\d"]), tables);
+}
+
+#[test]
+fn exit_codes_are_those_of_the_command() {
+    let server = Server::start("codes");
+    for (sql, code, says) in [
+        ("SELECT", 2, "error: "),
+        ("SELECT x FROM events", 2, "x"),
+        ("SELECT * FROM gone", 2, "gone"),
+        ("SELECT CAST(kind AS BIGINT) FROM events", 3, "Cannot cast"),
+        ("SELECT * FROM 'gone.parquet'", 2, "gone.parquet"),
+        ("INSERT INTO events VALUES ('a#b', 'x', '2026-11-24', 'buy', 2.5, NULL)", 3, "user_id"),
+        ("DELETE FROM events", 2, "DELETE"),
+    ] {
+        server.fails(&["-c", sql], code, says);
+    }
+    server.fails(&["--on", "gone", "-c", "SELECT 1"], 2, "there is none in this folder or above it");
+    server.fails(&["--layouts", "gone.json", "-c", "SELECT 1"], 3, "the layouts `gone.json` are not read");
+    server.fails(&["--memory", "much", "-c", "SELECT 1"], 2, "--memory");
+    server.fails(&["-c", "SELECT 1", "-f", "x"], 2, "cannot be used with");
+    // A table that is not there.
+    let layouts = Layouts::new().table::<EventKey, Event>("absent");
+    server.write("absent.json", layouts.to_json());
+    server.fails(&["--layouts", "absent.json", "-c", "SELECT * FROM absent"], 3, "help: `keyderive status`");
+    // The reader has gone.
+    assert_eq!(
+        server.shell("keyderive-sql --format csv -c 'SELECT * FROM generate_series(1, 1000000)' | head -n 2"),
+        ("value\n1\n".into(), 0)
+    );
+}
+
+#[test]
+fn rows_are_written() {
+    let server = Server::start("writes");
+    let insert = "INSERT INTO events (user_id, site, at, kind) VALUES ('dave', 'home', '2026-11-24T01:00:00Z', 'login')";
+    // Twice is once.
+    for _ in 0..2 {
+        assert_eq!(server.prints(&["--format", "csv", "-c", insert]), "count\n1\n");
+    }
+    assert_eq!(
+        server.prints(&["--format", "csv", "-c", "SELECT * FROM events WHERE user_id = 'dave'"]),
+        "user_id,site,at,kind,amount,note\ndave,home,2026-11-24T01:00:00Z,login,,\n"
+    );
+    // Production is named before.
+    let settings = format!("[instances.live]\naddress = \"{}\"\nproduction = true\n", server.address());
+    server.write("keyderive.toml", settings);
+    let output = server.run(&["--on", "live", "-c", insert], b"");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "production: live\n");
+    let output = server.run(&["--on", "live", "-c", "SELECT 1"], b"");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
