@@ -6,6 +6,8 @@ mod commands;
 mod exchange;
 mod external;
 mod filter;
+#[cfg(test)]
+mod hostile;
 mod pair;
 
 use std::process::ExitCode;

@@ -67,6 +67,7 @@ pub(crate) struct Line<R = (DynKey, DynRow)> {
 }
 
 /// Why a record is no row.
+#[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) why: String,
     /// Its cells, or its line.

@@ -99,7 +99,7 @@ impl Records {
                 let cells = cells();
                 match is_terminal {
                     true => {
-                        out.write_record(cells.iter().map(|cell| Safe(cell).to_string())).map_err(of_csv)?
+                        out.write_record(cells.iter().map(|cell| Safe(cell).to_string())).map_err(of_csv)?;
                     }
                     // A program reads what is stored.
                     false => out.write_record(&cells).map_err(of_csv)?,
