@@ -10,6 +10,7 @@ mod filter;
 mod instance;
 mod layout;
 mod output;
+mod outside;
 mod pair;
 
 use std::io::{self, Write as _};
