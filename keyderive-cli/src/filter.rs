@@ -145,17 +145,16 @@ fn exclude_each_other(tests: &[&Test]) -> bool {
     if let Some(values) = tests.iter().find_map(|test| test.listed()) {
         return !values.iter().any(|value| tests.iter().all(|test| test.holds(value)));
     }
-    let pairs = tests.iter().flat_map(|one| tests.iter().map(move |other| (*one, *other)));
-    pairs.into_iter().any(|pair| match pair {
-        (Test::From(from), Test::Until(until)) => match (from, until) {
-            (Bound::Included(from), Bound::Included(_)) => !is_within(until, from, Ordering::Less),
-            (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => {
-                compare(from, to).is_some_and(Ordering::is_ge)
-            }
-            _ => false,
-        },
-        // Values with a prefix are not less than it, and begin with it.
-        (Test::Prefix(least), Test::Until(until)) => !is_within(until, least, Ordering::Less),
+    let mut pairs = tests.iter().flat_map(|one| tests.iter().map(move |other| (*one, *other)));
+    pairs.any(|pair| match pair {
+        // Values with a prefix are not less than it.
+        (Test::From(Bound::Included(least)) | Test::Prefix(least), Test::Until(Bound::Included(most))) => {
+            compare(least, most).is_some_and(Ordering::is_gt)
+        }
+        (
+            Test::From(Bound::Included(least) | Bound::Excluded(least)) | Test::Prefix(least),
+            Test::Until(Bound::Included(most) | Bound::Excluded(most)),
+        ) => compare(least, most).is_some_and(Ordering::is_ge),
         (prefix @ Test::Prefix(least), Test::From(Bound::Included(from) | Bound::Excluded(from))) => {
             compare(from, least).is_some_and(Ordering::is_gt) && !prefix.holds(from)
         }

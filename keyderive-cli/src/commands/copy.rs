@@ -28,8 +28,9 @@ use crate::pair::{PairArgs, Tables, ToInstance, note_dropped};
 /// Stop the writers of the old table. Beside writers: `--yes` first counts, and then copies at most as many rows; if there are more it
 /// stops, with exit code 3. A row that is written while the command runs is copied or not, and the comparison finds it if it is not.
 ///
-/// A killed command goes on by `--resume`: rows that it had not counted are copied again, each whole. The ranges of keys that are
-/// not copied yet are in a second file, with `.rows` added to the name of the first.
+/// Ctrl-C stops the command after the rows that it has read, and `--resume` goes on from there. A killed command goes on by it too: rows
+/// that it had not counted are copied again, each whole. The ranges of keys that are not copied yet are in a second file, with `.rows`
+/// added to the name of the first.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Copy {

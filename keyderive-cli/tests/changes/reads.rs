@@ -38,7 +38,8 @@ fn filled(folder: &Folder, name: &str, rows: u64) -> Table<EventKey, Event> {
 
 fn put_raw(name: &str, keys: &[&str]) {
     for key in keys {
-        wait(raw(name).mutate_row(*key, vec![Mutation::set("cf", "kind", 1_000_000, "x")])).unwrap();
+        let cells = vec![Mutation::set("cf", "kind", 1_000_000, "x")];
+        wait(raw(name).mutate_row((*key).to_owned(), cells)).unwrap();
     }
 }
 
