@@ -8,6 +8,7 @@ mod external;
 mod filter;
 #[cfg(test)]
 mod hostile;
+mod outside;
 mod pair;
 
 use std::process::ExitCode;

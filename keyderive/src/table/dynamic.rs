@@ -73,9 +73,14 @@ impl ReadRow<EncodedKey> for DynRow {
 
 /// Reads a stored row by the schema of the table.
 fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
-    let marked = table.visible.is_selected().then(|| without_presence(row)).flatten();
-    DynRow::read(table.visible.schema(), table.visible.family(), marked.as_ref().unwrap_or(row))
+    let unmarked = unmarked(table, row);
+    DynRow::read(table.visible.schema(), table.visible.family(), unmarked.as_ref().unwrap_or(row))
         .map_err(|error| Error::row(&table.name, row.key(), error))
+}
+
+/// The row without the cell that says that it is there, if columns are selected and the row has one: it is not stored with that value.
+fn unmarked(table: &Handle, row: &RawRow) -> Option<RawRow> {
+    table.visible.is_selected().then(|| without_presence(row)).flatten()
 }
 
 /// A table whose layout is known only at run time, for tools: reads and writes as a typed [`Table`] does.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DynTableScan, EncodedKey, read};
+use super::{DynTableScan, EncodedKey, read, unmarked};
 use crate::client::Error;
 use crate::dynamic::{DynKey, DynRow};
 use crate::plan::Explain;
@@ -124,7 +124,8 @@ impl DynStoredRows {
     /// # Cancel safety
     /// A dropped future loses no row.
     pub async fn next(&mut self) -> Option<Result<(DynKey, RawRow), Error>> {
-        self.rows.next().await
+        let row = self.rows.next().await?;
+        Some(row.map(|(key, row)| (key, unmarked(&self.handle, &row).unwrap_or(row))))
     }
 
     /// Decodes a row of the scan as the row type.
