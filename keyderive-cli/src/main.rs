@@ -6,6 +6,9 @@ mod commands;
 mod exchange;
 mod external;
 mod filter;
+#[cfg(test)]
+mod hostile;
+mod outside;
 mod pair;
 
 use std::process::ExitCode;

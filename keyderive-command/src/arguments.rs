@@ -23,16 +23,21 @@ pub fn joined(command: clap::Command) -> clap::Command {
     .mut_subcommands(joined)
 }
 
-/// Prints what is wrong with the arguments, or the help that they ask for, and ends the process. The text can quote arguments, which a terminal
-/// could obey.
+/// Prints what is wrong with the arguments, or the help that they ask for, and ends the process.
 pub fn refuse(error: &clap::Error) -> ! {
-    let text = error.render().to_string();
-    // Not by `lines`, which takes the end `\r\n` of an argument's line for its own.
-    let text = text.trim_end_matches('\n');
-    let lines: Vec<_> = text.split('\n').map(|line| Safe(line).to_string()).collect();
-    if lines.iter().map(String::as_str).eq(text.split('\n')) {
+    let text = shown(error);
+    if text == error.render().to_string().trim_end_matches('\n') {
         error.exit();
     }
-    let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
+    let _ = writeln!(io::stderr(), "{text}");
     process::exit(error.exit_code())
+}
+
+/// What is wrong with the arguments, without what a terminal would obey: it can quote them.
+#[must_use]
+pub fn shown(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    // Not by `lines`, which takes the end `\r\n` of an argument's line for its own.
+    let lines = text.trim_end_matches('\n').split('\n').map(|line| Safe(line).to_string());
+    lines.collect::<Vec<_>>().join("\n")
 }

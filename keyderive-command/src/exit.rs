@@ -103,6 +103,12 @@ impl Failure {
         Self::new(Exit::Findings, message.to_string())
     }
 
+    /// The same failure, with what to do about it by this command: errors of the library name its calls.
+    #[must_use]
+    pub fn help(self, help: impl fmt::Display) -> Self {
+        Self { message: format!("{}\nhelp: {help}", self.message), ..self }
+    }
+
     /// The same failure, after what the command had done.
     pub fn after(self, done: impl fmt::Display) -> Self {
         Self { message: format!("{}\n{done}", self.message), ..self }
@@ -166,8 +172,11 @@ impl From<&keyderive::Error> for Failure {
             | ErrorKind::FailedPrecondition => Exit::Refused,
             _ => Exit::Failed,
         };
-        let remedy = remedy(error).map(|remedy| format!("\nhelp: {remedy}")).unwrap_or_default();
-        Self::new(exit, format!("{error}{remedy}"))
+        let failure = Self::of(exit, error);
+        match remedy(error) {
+            Some(remedy) => failure.help(remedy),
+            None => failure,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The columns of a table: what key fields and cells are in Arrow, and how values become Arrow's and back.
+//! The columns of a table: the Arrow types of key fields and cells, and conversions of values in both directions.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -163,7 +163,7 @@ impl Kind {
         Some(Literal::Value(value))
     }
 
-    /// How many nanoseconds a number of this kind of times has.
+    /// How many nanoseconds a unit of this kind of times has.
     pub(crate) fn nanos(self) -> i128 {
         match self {
             Self::Time(TimeUnit::Secs) => 1_000_000_000,
@@ -273,7 +273,8 @@ pub(crate) fn cells_type(kind: Kind, reads: ColumnKind) -> DataType {
     }
 }
 
-/// A value and when it was written. Fields of structs may be NULL, also those that never are: DataFusion casts no struct to another.
+/// A value and when it was written. All fields of structs are nullable, even if never NULL: DataFusion does not cast one struct type to
+/// another.
 pub(crate) fn version_fields(kind: Kind) -> Fields {
     Fields::from(vec![
         Field::new("timestamp", cell_time(), true),
@@ -335,7 +336,7 @@ impl RowColumn {
         }
     }
 
-    /// The name if a key field or another column has the short one: as the calls of `DynTable` name a column.
+    /// The long name, for when a key field or another column has the short one, as in calls of `DynTable`.
     fn long_name(&self) -> String {
         match &self.shape {
             Shape::Cell(column) => format!("{}:{}", self.family, column.qualifier),
@@ -370,7 +371,7 @@ impl Columns {
     pub(crate) fn of(layout: &TableLayout) -> Result<Self> {
         let fields = layout.key().schema().fields();
         let key: Vec<_> = fields.iter().enumerate().filter_map(|(at, of)| KeyColumn::of(at, of)).collect();
-        let row = layout.row_type().map_or_else(Vec::new, row_columns);
+        let row = layout.row_type().map_or_else(Vec::new, |row| row_columns(row, layout.family()));
         let mut uses: HashMap<&str, usize> = HashMap::new();
         for name in key.iter().map(|column| column.name).chain(row.iter().map(RowColumn::name)) {
             *uses.entry(name).or_default() += 1;
@@ -404,7 +405,7 @@ impl Columns {
 }
 
 /// The columns of a row type.
-fn row_columns(row_type: &RowSchema) -> Vec<RowColumn> {
+fn row_columns(row_type: &RowSchema, own_family: &'static str) -> Vec<RowColumn> {
     let cell = |column: &ColumnSchema| CellColumn {
         qualifier: column.name(),
         kind: Kind::of_cell(column.stored()),
@@ -430,8 +431,8 @@ fn row_columns(row_type: &RowSchema) -> Vec<RowColumn> {
             }
             _ => continue,
         };
-        // A row that is a map is in the default family.
-        let family = if family.is_empty() { "cf" } else { family };
+        // A row that is a map names no family.
+        let family = if family.is_empty() { own_family } else { family };
         all.push(RowColumn { first, family, shape });
     }
     all

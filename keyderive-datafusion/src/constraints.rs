@@ -1,8 +1,9 @@
-//! Predicates on fields of the key, and the scan that they make.
+//! Predicates on fields of the key, and the scan planned from them.
 //!
-//! A [`Predicate`] of a logical expression holds exactly where the expression is true. [`KeyScan::new`] plans from all predicates of a query,
-//! from the leftmost field on, and says which of them the plan meets; the others are filtered after the scan. A predicate of a physical
-//! expression holds wherever the expression does: dynamic filters only narrow what is read, and their makers apply them too.
+//! A [`Predicate`] of a logical expression holds exactly where the expression is true. [`KeyScan::new`] plans from all predicates of a
+//! query, from the leftmost field on, and says which of them the plan applies; the others are filtered after the scan. A predicate of a
+//! physical expression holds wherever the expression does: dynamic filters only narrow what is read, and the operators that produce them
+//! apply them too.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -21,10 +22,10 @@ use keyderive::plan::Plan;
 
 use crate::columns::{Columns, KeyColumn, Kind, Literal, compare};
 
-/// A plan of more point reads or ranges than this is slower than a scan of what lies between.
+/// With more point reads or ranges than this, a plan is slower than a scan over all between them.
 const MAX_CHOICES: usize = 100_000;
 
-/// What a field of the key is to be.
+/// A test on a field of the key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Test {
     In(Vec<Value>),
@@ -112,7 +113,7 @@ enum Side {
     Upper,
 }
 
-/// The bound that fewer values pass.
+/// The tighter bound.
 fn tighter(one: Bound<Value>, other: Bound<Value>, side: Side) -> Bound<Value> {
     let keep = match (&one, &other) {
         (_, Bound::Unbounded) => true,
@@ -127,7 +128,7 @@ fn tighter(one: Bound<Value>, other: Bound<Value>, side: Side) -> Bound<Value> {
     if keep { one } else { other }
 }
 
-/// The bound that more values pass.
+/// The looser bound.
 fn looser(one: Bound<Value>, other: Bound<Value>, side: Side) -> Bound<Value> {
     if one == Bound::Unbounded || other == Bound::Unbounded {
         return Bound::Unbounded;
@@ -337,7 +338,7 @@ fn before_cast(literal: &ScalarValue, kind: Kind) -> Option<Literal> {
 #[derive(Clone, Debug)]
 pub(crate) struct KeyScan {
     pub(crate) plan: Plan<DynKey>,
-    /// No row can satisfy the predicates. The plan is then wider.
+    /// No row can satisfy the predicates; the plan then reads more than needed.
     pub(crate) is_empty: bool,
     /// Which predicates the plan meets exactly.
     pub(crate) used: Vec<bool>,
@@ -448,7 +449,7 @@ fn is_hashed_before(layout: &KeyLayout, field: usize) -> bool {
     layout.schema().fields()[..field].iter().any(|field| field.hash_of().is_some())
 }
 
-/// The values that pass all tests, in order and each once, if one of these is a list.
+/// If a test is a list, the values that pass all tests, sorted and distinct.
 fn listed<'t>(tests: &(impl Iterator<Item = &'t Test> + Clone)) -> Option<Vec<Value>> {
     let lists = tests.clone().filter_map(|test| match test {
         Test::In(values) => Some(values),
@@ -462,7 +463,7 @@ fn listed<'t>(tests: &(impl Iterator<Item = &'t Test> + Clone)) -> Option<Vec<Va
     Some(values)
 }
 
-/// As the field's column is named in `EXPLAIN`: `user = "alice"`.
+/// Prints a predicate for `EXPLAIN`: `user = "alice"`.
 pub(crate) fn shown<'a>(predicates: &'a [Predicate], columns: &'a Columns) -> impl fmt::Display + 'a {
     fmt::from_fn(move |f| {
         predicates.iter().enumerate().try_for_each(|(at, Predicate { field, test })| {

@@ -6,15 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use datafusion::arrow::array::{ArrayRef, AsArray as _, BinaryArray, RecordBatch};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::SortOptions;
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, Statistics, internal_err};
 use datafusion::config::ConfigOptions;
-use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
@@ -34,14 +32,16 @@ use datafusion::physical_plan::{
     apply_expression_roots,
 };
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use keyderive::DynTable;
 use keyderive::client::ReadStats;
+use keyderive::dynamic::TableLayout;
 use keyderive::plan::{KeyRange, Request};
+use keyderive::{Client, DynTable};
 use tokio::sync::Mutex;
 
 use crate::batches::BatchBuilder;
 use crate::columns::Columns;
 use crate::constraints::{KeyScan, Predicate, shown};
+use crate::windows::{are_windows, range_of, window_rows};
 
 /// How long windows are kept. They stay valid when tablets split and merge; only their balance gets worse.
 const WINDOWS_FOR: Duration = Duration::from_secs(60);
@@ -76,14 +76,22 @@ pub(crate) struct Window {
 /// The table that a scan reads.
 #[derive(Debug)]
 pub(crate) struct Source {
+    /// `projects/p/instances/i`.
+    pub(crate) instance: String,
     pub(crate) table: DynTable,
     pub(crate) columns: Columns,
     windows: Mutex<Option<(Instant, Arc<[Window]>)>>,
 }
 
 impl Source {
-    pub(crate) fn new(table: DynTable, columns: Columns) -> Self {
-        Self { table, columns, windows: Mutex::new(None) }
+    /// Sends nothing.
+    pub(crate) fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
+        Ok(Self {
+            instance: client.instance_name().to_owned(),
+            table: client.dynamic_table(layout),
+            columns: Columns::of(layout)?,
+            windows: Mutex::new(None),
+        })
     }
 
     /// The parts of the table, about its tablets, cut at the buckets.
@@ -113,22 +121,24 @@ pub(crate) struct ScanSpec {
     pub(crate) projection: Vec<usize>,
     /// About how many bytes the windows have.
     pub(crate) bytes: u64,
+    /// Whether it declares the order of its rows.
+    pub(crate) ordered: bool,
     pub(crate) reversed: bool,
     pub(crate) limit: Option<usize>,
 }
 
 /// The scan of a Bigtable table, a partition for some neighbouring tablets and buckets.
 ///
-/// It is no leaf: its child has the windows of each partition as rows in memory. An engine that gives each of its tasks some partitions of a
-/// plan knows how to cut such a leaf, and would run one that it does not know once in each task.
+/// It is not a leaf: its child has the windows of each partition as rows in memory. A distributed engine, which gives each task some
+/// partitions of a plan, can split such a leaf, but would run an unknown leaf once in each task.
 #[derive(Clone, Debug)]
 pub(crate) struct BigtableExec {
-    source: Arc<Source>,
-    spec: ScanSpec,
-    key_scan: Arc<KeyScan>,
+    pub(crate) source: Arc<Source>,
+    pub(crate) spec: ScanSpec,
+    pub(crate) key_scan: Arc<KeyScan>,
     windows: Arc<dyn ExecutionPlan>,
     /// Filters that change while the query runs. Their makers apply them too.
-    dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    pub(crate) dynamic: Vec<Arc<dyn PhysicalExpr>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -140,16 +150,21 @@ impl BigtableExec {
         windows: &[Window],
         partitions: usize,
     ) -> Result<Self> {
-        let windows = window_rows(windows, partitions)?;
+        let ranges: Vec<_> = windows.iter().map(|window| window.range.clone()).collect();
+        let windows = window_rows(&ranges, partitions)?;
         Self::over(source, spec, windows, Vec::new())
     }
 
-    fn over(
+    /// The same for windows that an engine has divided among its tasks.
+    pub(crate) fn over(
         source: Arc<Source>,
         spec: ScanSpec,
         windows: Arc<dyn ExecutionPlan>,
         dynamic: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Self> {
+        if !are_windows(windows.as_ref()) {
+            return internal_err!("the child of a scan has windows, and not {}", windows.schema());
+        }
         let key_scan = Arc::new(source.plan(&spec.predicates));
         let properties = PlanProperties::new(
             equivalences(&source.columns, &spec, &key_scan)?,
@@ -175,7 +190,7 @@ impl BigtableExec {
         of_row.flat_map(|at| columns.row[at].declared()).filter(|column| seen.insert(*column)).collect()
     }
 
-    /// What the filters that are known now leave to read; `None` if nothing.
+    /// What remains to read under the filters known so far; `None` if nothing.
     fn narrowed(&self, counts: &Counts) -> Option<KeyScan> {
         let columns = &self.source.columns;
         // The limit counts rows that a filter above it would drop.
@@ -220,46 +235,11 @@ fn equivalences(columns: &Columns, spec: &ScanSpec, scan: &KeyScan) -> Result<Eq
         Some(PhysicalSortExpr::new(place(field.index)?, options))
     });
     let order: Vec<_> = order.collect();
-    let orders = Some(order).filter(|order| !order.is_empty());
+    let orders = Some(order).filter(|order| spec.ordered && !order.is_empty());
     let mut properties = EquivalenceProperties::new_with_orderings(schema, orders);
     let constants = scan.fixed.iter().enumerate().filter(|(_, values)| **values == 1);
     properties.add_constants(constants.filter_map(|(field, _)| place(field)).map(ConstExpr::from))?;
     Ok(properties)
-}
-
-/// The windows as rows, some neighbouring ones in each partition.
-fn window_rows(windows: &[Window], partitions: usize) -> Result<Arc<dyn ExecutionPlan>> {
-    let field = |name, is_nullable| Field::new(name, DataType::Binary, is_nullable);
-    let schema = Arc::new(Schema::new(vec![field("start", false), field("end", true)]));
-    let at = |partition: usize| partition * windows.len() / partitions;
-    let partition = |partition| {
-        let ranges = windows[at(partition)..at(partition + 1)].iter().map(|window| &window.range);
-        let starts = BinaryArray::from_iter_values(ranges.clone().map(KeyRange::start));
-        let ends: BinaryArray = ranges.map(KeyRange::end).collect();
-        let columns: Vec<ArrayRef> = vec![Arc::new(starts), Arc::new(ends)];
-        Ok(vec![RecordBatch::try_new(Arc::clone(&schema), columns)?])
-    };
-    let rows = (0..partitions).map(partition).collect::<Result<Vec<_>>>()?;
-    Ok(DataSourceExec::from_data_source(MemorySourceConfig::try_new(&rows, schema, None)?))
-}
-
-/// Neighbouring windows as one range, whose rows a scan merges in order; none without a window.
-fn range_of(batches: &[RecordBatch]) -> Result<Option<KeyRange>> {
-    let mut range: Option<KeyRange> = None;
-    for batch in batches {
-        let (starts, ends) = (batch.column(0).as_binary::<i32>(), batch.column(1).as_binary::<i32>());
-        for (start, end) in starts.iter().zip(ends) {
-            let start = start.unwrap_or_default();
-            let first = match &range {
-                None => start,
-                // Windows that no row is in are left out.
-                Some(before) if before.end().is_some_and(|end| end <= start) => before.start(),
-                Some(_) => return internal_err!("the windows of a partition are not in order"),
-            };
-            range = Some(KeyRange::new(first, end.map(<[u8]>::to_vec)));
-        }
-    }
-    Ok(range)
 }
 
 impl DisplayAs for BigtableExec {

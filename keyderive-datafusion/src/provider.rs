@@ -17,7 +17,6 @@ use datafusion::physical_plan::filter::FilterExecBuilder;
 use keyderive::Client;
 use keyderive::dynamic::TableLayout;
 
-use crate::columns::Columns;
 use crate::constraints::Predicate;
 use crate::exec::{BigtableExec, ScanSpec, Source};
 use crate::insert::Sink;
@@ -67,24 +66,25 @@ const MIN_PARTITIONS: usize = 2;
 /// # }
 /// ```
 ///
-/// The [crate's documentation](crate) says what columns it has, and which predicates limit what is read.
+/// The [crate's documentation](crate) lists its columns, and the predicates that limit what is read.
 #[derive(Debug)]
 pub struct BigtableTable {
-    source: Arc<Source>,
-    pushdown: bool,
+    pub(crate) source: Arc<Source>,
+    pub(crate) pushdown: bool,
+    /// Whether its scans declare the order of their rows.
+    pub(crate) ordered: bool,
 }
 
 impl BigtableTable {
     /// The table of a layout. Sends nothing.
     ///
     /// # Errors
-    /// If two columns have one name, in their long form too.
+    /// If two columns have the same name, even in their long form.
     pub fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
-        let columns = Columns::of(layout)?;
-        Ok(Self { source: Arc::new(Source::new(client.dynamic_table(layout), columns)), pushdown: true })
+        Ok(Self { source: Arc::new(Source::new(client, layout)?), pushdown: true, ordered: true })
     }
 
-    /// The same table, whose scans read every row: for tests that compare results.
+    /// The same table without pushdown: its scans read every row, for tests that compare results.
     #[must_use]
     pub fn without_pushdown(self) -> Self {
         Self { pushdown: false, ..self }
@@ -105,8 +105,8 @@ impl TableProvider for BigtableTable {
         Some(&self.source.columns.constraints)
     }
 
-    /// Exact, or unsupported. DataFusion asks again for filters that arrive later, without the earlier ones, so [`scan`](Self::scan) plans
-    /// from all of them, and applies those that the plan does not meet.
+    /// Exact, or unsupported. For filters that arrive later, DataFusion asks again without the earlier ones, so [`scan`](Self::scan) plans
+    /// from all filters, and applies those that the plan does not.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let known: Vec<_> =
             filters.iter().map(|filter| Predicate::of_expr(filter, &self.source.columns)).collect();
@@ -156,6 +156,7 @@ impl TableProvider for BigtableTable {
             predicates,
             projection: read,
             bytes: windows.iter().map(|window| window.bytes).sum(),
+            ordered: self.ordered,
             reversed: false,
             limit: limit.filter(|_| rest.is_empty()),
         };

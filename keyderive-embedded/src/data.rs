@@ -53,7 +53,7 @@ impl Data {
     fn engine(&self) -> Result<Arc<dyn QueryEngine>, Status> {
         self.engine.clone().ok_or_else(|| {
             Status::unimplemented(
-                "this embedded Bigtable does not run SQL; read with scans, serve one with `keyderive-sql serve`, or query the service",
+                "this embedded Bigtable does not run SQL; read with scans, serve one with `keyderive serve`, or query the service",
             )
         })
     }

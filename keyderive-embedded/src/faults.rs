@@ -45,6 +45,8 @@ pub enum Method {
     CheckAndMutateRow,
     ReadModifyWriteRow,
     PingAndWarm,
+    PrepareQuery,
+    ExecuteQuery,
     CreateTable,
     ListTables,
     GetTable,
@@ -57,7 +59,7 @@ pub enum Method {
 }
 
 impl Method {
-    const ALL: [(Self, &str); 16] = [
+    const ALL: [(Self, &str); 18] = [
         (Self::ReadRows, "ReadRows"),
         (Self::SampleRowKeys, "SampleRowKeys"),
         (Self::MutateRow, "MutateRow"),
@@ -65,6 +67,8 @@ impl Method {
         (Self::CheckAndMutateRow, "CheckAndMutateRow"),
         (Self::ReadModifyWriteRow, "ReadModifyWriteRow"),
         (Self::PingAndWarm, "PingAndWarm"),
+        (Self::PrepareQuery, "PrepareQuery"),
+        (Self::ExecuteQuery, "ExecuteQuery"),
         (Self::CreateTable, "CreateTable"),
         (Self::ListTables, "ListTables"),
         (Self::GetTable, "GetTable"),
@@ -336,7 +340,8 @@ impl FaultRule {
         let can_have = match self.effect {
             Effect::Fail(_) | Effect::Delay(_) => true,
             Effect::CutStreams(_) => {
-                matches!(method, Method::ReadRows | Method::MutateRows | Method::SampleRowKeys)
+                use Method::{ExecuteQuery, MutateRows, ReadRows, SampleRowKeys};
+                matches!(method, ReadRows | MutateRows | SampleRowKeys | ExecuteQuery)
             }
             Effect::SplitRows(_) => method == Method::ReadRows,
         };
@@ -685,7 +690,8 @@ impl Subject {
                 table(decode::<GenerateConsistencyTokenRequest>(message)?.name)
             }
             Method::CheckConsistency => table(decode::<CheckConsistencyRequest>(message)?.name),
-            Method::PingAndWarm | Method::ListTables => None,
+            // The text of a query names its table.
+            Method::PingAndWarm | Method::PrepareQuery | Method::ExecuteQuery | Method::ListTables => None,
         }
     }
 }

@@ -28,7 +28,7 @@
 //! - A mutation with an idempotency token is applied once, also after its file was opened again. Tokens are remembered for 15
 //!   minutes, and 8 million at most.
 //! - There are no `HyperLogLog++` aggregates, no backups, no views and no change streams. SQL needs a [`QueryEngine`], such as the one
-//!   of the crate `keyderive-sql`.
+//!   of the crate `keyderive-googlesql`.
 
 mod admin;
 mod check;

@@ -305,7 +305,7 @@ impl Bigtable {
     }
 
     /// A Bigtable with the same tables that answers [queries](Client::query) by this engine, such as the one of the crate
-    /// `keyderive-sql`. `self` and its clients are not affected.
+    /// `keyderive-googlesql`. `self` and its clients are not affected.
     #[must_use]
     pub fn with_query_engine(&self, engine: Arc<dyn QueryEngine>) -> Self {
         Self { service: self.service.with_query_engine(engine), file: self.file.clone() }

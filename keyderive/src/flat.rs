@@ -1,4 +1,4 @@
-//! A key and its row as one flat record of serde: what a line of CSV or an object of JSON has.
+//! A key and its row as one flat record of serde, for a line of CSV or a JSON object.
 
 use std::fmt;
 
@@ -30,19 +30,19 @@ use serde::{Serialize, Serializer};
 /// ```
 ///
 /// Both types derive serde's `Serialize`, whose `rename` and `skip_serializing_if` apply; the names that `#[row(name)]` stores do not.
-/// The record is a struct, with its fields in the declared order, and not a map as `#[serde(flatten)]` makes it: so a writer of the
-/// crate [`csv`](https://docs.rs/csv) makes a header of the names, and a line of each record. A field of CSV must be one value: a list,
-/// a map or a struct inside is the writer's error, and a field that is left out in some rows makes lines of different lengths.
+/// The record is a struct with its fields in the declared order, not a map as with `#[serde(flatten)]`: so a writer of the crate
+/// [`csv`](https://docs.rs/csv) writes the names as a header, and each record as a line. A CSV field must be one value: for a list, a map
+/// or a nested struct the writer fails, and a field that is skipped in some rows makes lines of different lengths.
 ///
-/// It writes alone. To read a file, deserialize a struct with all fields, and make the key and the row of it for
+/// `Flat` only writes. To read a file, deserialize a struct with all fields, and build the key and the row from it for
 /// [`load`](crate::guide::loading).
 ///
 /// # Errors
 /// Serializing fails, before anything is written:
 ///
 /// - if a field of the key and one of the row have one name: rename one by `#[serde(rename = "…")]`;
-/// - if one of them is not a struct with named fields, such as a map, a tuple, or a struct with `#[serde(flatten)]`. A unit has no
-///   fields, and a newtype is what is in it.
+/// - if one of them is not a struct with named fields, such as a map, a tuple, or a struct with `#[serde(flatten)]`. A unit counts as a
+///   struct without fields, and a newtype as its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flat<'a, K, R>(pub &'a K, pub &'a R);
 

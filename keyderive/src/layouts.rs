@@ -1,4 +1,4 @@
-//! The layouts of a program's tables as data, and a file of them that the next release is compared with.
+//! The layouts of a program's tables as data, and a file of them to compare the next release with.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,10 +18,10 @@ const FORMAT: u32 = 1;
 /// The environment variable with which [`Layouts::check`] writes the file.
 const BLESS: &str = "KEYDERIVE_BLESS";
 
-/// What the types of a program say of the bytes in its tables: the layouts of keys and rows, table by table.
+/// The layouts of keys and rows by which a program's types store bytes in its tables, table by table.
 ///
-/// A test compares them with a file that is committed beside the code. So no release changes a key or a row by accident, and whoever
-/// reviews the change reads what it does to stored rows:
+/// A test compares them with a file that you commit beside the code. So no release changes a key or a row by accident, and reviewers of a
+/// change read what it does to stored rows:
 ///
 /// ```
 /// use keyderive::layouts::{Layouts, LayoutsError};
@@ -125,8 +125,8 @@ impl Layouts {
         Self::default()
     }
 
-    /// Adds a table with its types of keys and rows. A table that has several key types, each with a tag, or several row types, is added
-    /// with each.
+    /// Adds a table with its key type and row type. For a table with several key types, each with a tag, or several row types, call it once
+    /// for each.
     ///
     /// A row type that is a map is in the family `cf`; [`table_with_family`](Self::table_with_family) names another. Two key types with one
     /// tag cannot share a table: [`check`](Self::check) reports them, and [`changes_from`](Self::changes_from) compares the first one.
@@ -197,7 +197,7 @@ impl Layouts {
     /// Reads the text of a file, of this release or an older one.
     ///
     /// # Errors
-    /// If it is no such text, or a later release has written it.
+    /// If the text is not such a file, or a later release wrote it.
     pub fn from_json(json: &str) -> Result<Self, LayoutsError> {
         let malformed = |fault: String| LayoutsError(Fault::Malformed { path: None, fault });
         let document: Document =
@@ -270,11 +270,11 @@ impl Layouts {
         LayoutChanges(found)
     }
 
-    /// Compares the layouts with the file, or writes it if the environment variable `KEYDERIVE_BLESS` is set. The path is that of a file
-    /// in the package whose test this is, unless it is absolute.
+    /// Compares the layouts with the file, or writes it if the environment variable `KEYDERIVE_BLESS` is set. A relative path starts at the
+    /// root of the package whose test runs.
     ///
     /// # Errors
-    /// If something has changed; the text says what, and what that does to stored rows. If there is no such file, or it cannot be read or
+    /// If something has changed; the text says what, and what that does to stored rows. If the file does not exist, or cannot be read or
     /// written.
     pub fn check(&self, path: impl AsRef<Path>) -> Result<(), LayoutsError> {
         let path = path.as_ref();
@@ -502,13 +502,13 @@ impl LayoutChange {
         Self { text, reads_older_rows: true, breaks_older_programs: false }
     }
 
-    /// Whether the newer program finds and reads all rows that are stored, as the older one does.
+    /// Whether the newer program finds and reads all stored rows that the older one does.
     #[must_use]
     pub fn reads_older_rows(&self) -> bool {
         self.reads_older_rows
     }
 
-    /// Whether, by this change, programs of both must not run at the same time: one cannot read, does not find, overwrites or hides what
+    /// Whether this change forbids running programs of both layouts at the same time: one would not read, not find, overwrite or hide what
     /// the other writes.
     #[must_use]
     pub fn breaks_older_programs(&self) -> bool {
@@ -522,7 +522,7 @@ impl fmt::Display for LayoutChange {
     }
 }
 
-/// Why layouts are not those of a file, or the file cannot be read.
+/// Why layouts differ from those of a file, or why the file cannot be read.
 ///
 /// `{:?}` prints the same text as `{}`, for tests that return it.
 pub struct LayoutsError(Fault);

@@ -96,8 +96,9 @@
 //! # Scans
 //!
 //! `EventKey::scan()` starts a scan of all rows. For a field `f`, `.f(value)` fixes it to one value and `.f_any_of([a,
-//! b])` to several; both continue with the next field. `.f_range(a..b)` and, for text and bytes, `.f_prefix("x")` end
-//! the scan. Only the leftmost field that is not yet fixed can be constrained; anything else does not compile.
+//! b])` to several; both continue with the next field. `.f_range(a..b)` and, for text and bytes, `.f_prefix("x")` are
+//! the last constraint. Only the leftmost field that is not yet fixed can be constrained; anything else does not
+//! compile.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -196,16 +197,17 @@
 //! # Layouts
 //!
 //! [`layouts::Layouts`] names the tables of a program with their types. [`Layouts::check`](layouts::Layouts::check), in a test, compares
-//! them with a committed file, and says what a change of a type does to rows that are stored;
-//! [`create_if_absent`](layouts::Layouts::create_if_absent) and [`verify`](layouts::Layouts::verify) create and verify all tables by one
+//! them with a committed file, and says what a change of a type does to stored rows;
+//! [`create_if_absent`](layouts::Layouts::create_if_absent) and [`verify`](layouts::Layouts::verify) create and verify all tables in one
 //! call. From the file, or from what programs have [registered](Client::registered_layouts), a tool reads and writes a table without its
 //! types: [`dynamic`], [`Client::dynamic_table`].
 //!
 //! # Hotspots
 //!
-//! [`heat::simulate`] says before the first write what a workload does to a key type: the share of the busiest tablet, which other layouts
-//! would spread it, and a picture. [`assert_busiest_tablet_below`](heat::Simulation::assert_busiest_tablet_below) is a test of it.
-//! A running client [records](client::ClientBuilder::record_heat) what it reads and writes: [of a running service](guide::heat#of-a-running-service).
+//! [`heat::simulate`] says before the first write how a workload would load a table: the share of the busiest tablet, which other key
+//! layouts would spread the load, and a heatmap. [`assert_busiest_tablet_below`](heat::Simulation::assert_busiest_tablet_below) checks that
+//! in a test. A running client [records](client::ClientBuilder::record_heat) what it reads and writes: [heat of a running
+//! service](guide::heat#of-a-running-service).
 //!
 //! # Deployment
 //!
@@ -243,8 +245,8 @@
 //! | `cloud` | yes | Google Cloud: TLS and Google's credentials |
 //! | `embedded` | no | a Bigtable in the process, for tests and first steps |
 //! | `serve` | no | the embedded Bigtable on a port, for other processes and languages |
-//! | `heat` | no | [`heat`]: simulates what a workload does to a key layout, records what a client does, and draws both |
-//! | `dynamic` | with `client` | [`dynamic`]: keys and plans whose layout is data |
+//! | `heat` | no | [`heat`]: simulates the load of a workload on a key layout, records that of a client, and draws heatmaps of both |
+//! | `dynamic` | with `client` | [`dynamic`]: keys and plans whose layout is known only at run time |
 //! | `metrics` | no | the metrics that [`client`] lists, through the crate `metrics` |
 //! | `chrono` | no | as key fields and columns: `DateTime<Utc>` as a time, `NaiveDate` as a date |
 //! | `jiff` | no | as key fields and columns: `Timestamp` as a time, `civil::Date` as a date |

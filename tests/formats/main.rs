@@ -18,6 +18,7 @@
 
 mod cases;
 mod document;
+mod every;
 mod from_json;
 mod hostile;
 mod laws;

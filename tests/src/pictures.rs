@@ -1,4 +1,4 @@
-//! The pictures of the guide "Read the picture", of README and of `docs/heat` are what the guide's examples and the flights of
+//! The pictures of the guide "Reading a heatmap", of README and of `docs/heat` are what the guide's examples and the flights of
 //! `examples/data` come to. `KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --lib pictures` draws them.
 
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ fn line() -> Result<Two, SimulationError> {
     });
     let mended = heat::simulate(events).grid(minutes()).sample(10_000).run()?;
     assert!(mended.tablets.peak < 0.25);
-    Ok([("PageTotal: page", hot), ("PartOfTotal: page, part, with 8 buckets", mended)])
+    Ok([("PageTotal: page", hot), ("PartOfTotal: page, part, 8 buckets", mended)])
 }
 
 fn bands() -> Result<Two, SimulationError> {

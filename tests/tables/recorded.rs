@@ -1,5 +1,7 @@
 //! What a client records of every typed call: each row that it reads or writes, and each range of a scan.
 
+use std::time::UNIX_EPOCH;
+
 use futures_util::stream;
 use keyderive::heat::{Measure, Recording};
 use keyderive::{Client, Row, RowKey};
@@ -85,4 +87,30 @@ async fn the_buckets_of_a_table_are_boundaries() {
     let splits = UserKey::SCHEMA.bucket_splits();
     assert_eq!(splits.len(), 3);
     assert!(splits.iter().all(|split| starts.contains(split)), "{starts:?}");
+}
+
+/// Bytes are those of mutations that are sent, alone or with others, and of rows that come; times are those of the clock.
+#[tokio::test]
+async fn bytes_and_times_are_those_of_the_requests() {
+    let now = || i64::try_from(UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    let from = now();
+    let client = Client::builder().record_heat(Recording::new().one_in(1)).embedded();
+    let users = client.table::<UserKey, User>("users");
+    users.create_if_absent().await.unwrap();
+    let grid = || client.heat().unwrap().tables["users"].grid.clone();
+    let (key, row) = user(1);
+    users.put(&key, &row).await.unwrap();
+    let one = grid().total(Measure::Bytes);
+    users.put_all(&(10..20).map(user).collect::<Vec<_>>()).await.unwrap();
+    let eleven = grid().total(Measure::Bytes);
+    assert!(one > 20 && eleven - one >= 10 * one, "{one}, {eleven}");
+    users.get(&key).await.unwrap();
+    let read = grid().total(Measure::Bytes) - eleven;
+    let before = grid().total(Measure::Bytes);
+    users.scan(UserKey::scan()).collect().await.unwrap();
+    let scanned = grid().total(Measure::Bytes) - before;
+    assert!(read > 10 && scanned >= 11 * read, "{read}, {scanned}");
+    let grid = grid();
+    let width = i64::try_from(grid.column_width().as_millis()).unwrap();
+    assert!(grid.time(0) > from - width && grid.time(grid.columns() - 1) <= now());
 }

@@ -38,6 +38,12 @@ pub(crate) struct ChangeArgs {
 }
 
 impl ChangeArgs {
+    /// After how many rows is kept how far the command is: rows that come slowly are not kept until there are many.
+    pub(crate) fn kept_every(&self) -> u64 {
+        const MOST: u64 = 10_000;
+        self.rate.map_or(MOST, |rate| MOST.min(rate.get().div_ceil(10).into()))
+    }
+
     /// How to go on, for a command that ends before it has done all.
     pub(crate) fn how_to_go_on(&self) -> &'static str {
         match self.resume {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use keyderive::copy::{CopyError, CopyFindings, CopyReport, CopyTo};
 use keyderive::dynamic::KeyMapping;
-use keyderive::{DynTable, Progress};
+use keyderive::{DynTable, Error, ErrorKind, Progress};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;
@@ -28,8 +28,9 @@ use crate::pair::{PairArgs, Tables, ToInstance, note_dropped};
 /// Stop the writers of the old table. Beside writers: `--yes` first counts, and then copies at most as many rows; if there are more it
 /// stops, with exit code 3. A row that is written while the command runs is copied or not, and the comparison finds it if it is not.
 ///
-/// A killed command goes on by `--resume`: rows that it had not counted are copied again, each whole. The ranges of keys that are
-/// not copied yet are in a second file, with `.rows` added to the name of the first.
+/// Ctrl-C stops the command after the rows that it has read, and `--resume` goes on from there. A killed command goes on by it too: rows
+/// that it had not counted are copied again, each whole. The ranges of keys that are not copied yet are in a second file, with `.rows`
+/// added to the name of the first.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Copy {
@@ -48,9 +49,6 @@ pub(crate) struct Copy {
     #[arg(long, value_enum, default_value_t = TextFormat::Text)]
     format: TextFormat,
 }
-
-/// Rows between two times at which is kept how far the command is.
-const KEPT_EVERY: u64 = 10_000;
 
 /// What a command that goes on must have been given.
 #[derive(Serialize)]
@@ -77,6 +75,9 @@ struct State {
 #[derive(Debug, Default, Serialize)]
 struct Numbers {
     is_copied: bool,
+    /// Whether nothing is copied, since some of these rows cannot be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_refused: Option<bool>,
     /// In all runs.
     rows: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,9 +124,12 @@ impl Copy {
             let copy = || self.copy(&old, &new, &mapping, rows_file.as_deref());
             if !self.change.yes {
                 let found = measure(copy()?).await?;
-                let exit = self.print_found(&found)?;
+                let exit = self.print_found(&found, is_new)?;
                 if !found.is_ok() {
-                    output::note("nothing was changed: the command would end at the first of these rows");
+                    output::note(match is_new {
+                        true => "nothing was changed, and `--yes` copies nothing while there are such rows",
+                        false => "nothing was changed: the command would end at the first of these rows",
+                    });
                     return Ok(exit);
                 }
                 if !is_agreed(&tables.targets[1], "Copy them?")? {
@@ -137,42 +141,37 @@ impl Copy {
             } else if is_new {
                 let found = measure(copy()?).await?;
                 if !found.is_ok() {
-                    self.print_found(&found)?;
-                    return Err(Failure::refused(
-                        "nothing was copied: the command would end at the first of these rows",
-                    ));
+                    self.print_found(&found, is_new)?;
+                    return Err(Failure::refused("nothing was copied, since some of these rows cannot be"));
                 }
                 state.announced = Some(found.copied + found.rows);
             }
             file.store(&state)?;
             // Before, Ctrl-C ends the process.
-            let mut stop = Stop::listen();
-            let (mut meter, mut written) = (Meter::new("copied"), 0);
-            let mut running = copy()?.on_progress(|progress: &Progress| {
-                written = progress.written;
-                tell(&mut meter, progress);
-            });
+            let (mut stop, mut meter) = (Stop::listen(), Meter::new("copied"));
+            let mut running = copy()?
+                .on_progress(|progress: &Progress| tell(&mut meter, progress))
+                .stop_on(async move { stop.asked().await });
             if let Some(rows) = state.announced {
                 running = running.at_most(rows);
             }
             if let Some(rate) = self.change.rate {
                 running = running.rate(rate);
             }
-            let ended = stop.or(running.into_future()).await;
+            let ended = running.await;
             meter.finish();
             let so_far = |rows: u64| {
                 let of = state.announced.map_or_else(String::new, |announced| format!(" of {announced}"));
                 format!("copied {}{of}; {}", counted(rows, "row"), self.change.how_to_go_on())
             };
             match ended {
-                Err(stopped) => Err(stopped.after(format_args!("in this run {}", so_far(written)))),
-                Ok(Ok(report)) => {
+                Ok(report) => {
                     state = State { rows: report.copied(), is_done: true, ..state };
                     file.store(&state)?;
                     self.print_done(&report)
                 }
-                Ok(Err(error)) if error.is_difference() => self.print_done(error.report()),
-                Ok(Err(error)) => Err(failure(&error, &state).after(so_far(error.report().copied()))),
+                Err(error) if error.is_difference() => self.print_done(error.report()),
+                Err(error) => Err(failure(&error, &state).after(so_far(error.report().copied()))),
             }
         })
     }
@@ -198,14 +197,15 @@ impl Copy {
         mapping: &KeyMapping,
         rows_file: Option<&Path>,
     ) -> Outcome<CopyTo<'a>> {
-        let mut copy = old.copy_to(new, mapping)?.checkpoint_every(KEPT_EVERY);
+        let mut copy = old.copy_to(new, mapping)?.checkpoint_every(self.change.kept_every());
         if let Some(path) = rows_file {
             copy = copy.checkpoint(path);
         }
         Ok(if self.allow_existing { copy.allow_existing() } else { copy })
     }
 
-    fn print_found(&self, found: &CopyFindings) -> Outcome {
+    /// Prints what was found: of a copy that goes on, the rows are copied up to the first that cannot be.
+    fn print_found(&self, found: &CopyFindings, is_new: bool) -> Outcome {
         for fault in found.faults.iter().take(10) {
             output::note(format_args!("cannot be copied: {fault}"));
         }
@@ -216,6 +216,7 @@ impl Copy {
         }
         self.print(&Numbers {
             is_copied: false,
+            is_refused: (is_new && !found.is_ok()).then_some(true),
             rows: found.copied + found.rows,
             cells: Some(found.cells),
             bytes: Some(found.bytes),
@@ -243,12 +244,17 @@ impl Copy {
 
     /// Prints the numbers.
     fn print(&self, numbers: &Numbers) -> Outcome {
-        let Numbers { is_copied, rows, cells, bytes, requests, faulty, collisions, differences } = numbers;
+        let Numbers { is_copied, is_refused, rows, cells, bytes, requests, faulty, collisions, differences } =
+            numbers;
         let mut out = Out::new();
         if self.format.is_json() {
             json_line(&mut out, numbers)?;
         } else {
-            let verb = if *is_copied { "copied" } else { "would copy" };
+            let verb = match (is_copied, is_refused) {
+                (true, _) => "copied",
+                (false, None) => "would copy",
+                (false, Some(_)) => "refuses to copy",
+            };
             let (old, new) = (Safe(&self.pair.old.table), Safe(&self.pair.new));
             write!(out, "{verb} {} of `{old}` to `{new}`", counted(*rows, "row"))?;
             if let Some(cells) = cells {
@@ -300,10 +306,21 @@ fn failure(error: &CopyError, state: &State) -> Failure {
             "there are more rows than the {announced} that were announced: somebody writes; `--any-number` copies them too"
         ));
     }
+    if error.is_stopped() {
+        return Failure::failed("stopped");
+    }
     let exit = match error.error() {
         Some(cause) => Failure::from(cause.clone()).exit,
         None if error.is_collision() => Exit::Refused,
         None => Exit::Failed,
     };
-    Failure::of(exit, error)
+    let failure = Failure::of(exit, error);
+    match error.error().map(Error::kind) {
+        Some(ErrorKind::TableMismatch) => failure.help(MISMATCH),
+        _ => failure,
+    }
 }
+
+const MISMATCH: &str = "`--allow-existing` copies beside the rows that the new table has, and `--resume FILE` goes on with an earlier copy, whose \
+                        file it is; `keyderive status` shows what the families of a table are, and `keyderive apply` makes them those of the \
+                        file of layouts";

@@ -7,7 +7,6 @@ use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
 use keyderive::client::ReadRows;
 use keyderive::dynamic::{DynKey, TableLayout};
 use keyderive::plan::Plan;
-use keyderive::row::RowFilter;
 use keyderive::{Client, DynTable};
 use serde::Serialize;
 
@@ -16,10 +15,12 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
 use crate::layout::TableArgs;
 use crate::output::{self, Meter, Out, TextFormat, json_line, rows_are};
+use crate::outside::{count_outside, note_outside, presence};
 
 /// Count rows by conditions on the fields of their keys
 ///
-/// Every row is read, without its values. `--estimate` counts some parts of the table, and says how far off the result may be.
+/// Every row is read, without its values. `--estimate` counts some parts of the table, and says how far off the result may be: more
+/// than that once in 20 times, of rows that lie in the parts at random. Rows that lie together may all be in parts that are not counted.
 #[derive(Args, Debug)]
 pub(crate) struct Count {
     #[command(flatten)]
@@ -38,7 +39,7 @@ pub(crate) struct Count {
 #[derive(Debug, Serialize)]
 struct Counted {
     rows: u64,
-    /// Two standard errors of an estimate: it is off by more about once in 20 times.
+    /// How far off an estimate may be: more about once in 20 times, of rows that lie in the parts at random.
     #[serde(skip_serializing_if = "Option::is_none")]
     plus_minus: Option<u64>,
     parts_counted: usize,
@@ -59,7 +60,7 @@ impl Count {
     }
 
     async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
-        let filter = Filter::new(layout.key(), &self.conditions)?;
+        let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
         let table = client.dynamic_table(layout);
         let parts = table.sizes().await?.parts.into_iter().map(|part| filter.plan.within(&part.range));
         let mut parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
@@ -86,8 +87,10 @@ impl Count {
                 self.of.table
             ));
         }
+        let outside = if filter.is_of_all { count_outside(client, layout).await? } else { 0 };
+        note_outside(outside, layout, "counted");
         self.print(&counted(&counts, all))?;
-        Ok(Exit::found(foreign > 0))
+        Ok(Exit::found(foreign + outside > 0))
     }
 
     /// The rows of a table without a layout.
@@ -96,7 +99,6 @@ impl Count {
             return Err(Failure::refused(format_args!("`--where` needs a layout: {}", self.of.no_layout())));
         }
         let table = client.raw_table(&self.of.table);
-        let keys = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
         let mut parts: Vec<_> = table.sizes().await?.parts.into_iter().map(|part| part.range).collect();
         let all = parts.len();
         if let Some(sample) = self.estimate {
@@ -105,7 +107,7 @@ impl Count {
         let (mut meter, mut all_rows) = (Meter::of_parts("counted", parts.len()), 0);
         let mut counts = Vec::new();
         for part in parts {
-            let mut rows = table.read_rows(ReadRows::new().range(part).filter(keys.clone()));
+            let mut rows = table.read_rows(ReadRows::new().range(part).filter(presence()));
             let mut count = 0;
             while rows.try_next().await?.is_some() {
                 count += 1;
@@ -129,8 +131,11 @@ impl Count {
             (false, Some(error)) => {
                 writeln!(
                     out,
-                    "about {rows}, give or take {error}: {parts_counted} of {parts} parts were counted"
+                    "about {rows}, give or take {error} (95 % confidence): {parts_counted} of {parts} parts were counted"
                 )?;
+                if *rows == 0 {
+                    output::note("rows that lie together may all be in parts that were not counted");
+                }
             }
         }
         Ok(out.finish()?)
@@ -161,12 +166,25 @@ fn counted(counts: &[u64], parts: usize) -> Counted {
         return Counted { rows: sum, plus_minus: None, parts_counted: chosen, parts };
     }
     let (n, all) = (chosen as f64, parts as f64);
-    let mean = sum as f64 / n;
+    let (mean, left) = (sum as f64 / n, all - n);
     let squares: f64 = counts.iter().map(|count| (*count as f64 - mean).powi(2)).sum();
     // The variance of the mean of a sample without repetition.
     let variance = squares / (n - 1.0) / n * (1.0 - n / all);
-    let plus_minus = (2.0 * variance.sqrt() * all).ceil() as u64;
+    let by_spread = student(chosen - 1) * variance.sqrt() * all;
+    // Counts that are equal by chance have no spread. Rows that lie in the parts at random have a Poisson distribution, whose variance
+    // is its mean; of those that were not met, the rule of three says how many there may be.
+    let by_chance = 2.0 * (mean * left * all / n).sqrt() + 3.0 * left / n;
+    let plus_minus = by_spread.max(by_chance).ceil() as u64;
     Counted { rows: (mean * all).round() as u64, plus_minus: Some(plus_minus), parts_counted: chosen, parts }
+}
+
+/// How many standard errors a mean is off by in 19 of 20 times: the quantile of Student's distribution, to two digits.
+fn student(degrees: usize) -> f64 {
+    match degrees {
+        0 | 1 => 12.71,
+        2 => 4.3,
+        more => 1.96 + 2.37 / more as f64 + 2.82 / (more * more) as f64,
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +205,28 @@ mod tests {
         let within = within.count();
         assert!((920..=985).contains(&within), "{within}");
         assert_eq!(counted(&[3, 4], 2).rows, 7);
+        assert_eq!(
+            [1, 2, 4, 9, 31].map(|degrees| (student(degrees) * 10.0).round()),
+            [127.0, 43.0, 27.0, 23.0, 20.0]
+        );
+    }
+
+    #[test]
+    fn an_estimate_of_few_parts_and_rows_is_within_its_error_too() {
+        let mut random = fastrand::Rng::with_seed(11);
+        for (rows, sample) in [(0, 2), (1, 2), (5, 2), (20, 2), (20, 8), (300, 2), (300, 4), (300, 15)] {
+            let within = (0..1000).filter(|_| {
+                let mut parts = vec![0; 16];
+                (0..rows).for_each(|_| parts[random.usize(..16)] += 1);
+                choose(&mut parts, sample);
+                let counted = counted(&parts, 16);
+                counted.rows.abs_diff(rows) <= counted.plus_minus.unwrap()
+            });
+            let within = within.count();
+            assert!(within >= 940, "{within} of 1000: {rows} rows, {sample} parts");
+        }
+        // None was found in 2 of 16 parts.
+        assert_eq!(counted(&[0, 0], 16).plus_minus, Some(21));
         assert_eq!(counted(&[3, 4], 2).plus_minus, None);
     }
 }

@@ -20,6 +20,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
 use crate::layout::TableArgs;
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
+use crate::outside::{count_outside, note_outside};
 
 /// Delete rows by conditions on the fields of their keys, or by their keys
 ///
@@ -113,6 +114,9 @@ struct Numbers {
     requests: u64,
     skipped: u64,
     not_there: u64,
+    /// Rows that no scan reads, if there are any; up to 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outside: Option<u64>,
 }
 
 impl Numbers {
@@ -170,12 +174,24 @@ impl Delete {
                 keys: &self.keys,
             };
             let (file, state) = ResumeFile::open(self.change.resume.as_deref(), "delete", &arguments)?;
-            let filter =
-                layout.as_ref().map(|layout| Filter::new(layout.key(), &self.conditions)).transpose()?;
+            let filter = layout
+                .as_ref()
+                .map(|layout| Filter::of_arguments(layout.key(), &self.conditions))
+                .transpose()?;
             let keys = Keys::new(layout.as_ref(), &self.keys)?;
             name_production(&target);
             let client = connection.client().await?;
             let typed = layout.as_ref().map(|layout| client.dynamic_table(layout));
+            let outside = match (&layout, &filter) {
+                (Some(layout), Some(filter)) if self.keys.is_empty() && filter.is_of_all => {
+                    count_outside(&client, layout).await?
+                }
+                _ => 0,
+            };
+            let print = |numbers: Numbers| {
+                let outside = Some(outside).filter(|rows| *rows > 0);
+                self.print(&Numbers { outside, ..numbers }, layout.as_ref())
+            };
             let rows = match (filter, &typed) {
                 (Some(filter), Some(table)) if self.keys.is_empty() => {
                     Rows::Plan(Box::new(Selected { table: table.clone(), filter }))
@@ -198,15 +214,15 @@ impl Delete {
                 output::note(
                     "nothing was done now: the file of `--resume` says that an earlier run has done it; name another file to begin anew",
                 );
-                return self.print(&deletion.state.numbers());
+                return print(deletion.state.numbers());
             }
             if !self.change.yes {
                 let found = deletion.measure(&rows).await?;
-                let exit = self.print(&found)?;
+                deletion.state.announced = deletion.state.announced.or(Some(found.rows));
+                let exit = print(found)?;
                 if !is_agreed(&target, "Delete them?")? {
                     return Ok(exit);
                 }
-                deletion.state.announced = deletion.state.announced.or(Some(found.rows));
             } else if self.any_number {
                 deletion.state.announced = None;
             } else if let (Rows::Plan(selected), true) = (&rows, is_new) {
@@ -223,12 +239,12 @@ impl Delete {
             done.map_err(|failure| failure.after(deletion.so_far()))?;
             deletion.state.is_done = true;
             deletion.file.store(&deletion.state)?;
-            self.print(&deletion.state.numbers())
+            print(deletion.state.numbers())
         })
     }
 
     /// Prints the numbers.
-    fn print(&self, numbers: &Numbers) -> Outcome {
+    fn print(&self, numbers: &Numbers, layout: Option<&TableLayout>) -> Outcome {
         let mut out = Out::new();
         if self.format.is_json() {
             json_line(&mut out, numbers)?;
@@ -257,7 +273,10 @@ impl Delete {
                 }
             ));
         }
-        Ok(Exit::found(numbers.skipped + numbers.not_there > 0))
+        if let (Some(rows), Some(layout)) = (numbers.outside, layout) {
+            note_outside(rows, layout, "deleted");
+        }
+        Ok(Exit::found(numbers.skipped + numbers.not_there > 0 || numbers.outside.is_some()))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
-use keyderive::dynamic::{DynKey, DynRow};
+use keyderive::dynamic::{DynKey, DynRow, TableLayout};
 use keyderive::plan::Plan;
 use keyderive::{DynTable, DynTableScan, Error, Skipped};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
 use crate::layout::TableArgs;
 use crate::output::{self, Meter, Out};
+use crate::outside::{count_outside, note_outside};
 
 /// Write rows as csv or lines of JSON, which `import` reads
 ///
@@ -82,6 +83,9 @@ struct State {
 struct LeftOut {
     /// Rows whose keys are not of the layout.
     foreign: u64,
+    /// Those of them that no scan reads, of an export of all rows.
+    #[serde(default)]
+    outside: u64,
     /// Rows that the row type does not read.
     unread: u64,
     first_unread: Option<String>,
@@ -98,9 +102,10 @@ impl Export {
         let mut connection = self.of.connection()?;
         block_on(async {
             let layout = self.of.require_one(&mut connection).await?;
-            let filter = Filter::new(layout.key(), &self.conditions)?;
+            let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
             let plan = filter.plan.clone();
-            let table = connection.client().await?.dynamic_table(&layout);
+            let client = connection.client().await?;
+            let table = client.dynamic_table(&layout);
             let shape = Shape::new(&table, &layout)?;
             let arguments = Arguments {
                 table: &self.of.table,
@@ -126,7 +131,7 @@ impl Export {
                 output::note(
                     "nothing was done now: the file of `--resume` says that an earlier run has done it; name another file to begin anew",
                 );
-                return self.end(&state);
+                return self.end(&state, &layout);
             }
             let scans = self.scans(&table, &plan, &filter, state.after.as_deref()).await?;
             let (out, file): (Box<dyn Write>, _) = match &self.output {
@@ -152,9 +157,12 @@ impl Export {
                 }
             })?;
             stored?;
+            if filter.is_of_all {
+                run.state.left_out.outside = count_outside(&client, &layout).await?;
+            }
             run.state.is_done = true;
             run.kept.store(&run.state)?;
-            self.end(&run.state)
+            self.end(&run.state, &layout)
         })
     }
 
@@ -181,8 +189,8 @@ impl Export {
     }
 
     /// Says what was done, and what was left out.
-    fn end(&self, state: &State) -> Outcome {
-        let LeftOut { foreign, unread, first_unread, without_text, with_others } = &state.left_out;
+    fn end(&self, state: &State, layout: &TableLayout) -> Outcome {
+        let LeftOut { foreign, outside, unread, first_unread, without_text, with_others } = &state.left_out;
         output::note(format_args!("exported {} of `{}`", counted(state.rows, "row"), self.of.table));
         let left_out = [
             (*foreign, "not exported: the keys are not of the layout".to_owned()),
@@ -199,7 +207,8 @@ impl Export {
         for (rows, why) in left_out.iter().filter(|(rows, _)| *rows > 0) {
             output::note(format_args!("{} {why}", counted(*rows, "row")));
         }
-        Ok(Exit::found(left_out.iter().any(|(rows, _)| *rows > 0)))
+        note_outside(*outside, layout, "exported");
+        Ok(Exit::found(*outside > 0 || left_out.iter().any(|(rows, _)| *rows > 0)))
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
 use keyderive::dynamic::{DynKey, DynRow, TableLayout};
 use keyderive::key::RawKey;
 use keyderive::load::{Checkpoint, LoadError, LoadReport};
-use keyderive::{DynTable, Progress};
+use keyderive::{DynTable, ErrorKind, Progress};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
@@ -98,8 +97,6 @@ const SHOWN_FAULTS: u64 = 10;
 /// How many rows the thread that reads hands over at a time, and how often it may be ahead.
 const BATCH: usize = 256;
 const BATCHES_AHEAD: usize = 16;
-/// Rows between two times at which is kept how far the command is.
-const KEPT_EVERY: u64 = 10_000;
 
 /// What a command that goes on must have been given.
 #[derive(Serialize)]
@@ -130,7 +127,7 @@ struct State {
 #[derive(Debug, Default, Serialize)]
 struct Numbers {
     is_written: bool,
-    /// In all runs.
+    /// In all runs; in this one if rows may be left as they are, since a command that goes on finds those that an earlier run wrote.
     rows: u64,
     bad_lines: u64,
     /// The line at which the command stops.
@@ -342,15 +339,12 @@ impl Import {
             BadLines::Stop => load.max_failures(0),
             BadLines::Skip(_) => load,
         };
-        // Rows that come slowly are not kept until there are many.
-        load = match self.change.rate.map(NonZeroU32::get) {
-            Some(rate) => load
-                .look_ahead(0)
-                .patience(Duration::ZERO)
-                .checkpoint_every(u64::from(rate.div_ceil(10)).min(KEPT_EVERY)),
-            None => load.checkpoint_every(KEPT_EVERY),
+        load = match self.change.rate {
+            Some(_) => load.look_ahead(0).patience(Duration::ZERO),
+            None => load,
         };
         let result = load
+            .checkpoint_every(self.change.kept_every())
             .resume(checkpoint)
             .on_progress(|progress: &Progress| meter.rows_of(progress.written, progress.read))
             .on_checkpoint(|checkpoint| {
@@ -377,8 +371,13 @@ impl Import {
                 let failure = match (&found.ended, error.error()) {
                     (Some((exit, why)), _) if error.is_input() => Failure::of(*exit, why),
                     (None, _) if error.is_input() => Failure::failed("stopped"),
+                    (_, Some(cause)) if cause.kind() == ErrorKind::TableMismatch && self.change.resume.is_some() => {
+                        Failure::from(cause.clone())
+                            .help("to write all rows of the input again, name another file for `--resume`")
+                    }
                     (_, Some(cause)) => Failure::from(cause.clone()),
-                    _ => Failure::refused(&error),
+                    _ => Failure::refused(&error)
+                        .help("`--bad-lines skip=FILE` goes on after rows that are not written, and writes them to the file"),
                 };
                 (error.into_report(), Some(failure))
             }
@@ -394,7 +393,10 @@ impl Import {
         let items = report.checkpoint().items();
         let numbers = Numbers {
             is_written: true,
-            rows: items.saturating_sub(report.checkpoint().failed().len() as u64),
+            rows: match self.if_absent {
+                true => report.written(),
+                false => items.saturating_sub(report.checkpoint().failed().len() as u64),
+            },
             bad_lines: found.bad_lines,
             stops_at: None,
             this_run: Some(ThisRun {
@@ -415,11 +417,14 @@ impl Import {
                 })?;
                 self.print(&numbers)
             }
-            Some(failure) => Err(failure.after(format_args!(
-                "wrote {}, the first ones of the input; {}",
-                counted(numbers.rows, "row"),
-                self.change.how_to_go_on()
-            ))),
+            Some(failure) => {
+                let of = match self.if_absent {
+                    true => format!("of the first {} of the input", counted(items, "row")),
+                    false => "the first ones of the input".to_owned(),
+                };
+                let (rows, how) = (counted(numbers.rows, "row"), self.change.how_to_go_on());
+                Err(failure.after(format_args!("wrote {rows}, {of}; {how}")))
+            }
         }
     }
 

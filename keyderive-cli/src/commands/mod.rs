@@ -27,12 +27,15 @@ pub(crate) mod tablets;
 pub(crate) mod verify;
 
 use std::future::Future;
+use std::pin::Pin;
 
 use crate::exit::{Failure, Outcome};
 
 /// Runs a command that may use the network, on this thread alone: so it starts fast.
 fn block_on<T>(command: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // Behind a pointer, since tokio has three places that poll a future: each would have a copy of the code of every command.
+    let command: Pin<Box<dyn Future<Output = Outcome<T>> + '_>> = Box::pin(command);
     runtime.map_err(Failure::failed)?.block_on(command)
 }
 

@@ -64,7 +64,7 @@ impl Scan {
     }
 
     async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
-        let filter = Filter::new(layout.key(), &self.conditions)?;
+        let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
         let (mut scan, kept) =
             (filter.rows(&client.dynamic_table(layout), filter.plan.clone()), filter.kept());
         if !self.select.is_empty() {

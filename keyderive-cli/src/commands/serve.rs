@@ -2,10 +2,12 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use keyderive::embedded::{Bigtable, ServeSettings, shutdown_signal};
+use keyderive_googlesql::Engine;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tracing_subscriber::Layer as _;
@@ -19,7 +21,7 @@ use crate::exit::{Exit, Failure, Outcome};
 ///
 /// Without a file, tables live in memory until the process ends. Standard output shows how to connect: paste the first line
 /// into a shell before you run programs that can use an emulator; the second shows how to call cbt. Any project and instance
-/// work; `keyderive` and `local` are the defaults of keyderive's client.
+/// work; `keyderive` and `local` are the defaults of keyderive's client. SQL is answered as Google documents it for Bigtable.
 ///
 /// On ctrl-c or SIGTERM, the process ends when the open requests are answered or the grace period is over. On a second signal
 /// it ends at once, with the exit code 128 plus the signal's number.
@@ -100,6 +102,7 @@ impl Serve {
         writeln!(out, "# cbt -project keyderive -instance local ls")?;
         out.flush()?;
         bigtable
+            .with_query_engine(Arc::new(Engine))
             .serve_with(listener, shutdown_signal, |settings| self.limits.apply(settings))
             .await
             .map_err(Failure::failed)?;

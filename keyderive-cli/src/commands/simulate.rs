@@ -1,7 +1,7 @@
 //! `simulate`: what the events of a file do to a layout, and to variants of it.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -25,8 +25,11 @@ use crate::output::{self, Meter, Out, TextFormat, drawn, json_line, write_safe};
 /// How wide a picture is in a terminal, and how many lines a layout has.
 pub(super) const WIDTH: usize = 80;
 pub(super) const LINES: usize = 12;
-/// How many events are read before the first is simulated: their rate tells how long a slot of the picture is.
-const AHEAD: usize = 20_000;
+/// How many events are read before the first is simulated: they are put in the order of time, and their rate tells how long a slot of the
+/// picture is.
+const AHEAD: usize = 250_000;
+/// How many bytes the texts among their values have at most.
+const AHEAD_BYTES: usize = 32 << 20;
 /// How many events a slot has, in the mean: with a few, each range would have a large share by chance.
 const SLOT_EVENTS: u32 = 50;
 /// After how many slots an event is late, as a grid counts it.
@@ -49,8 +52,8 @@ const SLOTS: [u64; 24] = [
 /// layouts has the table, and nothing is written to it. Memory is bounded for an input of any length; it is read once.
 ///
 /// Tablets are simulated, since Google does not publish how Bigtable splits and moves them: the numbers that are taken are printed, each with
-/// its source. Compare layouts with each other. Sort an input by time: of records that come much later than others, peaks are known less
-/// exactly, and the picture says by how much.
+/// its source. Compare layouts with each other. Events are put in the order of their times, 250,000 at a time in memory, about 100 MB. In a
+/// longer input that is less sorted, some come too late: a note counts them, and says how to sort it.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Simulate {
@@ -143,18 +146,20 @@ struct Simulated<'a> {
     is_below: Option<bool>,
 }
 
-/// An event with its keys in the variants.
-type Keyed = (Event, Vec<Vec<u8>>);
-
 /// An event as the simulation takes it.
 type Taken = (i64, Vec<(&'static str, Value)>, u64);
+
+/// An event with the number of its line.
+type Numbered = (u64, Event);
 
 /// The events of an input.
 struct Events<'a> {
     command: &'a Simulate,
     lines: Lines<EventReader>,
-    /// Those that were read first.
-    ahead: VecDeque<Keyed>,
+    /// Those that were read and not simulated, by their times and numbers.
+    ahead: BTreeMap<(i64, u64), Numbered>,
+    /// How many bytes their texts have.
+    ahead_bytes: usize,
     /// The file of bad lines.
     skipped: Option<BufWriter<File>>,
     bad_lines: u64,
@@ -172,8 +177,8 @@ struct Events<'a> {
 }
 
 impl Events<'_> {
-    /// The next event of the input, and its keys in the variants; bad lines are left out.
-    fn read(&mut self) -> Option<Keyed> {
+    /// The next event of the input; bad lines are left out.
+    fn read(&mut self) -> Option<Numbered> {
         loop {
             match self.read_line() {
                 Ok(Some(Some(event))) => return Some(event),
@@ -187,22 +192,14 @@ impl Events<'_> {
         }
     }
 
-    fn read_line(&mut self) -> Outcome<Option<Option<Keyed>>> {
+    fn read_line(&mut self) -> Outcome<Option<Option<Numbered>>> {
         if self.fault.is_some() {
             return Ok(None);
         }
         let Some(line) = self.lines.next() else { return Ok(None) };
         let Line { number, row, .. } = line?;
         let fault = match row {
-            Ok(mut event) => {
-                self.read += 1;
-                self.meter.rows(self.read);
-                event
-                    .time
-                    .get_or_insert(i64::try_from(self.read - 1).unwrap_or(i64::MAX).saturating_mul(1000));
-                let keys = self.encode(number, &event)?;
-                return Ok(Some(Some((event, keys))));
-            }
+            Ok(event) => return Ok(Some(Some((number, event)))),
             Err(fault) => fault,
         };
         let why = format!("line {number}: {}", fault.why);
@@ -217,41 +214,50 @@ impl Events<'_> {
         Ok(Some(None))
     }
 
-    /// A key that a variant cannot have ends the command, since its picture would be of other events.
-    fn encode(&self, number: u64, event: &Event) -> Outcome<Vec<Vec<u8>>> {
-        let keys = self.variants.iter().map(|Variant { name, layout, .. }| {
-            let key = layout.encode(event.values.iter().cloned());
-            key.map_err(|error| {
-                Failure::refused(format_args!("line {number}, in the variant `{name}`: {error}"))
-            })
-        });
-        keys.collect()
+    /// Reads as many events as are held in memory.
+    fn fill(&mut self) {
+        while self.ahead.len() < AHEAD
+            && self.ahead_bytes < AHEAD_BYTES
+            && let Some((line, event)) = self.read()
+        {
+            let second = i64::try_from(self.read).unwrap_or(i64::MAX);
+            let time = event.time.unwrap_or(second.saturating_mul(1000));
+            self.ahead_bytes += text_bytes(&event);
+            self.ahead.insert((time, self.read), (line, event));
+            self.read += 1;
+            self.meter.rows(self.read);
+        }
     }
 
     /// The next event for the simulation, recorded in all variants.
     fn next(&mut self) -> Option<Taken> {
-        let (Event { time, values, bytes }, keys) = match self.ahead.pop_front() {
-            Some(event) => event,
-            None => self.read()?,
-        };
-        let time = time.unwrap_or(0);
+        self.fill();
+        let ((time, _), (line, event)) = self.ahead.pop_first()?;
+        self.ahead_bytes -= text_bytes(&event);
+        let Event { values, bytes, .. } = event;
         self.latest = self.latest.max(time);
         self.late += u64::from(self.latest.saturating_sub(time) >= self.late_from);
-        for (Variant { grid, .. }, key) in self.variants.iter_mut().zip(&keys) {
-            grid.record(time, key, Access::Write, bytes);
+        for Variant { name, layout, grid } in &mut self.variants {
+            match layout.encode(values.iter().cloned()) {
+                Ok(key) => grid.record(time, &key, Access::Write, bytes),
+                // It ends the command, since a picture of the variant would be of other events.
+                Err(error) => {
+                    let fault =
+                        Failure::refused(format_args!("line {line}, in the variant `{name}`: {error}"));
+                    self.fault.get_or_insert(fault);
+                    return None;
+                }
+            }
         }
         Some((time, values, bytes))
     }
 
     /// Reads the first events, and makes grids for their rate.
     fn grids(&mut self, layout: &KeyLayout) -> GridBuilder {
-        while self.ahead.len() < AHEAD
-            && let Some(event) = self.read()
-        {
-            self.ahead.push_back(event);
-        }
-        let times = || self.ahead.iter().filter_map(|(event, _)| event.time);
-        let lasting = i128::from(times().max().unwrap_or(0)) - i128::from(times().min().unwrap_or(0));
+        self.fill();
+        let times = [self.ahead.first_key_value(), self.ahead.last_key_value()];
+        let [first, last] = times.map(|event| event.map_or(0, |((time, _), _)| i128::from(*time)));
+        let lasting = last - first;
         let wanted = lasting * i128::from(SLOT_EVENTS) / (self.ahead.len() as i128).max(1);
         let slot = SLOTS.into_iter().find(|slot| i128::from(*slot) * 1000 >= wanted);
         let slot = slot.unwrap_or(SLOTS[SLOTS.len() - 1]);
@@ -262,6 +268,16 @@ impl Events<'_> {
         let pinned = layouts.map(|layout| layout.schema().bucket_splits().len() * 2).max().unwrap_or(0);
         GridBuilder::new().slot(Duration::from_secs(slot)).limits(512, (slots / 2).clamp(24, 256).max(pinned))
     }
+}
+
+/// How many bytes the texts of an event's key have.
+fn text_bytes(event: &Event) -> usize {
+    let bytes = event.values.iter().map(|(_, value)| match value {
+        Value::Text(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    });
+    bytes.sum()
 }
 
 impl Simulate {
@@ -301,7 +317,8 @@ impl Simulate {
         let mut events = Events {
             command: &self,
             lines,
-            ahead: VecDeque::new(),
+            ahead: BTreeMap::new(),
+            ahead_bytes: 0,
             skipped,
             bad_lines: 0,
             first_bad: None,
@@ -363,8 +380,11 @@ impl Simulate {
         let forecast = forecast.map_err(Failure::refused)?;
         if events.late as f64 > forecast.events as f64 * LATE {
             output::note(format_args!(
-                "{} of {} events come after others of a much later time, so the picture and its peaks are coarse; sort the input by time",
-                events.late, forecast.events
+                "{} of {} events come after others of a much later time, and are too far from them to be put in order in memory, so the picture \
+                 and its peaks are coarse; sort the input by time, as does `{}`",
+                events.late,
+                forecast.events,
+                sorting(&events.lines)
             ));
         }
         let grids: Vec<_> = events
@@ -433,6 +453,16 @@ impl Simulate {
             })?;
         }
         out.finish()
+    }
+}
+
+/// A command that sorts the records of an input by time.
+fn sorting(lines: &Lines<EventReader>) -> String {
+    match lines.place(|place| place.is_time()) {
+        Some(at) => {
+            format!("(head -n 1 FILE; tail -n +2 FILE | LC_ALL=C sort -t , -k {0},{0})", at + 1)
+        }
+        None => "jq -cs 'sort_by(.TIME)[]' FILE".to_owned(),
     }
 }
 

@@ -51,6 +51,13 @@ pub(crate) struct Place {
     is_bytes: bool,
 }
 
+impl Place {
+    /// Whether it has the time of an event.
+    pub(crate) fn is_time(&self) -> bool {
+        self.is_time
+    }
+}
+
 impl EventReader {
     /// `maps` are arguments such as `name=field`. Without a name for the time, it is that of the first field of times.
     pub(crate) fn new(

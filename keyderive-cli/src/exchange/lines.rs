@@ -67,6 +67,7 @@ pub(crate) struct Line<R = (DynKey, DynRow)> {
 }
 
 /// Why a record is no row.
+#[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) why: String,
     /// Its cells, or its line.
@@ -158,6 +159,14 @@ impl<P: Parse> Lines<P> {
                 names.iter().map(String::as_str).zip(places.iter().map(ToString::to_string)).collect()
             }
             Input::Json { .. } => Vec::new(),
+        }
+    }
+
+    /// The index of the first name of csv that is something.
+    pub(crate) fn place(&self, is: impl Fn(&P::Place) -> bool) -> Option<usize> {
+        match &self.input {
+            Input::Csv { places, .. } => places.iter().position(is),
+            Input::Json { .. } => None,
         }
     }
 

@@ -96,7 +96,7 @@ impl Shape {
         Ok(Self::of_row(table.new_row(), row, layout))
     }
 
-    fn of_row(empty: DynRow, row: &'static RowSchema, layout: &TableLayout) -> Self {
+    pub(crate) fn of_row(empty: DynRow, row: &'static RowSchema, layout: &TableLayout) -> Self {
         let path =
             |(family, column): (&str, &'static ColumnSchema)| (format!("{family}:{}", column.name()), column);
         let columns: Vec<_> = row.columns().map(path).collect();

@@ -153,13 +153,18 @@ fn rows_with_one_new_key_are_found_before_anything_is_written() {
     let copy = ["copy", "copy-collides", "copy-collides-users"];
     let dry = folder.run(&copy).expect(1);
     assert!(
-        dry.out.contains("60 rows") && dry.out.contains("; 10 rows with the key of another one"),
+        dry.out.starts_with("refuses to copy 60 rows")
+            && dry.out.contains("; 10 rows with the key of another one"),
         "{}",
         dry.out
     );
+    assert!(dry.error.contains("`--yes` copies nothing while there are such rows"), "{}", dry.error);
     assert!(dry.error.contains("a row before it has the same key"), "{}", dry.error);
     let refused = folder.run(&[&copy[..], &["--yes"]].concat()).expect(3);
     assert!(refused.error.contains("nothing was copied"), "{}", refused.error);
+    assert!(refused.out.starts_with("refuses to copy 60 rows"), "{}", refused.out);
+    let json = folder.run(&[&copy[..], &["--format", "json"]].concat()).expect(1);
+    assert!(json.out.starts_with("{\"is_copied\":false,\"is_refused\":true,\"rows\":60,"), "{}", json.out);
     assert_eq!(stored("copy-collides-users").len(), 0);
 }
 
@@ -220,19 +225,38 @@ fn beside_a_writer_it_stops_above_what_it_announced() {
 #[test]
 fn it_can_be_stopped() {
     let folder = Folder::new("copy-stopped");
-    let (_, new) = tables(&folder, "copy-stopped", 300);
+    let (_, new) = tables(&folder, "copy-stopped", 600);
     let arguments =
         with(&["copy", "copy-stopped", &new], &["--yes", "--rate", "100", "--resume", "progress"]);
-    let child = folder.spawn(&arguments);
-    while stored(&new).is_empty() {
-        sleep(Duration::from_millis(5));
+    let mut copied = 0;
+    for _ in 0..2 {
+        let child = folder.spawn(&arguments);
+        while stored(&new).len() == copied {
+            sleep(Duration::from_millis(5));
+        }
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let ended = Ended::new(child.wait_with_output().unwrap(), &arguments).expect(4);
+        // Each row that is written counts, and none is written again.
+        let rows = stored(&new).len();
+        assert!((copied + 1..600).contains(&rows), "{copied}, {rows}");
+        copied = rows;
+        let told = format!("stopped\ncopied {copied} rows of 600; the same command goes on from here");
+        assert!(ended.error.contains(&told), "{told}: {}", ended.error);
+        let kept = folder.read("progress.rows");
+        assert!(kept.contains(&format!("\"copied\":{copied},")), "{copied}: {kept}");
     }
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    let ended = Ended::new(child.wait_with_output().unwrap(), &arguments).expect(4);
-    assert!(ended.error.contains("of 300; the same command goes on from here"), "{}", ended.error);
-    assert!((1..300).contains(&stored(&new).len()));
-    folder.run(&arguments).expect(0);
+    let faster = ["--yes", "--rate", "10000", "--resume", "progress", "--format", "json"];
+    let ended = folder.run(&with(&["copy", "copy-stopped", &new], &faster)).expect(0);
     assert_eq!(is(&new), expected("copy-stopped"));
+    // The bytes of a row are about the same.
+    let bytes: usize =
+        ended.out.split_once("\"bytes\":").unwrap().1.split(',').next().unwrap().parse().unwrap();
+    let whole = folder
+        .run(&with(&["copy", "copy-stopped", &new], &["--yes", "--allow-existing", "--format", "json"]));
+    let all: usize =
+        whole.out.split_once("\"bytes\":").unwrap().1.split(',').next().unwrap().parse().unwrap();
+    let expected = all * (600 - copied) / 600;
+    assert!((expected * 9 / 10..expected * 11 / 10).contains(&bytes), "{bytes} of {all}, {copied} before");
 }
 
 #[test]

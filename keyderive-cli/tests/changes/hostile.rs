@@ -1,11 +1,14 @@
 //! Csv and lines of JSON that somebody else wrote: no panic, nothing that a terminal obeys, and nothing written by a refused command.
+//!
+//! These run the program. `src/hostile.rs` tries many more inputs within a process.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use fastrand::Rng;
+use keyderive_tests::{amount, variable};
 
 use crate::import::{User, UserKey};
-use crate::server::{Folder, stored, table};
+use crate::server::{Folder, stored, table, wait};
 
 const PARTS: [&str; 22] = [
     "id",
@@ -32,8 +35,12 @@ const PARTS: [&str; 22] = [
     "\0",
 ];
 
-fn rounds() -> usize {
-    if std::env::var_os("KEYDERIVE_LONG_TESTS").is_some() { 1000 } else { 25 }
+fn rounds() -> u64 {
+    amount("KEYDERIVE_HOSTILE_RUNS", "rounds of the command on mutated inputs", 25, 1000)
+}
+
+fn random(kind: u64) -> Rng {
+    Rng::with_seed(variable("KEYDERIVE_HOSTILE_SEED", 1) << 8 | kind)
 }
 
 fn mutated(text: &str, random: &mut Rng) -> Vec<u8> {
@@ -51,9 +58,9 @@ fn mutated(text: &str, random: &mut Rng) -> Vec<u8> {
 
 #[test]
 fn inputs() {
-    let (folder, mut random) = (Folder::new("inputs"), Rng::with_seed(19));
+    let (folder, mut random) = (Folder::new("inputs"), random(19));
     table::<UserKey, User>(&folder, "inputs");
-    let mut codes = BTreeSet::new();
+    let mut codes = BTreeMap::new();
     for round in 0..rounds() {
         let (format, line) = match random.bool() {
             true => ("csv", "7,Corrie,42\n"),
@@ -72,44 +79,67 @@ fn inputs() {
         let rows = stored("inputs").len();
         let skip = [&stop[..], &["--bad-lines", "skip=bad", "--yes"]].concat();
         let done = folder.run_with(&skip, &input);
-        codes.extend([dry.code, done.code]);
+        for code in [dry.code, done.code] {
+            *codes.entry(code).or_insert(0) += 1;
+        }
         if done.code >= 2 {
             assert_eq!(stored("inputs").len(), rows, "a refused command writes nothing: {done:?}");
         }
         assert!(folder.path("bad").exists() || done.code >= 2);
     }
-    assert!(codes.contains(&1) && codes.contains(&3), "{codes:?}");
+    println!(
+        "{} lines, {} rows; exit codes, each with its runs: {codes:?}",
+        rounds() * 400,
+        stored("inputs").len()
+    );
+    assert!(codes.contains_key(&1) && codes.contains_key(&3), "{codes:?}");
     // What was read is a row.
     folder.run(&["export", "inputs"]).expect(0);
 }
 
 #[test]
 fn arguments() {
-    let (folder, mut random) = (Folder::new("arguments"), Rng::with_seed(23));
-    table::<UserKey, User>(&folder, "arguments");
+    let (folder, mut random) = (Folder::new("arguments"), random(23));
+    let users = table::<UserKey, User>(&folder, "arguments");
     folder.write("users.csv", "id,name,age\n7,Corrie,42\n");
+    let fill = || {
+        for id in 0..9 {
+            let user = User { name: "Ann".into(), age: Some(1) };
+            wait(users.put(&UserKey { id }, &user)).unwrap();
+        }
+        stored("arguments")
+    };
+    let (mut rows, mut changes) = (fill(), 0);
     for _ in 0..rounds() {
         let mut text = || {
             let text: String = (0..random.usize(1..5)).map(|_| PARTS[random.usize(..PARTS.len())]).collect();
             text.replace('\0', "\\x00")
         };
         let (one, other) = (text(), text());
+        let condition = format!("id{one}");
         let commands = [
             vec!["import", "arguments", "users.csv", "--map", &one, "--ignore", &other],
             vec!["import", "arguments", &one, "--bad-lines", &other],
             vec!["delete", "arguments", "--where", &one, "--yes"],
+            vec!["delete", "arguments", "--where", &condition, "--yes"],
             vec!["delete", "arguments", "--yes", "--", &one, &other],
             vec!["export", "arguments", "--where", &one],
         ];
         for command in &commands {
-            folder.run(command);
+            let ended = folder.run(command);
+            let now = stored("arguments");
+            if now != rows {
+                assert!(ended.code < 2 && command[0] == "delete", "{command:?} has changed rows: {ended:?}");
+                changes += 1;
+                rows = fill();
+            }
         }
     }
-    assert!(stored("arguments").is_empty());
+    println!("{changes} of {} commands deleted rows", rounds() * 3);
     // A file of another program is no file of `--resume`.
     folder.write("progress", "{\"format\":1,\"command\":\"\u{1b}[31m\",\"arguments\":{},\"state\":null}");
     folder.run(&["import", "arguments", "users.csv", "--yes", "--resume", "progress"]).expect(3);
     folder.write("progress", "\u{1b}[31m");
     folder.run(&["delete", "arguments", "--where", "id=7", "--yes", "--resume", "progress"]).expect(3);
-    assert!(stored("arguments").is_empty());
+    assert_eq!(stored("arguments"), rows);
 }

@@ -55,7 +55,15 @@ fn names_are_mapped_and_others_refused() {
     // Rows that exist stay.
     folder.write("users.csv", "id,name\n7,Other\n9,New\n");
     let kept = import(&["--if-absent"]).expect(0);
-    assert!(kept.out.contains("1 row existed and stayed"), "{}", kept.out);
+    let wrote = kept.out.starts_with("wrote 1 row of `names`; in this run 1 row and ");
+    assert!(wrote && kept.out.contains("; 1 row existed and stayed"), "{}", kept.out);
+    let none = import(&["--if-absent"]).expect(0);
+    assert_eq!(
+        none.out,
+        "wrote 0 rows of `names`; in this run 0 rows and 0 bytes, by 2 requests; 2 rows existed and stayed\n"
+    );
+    let json = import(&["--if-absent", "--report", "json"]).expect(0);
+    assert!(json.out.starts_with("{\"is_written\":true,\"rows\":0,"), "{}", json.out);
     assert_eq!(all(&users), [user(7, "Corrie", Some(42)), user(8, "", None), user(9, "New", None)]);
 }
 

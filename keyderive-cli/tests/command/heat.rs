@@ -68,6 +68,17 @@ fn the_sentence_names_the_hot_range_and_a_salt_cools_it() {
         "{printed}"
     );
     assert!(printed.lines().rev().take(12).all(|line| line.chars().count() <= 80), "{printed}");
+
+    // Without the usual ones, those that are named are left.
+    let changes = |arguments: &[&str]| {
+        let data = json(&run(&[&["daily", "--format", "json"], arguments].concat()));
+        let remedies = data["remedies"].as_array().unwrap();
+        remedies.iter().map(|remedy| remedy["change"].to_string()).collect::<Vec<_>>()
+    };
+    let usual = changes(&[]);
+    assert!(usual.len() > 5, "{usual:?}");
+    assert_eq!(changes(&["--no-remedies"]), [""; 0]);
+    assert_eq!(changes(&["--no-remedies", "--variant", "salt=8"]), [r#""as salt=8""#]);
 }
 
 #[test]
@@ -118,6 +129,45 @@ fn forms_times_and_sizes_of_an_input() {
         (&json(&read)["reads"][0]["per_event"], &json(&read)["reads"][1]["name"]),
         (&0.5.into(), &"page=u1".into())
     );
+}
+
+#[test]
+fn events_are_put_in_the_order_of_their_times() {
+    let folder = folder("unsorted");
+    let run = |arguments: &[&str], input: &str| {
+        let output = folder.run(&[&["simulate", "-"], arguments, &NAMES].concat(), input.as_bytes());
+        let (out, error, code) = text(&output);
+        assert_eq!((error.as_str(), code), ("", Some(0)));
+        out
+    };
+    let sorted = tables::views(2000);
+    let (names, lines) = sorted.split_once('\n').unwrap();
+    let mut lines: Vec<_> = lines.lines().collect();
+    Rng::with_seed(4).shuffle(&mut lines);
+    let shuffled = format!("{names}\n{}\n", lines.join("\n"));
+    for arguments in [&["daily", "--variant", "salt=8", "--no-remedies"][..], &["salted", "--format", "json"]]
+    {
+        assert!(run(arguments, &sorted) == run(arguments, &shuffled), "{arguments:?}");
+    }
+}
+
+/// More text than is held: the events of the first seconds come an hour late.
+#[test]
+fn late_events_are_counted_and_the_note_says_how_to_sort() {
+    let folder = folder("late");
+    let awk = "function line(i) { printf \"u%d%s,17955%08d\\n\", i % 100, x, i * 400 } \
+               BEGIN { x = sprintf(\"%03900d\", 0); print \"user_id,at\"; \
+               for (i = 0; i < 12000; i++) line(i); for (i = 0; i < 20; i++) line(i) }";
+    let (printed, code) = folder.shell(&format!(
+        "awk '{awk}' | keyderive simulate - daily --no-remedies --format json 2>&1 >data.json"
+    ));
+    let note = printed.lines().find(|line| line.starts_with("note: "));
+    let note = note.unwrap_or_else(|| panic!("{code} {printed}"));
+    assert!(note.starts_with("note: 20 of 12020 events come after others of a much later time"), "{note}");
+    let command =
+        "sort the input by time, as does `(head -n 1 FILE; tail -n +2 FILE | LC_ALL=C sort -t , -k 2,2)`";
+    assert!(note.ends_with(command), "{note}");
+    assert!(fs::read_to_string(folder.path().join("data.json")).unwrap().contains("\"events\":12020,"));
 }
 
 #[test]

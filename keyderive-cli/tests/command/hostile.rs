@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Output;
 
 use fastrand::Rng;
+use keyderive_tests::{amount, variable};
 
 use crate::program::Folder;
 
@@ -55,13 +56,17 @@ pub(crate) fn assert_harmless(output: &Output, what: &str) {
     }
 }
 
-fn rounds() -> usize {
-    if std::env::var_os("KEYDERIVE_LONG_TESTS").is_some() { 2000 } else { 60 }
+fn rounds() -> u64 {
+    amount("KEYDERIVE_HOSTILE_RUNS", "rounds of the command on mutated inputs", 60, 2000)
+}
+
+fn random(kind: u64) -> Rng {
+    Rng::with_seed(variable("KEYDERIVE_HOSTILE_SEED", 1) << 8 | kind)
 }
 
 #[test]
 fn mutated_arguments() {
-    let (folder, mut random) = (Folder::new("arguments"), Rng::with_seed(3));
+    let (folder, mut random) = (Folder::new("arguments"), random(3));
     let mut accepted = 0;
     for _ in 0..rounds() {
         let (one, other) = (argument(&mut random), argument(&mut random));
@@ -83,7 +88,7 @@ fn mutated_arguments() {
 
 #[test]
 fn mutated_keys_in_a_stream() {
-    let (folder, mut random) = (Folder::new("stream"), Rng::with_seed(5));
+    let (folder, mut random) = (Folder::new("stream"), random(5));
     let mut lines = Vec::new();
     for _ in 0..rounds() * 200 {
         let mut key = b"1#alice#home#9221576497852775807#000042".to_vec();
@@ -124,7 +129,7 @@ fn rows_of_a_hostile_program() {
 
 #[test]
 fn mutated_settings_and_layouts() {
-    let (folder, mut random) = (Folder::new("settings"), Rng::with_seed(7));
+    let (folder, mut random) = (Folder::new("settings"), random(7));
     let settings =
         "default = \"a\"\n[instances.a]\naddress = \"embedded:x\"\nproduction = true\nlayouts = \"l.json\"\n";
     let layouts = fs::read_to_string(folder.path().join("layouts.json")).unwrap();

@@ -31,21 +31,31 @@ fn address() -> &'static str {
 }
 
 /// A folder with `layouts.json`, in which the program runs.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// The variable of the environment that names its Bigtable.
+    bigtable: (&'static str, String),
+}
 
 impl Folder {
+    /// Beside the Bigtable that the tests share.
     pub(crate) fn new(name: &str) -> Self {
+        Self::beside(name, ("BIGTABLE_EMULATOR_HOST", address().to_owned()))
+    }
+
+    /// Beside the Bigtable that this variable of the environment names.
+    pub(crate) fn beside(name: &str, bigtable: (&'static str, String)) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         if folder.exists() {
             fs::remove_dir_all(&folder).unwrap();
         }
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("layouts.json"), tables::layouts()).unwrap();
-        Self(folder)
+        Self { path: folder, bigtable }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     fn command(&self, program: &str) -> Command {
@@ -53,11 +63,14 @@ impl Folder {
         let others = env::var_os("PATH").unwrap_or_default();
         let path = [binary.parent().unwrap().to_owned()].into_iter().chain(env::split_paths(&others));
         let mut command = Command::new(program);
-        command.current_dir(&self.0).env("PATH", env::join_paths(path).unwrap());
-        for name in ["KEYDERIVE_ADDRESS", "GOOGLE_CLOUD_PROJECT", "BIGTABLE_INSTANCE"] {
+        command.current_dir(&self.path).env("PATH", env::join_paths(path).unwrap());
+        for name in
+            ["BIGTABLE_EMULATOR_HOST", "KEYDERIVE_ADDRESS", "GOOGLE_CLOUD_PROJECT", "BIGTABLE_INSTANCE"]
+        {
             command.env_remove(name);
         }
-        command.env("BIGTABLE_EMULATOR_HOST", address());
+        let (name, value) = &self.bigtable;
+        command.env(name, value);
         command
     }
 

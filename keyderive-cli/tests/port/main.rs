@@ -7,5 +7,6 @@ mod cbt;
 mod clients;
 mod command;
 mod peers;
+mod queries;
 mod rows;
 mod served;

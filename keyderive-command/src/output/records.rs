@@ -97,12 +97,14 @@ impl Records {
             }
             Sink::Csv { out, is_terminal } => {
                 let cells = cells();
-                let written = match is_terminal {
-                    true => out.write_record(cells.iter().map(|cell| Safe(cell).to_string())),
+                match is_terminal {
+                    true => {
+                        out.write_record(cells.iter().map(|cell| Safe(cell).to_string())).map_err(of_csv)?;
+                    }
                     // A program reads what is stored.
-                    false => out.write_record(&cells),
-                };
-                written.map_err(of_csv)
+                    false => out.write_record(&cells).map_err(of_csv)?,
+                }
+                Ok(())
             }
         }
     }

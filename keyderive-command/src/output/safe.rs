@@ -48,8 +48,11 @@ fn fragments<'a, E>(text: &'a str, mut each: impl FnMut(Fragment<'a>) -> Result<
 
 /// Writes JSON in one line, in ASCII where a character is not [`Safe`].
 pub fn json_line(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(&mut *out, SafeJson)).map_err(io::Error::from)?;
-    out.write_all(b"\n")
+    // Into memory first, since each write to the output has a cost.
+    let mut line = Vec::with_capacity(256);
+    value.serialize(&mut Serializer::with_formatter(&mut line, SafeJson)).map_err(io::Error::from)?;
+    line.push(b'\n');
+    out.write_all(&line)
 }
 
 /// Writes text that is JSON, in lines, in ASCII where a character is not [`Safe`].

@@ -1,8 +1,13 @@
 //! Queries of tables on the embedded Bigtable.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[cfg(feature = "codec")]
+mod codec;
 mod differential;
+#[cfg(feature = "codec")]
+mod distributed;
 mod insert;
 mod plans;
 mod shared;
+mod statements;
 mod types;

@@ -470,6 +470,21 @@ impl Client {
         self.inner.heat.boundaries(table, starts);
     }
 
+    /// The full name of the instance that its tables are in: `projects/my-project/instances/my-instance`.
+    ///
+    /// ```
+    /// # #[cfg(feature = "embedded")] {
+    /// let client = keyderive::Client::builder().instance("shop", "orders").embedded();
+    /// assert_eq!(client.instance_name(), "projects/shop/instances/orders");
+    /// # }
+    /// ```
+    ///
+    /// Of an embedded Bigtable and an emulator it is `projects/keyderive/instances/local`, unless the builder names another one.
+    #[must_use]
+    pub fn instance_name(&self) -> &str {
+        &self.inner.instance
+    }
+
     /// Where the tables of this client are.
     #[must_use]
     pub fn target(&self) -> &Target {
@@ -634,10 +649,6 @@ impl Client {
 
     fn throttle(&self) -> Option<&Throttle> {
         self.inner.throttle.as_ref()
-    }
-
-    fn instance_name(&self) -> &str {
-        &self.inner.instance
     }
 
     /// The time of the client's clock.

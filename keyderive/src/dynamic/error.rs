@@ -6,7 +6,7 @@ use std::fmt;
 /// How many faults an error shows.
 const MAX_SHOWN: usize = 20;
 
-/// A layout from data that no derive would accept, or a name that a layout does not have.
+/// A layout that the derive would reject, or a name that a layout does not have.
 ///
 /// The text has the first 20 faults, each with its place.
 #[derive(Clone, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::key::{
     RowKey, Schema, Span, decode_by, encode_by, write_hash, write_part,
 };
 
-/// The layout of row keys, at run time: encodes, decodes and plans what a derived key type does, byte for byte.
+/// A layout of row keys at run time: encodes, decodes and plans as the derived key type does, byte for byte.
 ///
 /// ```
 /// use keyderive::RowKey;
@@ -42,11 +42,11 @@ use crate::key::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It is for tools. An application derives [`RowKey`](derive@crate::RowKey): the compiler checks the fields, and a key is encoded several times as
-/// fast.
+/// It is for tools. Applications should derive [`RowKey`](derive@crate::RowKey): the compiler checks the fields, and encoding is several
+/// times as fast.
 ///
-/// A field that a module or a handwritten [`KeyField`](crate::KeyField) encodes is bytes here, and has no ranges; its values are not checked.
-/// A hashed field is decoded as its hash.
+/// A field that a module or a handwritten [`KeyField`](crate::KeyField) encodes is bytes here: it has no ranges, and its values are not
+/// checked. A hashed field decodes as its hash.
 #[derive(Clone)]
 pub struct KeyLayout {
     schema: &'static Schema,
@@ -57,7 +57,7 @@ pub struct KeyLayout {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ErasedField {
     pub(super) codec: ErasedCodec,
-    /// The codec of the value that is hashed, of a hashed field.
+    /// For a hashed field, the codec of the value before hashing.
     pub(super) hashed: Option<ErasedCodec>,
 }
 
@@ -71,7 +71,7 @@ impl ErasedField {
         Ok(Self { codec, hashed })
     }
 
-    /// The codec that a value is written by.
+    /// The codec that encodes a value.
     pub(super) fn written(self) -> ErasedCodec {
         self.hashed.unwrap_or(self.codec)
     }
@@ -108,10 +108,10 @@ impl KeyLayout {
     /// # Ok::<(), keyderive::dynamic::LayoutError>(())
     /// ```
     ///
-    /// It is checked by every rule of the derive. What it is made of stays in memory for the life of the process, once for each content.
+    /// Every rule of the derive applies. The layout stays in memory for the life of the process; equal ones share it.
     ///
     /// # Errors
-    /// Every fault of the JSON, with its place. If it would be the 10,001st layout of this process, or they would take over 32 MiB.
+    /// Every fault of the JSON, with its place. Also if the process would have more than 10,000 layouts, or more than 32 MiB of them.
     pub fn from_json(json: &str) -> Result<Self, LayoutError> {
         Schema::from_json(json, None).and_then(Self::checked).map_err(LayoutError::new)
     }
@@ -122,7 +122,7 @@ impl KeyLayout {
         Schema::from_json(json, Some(key_type)).and_then(Self::checked).map_err(LayoutError::new)
     }
 
-    /// The layout of a schema that was checked.
+    /// The layout of a checked schema.
     pub(crate) fn checked(schema: &'static Schema) -> Result<Self, Vec<String>> {
         Self::of_schema(schema).map_err(|(at, error)| vec![format!("`fields[{at}]`: {error}")])
     }
@@ -130,7 +130,7 @@ impl KeyLayout {
     /// The layout of a schema.
     ///
     /// # Errors
-    /// The index of a field that no codec has, and why.
+    /// The index of a field without a codec, and the reason.
     pub(crate) fn of_schema(schema: &'static Schema) -> Result<Self, (usize, FieldError)> {
         let fields = schema.fields().iter().enumerate();
         let fields = fields.map(|(at, field)| ErasedField::of(field, schema).map_err(|error| (at, error)));
@@ -143,7 +143,7 @@ impl KeyLayout {
         self.schema
     }
 
-    /// For code that is not generic over key types.
+    /// The key type, for code that is not generic over key types.
     #[cfg(feature = "client")]
     pub(crate) fn key_type(&self) -> crate::key::KeyType {
         crate::key::KeyType::of_data(self.schema, |schema, key| decode_key(schema, key).map(drop))
@@ -192,7 +192,7 @@ impl KeyLayout {
         Ok(key)
     }
 
-    /// The value of a field, in the words of errors and plans.
+    /// The value of a field, as errors and plans print it.
     #[cfg(feature = "heat")]
     pub(crate) fn shown(&self, at: usize, value: &Value) -> String {
         let codec = self.fields[at].codec;
@@ -224,14 +224,14 @@ impl KeyLayout {
     /// ```
     ///
     /// # Errors
-    /// As [`RowKey::decode`], for every key that encoding does not make.
+    /// As [`RowKey::decode`], for bytes that encoding would not have written.
     pub fn decode(&self, key: &[u8]) -> Result<DynKey, DecodeError> {
         let mut values = Vec::with_capacity(self.fields.len());
         self.read(key, |_, value| values.push(value.into_value()))?;
         Ok(DynKey { schema: self.schema, bytes: key.into(), values })
     }
 
-    /// Decodes a row key where it lies: calls `each` with the index and the value of every field, from the left.
+    /// Decodes a row key in place: calls `each` with the index and the borrowed value of every field, from the left.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -252,8 +252,8 @@ impl KeyLayout {
     /// hexadecimal, escaped text with escapes, and zero bytes in the ordered layout; and for keys of more than 16 fields.
     ///
     /// # Errors
-    /// Those of [`decode`](Self::decode). `each` has been called with the fields left of the fault, and with all if the bytes are at fault
-    /// as a whole, such as by their salt: drop what it has collected.
+    /// Those of [`decode`](Self::decode). By then `each` may have been called with some fields, or with all (if the salt is wrong, say):
+    /// discard what it has collected.
     pub fn walk(&self, key: &[u8], mut each: impl FnMut(usize, ValueRef<'_>)) -> Result<(), DecodeError> {
         self.read(key, |at, value| each(at, value.as_ref()))
     }
@@ -267,8 +267,8 @@ impl KeyLayout {
         read(self.schema, self.fields.iter().map(|field| &field.codec), key, each)
     }
 
-    /// What the first bytes of keys say, such as the key at which a tablet begins: as many fields as are whole. Of a last field without a
-    /// fixed width, its first bytes are one too.
+    /// Decodes the first bytes of keys, such as the key at which a tablet begins, as far as fields are complete. In a last field without a
+    /// fixed width, any bytes count as complete.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -300,8 +300,8 @@ impl KeyLayout {
         start
     }
 
-    /// The same of a boundary, which is as short as it can be: a field with a fixed width that it begins is completed by the least bytes that
-    /// make a value of it. The same keys are above it.
+    /// As `decode_start`, for a boundary, which is as short as possible: pads an incomplete field of fixed width with the least bytes that
+    /// make a value. This does not change which keys are above the boundary.
     #[cfg(feature = "heat")]
     pub(crate) fn decode_boundary(&self, bytes: &[u8]) -> KeyStart {
         let mut start = match bytes {
@@ -340,7 +340,7 @@ impl KeyLayout {
         DynScan::new(self.clone())
     }
 
-    /// A value as a field holds it: text is parsed by the field's type, as [`encode`](Self::encode) does.
+    /// Converts a value to a field's type: parses text, as [`encode`](Self::encode) does.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -369,8 +369,8 @@ impl KeyLayout {
     /// # Ok::<(), keyderive::key::EncodeError>(())
     /// ```
     ///
-    /// A scan that is [fixed](DynScan::fix) to a value of which it is false cannot be planned, and there is no such row: a program that
-    /// takes values from its users leaves it out of an [`any_of`](DynScan::any_of).
+    /// A scan that is [fixed](DynScan::fix) to a value that no key can hold cannot be planned. No row has such a value, so a program that
+    /// takes values from its users can leave it out of an [`any_of`](DynScan::any_of).
     ///
     /// # Errors
     /// Those of [`value`](Self::value): for a name that the layout does not have, and a value that is not of the field's type.
@@ -413,7 +413,7 @@ impl KeyLayout {
     }
 }
 
-/// How many fields have room on the stack for their places.
+/// The number of fields whose positions fit on the stack.
 const FEW: usize = 16;
 
 /// Reads the fields of a key, from the left.
@@ -448,7 +448,7 @@ fn read<'k>(
     })
 }
 
-/// Decodes a key of a schema, whose fields have codecs.
+/// Decodes a key by a schema whose fields all have codecs.
 #[cfg(feature = "client")]
 pub(crate) fn decode_key(schema: &'static Schema, key: &[u8]) -> Result<DynKey, DecodeError> {
     let of = |field| {
@@ -465,8 +465,8 @@ impl fmt::Debug for KeyLayout {
     }
 }
 
-/// The first fields of row keys, from [`KeyLayout::decode_start`]. Printed with `{}`: the bucket, the fields, and the bytes after them, with the field
-/// that they begin.
+/// The first fields of row keys, from [`KeyLayout::decode_start`]. `{}` prints the bucket, the complete fields, and the bytes after them
+/// with the name of their field.
 #[derive(Clone)]
 pub struct KeyStart {
     bucket: Option<i32>,
@@ -482,7 +482,7 @@ impl KeyStart {
         self.bucket
     }
 
-    /// Each field that is whole, from the left.
+    /// Each complete field, from the left.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.layout.schema.fields().iter().map(Field::name).zip(&self.fields)
     }
@@ -493,7 +493,7 @@ impl KeyStart {
         &self.rest
     }
 
-    /// The field that these begin, unless they begin the bucket.
+    /// The field to which the remaining bytes belong; `None` if they belong to the bucket.
     pub(crate) fn begun(&self) -> Option<&'static Field> {
         let schema = self.layout.schema;
         let is_field = !self.rest.is_empty() && (self.bucket.is_some() || schema.first_salt().is_none());
@@ -533,7 +533,7 @@ impl fmt::Debug for KeyStart {
 ///
 /// It keeps the encoded key, so that it names a row in the calls of [`DynTable`](crate::DynTable).
 ///
-/// Printed with `{}` as the derived `Debug` of its struct prints it, with times in RFC 3339. Serialized as a map of its fields.
+/// `{}` prints it as the derived `Debug` of its struct does, with times in RFC 3339. serde serializes it as a map of its fields.
 #[derive(Clone, PartialEq)]
 pub struct DynKey {
     schema: &'static Schema,
@@ -542,7 +542,7 @@ pub struct DynKey {
 }
 
 impl DynKey {
-    /// A key of which the fields have been read.
+    /// A key whose fields were decoded.
     #[cfg(feature = "client")]
     pub(crate) fn of_read(schema: &'static Schema, bytes: &[u8], values: &[ReadValue<'_>]) -> Self {
         let values = values.iter().map(|value| value.as_ref().to_value()).collect();

@@ -1,4 +1,4 @@
-//! Which key a row of one layout has in another, by the names of the fields.
+//! Maps keys of one layout to another, by the names of the fields.
 
 use std::error::Error;
 use std::fmt;
@@ -7,8 +7,7 @@ use std::sync::Arc;
 use super::{DynKey, KeyLayout, LayoutError, Value};
 use crate::key::{DecodeError, EncodeError, Field, FieldValues, Schema};
 
-/// The key that a row with a key of one [`KeyLayout`] has in another, by the names of the fields: for copies, comparisons and re-keyings of
-/// tables whose layouts are data.
+/// Maps keys of one [`KeyLayout`] to keys of another, by the names of the fields: for copies, comparisons and re-keyings of dynamic tables.
 ///
 /// ```
 /// use keyderive::RowKey;
@@ -46,21 +45,21 @@ use crate::key::{DecodeError, EncodeError, Field, FieldValues, Schema};
 /// which `''` is a quotation mark. A new field that is not named comes from the old field of the same name.
 ///
 /// # Values
-/// Integers become integers of any type, times and dates the same with another unit or form, and text, characters and variants of enums, by
-/// their names, each other. A value that the new field cannot hold is an error of that row. A field that a module or a handwritten
+/// Integers convert to integers of any type, times and dates to another unit or form, and text, characters and variants of enums (by their
+/// names) to each other. A value that the new field cannot hold is an error of that row. A field that a module or a handwritten
 /// [`KeyField`](crate::KeyField) encodes keeps its bytes, if the new field is declared in the same way.
 ///
-/// A hashed field cannot be read back, so that it is no source, unless both layouts are one and each field keeps its place.
+/// A hashed field cannot be decoded, so it cannot be a source, unless both layouts are the same and each field keeps its place.
 ///
 /// # The way back
-/// A re-keying needs the old key of each new one. There is none if a field of the old key is [dropped](Self::dropped), or is hashed in the new
-/// key; a copy only fails if two rows then have one key. A constant has a way back: a new key with another value of that field has no place
-/// in the old table, and is refused until the re-keying ends.
+/// A re-keying needs the old key of each new one. It has none if a field of the old key is [dropped](Self::dropped), or hashed in the new
+/// key; a copy fails only if two rows then have one key. A constant has a way back, but the re-keying refuses new keys with another value
+/// of that field until it ends.
 #[derive(Clone)]
 pub struct KeyMapping {
     old: KeyLayout,
     new: KeyLayout,
-    /// Of each field of the new key.
+    /// The source of each field of the new key.
     sources: Arc<[KeySource]>,
     /// For each field of the old key, the field of the new key that it is read back from.
     back: Result<Arc<[usize]>, LayoutError>,
@@ -68,7 +67,7 @@ pub struct KeyMapping {
     is_same: bool,
 }
 
-/// Where the value of a field of the new key comes from.
+/// The source of a field of the new key.
 #[derive(Clone, Debug, PartialEq)]
 enum KeySource {
     /// A field of the old key.
@@ -76,18 +75,18 @@ enum KeySource {
     Constant(Value),
 }
 
-/// Why a key has none in the other layout of a [`KeyMapping`].
+/// Why a key has no counterpart in the other layout of a [`KeyMapping`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum MappingError {
-    /// It is no key of its own layout.
+    /// The bytes are not a key of their own layout.
     Foreign(DecodeError),
     /// The other layout cannot hold it.
     Key(EncodeError),
 }
 
 impl KeyMapping {
-    /// The mapping that text names; of all fields by their names, if it is empty.
+    /// Parses a mapping. Empty text maps all fields by their names.
     ///
     /// # Errors
     /// Every fault of the text: a field that does not exist or is named twice, a new field without a source, a value that does not
@@ -217,7 +216,7 @@ impl KeyMapping {
     /// The new key of an encoded old one.
     ///
     /// # Errors
-    /// For bytes that are no key of the old layout; if the new layout cannot hold a value.
+    /// If the bytes are not a key of the old layout, or the new layout cannot hold a value.
     pub fn new_key(&self, old: impl AsRef<[u8]>) -> Result<Vec<u8>, MappingError> {
         let mut key = Vec::new();
         self.append_new_key(old.as_ref(), &mut key)?;
@@ -234,7 +233,7 @@ impl KeyMapping {
         Ok(key)
     }
 
-    /// Fails unless these are the layouts of the old and of the new table, whose names are given; returns the table, and why.
+    /// Fails, with the table and the reason, unless these are the layouts of the old and the new table.
     pub(crate) fn check_layouts<'t>(
         &self,
         tables: [(&'t str, &KeyLayout); 2],
@@ -286,7 +285,7 @@ impl KeySource {
     }
 }
 
-/// The entries of a text: what stands between commas, but for those in quotation marks.
+/// Splits text at the commas outside of quotation marks.
 fn entries(text: &str) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let parts = text.split(move |char| {
@@ -312,7 +311,7 @@ fn position(schema: &'static Schema, name: &str) -> Result<usize, String> {
     })
 }
 
-/// Why the values of an old field are none of a new one.
+/// Why the values of an old field do not convert to a new one.
 fn conversion_fault(
     old_schema: &'static Schema,
     from: usize,
@@ -348,7 +347,7 @@ fn described(field: &Field) -> String {
     }
 }
 
-/// What a field holds: values of one noun convert.
+/// What a field holds, as a noun: values with the same noun convert to each other.
 fn noun(values: FieldValues) -> &'static str {
     match values {
         FieldValues::Integer { .. } => "integers",

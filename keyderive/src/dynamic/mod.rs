@@ -1,10 +1,11 @@
-//! Keys, rows and tables whose layout is data: for tools, which see a table without the structs of the program that wrote it.
+//! Keys, rows and tables whose layout is known only at run time: for tools that work on a table without the structs of the program that
+//! writes it.
 //!
-//! Keys and plans need the feature `dynamic` alone, rows and tables `client`.
+//! Keys and plans need only the feature `dynamic`; rows and tables need `client`.
 //!
-//! An application keeps to its types: the compiler checks them, and they are faster.
+//! Applications should use their types: the compiler checks them, and they are faster.
 //!
-//! | for | by types | by data |
+//! | for | with types | at run time |
 //! |---|---|---|
 //! | keys | a struct with [`RowKey`](derive@crate::RowKey) | [`KeyLayout`], [`DynScan`] |
 //! | rows | a struct with [`Row`](derive@crate::Row) | [`DynRow`]; borrowed, [`DynRowRef`] |
@@ -47,7 +48,7 @@ pub use crate::key::{Value, ValueRef};
 #[cfg(feature = "client")]
 use crate::row::{CellError, CellType};
 
-/// The value that text says for a column whose cells are stored so, such as an argument of a command line.
+/// Parses text, such as a command-line argument, as a value of a column with this type of cell.
 ///
 /// ```
 /// use keyderive::dynamic::{Value, parse_cell};
@@ -62,12 +63,12 @@ use crate::row::{CellError, CellType};
 /// # Ok::<(), keyderive::row::CellError>(())
 /// ```
 ///
-/// Numbers are decimal, a `bool` is `true` or `false`, bytes are hexadecimal digits, a time is RFC 3339, or for a column of integers the
-/// stored number, a variant that is stored as a code its name or the code. The text of a value, `value.to_string()`, is parsed as that
-/// value; a time must be of the years 0000 to 9999.
+/// Numbers are decimal, a `bool` is `true` or `false`, bytes are hexadecimal digits, a time is RFC 3339 (or, in a column of integers, the
+/// stored number), and a variant that is stored as a code is its name or the code. The text that `value.to_string()` prints parses as that
+/// value; a time must be in the years 0000 to 9999.
 ///
 /// # Errors
-/// If the text is no value that such a column holds.
+/// If such a column cannot hold the text's value.
 #[cfg(feature = "client")]
 pub fn parse_cell(stored: CellType, text: &str) -> Result<Value, CellError> {
     stored.parse(text)

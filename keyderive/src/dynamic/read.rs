@@ -1,4 +1,4 @@
-//! Stored rows read by a schema that is known at run time, where they lie.
+//! Decodes stored rows in place, by a schema that is known at run time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::row::{
     RowSchema, Shown, Timestamped, is_present, is_same_name,
 };
 
-/// How many places are looked at before one is searched for.
+/// How many places to try in order before a binary search.
 const NEAR: usize = 3;
 
 /// Reads columns of rows by a schema.
 ///
-/// What is known before the first row is computed once: which places of a row have a column of the schema.
+/// Computes once, before the first row, which family and name each column of the schema has.
 #[derive(Debug)]
 pub(crate) struct RowReader {
     schema: &'static RowSchema,
     /// The family of a row that is a map.
     family: Arc<str>,
-    /// What is read of each row, in the order of the caller.
+    /// The columns to read, in the order of the caller.
     columns: Vec<ReadColumn>,
-    /// Where columns of the schema are stored, also of those that are not read, by family and name.
+    /// All stored places of the schema's columns, including columns that are not read, sorted by family and name.
     places: Vec<Place>,
-    /// Whether the last row has cells that the schema does not name.
+    /// Whether the last row had cells that the schema does not name.
     pub(super) has_foreign: bool,
 }
 
@@ -44,9 +44,9 @@ struct ReadColumn {
 #[derive(Debug)]
 struct Place {
     family: Arc<str>,
-    /// None for any name of a family that is a map.
+    /// `None` for all names of a family that is a map.
     name: Option<&'static str>,
-    /// The column that it is a place of, if that is read.
+    /// The column that is stored here, if it is read.
     of: Option<PlaceOf>,
 }
 
@@ -54,7 +54,7 @@ struct Place {
 struct PlaceOf {
     /// The index of the column among those that are read.
     column: usize,
-    /// 0 for its own place, and from 1 on for former ones: the first that has a cell counts.
+    /// 0 for its own name, 1 and above for aliases: the first with a cell wins.
     rank: usize,
 }
 
@@ -135,7 +135,7 @@ impl RowReader {
         if name.is_empty() { &self.family } else { name }
     }
 
-    /// The number of the first place with this family and name.
+    /// The index of the first place with this family and name.
     fn place_of(&self, family: &[u8], name: Option<&[u8]>) -> Option<usize> {
         let key = |place: &Place| {
             (place.family.as_bytes().cmp(family)).then(place.name.map(str::as_bytes).cmp(&name))
@@ -149,7 +149,7 @@ impl RowReader {
         self.place_of(family, Some(name)).or_else(|| self.place_of(family, None)).is_some()
     }
 
-    /// Notes where the columns of a row are, and returns whether it has cells that the schema does not name.
+    /// Finds the cells of each column in a row; returns whether the row has cells that the schema does not name.
     fn find(&mut self, cells: CellSlice<'_>) -> bool {
         self.columns.iter_mut().for_each(|column| column.found = Found::default());
         let (mut next, mut end, mut has_foreign) = (0, 0, false);
@@ -224,13 +224,13 @@ impl RowReader {
         }
     }
 
-    /// Whether the optional struct is there that is this family.
+    /// Whether the optional struct in this family is present.
     fn has(&self, family: &str, row: &RawRow) -> bool {
         let is_it = |field: &&FieldSchema| field.is_optional() && field.family() == family;
         self.schema.fields().iter().find(is_it).is_none_or(|field| self.is_present(field, row))
     }
 
-    /// Whether a field is there: a family that may be absent needs a cell of its columns, or its marker.
+    /// Whether a field is present: an optional family needs a cell in one of its columns, or its marker.
     pub(super) fn is_present(&self, field: &FieldSchema, row: &RawRow) -> bool {
         let cells = || RowCells::new(row, "").of_family(self.family_of(field.family()));
         match field {
@@ -323,7 +323,7 @@ impl<'r> CellsOf<'r> {
     }
 }
 
-/// What was read of a row.
+/// The values read from a row.
 #[derive(Debug, Default)]
 pub(crate) struct RowBuffer<'r> {
     /// The values of the key's fields.
@@ -337,7 +337,7 @@ pub(crate) struct RowBuffer<'r> {
 struct ColumnSpan {
     start: usize,
     end: usize,
-    /// False for a column or a map of a family that may be absent, and is.
+    /// False for a column or a map of an absent optional family.
     is_present: bool,
     is_default: bool,
 }
@@ -351,7 +351,7 @@ struct EntrySpan<'r> {
 }
 
 impl RowBuffer<'_> {
-    /// The memory, for a row somewhere else.
+    /// Reuses the memory for another row.
     #[inline]
     pub(crate) fn reused<'other>(self) -> RowBuffer<'other> {
         let Self { key, entries, cells } = self;
@@ -371,8 +371,8 @@ fn reused<A, B>(mut list: Vec<A>) -> Vec<B> {
 ///
 /// The key and all columns that the scan reads have been decoded and checked before the closure is called.
 ///
-/// Columns are those that the scan reads, by their indices in the order in which it was told them: all
-/// [declared ones](crate::row::RowSchema::declared_columns) in their order, or those of [`DynTableScan::cursor`](crate::DynTableScan::cursor).
+/// The index of a column is its position among those that the scan reads: all [declared ones](crate::row::RowSchema::declared_columns) in
+/// their order, or those of [`DynTableScan::cursor`](crate::DynTableScan::cursor).
 #[derive(Clone, Copy)]
 pub struct DynRowRef<'a> {
     key: &'a [u8],
@@ -397,7 +397,7 @@ impl<'a> DynRowRef<'a> {
         self.read.key.iter().map(ReadValue::as_ref)
     }
 
-    /// The value of a field of the key, by its index in the [schema](crate::key::Schema::fields); none if it has no such field.
+    /// The value of a field of the key, by its index in the [schema](crate::key::Schema::fields); `None` if it has no such field.
     #[inline]
     #[must_use]
     pub fn key_field(self, at: usize) -> Option<ValueRef<'a>> {
@@ -411,8 +411,8 @@ impl<'a> DynRowRef<'a> {
         self.column(at)?.newest()
     }
 
-    /// A column. None if its family may be absent, and is; if it is a map, which has [entries](Self::entries); and if the scan reads no
-    /// such column.
+    /// A column. `None` if its family is optional and absent, if it is a map, which has [entries](Self::entries), or if the scan does not
+    /// read it.
     #[inline]
     #[must_use]
     pub fn column(self, at: usize) -> Option<DynColumnRef<'a>> {
@@ -422,8 +422,8 @@ impl<'a> DynRowRef<'a> {
         span.is_present.then_some(DynColumnRef { qualifier, cells, is_default: span.is_default })
     }
 
-    /// The entries of a family that is a map, in the order of their names. None if it may be absent, and is; if it is no map; and if the
-    /// scan reads no such column.
+    /// The entries of a family that is a map, in the order of their names. `None` if it is optional and absent, if it is not a map, or if
+    /// the scan does not read it.
     #[inline]
     #[must_use]
     pub fn entries(self, at: usize) -> Option<impl ExactSizeIterator<Item = DynColumnRef<'a>>> {
@@ -442,7 +442,7 @@ impl<'a> DynRowRef<'a> {
     }
 }
 
-/// The key, and a line for each column that is there.
+/// The key, and a line for each present column.
 impl fmt::Debug for DynRowRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = |at| self.column(at).into_iter().chain(self.entries(at).into_iter().flatten());
@@ -460,21 +460,21 @@ pub struct DynColumnRef<'a> {
 }
 
 impl<'a> DynColumnRef<'a> {
-    /// The column's name: of an entry, the stored one; otherwise that of the row type, wherever it was found.
+    /// The column's name: for an entry, the stored one; otherwise that of the row type, even if the cell had an alias.
     #[must_use]
     pub fn qualifier(self) -> &'a [u8] {
         self.qualifier
     }
 
-    /// The value, or the newest of several; none if the column is absent.
+    /// The value, or the newest of several; `None` if the column is absent.
     #[inline]
     #[must_use]
     pub fn newest(self) -> Option<ValueRef<'a>> {
         self.cells.first().map(|cell| cell.value)
     }
 
-    /// The cells that the column's [kind](crate::row::ColumnKind) reads, the newest first: one or none, or every version. A counter and a
-    /// sum of which nothing is stored are a 0 of the time 0.
+    /// The cells that the column's [kind](crate::row::ColumnKind) reads, the newest first: one or none, or every version. A counter or sum
+    /// without a stored cell is a 0 at the time 0.
     #[inline]
     #[must_use]
     pub fn cells(self) -> &'a [Timestamped<ValueRef<'a>>] {

@@ -18,7 +18,7 @@ use crate::row::{
     RowWriter, Shown, Timestamped, Versions, check_kind,
 };
 
-/// A row whose type is a schema: read and written as the row type with that schema would.
+/// A row with a schema in place of a Rust type: reads and writes as the row type with that schema does.
 ///
 /// ```
 /// use keyderive::Row;
@@ -44,11 +44,11 @@ use crate::row::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `{}` prints a line for each column, `{:?}` the same in one line, and [`serde::Serialize`] gives a map of the columns that are there,
-/// with times, dates and UUIDs as text, bytes as hexadecimal digits, and versions as a list of their timestamps and values.
+/// `{}` prints a line for each column, `{:?}` the same in one line, and [`serde::Serialize`] gives a map of the present columns, with
+/// times, dates and UUIDs as text, bytes as hexadecimal digits, and versions as a list of their timestamps and values.
 ///
-/// Columns are named `family:name`, or `name` in the row's own family. In a map whose keys are bytes, a name that is no ASCII text is
-/// shown with escapes.
+/// Columns are named `family:name`, or `name` in the row's own family. In a map whose keys are bytes, a name that is not ASCII text is
+/// escaped.
 #[derive(Clone, PartialEq)]
 pub struct DynRow {
     schema: &'static RowSchema,
@@ -61,7 +61,7 @@ pub struct DynRow {
 
 #[derive(Clone, PartialEq)]
 enum Field {
-    /// A family that is not there.
+    /// An absent family.
     Absent,
     Column(ColumnValue),
     /// The columns of a struct.
@@ -109,7 +109,7 @@ impl ColumnValue {
 }
 
 impl Field {
-    /// The field whose first column is this one of a row.
+    /// The field whose first column has this index in a row.
     fn of_read(schema: &FieldSchema, row: DynRowRef<'_>, first: usize) -> Self {
         let value = |at: usize, kind| {
             row.column(at).map_or(ColumnValue::Absent, |column| ColumnValue::of_read(column, kind))
@@ -222,7 +222,7 @@ impl<'r> DynColumn<'r> {
         self.value
     }
 
-    /// One value, as a person reads it.
+    /// One value, printed for people.
     fn write_value(&self, value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.stored, value) {
             (CellType::Custom(_) | CellType::Proto, Value::Bytes(bytes)) => {
@@ -275,7 +275,7 @@ fn time(micros: i64) -> Value {
 }
 
 impl DynRow {
-    /// A row without values, whose families that may be absent are. A row that is a map is in the family `cf`; see
+    /// A row without values; optional families are absent. A row that is a map is in the family `cf`; see
     /// [`in_family`](Self::in_family).
     #[must_use]
     pub fn new(schema: &'static RowSchema) -> Self {
@@ -293,7 +293,7 @@ impl DynRow {
         }
     }
 
-    /// The same row in another family, for a row that is a map: the family of its table.
+    /// The same row in another family, which a row that is a map needs if its table's family is not `cf`.
     #[must_use]
     pub fn in_family(self, family: &str) -> Self {
         Self { family: family.into(), ..self }
@@ -304,14 +304,14 @@ impl DynRow {
     /// Columns that the schema does not name are [`foreign`](Self::foreign).
     ///
     /// # Errors
-    /// Those of the row type: a required column is missing, or a column holds something else than its type.
+    /// Those of the row type: a required column is missing, or a cell does not have the column's type.
     pub fn read(schema: &'static RowSchema, family: &str, row: &RawRow) -> Result<Self, RowError> {
         let (mut reader, mut read) = (RowReader::of_all(schema, family), RowBuffer::default());
         reader.read(row, &mut read).map_err(|error| error.of_row(row))?;
         Ok(Self::of_read(&reader, &read, row))
     }
 
-    /// The row of which all columns have been read.
+    /// The row whose columns were all read.
     pub(crate) fn of_read(reader: &RowReader, read: &RowBuffer<'_>, row: &RawRow) -> Self {
         let all = DynRowRef::new(row.key(), reader, read);
         let mut next = 0;
@@ -339,8 +339,8 @@ impl DynRow {
         self.schema
     }
 
-    /// The columns in the order of the schema, also absent ones, with the entries of maps in the order of their names. Those of a
-    /// family that is not there are left out.
+    /// The columns in the order of the schema, including absent ones, with the entries of maps in the order of their names. Columns of
+    /// absent families are left out.
     pub fn columns(&self) -> impl Iterator<Item = DynColumn<'_>> {
         self.schema
             .fields()
@@ -377,7 +377,8 @@ impl DynRow {
         columns.chain(entries)
     }
 
-    /// The column of this name, `name` or `family:name`; none if the schema has no such column, or its family or map does not.
+    /// The column of this name, `name` or `family:name`; `None` if the schema has no such column, if its family is absent, or if its map
+    /// has no such entry.
     #[must_use]
     pub fn column(&self, path: &str) -> Option<DynColumn<'_>> {
         let (family, name) = path.split_once(':').unwrap_or((self.own_family(), path));
@@ -386,20 +387,20 @@ impl DynRow {
         })
     }
 
-    /// Whether a family that may be absent is there. Other families always are.
+    /// Whether an optional family is present. Other families always are.
     #[must_use]
     pub fn has_family(&self, family: &str) -> bool {
         let mut fields = self.schema.fields().iter().zip(&self.fields);
         fields.any(|(schema, field)| self.family_of(schema) == family && !matches!(field, Field::Absent))
     }
 
-    /// The cells of columns that the schema does not name, without their labels. They keep the memory of the response that they came in.
+    /// The cells of columns that the schema does not name, without their labels. They hold the response that they came in in memory.
     pub fn foreign(&self) -> RawCells<'_> {
         self.foreign.cells()
     }
 
-    /// Sets a column, `name` or `family:name`, or an entry of a map. A family that may be absent is there from then on. Text for a column
-    /// of another type is parsed, as [`parse_cell`](super::parse_cell) does.
+    /// Sets a column, `name` or `family:name`, or an entry of a map. An optional family is present from then on. Text for a column of
+    /// another type is parsed, as [`parse_cell`](super::parse_cell) does.
     ///
     /// # Errors
     /// If the schema has no such column, if the server computes its value, or if the column cannot hold the value.
@@ -441,10 +442,10 @@ impl DynRow {
         Ok(self)
     }
 
-    /// Makes a family that may be absent absent, or one that is there without a column. Other families stay as they are.
+    /// Makes an optional family absent, or an absent one present without a column.
     ///
     /// # Errors
-    /// If the schema has no such family, or it is always there.
+    /// If the schema has no such family, or the family is not optional.
     pub fn set_family(&mut self, family: &str, is_there: bool) -> Result<&mut Self, RowError> {
         let is_it = |schema: &FieldSchema| match schema {
             FieldSchema::Struct { family: of, is_optional, .. }
@@ -484,7 +485,7 @@ impl DynRow {
         Ok(list)
     }
 
-    /// The column that text names, as those of a row type.
+    /// The column named by text, as for a row type.
     pub(crate) fn entry(&self, path: &str) -> Result<Entry<Self, Option<Any>>, RowError> {
         self.schema.column_in(&self.family, path)
     }
@@ -563,7 +564,7 @@ impl DynRow {
     }
 }
 
-/// A field of which everything is absent, but for itself.
+/// A present field whose columns are all absent.
 fn empty(schema: &FieldSchema) -> Field {
     match schema {
         FieldSchema::Map { .. } => Field::Map(BTreeMap::new()),
@@ -572,7 +573,7 @@ fn empty(schema: &FieldSchema) -> Field {
     }
 }
 
-/// What a column holds once it is set to this.
+/// The content of a column after it is set to this value.
 fn accept(
     stored: CellType,
     kind: ColumnKind,
@@ -645,7 +646,7 @@ fn write_value(
 }
 
 impl DynRow {
-    /// The lines of the record.
+    /// Prints the record line by line.
     fn each_line(&self, mut line: impl FnMut(&dyn fmt::Display) -> fmt::Result) -> fmt::Result {
         for (schema, field) in self.schema.fields().iter().zip(&self.fields) {
             let family = self.family_of(schema);
@@ -688,7 +689,7 @@ impl fmt::Debug for DynRow {
     }
 }
 
-/// A map of the columns that are there, and the list of `foreign` cells if there are some.
+/// A map of the present columns, with a list of `foreign` cells, if any.
 impl Serialize for DynRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

@@ -6,7 +6,7 @@ use super::{DynKey, KeyLayout, Value};
 use crate::key::{EncodeError, ErasedPart};
 use crate::plan::{Draft, Explain, IntoPlan, Plan, PlanError};
 
-/// A scan by a [`KeyLayout`]: fields are fixed from the left, and a range or a prefix of the next one ends it.
+/// A scan by a [`KeyLayout`]: fix fields from the left; a range or a prefix of the next one is the last constraint.
 ///
 /// ```
 /// # use keyderive::RowKey;
@@ -70,7 +70,7 @@ impl DynScan {
         Ok(Self { draft, fixed: at + 1, ..self })
     }
 
-    /// Ends the scan with a range over the next field, in the field's own order.
+    /// Constrains the next field to a range, in the order of its values. This is the last constraint.
     ///
     /// # Errors
     /// If it is not the next field, if a bound is not of its type, and for a field without an order: one that is hashed, bit-reversed, or
@@ -107,7 +107,7 @@ impl DynScan {
         Ok(Self { draft, is_ended: true, ..self })
     }
 
-    /// Ends the scan with a prefix of the next field, which is text or bytes.
+    /// Constrains the next field, which is text or bytes, to a prefix. This is the last constraint.
     ///
     /// # Errors
     /// If it is not the next field, and for a field without prefixes.
@@ -128,7 +128,7 @@ impl DynScan {
     /// The plan.
     ///
     /// # Errors
-    /// When a field was fixed to a value that no key can hold, or the scan ends after a hashed field and before the last one.
+    /// If a field is fixed to a value that no key can hold, or a hashed field is fixed but not all fields after it.
     pub fn plan(self) -> Result<Plan<DynKey>, PlanError> {
         let fields = self.layout.fields();
         let hashed = fields.iter().position(|field| field.hashed.is_some());

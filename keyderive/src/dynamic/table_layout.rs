@@ -2,7 +2,7 @@
 
 use super::{KeyLayout, LayoutError};
 use crate::key::RowKey;
-use crate::row::{Row, RowSchema};
+use crate::row::{DEFAULT_FAMILY, Row, RowSchema};
 
 /// The layout of the keys of a table: one key type of a table of [`Layouts`](crate::layouts::Layouts).
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct TableLayout {
 }
 
 impl TableLayout {
-    /// The layout of a table with keys `K` and rows `R`, for a program that has the types and reads by data all the same.
+    /// The layout of a table with keys `K` and rows `R`, for a program that has the types, but uses the calls of this module.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -57,6 +57,13 @@ impl TableLayout {
     #[must_use]
     pub fn row_type(&self) -> Option<&'static RowSchema> {
         self.row.and_then(|at| self.rows.get(at).copied())
+    }
+
+    /// The family of the columns that its row type declares no other family for: [`DEFAULT_FAMILY`] if the row type is a map, unless it comes
+    /// from the registry, which records the family.
+    #[must_use]
+    pub fn family(&self) -> &'static str {
+        self.row_type().and_then(RowSchema::own_family).unwrap_or(DEFAULT_FAMILY)
     }
 
     /// The same table with its rows read as this row type, one of several, by its name or its fingerprint.

@@ -1,8 +1,8 @@
 //! Attributes: what each one stores.
 //!
 //! The three most common attributes stand alone: `#[salt(…)]` on the struct, `#[pad(n)]` and `#[reverse_ts]` on a
-//! field. The others are options of `#[row_key(…)]`. A misspelled, repeated or conflicting attribute is an error at its
-//! place, and one run of the compiler reports all errors of a key type.
+//! field. The others are options of `#[row_key(…)]`. The compiler points at each misspelled, repeated or conflicting
+//! attribute, and reports all errors of a key type in one run.
 //!
 //! Without attributes, the type of a field decides its format. [`key::codec`](crate::key::codec) specifies every format
 //! of every type, with its bytes.
@@ -120,9 +120,9 @@
 //!
 //! # A salt from a date on
 //!
-//! Rows that are stored keep their keys. `since(at = "…")` gives another salt to the keys whose own field `at` is that value
-//! or later; earlier ones keep the salt they have, or none. The keys from one such bound to the next are an *epoch*. So a
-//! table of events that has outgrown its buckets gets more, and no row is copied.
+//! A table of events that has outgrown its buckets can get more, without copying a row: stored rows keep their keys. `since(at = "…")`
+//! gives another salt to the keys whose own field `at` is that value or later; earlier keys keep the salt they have, or none. The keys from
+//! one such bound to the next are an *epoch*.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -153,15 +153,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The time in the key decides, never a clock. A row that arrives late has the layout of its own time, and programs whose
-//! clocks differ write the same key. A scan reads a stream for each bucket of the epochs that its constraints leave, merged
-//! in the order of the fields; a fixed `at`, or a range of it, leaves out the other epochs.
+//! The time in the key decides, never a clock. A row that arrives late has the layout of its own time, and programs whose clocks differ
+//! write the same key. A scan merges one stream for each bucket of each epoch that its constraints allow; a fixed `at`, or a range of it,
+//! rules out the other epochs.
 //!
-//! Keys before the first bound have the salt of a `#[salt]` without `since`, which comes first, or none. A bound is written
-//! as a value of the field: RFC 3339 for a time, `"2026-12-01"` for a date, a number without quotes for a number. The unit of
-//! the field must hold it. The bounds ascend.
+//! Keys before the first bound have the salt of a `#[salt]` without `since`, which comes first, or none. Write a bound as a value of the
+//! field: RFC 3339 for a time, `"2026-12-01"` for a date, a number without quotes for a number. It must be a whole number of the field's
+//! units. The bounds ascend.
 //!
-//! **What it cannot do.** Each of these is an error of the compiler that says what to write:
+//! **Limits.** The compiler rejects what breaks one of these, and says what to write:
 //!
 //! - The field of the bounds is a number, a time or a date, ascending or reversed, and not hashed, bit-reversed or `with` a
 //!   module. Only fields of fixed width come after it, in the ordered layout fields that are never empty, so that it is
@@ -172,35 +172,34 @@
 //!   delimiter, and none that they can hold. A tag after the salt must not begin like a bucket. Padded text is excluded.
 //!   In the ordered layout the keys begin with text, and a salt has at most 64 buckets.
 //!
-//! Other fields, a coarser unit or fewer buckets for stored rows need [other keys](super::rekeying). Such a key type has no row key
-//! schema, and no SQL expressions, since its parts differ from row to row:
-//! [`remove_row_key_schema`](crate::Table::remove_row_key_schema) takes the schema of a table away. clippy takes several `#[salt]` for
-//! one that is written twice: `#[allow(clippy::duplicated_attributes)]` on the struct, or one `#[row_key(salt(…), salt(…))]`.
-//! New tables are split at the buckets of all epochs. In an existing table the new buckets share a tablet until the service
-//! splits it.
+//! Other fields, a coarser unit or fewer buckets for stored rows need [other keys](super::rekeying). Such a key type has no row key schema
+//! and no SQL expressions, since its parts differ from row to row: remove a table's schema with
+//! [`remove_row_key_schema`](crate::Table::remove_row_key_schema). clippy takes several `#[salt]` for duplicates: write
+//! `#[allow(clippy::duplicated_attributes)]` on the struct, or one `#[row_key(salt(…), salt(…))]`. New tables are split at the buckets of
+//! all epochs. In an existing table the new buckets share a tablet until the service splits it.
 //!
 //! **Adding one** takes four steps. A table with a row key schema, which `create` and `create_if_absent` give by default, needs
 //! [`remove_row_key_schema`](crate::Table::remove_row_key_schema) before them: without it `verify` of the new key type fails.
 //!
-//! 1. Choose a bound that is later than every stored time and than the end of the rollout, by a day at least. No program with the
-//!    old key type may run at the bound, also none that only reads: it does not see the rows after the bound.
+//! 1. Choose a bound that is later than every stored time and than the end of the rollout, by a day at least. No program with the old key
+//!    type may still run at the bound, not even one that only reads: it does not see the rows after the bound.
 //! 2. Add the salt, and the new value of a pinned `fingerprint`, and deploy the key type everywhere. It accepts a table that is
 //!    stamped with its first epochs, and logs a warning once a bound has passed that the stamp lacks, unless the bound is a
 //!    plain number. Two programs with different bounds are both accepted until step 4, so deploy one bound.
 //! 3. Count all keys by the new type, `events.count(EventKey::scan())`. It fails if a row is foreign, such as one of
 //!    the future that an older program wrote.
 //! 4. Call [`advance_stamp`](crate::Table::advance_stamp), at any time but the hour before the bound; if the bound is a plain number,
-//!    nothing checks the hour. It looks at no row. Programs with the old key type then fail `verify` and their first request; those
-//!    that run go on. There is no way back.
+//!    nothing checks the hour. It reads no rows. Programs that start with the old key type then fail `verify` and their first request;
+//!    running ones continue. There is no way back.
 //!
 //! Page tokens of one key type are errors in programs with the other one.
 //!
 //! **A program with the old key type that still runs at the bound**
 //!
 //! - does not see the rows after the bound: its counts and scans are too small, and its `delete_rows` leaves them;
-//! - writes rows without the new salt. Scans of the new programs that read such a row fail on it as a foreign row. Calls by its key
-//!   do not find it: `get` and `exists` have nothing, `put` and `put_if_absent` write a second row, `delete` deletes nothing; nor do
-//!   scans find it that leave out the epoch that it is stored by.
+//! - writes rows without the new salt. Scans of the new programs that read such a row fail on it as a foreign row. Calls by its key do not
+//!   find it: `get` returns `None`, `exists` false, `put` and `put_if_absent` write a second row, `delete` deletes nothing. Scans that rule
+//!   out the epoch it is stored under miss it too.
 //!
 //! Stop that program, and move its rows by both key types:
 //!
@@ -244,7 +243,7 @@
 //! # }
 //! ```
 //!
-//! It moves the columns of the row type. If the program stops between the two requests, the next run prints the row.
+//! This moves only the columns of the row type. If the program stops between the two requests, the next run prints the row.
 //!
 //! # `tag` and `delimiter`
 //!
@@ -341,9 +340,8 @@
 //! # `hash`
 //!
 //! `hash(md5)` stores the MD5 of the bytes that the field would store otherwise. Such a key does not decode: a table
-//! returns [`RawKey`](crate::key::RawKey)s. Scans constrain only the fields before the hash: to read
-//! by the hashed field or a field after it, a program needs the whole key. The compiler warns if there are fields after
-//! it.
+//! returns [`RawKey`](crate::key::RawKey)s. Scans constrain only the fields before the hash; to read by the hashed
+//! field or a later one, you need the whole key. The compiler warns if fields follow it.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -383,8 +381,8 @@
 //!
 //! # `sequential`
 //!
-//! Does not change what is stored. It declares that the values of a field only grow, such as a number from a counter or
-//! a date as a number, so that a key that begins with the field does not compile.
+//! Changes nothing stored. It declares that the values of a field only grow, such as a number from a counter or a date
+//! as a number, so that a key that begins with the field does not compile.
 //!
 //! ```compile_fail
 //! # use keyderive::RowKey;
@@ -408,8 +406,8 @@
 //!
 //! # `display`
 //!
-//! On the struct, it implements `Display`, and also `FromStr` if no field is borrowed. Every key has
-//! [`to_text`](crate::RowKey::to_text) and [`from_text`](crate::RowKey::from_text). It does not compile with the
+//! On the struct, `display` implements `Display`, and also `FromStr` if no field is borrowed. Every key has
+//! [`to_text`](crate::RowKey::to_text) and [`from_text`](crate::RowKey::from_text). `display` does not compile with the
 //! ordered layout, which is not text, or with a hashed field, which cannot be decoded.
 //!
 //! # `layout`

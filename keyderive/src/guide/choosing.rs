@@ -54,8 +54,8 @@
 //! Randomization gives up scans by that field. For a table with few writes, `#[row_key(allow(hotspot))]` accepts the
 //! hotspot.
 //!
-//! Which one helps how much depends on the workload. [`heat::simulate`](crate::heat::simulate) computes it for yours before the first
-//! write, and [Read the picture](super::heat) shows the picture of each.
+//! How much each one helps depends on the workload. [`heat::simulate`](crate::heat::simulate) computes it for yours before the first write,
+//! and [Reading a heatmap](super::heat) shows the heatmap of each.
 //!
 //! # Field promotion
 //!
@@ -78,7 +78,7 @@
 //! # Salting
 //!
 //! A *salt* is the number of a *bucket*, written before the fields. A hash of the key's fields chooses the bucket, so a
-//! reader can compute it: a point read stays one request. You choose two options:
+//! reader can compute it: a point read stays one request. Choose two options:
 //!
 //! - **`over`**: the fields to hash. The default, all of them, spreads rows the most, but every scan reads every
 //!   bucket. If you hash only the leftmost ones, a scan that fixes them is one request, but a single value of them can
@@ -127,16 +127,16 @@
 //!
 //! # If the key turns out wrong
 //!
-//! A wrong key can be mended while programs read and write the table. Which way depends on what must change:
+//! You can fix a wrong key, in most cases while programs read and write the table. How depends on what must change:
 //!
 //! | what is wrong | remedy | cost |
 //! |---|---|---|
 //! | too few buckets, or no salt, in a key with a time, a date or a number that grows | [`#[salt(…, since(…))]`](super::attributes#a-salt-from-a-date-on): keys from a date on get another salt | no row moves; scans that go back before the date read the buckets of both salts |
-//! | the same for rows that are stored, or the fields, their order or their formats | [re-keying](super::rekeying): the rows move to another table, and back if need be | each row is written once more; writes wait once for about 7 s; both tables are stored meanwhile |
-//! | the same, and nobody writes, or writers can be stopped | a [copy](super::loading#copies), also to another instance | each row is written once more |
+//! | the salt of stored rows too, or the fields, their order or their formats | [re-keying](super::rekeying): the rows move to another table, and back if needed | each row is written once more; writes wait once for about 7 s; both tables are stored meanwhile |
+//! | the same, if nobody writes or you can stop the writers | a [copy](super::loading#copies), also to another instance | each row is written once more |
 //!
-//! None of them replaces a good choice at first. A salt from a date on needs a fixed width of its field and of all fields after
-//! it. A re-keying cannot move aggregates or hashed keys. [When a key must change](super::rekeying) compares the three.
+//! None of them replaces a good first choice. A salt from a date on needs a fixed width of its field and of all fields after it. A
+//! re-keying cannot move aggregates or hashed keys. [When a key must change](super::rekeying) compares the three.
 //!
 //! # What else helps
 //!

@@ -25,13 +25,13 @@
 //! | `GOOGLE_APPLICATION_CREDENTIALS` | a credentials file for the cloud, which Google's own crate reads |
 //!
 //! An empty variable counts as unset. An instance without a project is an error, and so is an environment that names
-//! neither an emulator nor an instance: a client writes to memory only if the program says so.
+//! neither an emulator nor an instance: a client never falls back to an in-memory Bigtable.
 //!
 //! # On the embedded Bigtable
 //!
 //! [`Client::embedded`](crate::Client::embedded) keeps tables in memory,
-//! [`Client::embedded_at`](crate::Client::embedded_at) in a file. Tests move its clock and inject failures, delays and broken
-//! streams: see the page on [tests of a service](super::testing).
+//! [`Client::embedded_at`](crate::Client::embedded_at) in a file. In tests, move its clock and inject failures, delays and broken streams:
+//! [testing a service](super::testing).
 //!
 //! With the feature `serve`, or the command `keyderive serve`, the embedded Bigtable serves `cbt`
 //! and clients in other languages on a port. The server limits connections, idle time, unfinished requests and the time
@@ -66,13 +66,14 @@
 //! when it is created, so a program without credentials fails at startup.
 //! [`credentials`](crate::client::ClientBuilder::credentials) sets other credentials.
 //!
-//! Google's own crate caches the token and fetches the next one 4 min before it expires. [`Credentials`](crate::client::Credentials)
-//! of your own cache theirs themselves. If the server rejects a token, the client fetches another and sends the request once more.
+//! Google's own crate caches the token and fetches the next one 4 min before it expires. Your own
+//! [`Credentials`](crate::client::Credentials) must cache theirs. If the server rejects a token, the client fetches another and sends the
+//! request once more.
 //!
 //! | what goes wrong | calls |
 //! |---|---|
 //! | there is no token, and a later attempt to fetch one may succeed | are retried until their timeout, and fail with [`MissingCredentials`](crate::ErrorKind::MissingCredentials) and [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) |
-//! | there is no token, for good | fail at once, with [`MissingCredentials`](crate::ErrorKind::MissingCredentials); calls work again once a token can be fetched |
+//! | there is no token, and retrying cannot help | fail at once, with [`MissingCredentials`](crate::ErrorKind::MissingCredentials); calls work again once a token can be fetched |
 //! | the source of tokens does not answer | fail at their timeout, with [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) |
 //! | the server rejects the second token too | fail with [`is_permission_denied`](crate::Error::is_permission_denied) |
 //! | the server's certificate is for another name, has expired, or is of an unknown authority | are retried until their timeout, and fail with [`is_unavailable`](crate::Error::is_unavailable); `Client::cloud` succeeds, and logs a warning |
@@ -86,9 +87,8 @@
 //!
 //! # Checks on the service
 //!
-//! The tests drive all this against servers of their own: TLS, the metadata server, the keys of service accounts and users. This
-//! release has not been tested on the service itself. What only Google can show, with an instance of your own: checks of about
-//! ten minutes, and one that runs for over an hour.
+//! The tests run all this against servers of their own: TLS, the metadata server, the keys of service accounts and users. This release has
+//! not been tested on the service itself. These checks need an instance of your own, and about ten minutes; number 6 runs for over an hour.
 //!
 //! 1. Log in (`gcloud auth application-default login`) and run a program that creates a table, puts a row and reads it. Then run it
 //!    where the service will run: with the service account of the machine, or the workload identity of the cluster.
@@ -98,7 +98,8 @@
 //! 4. Run `EventKey::sql()` in Bigtable Studio over some rows, and compare it with the decoded keys. If `FARM_FINGERPRINT` is
 //!    unknown there, leave out the first expression, that of the salt.
 //! 5. Use an app profile with multi-cluster routing: conditional writes fail, and the text names single-row transactions.
-//! 6. Let a program run for over an hour: connections are refreshed at 45 to 50 min, and a token before it expires, without an error.
+//! 6. Let a program run for over an hour: the client refreshes connections at 45 to 50 min, and the token before it expires, without an
+//!    error.
 //! 7. Add to a `Sum` with [`Update::add`](crate::Update::add), with `Some(true)` for
 //!    [`Settings::idempotency_tokens`](crate::client::Settings::idempotency_tokens), and with `Some(false)`: each addition counts
 //!    once. This shows that the service accepts the tokens, but not that a retry after a lost response counts once.
@@ -124,7 +125,7 @@
 //! | `bigtable.instances.executeQuery` | SQL: `PrepareQuery` and `ExecuteQuery`; with `readRows` on the table |
 //! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions`, `sizes`, `copy_to`, `diff`, `stamp`, `verify_rows`; `check`, `run`, `verify` and `roll_back` of a [re-keying](crate::rekey) |
 //! | `bigtable.instances.ping` | [priming](crate::client::ClientBuilder::prime) connections; without it, a warning |
-//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `stamp`, `rekeyed`; the [layout check](super::tables#layout) before the first request: without the permission, the client logs a warning and goes on. [`delete_versions`](crate::row::Mutation::delete_versions) with bounds that are no whole milliseconds: without the permission, the write fails |
+//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `stamp`, `rekeyed`; the [layout check](super::tables#layout) before the first request: without the permission, the client logs a warning and proceeds. [`delete_versions`](crate::row::Mutation::delete_versions) with bounds that are not whole milliseconds: without the permission, the write fails |
 //! | `bigtable.tables.list` | `list_tables` |
 //! | `bigtable.clusters.list`, `bigtable.hotTablets.list` | `hot_tablets` |
 //! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `stamp`, `advance_stamp`, `create_if_absent` on a table of other key types; the first of them creates the [registry](super::tables#registry); `remove_row_key_schema`; `delete_table`. A re-keying: `create` and `update` for `run`, `update` for `finish` and `roll_back` |
@@ -171,15 +172,15 @@
 //! # }
 //! ```
 //!
-//! 1. Commit a [file of the layouts](super::layouts) of all tables, which a test compares with the types: a change fails it, and the text
-//!    says what it does to stored rows.
+//! 1. Commit a [file of the layouts](super::layouts) of all tables, which a test compares with the types: a change fails the test, and the
+//!    message says what it does to stored rows.
 //! 2. Call `verify` at startup, before the first write, with a [deadline](crate::Table::with_deadline) of some seconds. The table's
 //!    [stamp](super::tables#layout) records the layout of its keys, so a program with another layout fails then, or at its first request at
 //!    the latest.
 //! 3. If Terraform or another tool declares the table, let it declare or ignore the [families](super::tables#layout) that
 //!    keyderive adds; `keyderive codegen --hcl` writes what Terraform needs.
-//! 4. Print [`explain_analyze`](crate::Scan::explain_analyze) of each query once, on a table of real size: its cost is the rows that
-//!    the server reads, returned or not, [and not the number of requests](super::scans#what-a-scan-costs).
+//! 4. Print [`explain_analyze`](crate::Scan::explain_analyze) of each query once, on a table of real size: its cost is the rows that the
+//!    server reads, returned or not, [not the number of requests](super::scans#what-a-scan-costs).
 //! 5. Write some rows and look at them with `cbt read`. Load with [`throttle`](crate::client::ClientBuilder::throttle)
 //!    if others share the cluster.
 //! 6. After a day, look at [Key Visualizer](https://cloud.google.com/bigtable/docs/keyvis-overview). A bright diagonal

@@ -5,11 +5,11 @@
 //! Programs decide by predicates, such as `is_not_found`, or match [`kind`](crate::Error::kind); a later release can add
 //! kinds.
 //!
-//! [`RawKey::parse`](crate::key::RawKey::parse) reads a key from the text of an error, of `explain` or of `cbt`, as a program for
-//! operators needs it; the key type's [`decode`](crate::RowKey::decode) then reads its fields.
+//! [`RawKey::parse`](crate::key::RawKey::parse) reads a key from the text of an error, of `explain` or of `cbt`, for operators' tools; the
+//! key type's [`decode`](crate::RowKey::decode) then reads its fields.
 //!
-//! Keys and values often hold personal data. [`redacted`](crate::Error::redacted) is the text for logs that must not
-//! have them: without keys, values, the text of a query, and the server's own message, which may name a row.
+//! Keys and values often hold personal data. [`redacted`](crate::Error::redacted) is a text for logs that must not have
+//! them: it leaves out keys, values, the text of a query, and the server's own message, which may name a row.
 //!
 //! ```
 //! use keyderive::{Client, Error, ErrorKind, RowKey};
@@ -51,8 +51,8 @@
 //!
 //! # `Error`
 //!
-//! Tables and clients return [`Error`](crate::Error). It has one [`kind`](crate::Error::kind), which says what failed. Where programs do
-//! something about it there is a predicate too; several can be true of one error.
+//! Tables and clients return [`Error`](crate::Error). It has one [`kind`](crate::Error::kind), which says what failed. Kinds that programs
+//! act on have a predicate too; several can be true of one error.
 //!
 //! | kind or predicate | meaning | what to do |
 //! |---|---|---|
@@ -67,9 +67,9 @@
 //! | [`is_permission_denied`](crate::Error::is_permission_denied) | the caller is not authenticated, or lacks a permission | grant the role: [deployment](super::deployment#permissions) |
 //! | [`MissingCredentials`](crate::ErrorKind::MissingCredentials) | the client has no access token | log in, or set a service account; the source says what the client tried |
 //! | [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) | the timeout of the [`Settings`](crate::client::Settings), or the deadline of `with_deadline`, has passed; the text says which | raise it, or request less; for a write see `is_outcome_unknown` |
-//! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | try later, unless the text names [an invalid certificate](super::deployment#on-the-cloud); the client may have retried already: the text says how often, and names `retry_budget` if [many requests fail](super::serving#the-retry-budget) |
+//! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | retry later, unless the text names [an invalid certificate](super::deployment#on-the-cloud); the client may have retried already: the text says how often, and names `retry_budget` if [many requests fail](super::serving#the-retry-budget) |
 //! | [`ResourceExhausted`](crate::ErrorKind::ResourceExhausted) | a quota or a limit of the server is exhausted | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
-//! | [`is_overloaded`](crate::Error::is_overloaded) | too many requests of this client wait for a connection, so that the last attempt was not sent; with `is_unavailable`, since no connection can be opened | shed load; do not call again at once: [a service under load](super::serving#connections) |
+//! | [`is_overloaded`](crate::Error::is_overloaded) | too many requests of this client wait for a connection, so that the last attempt was not sent; with `is_unavailable` if no connection can be opened | shed load; do not call again at once: [a service under load](super::serving#connections) |
 //! | [`Unimplemented`](crate::ErrorKind::Unimplemented) | the server does not offer the operation | use the service; the emulator and the embedded Bigtable lack some operations |
 //! | [`ProtocolViolation`](crate::ErrorKind::ProtocolViolation) | the response violates the protocol | report it: a bug in the server or in keyderive |
 //! | [`Misconfiguration`](crate::ErrorKind::Misconfiguration) | the arguments or the environment do not name a Bigtable | set the variable or enable the feature that the text names |
@@ -121,19 +121,18 @@
 //!
 //! # Unknown outcomes
 //!
-//! After a broken connection or a deadline the client cannot know whether a write was applied, nor after the codes `UNAVAILABLE`,
-//! `DEADLINE_EXCEEDED`, `CANCELLED`, `ABORTED`, `UNKNOWN`, `INTERNAL` and `DATA_LOSS` of a server, which may have failed halfway.
-//! With any other code, such as `RESOURCE_EXHAUSTED`, `FAILED_PRECONDITION` or `PERMISSION_DENIED`, the server has rejected the
-//! write, and applied none of it. If one attempt of a write is unknown, so is the call:
-//! [`is_outcome_unknown`](crate::Error::is_outcome_unknown) is true, even if a later attempt was rejected, and the text
-//! says "it may have been applied". What to do depends on the call:
+//! The client cannot know whether a write was applied after a broken connection or a deadline, or after the codes `UNAVAILABLE`,
+//! `DEADLINE_EXCEEDED`, `CANCELLED`, `ABORTED`, `UNKNOWN`, `INTERNAL` and `DATA_LOSS`: the server may have failed halfway. With any other
+//! code, such as `RESOURCE_EXHAUSTED`, `FAILED_PRECONDITION` or `PERMISSION_DENIED`, the server has rejected the write, and applied none of
+//! it. If one attempt of a write is unknown, so is the call: [`is_outcome_unknown`](crate::Error::is_outcome_unknown) is true, even if a
+//! later attempt was rejected, and the text says "it may have been applied". What to do depends on the call:
 //!
 //! | call | after an unknown outcome |
 //! |---|---|
 //! | `put`, `insert`, `merge`, `update`, `delete`, [`put_both`](crate::put_both) | repeat the call. It also overwrites what others have written in the meantime: if that matters, read the row and use a condition |
 //! | `put_all`, `merge_all`, `delete_rows`, a `writer` | repeat the call with the same rows: the error names one row, but the outcome of the other rows of its request is unknown too |
 //! | `load` | resume it |
-//! | [`mutate_row`](crate::client::RawTable::mutate_row), [`mutate_rows`](crate::client::RawTable::mutate_rows), a [`RawWriter`](crate::client::RawWriter) | if it only sets cells at timestamps of yours and deletes, repeat the call, as for `put`. A cell at the server's time gets one more version, which reads of one version do not show. An addition may count twice |
+//! | [`mutate_row`](crate::client::RawTable::mutate_row), [`mutate_rows`](crate::client::RawTable::mutate_rows), a [`RawWriter`](crate::client::RawWriter) | if it only deletes and sets cells at your own timestamps, repeat the call, as for `put`. A cell at the server's time gets one more version, which reads of one version do not show. An addition may count twice |
 //! | [`check_and_mutate_row`](crate::client::RawTable::check_and_mutate_row), [`read_modify_write_row`](crate::client::RawTable::read_modify_write_row) | as `put_if` and as `increment` below |
 //! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | if the write makes its own condition false, repeat the same call, with a number unique to the caller in a column: after `true` it is written, once; after `false` read the row: with your number, it is yours. If the condition stays true, a repetition may apply a second time, which counts in sums: choose a condition that the write makes false. A read alone proves nothing, since the first request may be applied later; waiting makes that less likely, but no time rules it out |
 //! | `increment`, `append`, `modify` | repeating the call may count or append twice. With one writer, read the row. With several, the row cannot tell: if each event must count once, store a row per event, or use `put_if` |
@@ -159,5 +158,5 @@
 //! | [`CredentialsError`](crate::client::CredentialsError) | the source of an error of the kind `MissingCredentials` | `is_transient` |
 //! | [`SqlError`](crate::key::SqlError) | [`row_key_schema`](crate::RowKey::row_key_schema), [`sql`](crate::RowKey::sql) | |
 //!
-//! `?` converts the first three and the last into an [`Error`](crate::Error), and so it does a
-//! [`ColumnError`](crate::query::ColumnError) of a query's result. The others are inside of an `Error`, or hold several.
+//! `?` converts the first three, the last, and a [`ColumnError`](crate::query::ColumnError) of a query's result into an
+//! [`Error`](crate::Error). The others are the source of an `Error`, or hold several.

@@ -1,4 +1,4 @@
-//! For users of serde, sqlx and ORMs: what they write there, and what they write here.
+//! For users of serde, sqlx and ORMs: what you write there, and the equivalent here.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -44,7 +44,7 @@
 //! |---|---|
 //! | `#[derive(Serialize, Deserialize)]` on the row | [`#[derive(Row)]`](macro@crate::Row) |
 //! | on an enum or a newtype that is a value | [`#[derive(Cell)]`](macro@crate::Cell); an enum with data is `#[row(json)]`, with serde's derives on it |
-//! | `rename_all` | `#[row(name = "…")]` on each field, so that a stored name is found by a search |
+//! | `rename_all` | `#[row(name = "…")]` on each field, so that a text search finds a stored name |
 //! | `skip` | leave the field out of the row type; several types can read and write parts of one row |
 //! | `flatten` | the fields themselves, or a field with `#[row(family)]` |
 //! | `with = "module"` | `#[row(with = "module")]`, with `encode` and `decode` for one cell |
@@ -64,7 +64,7 @@
 //!
 //! # Tables with rows that serde wrote
 //!
-//! The derive reads the cells that earlier versions of this library wrote by serde, with these differences:
+//! The derive reads the cells that earlier versions of this library wrote through serde, with these differences:
 //!
 //! | type | by serde | by the derive |
 //! |---|---|---|

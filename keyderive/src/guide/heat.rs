@@ -1,27 +1,28 @@
-//! Read the picture: what each pattern says of a key, and what to do about it.
+//! Reading a heatmap: what each pattern says about a key, and what to do about it.
 //!
-//! A picture of [`heat`](crate::heat) has time from left to right and keys from the least, at the bottom, to the greatest. It comes from a
-//! [simulation](crate::heat::simulate), or from what a [running service](#of-a-running-service) records. Its patterns are those that Google's
-//! [Key Visualizer](https://cloud.google.com/bigtable/docs/keyvis-patterns) shows of a large table, afterwards:
+//! A heatmap of [`heat`](crate::heat) has time from left to right, and keys in ascending order from bottom to top. It comes from a
+//! [simulation](crate::heat::simulate), before a table exists, or from what a [running service](#of-a-running-service) records. Google's
+//! [Key Visualizer](https://cloud.google.com/bigtable/docs/keyvis-patterns) shows the same patterns, but only of large tables in use:
 //!
 //! | pattern | what it is | the key | remedy |
 //! |---|---|---|---|
 //! | [a bright diagonal](#a-diagonal) | all writes go to one end of the table | begins with a value that grows, or falls | another field first, or a salt |
-//! | [a bright horizontal line](#a-horizontal-line) | one row, or a few, take much | has few values where the load is | several rows, or a salt over more fields |
+//! | [a bright horizontal line](#a-horizontal-line) | one row, or a few, take most of the load | has few values where the load is | several rows, or a salt over more fields |
 //! | [alternating bands](#alternating-bands) | the whole table is busy at times | is not the cause | spread the work over time, or add nodes for it |
 //! | [one dim colour](#one-colour) | the load is spread | is good | none |
 //!
-//! Two differences to Key Visualizer:
+//! Two differences from Key Visualizer:
 //!
-//! - **Ranges are of equal load, not of equal size.** A range that takes much is split until it is as calm as others. So what can be spread
-//!   *is* drawn wide and dim. What stays bright is what Bigtable cannot split either: the growing end, or a single row. The rows of a busy
-//!   user, in the order of time, are a diagonal of their own between dim ranges, and several busy users are parallel diagonals; the labels
-//!   beside each name its user. Its colour is the user's share.
-//! - **Colours are absolute**: the share of a node's capacity, or with [`of_table`](crate::heat::Picture::of_table), as below, of the table's
-//!   busiest moment. A cell shows the busiest slot of its time and range, not a mean.
+//! - **Ranges are of equal load, not of equal size.** A busy range is split until it is as calm as the others. So load that Bigtable can
+//!   spread is drawn wide and dim; what stays bright, Bigtable cannot split either: the growing end, or a single row. A busy user whose
+//!   rows are in time order is a diagonal between dim ranges, and several are parallel diagonals; the labels name the users, and the colour
+//!   is the user's share.
+//! - **Colours are absolute**: the share of a node's capacity, or with [`of_table`](crate::heat::Picture::of_table), as below, of the
+//!   table's busiest moment. A cell shows its busiest *slot*, the grid's unit of time, not a mean. The line below each heatmap says how many
+//!   writes a second 100 % are, and how many the busiest range has.
 //!
-//! Below, the simulations count by minutes in at most 64 ranges, which is enough for a page. `docs/heat` in the repository has each pair of
-//! pictures as SVG, in colours. A program draws them so:
+//! The simulations below count by the minute in at most 64 ranges, so that a heatmap fits on this page. `docs/heat` in the repository has
+//! each pair as SVG, in colours. To draw one:
 //!
 //! ```
 //! use keyderive::heat::Picture;
@@ -39,8 +40,8 @@
 //!
 //! # A diagonal
 //!
-//! In each minute all writes go to one range, and its place grows with time. Here the key begins with the time; a number from a counter
-//! does the same. With a reversed time the line falls. One server takes all of it, however many there are.
+//! In each minute all writes go to one range, which moves up with time. Here the key begins with the time; a number from a counter does the
+//! same. With a reversed time the line falls. One server takes all writes, however many nodes there are.
 //!
 //! ```
 //! use std::time::Duration;
@@ -82,42 +83,44 @@
 //! # Ok::<(), heat::SimulationError>(())
 //! ```
 //!
-//! Splits do not help: the new half is at the end again. If a query fixes the sensor, put it [first](super::choosing#field-promotion);
-//! else [salt](super::choosing#salting). Each bucket then has a diagonal of its own, of an eighth of the load:
+//! Splits do not help: all writes go to the upper half again. If queries fix the sensor, put it [first](super::choosing#field-promotion);
+//! else [salt](super::choosing#salting). Each bucket then has a diagonal of its own, with an eighth of the load:
 //!
 //! ```text
 //! DateFirst: at, sensor
 //!                                                               @@@@@@@@@@@@@@@@
-//!                                                        @@@@@@@@@
+//!       at 1767227699987                                 @@@@@@@@
 //!                                                @@@@@@@@@
-//!       at 1767226950000                    @@@@@@@@@
+//!       at 1767226950000                    @@@@@@@@
 //!                                       @@@@@@@
-//!                                  @@@@@@@@@
+//!       at 1767226300000           @@@@@@@@
 //!                             @@@@@@@
-//!         start of table @#**@@@
-//!                        2026-01-01 00:00                       2026-01-01 01:00
-//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
-//! 00:05, has 100 %
+//!         start of table @+**@@
+//!                        |00:00       |00:15        |00:30        |00:45
+//!                        2026-01-01 00:00 to 01:00 UTC
+//!                        blank no writes  . 5 %  : 25 %  + 50 %  @ 100 %
+//! 100 % is all writes of the table's busiest minute: 13.9 writes a second; the
+//! busiest range, at 2026-01-01 00:05, has 100 %: 13.9 writes a second
 //! Salted: the same with 8 buckets
 //!                        .......................................................
-//!                        .......................................................
+//!               bucket 6 .......................................................
 //!                             ..................................................
-//! bucket 4, …67226079709 .......................................................
-//!                        ...........................::..........................
-//!                        .......................................................
-//!                        .......................................................
+//! bucket 4, …67226079709 ...... ................................................
+//!                        ...........................:...........................
+//! bucket 2, …67225880000 .......................................................
+//!                        .... ..................................................
 //!         start of table .......................................................
-//!                        2026-01-01 00:00                       2026-01-01 01:00
-//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
-//! 00:30, has 18 %
+//!                        |00:00       |00:15        |00:30        |00:45
+//!                        2026-01-01 00:00 to 01:00 UTC
+//!                        blank no writes  . 5 %  : 25 %  + 50 %  @ 100 %
+//! 100 % is all writes of the table's busiest minute: 13.9 writes a second; the
+//! busiest range, at 2026-01-01 00:30, has 18 %: 2.43 writes a second
 //! ```
 //!
 //! # A horizontal line
 //!
-//! One range is busy all the time, and stays bright however narrow it gets: it is one row. [`heavy_keys`](crate::heat::Forecast::heavy_keys)
-//! names it. Here it is the total of a page that has every second visit.
+//! One range is busy all the time, and stays bright however narrow it gets: it is one row.
+//! [`heavy_keys`](crate::heat::Forecast::heavy_keys) names it. Here it is the visit counter of a page that gets half of all visits.
 //!
 //! ```
 //! # use std::time::Duration;
@@ -159,41 +162,43 @@
 //! # Ok::<(), heat::SimulationError>(())
 //! ```
 //!
-//! No salt over the page alone helps, since a bucket has all of a row. The remedy is several rows, which a reader adds up:
+//! A salt over the page alone does not help, since one bucket has the whole row. Write to several rows, which readers add up:
 //!
 //! ```text
 //! PageTotal: page
 //!                        .......................................................
+//!               page 770 .......................................................
 //!                        .......................................................
-//!                        .......................................................
-//!               page 470 .......................................................
-//!                        +++++++++++++==++++++=+++++++++++=++++++=+++==+++=+++++
-//!                        .......................................................
+//!               page 500 .......................................................
+//!                        +++=+++=++=+===+=+=+==++++++++=+==+=+++==+++==++==++++=
+//!               page 250 .......................................................
 //!                        .......................................................
 //!         start of table .......................................................
-//!                        2026-01-01 00:00                       2026-01-01 01:00
-//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
-//! 00:10, has 54 %
-//! PartOfTotal: page, part, with 8 buckets
+//!                        |00:00       |00:15        |00:30        |00:45
+//!                        2026-01-01 00:00 to 01:00 UTC
+//!                        blank no writes  . 5 %  : 25 %  + 50 %  @ 100 %
+//! 100 % is all writes of the table's busiest minute: 13.9 writes a second; the
+//! busiest range, at 2026-01-01 00:10, has 54 %: 7.57 writes a second
+//! PartOfTotal: page, part, 8 buckets
 //!                        .......................................................
-//!                        .......................................................
+//!     bucket 6, page 420 .......................................................
 //!                        .......................................................
 //!     bucket 4, page 420 .......................................................
 //!                        .......................................................
-//!                        .......................................................
+//!     bucket 2, page 400 .......................................................
 //!                        .......................................................
 //!         start of table .......................................................
-//!                        2026-01-01 00:00                       2026-01-01 01:00
-//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
-//! 00:04, has 6.2 %
+//!                        |00:00       |00:15        |00:30        |00:45
+//!                        2026-01-01 00:00 to 01:00 UTC
+//!                        blank no writes  . 5 %  : 25 %  + 50 %  @ 100 %
+//! 100 % is all writes of the table's busiest minute: 13.9 writes a second; the
+//! busiest range, at 2026-01-01 00:04, has 6.2 %: 0.867 writes a second
 //! ```
 //!
 //! # Alternating bands
 //!
-//! All ranges are busy at the same time, and idle at the same time: a job that runs each quarter of an hour. In Google's words this is
-//! periodic usage, and no fault as long as the nodes suffice. The key spreads the load, and no other key spreads it in time.
+//! All ranges are busy at the same time, and idle at the same time: a job that runs each quarter of an hour. Google calls this periodic
+//! usage; it is no fault as long as the nodes suffice. The key spreads the load over the table, and no key can spread it over time.
 //!
 //! ```
 //! # use std::time::Duration;
@@ -223,42 +228,46 @@
 //! # Ok::<(), heat::SimulationError>(())
 //! ```
 //!
-//! Let the job run slower ([`throttle`](crate::client::ClientBuilder::throttle)), write as readings come, or let the cluster scale before
-//! it begins. On a [scale by powers of ten](crate::heat::Picture::logarithmic), the quiet times are seen, too:
+//! Let the job run slower ([`throttle`](crate::client::ClientBuilder::throttle)), write as readings come, or scale the cluster before it
+//! begins. A [logarithmic scale](crate::heat::Picture::logarithmic) also shows the quiet times:
 //!
 //! ```text
 //! MeterKey, written by a job
-//!                        ##*----==----####----------####------====*##====-------
-//!                        ##*----==--==####===-=--==-###*-----====-###---==----==
-//!                        ##*----------****----------*##*--==------***-----==----
-//!              meter 500 ##*----------****----------*##*--===-----***-----==----
-//!                        ##*------==--****----------****-=--------***-----------
-//!                        ###===---====*###-----==---####-==-------###==---------
-//!                        ###===-==--==####--=====---####--=-====-=###==-----==--
-//!         start of table ###===-==--=-####--===-----####----====-=###==-----==--
-//!                        2026-01-01 00:00                       2026-01-01 01:00
-//!                        : 0.1 %  + 1.0 %  # 10 %  @ 100 %
-//! writes, share of the table's busiest minute, by powers of ten; the busiest
-//! range, at 2026-01-01 00:01, has 14 %
+//!                        #*-----=-----###-----------#*#-------==-=*#*=-=--------
+//!              meter 780 #*-----=---=-###===--=--=--##*------=-=--###---=-----=-
+//!                        #*-----:-----***-------:---***-----------***-----------
+//!              meter 500 #*-----------***-----------*#*---==------***-----=-----
+//!                        #*-----------***-----------***---------:-***-----------
+//!              meter 300 #*:------=---***-----:-----***--=----::--***--------:--
+//!                        ##=-=------=-*##-----:=----#*#---=-------#*#=----------
+//!         start of table ##=-=--=---=-###---===-----###-----=-=--=###=------=---
+//!                        |00:00       |00:15        |00:30        |00:45
+//!                        2026-01-01 00:00 to 01:00 UTC
+//!                        blank no writes  : 0.1 %  + 1 %  # 10 %  @ 100 %
+//! 100 % is all writes of the table's busiest minute: 61.3 writes a second;
+//! colours are by powers of ten; the busiest range, at 2026-01-01 00:01, has 14 %:
+//! 8.48 writes a second
 //! MeterKey, written as readings come
-//!                        *+++**+++++++++++++++++++++++++++++++++++++++++++++++++
-//!                        ***++++++++++++++++++++++++++++++++++++++++++++++++++++
-//!                        +**++++++++++++++++++++++++++++++++++++++++++++++++++++
-//!              meter 440 +**++++++++++++++++++++++++++++++++++++++++++++++++++++
-//!                        +**++++++++++++++++++++++++++++++++++++++++++++++++++++
-//!                        +*****+++++++++++++++++++++++++++++++++++++++++++++++++
-//!                        +********++++++++++++++++++++++++++++++++++++++++++++++
-//!         start of table +********++++++++++++++++++++++++++++++++++++++++++++++
-//!                        2026-01-01 00:00                       2026-01-01 01:00
-//!                        : 0.1 %  + 1.0 %  # 10 %  @ 100 %
-//! writes, share of the table's busiest minute, by powers of ten; the busiest
-//! range, at 2026-01-01 00:05, has 3.2 %
+//!                        ++++*++++++++++++++++++++++++++++++++++++++++++++++++++
+//!              meter 780 *++++++++++++++++++++++++++++++++++++++++++++++++++++++
+//!                        +*+++++++++++++++++++++++++++++++++++++++++++++++++++++
+//!              meter 500 +*+++++++++++++++++++++++++++++++++++++++++++++++++++++
+//!                        +*+++++++++++++++++++++=+++++++++++++=++=++++++++++++++
+//!              meter 220 +++++++++++++++++++++++++++++++++++++++++++++++++++++++
+//!                        +**+*+**++++++++++++++++++=++++++++++++++++++++++++++++
+//!         start of table +**+*+**+++++++++++++++++++++++++++++++++++++++++++++++
+//!                        |00:00       |00:15        |00:30        |00:45
+//!                        2026-01-01 00:00 to 01:00 UTC
+//!                        blank no writes  : 0.1 %  + 1 %  # 10 %  @ 100 %
+//! 100 % is all writes of the table's busiest minute: 61.3 writes a second;
+//! colours are by powers of ten; the busiest range, at 2026-01-01 00:05, has 3.2
+//! %: 1.97 writes a second
 //! ```
 //!
 //! # One colour
 //!
-//! Each range has about as much as the others, at any time. Many users of whom none has a large share need nothing but to be the first
-//! field; a number from a counter needs its bits reversed.
+//! Each range has about the same load as the others, at any time. A user id as the first field is enough if no user has a large share; a
+//! number from a counter needs `bit_reverse`.
 //!
 //! ```
 //! # use std::time::Duration;
@@ -291,41 +300,43 @@
 //! # Ok::<(), heat::SimulationError>(())
 //! ```
 //!
-//! Nothing is to be done. Small differences between cells are chance; Key Visualizer shows them as a fine-grained mix of colours:
+//! There is nothing to do. Small differences between cells are chance; Key Visualizer shows them as a fine-grained mix of colours:
 //!
 //! ```text
 //! UserFirst: user, at
 //!                        .......................................................
-//!                        .......................................................
+//!             user 15000 .......................................................
 //!                        .......................................................
 //!             user 10000 .......................................................
 //!                        .......................................................
-//!                        .......................................................
+//!              user 5400 .......................................................
 //!                        .......................................................
 //!         start of table .......................................................
-//!                        2026-01-01 00:00                       2026-01-01 01:00
-//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
-//! 00:24, has 5.3 %
+//!                        |00:00       |00:15        |00:30        |00:45
+//!                        2026-01-01 00:00 to 01:00 UTC
+//!                        blank no writes  . 5 %  : 25 %  + 50 %  @ 100 %
+//! 100 % is all writes of the table's busiest minute: 13.9 writes a second; the
+//! busiest range, at 2026-01-01 00:24, has 5.3 %: 0.733 writes a second
 //! BitReversed: order
 //!                        .......................................................
+//!          order 7653283 .......................................................
 //!                        .......................................................
+//!          order 4536958 .......................................................
 //!                        .......................................................
-//!          order 1204190 .......................................................
-//!                        .......................................................
-//!                        .......................................................
+//!          order 3236322 .......................................................
 //!                        .......................................................
 //!         start of table .......................................................
-//!                        2026-01-01 00:00                       2026-01-01 01:00
-//!                        . 5.0 %  : 25 %  + 50 %  @ 100 %
-//! writes, share of the table's busiest minute; the busiest range, at 2026-01-01
-//! 00:00, has 3.6 %
+//!                        |00:00       |00:15        |00:30        |00:45
+//!                        2026-01-01 00:00 to 01:00 UTC
+//!                        blank no writes  . 5 %  : 25 %  + 50 %  @ 100 %
+//! 100 % is all writes of the table's busiest minute: 13.9 writes a second; the
+//! busiest range, at 2026-01-01 00:00, has 3.6 %: 0.500 writes a second
 //! ```
 //!
 //! # Of a running service
 //!
-//! [`record_heat`](crate::client::ClientBuilder::record_heat) records what a process reads and writes, by table: of about 1000 operations a
-//! second those of the last hour, in a few MB. [`Client::heat`](crate::Client::heat) returns it, and asks no service.
+//! [`record_heat`](crate::client::ClientBuilder::record_heat) records what a process reads and writes, by table: by default a sample of
+//! about 1000 operations a second, of the last hour, in a few MB. [`Client::heat`](crate::Client::heat) returns it without a request.
 //!
 //! ```
 //! # #[cfg(feature = "embedded")]
@@ -374,23 +385,25 @@
 //! # fn main() {}
 //! ```
 //!
-//! Row keys are in a snapshot: protect the endpoint as you protect the rows. The command draws the files of several processes:
+//! A snapshot contains row keys: protect the endpoint as you protect the rows. The command merges and draws the files of several processes:
 //!
 //! ```text
 //! $ keyderive heat visits --snapshot one.json two.json --html visits.html
 //! ```
 //!
-//! - **What is counted** has a [table of its own](crate::client::ClientBuilder::record_heat): attempts, as a tablet sees them. A scan is a read
-//!   at the start of each of its ranges, and bytes at each row that it returns: look at a table that is scanned by its *bytes*.
+//! - **What is counted**: attempts, as a tablet sees them; [`record_heat`](crate::client::ClientBuilder::record_heat) has a table. A scan
+//!   counts as a read at the start of each of its ranges, and as bytes at each row it returns: for a table that is mostly scanned, look at
+//!   *bytes*.
 //! - **It is a sample.** Counts are estimates, whose error [`Recording`](crate::heat::Recording) states;
 //!   [`recorded`](crate::heat::HeatSummary::recorded) says how large the sample is.
-//! - **Processes** are merged range by range at the boundaries that both have: those between salt buckets, and short beginnings of keys that each
-//!   has found. Between them the ranges of each are put together, so that a merged picture is coarser than that of one process, never calmer.
-//! - **All clients** of a table make the picture of the table. What others write, and what the service does on its own, is not in it.
-//! - **An alert**: the metric `keyderive.heat.busiest_share` is the share of the busiest range of the last window, by table. A range is split
-//!   until it is calm or cannot be split, so that a share of 0.3 means: a single row, or the end at which the table grows, takes 30 % of all.
+//! - **Processes** are merged at the boundaries that all of them have: those of salt buckets, and short key prefixes that each has chosen.
+//!   Ranges between these are combined, so a merged heatmap is coarser than that of one process, but never calmer.
+//! - **Only recording clients** are in the heatmap: not what other programs do, nor what the service does on its own.
+//! - **An alert**: the metric `keyderive.heat.busiest_share` is the share of the busiest range of the last window, by table. Since a range
+//!   is split until it is calm or cannot be split, a share of 0.3 means that a single row, or the end at which the table grows, takes 30 %
+//!   of all reads or writes.
 //!
 //! # In a test
 //!
-//! [`assert_busiest_tablet_below`](crate::heat::Simulation::assert_busiest_tablet_below) fails before the first two patterns reach
-//! production, and prints the picture. [`choosing`](super::choosing#what-to-do-about-a-hotspot) compares the remedies.
+//! [`assert_busiest_tablet_below`](crate::heat::Simulation::assert_busiest_tablet_below) fails a test if a key has one of the first two
+//! patterns, and prints the heatmap. [`choosing`](super::choosing#what-to-do-about-a-hotspot) compares the remedies.

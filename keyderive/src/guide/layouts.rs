@@ -1,8 +1,8 @@
-//! A file of layouts: what a change of a type does to stored rows, said before it is deployed.
+//! A file of layouts: a test that says what a change of a type does to stored rows, before you deploy it.
 //!
-//! Keys and rows are stored as the types of a program say. A change of a type is a change of what is stored, and the compiler accepts
-//! it. [`Layouts`](crate::layouts::Layouts) writes the layouts of all tables to a file that is committed beside the code, and a test
-//! compares the types with it:
+//! A program's types decide how its keys and rows are stored. If you change a type, the compiler accepts it, but stored rows may no longer
+//! be found or read. [`Layouts`](crate::layouts::Layouts) writes the layouts of all tables to a file that you commit beside the code, and a
+//! test compares the types with it:
 //!
 //! ```
 //! use keyderive::layouts::{Layouts, LayoutsError};
@@ -27,10 +27,10 @@
 //!
 //! 1. `KEYDERIVE_BLESS=1 cargo test` writes the file. Commit it.
 //! 2. When a type changes, the test fails and says what each change does to stored rows.
-//! 3. If that is intended, write the file again, and commit it with the change: the reviewer sees both.
+//! 3. If you intend that, write the file again and commit it with the change: reviewers see both.
 //!
-//! The text of a change of a row is that of [`changes_from`](crate::row::RowSchema::changes_from), whose table lists them; [rows](super::rows)
-//! says how to make each in steps. These are the changes of keys:
+//! [`changes_from`](crate::row::RowSchema::changes_from) lists the changes of row types, and [rows](super::rows) says how to make each in
+//! steps. These are the changes of key types:
 //!
 //! | change of a key type | stored rows and older programs |
 //! |---|---|
@@ -47,19 +47,20 @@
 //! | `ts(exact)`, or no longer | the keys are the same |
 //! | another name of the struct | stored rows stay as they are |
 //!
-//! Of ranges, the text counts the keys that get another bucket: from 4 to 8 that is one of two. [When a key must change](super::rekeying)
-//! says how rows move to their new keys.
+//! For a salt's range, the message says how many keys get another bucket: from 4 to 8, one of two. [When a key must
+//! change](super::rekeying) says how rows move to their new keys.
 //!
-//! A program that holds the file of an older release, [`Layouts::from_json`](crate::layouts::Layouts::from_json), can ask which rows of
-//! today's tables that release could not read: [`Layouts::changes_from`](crate::layouts::Layouts::changes_from).
+//! To compare with any older release, read its file with [`Layouts::from_json`](crate::layouts::Layouts::from_json):
+//! [`Layouts::changes_from`](crate::layouts::Layouts::changes_from) says what has changed since, and what that does to rows and programs of
+//! that release.
 //!
-//! The same list of tables creates them all, or verifies them, with every fault in one error:
+//! The same list of tables creates or verifies them all, and reports every fault in one error:
 //! [`Layouts::create_if_absent`](crate::layouts::Layouts::create_if_absent), [`Layouts::verify`](crate::layouts::Layouts::verify).
 //!
 //! # Without the types
 //!
-//! A tool that has the file, and not the structs, encodes and decodes keys, plans scans, and reads and writes rows by the names of fields
-//! and columns:
+//! A tool that has the file but not the structs can encode and decode keys, plan scans, and read and write rows by the names of fields and
+//! columns:
 //!
 //! ```
 //! use keyderive::Client;
@@ -90,31 +91,30 @@
 //! # }
 //! ```
 //!
-//! Without the file, [`Client::registered_layouts`](crate::Client::registered_layouts) has what the registry knows of a table.
+//! Without the file, [`Client::registered_layouts`](crate::Client::registered_layouts) reads a table's layouts from the registry.
 //!
 //! [`KeyLayout`](crate::dynamic::KeyLayout) is the layout of keys, [`DynTable`](crate::DynTable) the table, and
-//! [`DynRow`](crate::dynamic::DynRow) a row. [`KeyMapping`](crate::dynamic::KeyMapping) says by names which key a row has in another table,
+//! [`DynRow`](crate::dynamic::DynRow) a row. [`KeyMapping`](crate::dynamic::KeyMapping) maps keys to those of another table by field names,
 //! for [`DynTable::copy_to`](crate::DynTable::copy_to), [`DynTable::diff`](crate::DynTable::diff) and
-//! [`Client::dynamic_migration`](crate::Client::dynamic_migration). A layout is checked by every rule of the derive, and each fault has its place in the file. A table
-//! whose stamp is of another layout refuses it.
+//! [`Client::dynamic_migration`](crate::Client::dynamic_migration). Every rule of the derive applies to a layout, and an error names each
+//! fault's place in the file. Calls on a table that is stamped with another layout fail.
 //!
-//! It reads what the type reads, refuses what the type refuses, and writes the cells that the type writes, with these exceptions:
+//! A `DynTable` reads, rejects and writes exactly what the types would, with these exceptions:
 //!
-//! - A column with `default` that is absent says so, since the default is a function of the program.
-//! - JSON is any JSON, and a value of a `with` module or a message of `proto` is its stored bytes: what is inside of them is not checked.
+//! - An absent column with `default` has no value, since only the program knows the default.
+//! - The contents of JSON, of values of a `with` module and of `proto` messages are not checked; the latter two are bytes.
 //! - A time in RFC 3339 is written with as many digits as it needs. `chrono` writes 3, 6 or 9 of them; every crate reads both.
-//! - Times that are stored as numbers are read whether or not the field's type has them.
-//! - [`DynRow::read`](crate::dynamic::DynRow::read) of a raw row also has the cells that a `ttl` hides; a [`DynTable`](crate::DynTable) hides
-//!   them.
-//! - A field that borrows (`&str`), or whose type of times ends before its format does, refuses what the type alone cannot hold.
+//! - Times that are stored as numbers are read even if the field's type could not hold them.
+//! - [`DynRow::read`](crate::dynamic::DynRow::read) of a raw row also has the cells that a `ttl` hides; a `DynTable` hides them.
+//! - A borrowed field (`&str`), or a time type with a narrower range than its format, rejects values that the layout accepts.
 //!
-//! An application keeps to its types, which the compiler checks. They are faster too: by data, a key of four fields is decoded in two to three
-//! times the time of its type, and a scan takes as much more of the client's CPU: twice where rows are borrowed, by
-//! [`visit`](crate::DynTableScan::visit) or a [`cursor`](crate::DynTableScan::cursor), and three times where they are owned.
+//! Applications should use their types: the compiler checks them, and they are faster. Without types, decoding a key of four fields takes
+//! two to three times as long, and a scan takes twice the client's CPU with borrowed rows ([`visit`](crate::DynTableScan::visit),
+//! [`cursor`](crate::DynTableScan::cursor)) and three times with owned ones.
 //!
 //! `docs/layouts.schema.json` in the repository is a JSON schema of the file, for editors and for programs in other languages.
 //!
 //! # What a file does not say
 //!
-//! Bytes of a `with` module or of a [`KeyField`](crate::key::KeyField) by hand, which have a name alone, and what
-//! is inside of JSON and messages.
+//! The formats of `with` modules and of handwritten [`KeyField`](crate::key::KeyField)s, of which it has only the name,
+//! and the contents of JSON and messages.

@@ -1,9 +1,8 @@
 //! Limits: what is rejected, what causes a warning, and what is out of scope.
 //!
 //! The client rejects what Bigtable would reject, before sending it, with an error that names the value and the limit.
-//! It never truncates, wraps or replaces a value. One exception is at the server: an
-//! [`increment`](crate::Table::increment) of a counter, and an addition to a [`Sum`](crate::row::Sum), wrap around if the result is
-//! too large for an `i64`.
+//! It never truncates, wraps or replaces a value. The server does in one case: an [`increment`](crate::Table::increment) of a counter, and
+//! an addition to a [`Sum`](crate::row::Sum), wrap around if the result is too large for an `i64`.
 //!
 //! # Keys
 //!
@@ -34,7 +33,7 @@
 //! | an integer in a row | the range of `i64` | an error |
 //! | a value stored as JSON | 127 nested arrays and objects, finite numbers | an error |
 //! | the keys and ranges of a request | 500 KiB | several requests, in sequence |
-//! | a filter or a condition | 20,480 bytes and 20 levels: room for about 200 comparisons of short columns joined by `and` or `or`, with [`Condition`](crate::row::Condition) | an error that says what takes the room |
+//! | a filter or a condition | 20,480 bytes and 20 levels: about 200 comparisons of short columns joined by `and` or `or`, with [`Condition`](crate::row::Condition) | an error that says what takes the space |
 //! | a compared value | about 10,000 bytes, since equality sends it twice | the same |
 //! | the keys and ranges of a scan, over all requests | 100,000 are fast | a `tracing` warning, once for each scan, and a line of `explain`; [what to do](crate::plan::Plan#many-ranges) |
 //! | columns of a row type | tested to 1,000, in about two seconds of the compiler's time | |
@@ -52,9 +51,8 @@
 //! reads up to `10 * N` rows and returns 10. Only the fixed fields and the next one narrow what is read: a filter on any field after them
 //! reads rows only to drop them, at the server or in the client.
 //!
-//! With a [salt from a date on](super::attributes#a-salt-from-a-date-on), that is a request for each bucket of each salt whose
-//! dates the scan does not exclude: with 4 buckets before a date and 16 after it, 20, or 16 for a range of times that
-//! begins at the date.
+//! With a [salt from a date on](super::attributes#a-salt-from-a-date-on), a scan sends a request to each bucket of each salt whose dates it
+//! does not exclude: with 4 buckets before a date and 16 after it, 20, or 16 for a range of times that begins at the date.
 //!
 //! A foreign row, one whose key does not decode as the table's key type, ends a scan with an error, unless
 //! [`on_foreign`](crate::Scan::on_foreign) skips and counts it. A scan never sees rows outside the ranges that it
@@ -70,7 +68,7 @@
 //! - **Transactions over several rows.** Bigtable has none; the error of [`put_both`](crate::put_both) says which row
 //!   was written.
 //! - **Changing stored keys in place.** A row keeps its key as long as it exists. A
-//!   [salt from a date on](super::attributes#a-salt-from-a-date-on) is for new rows alone; a [re-keying](super::rekeying) moves stored rows
+//!   [salt from a date on](super::attributes#a-salt-from-a-date-on) is only for new rows; a [re-keying](super::rekeying) moves stored rows
 //!   to another table while programs read and write them, but no aggregates and no hashed keys.
 //! - **Spreading one hot row.** A salt spreads rows, but a single row is on one server.
 //! - **SQL on Google's emulator.** [Queries](super::sql) run on Google's service and, [for tests](super::sql#sql-in-tests), on the

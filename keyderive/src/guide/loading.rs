@@ -42,7 +42,7 @@
 //! | write a few rows and wait for them | [`put_all`](crate::Table::put_all) |
 //! | write rows one by one, in the background | [`writer`](crate::Table::writer) |
 //! | write a finite file or stream | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) |
-//! | write a stream to two tables or more, such as a table and its lookup | [`load_tables`](crate::load::load_tables) |
+//! | write a stream to two or more tables, such as a table and its lookup | [`load_tables`](crate::load::load_tables) |
 //! | copy a table to one with another key type, or to another instance, while nobody writes | [`copy_to`](crate::Table::copy_to) |
 //! | compare two tables, row by row and cell by cell | [`diff`](crate::Table::diff) |
 //! | read a table as a stream, in no order | [`export`](crate::Table::export) |
@@ -57,10 +57,10 @@
 //! | [`new_rows`](crate::load::Load::new_rows) | `insert`: deletes nothing | for keys that no row has |
 //! | [`if_absent`](crate::load::Load::if_absent) | `put_if_absent`: keeps existing rows | while other programs write; it takes several times as long |
 //!
-//! [`load_tables`](crate::load::load_tables) does so with several tables: an item has a key and a row for each, and there is one checkpoint.
-//! Use it for a lookup table beside the table that it can be rebuilt from.
+//! [`load_tables`](crate::load::load_tables) writes to several tables: each item has a key and a row for every table, and one checkpoint
+//! covers them all. Use it for a table and a lookup table that can be rebuilt from it.
 //!
-//! With [`add_sums`](crate::load::Load::add_sums), the first two also add to [sums](#sums).
+//! With [`add_sums`](crate::load::Load::add_sums), the first two modes also add to [sums](#sums).
 //!
 //! Resume a load in the mode in which it began: its checkpoint does not store the mode.
 //!
@@ -122,9 +122,8 @@
 //!
 //! # Sums
 //!
-//! A load writes rows as `put` does, and leaves each [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) and [`Max`](crate::row::Max) as it
-//! is: so a load that is resumed or repeated adds nothing. With [`add_sums`](crate::load::Load::add_sums) it adds the values of the row, each
-//! item once:
+//! By default, a load leaves each [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) and [`Max`](crate::row::Max) as it is, so that
+//! repeating a load adds nothing. With [`add_sums`](crate::load::Load::add_sums) it adds the values of the rows, each item once:
 //!
 //! ```
 //! use keyderive::row::Sum;
@@ -154,23 +153,23 @@
 //! counts it once. Servers remember tokens for 15 minutes. So store every checkpoint before `on_checkpoint` returns, and restart a killed
 //! load within some minutes, from the last one:
 //!
-//! | a load | counts each item once |
+//! | a load | counts each item once if |
 //! |---|---|
-//! | that ends by itself, without failed rows | yes |
-//! | that ended since an item of its input was an error | resumed at any time, on any server |
-//! | that was killed, or ended by another error | resumed within 10 minutes, where the server honours tokens. Else it ends with an error that names the items it cannot know of, before it adds any of them; after [`may_count_twice`](crate::load::Load::may_count_twice) the report names them |
+//! | that ends by itself, without failed rows | always |
+//! | that ended because an item of its input was an error | you resume it, at any time, on any server |
+//! | that was killed, or ended by another error | you resume it within 10 minutes, and the server honours tokens. Otherwise the resumed load fails, before it adds anything, with an error that names the items in doubt; with [`may_count_twice`](crate::load::Load::may_count_twice) it adds them, and the report names them |
 //!
-//! A smaller [`look_ahead`](crate::load::Load::look_ahead) makes these items fewer. [`Load`](crate::load::Load#sums) says what holds if
-//! clocks are wrong. Where 10 minutes are too short, load one row for each event, under a key of its own, and count those:
-//! [messages that arrive twice](super::rows#messages-that-arrive-twice).
+//! A smaller [`look_ahead`](crate::load::Load::look_ahead) makes these items fewer. [`Load`](crate::load::Load#sums) says what happens if
+//! clocks are wrong. Where 10 minutes are too short, load one row for each event, under a key of its own, and count those: [messages that
+//! arrive twice](super::rows#messages-that-arrive-twice).
 //!
-//! To add from a stream that does not end, use [`Writer::update`](crate::Writer::update) with [`Update::add`](crate::Update::add). A
-//! writer has no checkpoint: a program that is killed cannot know which of its last additions were applied.
+//! To add from a stream that does not end, use [`Writer::update`](crate::Writer::update) with [`Update::add`](crate::Update::add). A writer
+//! has no checkpoint: after a kill, you cannot know which of the last additions were applied.
 //!
 //! # Copies
 //!
-//! [`copy_to`](crate::Table::copy_to) copies every cell of every row, with its timestamp, and compares both tables at the end. The
-//! tables can be of two clients, and so of two instances, projects or servers; [`diff`](crate::Table::diff) compares such tables too:
+//! [`copy_to`](crate::Table::copy_to) copies every cell of every row, with its timestamp, and compares both tables at the end. The tables
+//! can belong to two clients, and so to two instances, projects or servers; [`diff`](crate::Table::diff) compares such tables too:
 //!
 //! ```
 //! # use keyderive::{Client, Row, RowKey};
@@ -193,7 +192,7 @@
 //!
 //! All rows go through the program that copies, so run it near one of the instances. Its account needs
 //! [`roles/bigtable.reader`](super::deployment#permissions) on the old table and `roles/bigtable.user` on the new one.
-//! [`CopyTo`](crate::copy::CopyTo) says what is copied, what must hold before, and how a copy is resumed.
+//! [`CopyTo`](crate::copy::CopyTo) says what it copies, its preconditions, and how to resume a copy.
 //!
 //! # Failed rows
 //!

@@ -3,22 +3,22 @@
 //! | page | subject |
 //! |---|---|
 //! | [`choosing`] | which fields a key has, in which order, and how to avoid a hotspot |
-//! | [`heat`] | how to read a picture of a table's load: which pattern which key makes, and its remedy; with the feature `heat` |
+//! | [`heat`] | how to read a heatmap of a table's load: which key makes which pattern, and its remedy; with the feature `heat` |
 //! | [`attributes`] | what each attribute stores, for which types, and what it rejects |
 //! | [`scans`] | how to select, order, limit and page rows, and how to read `explain()` |
 //! | [`tables`] | how to create a table, compare it with its key type, and change it |
 //! | [`rows`] | how to write, change and read rows |
-//! | [`layouts`] | a file of the layouts of all tables: what a change of a type does to stored rows |
-//! | [`from_serde`] | what other mappers write, side by side with rows here |
-//! | [`promises`] | what each write guarantees, under concurrent writes, after failures and next to older programs; what each call makes of rows that a `ttl` hides |
+//! | [`layouts`] | a file of the layouts of all tables, compared in a test: what a change of a type does to stored rows |
+//! | [`from_serde`] | `#[derive(Row)]` for users of serde, sqlx and ORMs |
+//! | [`promises`] | what each write guarantees, under concurrent writes, after failures and next to older programs; what each call does with rows that a `ttl` hides |
 //! | [`loading`] | how to load and export many rows |
-//! | [`rekeying`] | when a key must change: which way, what it costs, and a check list |
+//! | [`rekeying`] | when a key must change: three ways, what each costs, and a checklist |
 //! | [`recipes`] | what services build from rows: lookups, erasures, rankings, totals |
 //! | [`errors`] | what each predicate means, what to do, and how retries work |
 //! | [`limits`] | what is rejected, and what is out of scope |
 //! | [`deployment`] | how to connect to an emulator and to the cloud, permissions, a checklist |
-//! | [`operating`] | what to look at when something is slow, hot, large or wrong; from nothing to a service in the cloud |
-//! | [`testing`] | how to test a service: time, garbage, faults, waits that take no time |
+//! | [`operating`] | what to look at when something is slow, hot, large or wrong; setting up a service in the cloud |
+//! | [`testing`] | how to test a service: clocks, garbage collection, faults, waits in virtual time |
 //! | [`sql`] | how to run Bigtable's SQL |
 //! | [`serving`] | a service under load: timeouts, overload, slow servers, what to alert on |
 //!

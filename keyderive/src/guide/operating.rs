@@ -9,32 +9,34 @@
 //! | why is this query slow? | `keyderive scan … --analyze` | [`explain_analyze`](crate::Scan::explain_analyze) |
 //! | how many rows has this tenant? | `keyderive count events --where …` | [`count`](crate::Table::count) |
 //! | what does not belong here? | `keyderive verify events` | [`verify_rows`](crate::Table::verify_rows) |
-//! | is production what the code says? | `keyderive status` | [`Layouts::verify`](crate::layouts::Layouts::verify) |
+//! | does production match the code? | `keyderive status` | [`Layouts::verify`](crate::layouts::Layouts::verify) |
 //!
 //! `docs/command.md` in the repository shows the output of each. The command needs no types: it takes the layout from the
 //! [file of layouts](super::layouts) or from the table's [registry](super::tables#registry).
 //!
 //! # A hot tablet
 //!
-//! 1. **Is it one range, or the whole table?** If the CPU of all nodes is high, the cluster is small: add nodes. If that of the hottest node
-//!    is far above the mean of all, keys are at fault. Monitoring has both figures.
+//! 1. **Is it one range, or the whole table?** If the CPU of all nodes is high, the cluster is too small: add nodes. If the CPU of the
+//!    hottest node is far above the mean, the keys are at fault. Cloud Monitoring has both figures.
 //! 2. **Which range?** `keyderive tablets events --hot` lists the tablets that kept a node busiest in the last day, with the fields at their
-//!    ends. It takes the permission `bigtable.hotTablets.list`.
-//! 3. **Why?** The start and the end of the range say it:
+//!    ends. This needs the permission `bigtable.hotTablets.list`.
+//! 3. **Why?** The start and the end of the range tell:
 //!
 //! | the range | the cause | the remedy |
 //! |---|---|---|
-//! | begins at the newest time or the greatest number, and moves | all writers write at one end | [salt](super::choosing#salting), or put another field in front |
-//! | is a single user or device | that one is busy, and no salt *over it* helps, since its rows are in one bucket | salt over a field that varies within it too, or limit it |
-//! | is one row | a counter or a lock that all write | spread it over several rows, and add them when reading |
-//! | is all of a bucket | the salted fields have few values | salt over more fields, or over more buckets |
+//! | begins at the newest time or the greatest number, and moves | all writers write at one end | [salt](super::choosing#salting), or put another field first |
+//! | is a single user or device | it is busy; a salt over the user alone does not help, since its rows are in one bucket | salt over a field that varies within the user too, or rate-limit the user |
+//! | is one row | a counter or a lock that all processes write | spread a counter over several rows, and add them up when reading |
+//! | is a whole bucket | the salted fields have few values | salt over more fields, or over more buckets |
 //!
-//! [Read the picture](super::heat) has the picture of each; Key Visualizer shows the same patterns. A service that
-//! [records](super::heat#of-a-running-service) what it reads and writes has its own, with the names of fields, at once.
+//! [Reading a heatmap](super::heat) shows each as a heatmap; Key Visualizer shows the same patterns. A service that
+//! [records](super::heat#of-a-running-service) what it reads and writes can draw its own at once, labelled by field
+//! names.
 //!
-//! 4. **Now.** The service splits a tablet that is hot, in minutes, if it holds more than one busy row. Meanwhile let batch jobs stop
-//!    ([`throttle`](crate::client::ClientBuilder::throttle), `--rate`), and reads that may be old go to another cluster by an app profile.
-//! 5. **For good.** A key is changed by a [re-keying](super::rekeying) while the service runs.
+//! 4. **Now.** The service splits a hot tablet within minutes, if it has more than one busy row. Meanwhile slow down batch jobs
+//!    ([`throttle`](crate::client::ClientBuilder::throttle), `--rate`), and send reads that may be stale to another cluster with an app
+//!    profile.
+//! 5. **For good.** Change the key by a [re-keying](super::rekeying), while the service runs.
 //!
 //! # A slow query
 //!
@@ -61,18 +63,18 @@
 //!
 //! | what it shows | what to do |
 //! |---|---|
-//! | far more rows seen than returned | constrain one more field of the key; else let a table of its own begin with that field, as in [lookups](super::recipes#a-lookup-by-another-field) |
+//! | far more rows seen than returned | constrain one more field of the key; else keep a second table whose key begins with that field, as in [lookups](super::recipes#a-lookup-by-another-field) |
 //! | far more cells than rows × columns | old versions: give the family a rule, `gc(max_versions = 1)`, and read [`latest`](crate::Scan::latest) |
-//! | few rows, and a long time | the tablet is hot, or the rows are large: `keyderive get` shows one |
-//! | all buckets are read, and one would do | fix the fields that the salt is over |
+//! | few rows, but a long time | the tablet is hot, or the rows are large: look at one with `keyderive get` |
+//! | all buckets are read where one would do | fix the fields that the salt is over |
 //!
 //! In a service, [`named`](crate::Scan::named) scans have their figures in spans and metrics, and a scan that reads far more than it
 //! returns [logs a warning](super::scans#what-a-scan-costs).
 //!
 //! # A large table
 //!
-//! `keyderive tablets events` shows bytes by range: about one copy, before compaction. Rows that a rule selects for removal count until the
-//! service has removed them, up to a week. `keyderive verify events` counts rows that are too large or have too many cells.
+//! `keyderive tablets events` shows the approximate bytes of one replica by range, before compaction. Rows that a garbage collection rule
+//! selects count until the service removes them, for up to a week. `keyderive verify events` finds rows and cells that are too large.
 //! `keyderive delete events --where …` says what it would delete before it does.
 //!
 //! # One wrong row
@@ -81,15 +83,15 @@
 //!
 //! ```console
 //! $ keyderive decode events '1#alice#home#9221576529654775807#000042'
-//! $ keyderive get events --raw '1#alice#home#9221576529654775807#000042'
+//! $ keyderive get events --key '1#alice#home#9221576529654775807#000042'
 //! ```
 //!
-//! A key that does not decode is of another program or another layout: `keyderive verify events` lists such keys. A scan fails at the first
-//! of them unless it [skips and counts them](crate::Scan::on_foreign).
+//! A key that does not decode was written by another program or with another layout: `keyderive verify events` lists such keys. A scan
+//! fails at the first one unless it [skips and counts them](crate::Scan::on_foreign).
 //!
 //! # From nothing to a service in the cloud
 //!
-//! An instance, whose nodes follow the load; two service accounts, one that runs the service and one that changes tables:
+//! An instance that scales with the load, and two service accounts: one runs the service, one changes tables:
 //!
 //! ```sh
 //! gcloud services enable bigtable.googleapis.com bigtableadmin.googleapis.com
@@ -104,7 +106,7 @@
 //!     --member="serviceAccount:orders-admin@$PROJECT.iam.gserviceaccount.com"
 //! ```
 //!
-//! The tables, from the file of layouts, by whoever may act as `orders-admin`; a dry run first:
+//! The tables, from the file of layouts, created by an account that may act as `orders-admin`; a dry run first:
 //!
 //! ```sh
 //! gcloud auth application-default login --impersonate-service-account="orders-admin@$PROJECT.iam.gserviceaccount.com"
@@ -113,8 +115,7 @@
 //! keyderive status --address "bigtable://$PROJECT/orders"
 //! ```
 //!
-//! A container of the service: two stages, so that the image has the program alone. Certificates of public authorities are built into the
-//! client.
+//! A container in two stages, so that the image has only the program. Certificates of public authorities are built into the client.
 //!
 //! ```dockerfile
 //! FROM rust:1.95-slim AS build
@@ -133,11 +134,12 @@
 //!     --set-env-vars="GOOGLE_CLOUD_PROJECT=$PROJECT,BIGTABLE_INSTANCE=orders" --min-instances=1
 //! ```
 //!
-//! The program connects by [`Client::from_env`](crate::Client::from_env), and calls [`verify`](crate::Table::verify) before it serves. Its
-//! credentials are those of the service account: there is no file. Stop it by `SIGTERM` and [`Client::close`](crate::Client::close).
+//! The program connects by [`Client::from_env`](crate::Client::from_env), and calls [`verify`](crate::Table::verify) before it serves. It
+//! uses the credentials of the service account, without a file. On `SIGTERM`, call [`Client::close`](crate::Client::close).
 //!
-//! Backups: each day, kept for a week, made by the service without load on the nodes. A backup is of one table: the stamp is in the table
-//! and comes back with it, and the [registry](super::tables#registry), the table `keyderive`, is backed up like the others.
+//! Daily backups, kept for a week, which the service makes without load on the nodes. A backup is of one table. The stamp is part of the
+//! table; back up the [registry](super::tables#registry), the table `keyderive`, like the others. `diff` needs the restored table in the
+//! file of layouts.
 //!
 //! ```sh
 //! gcloud bigtable tables update events --instance=orders --enable-automated-backup

@@ -4,20 +4,19 @@
 //! |---|---|
 //! | find a user by the e-mail address, and have each address once | [a lookup by another field](#a-lookup-by-another-field) |
 //! | delete all that is stored of a person | [erasing a person](#erasing-a-person) |
-//! | mend a second table that has missed writes | [two tables that stay equal](#two-tables-that-stay-equal) |
+//! | repair a second table that has missed writes | [two tables that stay equal](#two-tables-that-stay-equal) |
 //! | read a span of time of many users | [times across users](#times-across-users) |
 //! | show the best ten | [the first n](#the-first-n) |
 //! | keep totals of hours and days | [totals of periods](#totals-of-periods) |
 //!
-//! A write is atomic in its row, and in no other. Where a recipe writes two rows, one of them is the *authority*: what it says holds, a
-//! reader of the other one looks there too, and a program that died between the two writes leaves nothing wrong, only something to
-//! repeat or to remove.
+//! A write is atomic only within its row. Where a recipe writes two rows, one is the *authority*: readers of the other row check it too. A
+//! program that died between the two writes leaves nothing wrong, only something to repeat or to remove.
 //!
 //! # A lookup by another field
 //!
 //! A table finds rows by their keys. To find a user by the e-mail address too, a second table has a row for each address, a *claim*, which
-//! names the user. Claims make addresses unique: of all that claim one at the same time, [`put_if_absent`](crate::Table::put_if_absent)
-//! returns true to one. The user's row is the authority: a claim counts if the user that it names has that address.
+//! names the user. Claims make addresses unique: of several concurrent claims, [`put_if_absent`](crate::Table::put_if_absent) returns true
+//! for one. The user's row is the authority: a claim counts if the user that it names has that address.
 //!
 //! ```
 //! use keyderive::{Client, Error, Row, RowKey, Table};
@@ -126,18 +125,18 @@
 //! # }
 //! ```
 //!
-//! - **Beside each other.** Two users never have one address: both would need its claim. Calls of `change` for *one user* must not run
-//!   beside each other, or one of them can release the address that the other is about to set; if a user may do that, keep the number of
-//!   the change in the user's row, and in the claim.
-//! - **After an error or a kill** the same call does the rest. A `put_if_absent` whose outcome is unknown is decided by the read
-//!   after it: the claim names the user, or it does not.
-//! - **What is left over** is a claim of a user with another address, or of no user. It keeps the address from others. `release` removes
-//!   it: call it for the claims of a scan whose cells are older than a sign-up can take.
+//! - **Concurrency.** Two users never have one address: both would need its claim. Calls of `change` for *one user* must not be concurrent,
+//!   or one can release the address that the other is about to set; if users may do that, keep a change number in the user's row and in the
+//!   claim.
+//! - **After an error or a kill**, repeat the call. If the outcome of a `put_if_absent` is unknown, the read after it decides: the claim
+//!   names the user or not.
+//! - **Leftovers** are claims of a user who has another address, or of no user. They block the address. Scan for claims whose cells are
+//!   older than a sign-up can take, and call `release` for each.
 //!
 //! # Erasing a person
 //!
-//! With the person in front of each key, all rows of one are a scan, and an erasure is a deletion for each table. It can be repeated, and
-//! ends when a whole run has found nothing.
+//! If each key begins with the person, one scan finds all rows of a person, and an erasure is one deletion per table. Repeat it until a
+//! whole run finds nothing.
 //!
 //! ```
 //! use keyderive::{Client, Error, Row, RowKey, Table};
@@ -194,19 +193,19 @@
 //!
 //! - [`delete_rows`](crate::Table::delete_rows) deletes rows with all that they store: every version, columns that the row type does
 //!   not have, and rows that a `ttl` hides.
-//! - **Beside writers** a row that is written behind the deletion stays. So stop the writers of that user first, as above, and wait for
-//!   as long as a write of theirs can take, retries included, before the last run.
-//! - Where the person is not in front of the key, [`filter_key`](crate::Scan::filter_key) and [`delete_all`](crate::Table::delete_all) find
-//!   and delete the rows; this reads the whole table. A lookup table of the recipe above finds them without.
+//! - **Concurrent writers**: a row written after the deletion stays. So stop writes for that user first, as above, and wait as long as one
+//!   can take, with retries, before the last run.
+//! - If the key does not begin with the person, [`filter_key`](crate::Scan::filter_key) and [`delete_all`](crate::Table::delete_all) find
+//!   and delete the rows, but read the whole table; a lookup table, as above, avoids that.
 //! - Not erased: backups, exports, copies of the table, and rows of other tables whose keys or columns name the person. Bigtable keeps
 //!   deleted data on its disks until its compaction, up to a week.
-//! - An operator does the same by `keyderive delete events --where user=alice`, first as a dry run.
+//! - Operators use `keyderive delete events --where user=alice`, which is a dry run without `--yes`.
 //!
 //! # Two tables that stay equal
 //!
-//! A second table has the same rows under other keys, for other questions. [`put_both`](crate::put_both) writes both, the first one first; a
-//! program that dies between them leaves the second one behind. [`diff`](crate::Table::diff) finds such rows, and each is mended from
-//! the first table, the authority:
+//! A second table has the same rows under other keys, for other queries. [`put_both`](crate::put_both) writes both tables in order; if a
+//! program dies in between, the second one lacks the write. [`diff`](crate::Table::diff) finds such rows; repair each from the first table,
+//! the authority:
 //!
 //! ```
 //! use keyderive::diff::RowDifference;
@@ -272,15 +271,14 @@
 //!
 //! - Each write has a timestamp of its own, so [`only_newest`](crate::diff::Diff::only_newest) compares values without them. A
 //!   [copy](crate::copy) keeps timestamps and versions.
-//! - **Beside writers** a row can be written between the read and the `put`, and the second table gets the older values. So mend rows
-//!   that nobody writes at that time, or take [`put_if`](crate::Table::put_if) with a column that grows with each write.
-//! - An operator compares by `keyderive diff --only-newest`.
+//! - **Concurrent writers**: if a row is written between the read and the `put`, the second table gets the older values. So repair rows
+//!   that nobody writes at that time, or use [`put_if`](crate::Table::put_if) with a column that grows with each write.
+//! - Operators compare with `keyderive diff --only-newest`.
 //!
 //! # Times across users
 //!
-//! The key begins with the user, and the question is about an hour: which of these forty users did something? A scan of the hour over
-//! *all* users reads the whole table. If the program knows the users, [`_any_of`](super::scans) fixes them, and the range of times comes
-//! after:
+//! The key begins with the user, and the query is about an hour: which of these forty users did something? A scan of the hour over *all*
+//! users reads the whole table. If the program knows the users, fix them with [`_any_of`](super::scans), then add the range of times:
 //!
 //! ```
 //! use keyderive::{Client, Row, RowKey};
@@ -317,13 +315,13 @@
 //! # }
 //! ```
 //!
-//! If it does not know them, [`distinct`](super::scans#distinct-values) reads each user once; and if this question is the most frequent one,
-//! it wants a table of its own, whose key begins with the hour and is [salted](super::choosing#salting).
+//! If it does not know them, [`distinct`](super::scans#distinct-values) reads each user once. If this is the most frequent query, give it a
+//! table of its own, whose key begins with the hour and is [salted](super::choosing#salting).
 //!
 //! # The first n
 //!
-//! Rows are in the order of their keys, so the best ten are ten rows where the points are in the key, the most first. A player whose points
-//! change gets another row: the player's own row is the authority, and rows with other points than it has are passed over and removed.
+//! Rows are sorted by their keys, so if the key has the points in descending order, the best ten are the first ten rows. A player whose
+//! points change gets a new row. The player's own row is the authority: readers skip and remove rank rows with other points.
 //!
 //! ```
 //! use keyderive::{Client, Error, Row, RowKey, Table};
@@ -389,16 +387,16 @@
 //! # }
 //! ```
 //!
-//! - **Beside writers** a reader may remove a rank whose player's row is about to be written. So remove only ranks that are older than such
-//!   a write can take, or leave removal to a job: passing over is enough for a right answer.
-//! - A few hundred players fit into one row, or into memory: read all, and sort.
-//! - All ranks of a game are written in one place of the table. If that becomes a [hotspot](super::choosing#what-to-do-about-a-hotspot), salt
-//!   over the player: the scan merges the buckets, and its first rows are still the best.
+//! - **Concurrent writers**: a reader may remove a rank whose player's row is about to be written. So remove only ranks that are older than
+//!   such a write can take, or leave removal to a job: skipping is enough for a right answer.
+//! - With a few hundred players, use one row, or read all and sort.
+//! - All ranks of a game are written to one range of the table. If that becomes a [hotspot](super::choosing#what-to-do-about-a-hotspot),
+//!   salt over the player: the scan merges the buckets, and its first rows are still the best.
 //!
 //! # Totals of periods
 //!
-//! A total that is added to live is a [`Sum`](crate::row::Sum) in a row of the period, and the server adds. The day's row has the total of
-//! the day, and the hours of it as columns:
+//! A live total is a [`Sum`](crate::row::Sum) in the row of its period, which the server adds to. The day's row has the total of the day,
+//! and its hours as columns:
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -454,7 +452,7 @@
 //! | | added live, by `add` | computed by a job, by `set` |
 //! |---|---|---|
 //! | is up to date | at once | after the next run |
-//! | an event that comes late | is added | needs a run of its hour again |
+//! | an event that comes late | is added | needs another run for its hour |
 //! | an event that arrives twice | counts twice, unless the row [knows its messages](super::rows#messages-that-arrive-twice) | is one row of the events, and counts once |
 //! | after an error | [counts once](super::rows#sums-that-count-once), or the error says that it may not | run it again |
 //!

@@ -82,20 +82,20 @@
 //!
 //! # What is checked
 //!
-//! By the compiler: that a column is one of the table's row type, that a value has the column's type, that a required column is
-//! not cleared, that only counters are incremented, only aggregates added to, and only columns with `Versions` given more of them.
+//! The compiler checks that the row type has the column, that a value has the column's type, that a required column is not cleared, that
+//! only counters are incremented, that only aggregates are added to, and that only columns with `Versions` get several versions.
 //!
-//! Before anything is sent: that a value can be stored and read back. NaN inside JSON, a `u64` above
-//! `i64::MAX`, a map's key that is empty, and two versions of one timestamp are errors that name the column.
+//! The client checks, before it sends anything, that a value can be stored and read back. NaN inside JSON, a `u64`
+//! above `i64::MAX`, an empty key of a map, and two versions with one timestamp are errors that name the column.
 //!
 //! # Rows that expire
 //!
 //! `#[row(ttl = "1h")]` hides older cells of a family at once; a garbage collection rule alone leaves them readable for up to a week,
 //! sometimes longer. A row whose cells are all hidden does not exist for reads and conditions, and `put_if_absent` replaces it;
 //! `delete_rows` deletes it. A write that would be hidden at once is an error. Give all families of a row type the same `ttl`, and put
-//! rows whole: where an update renews one column, a required one beside it is hidden first, and reads of the row fail. Expiry uses the
-//! [client's clock](crate::Client::now): [what each call does with a hidden row](super::promises#rows-that-a-ttl-hides), also when
-//! clocks are wrong.
+//! whole rows: if an update renews only one column, a required older column is hidden first, and reads of the row fail. Expiry uses the
+//! [client's clock](crate::Client::now): [what each call does with a hidden row](super::promises#rows-that-a-ttl-hides), also when clocks
+//! are wrong.
 //!
 //! # Counters and sums
 //!
@@ -109,12 +109,13 @@
 //! | in a family with `max_age` or a `ttl` | does not compile, since it would add to a value that has expired: give it a family of its own | expires by windows: `Versions<Sum>` with `window = "1h"` keeps a sum for each hour |
 //!
 //! Use a counter where the new value decides what to do next, a sum for statistics, and a sum in windows for those that expire.
-//! [`Min`](crate::row::Min) and [`Max`](crate::row::Max) take values by `.add(…)` too: a `Max` of a time keeps the latest one, whatever
-//! order the writes arrive in. Each of the three types needs a family of its own.
+//! [`Min`](crate::row::Min) and [`Max`](crate::row::Max) take values by `.add(…)` too: a `Max` of a time keeps the latest, in whatever
+//! order the writes arrive. Each of the three types needs a family of its own.
 //!
 //! # Messages that arrive twice
 //!
-//! A queue delivers a message again if its answer was lost. So the row says which messages it has counted, by one conditional update:
+//! A queue redelivers a message if the acknowledgement was lost. So let the row record which messages it has counted, in one conditional
+//! update:
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -146,8 +147,8 @@
 //! # }
 //! ```
 //!
-//! It returns false for a message that was counted. If its outcome [is unknown](crate::Error::is_outcome_unknown), call it again.
-//! Sums that the server keeps, as in the next section, count each *call* once: a message that arrives twice is two calls.
+//! The update returns false for a message that was counted already. If its outcome [is unknown](crate::Error::is_outcome_unknown), call it
+//! again. The tokens of the next section do not help here: they count each *call* once, and a message that arrives twice is two calls.
 //!
 //! # Sums that count once
 //!
@@ -169,8 +170,8 @@
 //!
 //! # When a row type changes
 //!
-//! Programs with older and newer row types can share a table, if each reads what both write. Save the schema in a file, and compare
-//! the type with it in a test:
+//! Programs with older and newer row types can share a table if each can read what both write. Save the schema in a file, and compare the
+//! type with it in a test:
 //!
 //! ```
 //! # use keyderive::Row;
@@ -182,12 +183,12 @@
 //! # Ok::<(), keyderive::row::SchemaError>(())
 //! ```
 //!
-//! [`are_compatible`](crate::row::SchemaChanges::are_compatible) is two answers in one: this type
-//! [reads older rows](crate::row::SchemaChanges::reads_older_rows), and programs with the older type
-//! [can run at the same time](crate::row::SchemaChanges::breaks_older_programs): each reads what the other writes, and neither overwrites
-//! or hides it. A column or family that can be absent and gets another name without an `alias` is, to this comparison, one that is dropped
-//! and one that is new: compatible, and the older values are no longer read. Each change says which program fails on what, and the remedy.
-//! Where no older program runs while the newer one writes, the first answer is enough.
+//! [`are_compatible`](crate::row::SchemaChanges::are_compatible) combines two answers: this type [reads older
+//! rows](crate::row::SchemaChanges::reads_older_rows), and programs with the older type [can run at the same
+//! time](crate::row::SchemaChanges::breaks_older_programs): each reads what the other writes, and neither overwrites or hides it. If you
+//! rename an optional column or family without an `alias`, the comparison sees one dropped and one new: compatible, but older values are no
+//! longer read. Each change says which program fails on what, and the remedy. If no older program runs while the newer one writes, the
+//! first answer is enough.
 //!
 //! | to | do |
 //! |---|---|
@@ -204,16 +205,16 @@
 //! program at once. `#[row(fingerprint = "…")]` on the struct makes any
 //! change of the layout fail the build, so that none happens by accident.
 //!
-//! A release of keyderive that raises [`RowSchema::JSON_VERSION`](crate::row::RowSchema::JSON_VERSION) refuses the saved file. Then
-//! check out the type as it was when the file was saved, run `to_json` of it under the new release, and save that.
+//! A release of keyderive that raises [`RowSchema::JSON_VERSION`](crate::row::RowSchema::JSON_VERSION) rejects the saved file. Then check
+//! out the type as it was when you saved the file, run its `to_json` under the new release, and save the result.
 //!
 //! # A renamed column, in two releases
 //!
 //! A type that writes a column under a new name is not compatible with one that knows only the former name: the older program fails on
 //! the first such row if the column is required, and misses its value otherwise. So the first release reads both names and writes
-//! the former one. When every program has it, take the [row type](super::tables#registry) of the release before off the table by
-//! [`retire_row_type`](crate::Table::retire_row_type): else the first write of the second release is refused. The second release writes
-//! the new name. In each step, the programs that run at the same time read what all of them write:
+//! the former one. When every program has it, remove the [row type](super::tables#registry) of the release before with
+//! [`retire_row_type`](crate::Table::retire_row_type): else the first write of the second release fails. The second release writes the new
+//! name. In each step, the programs that run at the same time read what all of them write:
 //!
 //! | programs that run | stored under | the older one reads | the newer one reads |
 //! |---|---|---|---|
@@ -318,8 +319,8 @@
 //! So each deployment can be rolled back by one release. The release before can run again only if no row has the new name: release 1
 //! gives a row its former name when it writes the column.
 //!
-//! The alias stays until no row has a value under the former name. Writing each row once more gets there, as an update on the
-//! condition that the value is the one that was read, so that no newer one is overwritten:
+//! Keep the alias until no row has a value under the former name. To get there, rewrite each row by an update on the condition that the
+//! value is unchanged, so that no newer value is overwritten:
 //!
 //! ```
 //! # use keyderive::{Client, Row, RowKey};
@@ -347,13 +348,14 @@
 //! # }
 //! ```
 //!
-//! Then drop the alias: `changes_from` reports the dropped alias, since it cannot see that all rows were rewritten, so save the new
-//! schema over the file. Before that release, retire the row types of release 1 and release 2.
+//! Then drop the alias: `changes_from` reports the dropped alias, since it cannot know that you rewrote all rows, so save the new schema
+//! over the file. Before that release, retire the row types of release 1 and release 2.
 //!
 //! # Atomicity
 //!
-//! A call on one row is one request, and is applied completely or not at all. Nothing is atomic across rows: `put_all`,
-//! a writer and a load write each row on its own, and the error of `put_both` says which of its two rows was written.
+//! A call on one row is one request, which Bigtable applies completely or not at all. Nothing is atomic across rows:
+//! `put_all`, a writer and a load write each row on its own, and the error of `put_both` says which of its two rows was
+//! written.
 //!
 //! # Retries of writes
 //!

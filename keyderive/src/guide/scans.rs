@@ -65,7 +65,7 @@
 //! | fix a field to several values | `.user_id_any_of(["alice", "bob"])`, or `.user_id_any_of(&names)` if `names` is a `Vec<String>` |
 //! | read the last rows first | [`reversed`](crate::Scan::reversed) |
 //! | read rows as they arrive, in no order | [`unordered`](crate::Scan::unordered) |
-//! | limit the number of rows | [`limit`](crate::Scan::limit), which every request gets |
+//! | limit the number of rows | [`limit`](crate::Scan::limit), which each bucket's request carries |
 //! | read keys without values | [`keys_only`](crate::Scan::keys_only) |
 //! | read some columns | [`select`](crate::Scan::select) |
 //! | read the rows that meet a condition | [`matching`](crate::Scan::matching) |
@@ -74,7 +74,7 @@
 //! | read cells as stored, with every version | [`raw`](crate::Scan::raw) |
 //! | read page by page | [`page`](crate::Scan::page), then [`after`](crate::Scan::after) |
 //! | skip foreign rows | [`on_foreign`](crate::Scan::on_foreign)`(OnForeign::Skip)`, which counts them |
-//! | skip unreadable rows, such as one that an `increment` made after a delete | [`on_unreadable`](crate::Scan::on_unreadable)`(OnUnreadable::Skip)`; [`skipped`](crate::Scan::skipped) has their count and the first one |
+//! | skip unreadable rows, such as one that an `increment` created after a delete | [`on_unreadable`](crate::Scan::on_unreadable)`(OnUnreadable::Skip)`; [`skipped`](crate::Scan::skipped) has their count and the first one |
 //! | read a whole table with many workers | [`Table::partitions`](crate::Table::partitions): plans, which serde serializes |
 //! | count rows | [`Table::count`](crate::Table::count); [`Scan::count`](crate::Scan::count), after filters |
 //! | delete exactly the rows of a plan | [`Table::delete_rows`](crate::Table::delete_rows) |
@@ -160,7 +160,7 @@
 //!
 //! # What a scan costs
 //!
-//! A condition or a filter that keeps few rows still lets the server read them all. [`explain_analyze`](crate::Scan::explain_analyze)
+//! A condition or a filter does not reduce what the server reads, only what it returns. [`explain_analyze`](crate::Scan::explain_analyze)
 //! runs a scan and shows its plan with the rows and cells that the server has read and those that it returned:
 //!
 //! ```
@@ -204,13 +204,12 @@
 //! read no more than one would without a salt, and one request with a filter can read the whole table. More requests cost
 //! the client some work each, and the answer is as late as the slowest of them.
 //!
-//! The two times differ. That of `rows` is what the caller waits. That of `cost` adds up the server's times of requests that run
-//! side by side, with the time in which the client had not taken their rows: over many buckets it can be far longer than the scan.
+//! The two times differ. That of `rows` is how long the caller waits. That of `cost` sums the server's times of concurrent requests,
+//! including time in which the client had not read their rows: over many buckets it can be far longer than the scan.
 //!
-//! If such a scan runs often, let the key begin with what it looks for: [choosing a key](super::choosing). In a program that
-//! serves, [`with_stats`](crate::Scan::with_stats) adds the same figures of its scans to a
-//! [`ReadStats`](crate::client::ReadStats), and to the metrics. [`named`](crate::Scan::named) gives a scan a name, under which the spans and
-//! metrics of its requests are found:
+//! If such a scan runs often, put what it looks for first in the key: [choosing a key](super::choosing). In a service,
+//! [`with_stats`](crate::Scan::with_stats) adds the same figures to a [`ReadStats`](crate::client::ReadStats) and to the metrics.
+//! [`named`](crate::Scan::named) names the spans and metrics of a scan's requests:
 //!
 //! ```
 //! # use keyderive::{Client, Row, RowKey};
@@ -223,8 +222,8 @@
 //! # }
 //! ```
 //!
-//! A scan that has read 10,000 rows or more, and 100 for each one that it returned, logs a warning with its table, its name and both
-//! numbers, once a minute. [`ScanWarning`](crate::client::ScanWarning) says which rows it counts, and changes it or turns it off.
+//! A scan that reads 10,000 rows or more, and 100 for each one that it returns, logs a warning with its table, its name and both numbers,
+//! at most once a minute. [`ScanWarning`](crate::client::ScanWarning) says which rows count, and changes the warning or turns it off.
 //!
 //! # Distinct values
 //!
@@ -268,8 +267,8 @@
 //! # }
 //! ```
 //!
-//! In each bucket it reads on where values have few rows, and sends a request for the next value where they have 512 or more. Of 100,000
-//! rows without a salt, in requests and in rows that the server reads:
+//! In each bucket, `distinct` reads through values with few rows; where values have 512 rows or more, it skips to the next value with a new
+//! request. For 100,000 rows without a salt, requests and rows that the server reads:
 //!
 //! | values | `distinct` | all keys | a request for each value |
 //! |---|---|---|---|

@@ -1,9 +1,9 @@
 //! Bigtable's SQL: queries, parameters, results.
 //!
-//! Bigtable runs SQL itself, over one table at a time: filters, aggregates, time travel. It is for what a [scan](super::scans) cannot
-//! say: counts, groups, expressions over columns. For a range of keys take a scan: it also runs on an emulator, resumes after the
-//! last row, and reports [what it cost](crate::client::ReadStats). Google's service runs SQL, and the embedded Bigtable does
-//! [in tests](#sql-in-tests); Google's emulator does not.
+//! Bigtable runs SQL itself, over one table at a time: filters, aggregates, time travel. Use it for what a [scan](super::scans) cannot do:
+//! groups, aggregates, expressions over columns. For a range of keys use a scan: it also runs on an emulator, resumes after the last row,
+//! and reports [its cost](crate::client::ReadStats). Google's service runs SQL, and so does the embedded Bigtable [in
+//! tests](#sql-in-tests); Google's emulator does not. For joins, see the crate `keyderive-datafusion`.
 //!
 //! ```no_run
 //! use keyderive::Client;
@@ -31,16 +31,16 @@
 //!
 //! # Parameters
 //!
-//! Write `@name` in the text and [`bind`](crate::client::Query::bind) its value. No value of a parameter can change what the query
-//! means: this prevents SQL injection. And the client prepares each text once, by `PrepareQuery`, and keeps the prepared query until
-//! it expires. A text with other values in it is another query, and costs a `PrepareQuery` each time. A client with its clones
-//! keeps up to 1,000 prepared queries; one more drops them all.
+//! Write `@name` in the text and [`bind`](crate::client::Query::bind) its value. Parameters prevent SQL injection: no value can change what
+//! the query means. They also save requests: the client prepares each text once, by `PrepareQuery`, and caches the prepared query until it
+//! expires, while a text with values written into it costs a `PrepareQuery` each time. A client and its clones cache up to 1,000 prepared
+//! queries; one more clears the cache.
 //!
 //! # Key fields as columns
 //!
 //! A table that keyderive creates has a [row key schema](super::tables) if the layout of its keys allows one: each field of the key
-//! is a column. In the text layout these columns are strings. [`Schema::sql`](crate::key::Schema::sql) has an
-//! expression for each, which casts it to its type and turns a reversed time back:
+//! is a column. In the text layout these columns are strings. [`Schema::sql`](crate::key::Schema::sql) has an expression for each, which
+//! casts it to its type and undoes the reversal of times:
 //!
 //! ```
 //! use keyderive::RowKey;
@@ -57,13 +57,13 @@
 //! # Ok::<(), keyderive::key::SqlError>(())
 //! ```
 //!
-//! These expressions have not been run on the service yet. It is not verified that Bigtable's SQL has `FARM_FINGERPRINT`, which recomputes
-//! the salt. And numbers above `i64::MAX` fail the query. [`Sql`](crate::key::Sql#limits) lists the limits, and the
-//! [deployment page](super::deployment#checks-on-the-service) says how to check them.
+//! These expressions have not been run on the service yet, and we have not verified that Bigtable's SQL has `FARM_FINGERPRINT`, which
+//! recomputes the salt. Numbers above `i64::MAX` fail the query. [`Sql`](crate::key::Sql#limits) lists the limits, and the [deployment
+//! page](super::deployment#checks-on-the-service) says how to check them.
 //!
 //! # Worked queries
 //!
-//! Two queries of a table of events, of which the key has a salt, a user and the time, newest first:
+//! Two queries of a table of events whose keys have a salt, a user and a time, newest first:
 //!
 //! ```no_run
 //! use std::time::{Duration, SystemTime};
@@ -117,8 +117,8 @@
 //! # }
 //! ```
 //!
-//! The second compares columns as they are stored, from the left, salt first: only such conditions let the server seek; others scan
-//! the table. A condition on an expression, such as `{at} >= @since`, holds for the same rows, but has to be computed for every row.
+//! The second query compares columns as they are stored, from the left, salt first: only such conditions let the server seek; others scan
+//! the table. A condition on an expression, such as `{at} >= @since`, selects the same rows, but the server must compute it for every row.
 //!
 //! # What the client promises
 //!
@@ -127,39 +127,37 @@
 //! token. The client verifies each checksum, delivers only rows that a resume token follows, and resumes after the last resume
 //! token. So no row is lost, and none comes twice.
 //!
-//! The client keeps rows as received and decodes each when it is delivered. It keeps at most 256 MiB of rows that no resume token
-//! follows yet, counted as received; the buffer for them can be twice as large, 512 MiB of memory. It decodes at most
-//! 4,194,304 values of a row, those in its arrays, structs and maps among them, for which it takes 40 bytes each beside the bytes of texts.
-//! Beyond that the query fails, with an error that names the limit. [`fetch`](crate::client::Query::fetch) holds all rows in the
-//! program's own type.
+//! The client buffers rows as received and decodes each when it delivers it. It buffers at most 256 MiB of rows that no resume token
+//! follows yet, counted as received; the buffer can take twice as much memory, 512 MiB. It decodes at most 4,194,304 values of a row,
+//! including those in arrays, structs and maps, at 40 bytes each plus the bytes of texts. Beyond that the query fails with an error that
+//! names the limit. [`fetch`](crate::client::Query::fetch) holds all rows in the program's own type.
 //!
-//! The timeouts of `execute_query` hold while the server sends batches without a resume token, whether they come slowly or all at
-//! once. `idle_timeout` counts only time spent waiting for the server. `attempt_timeout` and `total_timeout` run from the beginning,
-//! also while the program does not ask for rows: the client still delivers rows that it has, and notices the end when it needs more.
+//! The timeouts of `execute_query` apply even while the server sends batches without a resume token. `idle_timeout` counts only time spent
+//! waiting for the server. `attempt_timeout` and `total_timeout` run from the beginning, even while the program does not ask for rows: the
+//! client still delivers buffered rows, and fails when it needs more.
 //!
-//! A prepared query expires at a time that the server sets. The client prepares it again before that time. If the server says that
-//! it has expired, the client prepares it again too, unless rows have come already, since a resume token belongs to the prepared
-//! query that it came with. The query then fails, and [`is_retryable`](crate::Error::is_retryable) is true: discard the rows you
-//! have and run it again.
+//! A prepared query expires at a time that the server sets. The client prepares it again before that time. If the server says that the
+//! query has expired, the client also prepares it again, unless it has delivered rows already: a resume token is valid only for its
+//! prepared query. The query then fails, and [`is_retryable`](crate::Error::is_retryable) is true: discard the rows you have and run it
+//! again.
 //!
 //! # SQL in tests
 //!
-//! The embedded Bigtable runs queries if it has an engine. The crate `keyderive-sql` is one:
+//! The embedded Bigtable runs queries only with a query engine, such as the crate `keyderive-googlesql`:
 //!
 //! ```toml
 //! [dev-dependencies]
-//! keyderive-sql = { path = "../keyderive/keyderive-sql" }
+//! keyderive-googlesql = { path = "../keyderive/keyderive-googlesql" }
 //! ```
 //!
 //! ```ignore
-//! let bigtable = keyderive::embedded::Bigtable::in_memory().with_query_engine(std::sync::Arc::new(keyderive_sql::Engine));
+//! let bigtable = keyderive::embedded::Bigtable::in_memory().with_query_engine(std::sync::Arc::new(keyderive_googlesql::Engine));
 //! let client = bigtable.client();
 //! ```
 //!
-//! `keyderive-sql serve` serves such a Bigtable on a port, also to Google's clients for Go, Java and Python. It runs the queries of
-//! Google's pages, with GoogleSQL's types, NULLs and errors; its page lists what differs. What it does not run, it refuses with
-//! [`Unimplemented`](crate::ErrorKind::Unimplemented) and the name of it. It does what Google's pages say, and has not been compared with
-//! the service.
+//! `keyderive serve` serves such a Bigtable on a port, also to Google's clients for Go, Java and Python. The engine follows Google's
+//! documentation, with GoogleSQL's types, NULLs and errors, but has not been compared with the service; its page lists the differences. A
+//! query that uses what it lacks fails with [`Unimplemented`](crate::ErrorKind::Unimplemented) and names it.
 //!
 //! # What a query does not have
 //!
@@ -169,12 +167,12 @@
 //! | a deadline of its own | that of its client: `client.with_deadline(at).query(…)`, also between rows |
 //! | [`ReadStats`](crate::client::ReadStats), [hedging](super::serving#hedged-reads) | none |
 //! | the [retry budget](super::serving#the-retry-budget) | takes no tokens and is not stopped by it |
-//! | an emulator, the embedded Bigtable | fail with [`Unimplemented`](crate::ErrorKind::Unimplemented) |
+//! | Google's emulator, an embedded Bigtable without an engine | fail with [`Unimplemented`](crate::ErrorKind::Unimplemented) |
 //!
 //! # Columns of rows
 //!
-//! In SQL a column family is a map from qualifiers to the newest values, and each value is `BYTES`, as it is stored. Convert it to
-//! compute with it; a column that a row lacks is NULL.
+//! In SQL a column family is a map from qualifiers to the newest values, as stored `BYTES`, which you convert to compute with them. A
+//! column that a row lacks is NULL.
 //!
 //! | field | stored as | expression |
 //! |---|---|---|

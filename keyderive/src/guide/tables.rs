@@ -39,11 +39,11 @@
 //! | declare families with garbage collection, more splits | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, [`.granularity(Granularity::Micros)`](#timestamps); `.await` it, or `.if_absent()` |
 //! | check at startup that a table is as declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: the error shows both sides |
 //! | add a stamp to a table that another program created | [`stamp`](crate::Table::stamp) |
-//! | stamp a table with a key type to which a [salt from a date on](super::attributes#a-salt-from-a-date-on) was added | [`advance_stamp`](crate::Table::advance_stamp) |
+//! | update a stamp after you added a [salt from a date on](super::attributes#a-salt-from-a-date-on) to the key type | [`advance_stamp`](crate::Table::advance_stamp) |
 //! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
 //! | remove the row key schema, before key types with tags share the table, and before a [salt from a date on](super::attributes#a-salt-from-a-date-on) | [`remove_row_key_schema`](crate::Table::remove_row_key_schema) |
 //! | list tables, show one | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
-//! | see how large the parts of a table are, about | [`sizes`](crate::Table::sizes) |
+//! | see the approximate sizes of a table's ranges | [`sizes`](crate::Table::sizes) |
 //! | see which tablets are hot | [`hot_tablets`](crate::Table::hot_tablets) |
 //! | wait until all clusters have earlier writes | [`wait_for_consistency`](crate::Table::wait_for_consistency) |
 //! | delete a table | [`delete_table`](crate::Table::delete_table) |
@@ -64,23 +64,21 @@
 //!
 //! Timestamps count microseconds. A table stores whole milliseconds, unless it is created with
 //! [`.granularity(Granularity::Micros)`](crate::CreateTable::granularity): then it stores every microsecond. This is fixed when the
-//! table is created; [`Granularity`](crate::client::Granularity) describes it. Google published it in August 2026. Google's emulators
-//! of before September 2026 take such a table, but make one of milliseconds, and reject finer timestamps.
+//! table is created; [`Granularity`](crate::client::Granularity) describes it. Google published it in August 2026. Google's emulators from
+//! before September 2026 accept the option, but create a table of milliseconds, which rejects finer timestamps.
 //!
 //! # Layout
 //!
 //! A table records the layout of its keys in a *stamp*: an empty column family, added when the table is created. Its name is
-//! `keyderive.<fingerprint>.<id>`, or `keyderive.<hash of the tag>.<fingerprint>.<id>` for a key type with a tag. The id is the table's:
-//! one that is recreated under its name has another. The family never has a cell. Programs without keyderive see an empty family and
-//! ignore it.
+//! `keyderive.<fingerprint>.<id>`, or `keyderive.<hash of the tag>.<fingerprint>.<id>` for a key type with a tag. The id is the table's: a
+//! table that is recreated under the same name has another id. The family never has a cell; programs without keyderive can ignore it.
 //!
 //! **The check.** Before its first request, a [`Table`](crate::Table) reads the table's definition (`GetTable`) and
-//! compares it with its types: the stamps, if there are any, must be for this layout, and the families of the row
-//! type must exist and hold what its fields are: bytes, sums, minima or maxima. A difference fails the request with
-//! [`is_table_mismatch`](crate::Error::is_table_mismatch) before anything else is sent. The client caches the result
-//! for all handles, and discards it when this client changes the table. [`verify`](crate::Table::verify) and
-//! [`info`](crate::Table::info) read the definition again, so that every handle is checked again if it differs; other changes by
-//! other programs are seen only after a restart.
+//! compares it with its types: the stamps, if any, must be for this layout, and the families of the row type must exist with the type of
+//! its fields: bytes, sums, minima or maxima. A difference fails the request with [`is_table_mismatch`](crate::Error::is_table_mismatch)
+//! before anything else is sent. The client caches the result for all handles, and discards it when it changes the table.
+//! [`verify`](crate::Table::verify) and [`info`](crate::Table::info) read the definition again, and every handle is checked again if it
+//! differs; otherwise a program notices changes by other programs only after a restart.
 //!
 //! **If the check cannot run**, because the service account lacks the permission or the admin service does not respond
 //! within 3 s, requests proceed unchecked. The client logs one warning, counts the metric `keyderive.layout.unchecked`,
@@ -118,34 +116,34 @@
 //!
 //! # Registry
 //!
-//! What programs declare about the tables of an instance is in one more table, named `keyderive`, which the first
-//! [`create`](crate::Table::create), [`create_if_absent`](crate::Table::create_if_absent) or [`stamp`](crate::Table::stamp) creates:
-//! the layouts of keys and rows as JSON, the types that programs declare for each table, and the state of a
-//! [re-keying](crate::rekey). Your tables have your rows alone. [`list_tables`](crate::Client::list_tables) names it, and
-//! `FORMAT.md` in the repository has its rows. Rows of a table that is re-keyed have an origin beside their cells until it ends.
+//! The registry is one more table in the instance, named `keyderive`, which the first [`create`](crate::Table::create),
+//! [`create_if_absent`](crate::Table::create_if_absent) or [`stamp`](crate::Table::stamp) creates. It has the layouts of keys and rows as
+//! JSON, the types that programs declare for each table, and the state of [re-keyings](crate::rekey). Your tables have only your rows.
+//! [`list_tables`](crate::Client::list_tables) names it, and `FORMAT.md` in the repository has its rows. During a re-keying, rows also have
+//! an origin cell.
 //!
-//! - **An error can say what differs**: a stamp has a fingerprint alone, and the registry the layout, so `verify` and the layout check
+//! - **Errors say what differs**: a stamp has only a fingerprint, but the registry has the layout, so `verify` and the layout check can
 //!   name the field that has changed.
-//! - **Row types are compared.** Before a handle's first write, and beside the layout check, the client compares its row type with those
-//!   that other programs declare for the table, by the rules of [`changes_from`](crate::row::RowSchema::changes_from). If programs of
-//!   both cannot share the table, the write fails with [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing is
-//!   written. Whole rows ([`put`](crate::Table::put), [`insert`](crate::Table::insert), loads, copies) are compared whole; of a program
-//!   that writes columns alone ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), what it stores where, and
-//!   not which columns it lacks. Reads and deletions are not checked. [`row_types`](crate::Table::row_types) lists the types. If no program
-//!   has an older one any more, and the newer ones read its rows, [`retire_row_type`](crate::Table::retire_row_type) takes it off.
-//! - Two programs with new types that make their first writes at the same moment both write: no transaction spans them. The next
-//!   start of either finds it. Programs without the registry, raw tables and [`unchecked()`](crate::Table::unchecked) handles are not
-//!   compared.
+//! - **Row types are compared.** Before a handle's first write, besides the layout check, the client compares its row type with those that
+//!   other programs declare for the table, by the rules of [`changes_from`](crate::row::RowSchema::changes_from). If the two types cannot
+//!   share the table, the write fails with [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing is written. For programs
+//!   that write whole rows ([`put`](crate::Table::put), [`insert`](crate::Table::insert), loads, copies) the client compares the whole
+//!   type; for those that write only columns ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), what they
+//!   store where, but not which columns they lack. Reads and deletions are not checked. [`row_types`](crate::Table::row_types) lists the
+//!   types. When no program has an older type any more, and the newer ones read its rows, remove it with
+//!   [`retire_row_type`](crate::Table::retire_row_type).
+//! - If two programs with new, incompatible types make their first writes at the same moment, both succeed; the next start of either
+//!   reports it. Programs without the registry, raw tables and [`unchecked()`](crate::Table::unchecked) handles are not compared.
 //!
 //! **If there is no registry**, nothing is compared, and nothing is logged above debug. If it cannot be read within 3 s, writes go ahead
-//! with one warning, unless [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) is set. A record that cannot
-//! be written only warns. A handle that could not compare does not try again; a new one does.
-//! [`Settings::registry`](crate::client::Settings::registry) turns it off. It is information but for the state of a re-keying: that has
-//! to be read, and while a table is re-keyed the registry has deletion protection. Back it up with the tables.
+//! with one warning, unless [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) is set. If a record cannot be
+//! written, the client only warns. A handle that could not compare does not try again; a new one does.
+//! [`Settings::registry`](crate::client::Settings::registry) turns the registry off, except for the state of a re-keying, which programs
+//! must read: during one, the registry has deletion protection. Back it up with the tables.
 //!
 //! # Row key schema
 //!
-//! A *row key schema* lets Bigtable's SQL read the fields of a key as columns. A new table gets one if the layout has
-//! one. Create a table that several key types share
+//! A *row key schema* lets Bigtable's SQL read the fields of a key as columns. A new table gets one if its layout
+//! allows it. Create a table that several key types share
 //! [`without_row_key_schema`](crate::CreateTable::without_row_key_schema), since SQL fails on a row key that does not
 //! match the schema.

@@ -1,8 +1,8 @@
-//! Tests of a service: an embedded Bigtable for each test, a clock that moves, faults, and waits that take no time.
+//! Testing a service: an embedded Bigtable for each test, clocks that you move, faults, and waits in virtual time.
 //!
-//! A service that takes a [`Client`](crate::Client) is tested with one of an embedded [`Bigtable`](crate::embedded::Bigtable), from the
-//! feature `embedded`. Each test makes its own: it is there at once, is empty, and is gone with its last client. It rejects what the
-//! service rejects. For [SQL](super::sql), give the Bigtable [an engine](super::sql#sql-in-tests).
+//! In tests, give your service a [`Client`](crate::Client) of an embedded [`Bigtable`](crate::embedded::Bigtable), from the feature
+//! `embedded`. Make one for each test: it starts at once and empty, and ends with its last client. It rejects what the service rejects. For
+//! [SQL](super::sql), give it [an engine](super::sql#sql-in-tests).
 //!
 //! ```toml
 //! [dev-dependencies]
@@ -20,8 +20,8 @@
 //! | tokio's | timeouts, deadlines, backoff, hedging, the leases and pauses of a re-keying, the delays of faults | `tokio::time::pause` and `advance`, or `#[tokio::test(start_paused = true)]` |
 //! | the machine's | `SystemTime::now`, [`Timestamped::now`](crate::row::Timestamped::now) | it does not |
 //!
-//! No clock moves another one. A paused clock of tokio jumps to the next timer whenever the program is idle, be it a timer of the
-//! client that the test knows nothing of; if rows aged with it, they would expire by accident.
+//! No clock moves another one. tokio's clock, paused, jumps to the next timer whenever the program is idle, even to a timer inside the
+//! client; if rows aged with it, they would expire by accident.
 //!
 //! ```
 //! use std::time::{Duration, UNIX_EPOCH};
@@ -84,24 +84,24 @@
 //! # }
 //! ```
 //!
-//! [`set_time`](crate::embedded::Bigtable::set_time) stops the clock at a time, for tests that compare timestamps; nothing starts it
-//! again. Clients on a port have the clock of their own machine: `ttl` does not see that the server's was moved, and once the server's
-//! clock is 15 minutes ahead of theirs, it rejects their additions to sums as too old.
+//! [`set_time`](crate::embedded::Bigtable::set_time) stops the clock at a time, for tests that compare timestamps; it cannot be restarted.
+//! Clients on a port use their own machine's clock: `ttl` ignores a moved server clock, and once the server's clock is 15 minutes ahead of
+//! theirs, it rejects their additions to sums as too old.
 //!
-//! # Garbage
+//! # Garbage collection
 //!
 //! The embedded Bigtable removes cells at once when they are eligible for garbage collection. The service returns them for up to a week,
-//! sometimes longer. A service that takes `max_age` for the end of a row has a bug that only this shows: after
-//! [`pause_garbage_collection`](crate::embedded::Bigtable::pause_garbage_collection), eligible cells stay. Collection stays paused for
-//! the Bigtable and its clones; nothing resumes it. [`collect_garbage`](crate::embedded::Bigtable::collect_garbage) collects once. Test
-//! before it and after it; the attribute `ttl` makes both the same for reads.
+//! sometimes longer. A service that takes `max_age` for the end of a row has a bug that this shows: after
+//! [`pause_garbage_collection`](crate::embedded::Bigtable::pause_garbage_collection), eligible cells stay. Collection stays paused for the
+//! Bigtable and its clones; nothing resumes it. [`collect_garbage`](crate::embedded::Bigtable::collect_garbage) collects once. Test before
+//! it and after it; the attribute `ttl` makes both the same for reads.
 //!
 //! # Faults
 //!
-//! [`with_faults`](crate::embedded::Bigtable::with_faults) returns the same tables on a server that fails; it shares the clock, and
-//! whether garbage collection is paused. A [`FaultRule`](crate::embedded::FaultRule) is one fault: an error, before or after the call
-//! took effect, a delay, a broken stream, or rows in pieces. It selects calls by method, table and key prefix, and can skip the first
-//! n, stop after n, or hit by chance. The same calls in the same order meet the same faults.
+//! [`with_faults`](crate::embedded::Bigtable::with_faults) returns the same tables on a server that fails; it shares the clock, and whether
+//! garbage collection is paused. A [`FaultRule`](crate::embedded::FaultRule) is one fault: an error, before or after the call takes effect,
+//! a delay, a broken stream, or rows split into chunks. It selects calls by method, table and key prefix, and can skip the first n, stop
+//! after n, or hit at random. The same calls in the same order meet the same faults.
 //!
 //! ```
 //! use std::time::Duration;
@@ -133,10 +133,10 @@
 //! # }
 //! ```
 //!
-//! # Waits that take no time
+//! # Waits in virtual time
 //!
-//! With `#[tokio::test(start_paused = true)]`, from tokio's feature `test-util`, the clock of timeouts and pauses jumps as soon as all
-//! tasks wait for it. A test of a re-keying, which waits about 7 s several times, for leases to end, then ends within a second:
+//! With `#[tokio::test(start_paused = true)]`, from tokio's feature `test-util`, the clock of timeouts and backoff jumps as soon as all
+//! tasks wait. A re-keying, which waits several times about 7 s for leases to end, then takes less than a second:
 //!
 //! ```
 //! # use std::time::{Duration, Instant};
@@ -182,14 +182,14 @@
 //! # }
 //! ```
 //!
-//! This holds for tables in memory and in a file, but not for a client on a port: while it waits for its socket, tokio takes the program
-//! for idle, and its timeouts end at once.
+//! This works with tables in memory and in a file, but not with a client on a port: while it waits for its socket, tokio takes the program
+//! for idle, and its timeouts expire at once.
 //!
 //! # Files, and more than one process
 //!
-//! One process at a time has a file open. If a test, a service and `cbt` need the same tables, one of them serves the file:
-//! `keyderive serve --file events.keyderive`, or `Bigtable::serve` with the feature `serve`. The others use
-//! [`Client::emulator`](crate::Client::emulator). The same helps where a file is large and each test would open it.
+//! Only one process at a time can open a file. If a test, a service and `cbt` need the same tables, one of them serves the file: `keyderive
+//! serve --file events.keyderive`, or `Bigtable::serve` with the feature `serve`. The others use
+//! [`Client::emulator`](crate::Client::emulator). Do the same if a file is large and each test would open it.
 //!
 //! Opening reads the whole file twice: redb verifies the checksum of each page, without which a damaged page would hide rows, and
 //! then finds the free pages. An optimized program needs about 0.5 s of processor time for 257 MB. Without optimization redb needs

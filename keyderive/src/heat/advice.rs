@@ -11,7 +11,7 @@ use crate::key::{Field, FieldOrder, Schema};
 /// How many buckets are tried.
 const RANGES: [u16; 6] = [2, 4, 8, 16, 32, 64];
 
-/// How a variant differs from the layout. Printed as in "with 8 buckets".
+/// How a variant differs from the layout. Prints like "with 8 buckets".
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
@@ -64,8 +64,8 @@ impl Change {
     /// ```
     ///
     /// # Errors
-    /// For a field that the layout does not have, a layout that no derive would accept, a layout with a hashed field, whose values are not
-    /// known, and [`Layout`](Self::Layout), which is a name.
+    /// For a field that the layout does not have, a result that the derive would reject, a layout with a hashed field, whose values are
+    /// unknown, and [`Layout`](Self::Layout), which is only a name.
     pub fn apply(&self, layout: &KeyLayout) -> Result<KeyLayout, LayoutError> {
         let error = |fault: String| LayoutError::new(vec![fault]);
         let schema = layout.schema();

@@ -1,8 +1,8 @@
 //! Load by time and range of keys, in bounded memory.
 //!
-//! The rows of the grid are the ranges between boundary keys. A row that takes a large share of all operations is split, and cold
-//! neighbours are folded into one. What was counted before a split cannot be divided, so each boundary says in which time the ranges beside it
-//! are known only together: there they are read as one range, which is never calmer than either.
+//! The rows of the grid are the ranges between boundary keys. A row with a large share of all operations is split, and cold neighbours are
+//! merged. Counts from before a split cannot be divided, so each boundary records for which time the ranges beside it are known only
+//! together: for that time they are read as one range, which is never calmer than either.
 
 mod builder;
 mod data;
@@ -14,10 +14,10 @@ pub use self::builder::GridBuilder;
 pub use self::merge::MergeError;
 use crate::plan::KeyRange;
 
-/// Fewer operations than these give no share.
+/// The least number of operations for a share.
 const LEAST_OPERATIONS: u64 = 100;
 
-/// What is done to a row.
+/// A kind of operation on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// It is read.
@@ -27,7 +27,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// What counts it.
+    /// The measure that counts it.
     pub(super) const fn measure(self) -> Measure {
         match self {
             Self::Read => Measure::Reads,
@@ -36,7 +36,7 @@ impl Access {
     }
 }
 
-/// What a [`Grid`] counts.
+/// What a [`Grid`] can count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Measure {
@@ -77,19 +77,19 @@ impl Measure {
 pub struct Load {
     /// All operations or bytes, exactly.
     pub sum: u64,
-    /// Those of the busiest slot of the column, at most.
+    /// An upper bound for the busiest slot of the column.
     pub peak: u64,
-    /// By how much the busiest slot may have less: it has `peak - error` at least.
+    /// By how much `peak` may be too high: the busiest slot has at least `peak - error`.
     pub error: u64,
 }
 
-/// A cell: the sum, the least and the greatest that the busiest slot can have.
+/// A cell: the sum, and the bounds of the busiest slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::heat) struct Cell {
     sums: [u64; 3],
-    /// The busiest slot has this at least.
+    /// A lower bound of the busiest slot.
     peaks: [u64; 3],
-    /// By how much it may have more.
+    /// How much more the busiest slot may have.
     slacks: [u64; 3],
 }
 
@@ -102,13 +102,13 @@ impl Cell {
         self.peaks[at].saturating_add(self.slacks[at]).min(self.sums[at])
     }
 
-    /// The same, with no greater peak than the sum.
+    /// Limits the peak to the sum.
     fn tidy(&self) -> Self {
         let slacks = [0, 1, 2].map(|at| self.most(at) - self.peaks[at]);
         Self { slacks, ..*self }
     }
 
-    /// With the cell of another range in the same time, of this many slots.
+    /// Adds the cell of another range in the same time, of this many slots.
     fn beside(&self, other: &Self, slots: u64) -> Self {
         let mut cell = Self::default();
         for at in 0..3 {
@@ -123,7 +123,8 @@ impl Cell {
         cell
     }
 
-    /// The same, by what the whole table has in the same time: its peak is no less, and what of it is not elsewhere is here.
+    /// Tightens the bounds by the table's total in the same time: its peak is at least this one's, and what is not in other ranges is in
+    /// this one.
     fn within(&self, whole: &Self) -> Self {
         let mut cell = *self;
         for at in 0..3 {
@@ -135,7 +136,7 @@ impl Cell {
         cell
     }
 
-    /// With the cell of the same range in other slots.
+    /// Adds the cell of the same range in other slots.
     fn after(&self, other: &Self) -> Self {
         let mut cell = Self::default();
         for at in 0..3 {
@@ -174,7 +175,7 @@ fn widen(cells: &[Cell], first: i64) -> Vec<Cell> {
     wide
 }
 
-/// The time in which what lies on both sides of a boundary was counted together, in milliseconds.
+/// The time in which both sides of a boundary were counted together, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Blur {
     from: i64,
@@ -207,7 +208,7 @@ struct Row {
     cells: Vec<Cell>,
 }
 
-/// Reads and writes by time and range of keys, in bounded memory: at most so many columns of time and ranges of keys.
+/// Reads and writes by time and range of keys, in bounded memory: the numbers of columns (of time) and rows (of keys) are limited.
 ///
 /// ```
 /// use std::time::Duration;
@@ -230,16 +231,16 @@ struct Row {
 /// # What it promises
 /// - The sum of a range is exact: each cell has every operation on its range in its time, and nothing else. Where two ranges are known only
 ///   together, [`loads`](Self::loads) has their common sum for both.
-/// - The peak of a cell is the count of its busiest *slot*, a second by default. It is never too low, and too high by its
-///   [`error`](Load::error) at most. A column as wide as a slot has no error. Errors come from these: ranges or processes that were put
-///   together after their columns were wide, ranges that were split, and events that came 16 slots late or more.
-/// - So no folding makes a range look calmer than it was.
+/// - The peak of a cell is the count of its busiest *slot*, a second by default. It is never too low, and too high by at most its
+///   [`error`](Load::error). A column as wide as a slot has no error. Errors arise when ranges or processes with wide columns are merged,
+///   when ranges are split, and when events are 16 or more slots late.
+/// - So merging never makes a range look calmer than it was.
 ///
 /// # As data
-/// It is serialized with the name `version`, which is 1. Whoever reads it checks it: a grid from a stranger makes an error, and no panic.
+/// The serialized form has a field `version`, which is 1. Deserializing checks all of it: malformed data is an error, never a panic.
 ///
 /// # Limits
-/// Times are milliseconds since 1970, also negative. A single event far away from the others makes all columns wide.
+/// Times are milliseconds since 1970, and may be negative. A single event far from the others makes all columns wide.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     /// In milliseconds.
@@ -301,13 +302,13 @@ impl Grid {
         i64::try_from(at * i128::from(self.width)).unwrap_or(if at < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// How much time a column has.
+    /// The time that a column covers.
     #[must_use]
     pub fn column_width(&self) -> Duration {
         Duration::from_millis(self.width.unsigned_abs())
     }
 
-    /// How much time a slot has, the unit of peaks.
+    /// The time that a slot covers, the unit of peaks.
     #[must_use]
     pub fn slot(&self) -> Duration {
         Duration::from_millis(self.slot.unsigned_abs())
@@ -386,8 +387,8 @@ impl Grid {
         Some(BusiestRange { range, row: rows.start, column, time: self.time(column), load })
     }
 
-    /// The share of the busiest range of keys in the last whole slot before a time, in milliseconds since 1970; none if it has fewer than 100
-    /// operations, or columns are wider than a slot.
+    /// The share of the busiest range of keys in the last whole slot before a time, in milliseconds since 1970; `None` if the slot has
+    /// fewer than 100 operations, or columns are wider than a slot.
     ///
     /// ```
     /// use keyderive::heat::{Access, GridBuilder, Measure};
@@ -401,7 +402,7 @@ impl Grid {
     /// assert!(builder.grid().busiest_share(Measure::Writes, 7_000).is_none());
     /// ```
     ///
-    /// A range that takes much is split until it does not, or cannot be: where the load is spread, the share is small; a large one is that of a
+    /// A busy range is split until it is calm or cannot be split. So the share is small if the load is spread; a large one is that of a
     /// single row, or of the end at which the table grows.
     #[must_use]
     pub fn busiest_share(&self, measure: Measure, before: i64) -> Option<f64> {
@@ -412,14 +413,14 @@ impl Grid {
         (all >= LEAST_OPERATIONS).then(|| most as f64 / all as f64)
     }
 
-    /// The greatest [`error`](Load::error) of all cells: no peak is higher than the truth by more, and none is lower.
+    /// The greatest [`error`](Load::error) of all cells: no peak is too high by more, and none is too low.
     #[must_use]
     pub fn error(&self, measure: Measure) -> u64 {
         let of = |column| self.groups(column).map(|(_, cell)| cell.load(measure).error).max().unwrap_or(0);
         (0..self.columns()).map(of).max().unwrap_or(0)
     }
 
-    /// How many operations or bytes a range of keys has, at least and at most: the same if it begins and ends at boundaries of the grid.
+    /// Lower and upper bounds of a range's operations or bytes; they are equal if it begins and ends at boundaries of the grid.
     #[must_use]
     pub fn between(&self, range: &KeyRange, measure: Measure) -> (u64, u64) {
         let (mut least, mut most) = (0_u64, 0_u64);
@@ -439,7 +440,7 @@ impl Grid {
         (least, most)
     }
 
-    /// The same with at most so many columns and ranges.
+    /// The grid with at most this many columns and ranges.
     pub(in crate::heat) fn folded(&self, columns: usize, rows: usize) -> Self {
         let mut folded = self.clone();
         while folded.all.len() > columns.max(1) {

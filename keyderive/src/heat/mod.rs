@@ -1,4 +1,5 @@
-//! Hotspots, foreseen and seen: what a workload does to a key layout, before the first write, and what a process reads and writes.
+//! Hotspots, predicted and observed: simulates the load of a workload on a key layout, before the first write, and records what a process
+//! reads and writes.
 //!
 //! ```
 //! use keyderive::RowKey;
@@ -27,34 +28,36 @@
 //! In a test, [`Simulation::assert_busiest_tablet_below`] fails with the line, the table and a small picture.
 //!
 //! # What it says
-//! - The *busiest tablet*, and its share of all writes of its worst minute: a table does not get faster than this tablet.
-//! - The same of nodes and salt buckets; how many requests a read needs; how long keys are; how many values each field has, which are the most
-//!   frequent, and how much they follow the time. A first field that follows it is a hotspot.
+//! - The *busiest tablet*, and its share of all writes in its worst minute: a table gets no faster than this tablet.
+//! - The same for nodes and salt buckets; how many requests a read needs; how long keys are; how many values each field has, which are the
+//!   most frequent, and how closely they follow the time. A first field that follows the time is a hotspot.
 //! - Remedies: the same workload on other layouts, with 2 to 64 buckets, with each other field first, with the first one hashed or its bits
-//!   reversed, and on [those you give](Simulation::variant). They are computed, not recited: a salt helps little where one user does everything.
+//!   reversed, and on [those you give](Simulation::variant). They are simulated, not rules of thumb: a salt over the user helps little if
+//!   one user does everything.
 //!
 //! # What it does not know
-//! How Bigtable splits and moves tablets is not published in numbers. [`TabletModel`] has the ones that are taken, each with its source or the
-//! word "assumed"; they are printed with the result. Compare layouts with each other; what the service does with one, a load test shows.
-//! Caches, compactions and replication are not simulated. Of a large workload, tablets and remedies are computed of a sample, and the forecast
-//! says so.
+//! Google does not publish by which numbers Bigtable splits and moves tablets. [`TabletModel`] has those used here, each with its source or
+//! the word "assumed"; the forecast prints them. Compare layouts with each other; only a load test shows what the service does with one.
+//! Caches, compactions and replication are not simulated. For a large workload, tablets and remedies are computed from a sample, and the
+//! forecast says so.
 //!
 //! # Grids and pictures
-//! A [`Grid`] has reads, writes and bytes by time and range of keys, in bounded memory: peaks are kept apart from sums, so nothing looks calmer
-//! than it was, and it says by how much a peak may be too high. [`Picture`] draws grids on one scale. [Read the picture](crate::guide::heat)
-//! shows each pattern with its key and its remedy:
+//! A [`Grid`] counts reads, writes and bytes by time and range of keys, in bounded memory. It keeps peaks apart from sums, so nothing looks
+//! calmer than it was, and bounds by how much a peak may be too high. [`Picture`] draws grids as heatmaps on one scale. [Reading a
+//! heatmap](crate::guide::heat) shows each pattern with its key and its remedy:
 //!
 //! | picture | key | remedy |
 //! |---|---|---|
-//! | one bright line that goes up, or down | the key begins with a value that grows, or falls | another field first, or a salt |
-//! | a bright horizontal line | one row, or a few, take much | several rows, or a salt over more fields |
-//! | bright columns, dark between them | bursts: all of the table is busy at one time | none by the key |
+//! | one bright line that rises, or falls | the key begins with a value that grows, or falls | another field first, or a salt |
+//! | a bright horizontal line | one row, or a few, take most of the load | several rows, or a salt over more fields |
+//! | bright columns, dark between them | bursts: the whole table is busy at times | no key helps |
 //! | one dim colour | the load is spread | not needed |
 //!
 //! # In a process
 //! With [`record_heat`](crate::client::ClientBuilder::record_heat), a client records a sample of what it reads and writes, and
-//! [`Client::heat`](crate::Client::heat) returns it. [`Recorder`] counts operations that your program passes to it, from any thread. Their [`Snapshot`]s are data, merge over
-//! processes, and have a [summary](TableHeat::summary) of each table. [Of a running service](crate::guide::heat#of-a-running-service) shows it.
+//! [`Client::heat`](crate::Client::heat) returns it. [`Recorder`] counts operations that your program passes to it, from any thread. Their
+//! [`Snapshot`]s are serializable, can be merged over processes, and have a [summary](TableHeat::summary) of each table: see [heat of a
+//! running service](crate::guide::heat#of-a-running-service).
 
 mod advice;
 mod grid;

@@ -30,11 +30,11 @@ const VERSION: u32 = 1;
 /// assert_eq!(heat.tables["events"].heavy_keys.top(1)[0].count, 2);
 /// ```
 ///
-/// It records 64 tables; operations of others are counted by [`Snapshot::left_out`] alone. A call takes the lock of its table for as long as it
-/// counts, which is less than a microsecond in the mean.
+/// It records up to 64 tables; [`Snapshot::left_out`] counts the operations on others. A call holds its table's lock while it counts, on
+/// average for less than a microsecond.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    /// What the grid of a new table is like.
+    /// The grid of a new table.
     grid: GridBuilder,
     tables: RwLock<BTreeMap<String, Arc<Mutex<Recorded>>>>,
     left_out: AtomicU64,
@@ -45,7 +45,7 @@ pub struct Recorder {
 pub(super) struct Recorded {
     grid: GridBuilder,
     heavy: HeavyKeys,
-    /// Those of the time before `since`.
+    /// The heavy keys of the time before `since`.
     earlier: HeavyKeys,
     since: Option<i64>,
     count: u64,
@@ -90,14 +90,14 @@ pub(super) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a [`Recorder`] has recorded until now; data that can be stored and merged.
+/// What a [`Recorder`] has recorded so far; it can be serialized and merged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "SnapshotForm", into = "SnapshotForm")]
 #[non_exhaustive]
 pub struct Snapshot {
     /// By the names of the tables.
     pub tables: BTreeMap<String, TableHeat>,
-    /// How many operations were of other tables.
+    /// How many operations were on tables beyond the limit.
     pub left_out: u64,
 }
 
@@ -108,9 +108,9 @@ pub struct Snapshot {
 pub struct TableHeat {
     /// Reads and writes by time and range of keys.
     pub grid: Grid,
-    /// The keys with most operations.
+    /// The keys with the most operations.
     pub heavy_keys: HeavyKeys,
-    /// How many operations were recorded, and rows of scans. Of a sample each stands for several, and counts are estimates.
+    /// How many operations and rows of scans were recorded. In a sample each stands for several, so counts are estimates.
     pub recorded: u64,
 }
 
@@ -142,22 +142,22 @@ impl From<Snapshot> for SnapshotForm {
 }
 
 impl Recorder {
-    /// Records nothing yet.
+    /// Makes an empty recorder.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records each table in a grid like this one, which has recorded nothing. If it [rolls](GridBuilder::rolling), heavy keys are those of
+    /// Makes a recorder that counts each table into a copy of this empty grid. If the grid [rolls](GridBuilder::rolling), heavy keys cover
     /// about the same time.
     #[must_use]
     pub fn with(grid: GridBuilder) -> Self {
         Self { grid, ..Self::default() }
     }
 
-    /// Records this table with a grid of its own, such as one with boundaries that all processes share.
+    /// Sets the grid of a table, such as one with boundaries that all processes share.
     ///
-    /// What was recorded of the table is lost.
+    /// What was recorded of the table so far is lost.
     pub fn table(&self, name: impl Into<String>, grid: GridBuilder) {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         let name = name.into();
@@ -187,7 +187,7 @@ impl Recorder {
         self.tables.read().unwrap_or_else(PoisonError::into_inner).get(table).cloned()
     }
 
-    /// The same of a table that may be new; none if there are too many.
+    /// The record of a table that may be new; `None` if there are too many.
     pub(super) fn made(&self, table: &str, boundaries: Vec<Vec<u8>>) -> Option<Arc<Mutex<Recorded>>> {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         if tables.len() >= MOST_TABLES && !tables.contains_key(table) {
@@ -203,12 +203,12 @@ impl Recorder {
         Some(Arc::clone(tables.entry(table.to_owned()).or_insert_with(made)))
     }
 
-    /// The tables, each to be locked by itself, so that none is for long.
+    /// The tables, to lock one by one, so that no lock is held for long.
     pub(super) fn tables(&self) -> impl Iterator<Item = (String, Arc<Mutex<Recorded>>)> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner).clone().into_iter()
     }
 
-    /// What was recorded until now.
+    /// A snapshot of what was recorded so far.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let tables = self.tables().map(|(name, recorded)| (name, locked(&recorded).heat()));
@@ -218,7 +218,7 @@ impl Recorder {
 }
 
 impl Snapshot {
-    /// This snapshot with what another process has recorded.
+    /// Returns a snapshot of what both have recorded, such as two processes.
     ///
     /// # Errors
     /// If the slots of two grids of one table differ.

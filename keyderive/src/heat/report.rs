@@ -19,18 +19,18 @@ const WORTH: f64 = 0.9;
 /// Up to this multiple of the share from which tablets are split, a load is spread.
 const WIDE: f64 = 1.25;
 
-/// What a [simulation](super::simulate) foresees. Printed with `{}`: one line, then a table.
+/// The result of a [simulation](super::simulate). `{}` prints a line, then a table.
 ///
 /// ```text
 /// The busiest tablet takes 100 % of the writes of its worst minute (2026-01-01 00:15, the tablet that begins with at 1767226500000);
 /// with `user` first it would take 9 %, with 8 buckets 14 % for 8 requests a scan.
 /// ```
 ///
-/// Shares are of writes. It is `Serialize`, without its grid and heavy keys, which are data of their own.
+/// Shares are of writes. serde serializes it without its grid and heavy keys, which are serializable themselves.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Forecast {
-    /// The version of these names as data: 1.
+    /// The version of the serialized form: 1.
     pub version: u32,
     /// The name of the key type.
     pub key_type: String,
@@ -38,34 +38,34 @@ pub struct Forecast {
     pub template: String,
     /// How many events there were.
     pub events: u64,
-    /// Of how many of them tablets, nodes, fields and remedies are computed, if not of all.
+    /// How many of them were sampled for tablets, nodes, fields and remedies, if not all.
     pub sampled: Option<u64>,
-    /// The time in which shares are taken: a minute, or what [`TabletModel::window`] says.
+    /// The length of the windows in which shares are computed: a minute, or as [`TabletModel::window`] says.
     #[serde(serialize_with = "seconds")]
     pub window: Duration,
     /// The busiest tablet in its worst window.
     pub busiest: Option<Busiest>,
-    /// The share of the busiest tablet at first, before the table is split.
+    /// The share of the busiest tablet in the beginning, before the table is split.
     pub at_first: Option<f64>,
-    /// Of tablets.
+    /// The shares of tablets.
     pub tablets: Shares,
-    /// Of nodes.
+    /// The shares of nodes.
     pub nodes: Shares,
-    /// Of salt buckets.
+    /// The shares of salt buckets.
     pub buckets: Option<Shares>,
-    /// Of tablets, and of reads.
+    /// The shares of tablets in the reads.
     pub read_tablets: Option<Shares>,
-    /// How many writes each salt bucket has, of all events.
+    /// The writes to each salt bucket, over all events.
     pub bucket_writes: Vec<(i32, u64)>,
     /// Each kind of read.
     pub reads: Vec<ReadFigures>,
-    /// In bytes, of all events.
+    /// The lengths of keys in bytes, over all events.
     pub key_lengths: KeyLengths,
     /// Each field, from the left.
     pub fields: Vec<FieldFigures>,
     /// The same workload on other layouts.
     pub remedies: Vec<Remedy>,
-    /// The numbers that were taken for the cluster's.
+    /// The numbers assumed for the cluster.
     pub constants: Vec<Constant>,
     #[serde(skip)]
     pub(super) model: TabletModel,
@@ -89,9 +89,9 @@ pub struct Busiest {
     pub time: i64,
     /// Its share of the window's writes.
     pub share: f64,
-    /// Its writes in a second, in the mean of the window.
+    /// Its writes per second, averaged over the window.
     pub writes_per_second: f64,
-    /// What most of its writes have in common: the bucket, and fields from the left, each with its value.
+    /// What most of its writes share: the bucket, and the leftmost fields with their values.
     pub place: Vec<String>,
     /// Its keys.
     pub tablet: KeyRange,
@@ -103,9 +103,9 @@ pub struct Busiest {
 pub struct ReadFigures {
     /// Its name.
     pub name: String,
-    /// How many there are for each event.
+    /// How many there are per event.
     pub per_event: f64,
-    /// How many requests one needs, in the mean.
+    /// How many requests one needs on average.
     pub requests: f64,
     /// Whether it reads all rows, since it fixes no leftmost field.
     pub reads_everything: bool,
@@ -133,7 +133,7 @@ pub struct FieldFigures {
     pub distinct: u64,
     /// Among how many events.
     pub of: u64,
-    /// From -1 to 1, how much the value follows the time: 1 if it always grows, -1 if it always falls, 0 if it does neither.
+    /// How closely the value follows the time, from -1 to 1: 1 if it always grows, -1 if it always falls, 0 if it does neither.
     pub grows: f64,
     /// The most frequent values.
     pub top: Vec<TopValue>,
@@ -157,9 +157,9 @@ pub struct Remedy {
     pub change: Change,
     /// The parts of its keys.
     pub template: String,
-    /// Of tablets.
+    /// The shares of tablets.
     pub tablets: Shares,
-    /// Of nodes.
+    /// The shares of nodes.
     pub nodes: Shares,
     /// What reads need.
     pub reads: Vec<ReadFigures>,
@@ -200,7 +200,7 @@ pub(super) fn shown_window(window: Duration) -> String {
 }
 
 impl Forecast {
-    /// The writes by time and range of keys.
+    /// The writes, by time and range of keys.
     #[must_use]
     pub fn grid(&self) -> &Grid {
         &self.grid
@@ -218,19 +218,18 @@ impl Forecast {
         &self.layout
     }
 
-    /// The numbers that were taken for the cluster's.
+    /// The numbers assumed for the cluster.
     #[must_use]
     pub fn model(&self) -> &TabletModel {
         &self.model
     }
 
-    /// A picture of the writes. Its scale is the share of a node's capacity, for the events of the workload as they came, times
-    /// [`TabletModel::scale`].
+    /// A heatmap of the writes. Its scale is the share of a node's capacity that the workload's events take, times [`TabletModel::scale`].
     pub fn picture(&self) -> Picture<'_> {
         Picture::new().model(&self.model).panel(&self.key_type, &self.grid, Some(&self.layout))
     }
 
-    /// The line alone: the busiest tablet, and which changes would take load from it.
+    /// Only the line: the busiest tablet, and which changes would relieve it.
     #[must_use]
     pub fn line(&self) -> String {
         let Some(busiest) = &self.busiest else {
@@ -300,10 +299,10 @@ impl Forecast {
         named
     }
 
-    /// Fails a test if the busiest tablet takes this share of all writes of its worst minute, or more.
+    /// Fails a test if the busiest tablet takes this share of all writes in its worst minute, or more.
     ///
     /// # Panics
-    /// With the line, the table and a small picture.
+    /// With the line, the table and a small heatmap.
     #[track_caller]
     #[allow(clippy::panic)]
     pub fn assert_busiest_tablet_below(&self, share: f64) {

@@ -1,7 +1,7 @@
 //! How a client records: a sample, drawn before a lock is taken.
 //!
-//! An operation that is not recorded costs a random number. One that is counts for as many as its chance says, so that sums are right in the
-//! mean, whatever the chance was and however it has changed.
+//! An operation that is not drawn costs a random number. One that is drawn with a chance of 1 in *n* counts *n* times, so sums are
+//! unbiased, however the chance changes.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,7 +25,7 @@ const ROWS: usize = 128;
 /// The least chance.
 const LEAST_CHANCE: u32 = 1 << 24;
 
-/// How much of what a client does is recorded, and for how long: see
+/// How large a sample of a client's operations to record, and how long to keep it: see
 /// [`ClientBuilder::record_heat`](crate::client::ClientBuilder::record_heat).
 ///
 /// ```
@@ -38,13 +38,13 @@ const LEAST_CHANCE: u32 = 1 << 24;
 /// # drop((by_default, all, of_a_day));
 /// ```
 ///
-/// An operation that is recorded with a chance of 1 in *n* counts *n* times. So counts are estimates without a bias: of *k* recorded
-/// operations, a count is off by more than 2/√*k* of it in one of 20 cases, which are 2 % for 10,000. Of a range that has few, its busiest slot
-/// looks hotter than it was: with 100 recorded operations in the slot by up to a fifth.
+/// An operation that is recorded with a chance of 1 in *n* counts *n* times. So counts are unbiased estimates: with *k* recorded
+/// operations, a count is off by more than 2/√*k* of itself in one of 20 cases (2 % for 10,000). In a range with few operations, the
+/// busiest slot looks hotter than it was: by up to a fifth with 100 recorded operations in the slot.
 ///
 /// # Limits
-/// It keeps 64 tables, each in 128 ranges of keys, or twice as many as it has salt buckets, and at most 256 slots. A range and a slot take
-/// 72 bytes, which are 2.4 MB for 128 ranges; beside them it keeps up to about 9,000 keys of the table.
+/// It keeps up to 64 tables, each with 128 ranges of keys, or twice its number of salt buckets, and at most 256 slots. Each cell takes 72
+/// bytes, so 128 ranges take 2.4 MB. It also keeps up to about 9,000 keys of each table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a recording is given to `ClientBuilder::record_heat`"]
 pub struct Recording {
@@ -65,20 +65,20 @@ impl Recording {
         Self { one_in: 1, most: Some(PER_SECOND), keep: KEEP }
     }
 
-    /// Records one in so many operations, whatever the load is; 1 records all, 0 counts as 1.
+    /// Records one in this many operations, whatever the load; 1 records all, 0 counts as 1.
     pub fn one_in(self, operations: u32) -> Self {
         Self { one_in: operations.clamp(1, LEAST_CHANCE), most: None, ..self }
     }
 
-    /// Records about so many operations a second at most: the chance follows the load. In the first second of a sudden load it may be several
-    /// times as many. 0 counts as 1.
+    /// Records at most about this many operations a second: the chance follows the load. In the first second of a sudden load it may record
+    /// several times as many. 0 counts as 1.
     pub fn per_second(self, operations: u32) -> Self {
         Self { one_in: 1, most: Some(operations.max(1)), ..self }
     }
 
-    /// Keeps what was recorded for so long, and up to 16 slots longer; an hour by default, 240 days at most.
+    /// Keeps records for this long, and up to 16 slots longer; an hour by default, 240 days at most.
     ///
-    /// It also decides the slot, the unit of peaks: 15 s for an hour, 5 minutes for 20 hours, an hour for 10 days.
+    /// It also sets the slot, the unit of peaks: 15 s for an hour, 5 minutes for 20 hours, an hour for 10 days.
     pub fn keep(self, time: Duration) -> Self {
         Self { keep: time, ..self }
     }
@@ -100,7 +100,7 @@ impl Recording {
 #[derive(Debug)]
 pub(crate) struct SampledRecorder {
     recorder: Recorder,
-    /// The chance of an operation is one in so many.
+    /// The chance of an operation is one in this many.
     one_in: AtomicU32,
     /// How many a second are recorded at most, if the chance follows the load.
     most: Option<u32>,
@@ -121,7 +121,7 @@ struct Rate {
 #[derive(Debug)]
 pub(crate) struct Sampler {
     one_in: u32,
-    /// How many come before the next one that is recorded.
+    /// How many operations to skip before the next recorded one.
     skip: u64,
 }
 
@@ -136,7 +136,7 @@ impl Sampler {
         Self { one_in, skip: skip as u64 }
     }
 
-    /// For how many operations the next one counts, if it is recorded.
+    /// If the next operation is to be recorded, for how many it counts.
     #[inline]
     pub(crate) fn draw(&mut self, recorder: &SampledRecorder) -> Option<u32> {
         if self.skip > 0 {
@@ -183,7 +183,7 @@ impl SampledRecorder {
         }
     }
 
-    /// For how many operations one counts, if it is recorded.
+    /// If the operation is to be recorded, for how many it counts.
     #[inline]
     pub(crate) fn draw(&self) -> Option<u32> {
         let one_in = self.one_in.load(Ordering::Relaxed);
@@ -195,7 +195,7 @@ impl SampledRecorder {
         Sampler::new(self.one_in.load(Ordering::Relaxed))
     }
 
-    /// Records an operation that was drawn, which stands for so many; without an access, bytes alone.
+    /// Records a drawn operation, which stands for this many; without an access, only bytes.
     pub(crate) fn record(
         &self,
         table: &str,
@@ -213,7 +213,7 @@ impl SampledRecorder {
         self.recorder.add(table, key, amounts, time);
     }
 
-    /// Changes the chance, if more was recorded than is wanted, or a second is over.
+    /// Changes the chance, if too much was recorded, or a second is over.
     fn adapt(&self, weight: u64, time: i64) {
         let Some(most) = self.most else { return };
         let mut rate = locked(&self.rate);
@@ -293,6 +293,17 @@ mod tests {
         assert_eq!(heat(&recorder).grid.total(Measure::Writes), 10_000);
     }
 
+    /// An operation was drawn with the chance that there was when the one before it was.
+    #[test]
+    fn an_operation_counts_for_as_many_as_it_was_drawn_from() {
+        let recorder = SampledRecorder::new(&Recording::new().one_in(100));
+        let mut sampler = recorder.sampler();
+        recorder.one_in.store(7, Ordering::Relaxed);
+        let drawn: Vec<_> = (0..10_000).filter_map(|_| sampler.draw(&recorder)).collect();
+        assert_eq!(drawn[0], 100);
+        assert!(drawn.len() > 10 && drawn[1..].iter().all(|weight| *weight == 7), "{drawn:?}");
+    }
+
     #[test]
     fn the_chance_follows_the_load_and_the_sums_stay_right() {
         fastrand::seed(8);
@@ -304,6 +315,8 @@ mod tests {
             let recorded = heat(&recorder).recorded;
             // The first second of a load doubles the chance as often as it takes.
             assert!(recorded - before <= 500 * 9, "{} in second {second}", recorded - before);
+            // A second after the load has ended, the chance has grown again.
+            assert!(second < 7 || recorded - before > 250, "{} in second {second}", recorded - before);
             before = recorded;
         }
         let truth = 5 * 2000 + 3 * 200_000;
@@ -355,6 +368,9 @@ mod tests {
         );
         assert!(heat.grid.time(0) > day - 3_900_000);
         assert!(heat.heavy_keys.top(256).iter().all(|key| key.key != b"heavy"));
+        // They are those of the last half of the time that is kept, and of the half before it.
+        let heavy = heat.heavy_keys.total();
+        assert!((2000..=3840).contains(&heavy), "{heavy}");
         let json = serde_json::to_string(&recorder.snapshot()).unwrap();
         assert_eq!(serde_json::from_str::<Snapshot>(&json).unwrap(), recorder.snapshot());
         assert!(json.len() < 2_000_000, "{}", json.len());
@@ -395,6 +411,7 @@ mod tests {
         let (merged, both) = (one.snapshot().merge(&other.snapshot()).unwrap(), both.snapshot());
         let (merged, both) = (&merged.tables["t"], &both.tables["t"]);
         assert_eq!(merged.recorded, both.recorded);
+        assert_eq!(merged.heavy_keys.total(), both.heavy_keys.total());
         for (start, end) in [("", Some("1")), ("1", Some("2")), ("2", Some("3")), ("3", None)] {
             let range = KeyRange::new(start, end.map(Into::into));
             assert_eq!(merged.grid.between(&range, Measure::Writes), (5000, 5000), "{start}");

@@ -1,4 +1,4 @@
-//! What a workload does to a layout, before the first write.
+//! The load of a workload on a key layout, before the first write.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -14,26 +14,27 @@ use crate::dynamic::{DynKey, KeyLayout, Value};
 use crate::key::{Bucket, DecodeError, EncodeError, Field, RowKey, Schema};
 use crate::plan::{IntoPlan, KeyRange, PlanError, Request};
 
-/// How many events tablets and variants are computed of, by default.
+/// How many events to sample for tablets and variants, by default.
 const SAMPLE: usize = 100_000;
 /// How many windows a workload has at least, so that tablets have time to be split.
 const LEAST_WINDOWS: i64 = 24;
-/// How long windows are that are not of the time that is asked for, in milliseconds: whole parts of a second, a minute, an hour, a day.
+/// The window lengths to choose from if the requested one does not fit, in milliseconds: whole fractions of a second, a minute, an hour, a
+/// day.
 const WINDOWS: [i64; 27] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
     600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000, 43_200_000, 86_400_000,
 ];
-/// How many events a window has, in the mean.
+/// How many events a window should have on average.
 const WINDOW_EVENTS: i64 = 200;
 /// How many reads are computed for each layout.
 const MOST_READS: f64 = 20_000.0;
-/// How many events the figures of fields are computed of.
+/// How many events to sample for the figures of fields.
 const FIELD_EVENTS: usize = 50_000;
 /// How many pairs of events are compared to see whether a field grows.
 const PAIRS: usize = 20_000;
 
-/// Simulates what events do to a table with keys of a type: each is a time in milliseconds since 1970, a key that is written, and how many
-/// bytes.
+/// Simulates the load of events on a table with keys of a type. Each event is a write: its time in milliseconds since 1970, its key, and
+/// its bytes.
 ///
 /// ```
 /// use keyderive::RowKey;
@@ -58,7 +59,7 @@ const PAIRS: usize = 20_000;
 /// # Ok::<(), keyderive::heat::SimulationError>(())
 /// ```
 ///
-/// Nothing is connected to, and nothing stored. [`simulate_layout`] does the same for keys whose layout is data.
+/// It connects to nothing and stores nothing. [`simulate_layout`] does the same for a key layout that is known only at run time.
 pub fn simulate<'a, K: RowKey>(events: impl IntoIterator<Item = (i64, K, u64)> + 'a) -> Simulation<'a> {
     let mut events = events.into_iter();
     Simulation::new(KeyLayout::of::<K>(), move |out| {
@@ -67,7 +68,7 @@ pub fn simulate<'a, K: RowKey>(events: impl IntoIterator<Item = (i64, K, u64)> +
     })
 }
 
-/// As [`simulate`], for keys whose layout is data: each key is the values of its fields, by their names.
+/// As [`simulate`], for a key layout that is known only at run time: each key is a list of field names and values.
 ///
 /// ```
 /// use keyderive::RowKey;
@@ -95,10 +96,10 @@ pub fn simulate_layout<'a, N: AsRef<str>, V: Into<Value>, F: IntoIterator<Item =
     })
 }
 
-/// The next event: its key is appended, its time and bytes are returned.
+/// The next event: appends its key, and returns its time and bytes.
 type NextEvent<'a> = Box<dyn FnMut(&mut Vec<u8>) -> Option<Result<(i64, u64), EncodeError>> + 'a>;
 
-/// A simulation, from [`simulate`]: [`run`](Self::run) returns what it says.
+/// A simulation, from [`simulate`]: [`run`](Self::run) returns its [`Forecast`].
 #[must_use = "`run` runs it"]
 pub struct Simulation<'a> {
     layout: KeyLayout,
@@ -115,11 +116,11 @@ pub struct Simulation<'a> {
 /// A kind of read.
 struct Read {
     name: String,
-    /// How many there are for each event.
+    /// How many there are per event.
     per_event: f64,
     /// The names of the fields that it fixes.
     fields: Vec<String>,
-    /// Of a plan, whose values are the same each time.
+    /// For a plan, whose values are the same each time.
     requests: Option<Vec<Ranges>>,
 }
 
@@ -210,12 +211,12 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Takes the cluster for this one.
+    /// Sets the model of the cluster.
     pub fn model(self, model: TabletModel) -> Self {
         Self { model, ..self }
     }
 
-    /// Adds reads: so many for each event, of the rows that have the same values of these fields as the event.
+    /// Adds reads: this many per event, of the rows with the event's values in these fields.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -227,7 +228,7 @@ impl<'a> Simulation<'a> {
     /// # Ok::<(), keyderive::heat::SimulationError>(())
     /// ```
     ///
-    /// A layout fixes those of the fields that are leftmost in its keys, so a variant can need more requests, or read everything.
+    /// A layout can fix only the leftmost fields of its keys, so a variant can need more requests, or read everything.
     pub fn read<N: Into<String>>(
         mut self,
         name: impl Into<String>,
@@ -239,9 +240,9 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Adds reads of one plan: so many for each event, with the same values each time.
+    /// Adds reads of one plan: this many per event, with the same values each time.
     ///
-    /// In variants, they are taken as [`read`](Self::read) takes reads that fix the same fields.
+    /// Variants treat them as [`read`](Self::read)s that fix the same fields.
     pub fn plan<K>(mut self, name: impl Into<String>, per_event: f64, scan: impl IntoPlan<K>) -> Self {
         let name = name.into();
         match scan.into_plan() {
@@ -263,14 +264,14 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Compares another layout, beside those that are tried anyway. Its fields are filled by their names. One that is tried anyway is not tried
-    /// twice, and keeps its own name.
+    /// Compares another layout with the others. Its fields get their values by name. If it equals one that is tried anyway, it is tried
+    /// once, under that one's name.
     pub fn variant(mut self, name: impl Into<String>, layout: &KeyLayout) -> Self {
         self.variants.push((Change::Layout(name.into()), layout.clone()));
         self
     }
 
-    /// Leaves out the remedies: no layouts are tried but those of [`variant`](Self::variant). They take most of the time.
+    /// Tries no layouts but those of [`variant`](Self::variant). The remedies take most of the time of a run.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -284,13 +285,13 @@ impl<'a> Simulation<'a> {
         Self { has_remedies: false, ..self }
     }
 
-    /// Draws into this grid, which has limits, a slot, or boundaries of its own.
+    /// Counts into this grid, with its limits, slot and boundaries.
     pub fn grid(self, grid: GridBuilder) -> Self {
         Self { grid: Some(grid), ..self }
     }
 
-    /// Of how many events tablets and variants are computed, 100,000 by default. The grid, the buckets and the lengths of keys are always
-    /// those of all events.
+    /// How many events to sample for tablets and variants, 100,000 by default. The grid, the buckets and the lengths of keys always cover
+    /// all events.
     pub fn sample(self, events: usize) -> Self {
         Self { sample: events.max(1), ..self }
     }
@@ -298,12 +299,12 @@ impl<'a> Simulation<'a> {
     /// Runs the events, then their variants.
     ///
     /// # Errors
-    /// If there are no events, a key cannot be encoded, or a read not be planned.
+    /// If there are no events, a key cannot be encoded, or a read cannot be planned.
     pub fn run(self) -> Result<Forecast, SimulationError> {
         self.finish().and_then(Finished::forecast)
     }
 
-    /// Fails a test if the busiest tablet takes this share of all writes of its worst minute, or more.
+    /// Fails a test if the busiest tablet takes this share of all writes in its worst minute, or more.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -320,7 +321,7 @@ impl<'a> Simulation<'a> {
     /// ```
     ///
     /// # Panics
-    /// With what the simulation says and a small picture. If it has an error.
+    /// With the forecast and a small heatmap, if the share is reached. Also if the simulation fails.
     #[track_caller]
     #[allow(clippy::panic)]
     pub fn assert_busiest_tablet_below(self, share: f64) {
@@ -334,7 +335,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs the events alone.
+    /// Runs the events, without variants.
     pub(super) fn finish(mut self) -> Result<Finished, SimulationError> {
         if let Some(fault) = self.fault {
             return Err(fault);
@@ -408,7 +409,7 @@ fn amount(per_event: f64) -> f64 {
     if per_event.is_finite() { per_event.clamp(0.0, 1000.0) } else { 0.0 }
 }
 
-/// How long a window is, in milliseconds: a minute or what the model says, but such that there are neither few windows nor few events in each.
+/// The length of a window in milliseconds: the model's, but such that there are neither too few windows nor too few events in each.
 fn window(model: &TabletModel, times: &[i64]) -> i64 {
     let wanted = i64::try_from(model.window.as_millis()).unwrap_or(i64::MAX).max(1);
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return wanted };
@@ -450,7 +451,7 @@ impl Buckets {
     }
 }
 
-/// Of many events, those whose numbers hash below a threshold, which is halved when they are too many.
+/// Samples the events whose numbers hash below a threshold, which is halved when there are too many.
 struct Sample {
     most: usize,
     threshold: u64,
@@ -509,7 +510,7 @@ impl Read {
         self.requests_like(layout, key)
     }
 
-    /// The same with the values of the event.
+    /// As above, with the values of the event.
     fn requests_like(&self, layout: &KeyLayout, key: &[u8]) -> Result<Vec<Ranges>, SimulationError> {
         let fault = |error| SimulationError::Read(self.name.clone(), error);
         let schema = layout.schema();
@@ -681,7 +682,7 @@ impl Finished {
         Ok(keys)
     }
 
-    /// What the events of the busiest tablet have in common.
+    /// What the events of the busiest tablet share.
     fn describe(&self, window: &BusiestWindow) -> Busiest {
         let schema = self.layout.schema();
         let inside = window.events.clone().filter(|at| window.tablet.contains(self.sample.keys.get(*at)));

@@ -1,4 +1,4 @@
-//! The keys that take most, in bounded memory.
+//! The keys with the most operations, in bounded memory.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::key::{Hex, MAX_KEY_LEN, UnquotedKey};
 /// The version of the names of the data.
 const VERSION: u32 = 1;
 
-/// The keys that have most operations, with their counts, in bounded memory.
+/// The keys with the most operations, and their counts, in bounded memory.
 ///
 /// ```
 /// use keyderive::heat::HeavyKeys;
@@ -26,8 +26,8 @@ const VERSION: u32 = 1;
 /// assert!((heaviest.count - heaviest.error..=heaviest.count).contains(&2501));
 /// ```
 ///
-/// Counts are never too low, and too high by [`error`](HeavyKey::error) at most, which is at most the total divided by the capacity. So every
-/// key that has more than that is here. It is the algorithm of Misra and Gries.
+/// Counts are never too low, and too high by at most [`error`](HeavyKey::error), which is at most the total divided by the capacity. So it
+/// has every key with more operations than that. The algorithm is that of Misra and Gries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeavyKeys {
     capacity: usize,
@@ -43,9 +43,9 @@ pub struct HeavyKeys {
 pub struct HeavyKey {
     /// The key.
     pub key: Vec<u8>,
-    /// How many operations it has at most.
+    /// An upper bound of its operations.
     pub count: u64,
-    /// By how much it may have less.
+    /// By how much `count` may be too high.
     pub error: u64,
 }
 
@@ -56,13 +56,13 @@ impl fmt::Debug for HeavyKey {
 }
 
 impl HeavyKeys {
-    /// Keeps this many keys, from 8 to 65,536, and at times twice as many.
+    /// Keeps this many keys, from 8 to 65,536, and temporarily twice as many.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { capacity: capacity.clamp(8, 1 << 16), counts: HashMap::new(), taken: 0, total: 0 }
     }
 
-    /// Counts operations of a key.
+    /// Adds operations on a key.
     pub fn add(&mut self, key: &[u8], count: u64) {
         let key = &key[..key.len().min(MAX_KEY_LEN)];
         self.total = self.total.saturating_add(count);
@@ -104,7 +104,7 @@ impl HeavyKeys {
         self.drop_light();
     }
 
-    /// The heaviest keys, the heaviest first; at most as many as the capacity.
+    /// The heaviest keys, in descending order; at most as many as the capacity.
     #[must_use]
     pub fn top(&self, count: usize) -> Vec<HeavyKey> {
         let all = self.counts.iter().map(|(key, count)| HeavyKey {

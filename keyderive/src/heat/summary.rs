@@ -1,4 +1,4 @@
-//! What a snapshot says of a table: when and where it was busiest, and which keys take most.
+//! A summary of what was recorded of a table: when and where it was busiest, and its heaviest keys.
 
 use std::fmt;
 use std::time::Duration;
@@ -26,15 +26,15 @@ pub struct HeatSummary {
     pub reads: u64,
     /// All writes.
     pub writes: u64,
-    /// The bytes of rows that were read, and of what was written.
+    /// The bytes that were read and written.
     pub bytes: u64,
-    /// How many operations, and rows of scans, were recorded; counts are estimates if they are fewer.
+    /// How many operations and rows of scans were recorded. If not all were, counts are estimates.
     pub recorded: u64,
     /// Where and when writes were busiest.
     pub busiest_of_writes: Option<BusiestPlace>,
     /// Where and when reads were busiest.
     pub busiest_of_reads: Option<BusiestPlace>,
-    /// The keys with the largest shares of reads and writes, the heaviest first. A key that may have none is left out.
+    /// The keys with the largest shares of reads and writes, the heaviest first. A key whose count may be all error is left out.
     pub heavy_keys: Vec<TopValue>,
 }
 
@@ -42,13 +42,13 @@ pub struct HeatSummary {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct BusiestPlace {
-    /// When its column begins, in milliseconds since 1970.
+    /// When its column of the grid begins, in milliseconds since 1970.
     pub time: i64,
-    /// How much time a slot has, in seconds.
+    /// The length of a slot in seconds.
     pub slot_seconds: f64,
     /// Its share of the operations of the busiest slot of that time.
     pub share: f64,
-    /// Its operations in a second.
+    /// Its operations per second.
     pub per_second: f64,
     /// The first key of the range, in words.
     pub start: String,
@@ -64,7 +64,7 @@ fn shown(key: &[u8], layout: Option<&KeyLayout>) -> String {
 }
 
 impl TableHeat {
-    /// What it says of the table. With a layout, keys are shown by their fields.
+    /// Summarizes the table. With a layout, keys are shown by their fields.
     ///
     /// ```
     /// use keyderive::RowKey;

@@ -12,10 +12,10 @@ use crate::plan::KeyRange;
 const LEAST_OPERATIONS: f64 = 20.0;
 /// How many tablets there are at most.
 const MOST_TABLETS: usize = 4096;
-/// Among how many of the last rows the middle of a large tablet is looked for.
+/// From how many of the last rows to estimate the middle of a large tablet.
 const MIDDLE_OF: usize = 20_000;
 
-/// What a simulation takes a cluster for. Each number can be set, and is printed with the result and its source.
+/// The model of a cluster in a simulation. You can set each number; the forecast prints it with its source.
 ///
 /// ```
 /// use keyderive::heat::TabletModel;
@@ -27,7 +27,7 @@ const MIDDLE_OF: usize = 20_000;
 /// ```
 ///
 /// Google says that Bigtable splits tablets that are large or busy, merges others and moves them between nodes, but not at which numbers:
-/// those are assumed, and say so. What a simulation compares, a layout and its variants, it compares under the same numbers.
+/// those are assumed, and marked so. A simulation compares a layout and its variants under the same numbers.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TabletModel {
@@ -37,21 +37,22 @@ pub struct TabletModel {
     pub node_writes: f64,
     /// How many rows a node reads in a second.
     pub node_reads: f64,
-    /// How many events each event of the workload stands for: for a workload that is a part of the real one.
+    /// How many real events each event of the workload stands for, if the workload is a sample.
     pub scale: f64,
-    /// The time in which shares are taken, and after which tablets are split, merged and moved. Longer if the events are few.
+    /// The length of a window, in which shares are computed, and after which tablets are split, merged and moved. It is longer if events
+    /// are few.
     pub window: Duration,
     /// A tablet with more than this many bytes is split.
     pub split_bytes: f64,
     /// A node's equal share of the load is divided by this: a tablet that takes more of the load is split.
     pub tablets_per_node: f64,
-    /// Two neighbours that together take less than this part of what makes a tablet be split are merged.
+    /// Two neighbours are merged if together they take less than this part of the load that splits a tablet.
     pub merge_below: f64,
-    /// For so many windows two neighbours must be that cold.
+    /// For how many windows two neighbours must be that cold.
     pub merge_after: u32,
-    /// How many tablets move to another node after a window.
+    /// How many tablets may move to another node after a window.
     pub moves: usize,
-    /// How much of the time at the beginning does not count, at most a quarter of all: a new table has few tablets.
+    /// How much time at the beginning does not count, since a new table has few tablets; at most a quarter of the whole.
     pub warm_up: Duration,
 }
 
@@ -73,13 +74,13 @@ impl Default for TabletModel {
     }
 }
 
-/// A number of a [`TabletModel`], and where it is from.
+/// A number of a [`TabletModel`], and its source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Constant {
     /// What it is.
     pub name: &'static str,
-    /// The number, in the unit that the name says.
+    /// The number, in the unit of its name.
     pub value: f64,
     /// Where it is published, or "assumed".
     pub source: &'static str,
@@ -112,7 +113,7 @@ impl TabletModel {
         ]
     }
 
-    /// What an operation takes of a node, in seconds.
+    /// The time that an operation takes on a node, in seconds.
     fn cost(&self, access: Access) -> f64 {
         match access {
             Access::Write => 1.0 / self.node_writes.max(1e-9),
@@ -121,19 +122,19 @@ impl TabletModel {
     }
 }
 
-/// The greatest and the mean share of one of several: of tablets, nodes or buckets.
+/// The greatest and the mean share of the busiest of several tablets, nodes or buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Shares {
-    /// The share of the busiest in the window in which one of them has most.
+    /// The share of the busiest one in its worst window.
     pub peak: f64,
-    /// The share of the busiest of each window, in the mean over all events.
+    /// The share of each window's busiest one, averaged over all events.
     pub mean: f64,
     /// How many there are at the end.
     pub count: usize,
 }
 
-/// Keys in the order of their events, each once behind the other.
+/// Keys in the order of their events, concatenated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keys {
     bytes: Vec<u8>,
@@ -152,7 +153,7 @@ impl Keys {
     }
 }
 
-/// What reads at an event touch: of each request, its ranges; and how many reads it stands for.
+/// What the reads of an event touch: the ranges of each request, and how many reads it stands for.
 #[derive(Clone, Debug)]
 pub(super) struct ReadAt {
     pub(super) event: usize,
@@ -165,7 +166,7 @@ pub(super) struct Trace<'a> {
     pub(super) times: &'a [i64],
     pub(super) bytes: &'a [u64],
     pub(super) keys: &'a Keys,
-    /// By their events.
+    /// Sorted by event.
     pub(super) reads: &'a [ReadAt],
     /// How many events each of them stands for.
     pub(super) weight: f64,
@@ -176,7 +177,7 @@ pub(super) struct Trace<'a> {
     pub(super) buckets: usize,
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) tablets: Shares,

@@ -1,8 +1,8 @@
-//! Workloads that are made up: how often, and for which of many items.
+//! Synthetic workloads: when events happen, and to which items.
 
 use std::time::Duration;
 
-/// A made-up workload: an iterator of [`Draw`]s, each with a time and an item, such as the number of a user.
+/// A synthetic workload: an iterator of [`Draw`]s, each with a time and an item, such as the number of a user.
 ///
 /// ```
 /// use std::time::Duration;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// assert!((1_500..2_000).contains(&draws.iter().filter(|draw| draw.item == 0).count()));
 /// ```
 ///
-/// The same numbers make the same draws, on every machine.
+/// The same parameters make the same draws on every machine.
 #[derive(Clone, Debug)]
 #[must_use = "a workload is an iterator: map its draws to keys"]
 pub struct Workload {
@@ -42,11 +42,11 @@ struct Bursts {
 pub struct Draw {
     /// When, in milliseconds since 1970.
     pub time: i64,
-    /// The how many-th event it is, from 0.
+    /// The index of the event, from 0.
     pub index: u64,
-    /// Which item, from 0; of a Zipf workload, the lower the more popular.
+    /// Which item, from 0; in a Zipf workload, lower items are more popular.
     pub item: u64,
-    /// A random number, for what else the key has.
+    /// A random number, for other fields of the key.
     pub random: u64,
 }
 
@@ -56,8 +56,8 @@ impl Workload {
         Self::zipf(items, 0.0)
     }
 
-    /// Events of items whose popularity falls by Zipf's law: the n-th most popular has a share as 1 / n^exponent. Around 1 is usual for
-    /// people and pages; 0 is uniform. Exponents above 20 are taken as 20.
+    /// Events of items whose popularity falls by Zipf's law: the share of the n-th most popular is proportional to 1 / n^exponent. Around 1
+    /// is usual for people and pages; 0 is uniform. Exponents above 20 count as 20.
     pub fn zipf(items: u64, exponent: f64) -> Self {
         Self {
             events: 100_000,
@@ -76,17 +76,17 @@ impl Workload {
         Self { events, ..self }
     }
 
-    /// When the first is, in milliseconds since 1970.
+    /// The time of the first event, in milliseconds since 1970.
     pub fn starting_at(self, start: i64) -> Self {
         Self { start, ..self }
     }
 
-    /// In how much time all of them come; an hour by default.
+    /// The time over which the events are spread; an hour by default.
     pub fn lasting(self, lasting: Duration) -> Self {
         Self { lasting, ..self }
     }
 
-    /// Once in every so much time, for `length`, the rate is `factor` times the usual one.
+    /// Once per period `every`, for `length`, the rate is `factor` times the usual one.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -102,7 +102,7 @@ impl Workload {
         Self { bursts: Some(Bursts { every, length, factor }), ..self }
     }
 
-    /// Another seed makes other draws of the same workload.
+    /// Sets the seed: another one makes other draws of the same workload.
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }

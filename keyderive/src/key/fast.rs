@@ -618,6 +618,23 @@ mod tests {
         }
     }
 
+    /// Every text of four bytes, at the begin of a step and across two, and every word of which four bytes are a neighbour of the delimiter.
+    #[test]
+    fn every_four_bytes_are_checked_as_by_the_standard_library() {
+        let step = keyderive_tests::one_in(4_099, "texts of four bytes");
+        let mut block = [b'a'; BLOCK];
+        for word in (0..=u32::MAX).step_by(step) {
+            let four = word.to_be_bytes();
+            let is_text = str::from_utf8(&four).is_ok();
+            assert_eq!(utf8(&four).is_some(), is_text, "{four:x?}");
+            block[14..18].copy_from_slice(&four);
+            assert_eq!(is_utf8(&block), is_text, "{four:x?}");
+            let plain = four.iter().any(|byte| *byte <= b'#');
+            assert_eq!(holds_forbidden(&block, b'#'), plain, "{four:x?}");
+            assert_eq!(masks(&block, b'#'), portable::masks(&block, b'#'), "{four:x?}");
+        }
+    }
+
     /// Strings of every length up to many words, in a buffer of exactly their length.
     #[test]
     fn strings_of_every_length_are_copied_whole() {

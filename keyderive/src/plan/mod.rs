@@ -193,6 +193,41 @@ impl<K: ?Sized> Plan<K> {
         Self::from_selection(self.selection.within(range))
     }
 
+    /// The ranges of row keys that the plan does not read, in order.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::plan::Plan;
+    /// # #[derive(RowKey)] #[salt(range = 2)] struct UserKey { id: u32 }
+    /// let plan: Plan<UserKey> = UserKey::scan().into_plan()?;
+    /// let outside: Vec<_> = plan.complement().iter().map(ToString::to_string).collect();
+    /// assert_eq!(outside, ["[start of table, 0#)", "[0$, 1#)", "[1$, end of table)"]);
+    /// # Ok::<(), keyderive::plan::PlanError>(())
+    /// ```
+    ///
+    /// A row there is none of the plan's. Of a plan without constraints it is none of the key type, and no scan of the type meets it: in a
+    /// table of this type alone, it lies outside of every bucket.
+    #[must_use]
+    pub fn complement(&self) -> Vec<KeyRange> {
+        let after = |key: &[u8]| Some([key, &[0]].concat());
+        let (mut gaps, mut read) = (Vec::new(), Vec::new());
+        for (keys, ranges) in self.requests().into_iter().map(Request::into_rows) {
+            read.extend(keys.into_iter().map(|key| KeyRange::new(&*key, after(&key))));
+            read.extend(ranges);
+        }
+        read.sort_unstable_by(|one, other| one.start().cmp(other.start()));
+        // Where the next gap begins, unless the end of the table is read.
+        let mut start = Some(Vec::new());
+        for range in read {
+            let Some(from) = start else { break };
+            gaps.push(KeyRange::new(&*from, Some(range.start().to_vec())));
+            start = range.end().map(|end| from.max(end.to_vec()));
+        }
+        gaps.extend(start.map(|start| KeyRange::new(start, None)));
+        gaps.retain(|gap| !gap.is_empty());
+        gaps
+    }
+
     /// The range of stored keys that the plan is limited to, if it is a part of another.
     #[cfg(feature = "client")]
     pub(crate) fn window(&self) -> Option<&KeyRange> {

@@ -14,7 +14,7 @@ use std::pin::Pin;
 
 pub use self::report::{CopyError, CopyFindings, CopyReport};
 use super::diff;
-use super::transfer::{self, Comparison, MAX_BATCH_BYTES, Mapping, OnProgress, Progress};
+use super::transfer::{self, Comparison, MAX_BATCH_BYTES, Mapping, OnProgress, Progress, StopSignal};
 pub use super::transfer::{Fault, NewKey};
 use super::{RowRef, Table};
 use crate::key::TableKey;
@@ -142,6 +142,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// | [`look_ahead`](Self::look_ahead) | 64 MiB | bytes that are buffered before they are sent |
 /// | [`rate`](Self::rate) | any | rows written in a second |
 /// | [`at_most`](Self::at_most) | any number | rows, above which the copy stops |
+/// | [`stop_on`](Self::stop_on) | never | ends the copy, so that it can be resumed |
 /// | [`checkpoint`](Self::checkpoint) | none | the file that a copy resumes from |
 /// | [`checkpoint_every`](Self::checkpoint_every) | 100,000 | rows between checkpoints |
 /// | [`first_differences`](Self::first_differences) | 20 | differing rows that the error shows |
@@ -156,6 +157,7 @@ pub struct CopyTo<'a> {
     mapping: Mapping<'a>,
     settings: Settings,
     checkpoint: Option<PathBuf>,
+    stop: Option<StopSignal<'a>>,
     on_progress: Option<OnProgress<'a>>,
 }
 
@@ -188,7 +190,7 @@ impl Default for Settings {
 
 impl<'a> CopyTo<'a> {
     pub(super) fn new(mapping: Mapping<'a>) -> Self {
-        Self { mapping, settings: Settings::default(), checkpoint: None, on_progress: None }
+        Self { mapping, settings: Settings::default(), checkpoint: None, stop: None, on_progress: None }
     }
 
     /// Reads what the copy would read, and says what it would do; it writes nothing, and no checkpoint.
@@ -233,7 +235,34 @@ impl<'a> CopyTo<'a> {
         self
     }
 
+    /// Ends the copy with an error, [`is_stopped`](CopyError::is_stopped), once the signal is ready.
+    ///
+    /// ```no_run
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey, Debug)] struct UserKey { id: u64 }
+    /// # #[derive(RowKey, Debug)] #[salt(range = 4)] struct SaltedKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # async fn sample(client: Client, shutdown: impl Future<Output = ()> + Send) {
+    /// # let (old, new) = (client.table::<UserKey, User>("users"), client.table::<SaltedKey, User>("users-4"));
+    /// let copy = old.copy_to(&new, |key, _| SaltedKey { id: key.id });
+    /// match copy.checkpoint("users-4.checkpoint").stop_on(shutdown).await {
+    ///     Err(error) if error.is_stopped() => println!("{} rows are copied so far", error.report().copied()),
+    ///     ended => println!("{ended:?}"),
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// It reads no further row, and writes those that it has read, which are up to the [look-ahead](Self::look_ahead), or with a
+    /// [`rate`](Self::rate) those of a second. So the checkpoint counts every row that is written, and
+    /// [`copied`](CopyReport::copied) too. A copy whose future is dropped instead repeats the rows since its last checkpoint.
+    pub fn stop_on(mut self, signal: impl Future<Output = ()> + Send + 'a) -> Self {
+        self.stop = Some(Box::pin(signal));
+        self
+    }
+
     /// The most rows that are written in a second, over all requests; the signals of a server that is overloaded are heeded in any case.
+    ///
+    /// Rows are sent in requests of a quarter of a second, and as many are read ahead.
     pub fn rate(mut self, rows: NonZeroU32) -> Self {
         self.settings.rate = Some(rows);
         self
@@ -267,7 +296,7 @@ impl<'a> CopyTo<'a> {
     /// How many bytes of rows are buffered before any is sent, and kept buffered. More spreads rows better over the new table; a
     /// resumed copy repeats about so many.
     pub fn look_ahead(mut self, bytes: usize) -> Self {
-        self.settings.engine.look_ahead = bytes;
+        self.settings.engine.look_ahead.bytes = bytes;
         self
     }
 

@@ -1,4 +1,4 @@
-//! The calls of tables whose layout is data, over those of typed tables.
+//! The calls of tables whose layout is known only at run time, on top of those of typed tables.
 
 mod copy;
 mod cursor;
@@ -21,7 +21,7 @@ use crate::client::{Client, Error, ReadStats};
 use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, decode_key};
 use crate::key::{DecodeError, EncodeError, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{Any, DEFAULT_FAMILY, Entry, RawRow, Row, RowSchema, Visible, without_presence};
+use crate::row::{Any, Entry, RawRow, Row, RowSchema, Visible, without_presence};
 
 pub use self::cursor::DynCursor;
 pub use self::keys::DynKeys;
@@ -73,12 +73,17 @@ impl ReadRow<EncodedKey> for DynRow {
 
 /// Reads a stored row by the schema of the table.
 fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
-    let marked = table.visible.is_selected().then(|| without_presence(row)).flatten();
-    DynRow::read(table.visible.schema(), table.visible.family(), marked.as_ref().unwrap_or(row))
+    let unmarked = unmarked(table, row);
+    DynRow::read(table.visible.schema(), table.visible.family(), unmarked.as_ref().unwrap_or(row))
         .map_err(|error| Error::row(&table.name, row.key(), error))
 }
 
-/// A table whose layout is data: reads and writes what a typed [`Table`] does, for tools.
+/// The row without the cell that says that it is there, if columns are selected and the row has one: it is not stored with that value.
+fn unmarked(table: &Handle, row: &RawRow) -> Option<RawRow> {
+    table.visible.is_selected().then(|| without_presence(row)).flatten()
+}
+
+/// A table whose layout is known only at run time, for tools: reads and writes as a typed [`Table`] does.
 ///
 /// ```
 /// use keyderive::dynamic::Value;
@@ -118,10 +123,10 @@ fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
 /// # }
 /// ```
 ///
-/// As a typed table, it begins with a check of the table's layout: one whose fingerprint is not the table's stamp is refused.
+/// Like a typed table, it first checks the table's layout: calls fail if the table is stamped with another fingerprint.
 ///
-/// Rows are those of the row type of its [`TableLayout`]; without one, all stored cells are foreign. What holds beside concurrent writers,
-/// retries and lost answers holds as for the typed call of the same name, which does the work.
+/// Rows have the row type of its [`TableLayout`]; without one, all stored cells are foreign. Each call has the
+/// [guarantees](crate::guide::promises) of the typed call of the same name, which does the work.
 #[derive(Clone, Debug)]
 pub struct DynTable {
     table: Table<EncodedKey, DynRow>,
@@ -130,14 +135,14 @@ pub struct DynTable {
 }
 
 impl Client {
-    /// The table of a layout that is data.
+    /// The table of a layout that is known only at run time.
     ///
     /// Sends nothing. [`DynTable`] has an example.
     #[must_use]
     pub fn dynamic_table(&self, layout: &TableLayout) -> DynTable {
         let key = layout.key().clone();
         let visible = match layout.row_type() {
-            Some(row) => Visible::everything(row, row.own_family().unwrap_or(DEFAULT_FAMILY)),
+            Some(row) => Visible::everything(row, layout.family()),
             // No family has to be there.
             None => Visible::everything(<() as Row>::SCHEMA, ""),
         };
@@ -159,7 +164,7 @@ impl DynTable {
         &self.key
     }
 
-    /// The row type that its rows are read as; none if its [`TableLayout`] has none, or several of which none was taken.
+    /// The row type that its rows are read as; `None` if its [`TableLayout`] has none, or several of which none was chosen.
     #[must_use]
     pub fn row_type(&self) -> Option<&'static RowSchema> {
         self.has_row_type.then(|| self.row())
@@ -171,7 +176,7 @@ impl DynTable {
         DynRow::new(self.row()).in_family(self.table.handle.visible.family())
     }
 
-    /// Reads the row with this key, encoded, if it exists: one point read.
+    /// Reads the row with this encoded key, if it exists: one point read.
     ///
     /// # Errors
     /// If the bytes are no key of the layout, the read fails, or the stored columns are not those of the row type.
@@ -183,7 +188,7 @@ impl DynTable {
         stored.map(|stored| read(&self.table.handle, &stored)).transpose()
     }
 
-    /// Reads the row with this key, with all the cells that it has stored, whatever its row type.
+    /// Reads the row with this encoded key with all its stored cells, whatever its row type.
     ///
     /// # Errors
     /// If the bytes are no key of the layout, or the read fails.
@@ -381,17 +386,17 @@ impl DynTableScan {
         Self { scan: self.scan.reversed(), ..self }
     }
 
-    /// What to do with rows whose keys are not of the layout. The default is [`OnForeign::Fail`].
+    /// What to do with foreign rows, whose keys do not decode by the layout. The default is [`OnForeign::Fail`].
     pub fn on_foreign(self, policy: OnForeign) -> Self {
         Self { scan: self.scan.on_foreign(policy), ..self }
     }
 
-    /// What to do with rows that cannot be read as the row type. The default is [`OnUnreadable::Fail`].
+    /// What to do with unreadable rows, whose cells do not decode as the row type. The default is [`OnUnreadable::Fail`].
     pub fn on_unreadable(self, policy: OnUnreadable) -> Self {
         Self { scan: self.scan.on_unreadable(policy), ..self }
     }
 
-    /// Which rows the scan has skipped, while it runs and after it.
+    /// The rows that the scan has skipped so far, while it runs and after it.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         self.scan.skipped()

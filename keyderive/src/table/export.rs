@@ -42,7 +42,8 @@ impl<K: TableKey, R: 'static> Table<K, R> {
     /// ```
     ///
     /// The partitions are those of [`partitions_of`](Self::partitions_of), requested when the stream is first polled. Together
-    /// they have every row exactly once.
+    /// they have every row of the plan exactly once. With a salt, a row outside of every bucket is neither exported nor an error:
+    /// [`Plan::complement`] says where such rows are.
     pub fn export(&self, plan: impl IntoPlan<K>) -> Export<K, R> {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.handle.name, error));
         Export::new(self, plan.map(|plan| Parts::Plan(Box::new(plan))))

@@ -379,7 +379,7 @@ impl<'a, T, S> Load<'a, T, S> {
     /// How many bytes of rows are buffered before any is sent, and kept buffered. More spreads sorted input better; 0 sends
     /// rows as they are read.
     pub fn look_ahead(mut self, bytes: usize) -> Self {
-        self.settings.engine.look_ahead = bytes;
+        self.settings.engine.look_ahead.bytes = bytes;
         self
     }
 

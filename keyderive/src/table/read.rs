@@ -294,7 +294,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     ///
     /// It reads keys without values, in the ranges that [`explain`](crate::plan::Plan::explain) prints: with a salt, a row
-    /// outside of every bucket is neither counted nor an error. [`Scan::count`] counts the rows that pass a filter.
+    /// outside of every bucket is neither counted nor an error: [`Plan::complement`] says where such rows are. [`Scan::count`] counts the rows that pass a filter.
     ///
     /// # Errors
     /// When no key can hold a value of the plan, or the read fails; for a row whose key is not of this key type.

@@ -11,7 +11,8 @@ use crate::client::Error;
 /// What a scan does with foreign rows: those whose keys are not of its key type, because they cannot be decoded, or have
 /// a wrong bucket or another tag.
 ///
-/// A scan meets only rows within its ranges, which `explain` shows; a row before or after all buckets is in none.
+/// A scan meets only rows within its ranges, which `explain` shows; a row outside of all buckets is in none, but in
+/// [`Plan::complement`](crate::plan::Plan::complement).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnForeign {

@@ -1,6 +1,7 @@
 //! Copies and comparisons of tables by data are those by types, and what a copy says before it runs.
 
 use std::collections::BTreeSet;
+use std::future::{pending, ready};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use keyderive::diff::TableDiff;
 use keyderive::dynamic::{KeyMapping, TableLayout};
 use keyderive::layouts::Layouts;
 use keyderive::{Client, Row, RowKey};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::{Event, EventKey, UserEventKey, assert_copied, dump, event, filled, key, user_key};
 use crate::servers::on_every_bigtable;
@@ -132,6 +133,35 @@ async fn a_copy_keeps_to_its_rate() {
     let took = begun.elapsed();
     assert!((Duration::from_secs(4)..Duration::from_secs(6)).contains(&took), "{took:?}");
     assert_copied(&client).await;
+}
+
+/// What is written when it is stopped counts, and is not written again.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_is_stopped_keeps_its_place() {
+    let client = Client::embedded();
+    let (old, new) = filled(&client, 3000).await;
+    let path = std::env::temp_dir().join(format!("keyderive-copy-stopped-{}", std::process::id()));
+    let copy = || old.copy_to(&new, |key, _| user_key(key)).checkpoint(&path);
+    let mut copied = 0;
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let rate = NonZeroU32::new(200).unwrap();
+        let error = copy().rate(rate).stop_on(sleep(Duration::from_secs(2))).await.unwrap_err();
+        assert!(error.is_stopped() && error.error().is_none(), "{error}");
+        assert!(error.to_string().ends_with(": it was stopped"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        let rows = new.count(UserEventKey::scan()).await.unwrap();
+        assert_eq!((error.report().copied(), error.report().progress().written), (rows, rows - copied));
+        assert!(rows >= copied + 400, "{copied} {rows}");
+        copied = rows;
+    }
+    // Before the first row.
+    let error = copy().stop_on(ready(())).await.unwrap_err();
+    assert_eq!((error.is_stopped(), error.report().copied()), (true, copied));
+    let report = copy().stop_on(pending()).await.unwrap();
+    assert_eq!((report.copied(), report.progress().written), (3000, 3000 - copied));
+    assert_copied(&client).await;
+    std::fs::remove_file(path).unwrap();
 }
 
 /// A field that is hashed is copied to a table of the same layout, byte by byte.

@@ -8,11 +8,11 @@ use crate::key::MAX_KEY_LEN;
 
 /// How many operations are kept before the first boundaries are chosen from them.
 const FIRST: usize = 4096;
-/// After how many operations boundaries are looked at again: this part of all, and at most so many.
+/// After how many operations to re-examine boundaries: this fraction of all, up to a maximum.
 const PART: u64 = 64;
 const BETWEEN: u64 = 4096;
-/// They are looked at when so many columns begin: what was counted before then is in one range in each column, also in one of twice or four
-/// times the width, and no peak has to be put together of two.
+/// Boundaries change at multiples of this many columns, if possible: then each column, even if it gets two or four times as wide, was
+/// counted in one range, and no peak must be combined of two.
 const COLUMNS: i64 = 4;
 /// How many keys of a range are kept, to find its middle.
 const SAMPLE: usize = 24;
@@ -20,7 +20,7 @@ const SAMPLE: usize = 24;
 const LEAST_WEIGHT: u64 = 64;
 /// How many slots are counted at a time: an operation may come as many slots late without making an error.
 const SLOTS: usize = 16;
-/// By how many bytes keys of a group, such as of one user, share more with each other than with the keys beside them.
+/// By how many more bytes keys of a group, such as one user's, agree with each other than with their neighbours.
 const GROUP: usize = 2;
 /// How many ranges a group has at least.
 const GROUP_PARTS: usize = 4;
@@ -37,8 +37,8 @@ const MOST_SPLITS: usize = 64;
 /// assert_eq!(builder.grid().total(Measure::Reads), 1);
 /// ```
 ///
-/// Operations should come in the order of their times, more or less: one that comes 16 slots late or more can make the stated error larger,
-/// not a peak too low.
+/// Record operations roughly in the order of their times: one that is 16 or more slots late can increase the stated error, but makes no
+/// peak too low.
 #[derive(Clone, Debug)]
 pub struct GridBuilder {
     limits: Limits,
@@ -51,7 +51,7 @@ pub struct GridBuilder {
     rows: Vec<Range>,
     /// What comes before the first boundaries are chosen.
     pending: Vec<(i64, Vec<u8>, [u64; 3])>,
-    /// Whether the oldest columns make room for new ones, and none gets wider.
+    /// Whether to drop the oldest columns instead of widening all.
     rolls: bool,
     total: u64,
     since_balance: u64,
@@ -59,7 +59,7 @@ pub struct GridBuilder {
     random: fastrand::Rng,
 }
 
-/// Cells, and what the last slots have.
+/// Cells, and the counts of the last slots.
 #[derive(Clone, Debug, Default)]
 struct Track {
     cells: Vec<Cell>,
@@ -131,7 +131,7 @@ impl Track {
 #[derive(Clone, Debug)]
 struct Range {
     start: Vec<u8>,
-    /// It is the start of a bucket, another boundary that was given, or the edge of a group, and stays.
+    /// A permanent boundary: the start of a bucket, a given one, or the edge of a group.
     is_pinned: bool,
     blur: Option<Blur>,
     track: Track,
@@ -273,7 +273,7 @@ impl GridBuilder {
         }
     }
 
-    /// How many columns and ranges there are at most, 16 to 4096 each. A cell takes 72 bytes.
+    /// Limits the numbers of columns and ranges, to 16 to 4096 each. A cell takes 72 bytes.
     #[must_use]
     pub fn limits(mut self, columns: usize, rows: usize) -> Self {
         let within = |limit: usize| limit.clamp(Limits::LEAST, Limits::MOST);
@@ -281,7 +281,8 @@ impl GridBuilder {
         self
     }
 
-    /// The unit of peaks, and of the narrowest column; 1 ms at least, one second by default. Set it before anything is recorded.
+    /// Sets the unit of peaks and the width of the narrowest column: at least 1 ms, one second by default. Set it before you record
+    /// anything.
     #[must_use]
     pub fn slot(mut self, slot: Duration) -> Self {
         if self.total == 0 {
@@ -292,8 +293,8 @@ impl GridBuilder {
         self
     }
 
-    /// Boundaries that stay, such as [`Schema::bucket_splits`](crate::key::Schema::bucket_splits): the sums between them are exact, and grids
-    /// with the same ones are merged without loss there. Half of the ranges can begin so. Set it before anything is recorded.
+    /// Sets permanent boundaries, such as [`Schema::bucket_splits`](crate::key::Schema::bucket_splits): sums between them are exact, and
+    /// grids that share them merge there without loss. At most half of the ranges can begin at them. Set them before you record anything.
     #[must_use]
     pub fn boundaries<B: Into<Vec<u8>>>(mut self, starts: impl IntoIterator<Item = B>) -> Self {
         if self.total == 0 {
@@ -305,8 +306,8 @@ impl GridBuilder {
         self
     }
 
-    /// Forgets the oldest columns when there are too many, instead of making all wider: for a process that runs on. Each column is a slot, and
-    /// no peak has an error.
+    /// Drops the oldest columns when there are too many, instead of widening all: for a long-running process. Each column is a slot, and no
+    /// peak has an error.
     ///
     /// ```
     /// use std::time::Duration;
@@ -324,18 +325,18 @@ impl GridBuilder {
         Self { rolls: true, ..self }
     }
 
-    /// With at least so many ranges, up to 4096.
+    /// Allows at least this many ranges, up to 4096.
     pub(in crate::heat) fn at_least(mut self, rows: usize) -> Self {
         self.limits.rows = self.limits.rows.max(rows.min(Limits::MOST));
         self
     }
 
-    /// How much time it keeps at most, in milliseconds, if it forgets.
+    /// How much time it keeps at most, in milliseconds, if it is rolling.
     pub(in crate::heat) fn kept(&self) -> Option<u64> {
         self.rolls.then(|| self.slot.unsigned_abs().saturating_mul(self.limits.columns as u64))
     }
 
-    /// Counts an operation at a time, in milliseconds since 1970.
+    /// Counts an operation at this time, in milliseconds since 1970.
     pub fn record(&mut self, time: i64, key: &[u8], access: Access, bytes: u64) {
         let mut amounts = [0, 0, bytes];
         amounts[access.measure().at()] = 1;
@@ -368,7 +369,7 @@ impl GridBuilder {
         self.total
     }
 
-    /// The grid of all operations until now.
+    /// The grid of all operations so far.
     #[must_use]
     pub fn grid(&self) -> Grid {
         if self.rows.is_empty() {
@@ -391,7 +392,7 @@ impl GridBuilder {
         }
     }
 
-    /// The grid of the last whole slot before a time alone, if columns are slots.
+    /// A grid of only the last whole slot before a time, if columns are slots.
     #[cfg(feature = "metrics")]
     pub(in crate::heat) fn slot_before(&self, before: i64) -> Grid {
         if self.rows.is_empty() || self.width != self.slot {
@@ -480,7 +481,7 @@ impl GridBuilder {
         self.last_row
     }
 
-    /// The index of the column of a time, which is made if need be.
+    /// The index of the column of a time; adds the column if needed.
     fn make_column(&mut self, time: i64) -> usize {
         loop {
             let column = time.div_euclid(self.width);
@@ -521,7 +522,7 @@ impl GridBuilder {
         }
     }
 
-    /// Drops so many of the oldest columns, and as much of the weights.
+    /// Drops this many of the oldest columns, and the same share of the weights.
     fn forget(&mut self, columns: u64) {
         let (gone, of) = (columns.min(self.all.cells.len() as u64), self.all.cells.len() as u64);
         // Below the number of columns.
@@ -541,7 +542,7 @@ impl GridBuilder {
         }
     }
 
-    /// Looks at the boundaries before an operation of this time, if it is time to.
+    /// Re-examines the boundaries before an operation of this time, if due.
     fn balance_if_due(&mut self, time: i64) {
         self.since_balance += 1;
         let (column, last) = (
@@ -561,7 +562,7 @@ impl GridBuilder {
         }
     }
 
-    /// Splits the ranges that take too much, and folds cold ones to make room for them.
+    /// Splits the busy ranges, and merges cold ones to make room for them.
     fn balance(&mut self) {
         let all: u64 = self.rows.iter().map(|range| range.weight).sum();
         let too_much = (2 * all / self.limits.rows as u64).max(LEAST_WEIGHT);
@@ -584,7 +585,7 @@ impl GridBuilder {
         }
     }
 
-    /// Folds the two neighbours that have least, if that is less than `limit`.
+    /// Merges the two neighbours with the least load, if it is less than `limit`.
     fn fold(&mut self, limit: u64) -> bool {
         let pairs = (1..self.rows.len()).filter(|at| !self.rows[*at].is_pinned);
         let weight = |at: usize| self.rows[at - 1].weight + self.rows[at].weight;

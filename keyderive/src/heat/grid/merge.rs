@@ -1,11 +1,11 @@
-//! One grid of several: of processes, or of days.
+//! Merges grids, such as those of several processes or days.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use super::{Grid, add_beside};
 
-/// Why two grids are not merged.
+/// Why two grids cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeError {
     slots: [i64; 2],
@@ -25,7 +25,7 @@ impl fmt::Display for MergeError {
 impl std::error::Error for MergeError {}
 
 impl Grid {
-    /// This grid with the operations of another, such as that of another process.
+    /// Returns a grid with the operations of both, such as those of two processes.
     ///
     /// ```
     /// use keyderive::heat::{Access, GridBuilder, Measure};
@@ -39,8 +39,8 @@ impl Grid {
     /// # Ok::<(), keyderive::heat::MergeError>(())
     /// ```
     ///
-    /// The ranges are those between the boundaries that both have; give both the same [`boundaries`](super::GridBuilder::boundaries), so that
-    /// they have some. Sums stay exact.
+    /// The result has only the boundaries that both have: give both the same [`boundaries`](super::GridBuilder::boundaries), so that they
+    /// share some. Sums stay exact.
     ///
     /// # Errors
     /// If their slots differ.

@@ -8,7 +8,7 @@ use crate::heat::grid::Measure;
 /// How many columns and ranges of a grid the page has at most: a megabyte or two.
 const MOST: usize = 320;
 /// How many signs the label of a row has room for.
-const LABEL_SIGNS: usize = 24;
+const LABEL_SIGNS: usize = 22;
 const PAGE: &str = include_str!("page.html");
 
 impl Picture<'_> {
@@ -59,6 +59,9 @@ impl Picture<'_> {
             "logarithmic": self.is_logarithmic,
             "least": super::LEAST,
             "of": self.scale(),
+            "captions": Measure::ALL.map(|measure| self.panels.first().map(|panel| self.caption(panel, measure))),
+            "hasMore": !self.is_of_table,
+            "scale": self.model.scale,
             "slot": self.slots(),
             "colours": (0..=64).map(|at| palette::colour((f64::from(at) / 64.0).max(1e-9))).collect::<Vec<_>>(),
             "nothing": palette::NOTHING,

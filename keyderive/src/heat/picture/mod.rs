@@ -1,6 +1,6 @@
 //! Pictures of grids: time across, keys up, one scale for all.
 //!
-//! The SVG and the axes are written by hand: two axes with four labels each are less code than a plotting library's set-up, and the library
+//! The SVG and the axes are written by hand: two axes with a few labels each are less code than a plotting library's set-up, and the library
 //! would be the heaviest dependency of the feature.
 
 mod html;
@@ -18,6 +18,12 @@ use crate::key::{Readable, UnquotedKey};
 const LEAST: f64 = 1e-4;
 /// How many bytes the rows have that Google gives a node's capacity for.
 const ROW_BYTES: f64 = 1000.0;
+/// The distances between times on an axis that are less than a day, in milliseconds.
+const STEPS: [i128; 16] = [
+    1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000,
+    3_600_000, 7_200_000, 14_400_000, 21_600_000,
+];
+const DAY: i128 = 86_400_000;
 
 /// A picture of one or several [`Grid`]s, side by side on one scale: time goes to the right, keys go up.
 ///
@@ -38,7 +44,8 @@ const ROW_BYTES: f64 = 1000.0;
 /// Each row is a range of keys, of about as many operations as the others: a table that is written evenly is of one dim colour, and one range
 /// that takes much is bright. A cell shows the busiest slot, a second by default, of its range and time; where several are drawn in one place,
 /// the busiest of them. So no range looks calmer than it is, and none hotter by more than the picture says. The scale is the share of a node's
-/// capacity. Its colours, those of viridis, are also told apart by people who do not see all colours, and in grey.
+/// capacity, and the picture says what 100 % and the busiest range are in operations or bytes a second. Its colours, those of viridis, are also
+/// told apart by people who do not see all colours, and in grey.
 #[derive(Clone, Debug)]
 #[must_use = "a picture is text: call `svg`, `html`, `terminal` or `text`"]
 pub struct Picture<'a> {
@@ -158,6 +165,19 @@ impl<'a> Picture<'a> {
         }
     }
 
+    /// The shares that a legend has colours for.
+    fn marks(&self) -> &'static [f64] {
+        let marks: &[f64] =
+            if self.is_logarithmic { &[0.001, 0.01, 0.1, 1.0] } else { &[0.05, 0.25, 0.5, 1.0] };
+        // Of a node's capacity, a cell can have more than all.
+        if self.is_of_table { marks } else { &marks[1..] }
+    }
+
+    /// How many operations or bytes a second a slot of a panel has, in words.
+    fn rate(&self, grid: &Grid, in_a_slot: f64, measure: Measure) -> String {
+        rate(in_a_slot * self.model.scale / grid.slot().as_secs_f64(), measure)
+    }
+
     /// How long the slots are, as `second` or `5 minutes`; those of several lengths are each a slot.
     fn slots(&self) -> String {
         let mut slots = self.panels.iter().map(|panel| panel.grid.slot());
@@ -170,10 +190,19 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// What the scale means.
-    fn caption(&self) -> String {
-        let by = if self.is_logarithmic { ", by powers of ten" } else { "" };
-        format!("{}, share of {}{by}", self.measure.name(), self.scale())
+    /// What 100 % means.
+    fn caption(&self, panel: &Panel<'_>, measure: Measure) -> String {
+        let of = if self.is_of_table { format!("all {} of ", measure.name()) } else { String::new() };
+        let rate = self.rate(panel.grid, self.whole(panel.grid, measure), measure);
+        format!("100 % is {of}{}: {rate}", self.scale())
+    }
+
+    /// What is said below a panel: what 100 % means, and what the busiest range has.
+    fn captions(&self, panel: &Panel<'_>) -> Vec<String> {
+        let by = self.is_logarithmic.then(|| "colours are by powers of ten".to_owned());
+        let busiest = self.busiest(panel, self.measure);
+        let parts = busiest.split("; ").map(str::to_owned);
+        [self.caption(panel, self.measure)].into_iter().chain(by).chain(parts).collect()
     }
 
     /// What the busiest range of a panel has and when, and by how much cells may be too hot.
@@ -186,7 +215,10 @@ impl<'a> Picture<'a> {
             0 => percent(most).to_string(),
             _ => format!("{} to {}", percent(least), percent(most)),
         };
-        let busiest = format!("the busiest range, at {}, has {range}", shown_time(busiest.time));
+        let most = if busiest.load.error == 0 { "" } else { "at most " };
+        let rate = self.rate(panel.grid, busiest.load.peak as f64, measure);
+        let busiest =
+            format!("the busiest range, at {}, has {range}: {most}{rate}", shown_time(busiest.time));
         match panel.grid.error(measure) {
             0 => busiest,
             error => {
@@ -243,9 +275,49 @@ impl Panel<'_> {
     }
 
     /// The times at which it begins and ends.
-    fn times(&self) -> [String; 2] {
-        [shown_time(self.grid.time(0)), shown_time(self.grid.time(self.grid.columns()))]
+    fn times(&self) -> String {
+        let [from, until] = [0, self.grid.columns()].map(|column| shown_time(self.grid.time(column)));
+        let is_same_day = from.len() >= 16 && from.get(..11) == until.get(..11);
+        format!("{from} to {} UTC", if is_same_day { &until[11..] } else { &until })
     }
+
+    /// Up to so many round times, each with its place on the axis, from 0 to 1: of a day the hours, of days the dates.
+    fn ticks(&self, most: usize) -> Vec<(f64, String)> {
+        let [from, until] = [0, self.grid.columns()].map(|column| i128::from(self.grid.time(column)));
+        let (lasting, most) = ((until - from).max(1), most.max(1) as i128);
+        let step = STEPS.into_iter().find(|step| lasting / step < most);
+        let step = step.unwrap_or_else(|| DAY * (lasting / (most * DAY) + 1));
+        let from_step = -(-from).div_euclid(step);
+        let times = (from_step..from_step + most).map(|at| at * step).take_while(|time| *time <= until);
+        let label = |time: i128| {
+            let text = shown_time(i64::try_from(time).unwrap_or(i64::MAX));
+            let part = match text.len() {
+                16 | 19 if lasting > 300 * DAY => text.get(..10),
+                16 | 19 if time % DAY == 0 && lasting > DAY / 2 => text.get(5..10),
+                16 | 19 => text.get(11..),
+                _ => None,
+            };
+            part.map(str::to_owned).unwrap_or(text)
+        };
+        times.map(|time| ((time - from) as f64 / lasting as f64, label(time))).collect()
+    }
+}
+
+/// A share in a legend.
+fn mark(share: f64) -> String {
+    format!("{} %", (share * 1000.0).round() / 10.0)
+}
+
+/// In three digits, as `13.9 writes a second`, `2.05 MB a second` or `80.0 reads an hour`.
+fn rate(in_a_second: f64, measure: Measure) -> String {
+    let is_slow = in_a_second > 0.0 && in_a_second < 0.1;
+    let (rate, time) = if is_slow { (in_a_second * 3600.0, "an hour") } else { (in_a_second, "a second") };
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")].into_iter().filter(|_| measure == Measure::Bytes);
+    let unit = units.into_iter().find(|(size, _)| rate >= *size);
+    let (size, unit) = unit.unwrap_or((1.0, measure.name()));
+    let number = rate / size;
+    let digits = if number > 0.0 { (2.0 - number.log10().floor()).clamp(0.0, 6.0) as usize } else { 0 };
+    format!("{number:.digits$} {unit} {time}")
 }
 
 /// Without signs that end a line, are obeyed by a terminal, or change the order in which the others are shown: names and keys can come from
@@ -265,12 +337,19 @@ fn short_time(nanos: i128, is_short: bool) -> String {
     short.map_or(text.clone(), str::to_owned)
 }
 
-/// The places of so many in which one of so many others is drawn: all that it touches.
+/// The places of so many in which one of so many others is drawn: one place for several of these, or several for one, and never one that
+/// another needs for itself.
 fn places(one: usize, of: usize, places: usize) -> std::ops::Range<usize> {
     let of = of.max(1);
     let start = one * places / of;
-    let end = ((one + 1) * places).div_ceil(of);
+    let end = ((one + 1) * places / of).max(start + 1);
     start.min(places)..end.min(places)
+}
+
+/// The first of so many others that is drawn in a place, or in one above it.
+fn first_at(place: usize, of: usize, places: usize) -> usize {
+    let places = places.max(1);
+    if of >= places { (place * of).div_ceil(places) } else { ((place + 1) * of).saturating_sub(1) / places }
 }
 
 /// At most so many signs, with an ellipsis in place of more.

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Picture, palette, shortened};
-use crate::heat::report::percent;
+use super::{Picture, first_at, mark, palette, shortened};
 
 /// How wide the labels of keys are.
 const LABELS: usize = 22;
@@ -39,11 +38,10 @@ impl Picture<'_> {
         for panel in &self.panels {
             let raster = self.raster(panel, width, height);
             _ = writeln!(out, "{}", shortened(&panel.name, columns));
-            // A label for every fourth line, at the key where it begins.
+            // A label for every second line, at the key where it begins.
             for line in 0..lines {
-                let rows = panel.grid.rows();
-                let lowest = (lines - 1 - line) * rows / lines;
-                let is_labelled = line % 4 == 3 || line + 1 == lines;
+                let lowest = first_at((lines - 1 - line) * (height / lines), panel.grid.rows(), height);
+                let is_labelled = line % 2 == 1 || line + 1 == lines;
                 let label = if is_labelled { panel.short_label(lowest, LABELS) } else { String::new() };
                 _ = write!(out, "{label:>LABELS$} ");
                 if has_colours {
@@ -64,32 +62,43 @@ impl Picture<'_> {
                 }
                 out.push('\n');
             }
-            let [from, until] = panel.times();
-            let gap = width.saturating_sub(from.chars().count());
-            _ = writeln!(out, "{:>LABELS$} {from}{until:>gap$}", "");
+            _ = writeln!(out, "{:>LABELS$} {}", "", axis(&panel.ticks(width / 9), width));
+            _ = writeln!(out, "{:>LABELS$} {}", "", panel.times());
             _ = writeln!(out, "{:>LABELS$} {}", "", self.legend(has_colours));
-            let caption = format!("{}; {}", self.caption(), self.busiest(panel, self.measure));
-            _ = writeln!(out, "{}", wrapped(&caption, columns));
+            _ = writeln!(out, "{}", wrapped(&self.captions(panel).join("; "), columns));
         }
         out
     }
 
     /// The scale from left to right.
     fn legend(&self, has_colours: bool) -> String {
-        let marks: &[f64] =
-            if self.is_logarithmic { &[0.001, 0.01, 0.1, 1.0] } else { &[0.05, 0.25, 0.5, 1.0] };
-        let mark = |share: &f64| {
-            let level = self.level(*share);
+        let shown = |level: f64, label: String| {
             let [r, g, b] = palette::colour(level);
-            let sign = if has_colours {
-                format!("\x1b[48;2;{r};{g};{b}m  \x1b[0m")
-            } else {
-                shade(level).to_string()
-            };
-            format!("{sign} {}", percent(*share))
+            match (has_colours, shade(level)) {
+                (true, _) => format!("\x1b[48;2;{r};{g};{b}m  \x1b[0m {label}"),
+                (false, ' ') => format!("blank {label}"),
+                (false, sign) => format!("{sign} {label}"),
+            }
         };
-        marks.iter().map(mark).collect::<Vec<_>>().join("  ")
+        let least = shown(0.0, format!("no {}", self.measure.name()));
+        let marks = self.marks().iter().map(|share| shown(self.level(*share), mark(*share)));
+        // Shades end where the scale does.
+        let more = (has_colours && !self.is_of_table).then(|| shown(f64::INFINITY, "more".to_owned()));
+        std::iter::once(least).chain(marks).chain(more).collect::<Vec<_>>().join("  ")
     }
+}
+
+/// The times below a picture of so many places, each after a sign at its place, if there is room.
+fn axis(ticks: &[(f64, String)], width: usize) -> String {
+    let (mut out, mut len) = (String::new(), 0);
+    for (at, label) in ticks {
+        let (place, signs) = ((at * width as f64) as usize, 1 + label.chars().count());
+        if place >= len && place + signs <= width {
+            _ = write!(out, "{:1$}|{label} ", "", place - len);
+            len = place + signs + 1;
+        }
+    }
+    out.trim_end().to_owned()
 }
 
 fn shade(level: f64) -> char {
@@ -99,7 +108,7 @@ fn shade(level: f64) -> char {
 }
 
 /// In lines of at most so many signs.
-fn wrapped(text: &str, columns: usize) -> String {
+pub(super) fn wrapped(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut len = 0;
     for word in text.split(' ') {

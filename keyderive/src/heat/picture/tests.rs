@@ -88,10 +88,74 @@ fn a_scale_is_one_for_all_panels_and_absolute() {
     assert_eq!(picture.whole(&grid, Measure::Writes), 249.0);
     assert_eq!(picture.whole(&small, Measure::Writes), 249.0);
     let busiest = picture.busiest(&picture.panels[1], Measure::Writes);
-    assert!(busiest.starts_with("the busiest range, at 1970-01-01 00:00, has 0.4 %"), "{busiest}");
+    assert_eq!(busiest, "the busiest range, at 1970-01-01 00:00, has 0.4 %: 1.00 writes a second");
+    let caption = picture.caption(&picture.panels[1], Measure::Writes);
+    assert_eq!(caption, "100 % is all writes of the table's busiest second: 249 writes a second");
     let logarithmic = picture.logarithmic(true);
     assert_eq!(logarithmic.level(0.01), 0.5);
     assert_eq!(logarithmic.level(1e-9), 0.0);
+}
+
+/// What 100 % is comes from the node, and rates are those of the real load.
+#[test]
+fn of_a_sample_rates_are_those_of_all_events() {
+    let grid = spiked();
+    let mut model = TabletModel::default();
+    model.scale = 10.0;
+    let picture = Picture::new().panel("events", &grid, None).model(&model);
+    let panel = &picture.panels[0];
+    assert_eq!(picture.caption(panel, Measure::Bytes), "100 % is a node's capacity: 14.0 MB a second");
+    assert_eq!(picture.caption(panel, Measure::Writes), "100 % is a node's capacity: 14000 writes a second");
+    let busiest = picture.busiest(panel, Measure::Writes);
+    assert!(busiest.ends_with("has 3.6 %: 500 writes a second"), "{busiest}");
+    let rates = [0.0, 0.0149, 2.0, 999.4, 14_000.0].map(|number| rate(number, Measure::Reads));
+    assert_eq!(
+        rates.map(|rate| rate.replace(" reads a second", "")),
+        ["0", "53.6 reads an hour", "2.00", "999", "14000"]
+    );
+}
+
+/// Of ranges and columns none hides another, and each legend names what is not coloured.
+#[test]
+fn each_range_has_places_of_its_own() {
+    for (of, all) in [(1, 1), (3, 8), (8, 8), (29, 90), (64, 90), (200, 24), (513, 56)] {
+        let drawn: Vec<_> = (0..of).map(|one| places(one, of, all)).collect();
+        assert!(drawn.iter().all(|place| !place.is_empty()) && drawn[of - 1].end == all, "{of} in {all}");
+        for pair in drawn.windows(2) {
+            let is_beside = pair[0].end == pair[1].start;
+            assert!(is_beside || of > all && pair[0] == pair[1], "{of} in {all}: {pair:?}");
+        }
+        for place in 0..all {
+            assert!(drawn[first_at(place, of, all)].contains(&place), "{of} in {all}: {place}");
+        }
+    }
+    let grid = spiked();
+    let picture = Picture::new().panel("events", &grid, None).measure(Measure::Bytes);
+    for text in [picture.svg(), picture.text(80, 8), picture.terminal(80, 8)] {
+        assert!(text.contains("no bytes"), "{text}");
+    }
+    assert!(picture.html().contains("id=\"nothing\""));
+}
+
+#[test]
+fn an_axis_has_round_times() {
+    let ticks = |seconds: i64, slot: u64, from: i64| {
+        let mut grid = GridBuilder::new().slot(std::time::Duration::from_secs(slot));
+        grid.record(from * 1000, b"a", Access::Write, 1);
+        grid.record((from + seconds - 1) * 1000, b"a", Access::Write, 1);
+        let (grid, name) = (grid.grid(), String::new());
+        let ticks = Panel { name, grid: &grid, layout: None }.ticks(5);
+        assert!(ticks.iter().all(|(at, _)| (0.0..=1.0).contains(at)) && ticks.len() <= 5, "{ticks:?}");
+        ticks.into_iter().map(|(_, label)| label).collect::<Vec<_>>()
+    };
+    let new_year = 1_767_225_600;
+    assert_eq!(ticks(3600, 60, new_year), ["00:00", "00:15", "00:30", "00:45", "01:00"]);
+    assert_eq!(ticks(3600, 60, new_year - 600), ["00:00", "00:15", "00:30", "00:45"]);
+    assert_eq!(ticks(20, 1, new_year), ["00:00", "00:00:05", "00:00:10", "00:00:15", "00:00:20"]);
+    assert_eq!(ticks(72_000, 1800, new_year + 36_000), ["12:00", "18:00", "01-02", "06:00"]);
+    assert_eq!(ticks(86_400 * 8, 86_400, new_year), ["01-01", "01-03", "01-05", "01-07", "01-09"]);
+    assert_eq!(ticks(86_400 * 800, 86_400, new_year)[0].len(), 10);
+    assert!(ticks(1, 1 << 40, i64::MIN / 1000 + 2).len() <= 5);
 }
 
 #[test]

@@ -205,6 +205,12 @@ impl CopyError {
         matches!(self.reason, Reason::Stopped(TransferError::AboveLimit { .. }))
     }
 
+    /// Whether [`stop_on`](super::CopyTo::stop_on) ended the copy.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.reason, Reason::Stopped(TransferError::Stopped))
+    }
+
     /// Whether all rows were written, and the tables differ: [`CopyReport::diff`] says how.
     #[must_use]
     pub fn is_difference(&self) -> bool {
@@ -244,6 +250,7 @@ impl fmt::Display for CopyError {
                         f,
                         ": table `{old}` has more rows than the {limit} that may be copied: somebody writes to it"
                     ),
+                    TransferError::Stopped => f.write_str(": it was stopped"),
                     // Of streams.
                     TransferError::Input(_)
                     | TransferError::TooManyFailed { .. }

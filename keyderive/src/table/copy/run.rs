@@ -1,9 +1,12 @@
 //! A copy as a transfer: what is checked before it, where its checkpoint is, and the comparison after it.
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
+
+use futures_util::future::{Either, select};
 
 use super::report::{CopyError, CopyFindings, CopyReport, Reason};
 use super::{CopyTo, Settings, checkpoint};
@@ -18,7 +21,7 @@ use crate::table::transfer::{
 use crate::table::verify::is_reserved;
 
 pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
-    let CopyTo { mut mapping, settings, checkpoint: path, on_progress } = copy;
+    let CopyTo { mut mapping, settings, checkpoint: path, mut stop, on_progress } = copy;
     wait_out_outages(&mut mapping);
     let mut report = CopyReport::of(&mapping);
     let mut reporter = Reporter::new(on_progress);
@@ -35,26 +38,40 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
         })
     });
     let rows = TableRows::new(&mapping, done.windows(), settings.parallel, cells(aggregates));
-    let mut rows = pin!(rows.at_most(settings.at_most, done.moved()));
+    let mut rows = Box::pin(rows.at_most(settings.at_most, done.moved()).until(stop.as_mut()));
     let tracker = Tracker::new(reporter, done, None, Every::Rows(settings.checkpoint_every), store);
     let (puts, mut limits) = (Puts(mapping.new.clone()), settings.engine);
     let sink: Arc<dyn Sink> = match settings.rate {
         Some(rate) => {
-            // A request has the rows of a second.
-            let rows = usize::try_from(rate.get()).unwrap_or(usize::MAX);
-            limits.limits.rows = limits.limits.rows.min(rows);
+            // A copy that is stopped writes what it has read ahead, in less than a second.
+            let rows = usize::try_from(rate.get().div_ceil(4)).unwrap_or(usize::MAX);
+            for limit in [&mut limits.limits, &mut limits.in_flight, &mut limits.look_ahead] {
+                limit.rows = limit.rows.min(rows);
+            }
             Arc::new(Paced::new(puts, rate))
         }
         None => Arc::new(puts),
     };
     let engine = Engine::new(limits, tracker, vec![Target { starts, sink }]);
     let (tracker, error) = engine.run(rows.as_mut()).await;
+    drop(rows);
     (report.copied, report.left_out) = (tracker.done.moved(), tracker.done.left_out());
     reporter = tracker.reporter;
     if error.is_some() || !settings.verifies {
         return end(report, reporter, error.map(Reason::Stopped));
     }
-    let reason = match compare(&mapping, settings.diff, None, &mut reporter).await {
+    let compared = {
+        let comparison = pin!(compare(&mapping, settings.diff, None, &mut reporter));
+        let stopped = stop.unwrap_or_else(|| Box::pin(pending()));
+        match select(comparison, stopped).await {
+            Either::Left((compared, _)) => Some(compared),
+            Either::Right(_) => None,
+        }
+    };
+    let Some(compared) = compared else {
+        return end(report, reporter, Some(Reason::Stopped(TransferError::Stopped)));
+    };
+    let reason = match compared {
         Ok(diff) => {
             let is_equal = diff.is_equal();
             report.diff = Some(diff);
@@ -67,7 +84,7 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
 
 /// Reads what the copy would read.
 pub(super) async fn check(copy: CopyTo<'_>) -> Result<CopyFindings, CopyError> {
-    let CopyTo { mut mapping, settings, checkpoint: path, on_progress } = copy;
+    let CopyTo { mut mapping, settings, checkpoint: path, stop: _, on_progress } = copy;
     wait_out_outages(&mut mapping);
     let mut reporter = Reporter::new(on_progress);
     let found = async {

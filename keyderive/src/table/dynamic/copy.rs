@@ -8,7 +8,7 @@ use crate::table::diff::Diff;
 use crate::table::transfer::Mapping;
 
 impl DynTable {
-    /// Copies all rows to another table, in which each has the key that a mapping gives it, and compares both tables:
+    /// Copies all rows to another table, under the keys that a mapping gives them, and compares both tables:
     /// [`Table::copy_to`](crate::Table::copy_to). The tables may be of two clients.
     ///
     /// ```
@@ -25,7 +25,7 @@ impl DynTable {
     /// ```
     ///
     /// # Errors
-    /// If the mapping is of other layouts than those of the tables. [`CopyTo`] has the others.
+    /// If the mapping is for other layouts than those of the tables. [`CopyTo`] lists the others.
     pub fn copy_to<'a>(&self, new: &Self, mapping: &KeyMapping) -> Result<CopyTo<'a>, Error> {
         Ok(CopyTo::new(self.mapping(new, mapping)?))
     }
@@ -34,7 +34,7 @@ impl DynTable {
     /// [`Table::diff`](crate::Table::diff). The tables may be of two clients.
     ///
     /// # Errors
-    /// If the mapping is of other layouts than those of the tables. [`Diff`] has the others.
+    /// If the mapping is for other layouts than those of the tables. [`Diff`] lists the others.
     pub fn diff<'a>(&self, new: &Self, mapping: &KeyMapping) -> Result<Diff<'a>, Error> {
         Ok(Diff::new(self.mapping(new, mapping)?))
     }

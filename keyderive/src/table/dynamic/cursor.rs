@@ -1,4 +1,4 @@
-//! Rows of a dynamic table, borrowed: decoded where they lie in the server's messages.
+//! Rows of a dynamic table, borrowed: decoded in place, in the server's messages.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -36,8 +36,8 @@ impl DynTableScan {
     /// The rows are those of [`stream`](Self::stream), in its order. [`cursor`](Self::cursor) reads some columns, and rows when the
     /// caller asks for them.
     ///
-    /// The closure blocks its thread while it runs; other tasks have a turn about every thousand rows. Its error may be the program's own,
-    /// and ends the visit.
+    /// The closure blocks its thread while it runs; between rows, the visit yields to other tasks about every thousand rows. An error of
+    /// the closure, of any type, ends the visit.
     ///
     /// # Errors
     /// The first one of [`stream`](Self::stream), or of `visit`.
@@ -58,9 +58,8 @@ impl DynTableScan {
         }
     }
 
-    /// Runs the scan as a cursor, which reads some columns, by their indices among the
-    /// [declared ones](crate::row::RowSchema::declared_columns), and passes rows when the caller asks for them. Without a column, it reads
-    /// keys alone.
+    /// Runs the scan as a cursor, which reads some columns, by their indices among the [declared
+    /// ones](crate::row::RowSchema::declared_columns), and passes rows when the caller asks for them. Without columns, it reads only keys.
     ///
     /// ```
     /// use keyderive::dynamic::TableLayout;
@@ -84,9 +83,9 @@ impl DynTableScan {
     /// # }
     /// ```
     ///
-    /// The server sends only these columns, with their former places, and no cell that a `ttl` hides; of a struct that may be absent, it sends
-    /// all columns, which say whether it is there. Rows without any of the columns are read too: as unreadable ones, if one is required. A
-    /// scan that is [`raw`](Self::raw) reads everything that is stored, whatever the columns.
+    /// The server sends only these columns, with their aliases, and no cell that a `ttl` hides; of an optional struct, it sends all
+    /// columns, which show whether it is present. Rows without any of the columns are read too, as unreadable ones if a column is required.
+    /// A scan that is [`raw`](Self::raw) reads all stored cells, whatever the columns.
     ///
     /// # Errors
     /// If the row type declares no column with one of these indices.
@@ -119,7 +118,7 @@ impl DynTableScan {
         DynCursor::new(self, reader)
     }
 
-    /// A cursor that reads keys alone.
+    /// A cursor that reads only keys.
     pub(super) fn cursor_of_keys(self) -> DynCursor {
         let visible = &self.scan.table.handle.visible;
         let reader = RowReader::new(visible.schema(), visible.family(), &[]);
@@ -128,9 +127,10 @@ impl DynTableScan {
     }
 }
 
-/// The rows of a scan by data, passed to a closure when the caller asks for them: [`DynTableScan::cursor`].
+/// The rows of a scan, passed to a closure when the caller asks for them: [`DynTableScan::cursor`].
 ///
-/// Memory is bounded however many rows there are: while the caller asks for none, the server is held back. An error ends it.
+/// Memory is bounded, however many rows there are: flow control holds the server back while the caller asks for none. An error ends the
+/// scan.
 ///
 /// # Cancel safety
 /// Dropping it cancels its requests.
@@ -140,9 +140,9 @@ pub struct DynCursor {
     key: KeyLayout,
     reader: RowReader,
     buffer: RowBuffer<'static>,
-    /// The current row without its mark of presence, if it has one.
+    /// A copy of the current row without its marker of presence, if it has one.
     unmarked: RawRow,
-    /// How many rows were read since other tasks had a turn.
+    /// How many rows were read since the last yield.
     in_turn: u64,
 }
 
@@ -152,10 +152,9 @@ impl DynCursor {
         Self { rows: scan.rows(), key, reader, buffer, unmarked, in_turn: 0 }
     }
 
-    /// Passes the next row, and those after it that have arrived, to `visit`, at most `max`, where 0 counts as 1; returns how many: 0 at
-    /// the end.
+    /// Calls `visit` with the next row and the rows already buffered, at most `max` (0 counts as 1); returns how many: 0 at the end.
     ///
-    /// If `max` is large, other tasks have a turn about every thousand rows all the same.
+    /// Even if `max` is large, it yields to other tasks about every thousand rows.
     ///
     /// # Errors
     /// Those of [`DynTableScan::stream`], and the first one of `visit`, which ends the scan. `visit` has been called with the rows before.
@@ -170,10 +169,10 @@ impl DynCursor {
         poll_fn(|cx| self.poll_visit(cx, max, &mut visit)).await
     }
 
-    /// [`visit_next`](Self::visit_next) for a stream that is written by hand.
+    /// [`visit_next`](Self::visit_next) for a handwritten stream.
     ///
-    /// Pending, it wakes the task of `cx` when rows have arrived, or when other tasks have had their turn. A stream of batches calls it with
-    /// the rows that its batch has room for, until the batch is full, and returns that before it calls it again.
+    /// If it returns `Pending`, it wakes the task of `cx` when rows have arrived, or after other tasks have run. A stream of batches calls
+    /// it, with the free space of its batch as `max`, until the batch is full; it returns the batch before it calls again.
     ///
     /// # Errors
     /// Those of [`visit_next`](Self::visit_next).
@@ -204,13 +203,13 @@ impl DynCursor {
         Poll::Pending
     }
 
-    /// Which rows the scan has skipped so far.
+    /// The rows that the scan has skipped so far.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         self.rows.skipped()
     }
 
-    /// The next row, with values of its own.
+    /// The next row, owned.
     pub(super) fn poll_owned(&mut self, cx: &mut Context<'_>) -> Next<(DynKey, DynRow)> {
         let schema = self.key.schema();
         self.poll_one(cx, |read, reader, raw| {

@@ -9,7 +9,7 @@ use crate::dynamic::DynKey;
 use crate::table::Skipped;
 
 impl DynTable {
-    /// Deletes many rows by their keys, encoded, in requests of about 1 MiB, one after the other: [`Table::delete_all`].
+    /// Deletes many rows by their encoded keys, in requests of about 1 MiB, one after the other: [`Table::delete_all`].
     ///
     /// ```
     /// # use keyderive::dynamic::TableLayout;
@@ -30,7 +30,7 @@ impl DynTable {
     /// [`Table::delete_all`]: crate::Table::delete_all
     ///
     /// # Errors
-    /// Those of [`Table::delete_all`], and if the bytes of one are no key of the layout; nothing is deleted then.
+    /// Those of [`Table::delete_all`]. If any bytes are not a key of the layout, it deletes nothing.
     ///
     /// # Cancel safety
     /// As [`Table::delete_all`]: a dropped future has deleted some of the rows.
@@ -41,7 +41,7 @@ impl DynTable {
 }
 
 impl DynTableScan {
-    /// Reads the keys of the rows alone, as [`Scan::keys_only`](crate::Scan::keys_only) does: the server sends no values.
+    /// Reads only the keys of the rows, as [`Scan::keys_only`](crate::Scan::keys_only) does: the server sends no values.
     pub fn keys_only(self) -> DynKeys {
         DynKeys(self.cursor_of_keys())
     }
@@ -63,7 +63,7 @@ impl DynKeys {
         poll_fn(|cx| self.0.poll_key(cx)).await
     }
 
-    /// Which rows the scan has skipped so far: those whose keys are not of the layout.
+    /// The foreign rows that the scan has skipped so far.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         self.0.skipped()

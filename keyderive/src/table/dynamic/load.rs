@@ -30,7 +30,7 @@ impl DynTable {
     /// # }
     /// ```
     ///
-    /// A row whose key is of another layout, or that is of another schema, is a failed one; with [`add_sums`](Load::add_sums), every row is.
+    /// A row with a key of another layout or with another schema fails; with [`add_sums`](Load::add_sums), every row fails.
     pub fn load<'a, S>(&self, rows: S) -> Load<'a, Self, S>
     where
         S: Stream<Item: LoadItem<(DynKey, DynRow)>>,

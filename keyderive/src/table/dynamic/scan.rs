@@ -1,8 +1,8 @@
-//! Scans of a dynamic table for tools: some columns, rows as they are stored, pages, and what a scan does and costs.
+//! Scans of a dynamic table: some columns, stored rows, pages, and what a scan does and costs.
 
 use std::fmt;
 
-use super::{DynTableScan, EncodedKey, read};
+use super::{DynTableScan, EncodedKey, read, unmarked};
 use crate::client::Error;
 use crate::dynamic::{DynKey, DynRow};
 use crate::plan::Explain;
@@ -10,7 +10,7 @@ use crate::row::RawRow;
 use crate::table::{Analysis, Handle, Page, Rows, Skipped};
 
 impl DynTableScan {
-    /// Reads these columns alone, each named `name`, `family:name`, or by a family that is a struct or a map.
+    /// Reads only these columns, each named `name`, `family:name`, or by a family that is a struct or a map.
     ///
     /// ```
     /// # use keyderive::dynamic::TableLayout;
@@ -21,7 +21,7 @@ impl DynTableScan {
     /// # }
     /// ```
     ///
-    /// The server sends only these columns. Rows without any of them are read too: as unreadable ones, if a selected column is required.
+    /// The server sends only these columns. Rows without any of them are read too, as unreadable ones if a selected column is required.
     ///
     /// # Errors
     /// If the row type has no such column.
@@ -41,15 +41,15 @@ impl DynTableScan {
         Self { scan: self.scan.filter_key(keep), ..self }
     }
 
-    /// Reads everything that is stored: every version of every column, hidden by a `ttl` or not.
+    /// Reads all stored cells: every version of every column, even if a `ttl` hides it.
     pub fn raw(self) -> Self {
         let handle = self.scan.table.handle.clone();
         let table = self.scan.table.with_handle(Handle { visible: handle.visible.stored(), ..handle });
         Self { scan: self.scan.with_table(table), ..self }
     }
 
-    /// Runs the scan, and returns rows as they are stored, which [`DynStoredRows::read`] reads: for a tool that shows a row which cannot be
-    /// read, beside why.
+    /// Runs the scan, and returns rows as stored, which [`DynStoredRows::read`] decodes: for tools that show unreadable rows with the
+    /// reason.
     ///
     /// ```
     /// # use keyderive::dynamic::TableLayout;
@@ -84,7 +84,7 @@ impl DynTableScan {
         self.scan.explain()
     }
 
-    /// Runs the scan, drops its rows, and describes what it did and what that cost:
+    /// Runs the scan, drops its rows, and describes what it did and cost:
     /// [`Scan::explain_analyze`](crate::Scan::explain_analyze).
     ///
     /// # Errors
@@ -124,18 +124,19 @@ impl DynStoredRows {
     /// # Cancel safety
     /// A dropped future loses no row.
     pub async fn next(&mut self) -> Option<Result<(DynKey, RawRow), Error>> {
-        self.rows.next().await
+        let row = self.rows.next().await?;
+        Some(row.map(|(key, row)| (key, unmarked(&self.handle, &row).unwrap_or(row))))
     }
 
-    /// Reads a row of the scan by the row type.
+    /// Decodes a row of the scan as the row type.
     ///
     /// # Errors
-    /// [`InvalidRow`](crate::ErrorKind::InvalidRow) if a required column is missing, or a column holds something else than its type.
+    /// [`InvalidRow`](crate::ErrorKind::InvalidRow) if a required column is missing, or a cell does not have the column's type.
     pub fn read(&self, row: &RawRow) -> Result<DynRow, Error> {
         read(&self.handle, row)
     }
 
-    /// Which rows the scan has skipped so far: those whose keys are not of the layout.
+    /// The foreign rows that the scan has skipped so far.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         self.rows.skipped()

@@ -1,4 +1,4 @@
-//! What the service says of the tablets of a dynamic table.
+//! What the service reports about the tablets of a dynamic table.
 
 use super::DynTable;
 use crate::client::Error;
@@ -6,7 +6,7 @@ use crate::dynamic::DynKey;
 use crate::table::{HotTablets, TableSizes};
 
 impl DynTable {
-    /// About how many bytes are stored in each part of the table: [`Table::sizes`](crate::Table::sizes).
+    /// The approximate stored bytes of each range of the table: [`Table::sizes`](crate::Table::sizes).
     ///
     /// # Errors
     /// Those of [`Table::sizes`](crate::Table::sizes).
@@ -17,7 +17,7 @@ impl DynTable {
         self.table.sizes().await
     }
 
-    /// The parts of the table for readers that share a scan: [`Table::windows`](crate::Table::windows).
+    /// The ranges of the table for readers that share a scan: [`Table::windows`](crate::Table::windows).
     ///
     /// # Errors
     /// Those of [`Table::windows`](crate::Table::windows).

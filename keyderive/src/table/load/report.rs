@@ -270,8 +270,9 @@ impl fmt::Display for LoadError {
                         ": {} not written, more than the {allowed} that `max_failures` allows",
                         were(progress.failed, "row"),
                     )?,
-                    // Of tables, and of files.
-                    TransferError::AboveLimit { .. }
+                    // Of copies, and of files.
+                    TransferError::Stopped
+                    | TransferError::AboveLimit { .. }
                     | TransferError::Collision { .. }
                     | TransferError::NotStored { .. }
                     | TransferError::MayBeCounted(_) => {}

@@ -339,7 +339,7 @@ impl Migration {
             in_flight: BatchLimits { bytes: MAX_BYTES_IN_FLIGHT, rows: in_flight + in_flight / 4 },
             limits: BATCH,
             // What is buffered is repeated by the next driver, if this one dies.
-            look_ahead: 0,
+            look_ahead: BatchLimits { bytes: 0, rows: usize::MAX },
             // Keys are distinct, since both conversions are inverse to each other, which the keys check.
             ..Settings::default()
         };

@@ -25,8 +25,8 @@ pub(crate) struct Settings {
     /// How many rows and bytes are in flight. A single request may exceed them.
     pub(crate) in_flight: BatchLimits,
     pub(crate) limits: BatchLimits,
-    /// How many bytes of rows are buffered before any is sent, and kept buffered.
-    pub(crate) look_ahead: usize,
+    /// How many rows and bytes are buffered before any is sent, and kept buffered. 0 counts as 1.
+    pub(crate) look_ahead: BatchLimits,
     /// How long the transfer waits for its source while it has less; without it, for as long as that takes.
     pub(crate) patience: Option<Duration>,
     /// Whether a row with the key of one before it ends the transfer. Else the later one counts.
@@ -42,7 +42,7 @@ impl Default for Settings {
             workers: 8,
             in_flight: BatchLimits { bytes: usize::MAX, rows: usize::MAX },
             limits: BatchLimits { bytes: 4 * 1024 * 1024, rows: 10_000 },
-            look_ahead: 64 * 1024 * 1024,
+            look_ahead: BatchLimits { bytes: 64 * 1024 * 1024, rows: usize::MAX },
             patience: None,
             keys_are_distinct: false,
         }
@@ -169,9 +169,11 @@ impl<'a> Engine<'a> {
         (self.tracker, self.error)
     }
 
-    /// Whether no further request is sent.
+    /// Whether no further request is sent. What was read before the source ended is.
     fn is_stopped(&self) -> bool {
-        self.error.as_ref().is_some_and(|error| !matches!(error, TransferError::Input(_)))
+        let ends_source =
+            |error: &TransferError| matches!(error, TransferError::Input(_) | TransferError::Stopped);
+        self.error.as_ref().is_some_and(|error| !ends_source(error))
     }
 
     fn is_done(&self) -> bool {

@@ -31,7 +31,8 @@ pub(crate) struct LookAhead {
     /// The partitions with waiting rows, by their next turn.
     turns: BTreeSet<(u64, usize)>,
     next_turn: u64,
-    bytes: usize,
+    /// How many rows and bytes wait.
+    size: BatchLimits,
     next_request: u64,
     duplicate: Option<(u64, Bytes)>,
 }
@@ -84,15 +85,15 @@ impl LookAhead {
             next_turn: partitions.len() as u64,
             partitions,
             turns: BTreeSet::new(),
-            bytes: 0,
+            size: BatchLimits { bytes: 0, rows: 0 },
             next_request: 0,
             duplicate: None,
         }
     }
 
-    /// How many bytes wait.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+    /// How many rows and bytes wait.
+    pub(crate) fn size(&self) -> BatchLimits {
+        self.size
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -124,7 +125,8 @@ impl LookAhead {
         let before = partition.waiting.bytes();
         partition.waiting.push(index, row);
         partition.is_blocked = false;
-        self.bytes += partition.waiting.bytes() - before;
+        self.size.bytes += partition.waiting.bytes() - before;
+        self.size.rows += 1;
     }
 
     /// The rows of the next request; none if no row waits, or if each has a key that is in flight. `prepare` changes them first.
@@ -142,7 +144,8 @@ impl LookAhead {
         if !partition.is_empty() {
             turns.insert((partition.turn, position));
         }
-        self.bytes -= batch.bytes;
+        self.size.bytes -= batch.bytes;
+        self.size.rows -= batch.entries.len();
         prepare(&mut batch);
         let request = Request { partition: position, number: self.next_request };
         self.next_request += 1;

@@ -1,9 +1,11 @@
 //! Where the rows of a transfer come from.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::vec;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -11,7 +13,7 @@ use futures_util::stream::{BoxStream, iter};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::keys::{Mapping, NewKeys};
-use super::look_ahead::LookAhead;
+use super::look_ahead::{BatchLimits, LookAhead};
 use super::tracker::{Tracker, TransferError};
 use crate::client::{Entry, Error, MAX_MUTATIONS, Mutations, ReadRows, Route, RowStream};
 use crate::key::ShownKey;
@@ -45,13 +47,18 @@ pub(crate) trait Source {
 pub(crate) struct Intake<'e, 'a> {
     pub(super) ahead: &'e mut LookAhead,
     pub(crate) tracker: &'e mut Tracker<'a>,
-    pub(super) look_ahead: usize,
+    pub(super) look_ahead: BatchLimits,
 }
 
 impl Intake<'_, '_> {
     /// Whether no further row is read for now.
     pub(crate) fn is_full(&self) -> bool {
-        self.ahead.bytes() >= self.look_ahead.max(1)
+        self.rows_left() == 0 || self.ahead.size().bytes >= self.look_ahead.bytes.max(1)
+    }
+
+    /// How many rows may be taken in.
+    fn rows_left(&self) -> usize {
+        self.look_ahead.rows.max(1).saturating_sub(self.ahead.size().rows)
     }
 
     /// Takes in the next item of a stream.
@@ -81,9 +88,24 @@ impl Intake<'_, '_> {
     }
 }
 
+/// Ends a transfer when it is ready.
+pub(crate) type StopSignal<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// Rows of a part that wait to be taken in.
+struct Arrived {
+    part: usize,
+    rows: vec::IntoIter<RawRow>,
+    /// Whether they are the last ones of the part.
+    is_end: bool,
+}
+
 /// The rows of a table, by partitions, as rows of another one.
 pub(crate) struct TableRows<'a> {
     rows: BoxStream<'a, Result<StoredRows, Error>>,
+    /// Those that have arrived, and are not taken in yet.
+    arrived: Option<Arrived>,
+    /// Ends the transfer after the rows that are taken in.
+    stop: Option<Pin<&'a mut (dyn Future<Output = ()> + Send + 'a)>>,
     old: Route,
     new: Route,
     keys: Arc<dyn NewKeys + 'a>,
@@ -99,12 +121,38 @@ impl<'a> TableRows<'a> {
         let rows = read_parts(&mapping.old, parts, parallel, None).boxed();
         let (old, new) = (mapping.old.name.clone(), mapping.new.name.clone());
         let keys = Arc::clone(&mapping.keys);
-        Self { rows, old, new, keys, cells, most: None, scratch: Entry::default() }
+        let scratch = Entry::default();
+        Self { rows, arrived: None, stop: None, old, new, keys, cells, most: None, scratch }
+    }
+
+    /// Ends the transfer once the signal is ready: with an error, after the rows that are taken in.
+    pub(crate) fn until<'s: 'a>(mut self, stop: Option<&'a mut StopSignal<'s>>) -> Self {
+        if let Some(stop) = stop {
+            self.stop = Some(stop.as_mut());
+        }
+        self
     }
 
     /// Ends the transfer before a row that is one too many, of which so many are done.
     pub(crate) fn at_most(self, rows: Option<u64>, done: u64) -> Self {
         Self { most: rows.map(|rows| (rows.saturating_sub(done), rows)), ..self }
+    }
+
+    /// Takes in as many rows as may be; returns how many.
+    fn take_all(&mut self, mut arrived: Arrived, intake: &mut Intake<'_, '_>) -> Result<u64, TransferError> {
+        let mut taken = 0;
+        while intake.rows_left() > 0
+            && let Some(row) = arrived.rows.next()
+        {
+            self.take(arrived.part, &row, intake)?;
+            taken += 1;
+        }
+        match arrived.rows.len() {
+            0 if arrived.is_end => intake.tracker.end_part(arrived.part),
+            0 => {}
+            _ => self.arrived = Some(arrived),
+        }
+        Ok(taken)
     }
 
     fn take(&mut self, part: usize, row: &RawRow, intake: &mut Intake<'_, '_>) -> Result<(), TransferError> {
@@ -141,15 +189,20 @@ impl Source for TableRows<'_> {
         cx: &mut Context<'_>,
         intake: &mut Intake<'_, '_>,
     ) -> Poll<Option<Result<u64, TransferError>>> {
-        let Some(read) = ready!(self.rows.poll_next_unpin(cx)) else { return Poll::Ready(None) };
-        let taken = read.map_err(TransferError::Failed).and_then(|StoredRows { part, rows, is_end }| {
-            rows.iter().try_for_each(|row| self.take(part, row, intake))?;
-            if is_end {
-                intake.tracker.end_part(part);
-            }
-            Ok(rows.len() as u64)
-        });
-        Poll::Ready(Some(taken))
+        if self.stop.as_mut().is_some_and(|stop| stop.as_mut().poll(cx).is_ready()) {
+            return Poll::Ready(Some(Err(TransferError::Stopped)));
+        }
+        let arrived = match self.arrived.take() {
+            Some(arrived) => arrived,
+            None => match ready!(self.rows.poll_next_unpin(cx)) {
+                Some(Ok(StoredRows { part, rows, is_end })) => {
+                    Arrived { part, rows: rows.into_iter(), is_end }
+                }
+                Some(Err(error)) => return Poll::Ready(Some(Err(TransferError::Failed(error)))),
+                None => return Poll::Ready(None),
+            },
+        };
+        Poll::Ready(Some(self.take_all(arrived, intake)))
     }
 }
 

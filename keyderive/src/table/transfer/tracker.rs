@@ -33,6 +33,8 @@ pub(crate) enum TransferError {
     AboveLimit { limit: u64 },
     /// A row has the new key of one before it.
     Collision { old_key: Bytes, new_key: Bytes },
+    /// The caller ended it. The rows before are written.
+    Stopped,
     /// The checkpoint could not be stored.
     NotStored { path: PathBuf, error: io::Error },
     /// Rows that an earlier run may have sent may be counted twice.

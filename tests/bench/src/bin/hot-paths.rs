@@ -1,6 +1,6 @@
 //! Scans, ordered merges, bulk writes, reads and writes of one row, and keys, each compared with its peer and its floor, as tables in Markdown.
 //!
-//! `cargo run --release -p keyderive-bench --bin hot-paths -- [--rows N] [--runs N] [scans] [rows] [merges] [bulk] [points] [keys]`;
+//! `cargo run --release -p keyderive-bench --bin hot-paths -- [--rows N] [--runs N] [scans] [rows] [merges] [bulk] [points] [recording] [keys]`;
 //! by default 1,000,000 rows, 5 runs, and all sections.
 
 #![allow(

@@ -42,11 +42,13 @@ pub enum Section {
     Merges,
     Bulk,
     Points,
+    Recording,
     Keys,
 }
 
 impl Section {
-    pub const ALL: [Self; 6] = [Self::Scans, Self::Rows, Self::Merges, Self::Bulk, Self::Points, Self::Keys];
+    pub const ALL: [Self; 7] =
+        [Self::Scans, Self::Rows, Self::Merges, Self::Bulk, Self::Points, Self::Recording, Self::Keys];
 
     /// The section of this name.
     #[must_use]
@@ -63,6 +65,7 @@ impl fmt::Display for Section {
             Self::Merges => "merges",
             Self::Bulk => "bulk",
             Self::Points => "points",
+            Self::Recording => "recording",
             Self::Keys => "keys",
         })
     }
@@ -105,6 +108,7 @@ pub fn run(sections: &[Section], size: Size) -> Result<(), Failure> {
             Section::Merges => merges::measure(size, |table| println!("{table}"))?,
             Section::Bulk => println!("{}", bulk::measure(size)?),
             Section::Points => points::measure(size, |table| println!("{table}"))?,
+            Section::Recording => points::measure_recording(size, |table| println!("{table}"))?,
             Section::Keys => println!("{}", keys::measure(size)?),
         }
     }

@@ -1,5 +1,7 @@
 //! Reads and writes of one row, one or many at a time.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use keyderive::Client;
@@ -30,6 +32,8 @@ const RECORDED: u32 = 64;
 
 /// A run makes at most as many operations.
 const OPERATIONS: u32 = 20_000;
+/// A run that measures recording makes this part of them, and there are as many times as many runs.
+const RUN_PART: u32 = 20;
 
 /// How many rows are read at a time by their keys.
 const KEYS: u32 = 100;
@@ -106,6 +110,20 @@ pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Resul
         print(compared("Writes of one row", operations, in_flight, &puts, costs));
     }
     print(many(operations / KEYS, runs)?);
+    Ok(())
+}
+
+/// Measures what recording costs, by many short runs, since it is less than what the machine's other load changes.
+pub(super) fn measure_recording(Size { rows, runs }: Size, print: impl Fn(Table)) -> Result<(), Failure> {
+    let stored = one_bucket(1);
+    let [(key, row)] = stored.as_slice() else { return Err("there is one row".into()) };
+    let encoded = Bytes::from(key.encode()?);
+    let server = Server::start(Answers { row: Stored::new([vec![(encoded, row)]]) });
+    let runtime = turns::runtime()?;
+    let client = runtime.block_on(Client::emulator(server.host()))?;
+    let table = &client.table::<EventKey, Reading>("readings");
+    let (operations, runs) = (rows.min(OPERATIONS / RUN_PART), runs * RUN_PART as usize);
+    let (found, written) = (Outcome::Counted(operations.into()), Outcome::Written(operations.into()));
     let recording = |recording| Client::builder().record_heat(recording).emulator(server.host());
     let sampling = runtime.block_on(recording(Recording::new()))?.table::<EventKey, Reading>("readings");
     let all = runtime.block_on(recording(Recording::new().one_in(1)))?;
@@ -120,26 +138,46 @@ pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Resul
             counted(operations, RECORDED, async || Ok(u64::from(table.get(key).await?.is_some())))
         })
     });
-    print(recorded("Reads of one row", operations, &gets, turns::least(&runtime, &gets, runs)?));
+    print(recorded("Reads of one row", operations, &gets, turns::timed(&runtime, &gets, runs)?));
     let puts = clients.map(|(name, table)| {
         Path::new(name, written, move || async move {
             let put = async || Ok(table.put(key, row).await.map(|()| 1)?);
             counted(operations, RECORDED, put).await.map(as_written)
         })
     });
-    print(recorded("Writes of one row", operations, &puts, turns::least(&runtime, &puts, runs)?));
+    print(recorded("Writes of one row", operations, &puts, turns::timed(&runtime, &puts, runs)?));
     Ok(())
 }
 
 /// What recording costs.
-fn recorded(title: &str, operations: u32, paths: &[Path<'_>; 3], costs: Vec<turns::Cost>) -> Table {
+fn recorded(
+    title: &str,
+    operations: u32,
+    paths: &[Path<'_>; 3],
+    timed: Vec<(turns::Cost, Vec<Duration>)>,
+) -> Table {
+    let (costs, times): (Vec<_>, Vec<_>) = timed.into_iter().unzip();
+    // Runs beside each other had about the same machine.
+    let beside_the_first = |times: &Vec<Duration>, other: &Vec<Duration>| {
+        let mut ratios: Vec<_> =
+            times.iter().zip(other).map(|(one, other)| one.as_secs_f64() / other.as_secs_f64()).collect();
+        ratios.sort_by(f64::total_cmp);
+        let [quarter, half, three] =
+            [1, 2, 3].map(|part| ratios.get(ratios.len() * part / 4).copied().unwrap_or(f64::NAN));
+        format!("{half:.3}, and half of them between {quarter:.3} and {three:.3}")
+    };
+    let ratios: Vec<_> = times.iter().skip(1).map(|one| beside_the_first(one, &times[0])).collect();
     let beside = |targets| Comparison { peer: None, floor: Some(0), targets };
     let of_sample = Targets { of_floor: Some(1.02), ..Targets::default() };
     Table {
         title: format!("{title}, with what the client does recorded, {RECORDED} in flight"),
         about: format!(
             "{operations} operations on a row of 3 small cells, {RECORDED} at a time on one thread. The floor is the same client without a \
-             recording."
+             recording. The least of {} runs counts. Of runs in turn, the time divided by that of the run before without a recording is in \
+             the median {}; with all recorded it is {}.",
+            times[0].len(),
+            ratios[0],
+            ratios[1]
         ),
         unit: "operation",
         units: operations.into(),

@@ -64,18 +64,29 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
 /// The least cost of each path, over `runs` runs in turn. Before them, one run warms up,
 /// and another counts the allocations.
 pub(super) fn least(runtime: &Runtime, paths: &[Path<'_>], runs: usize) -> Result<Vec<Cost>, Failure> {
+    Ok(timed(runtime, paths, runs)?.into_iter().map(|(cost, _)| cost).collect())
+}
+
+/// The same, with the time of each run.
+pub(super) fn timed(
+    runtime: &Runtime,
+    paths: &[Path<'_>],
+    runs: usize,
+) -> Result<Vec<(Cost, Vec<Duration>)>, Failure> {
     let mut costs = Vec::with_capacity(paths.len());
     for path in paths {
         path.run_checked(runtime)?;
         let (result, allocations) = counted(|| path.run_checked(runtime));
-        costs.push(Cost { time: Duration::MAX, allocations });
+        costs.push((Cost { time: Duration::MAX, allocations }, Vec::with_capacity(runs)));
         result?;
     }
     for _ in 0..runs {
-        for (path, cost) in paths.iter().zip(&mut costs) {
+        for (path, (cost, times)) in paths.iter().zip(&mut costs) {
             let before = processor_time()?;
             path.run_checked(runtime)?;
-            cost.time = cost.time.min(processor_time()? - before);
+            let time = processor_time()? - before;
+            cost.time = cost.time.min(time);
+            times.push(time);
         }
     }
     Ok(costs)

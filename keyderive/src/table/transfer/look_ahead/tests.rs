@@ -24,7 +24,7 @@ fn requests(count: usize, rows: impl Iterator<Item = usize>, look_ahead: usize) 
     let mut ahead = LookAhead::new(vec![starts(count)], LIMITS);
     let (mut rows, mut requests) = (rows.enumerate(), Vec::new());
     loop {
-        while ahead.bytes() < look_ahead
+        while ahead.size().bytes < look_ahead
             && let Some((index, partition)) = rows.next()
         {
             ahead.push(index as u64, &row(&format!("{partition:03}-{index:09}")));
@@ -95,7 +95,7 @@ fn sorted_rows_of_one_partition_do_not_go_in_order() {
     let first = |(_, batch): (Request, LoadBatch)| batch.entries.key(0);
     let firsts: Vec<_> = std::iter::from_fn(|| ahead.take(|_| ())).map(first).collect();
     assert!(firsts.len() > 10);
-    assert!(!firsts.is_sorted() && ahead.is_empty() && ahead.bytes() == 0);
+    assert!(!firsts.is_sorted() && ahead.is_empty() && ahead.size().bytes + ahead.size().rows == 0);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_key_in_flight_holds_back_its_next_row() {
     assert!(ahead.take(|_| ()).is_none() && !ahead.is_empty());
     first.iter().for_each(|(request, _)| ahead.finish(*request));
     assert_eq!(ahead.take(|_| ()).unwrap().1.indexes, [2]);
-    assert!(ahead.is_empty() && ahead.bytes() == 0);
+    assert!(ahead.is_empty() && ahead.size().bytes == 0);
 }
 
 /// Whenever requests end: each row is sent once, no key is in flight twice, and rows of one key go in their order.
@@ -147,7 +147,7 @@ fn rows_of_one_key_are_sent_one_after_the_other() {
                 sent_requests.iter().flat_map(|(_, rows)| rows).map(|index| all[*index as usize]).collect();
             assert_eq!(sent.iter().collect::<BTreeSet<_>>().len(), sent.len(), "a key is in flight twice");
         }
-        assert!(ahead.is_empty() && ahead.bytes() == 0 && sent_requests.is_empty());
+        assert!(ahead.is_empty() && ahead.size().bytes + ahead.size().rows == 0 && sent_requests.is_empty());
         let mut once = written.clone();
         once.sort_unstable();
         assert!(once.into_iter().eq(0..count));

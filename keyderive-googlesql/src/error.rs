@@ -15,7 +15,7 @@ pub(crate) fn invalid_at(message: impl std::fmt::Display, at: Location) -> Statu
 
 /// A query that the service may run and this engine does not.
 pub(crate) fn unimplemented(what: impl std::fmt::Display) -> Status {
-    Status::unimplemented(format!("keyderive-sql does not support {what}"))
+    Status::unimplemented(format!("the embedded Bigtable's SQL does not support {what}"))
 }
 
 /// A value that cannot be computed.

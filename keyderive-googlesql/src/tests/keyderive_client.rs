@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use keyderive::client::{Family, FamilyChange};
-use keyderive::embedded::Bigtable;
+use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::{Client, ErrorKind, GcRule, Row, RowKey};
 
 use crate::Engine;
@@ -42,6 +42,20 @@ async fn events() -> (Bigtable, Client) {
         events.put(&key, &Event { kind: kind.to_owned(), amount }).await.unwrap();
     }
     (bigtable, client)
+}
+
+#[tokio::test]
+async fn queries_meet_faults() {
+    let (bigtable, _client) = events().await;
+    let faults = Faults::seeded(1)
+        .fail_nth(Method::PrepareQuery, 1, Fault::unavailable())
+        .fail_nth(Method::ExecuteQuery, 1, Fault::unavailable())
+        .cut_streams(0.5);
+    let faulty = bigtable.with_faults(faults);
+    let users: Vec<(String,)> = faulty.client().query("SELECT user_id FROM events").fetch().await.unwrap();
+    assert_eq!(users.len(), 3);
+    assert_eq!(faulty.calls(Method::PrepareQuery), 2);
+    assert!(faulty.calls(Method::ExecuteQuery) >= 2);
 }
 
 #[tokio::test]

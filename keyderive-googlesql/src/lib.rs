@@ -1,10 +1,10 @@
-//! Bigtable's SQL for the embedded Bigtable, so that programs that query a Bigtable can be tested without one.
+//! Bigtable's SQL for the embedded Bigtable, to test programs that send queries without the service.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use keyderive::embedded::Bigtable;
-//! use keyderive_sql::Engine;
+//! use keyderive_googlesql::Engine;
 //!
 //! # #[derive(keyderive::RowKey)] struct UserKey { id: String }
 //! # #[derive(keyderive::Row)] #[row(family = "cf")] struct User { name: String }
@@ -25,11 +25,11 @@
 //! # }
 //! ```
 //!
-//! The program `keyderive-sql serve` serves such a Bigtable on a port, to clients in every language.
+//! The command `keyderive serve` serves such a Bigtable on a port, to clients in every language.
 //!
 //! # What it runs
 //!
-//! GoogleSQL as [Google's reference](https://docs.cloud.google.com/bigtable/docs/reference/sql) has it for Bigtable:
+//! GoogleSQL, as [Google's reference](https://docs.cloud.google.com/bigtable/docs/reference/sql) for Bigtable defines it:
 //!
 //! | | |
 //! |---|---|
@@ -39,18 +39,19 @@
 //! | expressions | comparisons, `AND`, `OR`, `NOT`, `IS`, `IN`, `IN UNNEST`, `BETWEEN`, `LIKE`, `CASE`, arithmetic, `\|\|`, `CAST`, `SAFE_CAST`, subscripts of maps and arrays, fields of structs, array and struct literals, parameters |
 //! | functions | of maps, stored bytes, texts, regular expressions, numbers, arrays, dates and timestamps; `COUNT`, `COUNTIF`, `SUM`, `AVG`, `MIN`, `MAX`, `ANY_VALUE`, `ARRAY_AGG`, `STRING_AGG`, `LOGICAL_AND`, `LOGICAL_OR` |
 //!
-//! Types, NULL and errors are GoogleSQL's: `_key = 'a'` compares BYTES, and a parameter of STRING does not; integers do not overflow in
-//! silence; rows come in the order of their keys. A query that is wrong fails with `INVALID_ARGUMENT`, and one that uses what is not in
-//! the table with `UNIMPLEMENTED`, which names it. So a query that runs here means what Google's pages say. It has not been compared with
+//! Types, NULL and errors are GoogleSQL's: `_key = 'a'` compares BYTES, and a parameter of STRING does not; integer overflow is an error;
+//! rows come in the order of their keys. An invalid query fails with `INVALID_ARGUMENT`, and one that uses a feature not listed above with
+//! `UNIMPLEMENTED` and the feature's name. So a query that runs here means what Google's pages say; the engine has not been compared with
 //! the service.
 //!
 //! # What differs from the service
 //!
 //! - Time zones are UTC and offsets from it.
-//! - There are no logical views, materialized views and protocol buffers, and no JSON, HLL, hash, window and lambda functions.
-//! - Conditions on `_key` by `=`, `<`, `<=`, `>`, `>=`, `IN`, `LIKE` and `STARTS_WITH` read the rows that they name. Every other query
-//!   reads the whole table, also one with conditions on the fields of a row key schema.
-//! - A prepared query expires after an hour, or when its columns change. The whole result is held in memory.
+//! - There are no logical views, materialized views or protocol buffers, no hash function but `FARM_FINGERPRINT`, and no JSON, HLL, window
+//!   or lambda functions.
+//! - Conditions on `_key` by `=`, `<`, `<=`, `>`, `>=`, `IN`, `LIKE` and `STARTS_WITH` read only the rows that they select. Every other
+//!   query reads the whole table, even one with conditions on the fields of a row key schema.
+//! - A prepared query expires after an hour, or when its columns change. The engine holds the whole result in memory.
 
 mod aggregate;
 mod analyze;
@@ -81,12 +82,12 @@ use relation::Relation;
 use types::Type;
 use value::Value;
 
-/// Runs SQL over the tables of an embedded Bigtable: give it to `with_query_engine`.
+/// Runs SQL over the tables of an embedded Bigtable: pass it to `Bigtable::with_query_engine`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Engine;
 
-/// The stack on which a query is parsed and run, since both go down its expressions by recursion. The text may have so many tokens that
-/// the usual stack is too small.
+/// The size of the stack on which a query is parsed and run. Both recurse over its expressions, for which the default stack is too small if
+/// the text has many tokens.
 const STACK_BYTES: usize = 64 << 20;
 
 impl QueryEngine for Engine {
@@ -140,7 +141,7 @@ fn with_relation<T: Send>(
         then(analyzer.query(&ast)?)
     };
     thread::scope(|scope| {
-        let thread = thread::Builder::new().name("keyderive-sql".to_owned()).stack_size(STACK_BYTES);
+        let thread = thread::Builder::new().name("query".to_owned()).stack_size(STACK_BYTES);
         let thread = thread.spawn_scoped(scope, work);
         let thread =
             thread.map_err(|error| Status::resource_exhausted(format!("a query has no thread: {error}")))?;

@@ -102,7 +102,7 @@ async fn what_is_not_served_is_refused_by_name() {
         Code::Unimplemented,
         &[
             ("INSERT INTO t VALUES (1)", "statements other than SELECT"),
-            ("WITH x AS (SELECT 1) SELECT * FROM x", "keyderive-sql does not support WITH"),
+            ("WITH x AS (SELECT 1) SELECT * FROM x", "the embedded Bigtable's SQL does not support WITH"),
             ("SELECT _key FROM t UNION ALL SELECT _key FROM t", "UNION"),
             ("SELECT a._key FROM t a JOIN t b ON a._key = b._key", "JOIN other than with UNNEST"),
             ("SELECT a._key FROM t a, t b", "JOIN other than with UNNEST"),

@@ -1,0 +1,314 @@
+//! Arguments, records and files of layouts that somebody else wrote: nothing panics, nothing is printed that a terminal obeys, and a
+//! record that is accepted is written as it was read.
+//!
+//! `KEYDERIVE_HOSTILE_INPUTS` says how many of each kind are tried, `KEYDERIVE_HOSTILE_SEED` which.
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+use std::time::SystemTime;
+
+use clap::FromArgMatches as _;
+use fastrand::Rng;
+use keyderive::dynamic::{DynKey, DynRow};
+use keyderive::layouts::Layouts;
+use keyderive::row::{Timestamped, Versions};
+use keyderive::{Cell, Row, RowKey};
+use keyderive_tests::{amount, variable};
+
+use crate::codegen::{Choices, Language, columns_of, generate};
+use crate::exchange::{Fault, Form, Line, Lines, Reader, Shape, Writer};
+use crate::exit::Failure;
+use crate::output::Safe;
+use crate::{Cli, arguments};
+
+#[derive(RowKey)]
+#[salt(range = 4, over = "name")]
+struct Key {
+    #[row_key(escape)]
+    name: String,
+    #[reverse_ts]
+    at: SystemTime,
+    #[pad(5)]
+    seq: u16,
+}
+
+#[derive(Cell, Clone, Copy, Debug)]
+#[row(code)]
+enum Level {
+    Low = 0,
+    High = 20,
+}
+
+#[derive(Row)]
+struct Everything {
+    kind: String,
+    level: Option<Level>,
+    bytes: Option<Vec<u8>>,
+    ratio: f64,
+    large: Option<u64>,
+    #[row(json)]
+    tags: Vec<String>,
+    #[row(ts(unit = "micros"))]
+    seen: Option<SystemTime>,
+    price: Option<Timestamped<f64>>,
+    #[row(family = "h")]
+    state: Versions<String>,
+    #[row(family)]
+    place: Option<Place>,
+    #[row(family, gc(max_versions = 2))]
+    daily: BTreeMap<String, i64>,
+}
+
+#[derive(Row)]
+struct Place {
+    city: Option<String>,
+    floor: Option<i32>,
+}
+
+/// What files and arguments are made of, and what a terminal obeys.
+const PARTS: [&str; 40] = [
+    "name",
+    "at",
+    "seq",
+    "cf:",
+    ":",
+    "*",
+    ":key",
+    "0x31",
+    ",",
+    "=",
+    ">=",
+    "^=",
+    " in ",
+    "\"",
+    "\n",
+    "\r\n",
+    "\\empty",
+    "\\u001b",
+    "7",
+    "-1",
+    "1e999",
+    "NaN",
+    "18446744073709551616",
+    "2026-11-24T00:00:00Z",
+    "{",
+    "}",
+    "[",
+    "]",
+    "{}",
+    "null",
+    "true",
+    "\u{1b}[31m",
+    "\u{9b}2J",
+    "\u{202e}",
+    "\u{e0041}",
+    "\0",
+    "é",
+    "--",
+    "--yes",
+    "-",
+];
+
+pub(crate) fn count() -> u64 {
+    amount("KEYDERIVE_HOSTILE_INPUTS", "mutated inputs of each kind", 2_000, 200_000)
+}
+
+pub(crate) fn random(kind: u64) -> Rng {
+    Rng::with_seed(variable("KEYDERIVE_HOSTILE_SEED", 1) << 8 | kind)
+}
+
+/// The bytes with a few changes.
+fn mutated(bytes: &[u8], random: &mut Rng) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..random.usize(1..3) {
+        let at = random.usize(..=bytes.len());
+        let until = (at + random.usize(..8)).min(bytes.len());
+        match random.u8(..6) {
+            0 if at < bytes.len() => bytes[at] = random.u8(..),
+            1 => drop(bytes.drain(at..until)),
+            2 => {
+                let again = bytes[at..until].to_vec();
+                drop(bytes.splice(at..at, again));
+            }
+            // Digits and letters, which are accepted more often.
+            3 if at < bytes.len() => bytes[at] = b"0123456789abcefTZ"[random.usize(..17)],
+            _ => drop(bytes.splice(at..at, PARTS[random.usize(..PARTS.len())].bytes())),
+        }
+    }
+    bytes
+}
+
+fn mutated_text(text: &str, random: &mut Rng) -> String {
+    String::from_utf8_lossy(&mutated(text.as_bytes(), random)).into_owned()
+}
+
+/// Asserts that a terminal obeys none of the text.
+#[track_caller]
+pub(crate) fn assert_harmless(text: &str, input: &dyn std::fmt::Debug) {
+    assert!(text.split('\n').all(|line| Safe(line).to_string() == line), "{text:?} of {input:?}");
+}
+
+#[test]
+fn arguments_that_are_mutated() {
+    let lines = [
+        "scan events --where user_id=alice --limit 3 --select kind,amount --format json",
+        "scan events --reversed --after 0100 --raw --on prod",
+        "count events --estimate --where at>=2026-11-24",
+        "delete events --where user_id=alice --yes --rate 10 --resume file",
+        "import events - --map a=b --ignore c --bad-lines skip=bad --format csv --yes",
+        "export events --output file --unordered --format json",
+        "copy one two --map a=b --to-on prod --allow-existing",
+        "rekey run one two --map a='b' --yes",
+        "simulate views.csv daily --map a=b --variant salt=8 --below 0.2 --scale 10 --nodes 3 --read a,b*2",
+        "codegen --hcl --stamp-id 0123abcd events",
+        "layouts diff one.json two.json",
+        "serve --file tables --port 8086",
+        "decode events --base64 -- -x",
+        "get events --key 0x31 --format json",
+        "heat events --snapshot one.json two.json --svg file",
+        "completions bash",
+    ];
+    let (mut random, mut command, mut accepted) = (random(1), arguments(), 0);
+    for _ in 0..count() {
+        let mut words: Vec<_> = lines[random.usize(..lines.len())].split(' ').map(str::to_owned).collect();
+        for _ in 0..random.usize(1..3) {
+            let at = random.usize(..words.len());
+            match random.u8(..6) {
+                0 => drop(words.remove(at)),
+                1 => words.insert(at, words[random.usize(..words.len())].clone()),
+                2 => words.insert(at, PARTS[random.usize(..PARTS.len())].to_owned()),
+                _ => words[at] = mutated_text(&words[at], &mut random),
+            }
+            if words.is_empty() {
+                words.push("--help".to_owned());
+            }
+        }
+        let given = ["keyderive"].into_iter().chain(words.iter().map(String::as_str));
+        let parsed =
+            command.try_get_matches_from_mut(given).and_then(|matches| Cli::from_arg_matches(&matches));
+        match parsed {
+            Ok(_) => accepted += 1,
+            Err(error) => assert_harmless(&keyderive_command::arguments::shown(&error), &words),
+        }
+    }
+    println!("{accepted} of {} accepted", count());
+    assert!(accepted > count() / 10);
+}
+
+fn layouts() -> Layouts {
+    Layouts::new().table::<Key, Everything>("things").table::<Key, Place>("places")
+}
+
+fn shape() -> Shape {
+    let layout = layouts().table_layout("things").unwrap();
+    let row = layout.row_type().unwrap();
+    Shape::of_row(DynRow::new(row), row, &layout)
+}
+
+/// The rows of the input, or why they are none.
+fn read(shape: &Shape, form: Form, input: Vec<u8>) -> Result<Vec<Result<(DynKey, DynRow), Fault>>, Failure> {
+    let lines = Lines::new(Reader::new(shape.clone(), &[], &[])?, form, Box::new(Cursor::new(input)))?;
+    lines.map(|line| line.map(|Line { row, .. }| row)).collect()
+}
+
+/// The rows as they are exported; `None` if one has no text.
+fn written(shape: &Shape, form: Form, rows: &[(DynKey, DynRow)]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut writer = Writer::new(shape.clone(), form, &mut text, false, true).unwrap();
+    let has_texts = rows.iter().all(|(key, row)| writer.add(key, row).unwrap());
+    writer.flush().unwrap();
+    drop(writer);
+    has_texts.then_some(text)
+}
+
+/// A row with every column.
+const EXAMPLE: &str = r#"{"name":"Ann é","at":"2026-11-24T00:00:00Z","seq":7,"cf:kind":"a,\"b","cf:level":20,"cf:bytes":"00ff","cf:ratio":-1.5e-9,"cf:large":9223372036854775807,"cf:tags":"[\"x\"]","cf:seen":"1970-01-01T00:00:00.000001Z","cf:price":{"timestamp_micros":3,"value":0.1},"h:state":[{"timestamp_micros":5,"value":"on"},{"timestamp_micros":4,"value":""}],"place:city":"Chur","daily:mon":1,"daily:tue":-2}
+"#;
+
+/// How many records an input has.
+const RECORDS: u64 = 20;
+
+/// Tries mutated records. What is accepted is written, and read again as the same.
+fn records(form: Form, kind: u64) {
+    let shape = shape();
+    let example: Vec<_> =
+        read(&shape, Form::Json, EXAMPLE.into()).unwrap().into_iter().map(Result::unwrap).collect();
+    let base = written(&shape, form, &example).unwrap();
+    let head = match form {
+        Form::Csv => base.iter().position(|byte| *byte == b'\n').unwrap() + 1,
+        Form::Json => 0,
+    };
+    let (mut random, mut accepted) = (random(kind), 0);
+    for round in 0..count() / RECORDS {
+        // Names are as often wrong as values, and then refuse the whole input.
+        let mut input =
+            if round % 8 == 0 { mutated(&base[..head], &mut random) } else { base[..head].to_vec() };
+        for _ in 0..RECORDS {
+            input.extend(mutated(&base[head..], &mut random));
+        }
+        let shown_input = String::from_utf8_lossy(&input).into_owned();
+        let rows = match read(&shape, form, input) {
+            Ok(rows) => rows,
+            Err(failure) => {
+                assert_harmless(&failure.to_string(), &shown_input);
+                continue;
+            }
+        };
+        let rows: Vec<_> = rows.into_iter().filter_map(Result::ok).collect();
+        accepted += rows.len() as u64;
+        for form in [Form::Csv, Form::Json] {
+            let Some(text) = written(&shape, form, &rows) else { continue };
+            let again: Vec<_> = match read(&shape, form, text.clone()) {
+                Ok(again) => again.into_iter().map(|row| row.map_err(|fault| fault.why).unwrap()).collect(),
+                Err(failure) => panic!("{failure}: {shown_input:?}"),
+            };
+            assert_eq!(again.len(), rows.len(), "{shown_input:?}");
+            // A NaN is not equal to itself.
+            assert_eq!(written(&shape, form, &again), Some(text), "{shown_input:?}");
+        }
+    }
+    println!("{accepted} of {} accepted", count());
+    assert!(accepted > count() / 50);
+}
+
+#[test]
+fn lines_of_csv_that_are_mutated() {
+    records(Form::Csv, 2);
+}
+
+#[test]
+fn lines_of_json_that_are_mutated() {
+    records(Form::Json, 3);
+}
+
+#[test]
+fn files_of_layouts_that_are_mutated() {
+    let (base, mut random) = (layouts().to_json(), random(4));
+    let (mut accepted, mut kept) = (0, 0);
+    for _ in 0..count() {
+        let text = mutated_text(&base, &mut random);
+        let Ok(layouts) = Layouts::from_json(&text).map_err(|error| {
+            kept += u64::from(error.to_string().contains("keeps at most"));
+            assert_harmless(&Failure::from(error).to_string(), &text);
+        }) else {
+            continue;
+        };
+        accepted += 1;
+        let tables: Vec<_> = layouts.table_names().map(str::to_owned).collect();
+        for language in [Language::Rust, Language::Sql, Language::Hcl, Language::Markdown, Language::Python] {
+            match generate(language, &layouts, &tables, &Choices::default()) {
+                Ok(output) => assert_harmless(&output.text, &text),
+                Err(error) => assert_harmless(&Failure::from(error).to_string(), &text),
+            }
+        }
+        for layout in tables.iter().flat_map(|table| layouts.table_layouts(table).unwrap_or_default()) {
+            layout
+                .row_types()
+                .iter()
+                .flat_map(|row| columns_of(row))
+                .for_each(|line| assert_harmless(&line, &text));
+        }
+    }
+    println!("{accepted} of {} accepted; {kept} were too many for a process", count());
+    assert!(accepted > count() / 50);
+}
