@@ -14,7 +14,7 @@ use clap::Args;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep_until};
 
-pub(crate) use self::declared::{DeclaredArgs, failed_request};
+pub(crate) use self::declared::{DeclaredArgs, failed_request, shown_change};
 pub(crate) use self::resume::{ResumeFile, check_distinct};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::instance::Target;
@@ -69,7 +69,7 @@ fn production(target: &Target) -> Option<&str> {
 /// Whether the change may begin, without `--yes`: by the answer on a terminal, which for production is its name.
 pub(crate) fn is_agreed(target: &Target, question: &str) -> Outcome<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        output::note("nothing was changed; `--yes` does it");
+        output::note("dry run: pass `--yes` to apply");
         return Ok(false);
     }
     let expected = production(target);

@@ -127,10 +127,7 @@ impl Count {
             (true, _) => json_line(&mut out, counted)?,
             (false, None) => writeln!(out, "{rows}")?,
             (false, Some(error)) => {
-                writeln!(
-                    out,
-                    "about {rows}, give or take {error}: {parts_counted} of {parts} parts were counted"
-                )?;
+                writeln!(out, "about {rows} ± {error}: {parts_counted} of {parts} parts were counted")?;
             }
         }
         Ok(out.finish()?)

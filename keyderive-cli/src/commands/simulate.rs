@@ -14,7 +14,7 @@ use keyderive::key::Field;
 use serde::Serialize;
 
 use super::block_on;
-use super::import::{BadLine, BadLines, open, unwritten};
+use super::import::{BadLine, BadLines, open};
 use crate::change::{check_distinct, counted};
 use crate::exchange::{Event, EventReader, Form, Line, Lines, TimeUnit};
 use crate::exit::{Exit, Failure, Outcome};
@@ -45,8 +45,8 @@ const SLOTS: [u64; 24] = [
 ///     keyderive simulate events.jsonl events --format json --below 0.2
 ///     tail -n 1000000 log.csv | keyderive simulate - events --map 'user=user_id' --svg heat.svg
 ///
-/// Each record of the input is a row that is written: it has the fields of the table's key, and a time. Nothing is connected to if the file of
-/// layouts has the table, and nothing is written to it. Memory is bounded for an input of any length; it is read once.
+/// Each record of the input is a row that is written: it has the fields of the table's key, and a time. Nothing is connected to if the layout
+/// file has the table, and nothing is written to it. Memory is bounded for an input of any length; it is read once.
 ///
 /// Tablets are simulated, since Google does not publish how Bigtable splits and moves them: the numbers that are taken are printed, each with
 /// its source. Compare layouts with each other. Sort an input by time: of records that come much later than others, peaks are known less
@@ -212,7 +212,7 @@ impl Events<'_> {
             )));
         };
         self.bad_lines += 1;
-        json_line(file, &BadLine::new(number, &fault)).map_err(|error| unwritten(path, &error))?;
+        json_line(file, &BadLine::new(number, &fault)).map_err(|error| Failure::unwritten(path, &error))?;
         self.first_bad.get_or_insert(why);
         Ok(Some(None))
     }
@@ -295,7 +295,9 @@ impl Simulate {
         }
         let lines = Lines::new(reader, self.form(), open(&self.input)?)?;
         let skipped = match self.bad_lines.path() {
-            Some(path) => Some(BufWriter::new(File::create(path).map_err(|error| unwritten(path, &error))?)),
+            Some(path) => {
+                Some(BufWriter::new(File::create(path).map_err(|error| Failure::unwritten(path, &error))?))
+            }
             None => None,
         };
         let mut events = Events {
@@ -351,7 +353,7 @@ impl Simulate {
             return Err(failure);
         }
         if let (Some(path), Some(file)) = (self.bad_lines.path(), &mut events.skipped) {
-            file.flush().map_err(|error| unwritten(path, &error))?;
+            file.flush().map_err(|error| Failure::unwritten(path, &error))?;
         }
         if let (Some(path), Some(first)) = (self.bad_lines.path(), &events.first_bad) {
             output::note(format_args!(
@@ -375,15 +377,16 @@ impl Simulate {
         let picture = self.picture(&forecast, &grids);
         for (path, text) in [(&self.svg, Picture::svg as fn(&_) -> _), (&self.html, Picture::html)] {
             if let Some(path) = path {
-                fs::write(path, text(&picture)).map_err(|error| unwritten(path, &error))?;
+                fs::write(path, text(&picture)).map_err(|error| Failure::unwritten(path, &error))?;
             }
         }
         self.print(&forecast, &picture, time.as_deref(), events.bad_lines)?;
         let is_below = self.below.is_none_or(|below| forecast.tablets.peak < below);
         if let Some(below) = self.below.filter(|_| !is_below) {
             output::note(format_args!(
-                "the busiest tablet takes {:.3} of the writes of its worst window, and `--below` is {below}",
-                forecast.tablets.peak
+                "the busiest tablet takes {} % of the writes of its worst window; `--below {below}` allows less than {} %",
+                percent(forecast.tablets.peak),
+                percent(below)
             ));
         }
         Ok(if is_below { Exit::found(events.bad_lines > 0) } else { Exit::NotBelow })
@@ -479,4 +482,9 @@ fn with_read<'a>(simulation: Simulation<'a>, layout: &KeyLayout, text: &str) -> 
         }
         None => Ok(simulation.read(what, amount, fields)),
     }
+}
+
+/// A share as a percentage of at most three decimals.
+fn percent(share: f64) -> f64 {
+    (share * 100_000.0).round() / 1000.0
 }

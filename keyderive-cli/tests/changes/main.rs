@@ -8,6 +8,7 @@ mod delete;
 mod exchange;
 mod hostile;
 mod import;
+mod layouts;
 mod rekey;
 mod server;
 mod terminal;
