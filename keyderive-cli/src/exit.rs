@@ -115,7 +115,7 @@ impl fmt::Display for Failure {
 }
 
 /// What errors of the library say of its calls and attributes, and what this command says in place of it.
-const WORDS: [(&str, &str); 13] = [
+const WORDS: [(&str, &str); 14] = [
     (
         " is missing; make the field an `Option` or give it `#[row(default)]`, since an update, an addition or an increment of a row that \
          is not there writes only its own columns, and a `ttl` hides the older ones; only scans can leave such rows out, with \
@@ -132,6 +132,10 @@ const WORDS: [(&str, &str); 13] = [
     (
         "resume an earlier copy by its `.checkpoint(…)`, or accept the rows with `.allow_existing()`",
         "resume an earlier copy with `--resume FILE`, or accept the rows with `--allow-existing`",
+    ),
+    (
+        "; create it with `table.create_if_absent()`, or check the instance: this",
+        "; check its name, and the instance: this",
     ),
     ("add it to the table with `modify_families` and `FamilyChange::add`", "`keyderive apply` adds it"),
     ("add them to the table with `modify_families` and `FamilyChange::add`", "`keyderive apply` adds them"),

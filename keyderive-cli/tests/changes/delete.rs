@@ -128,7 +128,7 @@ fn findings_of_verify_name_rows() {
     wait(raw.mutate_row(future, set("kind", 4_102_444_800_000_000))).unwrap();
     wait(raw.mutate_row("x".repeat(50), set("other", 1_000_000))).unwrap();
 
-    folder.run(&["verify", "findings", "--out", "found.json", "--large-row", "60"]).expect(1);
+    folder.run(&["verify", "findings", "--out", "found.json", "--large-row", "55"]).expect(1);
     let found = folder.read("found.json");
     for kind in ["key", "row", "future", "large"] {
         assert!(found.contains(&format!("\"kind\":\"{kind}\"")), "{found}");
@@ -142,8 +142,8 @@ fn findings_of_verify_name_rows() {
         assert!(ended.out.starts_with(&format!("{verb} 2 rows of `findings`")), "{ended:?}");
         let lines = found.lines().count();
         for part in [
-            format!("left out: line {}: it is no finding of `verify --out`", lines + 3),
-            format!("left out: line {}: `hex 6`: this text is not a row key", lines + 4),
+            format!("left out: line {}: it is no finding of `verify --out`", lines + 4),
+            format!("left out: line {}: `hex 6`: this text is not a row key", lines + 5),
             "2 lines left out: not a row key".to_owned(),
             format!("{} findings of `verify` left out", lines - 2),
         ] {
