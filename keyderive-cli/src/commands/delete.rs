@@ -74,7 +74,8 @@ pub(crate) struct Delete {
 }
 
 /// The findings of `verify` by which rows can be deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
 enum Finding {
     /// The key does not decode.
     Key,
@@ -108,6 +109,8 @@ struct Arguments<'a> {
     key_type: String,
     conditions: &'a [String],
     keys: &'a [String],
+    /// Those of other kinds are lines that are done, too.
+    findings: &'a [Finding],
 }
 
 /// How far the command is.
@@ -211,6 +214,7 @@ impl Delete {
                 },
                 conditions: &self.conditions,
                 keys: &self.keys,
+                findings: &self.findings,
             };
             let (file, state) = ResumeFile::open(self.change.resume.as_deref(), "delete", &arguments)?;
             let filter =

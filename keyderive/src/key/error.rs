@@ -6,7 +6,7 @@ use std::fmt;
 use super::MAX_KEY_LEN;
 use super::field::FieldError;
 use super::format::Layout;
-use super::salt::Salt;
+use super::salt::{Salt, SaltPlace};
 use super::schema::Schema;
 use super::show::{Readable, ShownKey};
 
@@ -259,14 +259,18 @@ impl fmt::Display for DecodeError {
 
 /// The number at the place of a salt that is before the fields.
 fn number_before_fields<'k>(schema: &Schema, salt: &Salt, key: &'k [u8]) -> Option<&'k str> {
-    let rest = match schema.tag() {
-        Some(tag) => key.strip_prefix(tag.as_bytes())?.strip_prefix(&[schema.delimiter()])?,
-        None => key,
+    let rest = match (salt.place(), schema.tag()) {
+        (SaltPlace::After { .. }, _) => return None,
+        (SaltPlace::BeforeFields, Some(tag)) => {
+            key.strip_prefix(tag.as_bytes())?.strip_prefix(&[schema.delimiter()])?
+        }
+        (SaltPlace::Front | SaltPlace::BeforeFields, _) => key,
     };
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let is_number = salt.fields_before() == 0 && (1..=5).contains(&digits);
-    let (number, rest) = rest.split_at(digits);
-    str::from_utf8(number).ok().filter(|_| is_number && rest.starts_with(schema.salt_end(salt)))
+    let (number, rest) = rest.split_at(rest.iter().take_while(|byte| byte.is_ascii_digit()).count());
+    let end = schema.salt_end(salt);
+    // Without a separator, the digits may be those of a field.
+    let is_number = (1..=5).contains(&number.len()) && !end.is_empty() && rest.starts_with(end);
+    str::from_utf8(number).ok().filter(|_| is_number)
 }
 
 /// Writes where the salt should be, and what it looks like, or which bucket of the key there is none.
