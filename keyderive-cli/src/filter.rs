@@ -22,7 +22,7 @@ A condition on a field of the key; all must hold
 Write `field=value`, `field<value`, `field<=value`, `field>value`, `field>=value`, `field^=prefix`, or `field in value,value`, where a \
 comma within a value is `\\,`. A time is RFC 3339, a date for its first moment in UTC, or the stored number; bytes are hexadecimal.
 
-Conditions on the first fields choose what is read: `--explain` shows it. With the others rows are read and dropped.";
+Conditions on the first fields choose what is read: `keyderive scan --explain` shows it. With the others rows are read and dropped.";
 
 /// A condition on one field.
 #[derive(Clone, Debug, PartialEq)]

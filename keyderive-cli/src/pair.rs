@@ -93,7 +93,7 @@ impl PairArgs {
         mapping.map_err(|error| {
             let lines: Vec<_> = error.faults().iter().map(|fault| format!("  {fault}")).collect();
             Failure::usage(format_args!(
-                "keys of `{}` are not mapped to `{}`:\n{}",
+                "cannot map keys of `{}` to `{}`:\n{}",
                 old.name(),
                 new.name(),
                 lines.join("\n")

@@ -24,7 +24,7 @@ fn production(target: &Target) -> Option<&str> {
 /// Whether the change may begin, without `--yes`: by the answer on a terminal, which for production is its name.
 pub fn is_agreed(target: &Target, question: &str) -> Outcome<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        output::note("nothing was changed; `--yes` does it");
+        output::note("dry run: pass `--yes` to apply");
         return Ok(false);
     }
     let expected = production(target);

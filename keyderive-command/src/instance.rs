@@ -53,7 +53,7 @@ struct Named {
     address: String,
     #[serde(default)]
     production: bool,
-    /// The file of layouts of its tables.
+    /// The layout file of its tables.
     layouts: Option<PathBuf>,
 }
 
@@ -66,7 +66,7 @@ pub struct Target {
     pub name: Option<String>,
     /// Whether `keyderive.toml` says that it is production.
     pub is_production: bool,
-    /// The file of layouts of its tables, as `keyderive.toml` names it.
+    /// The layout file of its tables, as `keyderive.toml` names it.
     pub layouts: Option<PathBuf>,
 }
 
@@ -171,8 +171,8 @@ impl Target {
         match address.strip_prefix("embedded:") {
             // It would be created.
             Some(file) if !Path::new(file).is_file() => Err(Failure::refused(format_args!(
-                "there is no file `{file}` of an embedded Bigtable; a program creates it with `Client::embedded_at`, or \
-                 `keyderive serve --file`"
+                "there is no file `{file}` of an embedded Bigtable; `keyderive serve --file`, or a \
+                 program of yours, creates it"
             ))),
             _ => Ok(builder.connect(address).await?),
         }

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use keyderive::Client;
 use keyderive::dynamic::{KeyLayout, TableLayout};
 use keyderive::key::Field;
 use keyderive::layouts::Layouts;
+use keyderive::{Client, Error};
 
 use crate::exit::{Failure, Outcome};
 use crate::instance::{Instance, Target, find_above};
 use crate::output;
 
-/// The file of layouts, in this folder or above it.
+/// The layout file, in this folder or above it.
 const FILE: &str = "layouts.json";
 
 const HEADING: &str = "Layout";
@@ -35,10 +35,10 @@ pub struct TableArgs {
     pub layout: LayoutArgs,
 }
 
-/// The file of layouts of a program.
+/// The layout file of a program.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LayoutFile {
-    /// The file of layouts
+    /// The layout file
     ///
     /// The default is the one that `keyderive.toml` names for the instance, then `layouts.json` in this folder or above it. Commands on
     /// one table take what programs have registered in the table `keyderive` if that file does not have it, and then the table's row key schema.
@@ -54,7 +54,8 @@ impl LayoutFile {
     pub fn path(&self, target: &Target) -> Outcome<PathBuf> {
         self.layouts.clone().or_else(|| default_file(target)).ok_or_else(|| {
             Failure::refused(format_args!(
-                "there is no `{FILE}` in this folder or above it; name the file of layouts by `--layouts`"
+                "there is no `{FILE}` in this folder or above it; name the layout file by `--layouts`, or write one from what programs have \
+                 registered by `keyderive layouts pull`"
             ))
         })
     }
@@ -82,7 +83,7 @@ pub fn check_names(layouts: &Layouts, tables: &[String]) -> Outcome<()> {
     unknown.next().map_or(Ok(()), |error| Err(Failure::usage(error)))
 }
 
-/// The file of layouts that nobody names.
+/// The layout file that nobody names.
 fn default_file(target: &Target) -> Option<PathBuf> {
     target.layouts.clone().or_else(|| find_above(FILE))
 }
@@ -141,7 +142,7 @@ impl TableArgs {
         self.chosen(self.find(connection).await?)
     }
 
-    /// The only layout of the table in the file of layouts, or the chosen one, without a Bigtable; none if no file has the table.
+    /// The only layout of the table in the layout file, or the chosen one, without a Bigtable; none if no file has the table.
     ///
     /// # Errors
     /// If it has several key types, of which none is chosen.
@@ -226,7 +227,7 @@ impl TableArgs {
         ))
     }
 
-    /// The layouts of the table in the file of layouts; none if no file has it.
+    /// The layouts of the table in the layout file; none if no file has it.
     fn find_in_file(&self, target: &Target) -> Outcome<Vec<TableLayout>> {
         if let Some(file) = &self.layout.file.layouts {
             return Ok(read(file)?.table_layouts(&self.table)?);
@@ -246,7 +247,10 @@ impl TableArgs {
             return Ok(of_file);
         }
         let client = connection.client().await?;
-        let registered = client.registered_layouts(&self.table).await?;
+        let registered = match client.registered_layouts(&self.table).await {
+            Err(error) if error.is_not_found() => return Err(no_table(&client, &self.table, error).await),
+            registered => registered?,
+        };
         if !registered.is_empty() {
             return Ok(registered);
         }
@@ -263,7 +267,22 @@ impl TableArgs {
     }
 }
 
-/// Reads a file of layouts.
+/// The failure for a table that does not exist, with the one whose name is nearest, as far as tables can be listed.
+pub async fn no_table(client: &Client, wrong: &str, error: Error) -> Failure {
+    let names = client.list_tables().await.unwrap_or_default();
+    match nearest(wrong, names.iter().map(String::as_str)) {
+        Some(name) => Failure::refused(error).help(format_args!("did you mean `{name}`?")),
+        None => error.into(),
+    }
+}
+
+/// The name that a wrong one can be a slip of.
+pub fn nearest<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let distances = names.into_iter().map(|name| (strsim::levenshtein(wrong, name), name));
+    distances.min().filter(|(distance, name)| *distance <= 1 + name.len() / 4).map(|(_, name)| name)
+}
+
+/// Reads a layout file.
 pub fn read(path: &Path) -> Outcome<Layouts> {
     let faulty = |fault: &dyn std::fmt::Display| {
         Failure::refused(format_args!("the layouts `{}` are not read: {fault}", path.display()))
@@ -272,13 +291,14 @@ pub fn read(path: &Path) -> Outcome<Layouts> {
     Layouts::from_json(&text).map_err(|error| faulty(&error))
 }
 
-/// Reads this file of layouts, or else the one in this folder or above it.
+/// Reads this layout file, or else the one in this folder or above it.
 pub fn read_nearest(path: Option<&Path>) -> Outcome<Layouts> {
     match path {
         Some(path) => read(path),
         None => read(&find_above(FILE).ok_or_else(|| {
             Failure::refused(format_args!(
-                "there is no `{FILE}` in this folder or above it; name a file of layouts"
+                "there is no `{FILE}` in this folder or above it; name a layout file, or write one from what programs have registered by \
+                 `keyderive layouts pull`"
             ))
         })?),
     }

@@ -138,7 +138,42 @@ impl Layouts {
     /// Adds a table whose row type is a map, with the family that [`Table::family`](crate::Table::family) names.
     #[must_use]
     pub fn table_with_family<K: RowKey, R: Row>(mut self, name: &str, family: &str) -> Self {
-        let (schema, rows) = (K::SCHEMA, R::SCHEMA);
+        let row = R::SCHEMA;
+        self.insert(name, K::SCHEMA, &[row], family);
+        let family = if row.own_family().is_some() { DEFAULT_FAMILY } else { family };
+        let (table, family) = (name.to_owned(), family.to_owned());
+        self.declared.push(Declared { table, key: KeyType::of::<K>(), row, family });
+        self
+    }
+
+    /// Adds a table whose layout is data, such as one of [`Client::registered_layouts`](crate::Client::registered_layouts), with all its
+    /// row types. For a table with several key types, call it with the layout of each. A table is added by its types or by its layouts,
+    /// not by both.
+    ///
+    /// ```
+    /// use keyderive::dynamic::TableLayout;
+    /// use keyderive::layouts::Layouts;
+    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(keyderive::Row)] struct User { name: String }
+    ///
+    /// let layout = TableLayout::of::<UserKey, User>("users"); // such as one from the registry
+    /// let layouts = Layouts::new().add_layout(&layout);
+    /// assert_eq!(layouts.to_json(), Layouts::new().table::<UserKey, User>("users").to_json());
+    /// ```
+    #[must_use]
+    pub fn add_layout(mut self, layout: &TableLayout) -> Self {
+        self.insert(layout.name(), layout.key().schema(), layout.row_types(), DEFAULT_FAMILY);
+        self
+    }
+
+    /// Adds a key type of a table with row types that are stored under it.
+    fn insert(
+        &mut self,
+        name: &str,
+        schema: &'static Schema,
+        row_types: &[&'static RowSchema],
+        family: &str,
+    ) {
         // Both are JSON that this crate has made.
         let parsed = |json: String| serde_json::from_str(&json).unwrap_or_default();
         let key: Value = parsed(schema.layout_json());
@@ -161,7 +196,7 @@ impl Layouts {
                 entries.len() - 1
             }
         };
-        if !rows.fields().is_empty() {
+        for rows in row_types.iter().filter(|rows| !rows.fields().is_empty()) {
             let row = RowEntry { row_type: rows.name().to_owned(), row: parsed(rows.layout_json(family)) };
             if !entries[at].rows.contains(&row) {
                 entries[at].rows.push(row);
@@ -169,10 +204,6 @@ impl Layouts {
             }
         }
         entries.sort_by(|one, other| one.tag().cmp(&other.tag()));
-        let family = if rows.own_family().is_some() { DEFAULT_FAMILY } else { family };
-        let (table, family) = (name.to_owned(), family.to_owned());
-        self.declared.push(Declared { table, key: KeyType::of::<K>(), row: rows, family });
-        self
     }
 
     /// The layouts as the text of the file.

@@ -52,7 +52,7 @@ async fn the_cost_of_all_reads_is_added_up() {
     assert_eq!(stats.server_latency(), 2 * MILLISECOND);
     assert_eq!(
         stats.to_string(),
-        "the server read 20 rows and 60 cells, and returned 2 and 6, in 2.0ms; 1 request"
+        "the server read 20 rows and 60 cells, and returned 2 and 6, in 2.0ms summed over 1 request"
     );
     read(&table, &stats.clone()).await;
     assert_eq!(figures(&stats), [2, 2, 40, 4]);
@@ -107,7 +107,7 @@ async fn an_empty_report_and_one_below_zero_count_as_none() {
         assert_eq!(figures(&stats), expected, "{message:?}");
         let text = match stats.reported() {
             0 => "the server did not report what 1 request cost",
-            _ => "the server read 0 rows and 0 cells, and returned 0 and 0, in 0.0ns; 1 request",
+            _ => "the server read 0 rows and 0 cells, and returned 0 and 0, in 0.0ns summed over 1 request",
         };
         assert_eq!(stats.to_string(), text);
     }

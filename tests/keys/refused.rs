@@ -50,8 +50,8 @@ fn bytes_at_and_below_the_delimiter() {
 #[test]
 fn numbers_over_their_digits() {
     let key = Event { seq: 1_000_000, ..event() };
-    assert_refused(&key, "seq", &["1000000", "`#[pad(6)]` holds 6 digits", "999999"]);
-    assert_refused(&Quote { at: -1, ..quote() }, "at", &["-1 is negative", "leave `pad` out"]);
+    assert_refused(&key, "seq", &["1000000", "padded to 6 digits", "999999"]);
+    assert_refused(&Quote { at: -1, ..quote() }, "at", &["-1 is negative", "stores no sign"]);
 }
 
 #[test]

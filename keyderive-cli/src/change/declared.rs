@@ -1,13 +1,15 @@
-//! What `create` and `apply` have in common: they list what would have to change in the tables of a file of layouts, ask, and do that.
+//! What `create` and `apply` have in common: they list what would have to change in the tables of a layout file, ask, and do that.
 
 use std::io::{self, Write as _};
 
 use clap::Args;
-use keyderive::{Error, TableChange};
+use futures_util::TryStreamExt as _;
+use keyderive::client::ReadRows;
+use keyderive::{Client, Error, TableChange};
 use serde::Serialize;
 
 use super::{counted, is_agreed, name_production};
-use crate::exit::{Exit, Failure, Outcome, remedy};
+use crate::exit::{Exit, Failure, Outcome, in_words, remedy};
 use crate::instance::Instance;
 use crate::layout::{LayoutFile, check_names, read};
 use crate::output::{Out, Safe, TextFormat, json_line};
@@ -49,7 +51,7 @@ impl DeclaredArgs {
         let mut tables = layouts.table_changes(&client).await;
         tables.retain(|table| self.tables.is_empty() || self.tables.iter().any(|name| name == table.name()));
         let mut out = Out::new();
-        let (mut findings, mut to_do) = (0, 0);
+        let (mut findings, mut to_do, mut left_to_apply) = (0, 0, 0);
         for table in &mut tables {
             if let Some(fault) = failed_request(table.faults()) {
                 return Err(fault.clone().into());
@@ -60,15 +62,17 @@ impl DeclaredArgs {
             }
             let left_out = table.leave_out(|change| left(change).is_some()).to_vec();
             for change in table.changes() {
-                self.write(&mut out, table.name(), "to do", change.to_string(), change.removes_more())?;
+                let what = shown_change(&client, table.name(), change).await?;
+                self.write(&mut out, table.name(), "to do", what, change.removes_more())?;
             }
             for change in &left_out {
                 let why = left(change).unwrap_or_default();
+                left_to_apply += u64::from(!change.removes_more());
                 self.write(
                     &mut out,
                     table.name(),
                     "left",
-                    format!("{change}; {why}"),
+                    format!("{}; {why}", shown_change(&client, table.name(), change).await?),
                     change.removes_more(),
                 )?;
             }
@@ -81,7 +85,10 @@ impl DeclaredArgs {
         let exit = Exit::found(findings > 0);
         if changing.is_empty() {
             if self.format == TextFormat::Text {
-                writeln!(out, "nothing to change in {}", counted(tables.len() as u64, "table"))?;
+                match left_to_apply {
+                    0 => writeln!(out, "nothing to change in {}", counted(tables.len() as u64, "table"))?,
+                    left => writeln!(out, "`keyderive apply` would make {}", counted(left, "change"))?,
+                }
             }
             out.finish()?;
             return Ok(exit);
@@ -121,8 +128,9 @@ impl DeclaredArgs {
         removes_more: bool,
     ) -> io::Result<()> {
         if self.format == TextFormat::Json {
-            return json_line(out, &Line { table, state, what, removes_more });
+            return json_line(out, &Line { table, state, what: in_words(&what).into_owned(), removes_more });
         }
+        let what = in_words(&what);
         let state = match state {
             "left" => "left as it is: ",
             "fault" => "cannot be changed in place: ",
@@ -132,6 +140,19 @@ impl DeclaredArgs {
         writeln!(out, "{}: {state}{}", Safe(table), Safe(lines.next().unwrap_or_default()))?;
         lines.try_for_each(|line| writeln!(out, "{}", Safe(line)))
     }
+}
+
+/// A change in words, which of a stamp say whether there are keys that it fits.
+pub(crate) async fn shown_change(client: &Client, table: &str, change: &TableChange) -> Outcome<String> {
+    let text = change.to_string();
+    if !matches!(change, TableChange::Stamp { .. }) {
+        return Ok(text);
+    }
+    let mut rows = client.raw_table(table).read_rows(ReadRows::all().limit(1));
+    Ok(match rows.try_next().await? {
+        Some(_) => text,
+        None => text.replace("a sample of the keys fits", "the table has no keys"),
+    })
 }
 
 /// What is no difference of a table, but a request that failed, or a fault of the file.

@@ -14,7 +14,7 @@ pub(crate) use keyderive_command::output::counted;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep_until};
 
-pub(crate) use self::declared::{DeclaredArgs, failed_request};
+pub(crate) use self::declared::{DeclaredArgs, failed_request, shown_change};
 pub(crate) use self::resume::{ResumeFile, check_distinct};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;

@@ -12,7 +12,7 @@ use super::{Names, Output, Table, identifier, one_line};
 
 pub(super) fn generate(tables: &[Table], stamp_id: Option<u32>) -> Output {
     let mut out = Output::default();
-    out.line("# Made by `keyderive codegen --hcl` from a file of layouts.");
+    out.line("# Made by `keyderive codegen --hcl` from a layout file.");
     out.line("variable \"bigtable_instance\" {");
     out.line("  type = string");
     out.line("}");

@@ -1,6 +1,6 @@
-//! Code and text from a file of layouts: the structs of a Rust program, SQL, Terraform, a page of a wiki, and Python.
+//! Code and text from a layout file: the structs of a Rust program, SQL, Terraform, a page of a wiki, and Python.
 //!
-//! A file of layouts is data of others: no name of it reaches the output but as an identifier that was checked, as a literal that was
+//! A layout file is data of others: no name of it reaches the output but as an identifier that was checked, as a literal that was
 //! escaped, or as one line of a comment. What the layouts do not say is in [`Output::gaps`], and in a comment of the output.
 
 mod hcl;
@@ -71,7 +71,7 @@ struct Table {
     layouts: Vec<TableLayout>,
 }
 
-/// Generates code for these tables of a file of layouts.
+/// Generates code for these tables of a layout file.
 ///
 /// # Errors
 /// If there is no such table.

@@ -302,7 +302,7 @@ pub(super) fn generate(tables: &[Table]) -> Output {
         })
         .collect();
     let mut out = Output::default();
-    out.line("# Made by `keyderive codegen --python` from a file of layouts. A time is an aware datetime; encoders take a count of the unit since");
+    out.line("# Made by `keyderive codegen --python` from a layout file. A time is an aware datetime; encoders take a count of the unit since");
     out.line("# 1970, too, and decoders return one for nanoseconds and for what no datetime holds. What no key of the type has is a ValueError.");
     for module in ["datetime", "hashlib", "re", "uuid"] {
         if called.contains(&format!("{module}.")) {

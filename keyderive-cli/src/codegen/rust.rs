@@ -79,7 +79,7 @@ pub(super) fn generate(tables: &[Table], times: TimeCrate) -> Output {
     }
     features.sort_unstable();
     features.dedup();
-    out.line("// Made by `keyderive codegen --rust` from a file of layouts.");
+    out.line("// Made by `keyderive codegen --rust` from a layout file.");
     if !features.is_empty() {
         out.line(format!("// It needs {}.", features.join(", ")));
     }

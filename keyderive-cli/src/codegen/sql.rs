@@ -7,7 +7,7 @@ use super::{Names, Output, Table, one_line};
 
 pub(super) fn generate(tables: &[Table]) -> Output {
     let mut out = Output::default();
-    out.line("-- Made by `keyderive codegen --sql` from a file of layouts, for Bigtable's SQL.");
+    out.line("-- Made by `keyderive codegen --sql` from a layout file, for Bigtable's SQL.");
     out.line("-- The server seeks by conditions on the key's columns as they are stored, from the left, salt first; a condition on an");
     out.line("-- expression is computed for every row.");
     for layout in tables.iter().flat_map(|table| &table.layouts) {

@@ -1,4 +1,4 @@
-//! `apply`: makes the tables as the file of layouts declares them.
+//! `apply`: makes the tables as the layout file declares them.
 
 use clap::Args;
 
@@ -6,7 +6,7 @@ use super::block_on;
 use crate::change::DeclaredArgs;
 use crate::exit::Outcome;
 
-/// Make the tables as the file of layouts declares them, as far as nothing is lost
+/// Make the tables as the layout file declares them, as far as nothing is lost
 ///
 ///     keyderive apply
 ///     keyderive apply events --yes

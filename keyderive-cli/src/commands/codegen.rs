@@ -1,4 +1,4 @@
-//! `codegen`: code and text from a file of layouts.
+//! `codegen`: code and text from a layout file.
 
 use std::fs;
 use std::io::Write as _;
@@ -24,7 +24,7 @@ pub(crate) struct Codegen {
     /// The tables; all of the file without any
     #[arg(value_name = "TABLE")]
     tables: Vec<String>,
-    /// The file of layouts; the default is `layouts.json` in this folder or above it
+    /// The layout file; the default is `layouts.json` in this folder or above it
     #[arg(long, value_name = "FILE")]
     layouts: Option<PathBuf>,
     /// The structs of the key types and row types, which have the fingerprints of the layouts
@@ -68,9 +68,9 @@ impl Codegen {
         let choices = Choices { times: self.times, stamp_id: self.stamp_id };
         let generated = generate(self.language(), &layouts, &tables, &choices)?;
         match &self.output {
-            Some(path) => fs::write(path, &generated.text).map_err(|error| {
-                Failure::failed(format_args!("`{}` cannot be written: {error}", path.display()))
-            })?,
+            Some(path) => {
+                fs::write(path, &generated.text).map_err(|error| Failure::unwritten(path, &error))?;
+            }
             None => {
                 let mut out = Out::new();
                 out.write_all(generated.text.as_bytes())?;

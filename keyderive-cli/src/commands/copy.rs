@@ -25,6 +25,9 @@ use crate::pair::{PairArgs, Tables, ToInstance, note_dropped};
 /// `--yes` the command reads the old table, and says what it would copy and which rows it could not; on a terminal it asks then. After
 /// the copy it compares both tables, and exits with 1 if they differ.
 ///
+/// With a row whose key is not of the old layout it copies nothing: `keyderive verify` finds such rows, and `keyderive delete --raw` deletes
+/// them. `keyderive diff` lists them, and compares the others.
+///
 /// Stop the writers of the old table. Beside writers: `--yes` first counts, and then copies at most as many rows; if there are more it
 /// stops, with exit code 3. A row that is written while the command runs is copied or not, and the comparison finds it if it is not.
 ///
@@ -263,9 +266,9 @@ impl Copy {
             match (bytes, requests) {
                 (Some(bytes), Some(requests)) => {
                     let (bytes, requests) = (counted(*bytes, "byte"), counted(*requests, "request"));
-                    write!(out, "; in this run {bytes}, by {requests}")?;
+                    write!(out, "; in this run {bytes} as sent, by {requests}")?;
                 }
-                (Some(bytes), None) => write!(out, ", {}", counted(*bytes, "byte"))?,
+                (Some(bytes), None) => write!(out, ", {} as sent", counted(*bytes, "byte"))?,
                 _ => {}
             }
             for (count, what) in [(faulty, "cannot be copied"), (collisions, "with the key of another one")] {
@@ -323,4 +326,4 @@ fn failure(error: &CopyError, state: &State) -> Failure {
 
 const MISMATCH: &str = "`--allow-existing` copies beside the rows that the new table has, and `--resume FILE` goes on with an earlier copy, whose \
                         file it is; `keyderive status` shows what the families of a table are, and `keyderive apply` makes them those of the \
-                        file of layouts";
+                        layout file";

@@ -131,7 +131,7 @@ impl Count {
             (false, Some(error)) => {
                 writeln!(
                     out,
-                    "about {rows}, give or take {error} (95 % confidence): {parts_counted} of {parts} parts were counted"
+                    "about {rows} ± {error} (95 % confidence): {parts_counted} of {parts} parts were counted"
                 )?;
                 if *rows == 0 {
                     output::note("rows that lie together may all be in parts that were not counted");

@@ -1,4 +1,4 @@
-//! `create`: the tables of the file of layouts that are not there.
+//! `create`: the tables of the layout file that are missing.
 
 use clap::Args;
 use keyderive::TableChange;
@@ -7,7 +7,7 @@ use super::block_on;
 use crate::change::DeclaredArgs;
 use crate::exit::Outcome;
 
-/// Create the tables of the file of layouts that are not there
+/// Create the missing tables of the layout file
 ///
 ///     keyderive create
 ///     keyderive create events --yes
@@ -15,7 +15,7 @@ use crate::exit::Outcome;
 /// A table gets the families of its row types with their garbage collection rules, the stamp of its keys, the row key schema, and a tablet
 /// for each salt bucket. Without `--yes` the command says what it would create, and on a terminal asks.
 ///
-/// A table that is there is compared, and stays as it is: `keyderive apply` changes it. Exits with 1 if one is not as declared. It may run
+/// A table that exists is compared, and stays as it is: `keyderive apply` changes it. Exits with 1 if one is not as declared. It may run
 /// twice, and beside another one: a table that another program creates in the meantime is compared then.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]

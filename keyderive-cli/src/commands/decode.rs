@@ -102,7 +102,7 @@ impl Decoder {
             // Standard error may have come into the pipe before it, but no key.
             is_cbt |= is_rule && self.decoded == 0;
             if !is_whole {
-                self.fail(&line, format_args!("the line is longer than {MAX_LINE} bytes"))?;
+                self.fail(&line, &line, format_args!("the line is longer than {MAX_LINE} bytes"))?;
             } else if !is_cbt {
                 if !line.is_empty() {
                     self.line(&line)?;
@@ -131,8 +131,8 @@ impl Decoder {
     /// Decodes the key that text stands for.
     fn line(&mut self, line: &[u8]) -> io::Result<()> {
         match self.parse(line) {
-            Ok(key) => self.key(&key),
-            Err(error) => self.fail(line, error),
+            Ok(key) => self.key_of(&key, line),
+            Err(error) => self.fail(line, line, error),
         }
     }
 
@@ -161,6 +161,11 @@ impl Decoder {
     }
 
     fn key(&mut self, key: &[u8]) -> io::Result<()> {
+        self.key_of(key, key)
+    }
+
+    /// Decodes a key; a fault names it as it was given.
+    fn key_of(&mut self, key: &[u8], given: &[u8]) -> io::Result<()> {
         let mut errors = Vec::new();
         for layout in &self.layouts {
             match layout.key().decode(key) {
@@ -180,17 +185,21 @@ impl Decoder {
                 Err(error) => errors.push(error.to_string()),
             }
         }
-        self.fail(key, errors.join("; "))
+        self.fail(key, given, errors.join("; "))
     }
 
     #[cold]
-    fn fail(&mut self, key: &[u8], error: impl std::fmt::Display) -> io::Result<()> {
+    fn fail(&mut self, key: &[u8], given: &[u8], error: impl std::fmt::Display) -> io::Result<()> {
         self.failed += 1;
-        let (key, error) = (RawKey::new(key).to_string(), error.to_string());
-        match self.is_json {
-            true => json_line(&mut self.out, &Undecoded { key, error }),
-            false => writeln!(self.out, "{}: not decoded: {}", Safe(&key), Safe(&error)),
+        let error = error.to_string();
+        if self.is_json {
+            return json_line(&mut self.out, &Undecoded { key: RawKey::new(key).to_string(), error });
         }
+        let given = match str::from_utf8(given) {
+            Ok(given) => Cow::Borrowed(given),
+            Err(_) => Cow::Owned(RawKey::new(given).to_string()),
+        };
+        writeln!(self.out, "{}: not decoded: {}", Safe(&given), Safe(&error))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
 use std::iter::from_fn;
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
 use keyderive::client::RawTable;
 use keyderive::dynamic::TableLayout;
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block_on;
 use super::decode::read_line;
+use super::verify;
 use crate::change::{ChangeArgs, Pace, ResumeFile, Stop, counted, is_agreed, name_production};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
@@ -30,6 +31,9 @@ use crate::outside::{count_outside, note_outside};
 /// Without `--yes` it says how many rows, bytes and requests that is, and on a terminal asks. A row is deleted with all that it stores.
 /// A row whose key is not of the layout is deleted only if it is named, with `--raw`; how many others there are is said.
 ///
+/// `-` also reads the lines of `keyderive verify --out`: of these it takes the rows whose keys do not decode, with `--findings row` those
+/// that the row type does not read, and never rows that are only large or have a time in the future.
+///
 /// Beside writers: `--yes` first counts, and then deletes at most as many rows, those that it finds first; if there are more it stops,
 /// with exit code 3, and says what it has done. The command reads the rows in order: one that is written where it has already read stays.
 /// One that is written again after it was found, and before its request or a retry of that, is deleted.
@@ -41,7 +45,7 @@ use crate::outside::{count_outside, note_outside};
 pub(crate) struct Delete {
     #[command(flatten)]
     of: TableArgs,
-    /// The keys of the rows, as `decode` takes them; `-` reads a key from each line of standard input
+    /// The keys of the rows, as `decode` takes them; `-` reads a key, or a finding of `verify`, from each line of standard input
     #[arg(conflicts_with = "conditions", value_name = "KEY")]
     keys: Vec<String>,
     #[arg(long = "where", value_name = "CONDITION", help = filter::HELP, long_help = filter::LONG_HELP)]
@@ -49,6 +53,17 @@ pub(crate) struct Delete {
     /// The keys are of any bytes, such as those that `keyderive verify` finds and that do not decode
     #[arg(long, requires = "keys", conflicts_with = "conditions")]
     raw: bool,
+    /// Which findings of `verify` name rows to delete; the others are left out
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KINDS",
+        value_delimiter = ',',
+        default_value = "key",
+        requires = "keys",
+        conflicts_with = "conditions"
+    )]
+    findings: Vec<Finding>,
     #[command(flatten)]
     change: ChangeArgs,
     /// Delete also the rows that were written since they were counted, and do not count them
@@ -58,6 +73,26 @@ pub(crate) struct Delete {
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     format: TextFormat,
 }
+
+/// The findings of `verify` by which rows can be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+enum Finding {
+    /// The key does not decode.
+    Key,
+    /// The row type does not read the row.
+    Row,
+}
+
+/// A line of the file of `verify --out`, of which the rest says what was found.
+#[derive(Deserialize)]
+struct VerifyLine {
+    key: String,
+    kind: verify::Kind,
+}
+
+/// How many lines of standard input that name no key are shown.
+const SHOWN_FAULTS: usize = 10;
 
 /// The most rows of a request, and the most bytes of their keys: the library sends as many in one.
 const REQUEST_ROWS: usize = 1000;
@@ -75,6 +110,8 @@ struct Arguments<'a> {
     key_type: String,
     conditions: &'a [String],
     keys: &'a [String],
+    /// Those of other kinds are lines that are done, too.
+    findings: &'a [Finding],
 }
 
 /// How far the command is.
@@ -88,6 +125,9 @@ struct State {
     skipped: u64,
     /// Keys without a row.
     not_there: u64,
+    /// Findings of `verify` of other kinds.
+    #[serde(default)]
+    left_out: u64,
     /// How many keys of the arguments or of standard input are done.
     keys_done: u64,
     /// The page token of the last row that was deleted.
@@ -117,6 +157,12 @@ struct Numbers {
     /// Rows that no scan reads, if there are any; up to 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     outside: Option<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    left_out: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Numbers {
@@ -172,13 +218,14 @@ impl Delete {
                 },
                 conditions: &self.conditions,
                 keys: &self.keys,
+                findings: &self.findings,
             };
             let (file, state) = ResumeFile::open(self.change.resume.as_deref(), "delete", &arguments)?;
             let filter = layout
                 .as_ref()
                 .map(|layout| Filter::of_arguments(layout.key(), &self.conditions))
                 .transpose()?;
-            let keys = Keys::new(layout.as_ref(), &self.keys)?;
+            let keys = Keys::new(layout.as_ref(), &self.keys, &self.findings)?;
             name_production(&target);
             let client = connection.client().await?;
             let typed = layout.as_ref().map(|layout| client.dynamic_table(layout));
@@ -219,8 +266,9 @@ impl Delete {
             if !self.change.yes {
                 let found = deletion.measure(&rows).await?;
                 deletion.state.announced = deletion.state.announced.or(Some(found.rows));
+                let rows = found.rows;
                 let exit = print(found)?;
-                if !is_agreed(&target, "Delete them?")? {
+                if rows == 0 || !is_agreed(&target, "Delete them?")? {
                     return Ok(exit);
                 }
             } else if self.any_number {
@@ -252,16 +300,25 @@ impl Delete {
             let verb = if numbers.is_deleted { "deleted" } else { "would delete" };
             write!(out, "{verb} {} of `{}`", counted(numbers.rows, "row"), Safe(&self.of.table))?;
             if let (Some(cells), Some(bytes)) = (numbers.cells, numbers.bytes) {
-                write!(out, ", {} and {}", counted(cells, "cell"), counted(bytes, "byte"))?;
+                write!(out, ", {} and {} as stored", counted(cells, "cell"), counted(bytes, "byte"))?;
             }
             writeln!(out, ", by {}", counted(numbers.requests, "request"))?;
         }
         out.finish()?;
-        if numbers.skipped > 0 {
+        if numbers.skipped > 0 && !self.keys.is_empty() {
+            let what = if self.raw { "row key" } else { "key of the layout; `--raw` takes any row key" };
+            output::note(format_args!("{} left out: not a {what}", counted(numbers.skipped, "line")));
+        } else if numbers.skipped > 0 {
             output::note(format_args!(
                 "{} not deleted: the keys are not of the layout; `keyderive verify {}` shows them, and `--raw` deletes those that are named",
                 counted(numbers.skipped, "row"),
                 self.of.table
+            ));
+        }
+        if numbers.left_out > 0 {
+            output::note(format_args!(
+                "{} of `verify` left out: `--findings` names the kinds that are deleted, of `key` and `row`",
+                counted(numbers.left_out, "finding")
             ));
         }
         if numbers.not_there > 0 {
@@ -306,8 +363,17 @@ impl Selected {
 /// Keys of arguments, or of standard input.
 enum Keys {
     Given(Vec<Vec<u8>>),
-    /// Of a layout, unless they are any bytes.
-    Stream(Option<TableLayout>),
+    /// Of a layout, unless they are any bytes; of findings, those of some kinds.
+    Stream(Option<TableLayout>, Vec<Finding>),
+}
+
+/// What a key of the arguments or a line of standard input is.
+enum Named {
+    Key(Vec<u8>),
+    /// A finding of another kind.
+    LeftOut,
+    /// Why it is no key.
+    Fault(String),
 }
 
 /// The rows that are looked up and deleted: of the layout alone, or of any bytes.
@@ -336,9 +402,9 @@ impl Table {
 }
 
 impl Keys {
-    fn new(layout: Option<&TableLayout>, keys: &[String]) -> Outcome<Self> {
+    fn new(layout: Option<&TableLayout>, keys: &[String], findings: &[Finding]) -> Outcome<Self> {
         if keys == ["-"] {
-            return Ok(Self::Stream(layout.cloned()));
+            return Ok(Self::Stream(layout.cloned(), findings.to_vec()));
         }
         if keys.iter().any(|key| key == "-") {
             return Err(Failure::usage("`-` reads the keys from standard input: give no others beside it"));
@@ -347,23 +413,54 @@ impl Keys {
         Ok(Self::Given(keys.collect::<Outcome<_>>()?))
     }
 
-    /// Each key, or why it is not a key of the layout.
-    fn iter(&self) -> Box<dyn Iterator<Item = io::Result<Result<Vec<u8>, String>>> + '_> {
-        let layout = match self {
-            Self::Given(keys) => return Box::new(keys.iter().cloned().map(|key| Ok(Ok(key)))),
-            Self::Stream(layout) => layout,
+    /// Each key, or line that is not blank.
+    fn iter(&self) -> Box<dyn Iterator<Item = io::Result<Named>> + '_> {
+        let (layout, findings) = match self {
+            Self::Given(keys) => return Box::new(keys.iter().cloned().map(|key| Ok(Named::Key(key)))),
+            Self::Stream(layout, findings) => (layout.as_ref(), findings),
         };
-        let (mut input, mut line) = (io::stdin().lock(), Vec::new());
-        let lines = from_fn(move || match read_line(&mut input, &mut line) {
-            Err(error) => Some(Err(error)),
-            Ok(None) => None,
-            Ok(Some(false)) => Some(Ok(Err("the line is too long for a key".to_owned()))),
-            Ok(Some(true)) => Some(Ok(match str::from_utf8(&line) {
-                Ok(text) => parse_key(layout.as_ref(), text),
-                Err(_) => Err("the line is not UTF-8".to_owned()),
-            })),
+        let (mut input, mut line, mut number) = (io::stdin().lock(), Vec::new(), 0_u64);
+        let lines = from_fn(move || {
+            loop {
+                let is_whole = match read_line(&mut input, &mut line) {
+                    Err(error) => return Some(Err(error)),
+                    Ok(read) => read?,
+                };
+                number += 1;
+                if line.trim_ascii().is_empty() {
+                    continue;
+                }
+                let named = match str::from_utf8(&line) {
+                    _ if !is_whole => Err("it is too long for a key".to_owned()),
+                    Ok(text) => parse_line(layout, findings, text),
+                    Err(_) => Err("it is not UTF-8".to_owned()),
+                };
+                return Some(Ok(named.unwrap_or_else(|why| Named::Fault(format!("line {number}: {why}")))));
+            }
         });
         Box::new(lines)
+    }
+}
+
+/// A line of standard input: a key, or a finding of `verify`.
+fn parse_line(layout: Option<&TableLayout>, findings: &[Finding], text: &str) -> Result<Named, String> {
+    if !text.starts_with('{') {
+        return parse_key(layout, text).map(Named::Key);
+    }
+    let finding: VerifyLine = serde_json::from_str(text).map_err(|error| {
+        format!(
+            "it is no finding of `verify --out`: {error}; a key that begins with `{{` is written in quotes"
+        )
+    })?;
+    let wanted = match finding.kind {
+        verify::Kind::Key => Some(Finding::Key),
+        verify::Kind::Row => Some(Finding::Row),
+        // Such rows are read, and the others hold their values.
+        verify::Kind::Large | verify::Kind::Future => None,
+    };
+    match wanted.is_some_and(|wanted| findings.contains(&wanted)) {
+        true => parse_key(layout, &finding.key).map(Named::Key),
+        false => Ok(Named::LeftOut),
     }
 }
 
@@ -382,8 +479,8 @@ fn text(key: &[u8]) -> String {
 
 impl State {
     fn numbers(&self) -> Numbers {
-        let Self { deleted: rows, requests, skipped, not_there, .. } = *self;
-        Numbers { is_deleted: true, rows, requests, skipped, not_there, ..Numbers::default() }
+        let Self { deleted: rows, requests, skipped, not_there, left_out, .. } = *self;
+        Numbers { is_deleted: true, rows, requests, skipped, not_there, left_out, ..Numbers::default() }
     }
 }
 
@@ -431,6 +528,7 @@ impl Deletion<'_> {
                     found.requests += u64::from(!rows.is_empty());
                     found.not_there += (batch.keys.len() - rows.len()) as u64;
                     found.skipped += batch.skipped;
+                    found.left_out += batch.left_out;
                     rows.iter().for_each(|(_, row)| found.add(row));
                     meter.rows(found.rows);
                 }
@@ -487,6 +585,7 @@ impl Deletion<'_> {
             let settled = batch.keys.iter().filter(|key| self.state.settled.contains(&text(key))).count();
             self.state.not_there += (batch.keys.len() - rows.len()).saturating_sub(settled) as u64;
             self.state.skipped += batch.skipped;
+            self.state.left_out += batch.left_out;
             let there: Vec<_> = rows.into_iter().map(|(key, _)| key).collect();
             if !there.is_empty() {
                 self.send(&there, stop).await?;
@@ -495,9 +594,6 @@ impl Deletion<'_> {
             self.state.settled.clear();
             self.file.store(&self.state)?;
             meter.rows(self.state.deleted);
-            if let Some(fault) = batch.fault {
-                output::note(format_args!("left out: {fault}"));
-            }
         }
         Ok(())
     }
@@ -557,8 +653,10 @@ impl Deletion<'_> {
 
 /// Keys in the batches that requests delete.
 struct KeyBatches<'a> {
-    keys: Box<dyn Iterator<Item = io::Result<Result<Vec<u8>, String>>> + 'a>,
+    keys: Box<dyn Iterator<Item = io::Result<Named>> + 'a>,
     most: usize,
+    /// How many lines that are no keys were shown.
+    shown: usize,
     /// How many keys were read.
     taken: u64,
     /// How many of them an earlier run has done.
@@ -570,15 +668,15 @@ struct KeyBatch {
     keys: Vec<Vec<u8>>,
     /// Those that are not of the layout.
     skipped: u64,
-    /// Why the first one of those is not.
-    fault: Option<String>,
+    /// Findings of other kinds.
+    left_out: u64,
 }
 
 impl<'a> KeyBatches<'a> {
     fn new(keys: &'a Keys, change: &ChangeArgs, done: u64) -> Self {
         // Of so many keys of any length one request is made.
         let most = RequestSize::new(change).most.min(REQUEST_KEY_BYTES / MAX_KEY_BYTES);
-        Self { keys: keys.iter(), most, taken: 0, done }
+        Self { keys: keys.iter(), most, shown: 0, taken: 0, done }
     }
 
     fn next(&mut self) -> Outcome<Option<KeyBatch>> {
@@ -593,18 +691,22 @@ impl<'a> KeyBatches<'a> {
         {
             self.taken += 1;
             match key {
-                Ok(key) => {
+                Named::Key(key) => {
                     if known.insert(key.clone()) {
                         batch.keys.push(key);
                     }
                 }
-                Err(fault) => {
+                Named::LeftOut => batch.left_out += 1,
+                Named::Fault(fault) => {
                     batch.skipped += 1;
-                    batch.fault.get_or_insert(fault);
+                    if self.shown < SHOWN_FAULTS {
+                        self.shown += 1;
+                        output::note(format_args!("left out: {fault}"));
+                    }
                 }
             }
         }
-        Ok((!batch.keys.is_empty() || batch.skipped > 0).then_some(batch))
+        Ok((!batch.keys.is_empty() || batch.skipped + batch.left_out > 0).then_some(batch))
     }
 }
 

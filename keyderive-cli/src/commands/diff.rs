@@ -1,7 +1,6 @@
 //! `diff`: in which rows two tables differ.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,8 +11,8 @@ use serde::Serialize;
 
 use super::block_on;
 use super::rows::shown;
-use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
+use crate::exit::{Exit, Outcome};
+use crate::output::{self, Meter, Out, OutputFile, Safe, TextFormat, json_line};
 use crate::pair::{PairArgs, ToInstance, note_dropped};
 
 /// Compare two tables, cell by cell
@@ -22,8 +21,9 @@ use crate::pair::{PairArgs, ToInstance, note_dropped};
 ///     keyderive diff events events --on prod --to-on test --output differences.json
 ///
 /// Each row of the old table is looked up in the new one, under the key that it has there, and rows that the new table has alone are
-/// found too. Cells that one table has alone and may remove by its rules are no difference. Exits with 1 if the tables differ. What is
-/// written while the command runs can be a difference.
+/// found too. A row of the old table whose key is not of the layout is a difference, and is not looked up. Cells that one table has alone
+/// and may remove by its rules are no difference. Exits with 1 if the tables differ. What is written while the command runs can be a
+/// difference.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Diff {
@@ -37,7 +37,7 @@ pub(crate) struct Diff {
     /// Show this many rows that differ
     #[arg(long, value_name = "ROWS", default_value_t = 20)]
     show: usize,
-    /// Write all rows that differ to this file, as lines of JSON, each with up to 10 cells; what it had is lost
+    /// Write all rows that differ to this file, as lines of JSON, each with up to 10 cells, once all are found; what it had is lost then
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t = TextFormat::Text)]
@@ -83,6 +83,7 @@ struct Numbers {
     extra: u64,
     differing: u64,
     collisions: u64,
+    foreign: u64,
     is_lower_bound: bool,
 }
 
@@ -94,14 +95,8 @@ impl Diff {
             note_dropped(&mapping);
             let [old, new] = tables.tables();
             let (mut meter, mut unwritten) = (Meter::new("compared"), None);
-            let mut file = self
-                .output
-                .as_ref()
-                .map(File::create)
-                .transpose()
-                .map_err(|e| self.unwritten(&e))?
-                .map(BufWriter::new);
-            let mut diff = old.diff(&new, &mapping)?.first(self.show);
+            let mut file = self.output.as_deref().map(OutputFile::create).transpose()?;
+            let mut diff = old.diff(&new, &mapping)?.first(self.show).report_foreign();
             diff = diff.on_progress(|progress: &Progress| meter.rows(progress.compared + progress.counted));
             if self.only_newest {
                 diff = diff.only_newest();
@@ -110,25 +105,19 @@ impl Diff {
                 let (layouts, unwritten) = (&tables.layouts, &mut unwritten);
                 diff = diff.on_difference(move |row| {
                     if unwritten.is_none() {
-                        *unwritten = json_line(file, &Line::new(row, layouts)).err();
+                        let written = json_line(file, &Line::new(row, layouts));
+                        *unwritten = written.map_err(|error| file.unwritten(&error)).err();
                     }
                 });
             }
             let diff = diff.await?;
             meter.finish();
-            if let Some(error) = unwritten {
-                return Err(self.unwritten(&error));
+            if let Some(failure) = unwritten {
+                return Err(failure);
             }
-            if let Some(mut file) = file {
-                file.flush().map_err(|error| self.unwritten(&error))?;
-            }
+            file.map_or(Ok(()), OutputFile::finish)?;
             self.print(&diff, &tables.layouts)
         })
-    }
-
-    fn unwritten(&self, error: &io::Error) -> Failure {
-        let path = self.output.as_deref().unwrap_or_else(|| "".as_ref());
-        Failure::failed(format_args!("`{}` is not written: {error}", path.display()))
     }
 
     fn print(&self, diff: &TableDiff, layouts: &[TableLayout; 2]) -> Outcome {
@@ -149,6 +138,7 @@ impl Diff {
                     extra: diff.extra(),
                     differing: diff.differing(),
                     collisions: diff.collisions(),
+                    foreign: diff.foreign(),
                     is_lower_bound: diff.is_lower_bound(),
                 };
                 json_line(&mut out, &numbers)?;
@@ -175,6 +165,7 @@ impl Line {
                 ("collision", vec![one, other], Some(new_key))
             }
             RowDifference::Cells { old_key, new_key, .. } => ("cells", vec![old_key], Some(new_key)),
+            RowDifference::Foreign { old_key, .. } => ("foreign", vec![old_key], None),
             // Of re-keyings.
             RowDifference::WithoutOrigin { new_key, .. } => ("without_origin", vec![], Some(new_key)),
             _ => ("other", vec![], None),

@@ -137,8 +137,8 @@ impl Export {
             let (out, file): (Box<dyn Write>, _) = match &self.output {
                 None => (Box::new(Out::new()), None),
                 Some(path) => {
-                    let file = open(path, state.bytes).map_err(|error| unwritten(path, &error))?;
-                    let other = file.try_clone().map_err(|error| unwritten(path, &error))?;
+                    let file = open(path, state.bytes).map_err(|error| Failure::unwritten(path, &error))?;
+                    let other = file.try_clone().map_err(|error| Failure::unwritten(path, &error))?;
                     (Box::new(BufWriter::new(file)), Some((other, path.as_path())))
                 }
             };
@@ -149,12 +149,22 @@ impl Export {
             let stored = run.keep();
             done.map_err(|failure| {
                 let rows = counted(run.state.rows, "row");
-                match self.resume {
-                    Some(_) => {
-                        failure.after(format_args!("exported {rows}; the same command goes on from here"))
+                let is_incomplete = match (&self.output, &self.resume) {
+                    (None, _) => "the output is incomplete".to_owned(),
+                    (Some(path), Some(_)) => {
+                        format!(
+                            "`{}` is incomplete until the same command has gone on from here to its end",
+                            path.display()
+                        )
                     }
-                    None => failure.after(format_args!("exported {rows}")),
-                }
+                    (Some(path), None) => {
+                        format!(
+                            "`{}` is incomplete; with `--resume FILE` a command that was stopped can go on",
+                            path.display()
+                        )
+                    }
+                };
+                failure.after(format_args!("exported {rows}; {is_incomplete}"))
             })?;
             stored?;
             if filter.is_of_all {
@@ -271,7 +281,7 @@ impl Run<'_> {
         self.writer.flush()?;
         if let Some((file, path)) = &self.file {
             let length = file.sync_data().and_then(|()| file.metadata());
-            self.state.bytes = length.map_err(|error| unwritten(path, &error))?.len();
+            self.state.bytes = length.map_err(|error| Failure::unwritten(path, &error))?.len();
         }
         if let Some(last) = &self.last {
             self.state.after = Some(self.plan.page_token(last.as_ref(), false));
@@ -298,8 +308,4 @@ fn open(path: &Path, bytes: u64) -> io::Result<File> {
     file.set_len(bytes)?;
     file.seek(SeekFrom::End(0))?;
     Ok(file)
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> Failure {
-    Failure::failed(format_args!("`{}` is not written: {error}", path.display()))
 }

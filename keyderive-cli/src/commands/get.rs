@@ -4,13 +4,13 @@ use std::io::Write as _;
 
 use clap::Args;
 use keyderive::dynamic::{DynKey, DynRow, TableLayout};
-use keyderive::key::RawKey;
+use keyderive::key::{Field, RawKey};
 use keyderive::row::RawRow;
 use keyderive::{Client, ErrorKind};
 
-use super::rows::{FlatRow, StoredRow, shown, write_stored};
+use super::rows::{FlatRow, PlacedRow, StoredRow, shown, write_stored};
 use super::{block_on, encode::hex};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, in_words};
 use crate::filter::assignments;
 use crate::layout::{TableArgs, note_no_row_type, note_raw};
 use crate::output::{Out, Safe, TextFormat, json_line};
@@ -71,7 +71,8 @@ impl Get {
             Ok(decoded) => decoded,
             // As `verify` finds it.
             Err(why) => {
-                let row = stored().await?.ok_or_else(|| self.missing(key))?;
+                let missing = || self.missing(key).after(format_args!("the key is not of the layout: {why}"));
+                let row = stored().await?.ok_or_else(missing)?;
                 return self.print_stored(None, None, &row, Some(&why.to_string()));
             }
         };
@@ -85,23 +86,26 @@ impl Get {
             Err(error) if error.kind() != ErrorKind::InvalidRow => Err(error.into()),
             Ok(Some(row)) if !is_raw => self.print(&decoded, bucket, key, &row),
             read => {
-                let error = read.err().map(|error| error.to_string());
+                let error = read.err().map(|error| in_words(&error.to_string()).into_owned());
                 let row = stored().await?.ok_or_else(|| self.missing(key))?;
                 self.print_stored(Some(&decoded), bucket, &row, error.as_deref().filter(|_| !is_raw))
             }
         }
     }
 
+    /// Names the key as it was given.
     fn missing(&self, key: &[u8]) -> Failure {
-        Failure::not_there(format_args!("table `{}` has no row `{}`", self.of.table, shown(key)))
+        let key = self.key.clone().unwrap_or_else(|| shown(key));
+        Failure::not_there(format_args!("table `{}` has no row `{key}`", self.of.table))
     }
 
-    fn print(&self, decoded: &DynKey, bucket: Option<i32>, key: &[u8], row: &DynRow) -> Outcome {
+    fn print(&self, decoded: &DynKey, bucket: Option<Bucket>, key: &[u8], row: &DynRow) -> Outcome {
         let mut out = Out::new();
         if self.format.is_json() {
-            json_line(&mut out, &FlatRow { key: decoded, row })?;
+            let bucket = bucket.map(|bucket| bucket.number);
+            json_line(&mut out, &PlacedRow { key: shown(key), bucket, row: FlatRow { key: decoded, row } })?;
         } else {
-            write_head(&mut out, Some(decoded), bucket, key)?;
+            write_head(&mut out, Some(decoded), bucket.as_ref(), key)?;
             for line in row.to_string().lines() {
                 writeln!(out, "{}", Safe(line))?;
             }
@@ -113,15 +117,16 @@ impl Get {
     fn print_stored(
         &self,
         key: Option<&DynKey>,
-        bucket: Option<i32>,
+        bucket: Option<Bucket>,
         row: &RawRow,
         why: Option<&str>,
     ) -> Outcome {
         let mut out = Out::new();
         if self.format.is_json() {
-            json_line(&mut out, &StoredRow { key, row, why })?;
+            let bucket = bucket.map(|bucket| bucket.number);
+            json_line(&mut out, &StoredRow { key, bucket, row, why })?;
         } else {
-            write_head(&mut out, key, bucket, row.key())?;
+            write_head(&mut out, key, bucket.as_ref(), row.key())?;
             if let Some(why) = why {
                 writeln!(out, "not read, and shown as stored: {}", Safe(why))?;
             }
@@ -132,16 +137,27 @@ impl Get {
     }
 }
 
+/// The bucket of a key, and the fields that choose it.
+struct Bucket {
+    number: i32,
+    over: Vec<&'static str>,
+}
+
 /// The bucket of a key, if keys have a salt.
-fn bucket(layout: &TableLayout, key: &DynKey) -> Option<i32> {
+fn bucket(layout: &TableLayout, key: &DynKey) -> Option<Bucket> {
     let scan = key.iter().try_fold(layout.key().scan(), |scan, (name, value)| scan.fix(name, value));
-    scan.ok()?.plan().ok()?.requests().first()?.bucket()
+    let number = scan.ok()?.plan().ok()?.requests().first()?.bucket()?;
+    let (schema, fields) = (layout.key().schema(), layout.key().schema().fields());
+    // Of keys whose salt changes at a date, the salt of the last date may be over other fields than that of this key.
+    let salt = schema.salt().filter(|_| schema.epochs().is_empty());
+    let over = salt.into_iter().flat_map(|salt| salt.over()).filter_map(|at| fields.get(*at));
+    Some(Bucket { number, over: over.map(Field::name).collect() })
 }
 
 fn write_head(
     out: &mut Out,
     decoded: Option<&DynKey>,
-    bucket: Option<i32>,
+    bucket: Option<&Bucket>,
     key: &[u8],
 ) -> std::io::Result<()> {
     if let Some(decoded) = decoded {
@@ -151,8 +167,11 @@ fn write_head(
     if key.iter().any(|byte| !byte.is_ascii_graphic()) {
         writeln!(out, "hex: {}", hex(key))?;
     }
-    if let Some(bucket) = bucket {
-        writeln!(out, "bucket: {bucket}")?;
+    if let Some(Bucket { number, over }) = bucket {
+        match &over[..] {
+            [] => writeln!(out, "bucket: {number}")?,
+            fields => writeln!(out, "bucket: {number}, by the hash of {}", fields.join(", "))?,
+        }
     }
     Ok(())
 }

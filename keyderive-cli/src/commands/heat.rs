@@ -13,7 +13,6 @@ use keyderive::heat::{HeatSummary, Measure, Picture, Snapshot};
 use serde::Serialize;
 
 use super::block_on;
-use super::import::unwritten;
 use super::rows::shown;
 use super::simulate::{LINES, WIDTH};
 use super::tablets::{Hot, Part, boundary, fields, listed};
@@ -113,10 +112,10 @@ impl Heat {
             Ok((TableHeat { table: self.of.table.clone(), bytes, parts, hot_tablets: hot }, rows))
         })?;
         if let Some(path) = &self.svg {
-            fs::write(path, svg(&heat, &rows)).map_err(|error| unwritten(path, &error))?;
+            fs::write(path, svg(&heat, &rows)).map_err(|error| Failure::unwritten(path, &error))?;
         }
         if let Some(path) = &self.html {
-            fs::write(path, html(&heat, &rows)).map_err(|error| unwritten(path, &error))?;
+            fs::write(path, html(&heat, &rows)).map_err(|error| Failure::unwritten(path, &error))?;
         }
         let mut out = Out::new();
         match self.format.is_json() {
@@ -164,7 +163,7 @@ impl Heat {
         let picture = Picture::new().of_table(true).measure(measure).panel(table, &heat.grid, layout);
         for (path, text) in [(&self.svg, Picture::svg as fn(&_) -> _), (&self.html, Picture::html)] {
             if let Some(path) = path {
-                fs::write(path, text(&picture)).map_err(|error| unwritten(path, &error))?;
+                fs::write(path, text(&picture)).map_err(|error| Failure::unwritten(path, &error))?;
             }
         }
         let mut out = Out::new();
@@ -245,7 +244,7 @@ fn title(heat: &TableHeat) -> String {
 /// What is said of hot tablets.
 fn hot_line(heat: &TableHeat) -> String {
     match &heat.hot_tablets {
-        None => "Hot tablets are not listed here.".to_owned(),
+        None => "This server does not list hot tablets.".to_owned(),
         Some(hot) if hot.is_empty() => "The service lists no hot tablets in the last 24 hours.".to_owned(),
         Some(hot) => {
             let spans = counted(hot.len() as u64, "span");

@@ -313,7 +313,7 @@ impl Import {
     async fn load(&self, table: &DynTable, lines: Lines, file: &ResumeFile, state: State) -> Outcome {
         // It is empty if the command ends before the first bad line.
         let skipped = match self.bad_lines.path() {
-            Some(path) => Some(File::create(path).map_err(|error| unwritten(path, &error))?),
+            Some(path) => Some(File::create(path).map_err(|error| Failure::unwritten(path, &error))?),
             None => None,
         };
         file.store(&state)?;
@@ -321,7 +321,8 @@ impl Import {
         let (hand_over, batches) = mpsc::channel(BATCHES_AHEAD);
         let found = Arc::new(Mutex::new(Found::default()));
         let done = checkpoint.as_ref().map_or(0, Checkpoint::items);
-        let batch = self.change.rate.map_or(BATCH, |rate| BATCH.min(rate.get().div_ceil(10) as usize));
+        // The rows of a second at most, which come at once: so requests have as many as without a rate.
+        let batch = self.change.rate.map_or(BATCH, |rate| BATCH.min(rate.get() as usize));
         let reading = Reading {
             lines,
             skipped: skipped.map(BufWriter::new),
@@ -339,8 +340,9 @@ impl Import {
             BadLines::Stop => load.max_failures(0),
             BadLines::Skip(_) => load,
         };
+        // Rows that come slowly are not kept until there are many.
         load = match self.change.rate {
-            Some(_) => load.look_ahead(0).patience(Duration::ZERO),
+            Some(_) => load.patience(Duration::ZERO),
             None => load,
         };
         let result = load
@@ -435,12 +437,12 @@ impl Import {
         }
         let Some(path) = self.bad_lines.path().filter(|_| report.failed_count() > 0) else { return Ok(()) };
         let open = OpenOptions::new().append(true).open(path);
-        let mut file = BufWriter::new(open.map_err(|error| unwritten(path, &error))?);
+        let mut file = BufWriter::new(open.map_err(|error| Failure::unwritten(path, &error))?);
         let write = report.failed().iter().try_for_each(|row| {
             let key = row.key().map(|key| RawKey::new(key).to_string());
             json_line(&mut file, &FailedRow { row: row.index() + 1, key, error: &row.error().to_string() })
         });
-        write.and_then(|()| file.flush()).map_err(|error| unwritten(path, &error))
+        write.and_then(|()| file.flush()).map_err(|error| Failure::unwritten(path, &error))
     }
 }
 
@@ -455,10 +457,6 @@ pub(super) fn open(path: &Path) -> Outcome<Box<dyn Read + Send>> {
     let file = File::open(path)
         .map_err(|error| Failure::refused(format_args!("`{}` is not read: {error}", path.display())))?;
     Ok(Box::new(file))
-}
-
-pub(super) fn unwritten(path: &Path, error: &io::Error) -> Failure {
-    Failure::failed(format_args!("`{}` is not written: {error}", path.display()))
 }
 
 type Row = Result<(DynKey, DynRow), String>;

@@ -1,21 +1,27 @@
-//! `layouts`: files of layouts as people read them, and what has changed between two.
+//! `layouts`: layout files as people read them, what has changed between two, and one from the registry.
 
+use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use keyderive::ErrorKind;
 use keyderive::layouts::{LayoutChange, Layouts};
 use serde::Serialize;
 
+use super::block_on;
+use crate::change::counted;
 use crate::codegen::{Choices, Language, generate};
-use crate::exit::{Exit, Outcome};
-use crate::layout::{read, read_nearest};
-use crate::output::{Out, Safe, TextFormat, json_line};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::instance::Instance;
+use crate::layout::{no_table, read, read_nearest};
+use crate::output::{self, Out, OutputFile, Safe, TextFormat, json_line};
 
-/// Show a file of layouts, or what has changed since an older one
+/// Show a layout file, or what has changed since an older one, or write one from the registry
 ///
 ///     keyderive layouts show
 ///     keyderive layouts check main/layouts.json layouts.json
+///     keyderive layouts pull events users --on prod
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct LayoutsCommand {
@@ -29,7 +35,7 @@ enum Action {
     Show {
         /// The tables; all of the file without any
         tables: Vec<String>,
-        /// The file of layouts; the default is `layouts.json` in this folder or above it
+        /// The layout file; the default is `layouts.json` in this folder or above it
         #[arg(long, value_name = "FILE")]
         layouts: Option<PathBuf>,
         /// Print a page of Markdown
@@ -46,6 +52,26 @@ enum Action {
     },
     /// Print every change, and fail if there is one
     Diff(Files),
+    /// Write a layout file from what programs have registered in the table `keyderive`
+    ///
+    /// With it `status`, `copy`, `codegen` and all commands work on a table whose program's repository is not at hand. The registry has the
+    /// row types that programs have written since the table was created. Exits with 1 if the file lacks the layout of a table.
+    Pull(Pull),
+}
+
+#[derive(Args, Debug)]
+struct Pull {
+    /// The tables; all of the Bigtable without any
+    #[arg(value_name = "TABLE")]
+    tables: Vec<String>,
+    #[command(flatten)]
+    instance: Instance,
+    /// The file to write
+    #[arg(long, value_name = "FILE", default_value = "layouts.json")]
+    output: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Args, Debug)]
@@ -75,7 +101,68 @@ impl LayoutsCommand {
                 !change.reads_older_rows() || older_programs && change.breaks_older_programs()
             }),
             Action::Diff(files) => files.print(|_| true),
+            Action::Pull(pull) => block_on(pull.run()),
         }
+    }
+}
+
+/// The table of the registry.
+const REGISTRY: &str = "keyderive";
+
+impl Pull {
+    async fn run(self) -> Outcome {
+        if !self.force && self.output.exists() {
+            return Err(Failure::refused(format_args!(
+                "`{}` exists: name another file by `--output`, or replace it with `--force`",
+                self.output.display()
+            )));
+        }
+        let client = self.instance.target()?.connect().await?;
+        let names = match &self.tables[..] {
+            [] => client.list_tables().await?.into_iter().filter(|name| name != REGISTRY).collect(),
+            names => names.to_vec(),
+        };
+        let (mut layouts, mut lacking) = (Layouts::new(), 0);
+        for name in &names {
+            let mut left_out = |why: &dyn fmt::Display| {
+                lacking += 1;
+                output::note(format_args!("`{name}` is left out: {why}"));
+            };
+            match client.registered_layouts(name).await {
+                Err(error) if error.is_not_found() => return Err(no_table(&client, name, error).await),
+                // The registry has a layout that is not read.
+                Err(error) if error.kind() == ErrorKind::InvalidArgument => left_out(&error),
+                Err(error) => return Err(error.into()),
+                Ok(found) if found.is_empty() => left_out(&"no program has registered its layout"),
+                Ok(found) => {
+                    for layout in found {
+                        if layout.row_types().is_empty() {
+                            let key_type = layout.key().schema().key_type();
+                            output::note(format_args!(
+                                "`{name}` is without a row type of `{key_type}`: no program has registered one"
+                            ));
+                        }
+                        layouts = layouts.add_layout(&layout);
+                    }
+                }
+            }
+        }
+        let tables = layouts.table_names().count() as u64;
+        if tables == 0 {
+            return Err(Failure::refused(format_args!(
+                "nothing was written to `{}`: no layout is registered; take the file of the program that writes the tables",
+                self.output.display()
+            )));
+        }
+        let mut file = OutputFile::create(&self.output)?;
+        file.write_all(layouts.to_json().as_bytes()).map_err(|error| file.unwritten(&error))?;
+        file.finish()?;
+        output::note(format_args!(
+            "wrote the layouts of {} to `{}`",
+            counted(tables, "table"),
+            self.output.display()
+        ));
+        Ok(Exit::found(lacking > 0))
     }
 }
 

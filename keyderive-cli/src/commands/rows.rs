@@ -144,9 +144,22 @@ pub(super) struct FlatRow<'a> {
     pub(super) row: &'a DynRow,
 }
 
+/// A row with its row key and its bucket, which no field or column has the names of.
+#[derive(Serialize)]
+pub(super) struct PlacedRow<'a> {
+    #[serde(rename = ":key")]
+    pub(super) key: String,
+    #[serde(rename = ":bucket", skip_serializing_if = "Option::is_none")]
+    pub(super) bucket: Option<i32>,
+    #[serde(flatten)]
+    pub(super) row: FlatRow<'a>,
+}
+
 /// A row as stored.
 pub(super) struct StoredRow<'a> {
     pub(super) key: Option<&'a DynKey>,
+    /// If keys have a salt, and it is asked for.
+    pub(super) bucket: Option<i32>,
     pub(super) row: &'a RawRow,
     /// Why it is not shown by its row type.
     pub(super) why: Option<&'a str>,
@@ -164,6 +177,9 @@ impl Serialize for StoredRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("key", &shown(self.row.key()))?;
+        if let Some(bucket) = self.bucket {
+            map.serialize_entry("bucket", &bucket)?;
+        }
         if let Some(key) = self.key {
             map.serialize_entry("fields", key)?;
         }

@@ -10,7 +10,7 @@ use keyderive::{Client, DynTableScan, Error};
 
 use super::block_on;
 use super::rows::{FlatRow, Heads, StoredRow, cells_text, shown, write_stored};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, in_words};
 use crate::filter::{self, Filter, Kept};
 use crate::layout::{TableArgs, note_no_row_type, note_raw};
 use crate::output::{self, Format, Out, Records, Safe, rows_are};
@@ -33,10 +33,10 @@ pub(crate) struct Scan {
     select: Vec<String>,
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// From the last row to the first
+    /// In descending order
     #[arg(long)]
     reversed: bool,
-    /// Go on after the row of a token
+    /// Continue after the row of a token
     #[arg(long, value_name = "TOKEN")]
     after: Option<String>,
     /// Show what would be read, and read nothing
@@ -153,12 +153,15 @@ impl Scan {
             }
         }
         printer.records.finish()?;
+        if count == 0 && failed.is_none() {
+            note_no_rows(self.format);
+        }
         // What was read is of use without the rest.
         if let Some(error) = failed {
             return Err(error.into());
         }
         if let Some(token) = next {
-            output::note(format_args!("there are more rows{order}; go on by --after {token}"));
+            output::note(format_args!("there are more rows{order}; continue with --after {token}"));
         }
         let (unread, skipped) = (printer.unread, rows.skipped());
         if let Some(first) = skipped.first_foreign() {
@@ -214,11 +217,23 @@ impl Scan {
         }
         let mut rows = client.raw_table(&self.of.table).read_rows(request);
         let mut printer = Printer::new(self.format, ["key", "cells"].map(str::to_owned).to_vec())?;
+        let mut is_empty = true;
         while let Some(row) = rows.next().await {
             printer.stored(None, &row?, None)?;
+            is_empty = false;
         }
         printer.records.finish()?;
+        if is_empty {
+            note_no_rows(self.format);
+        }
         Ok(Exit::Done)
+    }
+}
+
+/// Says that there are no rows, of which a table for people has nothing.
+fn note_no_rows(format: Format) {
+    if format == Format::Table {
+        output::note("no rows");
     }
 }
 
@@ -242,7 +257,7 @@ impl Printer {
         why: Option<&Error>,
     ) -> std::io::Result<()> {
         self.unread += u64::from(why.is_some());
-        let why = why.map(ToString::to_string);
+        let why = why.map(|why| in_words(&why.to_string()).into_owned());
         match (self.format, &why) {
             // A program would take it for a row.
             (Format::Csv, Some(_)) => Ok(()),
@@ -260,7 +275,7 @@ impl Printer {
                 })
             }
             _ => {
-                let json = StoredRow { key: key.map(|(key, _)| key), row, why: why.as_deref() };
+                let json = StoredRow { key: key.map(|(key, _)| key), bucket: None, row, why: why.as_deref() };
                 let fields = || match key {
                     Some((key, _)) => key.iter().map(|(_, value)| value.to_string()).collect(),
                     None => vec![shown(row.key())],

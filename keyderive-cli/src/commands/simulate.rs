@@ -14,9 +14,9 @@ use keyderive::key::Field;
 use serde::Serialize;
 
 use super::block_on;
-use super::import::{BadLine, BadLines, open, unwritten};
+use super::import::{BadLine, BadLines, open};
 use crate::change::{check_distinct, counted};
-use crate::exchange::{Event, EventReader, Form, Line, Lines, TimeUnit};
+use crate::exchange::{Event, EventReader, Form, Line, Lines, Place, TimeUnit};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::Filter;
 use crate::layout::TableArgs;
@@ -48,8 +48,8 @@ const SLOTS: [u64; 24] = [
 ///     keyderive simulate events.jsonl events --format json --below 0.2
 ///     tail -n 1000000 log.csv | keyderive simulate - events --map 'user=user_id' --svg heat.svg
 ///
-/// Each record of the input is a row that is written: it has the fields of the table's key, and a time. Nothing is connected to if the file of
-/// layouts has the table, and nothing is written to it. Memory is bounded for an input of any length; it is read once.
+/// Each record of the input is a row that is written: it has the fields of the table's key, and a time. Nothing is connected to if the layout
+/// file has the table, and nothing is written to it. Memory is bounded for an input of any length; it is read once.
 ///
 /// Tablets are simulated, since Google does not publish how Bigtable splits and moves them: the numbers that are taken are printed, each with
 /// its source. Compare layouts with each other. Events are put in the order of their times, 250,000 at a time in memory, about 100 MB. In a
@@ -209,7 +209,7 @@ impl Events<'_> {
             )));
         };
         self.bad_lines += 1;
-        json_line(file, &BadLine::new(number, &fault)).map_err(|error| unwritten(path, &error))?;
+        json_line(file, &BadLine::new(number, &fault)).map_err(|error| Failure::unwritten(path, &error))?;
         self.first_bad.get_or_insert(why);
         Ok(Some(None))
     }
@@ -311,7 +311,9 @@ impl Simulate {
         }
         let lines = Lines::new(reader, self.form(), open(&self.input)?)?;
         let skipped = match self.bad_lines.path() {
-            Some(path) => Some(BufWriter::new(File::create(path).map_err(|error| unwritten(path, &error))?)),
+            Some(path) => {
+                Some(BufWriter::new(File::create(path).map_err(|error| Failure::unwritten(path, &error))?))
+            }
             None => None,
         };
         let mut events = Events {
@@ -368,7 +370,7 @@ impl Simulate {
             return Err(failure);
         }
         if let (Some(path), Some(file)) = (self.bad_lines.path(), &mut events.skipped) {
-            file.flush().map_err(|error| unwritten(path, &error))?;
+            file.flush().map_err(|error| Failure::unwritten(path, &error))?;
         }
         if let (Some(path), Some(first)) = (self.bad_lines.path(), &events.first_bad) {
             output::note(format_args!(
@@ -395,15 +397,16 @@ impl Simulate {
         let picture = self.picture(&forecast, &grids);
         for (path, text) in [(&self.svg, Picture::svg as fn(&_) -> _), (&self.html, Picture::html)] {
             if let Some(path) = path {
-                fs::write(path, text(&picture)).map_err(|error| unwritten(path, &error))?;
+                fs::write(path, text(&picture)).map_err(|error| Failure::unwritten(path, &error))?;
             }
         }
         self.print(&forecast, &picture, time.as_deref(), events.bad_lines)?;
         let is_below = self.below.is_none_or(|below| forecast.tablets.peak < below);
         if let Some(below) = self.below.filter(|_| !is_below) {
             output::note(format_args!(
-                "the busiest tablet takes {:.3} of the writes of its worst window, and `--below` is {below}",
-                forecast.tablets.peak
+                "the busiest tablet takes {} % of the writes of its worst window; `--below {below}` allows less than {} %",
+                percent(forecast.tablets.peak),
+                percent(below)
             ));
         }
         Ok(if is_below { Exit::found(events.bad_lines > 0) } else { Exit::NotBelow })
@@ -458,7 +461,7 @@ impl Simulate {
 
 /// A command that sorts the records of an input by time.
 fn sorting(lines: &Lines<EventReader>) -> String {
-    match lines.place(|place| place.is_time()) {
+    match lines.place(Place::is_time) {
         Some(at) => {
             format!("(head -n 1 FILE; tail -n +2 FILE | LC_ALL=C sort -t , -k {0},{0})", at + 1)
         }
@@ -509,4 +512,9 @@ fn with_read<'a>(simulation: Simulation<'a>, layout: &KeyLayout, text: &str) -> 
         }
         None => Ok(simulation.read(what, amount, fields)),
     }
+}
+
+/// A share as a percentage of at most three decimals.
+fn percent(share: f64) -> f64 {
+    (share * 100_000.0).round() / 1000.0
 }

@@ -1,21 +1,22 @@
-//! `status`: whether the tables are as the file of layouts says.
+//! `status`: whether the tables are as the layout file says.
 
 use std::io::Write as _;
 
 use clap::Args;
-use keyderive::client::TableInfo;
+use keyderive::client::{Family, TableInfo};
+use keyderive::dynamic::TableLayout;
 use keyderive::layouts::Layouts;
 use keyderive::{Client, TableChanges};
 use serde::Serialize;
 
 use super::block_on;
-use crate::change::failed_request;
-use crate::exit::{Exit, Outcome, remedy};
+use crate::change::{failed_request, shown_change};
+use crate::exit::{Exit, Outcome, in_words, remedy};
 use crate::instance::Instance;
 use crate::layout::{LayoutFile, check_names, read};
 use crate::output::{Out, Safe, TextFormat, json_line};
 
-/// Compare all tables of the file of layouts with the Bigtable
+/// Compare all tables of the layout file with the Bigtable
 ///
 /// For each table: its stamp, its families and their rules, its row key schema, how often it is split, and what would have to change.
 /// Exits with 1 if a table is not as declared.
@@ -99,22 +100,24 @@ async fn status(client: &Client, layouts: &Layouts, table: &TableChanges) -> Out
         Some(_) => Some(client.raw_table(table.name()).sample_row_keys().await?.len()),
         None => None,
     };
-    let key_types = layouts.table_layouts(table.name())?;
-    let key_types = key_types.iter().map(|layout| KeyTypeStatus {
+    let declared = layouts.table_layouts(table.name())?;
+    let key_types = declared.iter().map(|layout| KeyTypeStatus {
         key_type: layout.key().schema().key_type(),
         fingerprint: layout.key().schema().fingerprint().to_string(),
     });
-    let own_families = |info: &TableInfo| {
-        let families = info.families().iter().filter(|family| !family.name().starts_with("keyderive."));
-        families.map(ToString::to_string).collect()
-    };
-    let changes = table.changes().iter().map(ToString::to_string);
-    let differences: Vec<_> = changes.chain(table.faults().iter().map(ToString::to_string)).collect();
+    let own_families = |info: &TableInfo| own_families(info).map(ToString::to_string).collect();
+    let mut differences = Vec::new();
+    for change in table.changes() {
+        differences.push(shown_change(client, table.name(), change).await?);
+    }
+    differences.extend(table.faults().iter().map(|fault| in_words(&fault.to_string()).into_owned()));
+    let mut undeclared: Vec<_> = table.undeclared_rules().iter().map(ToString::to_string).collect();
+    undeclared.extend(info.iter().flat_map(|info| undeclared_families(info, &declared)));
     Ok(TableStatus {
         table: table.name().to_owned(),
         as_declared: differences.is_empty(),
         differences,
-        undeclared: table.undeclared_rules().iter().map(ToString::to_string).collect(),
+        undeclared,
         help: table.faults().iter().find_map(remedy),
         exists: info.is_some(),
         key_types: key_types.collect(),
@@ -126,12 +129,29 @@ async fn status(client: &Client, layouts: &Layouts, table: &TableChanges) -> Out
     })
 }
 
+/// The families of a table that are not those of its stamps.
+fn own_families(info: &TableInfo) -> impl Iterator<Item = &Family> {
+    info.families().iter().filter(|family| !family.name().starts_with("keyderive."))
+}
+
+/// The families that no row type has; none of a table with a key type of which no row type is known.
+fn undeclared_families(info: &TableInfo, layouts: &[TableLayout]) -> Vec<String> {
+    let known = layouts.iter().map(|layout| match layout.row_types() {
+        [] => None,
+        _ => layout.families().ok(),
+    });
+    let Some(known) = known.collect::<Option<Vec<_>>>() else { return Vec::new() };
+    let is_known = |family: &&Family| known.iter().flatten().any(|known| known.name() == family.name());
+    let others = own_families(info).filter(|family| !is_known(family));
+    others.map(|family| format!("the column family {family}; no row type has it")).collect()
+}
+
 impl TableStatus {
     fn write(&self, out: &mut Out) -> std::io::Result<()> {
         let state = match (self.as_declared, self.exists) {
             (true, _) => "as declared",
             (false, true) => "not as declared",
-            (false, false) => "not there",
+            (false, false) => "missing",
         };
         writeln!(out, "{}: {state}", Safe(&self.table))?;
         let keys = self.key_types.iter().map(|key| format!("{} {}", key.key_type, key.fingerprint));

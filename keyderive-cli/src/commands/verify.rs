@@ -1,7 +1,6 @@
-//! `verify`: what does not belong into a table.
+//! `verify`: the rows of a table that do not belong there.
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -10,19 +9,22 @@ use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
 use keyderive::client::ReadRows;
 use keyderive::dynamic::{DynRow, TableLayout};
 use keyderive::row::RawRow;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::rows::{shown, time};
 use super::{PARTS_AT_A_TIME, block_on};
 use crate::change::counted;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome, in_words};
 use crate::layout::TableArgs;
-use crate::output::{Format, Meter, Out, Records, json_line};
+use crate::output::{Format, Meter, Out, OutputFile, Records, json_line};
 
-/// Look for what does not belong into a table
+/// Find foreign rows, unreadable rows, large values and future cells
 ///
 /// Reads all rows, and finds keys that do not decode, rows that their row type does not read, large rows and cells, and cells whose
-/// time is in the future, which hide later writes. Exits with 1 if there are any.
+/// time is in the future, which hide later writes. Exits with 1 if there are any. Rows with columns that the row type does not declare are
+/// counted, and are no findings.
+///
+/// `keyderive delete --raw -` reads the file of `--out`, and deletes the rows whose keys do not decode.
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
     #[command(flatten)]
@@ -30,7 +32,7 @@ pub(crate) struct Verify {
     /// Show this many findings
     #[arg(long, value_name = "FINDINGS", default_value_t = 20)]
     show: usize,
-    /// Write all findings to this file, as lines of JSON
+    /// Write all findings to this file, as lines of JSON, once all are found
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -46,9 +48,9 @@ pub(crate) struct Verify {
 /// A clock may be ahead by so much.
 const SLACK: Duration = Duration::from_secs(60);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+pub(super) enum Kind {
     Key,
     Row,
     Large,
@@ -77,8 +79,10 @@ struct Finding {
 struct Findings {
     first: Vec<Finding>,
     show: usize,
-    file: Option<BufWriter<File>>,
+    file: Option<OutputFile>,
     rows: u64,
+    /// Rows with columns that their row type does not declare.
+    with_others: u64,
     /// By kind.
     counts: [u64; 4],
 }
@@ -88,7 +92,7 @@ impl Findings {
         let finding = Finding { key: shown(key), kind, what };
         self.counts[kind as usize] += 1;
         if let Some(file) = &mut self.file {
-            json_line(file, &finding)?;
+            json_line(file, &finding).map_err(|error| file.unwritten(&error))?;
         }
         if self.first.len() < self.show {
             self.first.push(finding);
@@ -109,16 +113,9 @@ impl Verify {
                 client.dynamic_table(layout).sizes().await?;
             }
             let parts = client.dynamic_table(first).sizes().await?.parts;
-            let file = match &self.out {
-                None => None,
-                Some(path) => {
-                    let file = File::create(path);
-                    let file = file
-                        .map_err(|error| Failure::refused(format_args!("`{}`: {error}", path.display())))?;
-                    Some(BufWriter::new(file))
-                }
-            };
-            let mut findings = Findings { first: Vec::new(), show: self.show, file, rows: 0, counts: [0; 4] };
+            let file = self.out.as_deref().map(OutputFile::create).transpose()?;
+            let (show, counts) = (self.show, [0; 4]);
+            let mut findings = Findings { first: Vec::new(), show, file, rows: 0, with_others: 0, counts };
             let now = client.now().checked_add(SLACK).and_then(|now| now.duration_since(UNIX_EPOCH).ok());
             let latest = now.and_then(|now| i64::try_from(now.as_micros()).ok()).unwrap_or(i64::MAX);
             let mut meter = Meter::new("verified");
@@ -152,11 +149,10 @@ impl Verify {
         });
         match layout {
             None => findings.add(key, Kind::Key, errors.join("; "))?,
-            Some(layout) => {
-                if let Some(error) = unread(layout, row) {
-                    findings.add(key, Kind::Row, error)?;
-                }
-            }
+            Some(layout) => match read(layout, row) {
+                Ok(has_others) => findings.with_others += u64::from(has_others),
+                Err(error) => findings.add(key, Kind::Row, in_words(&error).into_owned())?,
+            },
         }
         let size = |len: usize| len as u64;
         let mut bytes = size(key.len());
@@ -179,9 +175,7 @@ impl Verify {
     }
 
     fn print(&self, mut findings: Findings) -> Outcome {
-        if let Some(file) = &mut findings.file {
-            file.flush()?;
-        }
+        findings.file.take().map_or(Ok(()), OutputFile::finish)?;
         // Parts are read side by side.
         findings.first.sort();
         let total: u64 = findings.counts.iter().sum();
@@ -206,7 +200,12 @@ impl Verify {
         let found: Vec<_> =
             found.map(|(count, words)| format!("{count} {}", words[usize::from(*count != 1)])).collect();
         let found = if found.is_empty() { "all belong here".to_owned() } else { found.join(", ") };
-        let summary = format!("{} read: {found}", counted(findings.rows, "row"));
+        let others = match findings.with_others {
+            0 => String::new(),
+            1 => "; 1 row has columns that the row type does not declare".to_owned(),
+            rows => format!("; {rows} rows have columns that the row type does not declare"),
+        };
+        let summary = format!("{} read: {found}{others}", counted(findings.rows, "row"));
         match self.format {
             Format::Table => {
                 let mut out = Out::new();
@@ -219,17 +218,24 @@ impl Verify {
     }
 }
 
-/// Why no row type of the layout reads the row; `None` if one does, or the layout has no row type.
-fn unread(layout: &TableLayout, row: &RawRow) -> Option<String> {
+/// Whether the row has columns that the row types of the layout which read it do not declare; `false` if the layout has no row type.
+///
+/// # Errors
+/// Why no row type reads the row.
+fn read(layout: &TableLayout, row: &RawRow) -> Result<bool, String> {
     let chosen = layout.row_type();
     let types = chosen.as_slice().iter().chain(layout.row_types().iter().filter(|_| chosen.is_none()));
-    let mut errors = Vec::new();
+    let (mut errors, mut is_read) = (Vec::new(), false);
     for schema in types {
         let family = schema.families().next().unwrap_or(keyderive::DEFAULT_FAMILY);
         match DynRow::read(schema, family, row) {
-            Ok(_) => return None,
+            Ok(read) if read.foreign().next().is_none() => return Ok(false),
+            Ok(_) => is_read = true,
             Err(error) => errors.push(error.to_string()),
         }
     }
-    (!errors.is_empty()).then(|| errors.join("; "))
+    match is_read || errors.is_empty() {
+        true => Ok(is_read),
+        false => Err(errors.join("; ")),
+    }
 }

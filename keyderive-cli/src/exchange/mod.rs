@@ -16,7 +16,7 @@ use clap::ValueEnum;
 
 use crate::exit::{Failure, Outcome};
 
-pub(crate) use self::event::{Event, EventReader, TimeUnit};
+pub(crate) use self::event::{Event, EventReader, Place, TimeUnit};
 pub(crate) use self::lines::{Fault, Line, Lines};
 pub(crate) use self::read::Reader;
 pub(crate) use self::write::Writer;

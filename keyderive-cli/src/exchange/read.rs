@@ -10,8 +10,8 @@ use serde_json::Value as Json;
 
 use super::lines::Parse;
 use super::{KEY, Shape, is_escaped};
-use crate::exit::{Failure, Outcome};
-use crate::layout::field_names;
+use crate::exit::{Failure, Outcome, in_words};
+use crate::layout::{field_names, nearest};
 
 /// Makes rows of records.
 pub(crate) struct Reader {
@@ -108,15 +108,38 @@ impl Reader {
             }
             None if is_of(&shape.maps) && !column.is_empty() => return Ok(Place::Column(path)),
             Some(_) => return Ok(Place::Column(path)),
-            None => {
-                let fault = shape.empty.clone().set(&path, ColumnValue::Absent).map(|_| ());
-                let fault = fault.err().map_or_else(String::new, |error| error.to_string());
-                format!("it is no field of the key, and {fault}")
-            }
+            None => return Err(self.unknown(name, to)),
         };
         Err(format!(
             "`{name}`: {fault}; say what it is by `--map '{name}=…'`, or leave it out by `--ignore '{name}'`"
         ))
+    }
+
+    /// Says that what a name stands for is no part of a row.
+    fn unknown(&self, name: &str, to: &str) -> String {
+        let shape = &self.shape;
+        let row = shape.layout.row_type().map_or("the row type", |row| row.name());
+        let paths = shape.columns.iter().map(|(path, _)| path.clone());
+        let paths: Vec<_> = paths.chain(shape.maps.iter().map(|family| format!("{family}:…"))).collect();
+        let own = format!("{}:", shape.own);
+        let short = paths.iter().filter_map(|path| path.strip_prefix(&own)).map(str::to_owned);
+        let fields = field_names(shape.layout.key()).map(str::to_owned);
+        let known: Vec<_> = fields.chain(short).chain(paths.iter().cloned()).collect();
+        let near = nearest(to, known.iter().map(String::as_str))
+            .map(|near| format!("; did you mean `{near}`?"))
+            .unwrap_or_default();
+        let columns = paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+        let columns = if columns.is_empty() { "none".to_owned() } else { columns };
+        let fault = format!(
+            "`{to}` is neither a key field nor a column of `{row}`, whose columns are {columns}{near}"
+        );
+        match self.mapped.contains_key(name) {
+            true => format!("`--map '{name}={to}'`: {fault}"),
+            false => format!(
+                "{fault}{} say what it is by `--map '{name}=…'`, or leave it out by `--ignore '{name}'`",
+                if near.is_empty() { ";" } else { "" }
+            ),
+        }
     }
 }
 
@@ -138,6 +161,13 @@ impl Parse for Reader {
         if let Some(name) = self.mapped.keys().find(|name| !names.contains(name)) {
             return Err(Failure::refused(format_args!(
                 "the input has no `{name}`, which `--map` says what it is"
+            )));
+        }
+        if let Some(name) = self.ignored.iter().find(|name| !names.contains(name)) {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            return Err(Failure::refused(format_args!(
+                "`--ignore '{name}'`: the input has no such name; its names are {}",
+                names.join(", ")
             )));
         }
         let mut fields = field_names(self.shape.layout.key());
@@ -263,7 +293,7 @@ impl<'a> Draft<'a> {
     /// The row, if it can be written and read.
     fn finish(self) -> Result<(DynKey, DynRow), String> {
         let layout = self.shape.layout.key();
-        let fault = |error: &dyn fmt::Display| error.to_string();
+        let fault = |error: &dyn fmt::Display| in_words(&error.to_string()).into_owned();
         let key = match self.key {
             None => layout
                 .encode(self.fields.iter().map(|(name, text)| (name, text.as_str())))

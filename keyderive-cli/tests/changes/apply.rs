@@ -54,7 +54,7 @@ fn run_all(folder: &Folder, at: &str, connect: impl AsyncFn() -> Client) {
     );
     assert!(dry.out.contains("; 3 tablets\n"), "{}", dry.out);
     assert!(dry.out.ends_with("would make 2 changes to 2 tables\n"), "{}", dry.out);
-    assert!(dry.error.contains("nothing was changed; `--yes` does it"), "{}", dry.error);
+    assert!(dry.error.contains("dry run: pass `--yes` to apply"), "{}", dry.error);
     run(&["status"]).expect(1);
     let done = run(&["create", events, "--yes"]).expect(0);
     assert!(done.out.ends_with("apply-events: changed\nmade 1 change to 1 table\n"), "{}", done.out);
@@ -82,6 +82,7 @@ fn run_all(folder: &Folder, at: &str, connect: impl AsyncFn() -> Client) {
     assert!(status.out.contains("to change       add the column family `notes` of bytes"), "{}", status.out);
     let left = run(&["create", "--yes"]).expect(1);
     assert!(left.out.contains("apply-users: left as it is: add the column family `notes`"), "{}", left.out);
+    assert!(left.out.ends_with("`keyderive apply` would make 2 changes\n"), "{}", left.out);
     let dry = run(&["apply"]).expect(1);
     let lines: Vec<_> = dry.out.lines().collect();
     assert_eq!(
@@ -143,6 +144,28 @@ fn they_do_what_they_list_on_the_emulator() {
     let folder = Folder::new("apply-emulator");
     let at = format!("emulator://{}/shop/orders", emulator.host());
     run_all(&folder, &at, async || Client::connect(&at).await.unwrap());
+}
+
+/// A family that no row type has, and a table without a stamp and without rows.
+#[test]
+fn what_is_not_declared_is_listed() {
+    let folder = Folder::new("undeclared");
+    folder.write("layouts.json", layouts("undeclared-events", "undeclared-users").to_json());
+    wait(async {
+        let client = Client::connect(&address()).await.unwrap();
+        let families = ["cf", "extra"].map(|name| Family::new(name, GcRule::max_versions(2)));
+        client.raw_table("undeclared-events").create(families, [""; 0]).await.unwrap();
+    });
+    let status = folder.run(&["status", "undeclared-events"]).expect(1);
+    assert!(status.out.contains(": the table has no keys\n"), "{}", status.out);
+    let applied = folder.run(&["apply", "undeclared-events", "--yes"]).expect(0);
+    assert!(applied.out.contains(": the table has no keys\n"), "{}", applied.out);
+    let status = folder.run(&["status", "undeclared-events"]).expect(0);
+    assert!(
+        status.out.contains("  not declared    the column family `extra` of bytes, garbage collected: all but the newest 2 versions; no row type has it\n"),
+        "{}",
+        status.out
+    );
 }
 
 #[test]

@@ -87,6 +87,39 @@ fn with<'a>(arguments: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [arguments, &MAP, more].concat()
 }
 
+/// A row of another layout is a difference, and the others are compared.
+#[test]
+fn a_foreign_row_is_a_difference() {
+    let folder = Folder::new("diff-foreign");
+    let (old, new) = tables(&folder, "diff-foreign", 20);
+    folder.run(&with(&["copy", "diff-foreign", &new], &["--yes"])).expect(0);
+    let cells = || vec![Mutation::set("cf", "kind", 1_000_000, "x")];
+    wait(raw("diff-foreign").mutate_row("no key", cells())).unwrap();
+    let diff = with(&["diff", "diff-foreign", &new], &["--output", "rows.json"]);
+    let ended = folder.run(&diff).expect(1);
+    assert_eq!(
+        ended.out,
+        "tables `diff-foreign` and `diff-foreign-new` differ: of 20 rows compared, 1 row of `diff-foreign` has a key of another layout\n  \
+         `no key`: the key is not of the layout of `diff-foreign`; the row is not compared\n"
+    );
+    assert_eq!(
+        folder.read("rows.json"),
+        "{\"difference\":\"foreign\",\"old\":[{\"key\":\"no key\",\"fields\":null}]}\n"
+    );
+    wait(old.delete(&EventKey { at: 7, user_id: "user-7".into() })).unwrap();
+    let ended = folder.run(&with(&["diff", "diff-foreign", &new], &["--format", "json"])).expect(1);
+    assert!(ended.out.contains("\"compared\":19,") && ended.out.contains("\"extra\":1,"), "{}", ended.out);
+    assert!(ended.out.contains("\"foreign\":1,"), "{}", ended.out);
+    // One exit code for files that cannot be written.
+    for arguments in [
+        with(&["diff", "diff-foreign", &new], &["--output", "no/x"]),
+        vec!["verify", "diff-foreign", "--out", "no/x"],
+    ] {
+        let ended = folder.run(&arguments).expect(4);
+        assert!(ended.error.contains("`no/x` cannot be written"), "{}", ended.error);
+    }
+}
+
 #[test]
 fn it_does_what_it_announces() {
     let folder = Folder::new("copy");
@@ -96,7 +129,7 @@ fn it_does_what_it_announces() {
     let dry = folder.run(&with(&copy, &[])).expect(0);
     let announced = dry.out.strip_prefix("would copy ").unwrap().trim_end();
     assert!(announced.starts_with("2500 rows of `copy` to `copy-new`, 3334 cells, "), "{announced}");
-    assert!(dry.error.contains("nothing was changed; `--yes` does it"), "{}", dry.error);
+    assert!(dry.error.contains("dry run: pass `--yes` to apply"), "{}", dry.error);
     assert_eq!(stored(&new).len(), 0);
     // It registers nothing either.
     folder.run(&["diff", "copy", &new, MAP[0], MAP[1]]).expect(1);

@@ -45,9 +45,12 @@ fn it_does_what_it_announces() {
     wait(raw("delete").mutate_row(foreign, cells)).unwrap();
 
     let dry = folder.run(&["delete", "delete", "--where", "user=alice"]).expect(1);
-    assert_eq!(dry.out, "would delete 2500 rows of `delete`, 3334 cells and 98340 bytes, by 3 requests\n");
+    assert_eq!(
+        dry.out,
+        "would delete 2500 rows of `delete`, 3334 cells and 98340 bytes as stored, by 3 requests\n"
+    );
     assert!(dry.error.contains("1 row not deleted: the keys are not of the layout"), "{}", dry.error);
-    assert!(dry.error.contains("nothing was changed; `--yes` does it"), "{}", dry.error);
+    assert!(dry.error.contains("dry run: pass `--yes` to apply"), "{}", dry.error);
     assert_eq!((count(&events, "bob"), stored("delete").len()), (10, 2511));
 
     let done = folder.run(&["delete", "delete", "--where", "user=alice", "--yes"]).expect(1);
@@ -58,7 +61,7 @@ fn it_does_what_it_announces() {
     // A row of another layout is deleted by its name.
     let name = ["delete", "delete", "--raw", foreign, "nobody"];
     let dry = folder.run(&name).expect(1);
-    assert_eq!(dry.out, "would delete 1 row of `delete`, 1 cell and 22 bytes, by 1 request\n");
+    assert_eq!(dry.out, "would delete 1 row of `delete`, 1 cell and 22 bytes as stored, by 1 request\n");
     assert_eq!(stored("delete").len(), 11);
     let done = folder.run(&[&name[..], &["--yes"]].concat()).expect(1);
     assert_eq!(done.out, "deleted 1 row of `delete`, by 1 request\n");
@@ -102,11 +105,66 @@ fn rows_by_their_keys() {
     let done = folder.run_with(&["delete", "keys", "-", "--yes"], stream.as_bytes()).expect(1);
     assert_eq!(done.out, "deleted 298 rows of `keys`, by 3 requests\n");
     assert!(
-        done.error.contains("12 keys have no row") && done.error.contains("1 row not deleted"),
+        done.error.contains("12 keys have no row")
+            && done.error.contains("1 line left out: not a key of the layout"),
         "{}",
         done.error
     );
     assert_eq!(count(&events, "alice"), 0);
+}
+
+/// The file of `verify` names the rows that do not belong, and others that do: only the former are deleted.
+#[test]
+fn findings_of_verify_name_rows() {
+    let folder = Folder::new("findings");
+    let events = table::<EventKey, Event>(&folder, "findings");
+    fill(&events, "alice", 0..3);
+    let raw = raw("findings");
+    let set = |column: &'static str, at: i64| vec![Mutation::set("cf", column, at, "x")];
+    wait(raw.mutate_row("{no key", set("kind", 1_000_000))).unwrap();
+    let unread = EventKey { user: "bob".into(), at: 1 }.encode().unwrap();
+    wait(raw.mutate_row(unread, set("note", 1_000_000))).unwrap();
+    let future = EventKey { user: "bob".into(), at: 2 }.encode().unwrap();
+    wait(raw.mutate_row(future, set("kind", 4_102_444_800_000_000))).unwrap();
+    wait(raw.mutate_row("x".repeat(50), set("other", 1_000_000))).unwrap();
+
+    folder.run(&["verify", "findings", "--out", "found.json", "--large-row", "55"]).expect(1);
+    let found = folder.read("found.json");
+    for kind in ["key", "row", "future", "large"] {
+        assert!(found.contains(&format!("\"kind\":\"{kind}\"")), "{found}");
+    }
+    let input = format!("\n{found}\n  \n{{\"key\":\"1#alice\"}}\nhex 6\n");
+    let delete = |more: &[&str]| {
+        folder.run_with(&[&["delete", "findings", "--raw", "-"], more].concat(), input.as_bytes()).expect(1)
+    };
+    for (more, verb) in [(&[][..], "would delete"), (&["--yes"], "deleted")] {
+        let ended = delete(more);
+        assert!(ended.out.starts_with(&format!("{verb} 2 rows of `findings`")), "{ended:?}");
+        let lines = found.lines().count();
+        for part in [
+            format!("left out: line {}: it is no finding of `verify --out`", lines + 4),
+            format!("left out: line {}: `hex 6`: this text is not a row key", lines + 5),
+            "2 lines left out: not a row key".to_owned(),
+            format!("{} findings of `verify` left out", lines - 2),
+        ] {
+            assert!(ended.error.contains(&part), "{part}: {}", ended.error);
+        }
+    }
+    assert_eq!(stored("findings").len(), 5);
+    let ended = delete(&["--findings", "key,row", "--yes"]);
+    assert!(ended.out.starts_with("deleted 1 row of `findings`"), "{ended:?}");
+    assert!(ended.error.contains("2 keys have no row"), "{}", ended.error);
+    assert_eq!((count(&events, "alice"), stored("findings").len()), (3, 4));
+    folder.run_with(&["delete", "findings", "--raw", "-", "--findings", "large"], b"").expect(2);
+}
+
+#[test]
+fn of_no_rows_it_does_not_ask() {
+    let folder = Folder::new("no-rows");
+    table::<EventKey, Event>(&folder, "no-rows");
+    let dry = folder.run(&["delete", "no-rows", "--where", "user=alice"]).expect(0);
+    assert_eq!(dry.out, "would delete 0 rows of `no-rows`, by 0 requests\n");
+    assert_eq!(dry.error, "");
 }
 
 #[test]

@@ -34,11 +34,30 @@ fn names_are_mapped_and_others_refused() {
     folder.write("users.csv", "Id,name,Years,comment\n7,Corrie,42,x\n8,,,y\n");
     let import = |more: &[&str]| folder.run(&[&["import", "names", "users.csv", "--yes"], more].concat());
     let refused = import(&[]).expect(3);
-    assert!(refused.error.contains("`Id`: it is no field of the key"), "{}", refused.error);
+    assert!(
+        refused.error.contains(
+            "`Id` is neither a key field nor a column of `User`, whose columns are `cf:name`, `cf:age`"
+        ),
+        "{}",
+        refused.error
+    );
     let refused = import(&["--map", "Id=id", "--map", "Years=age"]).expect(3);
     assert!(refused.error.contains("leave it out by `--ignore 'comment'`"), "{}", refused.error);
     import(&["--map", "Id=id", "--ignore", "Years", "--ignore", "comment", "--map", "years=age"]).expect(3);
     import(&["--map", "Id=nothing"]).expect(2);
+    // The target is wrong, and not the name.
+    let refused = import(&["--map", "Id=id", "--map", "name=nane"]).expect(2);
+    let part = "`--map 'name=nane'`: `nane` is neither a key field nor a column of `User`, whose columns are `cf:name`, `cf:age`; did \
+                you mean `name`?";
+    assert!(refused.error.contains(part), "{}", refused.error);
+    let refused =
+        import(&["--map", "Id=id", "--map", "Years=age", "--ignore", "comment", "--ignore", "nosuch"]);
+    assert!(
+        refused.error.contains("`--ignore 'nosuch'`: the input has no such name; its names are `Id`, `name`"),
+        "{}",
+        refused.error
+    );
+    refused.expect(3);
     import(&["--map", "Id=id", "--map", "Years=cf:name", "--ignore", "comment"]).expect(3);
     import(&["--ignore", "Id", "--map", "Years=age", "--ignore", "comment"]).expect(3);
     assert!(stored("names").is_empty());
@@ -106,6 +125,22 @@ fn bad_lines_stop_it_or_are_left_out() {
     let bad = folder.read("bad.json");
     let lines: Vec<_> = bad.lines().map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(lines, ["{\"line\":3", "{\"line\":4", "{\"line\":5"]);
+}
+
+/// A request has the rows of a second.
+#[test]
+fn with_a_rate_rows_share_requests() {
+    let folder = Folder::new("import-rate");
+    let users = table::<UserKey, User>(&folder, "import-rate");
+    let rows: String = (0..300).map(|id| format!("{{\"id\":{id},\"name\":\"a\"}}\n")).collect();
+    folder.write("users.json", rows);
+    let begun = std::time::Instant::now();
+    let arguments = ["import", "import-rate", "users.json", "--format", "json", "--report", "json", "--yes"];
+    let done = folder.run(&[&arguments[..], &["--rate", "200"]].concat()).expect(0);
+    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    let numbers: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert!(numbers["this_run"]["requests"].as_u64().unwrap() <= 10, "{}", done.out);
+    assert_eq!(all(&users).len(), 300);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod delete;
 mod exchange;
 mod hostile;
 mod import;
+mod layouts;
 mod reads;
 mod rekey;
 mod server;

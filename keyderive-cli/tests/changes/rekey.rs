@@ -82,7 +82,7 @@ fn each_step_says_what_it_would_do_and_does_it() {
     );
     let dry = run("run", &[]).expect(0);
     assert!(dry.out.contains("would re-key `rekey` to `rekey-4`"), "{}", dry.out);
-    assert!(dry.error.contains("nothing was changed; `--yes` does it"), "{}", dry.error);
+    assert!(dry.error.contains("dry run: pass `--yes` to apply"), "{}", dry.error);
     assert!(wait(client().table_info(&new)).unwrap_err().is_not_found());
     let early = run("finish", &["--yes"]).expect(3);
     assert!(

@@ -1,4 +1,4 @@
-# Made by `keyderive codegen --python` from a file of layouts. A time is an aware datetime; encoders take a count of the unit since
+# Made by `keyderive codegen --python` from a layout file. A time is an aware datetime; encoders take a count of the unit since
 # 1970, too, and decoders return one for nanoseconds and for what no datetime holds. What no key of the type has is a ValueError.
 
 

@@ -1,4 +1,4 @@
--- Made by `keyderive codegen --sql` from a file of layouts, for Bigtable's SQL.
+-- Made by `keyderive codegen --sql` from a layout file, for Bigtable's SQL.
 -- The server seeks by conditions on the key's columns as they are stored, from the left, salt first; a condition on an
 -- expression is computed for every row.
 

@@ -1,4 +1,4 @@
-# Made by `keyderive codegen --hcl` from a file of layouts.
+# Made by `keyderive codegen --hcl` from a layout file.
 variable "bigtable_instance" {
   type = string
 }

@@ -1,4 +1,4 @@
-// Made by `keyderive codegen --rust` from a file of layouts.
+// Made by `keyderive codegen --rust` from a layout file.
 // It needs `chrono`, and the feature `chrono` of keyderive, `serde_json`, `uuid`, and the feature `uuid` of keyderive.
 
 pub mod counts {

@@ -1,4 +1,4 @@
-//! Names of a hostile file of layouts stay names: in no language is one of their words code.
+//! Names of a hostile layout file stay names: in no language is one of their words code.
 
 use std::process::Command;
 

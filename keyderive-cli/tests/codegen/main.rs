@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 
 use keyderive::layouts::Layouts;
 
-/// A file of layouts in a folder of this test.
+/// A layout file in a folder of this test.
 fn file(name: &str, layouts: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, layouts).unwrap();

@@ -105,7 +105,7 @@ fn pages_are_all_rows_once() {
             let (page, code) = folder.shell(&format!("{scan} --limit 7 {after}"));
             assert_eq!(code, 0, "{page}");
             let note = page.lines().find(|line| line.starts_with("note: there are more rows (order: "));
-            let token = note.and_then(|note| note.split_once("; go on by ")).map(|(_, token)| token);
+            let token = note.and_then(|note| note.split_once("; continue with ")).map(|(_, token)| token);
             after = token.unwrap_or_default().to_owned();
             let rows =
                 page.lines().filter(|line| !line.starts_with("note: ") && !line.starts_with("user_id"));
@@ -228,7 +228,64 @@ fn a_row_whose_key_does_not_decode_is_shown() {
     assert_prints(&folder, &get, 1, "not read, and shown as stored: row key `1#alice#");
     assert_prints(&folder, &get, 1, "cf:kind @ 1970-01-01T00:00:01Z: login");
     assert_prints(&folder, &format!("{get} --format json"), 1, "\"error\":");
-    assert_prints(&folder, "keyderive get faulty --key '1#nobody'", 1, "has no row `1#nobody`");
+    let nobody = "keyderive get faulty --key '1#nobody'";
+    assert_prints(
+        &folder,
+        nobody,
+        1,
+        "has no row `1#nobody`\nthe key is not of the layout: row key `1#nobody` does not decode",
+    );
+    assert_prints(
+        &folder,
+        "keyderive get faulty --key '9#nobody'",
+        1,
+        "does not decode as `EventKey`: bucket `9` is not 0 to 3",
+    );
+    // As it was given.
+    assert_prints(&folder, "keyderive get faulty --key 0x3123", 1, "has no row `0x3123`");
+    assert_prints(&folder, "keyderive decode faulty 0x3123", 1, "0x3123: not decoded: row key `1#`");
+}
+
+#[test]
+fn a_row_has_its_key_and_its_bucket() {
+    let folder = Folder::new("places");
+    let get = "keyderive get events user_id=alice site=home at=2026-11-24T08:00:00Z seq=42";
+    let json = format!("{get} --format json");
+    assert_prints(&folder, get, 0, "bucket: 1, by the hash of user_id\n");
+    let part = r#"{":key":"1#alice#home#9221576529654775807#000042",":bucket":1,"user_id":"alice","#;
+    assert_prints(&folder, &json, 0, part);
+    assert_prints(&folder, &format!("{json} --raw"), 0, r#"#000042","bucket":1,"fields":{"#);
+}
+
+#[test]
+fn a_table_of_no_rows_says_so() {
+    let folder = Folder::new("no-rows");
+    let scan = "keyderive scan users --where id=99";
+    assert_prints(&folder, &format!("{scan} 2> /dev/null; echo end"), 0, "end\n");
+    assert_prints(&folder, scan, 0, "note: no rows\n");
+    assert_prints(&folder, "keyderive scan drafts --raw", 0, "note: no rows\n");
+    assert_eq!(folder.shell(&format!("{scan} --format json")), (String::new(), 0));
+}
+
+#[test]
+fn columns_that_are_not_declared_are_counted() {
+    let folder = Folder::new("others");
+    fs::write(folder.path().join("other.json"), tables::user_layouts()).unwrap();
+    let verify = "keyderive verify users --layouts other.json";
+    let part = "5 rows read: all belong here; 3 rows have columns that the row type does not declare\n";
+    assert_prints(&folder, verify, 0, part);
+}
+
+/// Errors of the library name calls of Rust, which the command has not.
+#[test]
+fn sessions_have_no_words_of_rust() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/command.md")).unwrap();
+    let sessions = page.split("```console").skip(1).filter_map(|rest| rest.split("```").next());
+    for line in sessions.flat_map(str::lines) {
+        for word in ["#[", "`Option`", "Client::", "Change::", "()`", "(…)`"] {
+            assert!(!line.contains(word), "{word}: {line}");
+        }
+    }
 }
 
 #[test]

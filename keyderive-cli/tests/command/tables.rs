@@ -98,6 +98,19 @@ pub(crate) fn view_layouts() -> String {
     layouts.table::<PageKey, Event>("pages").to_json()
 }
 
+/// Those of a program that knows no addresses of users.
+pub(crate) fn user_layouts() -> String {
+    #[derive(Row)]
+    #[allow(dead_code)]
+    struct User {
+        name: String,
+        #[row(counter)]
+        visits: i64,
+    }
+
+    Layouts::new().table::<UserKey, User>("users").to_json()
+}
+
 /// A table of names.
 pub(crate) fn thing_layouts() -> String {
     #[derive(RowKey)]

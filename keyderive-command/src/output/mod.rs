@@ -1,5 +1,6 @@
 //! What the command prints: records as tables, lines of JSON or CSV, and text that no terminal obeys.
 
+mod file;
 mod meter;
 mod records;
 mod safe;
@@ -9,6 +10,9 @@ use std::io::{self, BufWriter, StdoutLock, Write as _};
 
 use anstyle::{AnsiColor, Style};
 
+use crate::exit::in_words;
+
+pub use self::file::OutputFile;
 pub use self::meter::Meter;
 pub use self::records::{Format, Records, TextFormat, of_csv};
 pub use self::safe::{Safe, json_line, write_safe_json};
@@ -50,7 +54,7 @@ pub fn error(message: impl fmt::Display) {
 
 /// Says what the output does not show, such as where a layout is from.
 pub fn note(message: impl fmt::Display) {
-    say("note", AnsiColor::Cyan.on_default().bold(), Safe(&message.to_string()));
+    say("note", AnsiColor::Cyan.on_default().bold(), Safe(&in_words(&message.to_string())));
 }
 
 /// Writes lines, each without what a terminal would obey.

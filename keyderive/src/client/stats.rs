@@ -155,7 +155,7 @@ impl fmt::Display for ReadStats {
         }
         write!(
             f,
-            "the server read {} and {}, and returned {rows_returned} and {cells_returned}, in {server_latency:.1?}; {count}",
+            "the server read {} and {}, and returned {rows_returned} and {cells_returned}, in {server_latency:.1?} summed over {count}",
             counted(rows_seen, "row"),
             counted(cells_seen, "cell"),
         )?;

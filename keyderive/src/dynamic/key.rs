@@ -163,7 +163,7 @@ impl KeyLayout {
     /// assert_eq!(layout.encode([("user", Value::from("alice")), ("seq", Value::from(42))])?, b"alice#042");
     ///
     /// let error = layout.encode([("user", "alice"), ("seq", "1000")]).unwrap_err();
-    /// assert!(error.to_string().contains("1000 does not fit; `#[pad(3)]` holds 3 digits, at most 999"));
+    /// assert!(error.to_string().contains("1000 does not fit; the field is padded to 3 digits, at most 999"));
     /// # Ok::<(), keyderive::key::EncodeError>(())
     /// ```
     ///

@@ -454,10 +454,8 @@ impl DynRow {
         };
         let mut fields = self.schema.fields().iter().zip(&mut self.fields);
         let Some((schema, field)) = fields.find(|(schema, _)| is_it(schema)) else {
-            let error = CellError::unsupported(format_args!(
-                "is not the name of a family of `{}` that may be absent",
-                self.schema.name()
-            ));
+            let error =
+                CellError::unsupported(format_args!("is not an optional family of `{}`", self.schema.name()));
             return Err(RowError::cell(Name { family, qualifier: b"" }, error));
         };
         match (is_there, &field) {

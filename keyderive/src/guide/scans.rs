@@ -197,7 +197,7 @@
 //!
 //! ```text
 //!   rows         10 in 4.1ms
-//!   cost         the server read 1000 rows and 1000 cells, and returned 10 and 10, in 3.2ms; 1 request
+//!   cost         the server read 1000 rows and 1000 cells, and returned 10 and 10, in 3.2ms summed over 1 request
 //! ```
 //!
 //! The cost of a scan is the rows that the server sees, not the requests: four requests for the four buckets of a user's rows

@@ -397,7 +397,7 @@ impl fmt::Display for Forecast {
                 "\n  no variant is computed: they are left out, a hashed field has no value to make other keys of, or all would be refused"
             )?;
         }
-        writeln!(f, "\n  taken for the cluster's")?;
+        writeln!(f, "\n  model of the cluster")?;
         let mut sources: Vec<&str> = Vec::new();
         for Constant { name, value, source } in &self.constants {
             let source = if source.starts_with("assumed") {

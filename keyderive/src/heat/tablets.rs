@@ -99,7 +99,7 @@ impl TabletModel {
     pub fn constants(&self) -> Vec<Constant> {
         let constant = |name, value, source| Constant { name, value, source };
         vec![
-            constant("nodes", self.nodes as f64, "assumed: set it to the cluster's"),
+            constant("nodes", self.nodes as f64, "assumed; set it to your value"),
             constant("writes of a node in a second", self.node_writes, PERFORMANCE),
             constant("reads of a node in a second", self.node_reads, PERFORMANCE),
             constant("events that each event stands for", self.scale, "assumed: the workload is all of it"),

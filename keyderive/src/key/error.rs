@@ -6,6 +6,7 @@ use std::fmt;
 use super::MAX_KEY_LEN;
 use super::field::FieldError;
 use super::format::Layout;
+use super::salt::{Salt, SaltPlace};
 use super::schema::Schema;
 use super::show::{Readable, ShownKey};
 
@@ -234,7 +235,9 @@ impl DecodeError {
             DecodeKind::Tag { expected } => {
                 write!(f, "it does not have the tag `{expected}` before its fields")
             }
-            DecodeKind::Salt { schema, epoch } => write_missing_salt(schema, *epoch, f),
+            DecodeKind::Salt { schema, epoch } => {
+                write_missing_salt(schema, *epoch, (!is_redacted).then_some(&**key), f)
+            }
             DecodeKind::Bucket { stored, expected } => write!(
                 f,
                 "its salt is bucket {stored}, but its fields hash to bucket {expected}; \
@@ -254,11 +257,37 @@ impl fmt::Display for DecodeError {
     }
 }
 
-/// Writes where the salt should be, and what it looks like.
-fn write_missing_salt(schema: &Schema, epoch: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// The number at the place of a salt that is before the fields.
+fn number_before_fields<'k>(schema: &Schema, salt: &Salt, key: &'k [u8]) -> Option<&'k str> {
+    let rest = match (salt.place(), schema.tag()) {
+        (SaltPlace::After { .. }, _) => return None,
+        (SaltPlace::BeforeFields, Some(tag)) => {
+            key.strip_prefix(tag.as_bytes())?.strip_prefix(&[schema.delimiter()])?
+        }
+        (SaltPlace::Front | SaltPlace::BeforeFields, _) => key,
+    };
+    let (number, rest) = rest.split_at(rest.iter().take_while(|byte| byte.is_ascii_digit()).count());
+    let end = schema.salt_end(salt);
+    // Without a separator, the digits may be those of a field.
+    let is_number = (1..=5).contains(&number.len()) && !end.is_empty() && rest.starts_with(end);
+    str::from_utf8(number).ok().filter(|_| is_number)
+}
+
+/// Writes where the salt should be, and what it looks like, or which bucket of the key there is none.
+fn write_missing_salt(
+    schema: &Schema,
+    epoch: usize,
+    key: Option<&[u8]>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
     let Some(salt) = schema.salt_of(epoch) else {
         return Ok(());
     };
+    if let Some(number) = key.and_then(|key| number_before_fields(schema, salt, key)) {
+        let (buckets, width) = (salt.buckets(), if salt.is_padded() { salt.width() } else { 1 });
+        write!(f, "bucket `{number}` is not {:0width$} to {:0width$}", buckets.start, buckets.end - 1)?;
+        return write_epoch(schema, epoch, f);
+    }
     match salt.fields_before().checked_sub(1).and_then(|left| schema.fields().get(left)) {
         Some(field) => write!(f, "it has no salt after `{}`", field.name())?,
         None => f.write_str("it has no salt before its fields")?,
@@ -270,6 +299,11 @@ fn write_missing_salt(schema: &Schema, epoch: usize, f: &mut fmt::Formatter<'_>)
         salt.bounds(),
         Readable(schema.salt_end(salt))
     )?;
+    write_epoch(schema, epoch, f)
+}
+
+/// Writes since when keys have a salt that some have from a date on.
+fn write_epoch(schema: &Schema, epoch: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match epoch.checked_sub(1).and_then(|later| schema.epochs().get(later)) {
         None => Ok(()),
         Some(epoch) => write!(

@@ -168,7 +168,7 @@ impl fmt::Display for ParseKeyError {
                 u32::from(*char)
             ),
             Fault::NoDigit => f.write_str(
-                "is no hexadecimal digit; if the key is the text itself, write it between backticks",
+                "is no hexadecimal digit; if the key is the text itself, write it in single quotes, which a shell needs double quotes around",
             ),
             Fault::HalfByte => f.write_str("it ends with half a byte; hexadecimal has two digits for each byte"),
             Fault::OtherHex => f.write_str("is the hexadecimal of another key than the text before it"),

@@ -107,10 +107,11 @@ impl<K: TableKey, R> Table<K, R> {
 /// | [`parallel`](Self::parallel) | 8 | partitions read, and batches compared, at a time |
 /// | [`first`](Self::first) | 20 | differing rows that are kept |
 /// | [`only_newest`](Self::only_newest) | no | the newest value of each column alone, without its timestamp |
+/// | [`report_foreign`](Self::report_foreign) | no | rows of the old table whose keys do not decode are differences |
 ///
 /// # Errors
-/// When a table does not exist or has another layout; for a row whose key is not of the table's key type; for a row to which the
-/// closure gives no valid key; when a request fails. A difference is no error.
+/// When a table does not exist or has another layout; for a row of the old table whose key is not of its key type, unless
+/// [`report_foreign`](Self::report_foreign) is set; for a row to which the closure gives no valid key; when a request fails. A difference is no error.
 ///
 /// # Cancel safety
 /// A dropped future cancels the reads.
@@ -123,7 +124,8 @@ pub struct Diff<'a> {
 }
 
 /// How a comparison runs that has no settings.
-pub(super) const DEFAULT: Comparison = Comparison { parallel: 8, first: 20, only_newest: false };
+pub(super) const DEFAULT: Comparison =
+    Comparison { parallel: 8, first: 20, only_newest: false, reports_foreign: false };
 
 impl<'a> Diff<'a> {
     pub(super) fn new(mapping: Mapping<'a>) -> Self {
@@ -174,6 +176,32 @@ impl<'a> Diff<'a> {
     /// ```
     pub fn only_newest(mut self) -> Self {
         self.settings.only_newest = true;
+        self
+    }
+
+    /// Reports rows of the old table whose keys are not of its key type as differences, and continues; otherwise the first one fails
+    /// the comparison. [`TableDiff::foreign`] counts them.
+    ///
+    /// ```
+    /// # use keyderive::row::Mutation;
+    /// # use keyderive::{Client, ErrorKind, Row, RowKey};
+    /// # #[derive(RowKey, Clone, Debug)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let client = Client::embedded();
+    /// # let (old, new) = (client.table::<UserKey, User>("users"), client.table::<UserKey, User>("users-2"));
+    /// # old.create_if_absent().await?;
+    /// # new.create_if_absent().await?;
+    /// # client.raw_table("users").mutate_row("carol", vec![Mutation::set("cf", "age", 1_000, "")]).await?;
+    /// assert_eq!(old.diff(&new, |key, _| key).await.unwrap_err().kind(), ErrorKind::ForeignRow);
+    /// let diff = old.diff(&new, |key, _| key).report_foreign().await?;
+    /// assert_eq!((diff.foreign(), diff.is_equal()), (1, false));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn report_foreign(mut self) -> Self {
+        self.settings.reports_foreign = true;
         self
     }
 

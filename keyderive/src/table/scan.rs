@@ -584,7 +584,7 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// ```text
     ///   rows         10 in 5.1ms
-    ///   cost         the server read 1000 rows and 3000 cells, and returned 10 and 30, in 3.9ms; 1 request
+    ///   cost         the server read 1000 rows and 3000 cells, and returned 10 and 30, in 3.9ms summed over 1 request
     /// ```
     ///
     /// `rows` are those that pass the filters and [`filter_key`](Self::filter_key), up to the [`limit`](Self::limit). No row is

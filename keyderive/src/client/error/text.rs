@@ -103,7 +103,11 @@ impl Error {
                 _ => write!(f, "{}foreign row: {error}", InTable(table)),
             },
             Repr::Row { table, key, error } => {
-                write!(f, "{} of table `{table}`: ", OneRow(key, keys))?;
+                match key[..] {
+                    // Of no row, such as the columns that a scan selects.
+                    [] => write!(f, "table `{table}`: ")?,
+                    _ => write!(f, "{} of table `{table}`: ", OneRow(key, keys))?,
+                }
                 match keys {
                     Keys::Redacted => write!(f, "{}", error.redacted()),
                     _ => write!(f, "{error}"),

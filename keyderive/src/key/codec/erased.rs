@@ -15,7 +15,7 @@ use super::super::show::Hex;
 use super::super::value::{Value, ValueRef};
 use super::bytes::{BytesCodec, other_len};
 use super::code::{BoolCodec, Codes};
-use super::integer::Integer;
+use super::integer::{Integer, greatest_of, not_padded};
 use super::string::{StrCodec, cut_padded, one_char, padded_prefix_cuts, read_padded, write_padded};
 use super::time::Scale;
 use super::uuid::{UuidForm, check_v4};
@@ -410,7 +410,7 @@ impl ErasedCodec {
     pub(crate) fn accept<'v>(self, value: &'v Value) -> Result<Cow<'v, Value>, FieldError> {
         let own = |value: Value| Ok(Cow::Owned(value));
         match (self.form, value) {
-            (Form::Integer(of, _), value) => {
+            (Form::Integer(of, form), value) => {
                 let parsed = match value {
                     Value::Text(text) => {
                         let signed = text.parse().map(Value::Integer);
@@ -420,7 +420,15 @@ impl ErasedCodec {
                     }
                     other => other.clone(),
                 };
-                with_integer!(of, T => integer::<T>(&parsed).map(drop))?;
+                with_integer!(of, T => integer::<T>(&parsed).map(drop).map_err(|error| match (form, &parsed) {
+                    // The digits hold less than the type.
+                    (IntegerForm::Padded { width, is_descending: false }, Value::Integer(number))
+                        if greatest_of(width).is_some_and(|max| max < <T as Integer>::MAX) =>
+                    {
+                        not_padded(number, *number < 0, width, false)
+                    }
+                    _ => error,
+                }))?;
                 own(parsed)
             }
             (Form::Bool { .. }, Value::Bool(_)) => Ok(Cow::Borrowed(value)),

@@ -634,21 +634,26 @@ fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
 }
 
 /// The greatest number of so many digits; none if 128 bits do not hold it.
-fn greatest_of(width: usize) -> Option<u128> {
+pub(super) fn greatest_of(width: usize) -> Option<u128> {
     let limit = u32::try_from(width).ok().and_then(|width| 10_u128.checked_pow(width));
     limit.map(|limit| limit - 1)
 }
 
 /// A number cannot be padded to `width` digits. Descending digits are those of a number that is subtracted from the greatest.
 #[cold]
-fn not_padded(value: impl Display, is_negative: bool, width: usize, is_descending: bool) -> FieldError {
+pub(super) fn not_padded(
+    value: impl Display,
+    is_negative: bool,
+    width: usize,
+    is_descending: bool,
+) -> FieldError {
     match greatest_of(width).filter(|_| is_descending) {
         Some(max) => not_reversible(value, max),
         None if is_negative => FieldError::new(format_args!(
-            "{value} is negative; `#[pad({width})]` writes digits only: leave `pad` out to store a sign",
+            "{value} is negative; a field that is padded to {width} digits stores no sign",
         )),
         None => FieldError::new(format_args!(
-            "{value} does not fit; `#[pad({width})]` holds {width} digits, at most {}",
+            "{value} does not fit; the field is padded to {width} digits, at most {}",
             "9".repeat(width),
         )),
     }

@@ -256,7 +256,12 @@ impl Migration {
             return Ok(None);
         }
         let origins = PairOrigins { pair: &self.pair, client: &self.client, front: base.other() };
-        let settings = Comparison { parallel: self.parallel, first: MAX_KEPT, only_newest: false };
+        let settings = Comparison {
+            parallel: self.parallel,
+            first: MAX_KEPT,
+            only_newest: false,
+            reports_foreign: false,
+        };
         let (mapping, meter) = (self.mapping(base), self.meter(state, Activity::Verifying));
         let mut reporter = meter.reporter();
         let compared = Box::pin(compare(&mapping, settings, Some(&origins), &mut reporter));

@@ -18,7 +18,7 @@ use super::progress::Reporter;
 use super::report::{CellDifference, Counts, DifferentKey, RowDifference, TableDiff};
 use super::source::{StoredRows, read_parts};
 use super::sums::{KeySums, bucket};
-use crate::client::{Clock, Error, ReadRows, TableInfo};
+use crate::client::{Clock, Error, ErrorKind, ReadRows, TableInfo};
 use crate::key::fingerprint64;
 use crate::plan::KeyRange;
 use crate::row::{Name, RawCell, RawRow, RowFilter};
@@ -38,6 +38,8 @@ pub(crate) struct Comparison {
     pub(crate) first: usize,
     /// Whether the newest values of columns are compared, without timestamps and earlier versions.
     pub(crate) only_newest: bool,
+    /// Whether a row of the old table whose key does not decode is a difference, and no failure.
+    pub(crate) reports_foreign: bool,
 }
 
 /// How a row came into the new table of a re-keying. A cell of the row says so.
@@ -94,7 +96,8 @@ pub(crate) async fn compare_with(
     let diff = TableDiff::of(Arc::clone(mapping.old.name.table()), Arc::clone(mapping.new.name.table()));
     // Those of a batch, which are told then.
     let first = if on_difference.is_some() { usize::MAX } else { settings.first };
-    let tables = Tables { mapping, origins, old, new, first, only_newest: settings.only_newest };
+    let Comparison { only_newest, reports_foreign, .. } = settings;
+    let tables = Tables { mapping, origins, old, new, first, only_newest, reports_foreign };
     let mut run = ComparisonRun { settings, tables: &tables, diff, on_difference, reporter };
     let found = run.compare_rows().await?;
     match origins {
@@ -115,6 +118,7 @@ struct Tables<'m, 'a> {
     /// How many rows that differ are kept of a batch.
     first: usize,
     only_newest: bool,
+    reports_foreign: bool,
 }
 
 /// What is known of one of the tables.
@@ -208,7 +212,8 @@ impl ComparisonRun<'_, '_, '_, '_> {
         while let Some(StoredRows { rows, is_end, .. }) = self.reporter.reporting(rows.try_next()).await? {
             for row in &rows {
                 key.clear();
-                if tables.mapping.keys.append_key(row, &mut key)? && is_suspect(&key) {
+                let has_key = matches!(tables.append_key(row, &mut key)?, NewKeyOf::Row);
+                if has_key && is_suspect(&key) {
                     match mapped.get_mut(&key[..]) {
                         Some(known) => known.add(row.key()),
                         None => drop(mapped.insert(Bytes::copy_from_slice(&key), Mapped::new(row.key()))),
@@ -278,7 +283,29 @@ struct ComparedBatch {
     is_end: bool,
 }
 
+/// What the mapping gives for a row of the old table.
+enum NewKeyOf {
+    Row,
+    LeftOut,
+    /// The key of the row does not decode, which is reported.
+    Foreign,
+}
+
 impl Tables<'_, '_> {
+    /// Appends the key of an old row in the new table, if it has one.
+    fn append_key(&self, row: &RawRow, out: &mut Vec<u8>) -> Result<NewKeyOf, Error> {
+        let len = out.len();
+        match self.mapping.keys.append_key(row, out) {
+            Ok(true) => Ok(NewKeyOf::Row),
+            Ok(false) => Ok(NewKeyOf::LeftOut),
+            Err(error) if self.reports_foreign && error.kind() == ErrorKind::ForeignRow => {
+                out.truncate(len);
+                Ok(NewKeyOf::Foreign)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     async fn compare_batch(
         &self,
         StoredRows { rows, is_end, .. }: StoredRows,
@@ -286,9 +313,13 @@ impl Tables<'_, '_> {
         let mut batch = ComparedBatch { is_end, ..ComparedBatch::default() };
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(rows.len()));
         for (index, row) in rows.iter().enumerate() {
-            match self.mapping.keys.append_key(row, &mut bytes)? {
-                true => ends.push((bytes.len(), index)),
-                false => batch.counts.left_out += 1,
+            match self.append_key(row, &mut bytes)? {
+                NewKeyOf::Row => ends.push((bytes.len(), index)),
+                NewKeyOf::LeftOut => batch.counts.left_out += 1,
+                NewKeyOf::Foreign => {
+                    batch.counts.foreign += 1;
+                    batch.keep(self.first, || RowDifference::Foreign { old_key: self.old_key(row.key()) });
+                }
             }
         }
         batch.counts.compared = ends.len() as u64;

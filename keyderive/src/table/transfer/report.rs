@@ -53,6 +53,7 @@ pub struct TableDiff {
 pub(super) struct Counts {
     pub(super) compared: u64,
     pub(super) left_out: u64,
+    pub(super) foreign: u64,
     pub(super) counted: u64,
     pub(super) cells: u64,
     pub(super) missing: u64,
@@ -69,6 +70,7 @@ impl Counts {
     pub(super) fn add(&mut self, other: &Self) {
         self.compared += other.compared;
         self.left_out += other.left_out;
+        self.foreign += other.foreign;
         self.counted += other.counted;
         self.cells += other.cells;
         self.missing += other.missing;
@@ -82,7 +84,7 @@ impl Counts {
     }
 
     pub(super) fn different(&self) -> u64 {
-        self.missing + self.extra + self.collisions + self.differing + self.without_origin
+        self.missing + self.extra + self.collisions + self.differing + self.without_origin + self.foreign
     }
 }
 
@@ -108,6 +110,13 @@ impl TableDiff {
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.counts.left_out
+    }
+
+    /// How many rows of the old table have a key that is not of its key type, and were not compared; 0 unless
+    /// [`Diff::report_foreign`](crate::diff::Diff::report_foreign) is set.
+    #[must_use]
+    pub fn foreign(&self) -> u64 {
+        self.counts.foreign
     }
 
     /// How many rows of the new table were counted after that: all, but for a re-keying that is rolled back none.
@@ -165,7 +174,8 @@ impl TableDiff {
         self.counts.written
     }
 
-    /// How many rows differ: those that are missing, extra or without an origin, or have other cells, and the keys of several rows.
+    /// How many rows differ: those that are missing, extra, foreign or without an origin, or have other cells, and the keys of several
+    /// rows.
     #[must_use]
     pub fn different(&self) -> u64 {
         self.counts.different()
@@ -228,6 +238,12 @@ pub enum RowDifference {
         cells: Vec<CellDifference>,
         /// How many cells differ.
         count: usize,
+    },
+    /// The key of a row of the old table is not of its key type, so that the row was not compared.
+    #[non_exhaustive]
+    Foreign {
+        /// Its key in the old table.
+        old_key: DifferentKey,
     },
     /// The row of the new table was written without an origin, by a program that knows nothing of the re-keying.
     #[non_exhaustive]
@@ -313,7 +329,7 @@ impl TableDiff {
         let Self { old, new, counts, first, is_lower_bound } = self;
         let Counts { compared, left_out, missing, extra, collisions, differing, without_origin, .. } =
             *counts;
-        let Counts { written, expired, cells, .. } = *counts;
+        let Counts { written, expired, cells, foreign, .. } = *counts;
         if self.is_equal() {
             write!(
                 f,
@@ -335,6 +351,10 @@ impl TableDiff {
             if extra > 0 || *is_lower_bound {
                 write!(f, ", {at_least}{} {} in `{new}` alone", counted(extra, "row"), are(extra))?;
             }
+            if foreign > 0 {
+                let verb = if foreign == 1 { "has a key" } else { "have keys" };
+                write!(f, ", {} of `{old}` {verb} of another layout", counted(foreign, "row"))?;
+            }
             if without_origin > 0 {
                 let (rows, verb) = (counted(without_origin, "row"), has(without_origin));
                 write!(f, ", {rows} of `{new}` {verb} no origin")?;
@@ -355,7 +375,7 @@ impl TableDiff {
         }
         let shown = first.get(..rows).unwrap_or(first);
         for difference in shown {
-            write!(f, "\n  {}", Named { difference, new, has_values })?;
+            write!(f, "\n  {}", Named { difference, old, new, has_values })?;
         }
         match counts.different().saturating_sub(shown.len() as u64) {
             0 => Ok(()),
@@ -365,9 +385,10 @@ impl TableDiff {
     }
 }
 
-/// A difference with the name of the new table.
+/// A difference with the names of both tables.
 struct Named<'a> {
     difference: &'a RowDifference,
+    old: &'a str,
     new: &'a str,
     has_values: bool,
 }
@@ -382,6 +403,13 @@ impl fmt::Display for Named<'_> {
             RowDifference::Extra { new_key } => write!(f, "`{new}` alone has the row {new_key}"),
             RowDifference::Collision { old_keys: [one, other], new_key } => {
                 write!(f, "{one} and {other}: in `{new}` both are the row {new_key}")
+            }
+            RowDifference::Foreign { old_key } => {
+                write!(
+                    f,
+                    "{old_key}: the key is not of the layout of `{}`; the row is not compared",
+                    self.old
+                )
             }
             RowDifference::WithoutOrigin { new_key } => {
                 write!(
