@@ -15,6 +15,7 @@ use prost::Message as _;
 use tonic::Status;
 
 use self::pattern::{Pattern, PatternBudget};
+pub use self::pattern::{Re2Error, translate_re2};
 use crate::mutate::in_table_order;
 use crate::storage::{Cell, CellRef};
 

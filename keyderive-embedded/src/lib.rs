@@ -68,6 +68,8 @@ use store::{Store, SystemClock};
 use worker::Worker;
 
 pub use self::faults::{Fault, FaultRule, Faults, Method};
+#[doc(hidden)]
+pub use self::filter::{Re2Error, translate_re2};
 pub use self::interval::Interval;
 pub use self::query::{Query, QueryCell, QueryEngine, QueryTable, QueryTables};
 #[cfg(feature = "serve")]

@@ -1,5 +1,6 @@
 //! Aggregate functions.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use sqlparser::tokenizer::Location;
@@ -39,7 +40,10 @@ enum Kind {
 pub(crate) struct State {
     value: Value,
     count: u64,
+    int: i128,
     float: f64,
+    /// Whether all numbers so far are finite, so that their sum has to be.
+    is_finite: bool,
     elements: Vec<Value>,
     seen: HashSet<Vec<u8>>,
 }
@@ -111,7 +115,15 @@ impl Aggregate {
     }
 
     pub(crate) fn state(&self) -> State {
-        State { value: Value::Null, count: 0, float: 0.0, elements: Vec::new(), seen: HashSet::new() }
+        State {
+            value: Value::Null,
+            count: 0,
+            int: 0,
+            float: 0.0,
+            is_finite: true,
+            elements: Vec::new(),
+            seen: HashSet::new(),
+        }
     }
 
     /// Adds a row.
@@ -137,20 +149,21 @@ impl Aggregate {
         state.count += 1;
         match &self.kind {
             Kind::Count | Kind::CountIf => {}
-            Kind::SumInt => {
-                // The service adds in the order of the rows, and fails when a partial sum is too large.
-                let sum = state.value.int().checked_add(value.int());
-                state.value = Value::Int64(sum.ok_or_else(|| out_of_range("SUM() aggregation overflow"))?);
+            // Only the whole sum has to be in range; fewer than 2^64 numbers of 64 bits fit 128.
+            Kind::SumInt => state.int += i128::from(value.int()),
+            Kind::SumFloat | Kind::Average => {
+                state.float += value.float();
+                state.is_finite &= value.float().is_finite();
             }
-            Kind::SumFloat | Kind::Average => state.float += value.float(),
-            Kind::Least if state.value.is_null() || value.sort_order(&state.value).is_lt() => {
-                state.value = value;
-            }
-            Kind::Greatest if state.value.is_null() || value.sort_order(&state.value).is_gt() => {
-                state.value = value;
+            Kind::Least | Kind::Greatest => {
+                let is_least = matches!(self.kind, Kind::Least);
+                let sought = if is_least { Ordering::Less } else { Ordering::Greater };
+                if state.value.is_null() || value.replaces(&state.value, sought) {
+                    state.value = value;
+                }
             }
             Kind::Any if state.value.is_null() => state.value = value,
-            Kind::Least | Kind::Greatest | Kind::Any => {}
+            Kind::Any => {}
             Kind::Array { .. } | Kind::Text { .. } => state.elements.push(value),
             Kind::And => {
                 state.value =
@@ -164,9 +177,14 @@ impl Aggregate {
     /// The value of a group.
     pub(crate) fn finish(&self, state: State) -> Result<Value, Status> {
         let has_none = state.count == 0;
+        let overflow = || out_of_range("SUM() aggregation overflow");
         Ok(match &self.kind {
             Kind::Count | Kind::CountIf => Value::Int64(i64::try_from(state.count).unwrap_or(i64::MAX)),
             _ if has_none => Value::Null,
+            Kind::SumInt => Value::Int64(i64::try_from(state.int).map_err(|_| overflow())?),
+            Kind::SumFloat | Kind::Average if state.is_finite && !state.float.is_finite() => {
+                return Err(overflow());
+            }
             Kind::SumFloat => Value::Float64(state.float),
             #[expect(clippy::cast_precision_loss, reason = "an average is no more precise")]
             Kind::Average => Value::Float64(state.float / state.count as f64),

@@ -2,7 +2,7 @@
 
 use tonic::Status;
 
-use crate::error::{invalid, out_of_range};
+use crate::error::{invalid, null_unless_unimplemented, out_of_range};
 use crate::expr::Expr;
 use crate::time;
 use crate::typed::{Form, Typed};
@@ -21,7 +21,7 @@ pub(crate) fn cast(from: Typed, to: Type, is_safe: bool) -> Result<Typed, Status
         return Err(invalid(format!("Invalid cast from {} to {to}", from.of)));
     };
     let guarded = move |values: &[Value]| match function(&values[0]) {
-        Err(_) if is_safe => Ok(Value::Null),
+        Err(error) if is_safe => null_unless_unimplemented(error),
         value => value,
     };
     Ok(Typed::new(Expr::Strict(Box::new(guarded), vec![from.expr]), to))
@@ -48,9 +48,9 @@ fn function(from: &Type, to: &Type) -> Option<Conversion> {
         (Type::Text, Type::Float32) => |value| parse_float(value).map(|number| Value::Float32(number as f32)),
         (Type::Text, Type::Bool) => |value| {
             let text = String::from_utf8_lossy(value.raw());
-            match &text.trim().to_ascii_lowercase()[..] {
-                "true" | "t" | "yes" | "y" | "1" => Ok(Value::Bool(true)),
-                "false" | "f" | "no" | "n" | "0" => Ok(Value::Bool(false)),
+            match &text.to_ascii_lowercase()[..] {
+                "true" => Ok(Value::Bool(true)),
+                "false" => Ok(Value::Bool(false)),
                 _ => Err(out_of_range(format!("Bad bool value: {text}"))),
             }
         },
@@ -116,8 +116,14 @@ pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
         Value::Int64(number) => number.to_string(),
-        Value::Float32(number) => float_text(f64::from(*number), number.to_string()),
-        Value::Float64(number) => float_text(*number, number.to_string()),
+        Value::Float32(number) => {
+            let short = general(f64::from(*number), 6);
+            if short.parse() == Ok(*number) { short } else { general(f64::from(*number), 8) }
+        }
+        Value::Float64(number) => {
+            let short = general(*number, 15);
+            if short.parse() == Ok(*number) { short } else { general(*number, 17) }
+        }
         Value::Bool(value) => value.to_string(),
         Value::Date(days) => time::show_date(*days),
         Value::Timestamp(micros) => time::show_timestamp(*micros),
@@ -125,23 +131,30 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
-/// The shortest text that reads as the number; with an exponent where the number is very large or small.
-fn float_text(number: f64, plain: String) -> String {
+/// A number as C's `%g` writes it with so many digits, without the sign of zero and NaN.
+fn general(number: f64, digits: usize) -> String {
+    if number == 0.0 {
+        return "0".to_owned();
+    }
     if number.is_nan() {
         return "nan".to_owned();
     }
-    let size = number.abs();
-    if size != 0.0 && size.is_finite() && !(1e-5..1e17).contains(&size) {
-        let text = format!("{number:e}");
-        return match text.split_once('e') {
-            Some((digits, exponent)) => match exponent.strip_prefix('-') {
-                Some(negative) => format!("{digits}e-{negative:0>2}"),
-                None => format!("{digits}e+{exponent:0>2}"),
-            },
-            None => text,
-        };
+    let scientific = format!("{number:.*e}", digits - 1);
+    // Infinities have no exponent.
+    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
+    let trimmed = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    let places: i64 = exponent.parse().unwrap_or_default();
+    let decimals = usize::try_from(i64::try_from(digits).unwrap_or_default() - 1 - places);
+    match decimals {
+        Ok(decimals) if places >= -4 => trimmed(&format!("{number:.decimals$}")),
+        _ => {
+            let sign = if places < 0 { '-' } else { '+' };
+            format!("{}e{sign}{:02}", trimmed(mantissa), places.unsigned_abs())
+        }
     }
-    plain
 }
 
 fn parse_int(text: &str) -> Option<i64> {

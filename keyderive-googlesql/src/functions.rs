@@ -1,9 +1,11 @@
 //! The functions of SQL.
 
 use std::cmp::Ordering;
+use std::fmt::Display;
 
 use bytes::Bytes;
-use regex::bytes::{Regex, RegexBuilder};
+use keyderive_embedded::{Re2Error, translate_re2};
+use regex::bytes::{Captures, Regex, RegexBuilder};
 use sqlparser::tokenizer::Location;
 use tonic::Status;
 
@@ -411,7 +413,9 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             let of = Type::array(if is_text { Text } else { Blob });
             Typed::strict(of, arguments, move |values| {
                 let delimiter = values.get(1).map_or(&b","[..], |delimiter| delimiter.raw());
+                // Of the empty value, there is one empty part.
                 let parts = match delimiter.is_empty() {
+                    true if values[0].raw().is_empty() => vec![Vec::new()],
                     true => units(is_text, &values[0]),
                     false => split(values[0].raw(), delimiter).into_iter().map(<[u8]>::to_vec).collect(),
                 };
@@ -443,11 +447,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             let is_text = found == 0;
             let regex = Pattern::new(is_text, &arguments[1])?;
             Typed::strict(if is_text { Text } else { Blob }, arguments, move |values| {
-                let replacement = rewritten_replacement(values[2].raw())?;
-                made(
-                    is_text,
-                    regex.compiled(&values[1])?.replace_all(values[0].raw(), &replacement[..]).into_owned(),
-                )
+                replaced(is_text, &regex.compiled(&values[1])?, values[0].raw(), values[2].raw())
             })
         }
         // Numbers.
@@ -466,7 +466,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             Typed::strict(of, arguments, move |values| {
                 let mut best = &values[0];
                 for value in &values[1..] {
-                    if value.compare(best) == Some(sought) {
+                    if value.replaces(best, sought) {
                         best = value;
                     }
                 }
@@ -563,16 +563,16 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             time::checked_date(Some(values[0].int())).map(Value::Date)
         }),
         "TIMESTAMP" => {
-            let (found, arguments) =
+            let (_, arguments) =
                 arguments.into_any(&[&[Timestamp], &[Date], &[Text], &[Text, Text], &[Date, Text]])?;
             Typed::strict(Timestamp, arguments, move |values| {
                 let zone = values.get(1).map_or(Ok(0), zone)?;
-                Ok(match &values[0] {
-                    Value::Date(days) => Value::Timestamp(i64::from(*days) * time::MICROS_A_DAY - zone),
-                    Value::Text(text) if found == 3 => Value::Timestamp(time::parse_timestamp(text)? - zone),
-                    Value::Text(text) => Value::Timestamp(time::parse_timestamp(text)?),
-                    same => same.clone(),
-                })
+                let micros = match &values[0] {
+                    Value::Date(days) => i64::from(*days) * time::MICROS_A_DAY,
+                    Value::Text(text) => time::parse_timestamp(text)?,
+                    value => timestamp(value),
+                };
+                time::checked_timestamp(Some(micros - zone)).map(Value::Timestamp)
             })
         }
         "DATE" => {
@@ -614,7 +614,7 @@ pub(crate) fn call(name: &str, all: Vec<Typed>, at: Location, now: i64) -> Resul
             Typed::strict(Timestamp, arguments, |values| {
                 let zone = values.get(2).map_or(Ok(0), zone)?;
                 let micros = time::parse(&cast::text(&values[0]), &cast::text(&values[1]))?;
-                Ok(Value::Timestamp(micros - zone))
+                time::checked_timestamp(Some(micros - zone)).map(Value::Timestamp)
             })
         }
         "PARSE_DATE" => Typed::strict(Date, arguments.into_one(&[Text, Text])?, |values| {
@@ -642,7 +642,7 @@ pub(crate) fn time_part_call(name: &str, all: Vec<Typed>, part: Part, at: Locati
     let wrong = || unimplemented(format!("{name} of the part {part:?}"));
     Ok(match name {
         "TIMESTAMP_TRUNC" => Typed::strict(Timestamp, arguments.into_one(&[Timestamp])?, move |values| {
-            Ok(Value::Timestamp(part.truncate(timestamp(&values[0]))))
+            time::checked_timestamp(Some(part.truncate(timestamp(&values[0])))).map(Value::Timestamp)
         }),
         "DATE_TRUNC" => Typed::strict(Date, arguments.into_one(&[Date])?, move |values| {
             let micros = part.truncate(date(&values[0]) * time::MICROS_A_DAY);
@@ -859,10 +859,25 @@ fn number_function(arguments: Arguments<'_>) -> Result<Typed, Status> {
             Ok(Typed::strict(Float64, arguments, move |values| {
                 let digits =
                     i32::try_from(values.get(1).map_or(0, Value::int).clamp(-400, 400)).unwrap_or_default();
+                let number = values[0].float();
+                if !number.is_finite() {
+                    return Ok(Value::Float64(number));
+                }
+                // Every number has fewer digits before the point.
+                if digits < -f64::MAX_10_EXP {
+                    return Ok(Value::Float64(0.0));
+                }
                 let scale = 10f64.powi(digits);
-                let scaled = values[0].float() * scale;
+                let scaled = number * scale;
                 let rounded = if is_round { scaled.round() } else { scaled.trunc() } / scale;
-                Ok(Value::Float64(if rounded.is_finite() { rounded } else { values[0].float() }))
+                match rounded.is_finite() {
+                    true => Ok(Value::Float64(rounded)),
+                    // The number has no such digits after the point.
+                    false if digits > 0 => Ok(Value::Float64(number)),
+                    false => {
+                        Err(out_of_range(format!("Floating point overflow: {name}({number}, {digits})")))
+                    }
+                }
             }))
         }
         "POW" | "POWER" | "LOG" => {
@@ -1050,33 +1065,80 @@ impl Pattern {
 }
 
 fn compiled(is_text: bool, pattern: &Value) -> Result<Regex, Status> {
-    let Ok(pattern) = str::from_utf8(pattern.raw()) else {
-        return Err(unimplemented("regular expressions that are not UTF-8"));
+    let wrong = |fault: &dyn Display| {
+        let pattern = String::from_utf8_lossy(pattern.raw());
+        out_of_range(format!("Cannot parse regular expression: {pattern}: {fault}"))
     };
-    let build = |unicode: bool| RegexBuilder::new(pattern).unicode(unicode).size_limit(1 << 20).build();
-    // Classes as `\d` are those of ASCII in RE2, and need Unicode's tables here, which are left out.
-    let built = if is_text { build(true).or_else(|_| build(false)) } else { build(false) };
-    built.map_err(|_| out_of_range(format!("Cannot parse regular expression: {pattern}")))
+    let translated = translate_re2(pattern.raw(), is_text).map_err(|error| match error {
+        Re2Error::UnicodeClass => unimplemented("Unicode classes in regular expressions"),
+        error => wrong(&error),
+    })?;
+    let built = RegexBuilder::new(&translated).unicode(is_text).size_limit(1 << 20).build();
+    // The lines before the last show the translated expression.
+    built.map_err(|error| wrong(&error.to_string().lines().last().unwrap_or_default()))
 }
 
-/// A replacement of `REGEXP_REPLACE`, in which `\1` is a group, as one of the crate `regex`.
-fn rewritten_replacement(replacement: &[u8]) -> Result<Vec<u8>, Status> {
-    let mut out = Vec::with_capacity(replacement.len());
-    let mut rest = replacement.iter().copied();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'$' => out.extend(b"$$"),
-            b'\\' => match rest.next() {
-                Some(digit @ b'0'..=b'9') => out.extend([b'$', b'{', digit, b'}']),
-                Some(b'\\') => out.push(b'\\'),
-                _ => {
-                    return Err(out_of_range(
-                        "Invalid REGEXP_REPLACE pattern: a backslash precedes neither a digit nor a backslash",
-                    ));
-                }
-            },
-            byte => out.push(byte),
+/// `REGEXP_REPLACE`: after an empty match, which cannot follow another match, comes the next character.
+fn replaced(is_text: bool, regex: &Regex, whole: &[u8], replacement: &[u8]) -> Result<Value, Status> {
+    check_replacement(regex, replacement)?;
+    let mut out = Vec::with_capacity(whole.len());
+    let (mut at, mut last_end) = (0, None);
+    while let Some(groups) = regex.captures_at(whole, at) {
+        let Some(found) = groups.get(0) else { break };
+        out.extend_from_slice(&whole[at..found.start()]);
+        if !found.is_empty() || last_end != Some(found.start()) {
+            append_replacement(&mut out, &groups, replacement);
+            checked_size(out.len())?;
+        }
+        at = found.end();
+        last_end = Some(at);
+        if found.is_empty() {
+            // Bytes of UTF-8 from 0x80 to 0xbf go on with a character.
+            let goes_on = |byte: &u8| is_text && (0x80..0xc0).contains(byte);
+            let Some((first, rest)) = whole[at..].split_first() else { return made(is_text, out) };
+            let length = 1 + rest.iter().take_while(|byte| goes_on(byte)).count();
+            out.push(*first);
+            out.extend_from_slice(&rest[..length - 1]);
+            at += length;
         }
     }
-    Ok(out)
+    out.extend_from_slice(&whole[at..]);
+    made(is_text, out)
+}
+
+/// Checks that a backslash precedes a digit of a group that exists, or a backslash.
+fn check_replacement(regex: &Regex, replacement: &[u8]) -> Result<(), Status> {
+    let wrong = |fault: String| out_of_range(format!("Invalid REGEXP_REPLACE pattern: {fault}"));
+    let groups = regex.captures_len() - 1;
+    let mut rest = replacement.iter();
+    while let Some(byte) = rest.next() {
+        match (byte, if *byte == b'\\' { rest.next() } else { None }) {
+            (b'\\', Some(digit @ b'0'..=b'9')) if usize::from(digit - b'0') > groups => {
+                return Err(wrong(format!(
+                    "it has the group \\{}, and the regular expression has {groups} groups",
+                    digit - b'0'
+                )));
+            }
+            (b'\\', None) => return Err(wrong("it ends with a backslash".to_owned())),
+            (b'\\', Some(other)) if *other != b'\\' && !other.is_ascii_digit() => {
+                return Err(wrong("a backslash precedes neither a digit nor a backslash".to_owned()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Appends a checked replacement, in which `\1` is a group.
+fn append_replacement(out: &mut Vec<u8>, groups: &Captures<'_>, replacement: &[u8]) {
+    let mut rest = replacement.iter();
+    while let Some(byte) = rest.next() {
+        match (byte, if *byte == b'\\' { rest.next() } else { None }) {
+            (_, Some(digit @ b'0'..=b'9')) => {
+                let group = groups.get(usize::from(digit - b'0'));
+                out.extend_from_slice(group.map_or(&[], |group| group.as_bytes()));
+            }
+            (byte, _) => out.push(*byte),
+        }
+    }
 }

@@ -47,6 +47,7 @@
 //! # What differs from the service
 //!
 //! - Time zones are UTC and offsets from it.
+//! - Regular expressions have no Unicode classes, such as `\p{Greek}`.
 //! - There are no logical views, materialized views or protocol buffers, no hash function but `FARM_FINGERPRINT`, and no JSON, HLL, window
 //!   or lambda functions.
 //! - Conditions on `_key` by `=`, `<`, `<=`, `>`, `>=`, `IN`, `LIKE` and `STARTS_WITH` read only the rows that they select. Every other

@@ -3,6 +3,7 @@
 mod documented;
 mod errors;
 mod keyderive_client;
+mod mutants;
 mod semantics;
 
 use std::collections::BTreeMap;

@@ -166,6 +166,16 @@ impl Value {
         })
     }
 
+    /// Whether it takes the place of the least or greatest value so far. Once there is a NaN, it is the result.
+    pub(crate) fn replaces(&self, best: &Self, sought: Ordering) -> bool {
+        let is_nan = match self {
+            Self::Float32(number) => number.is_nan(),
+            Self::Float64(number) => number.is_nan(),
+            _ => false,
+        };
+        is_nan || self.compare(best) == Some(sought)
+    }
+
     /// Compares in the order of `ORDER BY`: NULL is the least, then NaN.
     pub(crate) fn sort_order(&self, other: &Self) -> Ordering {
         let rank = |value: &Self| match value {

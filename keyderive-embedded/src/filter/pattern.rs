@@ -1,10 +1,11 @@
-//! Regular expressions in RE2's syntax, over bytes.
+//! Regular expressions in RE2's syntax, over bytes for filters, and also over characters for SQL.
 //!
 //! RE2's syntax is translated to that of the `regex` crate where the two differ: bytes from 0x80, `\C`, `\Q…\E`, octal
-//! numbers, `\s`, backslashes before punctuation, literal braces, and special characters inside brackets. Unicode
-//! classes (`\p{…}`) are rejected: they have no meaning for single bytes.
+//! numbers, the classes of Perl, which are ASCII, backslashes before punctuation, literal braces, and special characters inside
+//! brackets. Unicode classes (`\p{…}`) are rejected: they have no meaning for single bytes, and need large tables for characters.
 
 use std::cell::Cell;
+use std::fmt;
 
 use regex::Error;
 use regex::bytes::{Regex, RegexBuilder};
@@ -47,7 +48,10 @@ impl Pattern {
         let reject = |fault: String| {
             Status::invalid_argument(format!("`{filter}` is `{}`: {fault}", regex.escape_ascii()))
         };
-        let translated = format!(r"\A(?:{})\z", translate(regex).map_err(reject)?);
+        let translated = format!(
+            r"\A(?:{})\z",
+            translate(regex, Mode::BYTES_WITHOUT_GROUPS).map_err(|error| reject(error.to_string()))?
+        );
         // The compiler reports only whether the size exceeds a limit, so try growing limits.
         let mut compiled_bytes = MIN_COMPILED_BYTES;
         loop {
@@ -88,15 +92,62 @@ fn last_line(error: &Error) -> String {
     last.trim_start_matches("error: ").to_owned()
 }
 
-fn translate(regex: &[u8]) -> Result<String, String> {
-    let mut translator = Translator { rest: regex, out: String::with_capacity(regex.len() * 2), depth: 0 };
-    while let Some(byte) = translator.next() {
-        translator.translate_byte(byte)?;
+/// Why an expression has no translation.
+#[derive(Debug)]
+pub enum Re2Error {
+    /// RE2 rejects it.
+    Invalid(String),
+    /// It has a Unicode class.
+    UnicodeClass,
+}
+
+impl fmt::Display for Re2Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Invalid(fault) => fault,
+            Self::UnicodeClass => "it has a Unicode class, which cannot match bytes",
+        })
+    }
+}
+
+fn invalid(fault: impl Into<String>) -> Re2Error {
+    Re2Error::Invalid(fault.into())
+}
+
+/// Translates a regular expression from RE2's syntax to that of the `regex` crate. One over characters has to be UTF-8; one over bytes is
+/// to be compiled without Unicode. Groups keep their places and lose their names.
+///
+/// # Errors
+///
+/// Fails if RE2 rejects the expression, as far as the crate would not, and if it has a Unicode class.
+#[doc(hidden)]
+pub fn translate_re2(regex: &[u8], is_text: bool) -> Result<String, Re2Error> {
+    translate(regex, Mode { is_text, has_groups: true })
+}
+
+#[derive(Clone, Copy)]
+struct Mode {
+    /// Whether it matches characters of UTF-8, and not bytes.
+    is_text: bool,
+    /// Whether groups capture, which takes memory.
+    has_groups: bool,
+}
+
+impl Mode {
+    const BYTES_WITHOUT_GROUPS: Self = Self { is_text: false, has_groups: false };
+}
+
+fn translate(regex: &[u8], mode: Mode) -> Result<String, Re2Error> {
+    let mut translator =
+        Translator { mode, rest: regex, out: String::with_capacity(regex.len() * 2), depth: 0 };
+    while let Some(each) = translator.next() {
+        translator.translate_unit(each)?;
     }
     Ok(translator.out)
 }
 
 struct Translator<'a> {
+    mode: Mode,
     rest: &'a [u8],
     out: String,
     /// How many groups are open. An unmatched `)` would end the group around the whole expression.
@@ -105,48 +156,65 @@ struct Translator<'a> {
 
 /// A member of a bracket expression.
 enum Atom {
-    Byte(u8),
+    /// A character; or a byte, as the character of the same number.
+    Unit(char),
     Class(&'static str),
 }
 
-/// The class `\s` of RE2.
+// The classes of Perl in RE2.
+const DIGIT: &str = "[0-9]";
+const NOT_DIGIT: &str = "[^0-9]";
+const WORD: &str = "[0-9A-Za-z_]";
+const NOT_WORD: &str = "[^0-9A-Za-z_]";
 const SPACE: &str = r"[\t\n\x0c\r\x20]";
 const NOT_SPACE: &str = r"[^\t\n\x0c\r\x20]";
 
 impl Translator<'_> {
-    fn next(&mut self) -> Option<u8> {
+    /// The next character; or the next byte, as the character of the same number.
+    fn next(&mut self) -> Option<char> {
         let (&byte, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(byte)
+        let chunk = if self.mode.is_text { self.rest.utf8_chunks().next() } else { None };
+        let Some(character) = chunk.and_then(|chunk| chunk.valid().chars().next()) else {
+            self.rest = rest;
+            return Some(char::from(byte));
+        };
+        self.rest = &self.rest[character.len_utf8()..];
+        Some(character)
     }
 
-    fn literal(&mut self, byte: u8) {
-        if byte.is_ascii_alphanumeric() || byte == b'_' {
-            self.out.push(char::from(byte));
-        } else {
-            self.out.push_str(&format!("\\x{byte:02x}"));
+    fn literal(&mut self, unit: char) {
+        match u32::from(unit) {
+            _ if unit.is_ascii_alphanumeric() || unit == '_' => self.out.push(unit),
+            // Without Unicode, only this form is a byte.
+            number @ 0..=0xff => self.out.push_str(&format!("\\x{number:02x}")),
+            _ => self.out.push(unit),
         }
     }
 
-    fn translate_byte(&mut self, byte: u8) -> Result<(), String> {
-        match byte {
-            b'\\' => return self.escape(),
-            b'[' => return self.class(),
-            b'(' => return self.open(),
-            b')' if self.depth == 0 => return Err("unmatched `)`".to_owned()),
-            b')' => {
+    /// The character or byte of a number.
+    fn unit(&self, number: u32) -> Option<char> {
+        char::from_u32(number).filter(|_| self.mode.is_text || number <= 0xff)
+    }
+
+    fn translate_unit(&mut self, unit: char) -> Result<(), Re2Error> {
+        match unit {
+            '\\' => return self.escape(),
+            '[' => return self.class(),
+            '(' => return self.open(),
+            ')' if self.depth == 0 => return Err(invalid("unmatched `)`")),
+            ')' => {
                 self.depth -= 1;
                 self.out.push(')');
             }
-            b'{' => return self.brace(),
-            b'*' | b'+' | b'?' | b'|' | b'^' | b'$' | b'.' => self.out.push(char::from(byte)),
-            _ => self.literal(byte),
+            '{' => return self.brace(),
+            '*' | '+' | '?' | '|' | '^' | '$' | '.' => self.out.push(unit),
+            _ => self.literal(unit),
         }
         Ok(())
     }
 
     /// Translates an escape outside brackets, after the backslash.
-    fn escape(&mut self) -> Result<(), String> {
+    fn escape(&mut self) -> Result<(), Re2Error> {
         match self.rest.first() {
             Some(b'Q') => {
                 self.next();
@@ -154,14 +222,18 @@ impl Translator<'_> {
             }
             Some(b'C') => {
                 self.next();
-                self.out.push_str("(?s:.)");
+                self.out.push_str("(?s-u:.)");
             }
-            Some(&anchor @ (b'A' | b'z' | b'b' | b'B')) => {
+            Some(&anchor @ (b'A' | b'z')) => {
                 self.next();
                 self.out.extend(['\\', char::from(anchor)]);
             }
+            Some(&boundary @ (b'b' | b'B')) => {
+                self.next();
+                self.out.extend(["(?-u:\\", if boundary == b'b' { "b" } else { "B" }, ")"]);
+            }
             _ => match self.atom()? {
-                Atom::Byte(byte) => self.literal(byte),
+                Atom::Unit(unit) => self.literal(unit),
                 Atom::Class(class) => self.out.push_str(class),
             },
         }
@@ -170,42 +242,42 @@ impl Translator<'_> {
 
     fn quote(&mut self) {
         while !self.rest.is_empty() && !self.rest.starts_with(br"\E") {
-            if let Some(byte) = self.next() {
-                self.literal(byte);
+            if let Some(unit) = self.next() {
+                self.literal(unit);
             }
         }
         self.rest = self.rest.strip_prefix(br"\E").unwrap_or(self.rest);
     }
 
     /// Parses an escape, after the backslash.
-    fn atom(&mut self) -> Result<Atom, String> {
-        let Some(byte) = self.next() else { return Err("it ends with a backslash".to_owned()) };
-        Ok(match byte {
-            b'd' => Atom::Class(r"\d"),
-            b'D' => Atom::Class(r"\D"),
-            b'w' => Atom::Class(r"\w"),
-            b'W' => Atom::Class(r"\W"),
-            b's' => Atom::Class(SPACE),
-            b'S' => Atom::Class(NOT_SPACE),
-            b'a' => Atom::Byte(0x07),
-            b'f' => Atom::Byte(0x0c),
-            b'n' => Atom::Byte(b'\n'),
-            b'r' => Atom::Byte(b'\r'),
-            b't' => Atom::Byte(b'\t'),
-            b'v' => Atom::Byte(0x0b),
-            b'x' => Atom::Byte(self.hexadecimal()?),
-            b'0' => Atom::Byte(self.octal(0)?),
-            b'1'..=b'7' if matches!(self.rest.first(), Some(b'0'..=b'7')) => {
-                Atom::Byte(self.octal(u32::from(byte - b'0'))?)
+    fn atom(&mut self) -> Result<Atom, Re2Error> {
+        let Some(unit) = self.next() else { return Err(invalid("it ends with a backslash")) };
+        Ok(match unit {
+            'd' => Atom::Class(DIGIT),
+            'D' => Atom::Class(NOT_DIGIT),
+            'w' => Atom::Class(WORD),
+            'W' => Atom::Class(NOT_WORD),
+            's' => Atom::Class(SPACE),
+            'S' => Atom::Class(NOT_SPACE),
+            'a' => Atom::Unit('\x07'),
+            'f' => Atom::Unit('\x0c'),
+            'n' => Atom::Unit('\n'),
+            'r' => Atom::Unit('\r'),
+            't' => Atom::Unit('\t'),
+            'v' => Atom::Unit('\x0b'),
+            'x' => Atom::Unit(self.hexadecimal()?),
+            '0' => Atom::Unit(self.octal(0)?),
+            '1'..='7' if matches!(self.rest.first(), Some(b'0'..=b'7')) => {
+                Atom::Unit(self.octal(u32::from(unit) - u32::from('0'))?)
             }
-            _ if byte.is_ascii() && !byte.is_ascii_alphanumeric() => Atom::Byte(byte),
-            b'p' | b'P' => return Err("it has a Unicode class, which cannot match bytes".to_owned()),
-            _ => return Err(format!("RE2 has no escape `\\{}`", byte.escape_ascii())),
+            _ if unit.is_ascii() && !unit.is_ascii_alphanumeric() => Atom::Unit(unit),
+            'p' | 'P' => return Err(Re2Error::UnicodeClass),
+            _ => return Err(invalid(format!("RE2 has no escape `\\{}`", unit.escape_default()))),
         })
     }
 
     /// Parses two digits, or any number of digits in braces.
-    fn hexadecimal(&mut self) -> Result<u8, String> {
+    fn hexadecimal(&mut self) -> Result<char, Re2Error> {
         let (digits, rest) = match self.rest.strip_prefix(b"{") {
             None => self.rest.split_at_checked(2).unwrap_or_default(),
             Some(rest) => {
@@ -216,27 +288,29 @@ impl Translator<'_> {
         self.rest = rest;
         let all_digits = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
         let digits = std::str::from_utf8(digits).ok().filter(|_| all_digits);
-        let number = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        number.ok_or_else(|| "`\\x` is not followed by a hexadecimal number up to ff".to_owned())
+        let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let most = if self.mode.is_text { "10ffff" } else { "ff" };
+        number
+            .and_then(|number| self.unit(number))
+            .ok_or_else(|| invalid(format!("`\\x` is not followed by a hexadecimal number up to {most}")))
     }
 
     /// Parses at most two more digits.
-    fn octal(&mut self, first: u32) -> Result<u8, String> {
+    fn octal(&mut self, first: u32) -> Result<char, Re2Error> {
         let mut number = first;
         for _ in 0..2 {
             let Some(&digit @ b'0'..=b'7') = self.rest.first() else { break };
             self.next();
             number = number * 8 + u32::from(digit - b'0');
         }
-        u8::try_from(number).map_err(|_| format!("the octal number {number:o} is larger than a byte"))
+        self.unit(number).ok_or_else(|| invalid(format!("the octal number {number:o} is larger than a byte")))
     }
 
     /// A group: plain, named, without capture, or with flags.
-    fn open(&mut self) -> Result<(), String> {
+    fn open(&mut self) -> Result<(), Re2Error> {
         self.depth += 1;
         let Some(rest) = self.rest.strip_prefix(b"?") else {
-            // Captures are not used, and would take memory.
-            self.out.push_str("(?:");
+            self.group();
             return Ok(());
         };
         let name = rest.strip_prefix(b"P<").or_else(|| rest.strip_prefix(b"<"));
@@ -251,7 +325,7 @@ impl Translator<'_> {
             _ => false,
         };
         let (Some(end), true) = (end, has_valid_end) else {
-            return Err("RE2 does not support this kind of group, such as a look-ahead".to_owned());
+            return Err(invalid("RE2 does not support this kind of group, such as a look-ahead"));
         };
         // Names are not used, and flags are ASCII.
         if name.is_none() {
@@ -263,28 +337,32 @@ impl Translator<'_> {
                 self.out.push(':');
             }
         } else {
-            self.out.push_str("(?:");
+            self.group();
             self.rest = &head[end + 1..];
         }
         Ok(())
     }
 
+    fn group(&mut self) {
+        self.out.push_str(if self.mode.has_groups { "(" } else { "(?:" });
+    }
+
     /// Translates a repetition, or a literal brace.
-    fn brace(&mut self) -> Result<(), String> {
+    fn brace(&mut self) -> Result<(), Re2Error> {
         let inner = self.rest.iter().position(|byte| *byte == b'}').map(|end| &self.rest[..end]);
         let Some(inner) = inner.and_then(|inner| std::str::from_utf8(inner).ok()) else {
-            self.literal(b'{');
+            self.literal('{');
             return Ok(());
         };
         let (least, most) = inner.split_once(',').unwrap_or((inner, inner));
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number(least) || !(most.is_empty() || is_number(most)) {
-            self.literal(b'{');
+            self.literal('{');
             return Ok(());
         }
         let allowed = |text: &str| text.parse().is_ok_and(|number: u32| number <= MAX_REPETITIONS);
         if !allowed(least) || !(most.is_empty() || allowed(most)) {
-            return Err(format!("a part is repeated more than {MAX_REPETITIONS} times"));
+            return Err(invalid(format!("a part is repeated more than {MAX_REPETITIONS} times")));
         }
         self.out.push('{');
         self.out.push_str(inner);
@@ -294,7 +372,7 @@ impl Translator<'_> {
     }
 
     /// Translates a bracket expression, after its first bracket.
-    fn class(&mut self) -> Result<(), String> {
+    fn class(&mut self) -> Result<(), Re2Error> {
         self.out.push('[');
         if self.rest.first() == Some(&b'^') {
             self.next();
@@ -308,7 +386,7 @@ impl Translator<'_> {
             }
             match self.member()? {
                 Atom::Class(class) => self.out.push_str(class),
-                Atom::Byte(start) => self.range_from(start)?,
+                Atom::Unit(start) => self.range_from(start)?,
             }
         }
         self.next();
@@ -316,23 +394,23 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn member(&mut self) -> Result<Atom, String> {
+    fn member(&mut self) -> Result<Atom, Re2Error> {
         match self.next() {
-            None => Err("a `[` is not closed".to_owned()),
-            Some(b'\\') => self.atom(),
-            Some(byte) => Ok(Atom::Byte(byte)),
+            None => Err(invalid("a `[` is not closed")),
+            Some('\\') => self.atom(),
+            Some(unit) => Ok(Atom::Unit(unit)),
         }
     }
 
-    /// Translates a range that begins with `start`, or that byte alone.
-    fn range_from(&mut self, start: u8) -> Result<(), String> {
+    /// Translates a range that begins with `start`, or that alone.
+    fn range_from(&mut self, start: char) -> Result<(), Re2Error> {
         self.literal(start);
         if !self.rest.starts_with(b"-") || self.rest.get(1) == Some(&b']') {
             return Ok(());
         }
         self.next();
-        let Atom::Byte(end) = self.member()? else {
-            return Err("a range in brackets ends with a class".to_owned());
+        let Atom::Unit(end) = self.member()? else {
+            return Err(invalid("a range in brackets ends with a class"));
         };
         self.out.push('-');
         self.literal(end);

@@ -11,7 +11,7 @@ use tonic::Status;
 use super::{Analyzer, Place, at};
 use crate::aggregate::{Aggregate, is_aggregate};
 use crate::cast::cast;
-use crate::error::{invalid, invalid_at, out_of_range, unimplemented};
+use crate::error::{invalid, invalid_at, null_unless_unimplemented, out_of_range, unimplemented};
 use crate::expr::{Comparison, Expr};
 use crate::functions::{self, no_signature};
 use crate::parse;
@@ -29,6 +29,7 @@ impl Analyzer<'_> {
         {
             return Ok(Typed::new(Expr::Column(key), grouping.keys[key].1.of.clone()));
         }
+        check_operands(ast)?;
         let one = |ast: &Ast| self.expression(ast, place);
         let all = |all: &[Ast]| all.iter().map(one).collect::<Result<Vec<_>, _>>();
         let start = || ast.span().start;
@@ -395,6 +396,7 @@ impl Analyzer<'_> {
             {
                 break;
             }
+            check_operands(first)?;
             chain.push((op, &**right));
             first = left;
         }
@@ -548,7 +550,7 @@ impl Analyzer<'_> {
         };
         Ok(match typed.expr {
             Expr::Strict(function, arguments) if is_safe => {
-                let safe = move |values: &[Value]| Ok(function(values).unwrap_or(Value::Null));
+                let safe = move |values: &[Value]| function(values).or_else(null_unless_unimplemented);
                 Typed { expr: Expr::Strict(Box::new(safe), arguments), ..typed }
             }
             _ if is_safe => return Err(unimplemented(format!("SAFE.{name}"))),
@@ -657,6 +659,57 @@ fn field(value: Typed, name: &Ident) -> Result<Typed, Status> {
     }
 }
 
+/// Rejects a comparison as an operand of another: without parentheses, they do not associate.
+fn check_operands(ast: &Ast) -> Result<(), Status> {
+    let operands = match ast {
+        Ast::BinaryOp { left, op, right } if comparison(op).is_some() => vec![left, right],
+        Ast::Like { expr, pattern, .. } => vec![expr, pattern],
+        Ast::Between { expr, low, high, .. } => vec![expr, low, high],
+        Ast::InList { expr, .. } | Ast::InUnnest { expr, .. } => vec![expr],
+        Ast::IsNull(operand)
+        | Ast::IsNotNull(operand)
+        | Ast::IsTrue(operand)
+        | Ast::IsNotTrue(operand)
+        | Ast::IsFalse(operand)
+        | Ast::IsNotFalse(operand) => vec![operand],
+        _ => return Ok(()),
+    };
+    let is_comparison = |ast: &&Box<Ast>| match &***ast {
+        Ast::BinaryOp { op, .. } => comparison(op).is_some(),
+        Ast::Like { .. }
+        | Ast::Between { .. }
+        | Ast::InList { .. }
+        | Ast::InUnnest { .. }
+        | Ast::IsNull(_)
+        | Ast::IsNotNull(_)
+        | Ast::IsTrue(_)
+        | Ast::IsNotTrue(_)
+        | Ast::IsFalse(_)
+        | Ast::IsNotFalse(_) => true,
+        _ => false,
+    };
+    match operands.into_iter().find(is_comparison) {
+        Some(operand) => Err(invalid_at(
+            format!("Syntax error: comparisons do not associate; write ({operand})"),
+            operand.span().start,
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The comparison of an operator.
+fn comparison(op: &BinaryOperator) -> Option<Comparison> {
+    Some(match op {
+        BinaryOperator::Eq => Comparison::Equal,
+        BinaryOperator::NotEq => Comparison::NotEqual,
+        BinaryOperator::Lt => Comparison::Less,
+        BinaryOperator::LtEq => Comparison::LessOrEqual,
+        BinaryOperator::Gt => Comparison::Greater,
+        BinaryOperator::GtEq => Comparison::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
 fn not(operand: Typed) -> Typed {
     Typed::new(Expr::Not(Box::new(operand.expr)), Type::Bool)
 }
@@ -695,16 +748,7 @@ fn compare(
 
 /// An operator of two operands, other than AND and OR.
 fn operate(op: &BinaryOperator, left: Typed, right: Typed, at: Location) -> Result<Typed, Status> {
-    let comparison = match op {
-        BinaryOperator::Eq => Some(Comparison::Equal),
-        BinaryOperator::NotEq => Some(Comparison::NotEqual),
-        BinaryOperator::Lt => Some(Comparison::Less),
-        BinaryOperator::LtEq => Some(Comparison::LessOrEqual),
-        BinaryOperator::Gt => Some(Comparison::Greater),
-        BinaryOperator::GtEq => Some(Comparison::GreaterOrEqual),
-        _ => None,
-    };
-    if let Some(comparison) = comparison {
+    if let Some(comparison) = comparison(op) {
         let name = if comparison == Comparison::NotEqual { "!=".to_owned() } else { op.to_string() };
         return compare(comparison, &name, left, right, at);
     }

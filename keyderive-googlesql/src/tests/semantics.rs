@@ -249,6 +249,13 @@ async fn values_of_expressions() {
             ("1 < 1.5, 1.5 + 1, CAST(2.5 AS INT64), CAST(-2.5 AS INT64), ROUND(2.345, 2)", "true, 2.5, 3, -3, 2.35"),
             ("CAST(1 AS FLOAT64), CAST('0x1F' AS INT64), CAST(' 12 ' AS INT64), SAFE_CAST('x' AS INT64)", "1.0, 31, 12, NULL"),
             ("CAST(1.0 AS STRING), CAST(1e20 AS STRING), CAST(0.1 AS STRING)", "\"1\", \"1e+20\", \"0.1\""),
+            ("CAST(-0.0 AS STRING), CAST(CAST('-nan' AS FLOAT64) AS STRING), CAST(CAST('-inf' AS FLOAT64) AS STRING)", "\"0\", \"nan\", \"-inf\""),
+            ("CAST(1e14 AS STRING), CAST(1e15 AS STRING), CAST(0.0001 AS STRING), CAST(0.00001 AS STRING)", "\"100000000000000\", \"1e+15\", \"0.0001\", \"1e-05\""),
+            // As many digits as `%.17g` of C has, if 15 are too few.
+            ("CAST(1 / 3 AS STRING), CAST(0.1 + 0.2 AS STRING), CAST(-1234567890123456.0 AS STRING)", "\"0.33333333333333331\", \"0.30000000000000004\", \"-1234567890123456\""),
+            ("CAST(CAST(0.1 AS FLOAT32) AS STRING), CAST(CAST(1e6 AS FLOAT32) AS STRING), CAST(CAST(16777217.0 AS FLOAT32) AS STRING)", "\"0.1\", \"1e+06\", \"16777216\""),
+            ("CAST('TRUE' AS BOOL), CAST('False' AS BOOL), SAFE_CAST('t' AS BOOL)", "true, false, NULL"),
+            ("ROUND(123.0, -400), TRUNC(123.0, -400), ROUND(-155.0, -1), ROUND(1.5, 400), TRUNC(-1.59, 1)", "0.0, 0.0, -160.0, 1.5, -1.5"),
             ("SAFE_DIVIDE(1, 0), GREATEST(1, 3, 2), LEAST(1, NULL), ABS(-3), SIGN(-2.5)", "NULL, 3, NULL, 3, -1.0"),
             ("-9223372036854775808, SQRT(4), POW(2, 10), FLOOR(1.5), CEIL(1.5)", "-9223372036854775808, 2.0, 1024.0, 1.0, 2.0"),
             // Texts and bytes.
@@ -256,6 +263,7 @@ async fn values_of_expressions() {
             ("SUBSTR('apple', 2), SUBSTR('apple', 2, 2), SUBSTR('apple', -2), SUBSTR(b'apple', 0, 2)", "\"pple\", \"pp\", \"le\", ap"),
             ("LENGTH('é'), LENGTH(b'\\xc3\\xa9'), BYTE_LENGTH('é'), UPPER('é'), REVERSE('ab')", "1, 2, 2, \"É\", \"ba\""),
             ("SPLIT('a,b'), SPLIT(b'a##b', b'#'), SPLIT('', ','), SPLIT('ab', '')", "[\"a\", \"b\"], [a, , b], [\"\"], [\"a\", \"b\"]"),
+            ("SPLIT('', ''), ARRAY_LENGTH(SPLIT(b'', b''))", "[\"\"], 1"),
             ("TRIM('  a '), LTRIM('xxa', 'x'), RTRIM('a#', '#'), REPLACE('aXa', 'a', 'b')", "\"a\", \"a\", \"a\", \"bXb\""),
             ("LPAD('7', 3, '0'), RPAD('ab', 1), STRPOS('banana', 'nan'), LEFT('abc', 2), RIGHT('abc', 2)", "\"007\", \"a\", 3, \"ab\", \"bc\""),
             ("STARTS_WITH('abc', 'ab'), ENDS_WITH(b'abc', 'c'), TO_HEX(b'\\xff\\x00'), FROM_HEX('ff0')", "true, true, \"ff00\", \\x0f\\xf0"),
@@ -278,6 +286,49 @@ async fn values_of_expressions() {
             ("STRING(TIMESTAMP_MILLIS(1500)), FORMAT_DATE('%d/%m/%y', DATE '2024-02-29'), CAST(TIMESTAMP_SECONDS(0) AS DATE)", "\"1970-01-01 00:00:01.500+00\", \"29/02/24\", 1970-1-1"),
             ("FORMAT_TIMESTAMP('%A %e %B %j %I%p %E3S', TIMESTAMP_MILLIS(1500)), PARSE_DATE('%F', '2024-02-29')", "\"Thursday  1 January 001 12AM 01.500\", 2024-2-29"),
             ("SAFE.SUBSTR('a', 1, -1), SAFE.TO_INT64(b'x'), b'a' IN UNNEST(['a', 'b'])", "NULL, NULL, true"),
+        ])
+        .await;
+}
+
+#[tokio::test]
+async fn regular_expressions_are_those_of_re2() {
+    Database::new()
+        .expect_values(&[
+            // The classes of Perl are ASCII, and the rest matches characters.
+            (r"REGEXP_CONTAINS('é1', r'^.\d$'), REGEXP_CONTAINS('é', r'^\S$'), REGEXP_CONTAINS('é', r'^[\W]$')", "true, true, true"),
+            (r"REGEXP_CONTAINS('٣', r'\d'), REGEXP_CONTAINS('é', r'\w'), REGEXP_CONTAINS('aé', r'^a\bé$')", "false, false, true"),
+            (r"REGEXP_CONTAINS('É', '(?i)é'), REGEXP_CONTAINS('éA', '(?i)^.a$')", "true, true"),
+            (r"REGEXP_REPLACE('aé1', r'[^a]\d', ''), REGEXP_EXTRACT('xé9', r'(?P<n>.\d)')", r#""a", "é9""#),
+            (r"REGEXP_CONTAINS('€', r'^\x{20ac}$'), REGEXP_CONTAINS('é', r'^[\x{e0}-\x{ef}]$'), REGEXP_CONTAINS('é', r'^\351$')", "true, true, true"),
+            // BYTES match byte for byte.
+            (r"REGEXP_CONTAINS(b'é', '^.$'), REGEXP_CONTAINS(b'é', '^..$'), REGEXP_CONTAINS(b'\xff', b'^\xff$')", "false, true, true"),
+            (r"REGEXP_REPLACE(b'a\xff', b'\xff', b'\\0\\0')", r"a\xff\xff"),
+            // RE2 has no operators in classes.
+            ("REGEXP_CONTAINS('&', '[a&&b]'), REGEXP_CONTAINS('~', '[a~~b]'), REGEXP_CONTAINS('a', '[a&&b]'), REGEXP_CONTAINS('[', '[a[]')", "true, true, true, true"),
+            // Empty matches are between characters, and none follows another match.
+            ("REGEXP_REPLACE('éa', 'x*', '-'), REGEXP_REPLACE('éa', 'a*', '-'), REGEXP_REPLACE('', '^', '-')", r#""-é-a-", "-é-", "-""#),
+            (r"REGEXP_REPLACE('ab$1', r'(a)(x)?', r'\2\1\0\\')", r#""aa\\b$1""#),
+        ])
+        .await;
+}
+
+/// A NaN is the least and the greatest of its numbers, wherever it comes.
+#[tokio::test]
+async fn extremes_of_nan_are_nan() {
+    let database = Database::new();
+    let nan = "CAST('nan' AS FLOAT64)";
+    for list in [format!("{nan}, 1.0, 2.0"), format!("1.0, {nan}, 2.0"), format!("2.0, 1.0, {nan}")] {
+        database
+            .expect(&[
+                (&format!("SELECT GREATEST({list}), LEAST({list})"), &["NaN, NaN"]),
+                (&format!("SELECT MAX(x), MIN(x) FROM UNNEST([{list}, NULL]) AS x"), &["NaN, NaN"]),
+            ])
+            .await;
+    }
+    database
+        .expect(&[
+            ("SELECT MAX(x), MIN(x) FROM UNNEST([2, NULL, 3, 1]) AS x", &["3, 1"]),
+            ("SELECT MAX(x), MIN(x) FROM UNNEST(['b', 'c', 'a']) AS x", &["\"c\", \"a\""]),
         ])
         .await;
 }
