@@ -11,3 +11,4 @@ mod import;
 mod rekey;
 mod server;
 mod terminal;
+mod wrong_data;
