@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::mem;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::slice;
 
 use keyderive::dynamic::{DynKey, DynScan, KeyLayout, Value};
@@ -305,30 +305,38 @@ fn compare(one: &Value, other: &Value) -> Option<Ordering> {
     })
 }
 
-/// Splits a condition into the field, the operator and the value.
-fn split(clause: &str) -> Option<(&str, &str, &str)> {
+/// Splits a condition into the field, the operator and the value, and says whether the value directly follows the operator.
+fn split(clause: &str) -> Option<(&str, &str, &str, bool)> {
     let end = clause.find(|char: char| !(char.is_alphanumeric() || char == '_'))?;
     let (name, rest) = clause.split_at(end);
     let operator = rest.trim_start();
     let has_spaces = operator.len() < rest.len();
     let mut operators = ["<=", ">=", "^=", "=", "<", ">"].into_iter();
     if has_spaces && let Some(values) = operator.strip_prefix("in ") {
-        return Some((name, "in", values.trim_start()));
+        return Some((name, "in", values.trim_start(), false));
     }
     let found = operators.find(|known| operator.starts_with(known))?;
     let value = &operator[found.len()..];
     // Spaces on both sides of the operator are for the reader.
-    Some((name, found, if has_spaces { value.trim_start() } else { value }))
+    let trimmed = if has_spaces { value.trim_start() } else { value };
+    Some((name, found, trimmed, trimmed.len() == value.len()))
 }
 
 fn parse<'a>(layout: &KeyLayout, clause: &'a str) -> Outcome<(&'a str, Test)> {
-    let Some((name, operator, text)) = split(clause).filter(|(name, ..)| !name.is_empty()) else {
+    let Some((name, operator, text, is_direct)) = split(clause).filter(|(name, ..)| !name.is_empty()) else {
         return Err(Failure::usage(format_args!(
             "`{clause}` is no condition: write `field=value`, `field<value`, `field<=value`, `field>value`, `field>=value`, \
              `field^=prefix` or `field in value,value`"
         )));
     };
-    let value = || value(layout, name, text);
+    // An operator of another language would be another condition: `<>` is `<` and a value that begins with `>`.
+    if let Some(first) = text.chars().next().filter(|char| is_direct && "=<>".contains(*char)) {
+        return Err(Failure::usage(format_args!(
+            "`{clause}`: `{operator}{first}` is no operator; they are `=`, `<`, `<=`, `>`, `>=`, `^=` and `in`. For a value that begins with \
+             `{first}` write `{name} {operator} {text}`"
+        )));
+    }
+    let value = || value(layout, name, bare(name, text, &[('\'', '\''), ('"', '"')])?);
     let test = match operator {
         "=" => Test::Equals(whole(layout, name, value()?)?),
         "<" => Test::Until(Bound::Excluded(value()?)),
@@ -344,8 +352,10 @@ fn parse<'a>(layout: &KeyLayout, clause: &'a str) -> Outcome<(&'a str, Test)> {
             }
         },
         _ => {
-            let values = list(text);
-            let values = values.iter().map(|text| self::value(layout, name, text));
+            let values = list(bare(name, text, &[('(', ')')])?);
+            let values = values
+                .iter()
+                .map(|text| self::value(layout, name, bare(name, text, &[('\'', '\''), ('"', '"')])?));
             let values = values.map(|value| whole(layout, name, value?));
             Test::AnyOf(values.collect::<Outcome<_>>()?)
         }
@@ -353,21 +363,46 @@ fn parse<'a>(layout: &KeyLayout, clause: &'a str) -> Outcome<(&'a str, Test)> {
     Ok((name, test))
 }
 
-/// A time that the field can store: a plan would read the rows of the time before it, and a comparison after the read find none.
-fn whole(layout: &KeyLayout, name: &str, value: Value) -> Outcome<Value> {
-    let field = layout.schema().fields().iter().find(|field| field.name() == name);
-    let (unit, words) = match field.map(|field| field.hash_of().unwrap_or(field).format()) {
-        Some(Format::UnixTime(TimeUnit::Secs)) => (1_000_000_000, "seconds"),
-        Some(Format::UnixTime(TimeUnit::Millis) | Format::DateTime17) => (1_000_000, "milliseconds"),
-        Some(Format::UnixTime(TimeUnit::Micros)) => (1_000, "microseconds"),
-        _ => return Ok(value),
-    };
-    match value {
-        Value::Time(nanos) if nanos % unit != 0 => Err(Failure::usage(format_args!(
-            "the field `{name}` has whole {words}, and no row is of {value}: write `{name}>=…` and `{name}<…`, or a time of whole {words}"
+/// The text of a value or a list. Other languages write these in quotation marks or parentheses, which would be a part of the value here: a
+/// backslash before them says that they are.
+fn bare<'t>(name: &str, text: &'t str, marks: &[(char, char)]) -> Outcome<&'t str> {
+    let marked = text.trim_start_matches('\\');
+    let within = |(open, close): &(char, char)| marked.strip_prefix(*open)?.strip_suffix(*close);
+    match (marks.iter().find_map(within), text.strip_prefix('\\')) {
+        (None, _) => Ok(text),
+        (Some(_), Some(literal)) => Ok(literal),
+        (Some(within), None) => Err(Failure::usage(format_args!(
+            "`{name}`: values and lists are written without quotation marks and parentheses around them: write `{within}`, or `\\{text}` if \
+             they are a part of the value"
         ))),
-        value => Ok(value),
     }
+}
+
+/// A value that a key can have: a plan would read the rows of the time before it or refuse it, and a comparison after the read find none.
+fn whole(layout: &KeyLayout, name: &str, value: Value) -> Outcome<Value> {
+    if let Some(words) = finer_than(layout, name, &value) {
+        return Err(Failure::usage(format_args!(
+            "the field `{name}` has whole {words}, and no row is of {value}: write `{name}>=…` and `{name}<…`, or a time of whole {words}"
+        )));
+    }
+    match layout.can_hold(name, value.clone()).map_err(Failure::usage)? {
+        true => Ok(value),
+        false => Err(Failure::usage(format_args!(
+            "no key can hold {value:?} in the field `{name}`, so that no row has it; `{name}<…` and `{name}>…` take any bound"
+        ))),
+    }
+}
+
+/// The unit of a field's times in words, if the value is a time between two that the field can hold.
+pub(crate) fn finer_than(layout: &KeyLayout, name: &str, value: &Value) -> Option<&'static str> {
+    let field = layout.schema().fields().iter().find(|field| field.name() == name)?;
+    let (unit, words) = match field.hash_of().unwrap_or(field).format() {
+        Format::UnixTime(TimeUnit::Secs) => (1_000_000_000, "seconds"),
+        Format::UnixTime(TimeUnit::Millis) | Format::DateTime17 => (1_000_000, "milliseconds"),
+        Format::UnixTime(TimeUnit::Micros) => (1_000, "microseconds"),
+        _ => return None,
+    };
+    matches!(value, Value::Time(nanos) if nanos % unit != 0).then_some(words)
 }
 
 /// The parts of a list with commas; `\,` is a comma within one.
@@ -385,16 +420,19 @@ fn list(text: &str) -> Vec<String> {
     values
 }
 
+/// The times that a number is taken for without a sign, in nanoseconds: from March 1973, since when seconds have nine digits, to the year 9999.
+const USUAL: Range<i128> = 100_000_000_000_000_000..253_402_300_800_000_000_000;
+
 /// The value of a field that text says.
 fn value(layout: &KeyLayout, name: &str, text: &str) -> Outcome<Value> {
     let value = layout.value(name, text);
-    // A year, or a date without hyphens, would be a moment of 1970.
-    if let Ok(Value::Time(_)) = value
-        && text.len() <= 8
+    // A year, a date without hyphens, or a number of a larger unit would be a moment of 1970; one of a smaller unit is after all years.
+    if let Ok(moment @ Value::Time(nanos)) = &value
+        && (text.len() <= 8 || !USUAL.contains(nanos))
         && text.bytes().all(|byte| byte.is_ascii_digit())
     {
         return Err(Failure::usage(format_args!(
-            "`{name}` is a time: write `{text}` as a date, such as `2026-11-24`, or as `+{text}` if it is the number that is stored"
+            "`{name}` is a time: write `{text}` as a date, such as `2026-11-24`, or as `+{text}` if it is the number that is stored, of {moment}"
         )));
     }
     value.or_else(|error| {
@@ -444,13 +482,14 @@ mod tests {
 
     #[test]
     fn a_year_is_no_number_that_is_stored() {
-        for year in ["2027", "20261124", "0"] {
+        // Also seconds, milliseconds and nanoseconds, for a field of microseconds.
+        for year in ["2027", "20261124", "0", "1795478400", "1795478400000", "1795478400000000000"] {
             let text = refused(&format!("at>{year}"));
             assert!(text.contains("as a date, such as `2026-11-24`"), "{text}");
         }
         let stored = Filter::new(
             &KeyLayout::of::<EventKey>(),
-            &["at>+2027".to_owned(), "at<1795478400000".to_owned()],
+            &["at>+2027".to_owned(), "at<1795478400000000".to_owned()],
         );
         assert!(stored.is_ok());
     }
@@ -469,6 +508,28 @@ mod tests {
         assert_eq!(parsed("site in a,b\\,c,"), Ok(("site", Test::AnyOf(list))));
         let midnight = layout.value("at", "2026-11-24T00:00:00Z").unwrap();
         assert_eq!(parsed("at>=2026-11-24"), Ok(("at", Test::From(Bound::Included(midnight)))));
+        // Another language would mean something else by them.
+        for clause in ["seq<>1", "seq==1", "seq=>1", "seq=<1", "user_id == a", "user_id^==a"] {
+            assert!(refused(clause).contains("is no operator"), "{clause}");
+        }
+        for clause in ["site='a'", "site = \"a\"", "site in ('a')", "site in (a,b)", "site in 'a',b"] {
+            assert!(refused(clause).contains("without quotation marks and parentheses"), "{clause}");
+        }
+        for (clause, meant) in [
+            ("user_id = =a", "=a"),
+            ("user_id=\\'a'", "'a'"),
+            ("user_id=\\\\'a'", "\\'a'"),
+            ("user_id='a", "'a"),
+            ("user_id=(a)", "(a)"),
+            ("user_id=\\a", "\\a"),
+        ] {
+            assert_eq!(parsed(clause), Ok(("user_id", Test::Equals(text(meant)))), "{clause}");
+        }
+        assert_eq!(parsed("site in \\(a)"), Ok(("site", Test::AnyOf(vec![text("(a)")]))));
+        // No key can hold them, also where the plan does not decide it.
+        for clause in ["seq=4294967295", "seq in 1,1000000"] {
+            assert!(refused(clause).contains("no key can hold"), "{clause}");
+        }
         assert!(refused("user_id").contains("is no condition"));
         assert!(refused("=a").contains("is no condition"));
         assert!(refused("users=a").contains("there is no field `users`"));

@@ -102,13 +102,20 @@ impl PairArgs {
     }
 }
 
-/// Says which fields of the old keys are in no new one.
+/// Says which fields of the old keys are in no new one, or rounded there.
 pub(crate) fn note_dropped(mapping: &KeyMapping) {
     let dropped: Vec<_> = mapping.dropped().iter().map(|field| format!("`{field}`")).collect();
     if !dropped.is_empty() {
         output::note(format_args!(
             "new keys do not have {}: rows that differ in nothing else would have one key",
             dropped.join(", ")
+        ));
+    }
+    let rounded: Vec<_> = mapping.rounded().iter().map(|field| format!("`{field}`")).collect();
+    if !rounded.is_empty() {
+        output::note(format_args!(
+            "times of {} have a larger unit in new keys, and are rounded down: rows that differ in nothing else would have one key",
+            rounded.join(", ")
         ));
     }
 }

@@ -17,9 +17,10 @@ use super::block_on;
 use super::decode::read_line;
 use super::verify;
 use crate::change::{ChangeArgs, Pace, ResumeFile, Stop, counted, is_agreed, name_production};
+use crate::exchange::Digest;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
-use crate::layout::TableArgs;
+use crate::layout::{TableArgs, check_keys};
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 use crate::outside::{count_outside, note_outside};
 
@@ -39,7 +40,8 @@ use crate::outside::{count_outside, note_outside};
 /// One that is written again after it was found, and before its request or a retry of that, is deleted.
 ///
 /// The file of `--resume` has the keys of the request in flight: a command that goes on after it was killed looks which of these rows are
-/// deleted, and counts them. When it has ended, all rows that matched when it began are deleted.
+/// deleted, and counts them. When it has ended, all rows that matched when it began are deleted. Of keys from standard input, it takes the
+/// same ones again, and refuses others.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment, group(ArgGroup::new("rows").required(true).multiple(true).args(["keys", "conditions"])))]
 pub(crate) struct Delete {
@@ -130,6 +132,8 @@ struct State {
     left_out: u64,
     /// How many keys of the arguments or of standard input are done.
     keys_done: u64,
+    /// The hash of these keys: of standard input, others would be passed over.
+    keys_digest: u64,
     /// The page token of the last row that was deleted.
     after: Option<String>,
     /// The keys of the request that was sent last, if its answer is not known.
@@ -229,6 +233,10 @@ impl Delete {
             name_production(&target);
             let client = connection.client().await?;
             let typed = layout.as_ref().map(|layout| client.dynamic_table(layout));
+            // Keys that are named are of the layout.
+            if let (Some(layout), true) = (&layout, self.keys.is_empty()) {
+                check_keys(&client, layout).await?;
+            }
             let outside = match (&layout, &filter) {
                 (Some(layout), Some(filter)) if self.keys.is_empty() && filter.is_of_all => {
                     count_outside(&client, layout).await?
@@ -258,6 +266,13 @@ impl Delete {
                 pace: Pace::new(self.change.rate),
             };
             if deletion.state.is_done {
+                if let Rows::Keys(keys) = &rows {
+                    let mut keys = KeyBatches::new(keys, &self.change, &deletion.state);
+                    keys.skip_done()?;
+                    if keys.take()?.is_some() {
+                        return Err(Failure::refused(OTHER_KEYS));
+                    }
+                }
                 output::note(
                     "nothing was done now: the file of `--resume` says that an earlier run has done it; name another file to begin anew",
                 );
@@ -522,7 +537,7 @@ impl Deletion<'_> {
                 found.skipped = rows.skipped().foreign();
             }
             Rows::Keys(keys) => {
-                let mut keys = KeyBatches::new(keys, &self.of.change, self.state.keys_done);
+                let mut keys = KeyBatches::new(keys, &self.of.change, &self.state);
                 while let Some(batch) = keys.next()? {
                     let rows = self.look_up(&batch.keys).await?;
                     found.requests += u64::from(!rows.is_empty());
@@ -579,7 +594,7 @@ impl Deletion<'_> {
 
     async fn delete_keys(&mut self, keys: &Keys, stop: &mut Stop) -> Outcome<()> {
         let mut meter = Meter::new("deleted");
-        let mut keys = KeyBatches::new(keys, &self.of.change, self.state.keys_done);
+        let mut keys = KeyBatches::new(keys, &self.of.change, &self.state);
         while let Some(batch) = keys.next()? {
             let rows = self.look_up(&batch.keys).await?;
             let settled = batch.keys.iter().filter(|key| self.state.settled.contains(&text(key))).count();
@@ -590,7 +605,7 @@ impl Deletion<'_> {
             if !there.is_empty() {
                 self.send(&there, stop).await?;
             }
-            self.state.keys_done = keys.taken;
+            (self.state.keys_done, self.state.keys_digest) = (keys.taken, keys.digest);
             self.state.settled.clear();
             self.file.store(&self.state)?;
             meter.rows(self.state.deleted);
@@ -659,9 +674,15 @@ struct KeyBatches<'a> {
     shown: usize,
     /// How many keys were read.
     taken: u64,
-    /// How many of them an earlier run has done.
-    done: u64,
+    hash: Digest,
+    /// The hash of the keys that were read.
+    digest: u64,
+    /// How many of them an earlier run has done, and the hash of these.
+    done: (u64, u64),
 }
+
+const OTHER_KEYS: &str = "standard input has other keys than those of the command that `--resume` goes on with; give it the same input, or name \
+                          another file for `--resume` to begin anew";
 
 #[derive(Default)]
 struct KeyBatch {
@@ -673,23 +694,46 @@ struct KeyBatch {
 }
 
 impl<'a> KeyBatches<'a> {
-    fn new(keys: &'a Keys, change: &ChangeArgs, done: u64) -> Self {
+    fn new(keys: &'a Keys, change: &ChangeArgs, state: &State) -> Self {
         // Of so many keys of any length one request is made.
         let most = RequestSize::new(change).most.min(REQUEST_KEY_BYTES / MAX_KEY_BYTES);
-        Self { keys: keys.iter(), most, shown: 0, taken: 0, done }
+        let done = (state.keys_done, state.keys_digest);
+        Self { keys: keys.iter(), most, shown: 0, taken: 0, hash: Digest::default(), digest: 0, done }
+    }
+
+    /// The next key, or why it is not of the layout.
+    fn take(&mut self) -> Outcome<Option<Named>> {
+        let Some(key) = self.keys.next().transpose().map_err(|error| unread(&error))? else {
+            return Ok(None);
+        };
+        self.taken += 1;
+        self.digest = match &key {
+            Named::Key(key) => self.hash.add([key.as_slice()]),
+            Named::LeftOut => self.hash.add([b"".as_slice()]),
+            Named::Fault(fault) => self.hash.add([b"", fault.as_bytes()]),
+        };
+        Ok(Some(key))
+    }
+
+    /// Passes over the keys that an earlier run has done.
+    ///
+    /// # Errors
+    /// If they are others.
+    fn skip_done(&mut self) -> Outcome<()> {
+        let (done, digest) = self.done;
+        while self.taken < done && self.take()?.is_some() {}
+        match self.taken < done || self.taken == done && done > 0 && self.digest != digest {
+            true => Err(Failure::refused(OTHER_KEYS)),
+            false => Ok(()),
+        }
     }
 
     fn next(&mut self) -> Outcome<Option<KeyBatch>> {
-        while self.taken < self.done
-            && self.keys.next().transpose().map_err(|error| unread(&error))?.is_some()
-        {
-            self.taken += 1;
-        }
+        self.skip_done()?;
         let (mut batch, mut known) = (KeyBatch::default(), HashSet::new());
         while batch.keys.len() < self.most
-            && let Some(key) = self.keys.next().transpose().map_err(|error| unread(&error))?
+            && let Some(key) = self.take()?
         {
-            self.taken += 1;
             match key {
                 Named::Key(key) => {
                     if known.insert(key.clone()) {

@@ -3,10 +3,11 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
+use futures_util::stream::{BoxStream, Peekable, Stream, StreamExt as _, iter, unfold};
 use keyderive::dynamic::{DynKey, DynRow, TableLayout};
 use keyderive::plan::Plan;
 use keyderive::{DynTable, DynTableScan, Error, Skipped};
@@ -17,7 +18,7 @@ use crate::change::{ResumeFile, Stop, check_distinct, counted};
 use crate::exchange::{self, Form, Shape, Writer};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
-use crate::layout::TableArgs;
+use crate::layout::{TableArgs, check_keys};
 use crate::output::{self, Meter, Out};
 use crate::outside::{count_outside, note_outside};
 
@@ -105,6 +106,7 @@ impl Export {
             let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
             let plan = filter.plan.clone();
             let client = connection.client().await?;
+            check_keys(&client, &layout).await?;
             let table = client.dynamic_table(&layout);
             let shape = Shape::new(&table, &layout)?;
             let arguments = Arguments {
@@ -134,6 +136,14 @@ impl Export {
                 return self.end(&state, &layout);
             }
             let scans = self.scans(&table, &plan, &filter, state.after.as_deref()).await?;
+            let skipped: Vec<_> = scans.iter().map(DynTableScan::skipped).collect();
+            let rows = iter(scans).flat_map_unordered(PARTS, |scan| Box::pin(rows(scan)));
+            let mut rows = rows.boxed().peekable();
+            let mut stop = Stop::listen();
+            // The file of an export that is refused stays as it is.
+            if let Some(Err(error)) = stop.or(Pin::new(&mut rows).peek()).await? {
+                return Err(Failure::from(error));
+            }
             let (out, file): (Box<dyn Write>, _) = match &self.output {
                 None => (Box::new(Out::new()), None),
                 Some(path) => {
@@ -144,8 +154,8 @@ impl Export {
             };
             let is_terminal = self.output.is_none() && io::stdout().is_terminal();
             let writer = Writer::new(shape, self.format, out, is_terminal, state.bytes == 0)?;
-            let mut run = Run { plan, writer, file, kept, state, last: None, stop: Stop::listen() };
-            let done = run.write(scans).await;
+            let mut run = Run { plan, writer, file, kept, state, last: None, stop };
+            let done = run.write(rows, &skipped).await;
             let stored = run.keep();
             done.map_err(|failure| {
                 let rows = counted(run.state.rows, "row");
@@ -234,10 +244,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn write(&mut self, scans: Vec<DynTableScan>) -> Outcome<()> {
-        let skipped: Vec<_> = scans.iter().map(DynTableScan::skipped).collect();
+    async fn write(&mut self, mut rows: Peekable<BoxStream<'_, Found>>, skipped: &[Skipped]) -> Outcome<()> {
         let foreign_before = self.state.left_out.foreign;
-        let mut rows = iter(scans).flat_map_unordered(PARTS, |scan| Box::pin(rows(scan)));
         let (mut meter, mut kept_at) = (Meter::new("exported"), Instant::now());
         loop {
             let next = self.stop.or(rows.next()).await?;
@@ -290,8 +298,11 @@ impl Run<'_> {
     }
 }
 
-/// The rows of a scan; of each, the error if the row type does not read it.
-fn rows(scan: DynTableScan) -> impl Stream<Item = Result<(DynKey, Result<DynRow, Error>), Error>> {
+/// A row that was read, with the error if the row type does not read it.
+type Found = Result<(DynKey, Result<DynRow, Error>), Error>;
+
+/// The rows of a scan.
+fn rows(scan: DynTableScan) -> impl Stream<Item = Found> {
     unfold(scan.stored(), |mut rows| async move {
         let row = rows.next().await?;
         let row = row.map(|(key, stored)| (key, rows.read(&stored)));

@@ -1,7 +1,7 @@
 //! `import`: rows of csv or lines of JSON.
 
 use std::collections::VecDeque;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use crate::change::{
 };
 use crate::exchange::{self, Fault, Form, Line, Lines, Reader, Shape};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::layout::TableArgs;
+use crate::layout::{TableArgs, check_keys};
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 
 /// Write the rows of a csv file, or of lines of JSON
@@ -32,8 +32,9 @@ use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 ///
 /// Without `--yes` it reads the input and writes nothing: it shows what each name is, the first rows, the bad lines, and how many rows
 /// it would write; on a terminal it asks then. Each row replaces the one that has its key, whole, but for columns that the row type
-/// does not name; of two lines with one key the later one counts. Values without a time of their own get the time of the import, and what
-/// they replace stays stored as earlier versions until garbage collection removes it. Rows are written in an order that overloads no tablet.
+/// does not name; of two lines with one key the later one counts, with `--if-absent` the first. Values without a time of their own get
+/// the time of the import, and what they replace stays stored as earlier versions until garbage collection removes it. Rows are written in
+/// an order that overloads no tablet.
 ///
 /// A killed command goes on by `--resume` with the same input: rows that it wrote after it last kept how far it was are written again,
 /// each whole. An input with other records before that place is refused. A row that somebody else wrote meanwhile is replaced by that; with
@@ -119,8 +120,9 @@ struct State {
     /// The hash of the records up to the last row of the checkpoint: with other ones before it, rows would be passed over.
     digest: Option<u64>,
     is_done: bool,
-    /// Of an input that is a file, once all of it is written: one that has grown since has more rows.
-    input_bytes: Option<u64>,
+    /// Once all of the input is written: the hash of all its records, and how many were bad lines.
+    input_digest: Option<u64>,
+    bad_lines: u64,
 }
 
 /// What was found, or done.
@@ -182,7 +184,9 @@ impl Import {
         let mut connection = self.of.connection()?;
         block_on(async {
             let layout = self.of.require_one(&mut connection).await?;
-            let table = connection.client().await?.dynamic_table(&layout);
+            let client = connection.client().await?;
+            check_keys(&client, &layout).await?;
+            let table = client.dynamic_table(&layout);
             let lines = self.lines(&table, &layout)?;
             let arguments = Arguments {
                 table: &self.of.table,
@@ -199,9 +203,13 @@ impl Import {
             let state: State = state.unwrap_or_default();
             name_production(&target);
             if state.is_done {
-                if state.input_bytes != self.input_bytes() {
+                let mut digest = None;
+                for line in lines {
+                    digest = Some(line?.digest);
+                }
+                if state.input_digest != digest {
                     return Err(Failure::refused(format_args!(
-                        "the file of `--resume` says that `{}` is written, and it has another length now; name another file for `--resume` to \
+                        "the file of `--resume` says that `{}` is written, and it has other records now; name another file for `--resume` to \
                          begin anew",
                         self.input.display()
                     )));
@@ -210,7 +218,8 @@ impl Import {
                     "nothing was done now: the file of `--resume` says that an earlier run has done it; name another file to begin anew",
                 );
                 let rows = state.checkpoint.as_ref().map_or(0, Checkpoint::items);
-                return self.print(&Numbers { is_written: true, rows, ..Numbers::default() });
+                let bad_lines = state.bad_lines;
+                return self.print(&Numbers { is_written: true, rows, bad_lines, ..Numbers::default() });
             }
             if self.change.yes {
                 return self.load(&table, lines, &file, state).await;
@@ -221,12 +230,6 @@ impl Import {
                 false => Ok(exit),
             }
         })
-    }
-
-    /// The length of an input that is a file.
-    fn input_bytes(&self) -> Option<u64> {
-        let file = self.input.metadata().ok().filter(Metadata::is_file);
-        file.map(|file| file.len())
     }
 
     /// The records of the input.
@@ -311,11 +314,6 @@ impl Import {
     }
 
     async fn load(&self, table: &DynTable, lines: Lines, file: &ResumeFile, state: State) -> Outcome {
-        // It is empty if the command ends before the first bad line.
-        let skipped = match self.bad_lines.path() {
-            Some(path) => Some(File::create(path).map_err(|error| Failure::unwritten(path, &error))?),
-            None => None,
-        };
         file.store(&state)?;
         let State { checkpoint, digest, .. } = state;
         let (hand_over, batches) = mpsc::channel(BATCHES_AHEAD);
@@ -325,7 +323,7 @@ impl Import {
         let batch = self.change.rate.map_or(BATCH, |rate| BATCH.min(rate.get() as usize));
         let reading = Reading {
             lines,
-            skipped: skipped.map(BufWriter::new),
+            skipped: self.bad_lines.path().map(|path| BadFile::new(path, digest.is_none())).transpose()?,
             batch,
             hand_over,
             expected: digest.map(|digest| (done, digest)),
@@ -415,7 +413,8 @@ impl Import {
                     checkpoint: Some(report.checkpoint().clone()),
                     digest: found.digest_of(items),
                     is_done: report.failed_count() == 0,
-                    input_bytes: self.input_bytes(),
+                    input_digest: found.digest,
+                    bad_lines: found.bad_lines,
                 })?;
                 self.print(&numbers)
             }
@@ -473,6 +472,8 @@ struct Found {
     bad_lines: u64,
     first: Option<String>,
     ended: Option<Ended>,
+    /// The hash of all records that were read.
+    digest: Option<u64>,
     /// The hashes of the records up to each row that was read, from the last row of the last checkpoint on.
     digests: VecDeque<u64>,
     /// How many rows are before the first of them.
@@ -499,7 +500,7 @@ fn locked(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
 struct Reading {
     lines: Lines,
     /// The file of bad lines; without one, the first ends the input.
-    skipped: Option<BufWriter<File>>,
+    skipped: Option<BadFile>,
     batch: usize,
     hand_over: mpsc::Sender<Vec<Row>>,
     /// How many rows an earlier run has written, and the hash of the records up to the last of them.
@@ -521,6 +522,12 @@ impl Reading {
                         end = Some((Exit::Refused, OTHER_INPUT.to_owned()));
                         break;
                     }
+                    if let (Some(file), true) = (&mut skipped, expected.is_some_and(|(at, _)| at == rows))
+                        && let Err(error) = file.open()
+                    {
+                        end = Some(unwritten_lines(&error));
+                        break;
+                    }
                     locked(&found).digests.push_back(digest);
                     batch.push(Ok(row));
                 }
@@ -535,8 +542,11 @@ impl Reading {
                 return;
             }
         }
-        if let Some(Err(error)) = skipped.map(|mut file| file.flush()) {
-            end.get_or_insert((Exit::Failed, format!("the file of `--bad-lines` is not written: {error}")));
+        if end.is_none() && expected.is_some_and(|(at, _)| rows < at) {
+            end = Some((Exit::Refused, OTHER_INPUT.to_owned()));
+        }
+        if let Some(Err(error)) = skipped.map(|mut file| file.finish(end.is_none())) {
+            end.get_or_insert(unwritten_lines(&error));
         }
         if let Some(end) = end {
             batch.push(Err(end.1.clone()));
@@ -546,13 +556,62 @@ impl Reading {
     }
 }
 
+/// The file of bad lines. One of another run stays as it is until the input is known to be that of the command that goes on.
+struct BadFile {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+    /// The lines before that.
+    held: Vec<u8>,
+}
+
+impl BadFile {
+    fn new(path: &Path, is_open: bool) -> Outcome<Self> {
+        let mut file = Self { path: path.to_owned(), file: None, held: Vec::new() };
+        if is_open {
+            file.open().map_err(|error| unwritten(path, &error))?;
+        }
+        Ok(file)
+    }
+
+    fn open(&mut self) -> io::Result<()> {
+        let file = self.file.insert(BufWriter::new(File::create(&self.path)?));
+        file.write_all(&std::mem::take(&mut self.held))
+    }
+
+    /// Writes what is buffered; `is_whole` at the end of the input.
+    fn finish(&mut self, is_whole: bool) -> io::Result<()> {
+        if self.file.is_none() && is_whole {
+            self.open()?;
+        }
+        self.flush()
+    }
+}
+
+impl Write for BadFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => self.held.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+fn unwritten_lines(error: &io::Error) -> Ended {
+    (Exit::Failed, format!("the file of `--bad-lines` is not written: {error}"))
+}
+
 /// The row of a line, and the hash of the records up to it; `None` for a line that is left out.
 fn next(
     line: Outcome<Line>,
-    skipped: Option<&mut BufWriter<File>>,
+    skipped: Option<&mut BadFile>,
     found: &Mutex<Found>,
 ) -> Result<Option<RowAndDigest>, Ended> {
     let Line { number, digest, row } = line.map_err(|failure| (failure.exit, failure.to_string()))?;
+    locked(found).digest = Some(digest);
     let fault = match row {
         Ok(row) => return Ok(Some((row, digest))),
         Err(fault) => fault,
@@ -561,8 +620,7 @@ fn next(
     let mut found = locked(found);
     found.bad_lines += 1;
     let Some(file) = skipped else { return Err((Exit::Refused, why)) };
-    json_line(file, &BadLine::new(number, &fault))
-        .map_err(|error| (Exit::Failed, format!("the file of `--bad-lines` is not written: {error}")))?;
+    json_line(file, &BadLine::new(number, &fault)).map_err(|error| unwritten_lines(&error))?;
     found.first.get_or_insert(why);
     Ok(None)
 }

@@ -1,9 +1,10 @@
 //! The records of an input, with the numbers of their lines, in constant memory.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use csv::ByteRecord;
 use keyderive::dynamic::{DynKey, DynRow};
@@ -49,6 +50,7 @@ pub(crate) struct Lines<P: Parse = Reader> {
     reader: P,
     input: Input<P::Place>,
     left: Arc<AtomicUsize>,
+    quotes: Arc<Mutex<Quotes>>,
     digest: Digest,
 }
 
@@ -78,11 +80,16 @@ pub(crate) struct Fault {
 struct Bounded {
     input: Box<dyn Read + Send>,
     left: Arc<AtomicUsize>,
+    /// Of csv.
+    quotes: Option<Arc<Mutex<Quotes>>>,
 }
 
 impl Read for Bounded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
+        if let Some(quotes) = &self.quotes {
+            locked(quotes).read(&buffer[..read]);
+        }
         let left = self.left.load(Ordering::Relaxed);
         self.left.store(left.saturating_sub(read), Ordering::Relaxed);
         match left {
@@ -94,15 +101,95 @@ impl Read for Bounded {
     }
 }
 
+/// Finds cells of csv whose quotation marks do not pair. The reader of csv takes any text: of a mark that is not closed it makes one cell of
+/// all that follows, and it joins what follows a closing mark to the cell.
+#[derive(Default)]
+struct Quotes {
+    place: QuotePlace,
+    /// How many bytes were read.
+    read: u64,
+    /// Where the last cell in quotation marks begins.
+    opened: u64,
+    /// Whether the record that is read has a fault.
+    is_faulty: bool,
+    /// The faults of records that the reader of csv has not returned, each with the offset of a byte of the record.
+    faults: VecDeque<(u64, &'static str)>,
+}
+
+/// Where in a cell the next byte is.
+#[derive(Clone, Copy, Default)]
+enum QuotePlace {
+    #[default]
+    Begin,
+    Plain,
+    Quoted,
+    /// After a quotation mark in a quoted cell, which closes it, or is the first of two.
+    Closed,
+}
+
+impl Quotes {
+    /// Reads the next bytes; none are the end of the input.
+    fn read(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() && matches!(self.place, QuotePlace::Quoted) {
+            self.faults
+                .push_back((self.opened, "the input ends in a cell whose quotation mark is not closed"));
+            self.place = QuotePlace::Begin;
+        }
+        let mark = if self.read == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        self.read += mark as u64;
+        for byte in &bytes[mark..] {
+            self.place = match (self.place, byte) {
+                (QuotePlace::Begin, b'"') => {
+                    self.opened = self.read;
+                    QuotePlace::Quoted
+                }
+                (QuotePlace::Quoted, b'"') => QuotePlace::Closed,
+                (QuotePlace::Quoted, _) | (QuotePlace::Closed, b'"') => QuotePlace::Quoted,
+                (_, b',') => QuotePlace::Begin,
+                (_, b'\n' | b'\r') => {
+                    self.is_faulty = false;
+                    QuotePlace::Begin
+                }
+                (QuotePlace::Closed, _) => {
+                    if !self.is_faulty {
+                        let why = "a cell goes on after its closing quotation mark; one within a cell is written twice";
+                        self.faults.push_back((self.read, why));
+                    }
+                    self.is_faulty = true;
+                    QuotePlace::Plain
+                }
+                _ => QuotePlace::Plain,
+            };
+            self.read += 1;
+        }
+    }
+
+    /// The fault of the record that ends before this byte.
+    fn fault_before(&mut self, end: u64) -> Option<&'static str> {
+        let mut found = None;
+        while let Some((_, why)) = self.faults.front().filter(|(at, _)| *at < end) {
+            found.get_or_insert(*why);
+            self.faults.pop_front();
+        }
+        found
+    }
+}
+
+fn locked(quotes: &Mutex<Quotes>) -> MutexGuard<'_, Quotes> {
+    // A thread that panicked has left whole values.
+    quotes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The hash of the records that were read.
 #[derive(Default)]
-struct Digest {
+pub(crate) struct Digest {
     digest: u64,
     record: Vec<u8>,
 }
 
 impl Digest {
-    fn add<'c>(&mut self, cells: impl IntoIterator<Item = &'c [u8]>) -> u64 {
+    /// Adds a record; returns the hash of all.
+    pub(crate) fn add<'c>(&mut self, cells: impl IntoIterator<Item = &'c [u8]>) -> u64 {
         self.record.clear();
         self.record.extend_from_slice(&self.digest.to_be_bytes());
         for cell in cells {
@@ -121,7 +208,12 @@ impl<P: Parse> Lines<P> {
     /// If a name is no part of a row, or a field of the key has none.
     pub(crate) fn new(reader: P, form: Form, input: Box<dyn Read + Send>) -> Outcome<Self> {
         let left = Arc::new(AtomicUsize::new(MAX_RECORD));
-        let input = Bounded { input, left: Arc::clone(&left) };
+        let quotes = Arc::new(Mutex::new(Quotes::default()));
+        let input = Bounded {
+            input,
+            left: Arc::clone(&left),
+            quotes: (form == Form::Csv).then(|| Arc::clone(&quotes)),
+        };
         let mut digest = Digest::default();
         let input = match form {
             Form::Json => {
@@ -137,6 +229,9 @@ impl<P: Parse> Lines<P> {
                 if !input.read_byte_record(&mut record).map_err(|error| unread(&error))? {
                     return Err(Failure::refused("the input is empty: csv begins with a line of names"));
                 }
+                if let Some(why) = locked(&quotes).fault_before(input.position().byte()) {
+                    return Err(Failure::refused(format_args!("in the line of names {why}")));
+                }
                 let names = record.iter().map(|name| str::from_utf8(name).map(str::to_owned));
                 let names: Vec<_> = names
                     .collect::<Result<_, _>>()
@@ -146,7 +241,7 @@ impl<P: Parse> Lines<P> {
                 Input::Csv { input: Box::new(input), record, places, names }
             }
         };
-        Ok(Self { reader, input, left, digest })
+        Ok(Self { reader, input, left, quotes, digest })
     }
 
     /// What each name of csv is.
@@ -172,7 +267,7 @@ impl<P: Parse> Lines<P> {
 
     fn read(&mut self) -> Outcome<Option<Line<P::Record>>> {
         self.left.store(MAX_RECORD, Ordering::Relaxed);
-        let (reader, digest) = (&self.reader, &mut self.digest);
+        let (reader, digest, quotes) = (&self.reader, &mut self.digest, &self.quotes);
         match &mut self.input {
             Input::Csv { input, record, places, names } => {
                 if !input.read_byte_record(record).map_err(|error| unread(&error))? {
@@ -180,7 +275,10 @@ impl<P: Parse> Lines<P> {
                 }
                 let number = record.position().map_or(0, csv::Position::line);
                 let digest = digest.add(&*record);
-                let row = row_of_record(reader, places, names.len(), record);
+                let row = match locked(quotes).fault_before(input.position().byte()) {
+                    Some(why) => Err(why.to_owned()),
+                    None => row_of_record(reader, places, names.len(), record),
+                };
                 let row = row.map_err(|why| {
                     let record = record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned());
                     Fault { why, record: record.collect() }

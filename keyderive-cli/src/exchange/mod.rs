@@ -9,7 +9,7 @@ mod read;
 mod write;
 
 use keyderive::dynamic::{DynRow, TableLayout};
-use keyderive::row::{ColumnSchema, RowSchema};
+use keyderive::row::{CellType, ColumnSchema, DeclaredColumn, RowSchema};
 use keyderive::{DEFAULT_FAMILY, DynTable};
 
 use clap::ValueEnum;
@@ -17,7 +17,7 @@ use clap::ValueEnum;
 use crate::exit::{Failure, Outcome};
 
 pub(crate) use self::event::{Event, EventReader, Place, TimeUnit};
-pub(crate) use self::lines::{Fault, Line, Lines};
+pub(crate) use self::lines::{Digest, Fault, Line, Lines};
 pub(crate) use self::read::Reader;
 pub(crate) use self::write::Writer;
 
@@ -122,6 +122,28 @@ impl Shape {
 
     fn column(&self, path: &str) -> Option<&'static ColumnSchema> {
         self.columns.iter().find(|(known, _)| known == path).map(|(_, column)| *column)
+    }
+
+    /// Whether every row has the column: one of a family that may be absent is absent with it.
+    fn is_required(&self, path: &str, column: &ColumnSchema) -> bool {
+        let family = path.split(':').next();
+        column.is_required() && !self.optional.iter().any(|known| Some(known.as_str()) == family)
+    }
+
+    /// Whether a column holds floats.
+    fn has_floats(&self, path: &str) -> bool {
+        let family = path.split(':').next().unwrap_or_default();
+        let of_map = |column: DeclaredColumn| match column {
+            DeclaredColumn::Map { family: of, stored, .. } => {
+                (of == family || of.is_empty() && family == self.own).then_some(stored)
+            }
+            _ => None,
+        };
+        let stored = match self.column(path) {
+            Some(column) => Some(column.stored()),
+            None => self.layout.row_type().and_then(|row| row.declared_columns().find_map(of_map)),
+        };
+        matches!(stored, Some(CellType::F32 | CellType::F64))
     }
 }
 

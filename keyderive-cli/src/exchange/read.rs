@@ -5,12 +5,13 @@ use std::fmt;
 
 use keyderive::dynamic::{ColumnValue, DynKey, DynRow, Value};
 use keyderive::key::RawKey;
-use keyderive::row::{ColumnKind, ColumnSchema, Timestamped, Versions};
+use keyderive::row::{ColumnKind, Timestamped, Versions};
 use serde_json::Value as Json;
 
 use super::lines::Parse;
 use super::{KEY, Shape, is_escaped};
 use crate::exit::{Failure, Outcome, in_words};
+use crate::filter::finer_than;
 use crate::layout::{field_names, nearest};
 
 /// Makes rows of records.
@@ -229,21 +230,22 @@ impl<'a> Draft<'a> {
         match place {
             Place::Ignored => {}
             Place::Key => {
-                let key = RawKey::parse(&text(given)?).map_err(|error| format!("`{KEY}`: {error}"))?;
+                let key = RawKey::parse(&text(given, false)?).map_err(|error| format!("`{KEY}`: {error}"))?;
                 self.key = Some(key.as_bytes().to_vec());
             }
             Place::Field(name) => {
-                let text = text(given).map_err(|fault| format!("`{name}`: {fault}"))?;
+                let text = text(given, false).map_err(|fault| format!("`{name}`: {fault}"))?;
                 self.fields.push((name.clone(), text));
             }
-            Place::Family(family) => match text(given)?.as_str() {
+            Place::Family(family) => match text(given, false)?.as_str() {
                 "true" => _ = self.row.set_family(family, true).map_err(|error| error.to_string())?,
                 _ => return Err(format!("`{family}:` says that the family is there by `true`")),
             },
             Place::Column(path) => {
                 let value = match given {
                     Given::Text(text) => Value::from(text).into(),
-                    Given::Json(json) => column_value(json).map_err(|fault| format!("`{path}`: {fault}"))?,
+                    Given::Json(json) => column_value(json, self.shape.has_floats(path))
+                        .map_err(|fault| format!("`{path}`: {fault}"))?,
                 };
                 self.column(path, value)?;
             }
@@ -259,7 +261,7 @@ impl<'a> Draft<'a> {
     /// Sets a column by a cell of csv.
     fn cell(&mut self, path: &str, cell: &str) -> Result<(), String> {
         let column = self.shape.column(path);
-        let is_required = column.is_some_and(ColumnSchema::is_required);
+        let is_required = column.is_some_and(|column| self.shape.is_required(path, column));
         let has_times = column
             .is_some_and(|column| matches!(column.kind(), ColumnKind::Timestamped | ColumnKind::Versions));
         if cell.is_empty() && (has_times || !is_required) {
@@ -294,6 +296,14 @@ impl<'a> Draft<'a> {
     fn finish(self) -> Result<(DynKey, DynRow), String> {
         let layout = self.shape.layout.key();
         let fault = |error: &dyn fmt::Display| in_words(&error.to_string()).into_owned();
+        // Rows of two times would have one key.
+        for (name, text) in &self.fields {
+            if let Ok(value) = layout.value(name, text.as_str())
+                && let Some(words) = finer_than(layout, name, &value)
+            {
+                return Err(format!("`{name}` is {value}, and the key has whole {words}: round it"));
+            }
+        }
         let key = match self.key {
             None => layout
                 .encode(self.fields.iter().map(|(name, text)| (name, text.as_str())))
@@ -317,11 +327,15 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The text of a single value.
-fn text(given: Given<'_>) -> Result<String, String> {
+/// The text of a single value. A number that is no integer of 64 bits was read as a float, and is spelled otherwise than in the input: only
+/// a column of floats, with `is_float`, takes it.
+fn text(given: Given<'_>, is_float: bool) -> Result<String, String> {
     match given {
         Given::Text(text) => Ok(text.to_owned()),
         Given::Json(Json::String(text)) => Ok(text),
+        Given::Json(Json::Number(number)) if number.is_f64() && !is_float => Err(format!(
+            "the number, about {number}, is no integer of 64 bits, and would be stored with other digits: write it in quotation marks, as text"
+        )),
         Given::Json(json @ (Json::Bool(_) | Json::Number(_))) => Ok(json.to_string()),
         Given::Json(_) => Err("one value is expected: text, a number, true or false".to_owned()),
     }
@@ -329,25 +343,25 @@ fn text(given: Given<'_>) -> Result<String, String> {
 
 /// The text of a single value of JSON.
 pub(super) fn one_text(json: Json) -> Result<String, String> {
-    text(Given::Json(json))
+    text(Given::Json(json), false)
 }
 
 /// What a column holds: a value, one with its time, or a list of these.
-fn column_value(json: Json) -> Result<ColumnValue, String> {
+fn column_value(json: Json, is_float: bool) -> Result<ColumnValue, String> {
     Ok(match json {
         Json::Array(versions) => {
-            let versions = versions.into_iter().map(version);
+            let versions = versions.into_iter().map(|json| version(json, is_float));
             versions.collect::<Result<Versions<Value>, _>>()?.into()
         }
-        Json::Object(_) => version(json)?.into(),
-        json => Value::from(text(Given::Json(json))?).into(),
+        Json::Object(_) => version(json, is_float)?.into(),
+        json => Value::from(text(Given::Json(json), is_float)?).into(),
     })
 }
 
-fn version(json: Json) -> Result<Timestamped<Value>, String> {
+fn version(json: Json, is_float: bool) -> Result<Timestamped<Value>, String> {
     let fault = || "a value with its time is written `{\"timestamp_micros\":…,\"value\":…}`".to_owned();
     let Json::Object(mut members) = json else { return Err(fault()) };
     let at = members.remove("timestamp_micros").and_then(|at| at.as_i64()).ok_or_else(fault)?;
     let value = members.remove("value").filter(|_| members.is_empty()).ok_or_else(fault)?;
-    Ok(Timestamped::new(at, Value::from(text(Given::Json(value))?)))
+    Ok(Timestamped::new(at, Value::from(text(Given::Json(value), is_float)?)))
 }

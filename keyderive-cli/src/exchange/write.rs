@@ -119,7 +119,8 @@ impl Shape {
                 maps[map].insert(name.into_owned(), column);
             } else if let Some(at) = self.columns[next..].iter().position(|known| is_it(&known)) {
                 next += at;
-                cells[begin + next] = cell(&column, self.columns[next].1.is_required())?;
+                let (path, schema) = &self.columns[next];
+                cells[begin + next] = cell(&column, self.is_required(path, schema))?;
                 next += 1;
             }
         }

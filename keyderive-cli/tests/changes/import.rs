@@ -241,7 +241,7 @@ fn no_two_options_name_one_file() {
     // An input that has grown since has rows that are not written.
     folder.write("users.csv", format!("{text}9,Eve\n"));
     let refused = import(&["--resume", "state"]).expect(3);
-    assert!(refused.error.contains("it has another length now"), "{}", refused.error);
+    assert!(refused.error.contains("it has other records now"), "{}", refused.error);
 
     let export = |more: &[&str]| folder.run(&[&["export", "one_file", "--output", "out.csv"], more].concat());
     export(&["--resume", "out.csv"]).expect(2);

@@ -13,3 +13,4 @@ mod reads;
 mod rekey;
 mod server;
 mod terminal;
+mod wrong_data;

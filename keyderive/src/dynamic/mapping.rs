@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{DynKey, KeyLayout, LayoutError, Value};
-use crate::key::{DecodeError, EncodeError, Field, FieldValues, Schema};
+use crate::key::{DecodeError, EncodeError, Field, FieldValues, Format, Schema, TimeUnit};
 
 /// Maps keys of one [`KeyLayout`] to keys of another, by the names of the fields: for copies, comparisons and re-keyings of dynamic tables.
 ///
@@ -193,6 +193,31 @@ impl KeyMapping {
         fields.filter(|(at, _)| !kept.contains(at)).map(|(_, field)| field.name()).collect()
     }
 
+    /// The fields of the new key that hold times of a larger unit than the fields that they come from: a time between two of these is rounded
+    /// down, and rows that differ in that alone have one new key.
+    ///
+    /// ```
+    /// # use std::time::SystemTime;
+    /// # use keyderive::RowKey;
+    /// # use keyderive::dynamic::{KeyLayout, KeyMapping};
+    /// # #[derive(RowKey)] struct OldKey { at: SystemTime }
+    /// # #[derive(RowKey)] struct NewKey { #[row_key(ts(unit = "millis"))] at: SystemTime }
+    /// let mapping = KeyMapping::new(&KeyLayout::of::<OldKey>(), &KeyLayout::of::<NewKey>(), "")?;
+    /// assert_eq!(mapping.rounded(), ["at"]);
+    /// # Ok::<(), keyderive::dynamic::LayoutError>(())
+    /// ```
+    #[must_use]
+    pub fn rounded(&self) -> Vec<&'static str> {
+        let (old, new) = (self.old.schema().fields(), self.new.schema().fields());
+        let is_rounded = |at: usize, from: usize| {
+            let is_exact = matches!(written(&new[at]).values(), FieldValues::Time { exact: true });
+            !is_exact && unit_nanos(&new[at]) > unit_nanos(&old[from])
+        };
+        let sources = self.sources.iter().enumerate();
+        let rounded = sources.filter(|(at, source)| source.field().is_some_and(|from| is_rounded(*at, from)));
+        rounded.map(|(at, _)| new[at].name()).collect()
+    }
+
     /// Fails if a new key does not lead back to its old one, as a re-keying needs.
     ///
     /// ```
@@ -282,6 +307,19 @@ impl KeySource {
             Self::Field(at) => Some(*at),
             Self::Constant(_) => None,
         }
+    }
+}
+
+fn written(field: &'static Field) -> &'static Field {
+    field.hash_of().unwrap_or(field)
+}
+
+/// The unit of a field's times.
+fn unit_nanos(field: &'static Field) -> Option<i128> {
+    match written(field).format() {
+        Format::UnixTime(unit) => Some(unit.nanos()),
+        Format::DateTime17 => Some(TimeUnit::Millis.nanos()),
+        _ => None,
     }
 }
 
