@@ -7,6 +7,7 @@
 //! has, and let the worker listen on an address that the others reach: workers read each other's rows. Their protocol knows no passwords,
 //! so keep it in a private network. The program that makes queries has the same tables, and a `Workers` of the machines that are up: a
 //! query whose worker dies fails, and so does the next one if the worker is still listed.
+#![allow(clippy::print_stdout)]
 
 use std::env;
 use std::error::Error;

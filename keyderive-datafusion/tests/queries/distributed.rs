@@ -139,7 +139,7 @@ async fn a_worker_that_dies_changes_no_rows() {
         (true, "SELECT user_id, site, at, seq FROM events ORDER BY user_id, site, at DESC, seq LIMIT 50"),
         (false, "SELECT a.seq FROM events a JOIN events b ON a.user_id = b.user_id AND a.seq = b.seq"),
     ];
-    let mut outcomes = Vec::new();
+    let mut errors = 0;
     for round in 0..12 {
         workers.set(&processes);
         let (is_sorted, sql) = queries[round % queries.len()];
@@ -156,24 +156,15 @@ async fn a_worker_that_dies_changes_no_rows() {
         tokio::time::timeout(Duration::from_secs(60), is_reading).await.unwrap();
         drop(processes.remove(round % WORKERS));
         let rows = tokio::time::timeout(Duration::from_secs(60), reading).await.unwrap().unwrap();
-        outcomes.push(match rows {
-            Ok(rows) => {
-                assert_eq!(lines(&rows, is_sorted), expected, "{sql}");
-                "the rows".to_owned()
+        for rows in [rows, query(&spread, sql).await] {
+            match rows {
+                Ok(rows) => assert_eq!(lines(&rows, is_sorted), expected, "{sql}"),
+                Err(_) => errors += 1,
             }
-            Err(error) => error.to_string(),
-        });
-        match query(&spread, sql).await {
-            Ok(rows) => assert_eq!(lines(&rows, is_sorted), expected, "after a death: {sql}"),
-            Err(error) => outcomes.push(format!("listed: {error}")),
         }
         workers.set(&processes);
         assert_eq!(lines(&query(&spread, sql).await.unwrap(), is_sorted), expected, "not listed: {sql}");
         processes.push(start(&address));
     }
-    let all = outcomes.len();
-    let errors = outcomes.iter().filter(|outcome| *outcome != "the rows").count();
-    outcomes.sort();
-    outcomes.dedup();
-    eprintln!("{errors} of {all} outcomes are errors: {outcomes:#?}");
+    eprintln!("{errors} of 24 queries have an error");
 }

@@ -1,5 +1,5 @@
 //! Queries of tables on the embedded Bigtable.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::print_stderr, clippy::unwrap_used)]
 
 #[cfg(feature = "codec")]
 mod codec;
