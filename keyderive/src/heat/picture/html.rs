@@ -2,13 +2,11 @@
 
 use serde_json::json;
 
-use super::{Panel, Picture, palette, shown_time};
+use super::{COLOURS, END, LABEL_SIGNS, Panel, Picture, UPWARDS, least_mark, palette, shown_time};
 use crate::heat::grid::Measure;
 
 /// How many columns and ranges of a grid the page has at most: a megabyte or two.
 const MOST: usize = 320;
-/// How many signs the label of a row has room for.
-const LABEL_SIGNS: usize = 22;
 const PAGE: &str = include_str!("page.html");
 
 impl Picture<'_> {
@@ -38,14 +36,14 @@ impl Picture<'_> {
                     let columns = if grid.total(measure) > 0 { grid.columns() } else { 0 };
                     json!({
                         "whole": self.whole(grid, measure),
-                        "note": self.busiest(panel, measure),
+                        "note": self.notes(panel, measure).join("; "),
                         "cells": (0..columns).map(|column| cells(column).collect()).collect::<Vec<Vec<_>>>(),
                     })
                 });
                 json!({
                     "name": panel.name,
                     "keys": (0..grid.rows()).map(|row| panel.label(row)).collect::<Vec<_>>(),
-                    "labels": (0..grid.rows()).map(|row| panel.short_label(row, LABEL_SIGNS)).collect::<Vec<_>>(),
+                    "labels": (0..grid.rows()).map(|row| panel.short_label(row, LABEL_SIGNS, ", ")).collect::<Vec<_>>(),
                     "times": (0..=grid.columns()).map(|column| shown_time(grid.time(column))).collect::<Vec<_>>(),
                     "slot": grid.slot().as_secs_f64(),
                     "measures": measures,
@@ -63,7 +61,10 @@ impl Picture<'_> {
             "hasMore": !self.is_of_table,
             "scale": self.model.scale,
             "slot": self.slots(),
-            "colours": (0..=64).map(|at| palette::colour((f64::from(at) / 64.0).max(1e-9))).collect::<Vec<_>>(),
+            "colours": (1..=COLOURS as u8).map(|at| palette::colour(f64::from(at) / COLOURS)).collect::<Vec<_>>(),
+            "leastMarks": [least_mark(1.0 / COLOURS, false), least_mark(1.0 / COLOURS, true)],
+            "end": END,
+            "upwards": UPWARDS,
             "nothing": palette::NOTHING,
             "over": palette::OVER,
         });

@@ -12,10 +12,22 @@ use super::grid::{Grid, Measure};
 use super::report::{percent, shown_time, shown_window};
 use super::tablets::TabletModel;
 use crate::dynamic::{KeyLayout, Value};
-use crate::key::{Readable, UnquotedKey};
+use crate::key::{Field, Readable, UnquotedKey};
 
 /// The least share of a logarithmic scale.
 const LEAST: f64 = 1e-4;
+/// How many colours there are between nothing and the end of the scale.
+const COLOURS: f64 = 32.0;
+/// How many signs the label of a row has room for.
+const LABEL_SIGNS: usize = 24;
+/// How many the name of the busiest range has.
+const RANGE_SIGNS: usize = 40;
+/// Why cells of one row are of several heights.
+const SPLIT: &str = "ranges are split as load grows: a tall cell is one range";
+const START: &str = "start of table";
+const END: &str = "end of table";
+/// What the axis of keys is called.
+const UPWARDS: &str = "keys upwards";
 /// How many bytes the rows have that Google gives a node's capacity for.
 const ROW_BYTES: f64 = 1000.0;
 /// The distances between times on an axis that are less than a day, in milliseconds.
@@ -132,10 +144,18 @@ impl<'a> Picture<'a> {
         if share <= 0.0 {
             0.0
         } else if self.is_logarithmic {
-            (share / LEAST).log10().max(0.0) / (1.0 / LEAST).log10()
+            // What is little is not nothing.
+            ((share / LEAST).log10() / (1.0 / LEAST).log10()).max(f64::MIN_POSITIVE)
         } else {
             share
         }
+    }
+
+    /// The colour of a share, one of few.
+    fn colour_of(&self, share: f64) -> [u8; 3] {
+        let level = self.level(share);
+        // What is over stays so.
+        palette::colour(if level <= 1.0 { (level * COLOURS).ceil() / COLOURS } else { level })
     }
 
     /// The shares of a panel in so many places: rows from the top, each from the left.
@@ -165,10 +185,9 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// The shares that a legend has colours for.
+    /// The shares that a legend has colours for, after the least.
     fn marks(&self) -> &'static [f64] {
-        let marks: &[f64] =
-            if self.is_logarithmic { &[0.001, 0.01, 0.1, 1.0] } else { &[0.05, 0.25, 0.5, 1.0] };
+        let marks: &[f64] = if self.is_logarithmic { &[0.01, 0.1, 1.0] } else { &[0.25, 0.5, 1.0] };
         // Of a node's capacity, a cell can have more than all.
         if self.is_of_table { marks } else { &marks[1..] }
     }
@@ -200,12 +219,31 @@ impl<'a> Picture<'a> {
     /// What is said below a panel: what 100 % means, and what the busiest range has.
     fn captions(&self, panel: &Panel<'_>) -> Vec<String> {
         let by = self.is_logarithmic.then(|| "colours are by powers of ten".to_owned());
-        let busiest = self.busiest(panel, self.measure);
-        let parts = busiest.split("; ").map(str::to_owned);
-        [self.caption(panel, self.measure)].into_iter().chain(by).chain(parts).collect()
+        let notes = self.notes(panel, self.measure);
+        [self.caption(panel, self.measure)].into_iter().chain(by).chain(notes).collect()
     }
 
-    /// What the busiest range of a panel has and when, and by how much cells may be too hot.
+    /// What is said of a panel's ranges: what each would have of an even load, what the busiest has, by how much cells may be too hot, and
+    /// why some are tall.
+    fn notes(&self, panel: &Panel<'_>, measure: Measure) -> Vec<String> {
+        let grid = panel.grid;
+        let rows = grid.rows();
+        let evenly = (self.is_of_table && rows > 1 && grid.total(measure) > 0).then(|| {
+            format!("evenly spread over {rows} ranges each would have {}", percent(1.0 / rows as f64))
+        });
+        let error = Some(grid.error(measure)).filter(|error| *error > 0).map(|error| {
+            let share = error as f64 / self.whole(grid, measure);
+            format!("a colour can be too hot by up to {} of the scale", percent(share))
+        });
+        let is_tall = |column| {
+            let mut groups = grid.groups(column);
+            groups.any(|(rows, cell)| rows.len() > 1 && cell.load(measure).sum > 0)
+        };
+        let split = (0..grid.columns()).any(is_tall).then(|| SPLIT.to_owned());
+        evenly.into_iter().chain([self.busiest(panel, measure)]).chain(error).chain(split).collect()
+    }
+
+    /// What the busiest range of a panel has, and when.
     fn busiest(&self, panel: &Panel<'_>, measure: Measure) -> String {
         let whole = self.whole(panel.grid, measure);
         let Some(busiest) = panel.grid.busiest(measure) else { return format!("no {}", measure.name()) };
@@ -217,68 +255,96 @@ impl<'a> Picture<'a> {
         };
         let most = if busiest.load.error == 0 { "" } else { "at most " };
         let rate = self.rate(panel.grid, busiest.load.peak as f64, measure);
-        let busiest =
-            format!("the busiest range, at {}, has {range}: {most}{rate}", shown_time(busiest.time));
-        match panel.grid.error(measure) {
-            0 => busiest,
-            error => {
-                format!(
-                    "{busiest}; a colour can be too hot by up to {} of the scale",
-                    percent(error as f64 / whole)
-                )
-            }
-        }
+        let (label, time) =
+            (panel.short_label(busiest.row, RANGE_SIGNS, " · "), panel.short_time(busiest.time));
+        format!("the busiest range, {label}, at {time}, has {range}: {most}{rate}")
     }
 }
 
 impl Panel<'_> {
     /// The first key of a row, in words.
     fn label(&self, row: usize) -> String {
-        let start = self.grid.range(row);
-        match (start.start(), self.layout) {
-            ([], _) => "start of table".to_owned(),
-            (start, Some(layout)) => plain(&layout.decode_boundary(start).to_string()),
-            (start, None) => plain(&UnquotedKey(start).to_string()),
+        joined(&self.parts(row, |layout, at, value| layout.shown(at, value)), ", ")
+    }
+
+    /// The same in at most so many signs: as many fields as there is room for. Of a value the middle is left out, of a name nothing.
+    fn short_label(&self, row: usize, most: usize, separator: &str) -> String {
+        let parts = |is_short: bool| {
+            self.parts(row, |layout, at, value| match value {
+                Value::Time(nanos) => short_time(*nanos, is_short),
+                value => layout.shown(at, value),
+            })
+        };
+        let over = |parts: &[Part]| joined(parts, separator).chars().count().saturating_sub(most);
+        let mut parts = Some(parts(false)).filter(|whole| over(whole) == 0).unwrap_or_else(|| parts(true));
+        // The first field stays.
+        let is_salted = self.layout.is_some_and(|layout| layout.schema().first_salt().is_some());
+        while parts.len() > 1 + usize::from(is_salted) && over(&parts) > 0 {
+            parts.pop();
+        }
+        loop {
+            let (over, len) = (over(&parts), parts.len());
+            let Some((name, value)) = parts.last_mut() else { return String::new() };
+            let left = value.chars().count().saturating_sub(over);
+            if over == 0 || left > 2 || len == 1 && name.is_empty() {
+                *value = shortened_label(value, left);
+                return joined(&parts, separator);
+            }
+            if len > 1 {
+                parts.pop();
+            } else {
+                name.clear();
+            }
         }
     }
 
-    /// The same in at most so many signs: as many fields as there is room for.
-    fn short_label(&self, row: usize, most: usize) -> String {
+    /// The bucket and the fields of the first key of a row.
+    fn parts(&self, row: usize, shown: impl Fn(&KeyLayout, usize, &Value) -> String) -> Vec<Part> {
         let range = self.grid.range(row);
-        let Some(layout) = self.layout.filter(|_| !range.start().is_empty()) else {
-            return shortened_label(&self.label(row), most);
+        let (layout, key) = match (range.start(), self.layout) {
+            ([], _) => return vec![(String::new(), START.to_owned())],
+            (key, None) => return vec![(String::new(), plain(&UnquotedKey(key).to_string()))],
+            (key, Some(layout)) => (layout, key),
         };
-        let start = layout.decode_boundary(range.start());
-        let parts = |is_short: bool| {
-            let mut parts: Vec<_> =
-                start.bucket().map(|bucket| format!("bucket {bucket}")).into_iter().collect();
-            for (at, (name, value)) in start.fields().enumerate() {
-                let value = match value {
-                    Value::Time(nanos) => short_time(*nanos, is_short),
-                    value => layout.shown(at, value),
-                };
-                parts.push(format!("{name} {value}"));
-            }
-            if !start.rest().is_empty() {
-                let name = start.begun().map(|field| format!("{} ", field.name())).unwrap_or_default();
-                parts.push(format!("{name}`{}`", Readable(start.rest())));
-            }
-            // The first field stays.
-            let least = 1 + usize::from(start.bucket().is_some());
-            while parts.len() > least && parts.join(", ").chars().count() > most {
-                parts.pop();
-            }
-            parts.join(", ")
+        let start = layout.decode_boundary(key);
+        let name = |field: &Field| match field.hash_of() {
+            Some(_) => format!("hash of {}", field.name()),
+            None => field.name().to_owned(),
         };
-        let label = Some(parts(false)).filter(|label| label.chars().count() <= most);
-        shortened_label(&plain(&label.unwrap_or_else(|| parts(true))), most)
+        let bucket = |bucket: i32| ("bucket".to_owned(), bucket.to_string());
+        let mut parts: Vec<_> = start.bucket().map(bucket).into_iter().collect();
+        for (at, (field, (_, value))) in layout.schema().fields().iter().zip(start.fields()).enumerate() {
+            let value = plain(&shown(layout, at, value));
+            let hash = value.strip_prefix("hash ").filter(|_| field.hash_of().is_some());
+            parts.push((name(field), hash.map_or(value.clone(), str::to_owned)));
+        }
+        if !start.rest().is_empty() {
+            // Without its separator, a bucket is one if it has all its digits.
+            let salt = layout.schema().first_salt().filter(|salt| start.rest().len() == salt.width());
+            let digits = salt.and_then(|_| str::from_utf8(start.rest()).ok()?.parse().ok());
+            parts.push(match (start.begun(), digits.filter(|_| parts.is_empty())) {
+                (None, Some(digits)) => bucket(digits),
+                (field, _) => {
+                    let rest = plain(&format!("`{}`", Readable(start.rest())));
+                    (field.map(name).unwrap_or_default(), rest)
+                }
+            });
+        }
+        parts
+    }
+
+    /// A time in UTC, without the date if the picture is of one day.
+    fn short_time(&self, time: i64) -> String {
+        let [from, until] = [0, self.grid.columns()].map(|column| shown_time(self.grid.time(column)));
+        let text = shown_time(time);
+        let clock = text.get(11..).filter(|_| from.len() >= 16 && from.get(..11) == until.get(..11));
+        clock.map_or(text.clone(), str::to_owned)
     }
 
     /// The times at which it begins and ends.
     fn times(&self) -> String {
-        let [from, until] = [0, self.grid.columns()].map(|column| shown_time(self.grid.time(column)));
-        let is_same_day = from.len() >= 16 && from.get(..11) == until.get(..11);
-        format!("{from} to {} UTC", if is_same_day { &until[11..] } else { &until })
+        let [from, until] = [0, self.grid.columns()].map(|column| self.grid.time(column));
+        format!("{} to {} UTC", shown_time(from), self.short_time(until))
     }
 
     /// Up to so many round times, each with its place on the axis, from 0 to 1: of a day the hours, of days the dates.
@@ -301,6 +367,21 @@ impl Panel<'_> {
         };
         times.map(|time| ((time - from) as f64 / lasting as f64, label(time))).collect()
     }
+}
+
+/// What a label says, after its name, which can be empty.
+type Part = (String, String);
+
+fn joined(parts: &[Part], separator: &str) -> String {
+    let parts = parts.iter().map(|(name, value)| format!("{name} {value}").trim_start().to_owned());
+    parts.collect::<Vec<_>>().join(separator)
+}
+
+/// The shares in a legend that have the least colour or shade: those up to this level.
+fn least_mark(level: f64, is_logarithmic: bool) -> String {
+    let percent = 100.0 * if is_logarithmic { LEAST.powf(1.0 - level) } else { level };
+    let digits = if percent < 1.0 { 2 } else { 0 };
+    format!("up to {percent:.digits$} %")
 }
 
 /// A share in a legend.

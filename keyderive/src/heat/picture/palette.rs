@@ -1,9 +1,8 @@
-//! The colours of viridis: their brightness grows, so that they are told apart without seeing all colours, and in grey. By S. van der Walt and
+//! The colours of viridis, without its darkest eighth, which is hardly told from nothing: their brightness grows, so that they are told apart without seeing all colours, and in grey. By S. van der Walt and
 //! N. Smith, who gave them into the public domain.
 
 /// At equal distances.
-const ANCHORS: [[u8; 3]; 9] = [
-    [0x44, 0x01, 0x54],
+const ANCHORS: [[u8; 3]; 8] = [
     [0x47, 0x2d, 0x7b],
     [0x3b, 0x52, 0x8b],
     [0x2c, 0x72, 0x8e],
@@ -14,7 +13,7 @@ const ANCHORS: [[u8; 3]; 9] = [
     [0xfd, 0xe7, 0x25],
 ];
 /// Where nothing happens.
-pub(super) const NOTHING: [u8; 3] = [0x14, 0x12, 0x1c];
+pub(super) const NOTHING: [u8; 3] = [0x12, 0x12, 0x12];
 /// Above the end of the scale.
 pub(super) const OVER: [u8; 3] = [0xff, 0xff, 0xff];
 
@@ -53,14 +52,18 @@ mod tests {
         [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
     ];
 
-    /// The lightness of a colour, CIE L*, from 0 to 100.
-    fn lightness(colour: [u8; 3], eye: &[[f64; 3]; 3]) -> f64 {
+    fn luminance(colour: [u8; 3], eye: &[[f64; 3]; 3]) -> f64 {
         let linear = colour.map(|channel| match f64::from(channel) / 255.0 {
             dark if dark <= 0.04045 => dark / 12.92,
             channel => ((channel + 0.055) / 1.055).powf(2.4),
         });
         let seen = eye.map(|row| (0..3).map(|at| row[at] * linear[at]).sum::<f64>().clamp(0.0, 1.0));
-        let luminance = 0.2126 * seen[0] + 0.7152 * seen[1] + 0.0722 * seen[2];
+        0.2126 * seen[0] + 0.7152 * seen[1] + 0.0722 * seen[2]
+    }
+
+    /// The lightness of a colour, CIE L*, from 0 to 100.
+    fn lightness(colour: [u8; 3], eye: &[[f64; 3]; 3]) -> f64 {
+        let luminance = luminance(colour, eye);
         if luminance > 0.008856 { 116.0 * luminance.cbrt() - 16.0 } else { 903.3 * luminance }
     }
 
@@ -72,6 +75,9 @@ mod tests {
             assert!(steps.is_sorted(), "{steps:?}");
             // An eighth of the scale is seen everywhere; a difference of 2 is just seen.
             assert!(steps.iter().zip(&steps[8..]).all(|(less, more)| more - less > 6.0), "{steps:?}");
+            // The contrast of WCAG 2.
+            let contrast = (luminance(colour(1.0 / 32.0), eye) + 0.05) / (luminance(NOTHING, eye) + 0.05);
+            assert!(contrast >= 1.6, "{contrast}");
             assert!(steps[0] - lightness(NOTHING, eye) > 6.0 && lightness(OVER, eye) - steps[63] > 6.0);
         }
     }

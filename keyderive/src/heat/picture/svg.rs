@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::terminal::wrapped;
-use super::{Picture, mark, palette, places, shortened};
+use super::{COLOURS, END, LABEL_SIGNS, Picture, UPWARDS, least_mark, mark, palette, places, shortened};
 
 /// The element that a picture begins with, but for its size.
 const OPEN: &str = include_str!("open.svg");
@@ -14,11 +14,8 @@ const COLUMNS_OF_SEVERAL: usize = 100;
 const ROWS: usize = 90;
 /// How wide a panel is for each of these, and how high.
 const PLACE: usize = 3;
-/// How many colours there are between nothing and the end of the scale.
-const COLOURS: f64 = 32.0;
-const LABELS: usize = 180;
-/// How many signs of a label fit there, most of them digits.
-const LABEL_SIGNS: usize = 23;
+/// How wide the labels of keys are, most of them digits, and the name of their axis.
+const LABELS: usize = 206;
 const TOP: usize = 34;
 const LABEL_LINES: usize = 8;
 /// How wide a sign is, about.
@@ -63,6 +60,12 @@ impl Picture<'_> {
                 _ = writeln!(out, "<path fill=\"{colour}\" d=\"{path}\"/>");
             }
             out.push_str("</g>\n");
+            _ = writeln!(
+                out,
+                "<path d=\"M-4 0h4\" stroke=\"#555\"/><text x=\"-7\" y=\"8\" text-anchor=\"end\">{END}</text>\n<text transform=\"rotate(-90)\" x=\"-{}\" y=\"-{}\" text-anchor=\"middle\">{UPWARDS}</text>",
+                height / 2,
+                LABELS - 14
+            );
             for line in 0..LABEL_LINES {
                 let row = line * panel.grid.rows() / LABEL_LINES;
                 let y = height - places(row, panel.grid.rows(), rows).start * height / rows;
@@ -70,7 +73,7 @@ impl Picture<'_> {
                     out,
                     "<path d=\"M-4 {y}h4\" stroke=\"#555\"/><text x=\"-7\" y=\"{}\" text-anchor=\"end\">{}</text>",
                     y + 4,
-                    escaped(&panel.short_label(row, LABEL_SIGNS))
+                    escaped(&panel.short_label(row, LABEL_SIGNS, ", "))
                 );
             }
             let mut free = 0;
@@ -127,11 +130,12 @@ impl Picture<'_> {
 
     /// The colours of the scale from left to right, with their shares.
     fn swatches(&self, out: &mut String, y: usize) {
-        let least = (palette::NOTHING, format!("no {}", self.measure.name()));
+        let none = (palette::NOTHING, format!("no {}", self.measure.name()));
+        let least = (palette::colour(1.0 / COLOURS), least_mark(1.0 / COLOURS, self.is_logarithmic));
         let mark = |share: &f64| (self.colour_of(*share), mark(*share));
         let more = (!self.is_of_table).then(|| (palette::OVER, "more".to_owned()));
         let mut x = 0;
-        for (colour, label) in std::iter::once(least).chain(self.marks().iter().map(mark)).chain(more) {
+        for (colour, label) in [none, least].into_iter().chain(self.marks().iter().map(mark)).chain(more) {
             _ = writeln!(
                 out,
                 "<rect x=\"{x}\" y=\"{}\" width=\"11\" height=\"10\" fill=\"{}\" stroke=\"#555\"/><text x=\"{}\" y=\"{y}\">{label}</text>",
@@ -141,14 +145,6 @@ impl Picture<'_> {
             );
             x += 23 + label.chars().count() * SIGN * 13 / 14;
         }
-    }
-
-    /// The colour of a share, one of few.
-    fn colour_of(&self, share: f64) -> [u8; 3] {
-        let level = self.level(share);
-        // What is not nothing stays so, and what is over stays so.
-        let step = if level <= 1.0 { (level * COLOURS).ceil() / COLOURS } else { level };
-        palette::colour(if share > 0.0 { step.max(1.0 / COLOURS) } else { 0.0 })
     }
 }
 

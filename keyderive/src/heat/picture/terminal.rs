@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Picture, first_at, mark, palette, shortened};
+use super::{
+    COLOURS, END, LABEL_SIGNS as LABELS, Picture, UPWARDS, first_at, least_mark, mark, palette, shortened,
+};
 
-/// How wide the labels of keys are.
-const LABELS: usize = 22;
 /// From nothing to the end of the scale.
 const SHADES: [char; 10] = [' ', '.', ':', '-', '=', '+', '*', '#', '%', '@'];
 
@@ -41,15 +41,16 @@ impl Picture<'_> {
             // A label for every second line, at the key where it begins.
             for line in 0..lines {
                 let lowest = first_at((lines - 1 - line) * (height / lines), panel.grid.rows(), height);
-                let is_labelled = line % 2 == 1 || line + 1 == lines;
-                let label = if is_labelled { panel.short_label(lowest, LABELS) } else { String::new() };
+                let label = match line {
+                    0 => END.to_owned(),
+                    _ if line % 2 == 1 || line + 1 == lines => panel.short_label(lowest, LABELS, ", "),
+                    _ => String::new(),
+                };
                 _ = write!(out, "{label:>LABELS$} ");
                 if has_colours {
                     let pairs = raster[line * 2].iter().zip(&raster[line * 2 + 1]);
                     let mut last = None;
-                    for (upper, lower) in pairs.map(|(upper, lower)| (self.level(*upper), self.level(*lower)))
-                    {
-                        let pair = (palette::colour(upper), palette::colour(lower));
+                    for pair in pairs.map(|(upper, lower)| (self.colour_of(*upper), self.colour_of(*lower))) {
                         if last.replace(pair) != Some(pair) {
                             let ([r, g, b], [r2, g2, b2]) = pair;
                             _ = write!(out, "\x1b[38;2;{r};{g};{b}m\x1b[48;2;{r2};{g2};{b2}m");
@@ -62,7 +63,7 @@ impl Picture<'_> {
                 }
                 out.push('\n');
             }
-            _ = writeln!(out, "{:>LABELS$} {}", "", axis(&panel.ticks(width / 9), width));
+            _ = writeln!(out, "{UPWARDS:>LABELS$} {}", axis(&panel.ticks(width / 9), width));
             _ = writeln!(out, "{:>LABELS$} {}", "", panel.times());
             _ = writeln!(out, "{:>LABELS$} {}", "", self.legend(has_colours));
             _ = writeln!(out, "{}", wrapped(&self.captions(panel).join("; "), columns));
@@ -80,11 +81,14 @@ impl Picture<'_> {
                 (false, sign) => format!("{sign} {label}"),
             }
         };
-        let least = shown(0.0, format!("no {}", self.measure.name()));
+        let none = shown(0.0, format!("no {}", self.measure.name()));
+        // A shade is that of the nearest of its levels, the least also of what is less.
+        let step = if has_colours { 1.0 / COLOURS } else { 1.5 / (SHADES.len() - 1) as f64 };
+        let least = shown(1.0 / COLOURS, least_mark(step, self.is_logarithmic));
         let marks = self.marks().iter().map(|share| shown(self.level(*share), mark(*share)));
         // Shades end where the scale does.
         let more = (has_colours && !self.is_of_table).then(|| shown(f64::INFINITY, "more".to_owned()));
-        std::iter::once(least).chain(marks).chain(more).collect::<Vec<_>>().join("  ")
+        [none, least].into_iter().chain(marks).chain(more).collect::<Vec<_>>().join("  ")
     }
 }
 
