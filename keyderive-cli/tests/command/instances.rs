@@ -143,7 +143,10 @@ fn a_token_is_of_its_conditions() {
 #[test]
 fn conditions_that_a_plan_does_not_decide_keep_the_same_rows() {
     let folder = Folder::new("conditions");
-    let lines = |line: &str| folder.shell(line).0.lines().map(str::to_owned).collect::<Vec<_>>();
+    // A note says that no row can fulfil two of these.
+    let is_printed = |line: &&str| !line.starts_with("note");
+    let lines =
+        |line: &str| folder.shell(line).0.lines().filter(is_printed).map(str::to_owned).collect::<Vec<_>>();
     let all = lines("keyderive scan events --format csv");
     for (conditions, keeps) in [
         (
@@ -163,11 +166,7 @@ fn conditions_that_a_plan_does_not_decide_keep_the_same_rows() {
         let kept: Vec<_> =
             lines(&format!("keyderive scan events --format csv {conditions}")).into_iter().skip(1).collect();
         let expected: Vec<_> = all.iter().skip(1).filter(|row| keeps(row)).cloned().collect();
-        assert_eq!(
-            kept.iter().filter(|row| !row.starts_with("note")).collect::<Vec<_>>(),
-            expected.iter().collect::<Vec<_>>(),
-            "{conditions}"
-        );
+        assert_eq!(kept, expected, "{conditions}");
         let counted = lines(&format!("keyderive count events {conditions}"));
         assert_eq!(counted, [expected.len().to_string()], "{conditions}");
     }
