@@ -16,6 +16,8 @@ const ROWS: usize = 90;
 const PLACE: usize = 3;
 /// How wide the labels of keys are, most of them digits, and the name of their axis.
 const LABELS: usize = 206;
+/// What a legend can need to the right of a panel.
+const MARGIN: usize = 30;
 const TOP: usize = 34;
 const LABEL_LINES: usize = 8;
 /// How wide a sign is, about.
@@ -29,7 +31,7 @@ impl Picture<'_> {
     pub fn svg(&self) -> String {
         let most = if self.panels.len() > 1 { COLUMNS_OF_SEVERAL } else { COLUMNS };
         let (width, height) = (most * PLACE, ROWS * PLACE);
-        let panel_width = LABELS + width + 14;
+        let panel_width = LABELS + width + MARGIN;
         let wrap = |text: &String| wrapped(text, width / SIGN + 2);
         let captions: Vec<_> = self
             .panels

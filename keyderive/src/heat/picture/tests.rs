@@ -197,7 +197,7 @@ fn lines_are_as_wide_as_asked_for() {
     assert!(text.contains('@') || text.contains(':'), "{text}");
     let coloured = picture.terminal(80, 12);
     let blocks = coloured.lines().filter(|line| line.contains('▀'));
-    assert!(blocks.clone().count() == 12 && blocks.clone().all(|line| line.matches('▀').count() == 56));
+    assert!(blocks.clone().count() == 12 && blocks.clone().all(|line| line.matches('▀').count() == 54));
     assert!(blocks.clone().all(|line| line.ends_with("\x1b[0m")));
 }
 
