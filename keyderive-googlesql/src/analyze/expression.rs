@@ -674,7 +674,7 @@ fn check_operands(ast: &Ast) -> Result<(), Status> {
         | Ast::IsNotFalse(operand) => vec![operand],
         _ => return Ok(()),
     };
-    let is_comparison = |ast: &&Box<Ast>| match &***ast {
+    let is_comparison = |ast: &Ast| match ast {
         Ast::BinaryOp { op, .. } => comparison(op).is_some(),
         Ast::Like { .. }
         | Ast::Between { .. }
@@ -688,7 +688,7 @@ fn check_operands(ast: &Ast) -> Result<(), Status> {
         | Ast::IsNotFalse(_) => true,
         _ => false,
     };
-    match operands.into_iter().find(is_comparison) {
+    match operands.into_iter().find(|operand| is_comparison(operand)) {
         Some(operand) => Err(invalid_at(
             format!("Syntax error: comparisons do not associate; write ({operand})"),
             operand.span().start,
