@@ -466,6 +466,7 @@ mod tests {
     #[derive(RowKey)]
     #[salt(range = 4, over = "user_id")]
     struct EventKey {
+        #[row_key(escape)]
         user_id: String,
         site: String,
         #[reverse_ts]

@@ -200,8 +200,8 @@ impl KeyMapping {
     /// # use std::time::SystemTime;
     /// # use keyderive::RowKey;
     /// # use keyderive::dynamic::{KeyLayout, KeyMapping};
-    /// # #[derive(RowKey)] struct OldKey { at: SystemTime }
-    /// # #[derive(RowKey)] struct NewKey { #[row_key(ts(unit = "millis"))] at: SystemTime }
+    /// # #[derive(RowKey)] struct OldKey { user: String, at: SystemTime }
+    /// # #[derive(RowKey)] struct NewKey { user: String, #[row_key(ts(unit = "millis"))] at: SystemTime }
     /// let mapping = KeyMapping::new(&KeyLayout::of::<OldKey>(), &KeyLayout::of::<NewKey>(), "")?;
     /// assert_eq!(mapping.rounded(), ["at"]);
     /// # Ok::<(), keyderive::dynamic::LayoutError>(())
