@@ -42,6 +42,9 @@ const PARTS: &[&str] = &[
     "@p",
 ];
 
+/// How many of the parts are values, at their beginning.
+const VALUES: usize = 11;
+
 /// Splits a text into words, numbers, literals and single signs.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
@@ -105,13 +108,23 @@ async fn no_query_makes_the_engine_panic() {
         let donor = pieces(&seeds[random.usize(..seeds.len())]);
         for _ in 0..random.usize(0..4) {
             let at = random.usize(..text.len().max(1)).min(text.len().saturating_sub(1));
-            match random.usize(..6) {
+            match random.usize(..9) {
                 _ if text.is_empty() => {}
                 0 => drop(text.remove(at)),
                 1 => text.insert(at, PARTS[random.usize(..PARTS.len())]),
                 2 => text[at] = donor[random.usize(..donor.len())],
                 3 => text.insert(at, text[at]),
-                _ => text[at] = PARTS[random.usize(..PARTS.len())],
+                4 => text[at] = PARTS[random.usize(..PARTS.len())],
+                // A literal becomes another value, which is still of the type more often.
+                _ => {
+                    let is_literal = |piece: &&str| {
+                        piece.starts_with(|first: char| first == '\'' || first.is_ascii_digit())
+                    };
+                    let literals: Vec<usize> = (0..text.len()).filter(|at| is_literal(&text[*at])).collect();
+                    if !literals.is_empty() {
+                        text[literals[random.usize(..literals.len())]] = PARTS[random.usize(..VALUES)];
+                    }
+                }
             }
         }
         let text = text.concat();
