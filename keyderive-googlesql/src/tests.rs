@@ -3,7 +3,6 @@
 mod documented;
 mod errors;
 mod keyderive_client;
-mod mutants;
 mod semantics;
 
 use std::collections::BTreeMap;

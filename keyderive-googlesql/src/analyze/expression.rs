@@ -674,7 +674,17 @@ fn check_operands(ast: &Ast) -> Result<(), Status> {
         | Ast::IsNotFalse(operand) => vec![operand],
         _ => return Ok(()),
     };
-    let is_comparison = |ast: &Ast| match ast {
+    match operands.into_iter().find(|operand| is_comparison(operand)) {
+        Some(operand) => Err(invalid_at(
+            format!("Syntax error: comparisons do not associate; write ({operand})"),
+            operand.span().start,
+        )),
+        None => Ok(()),
+    }
+}
+
+fn is_comparison(ast: &Ast) -> bool {
+    match ast {
         Ast::BinaryOp { op, .. } => comparison(op).is_some(),
         Ast::Like { .. }
         | Ast::Between { .. }
@@ -687,13 +697,6 @@ fn check_operands(ast: &Ast) -> Result<(), Status> {
         | Ast::IsFalse(_)
         | Ast::IsNotFalse(_) => true,
         _ => false,
-    };
-    match operands.into_iter().find(|operand| is_comparison(operand)) {
-        Some(operand) => Err(invalid_at(
-            format!("Syntax error: comparisons do not associate; write ({operand})"),
-            operand.span().start,
-        )),
-        None => Ok(()),
     }
 }
 
