@@ -198,7 +198,7 @@ fn sql_runs_the_shell() {
     let folder = Folder::new("sql");
     // No program of the machine.
     let line = |rest: &str| {
-        format!("PATH=$PWD:$(dirname $(command -v keyderive)):/bin:/usr/bin keyderive sql {rest}")
+        format!("program=$(command -v keyderive); PATH=$PWD:/bin:/usr/bin \"$program\" sql {rest}")
     };
     let missing = "`cargo install --path keyderive-datafusion/shell` installs it";
     assert_prints(&folder, &line("-c 'SELECT 1'"), 3, missing);
