@@ -568,7 +568,7 @@ impl BadFile {
     fn new(path: &Path, is_open: bool) -> Outcome<Self> {
         let mut file = Self { path: path.to_owned(), file: None, held: Vec::new() };
         if is_open {
-            file.open().map_err(|error| unwritten(path, &error))?;
+            file.open().map_err(|error| Failure::unwritten(path, &error))?;
         }
         Ok(file)
     }

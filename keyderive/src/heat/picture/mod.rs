@@ -264,7 +264,7 @@ impl<'a> Picture<'a> {
 impl Panel<'_> {
     /// The first key of a row, in words.
     fn label(&self, row: usize) -> String {
-        joined(&self.parts(row, |layout, at, value| layout.shown(at, value)), ", ")
+        joined(&self.parts(row, KeyLayout::shown), ", ")
     }
 
     /// The same in at most so many signs: as many fields as there is room for. Of a value the middle is left out, of a name nothing.
