@@ -477,6 +477,18 @@ impl LogicalExtensionCodec for KeyderiveCodec {
             Some(of) => {
                 let EncodedTable { table, pushdown } = of?;
                 let source = Arc::clone(self.source(&table)?);
+                // The fingerprint of a map does not cover the name of its family.
+                let names =
+                    |of: &SchemaRef| of.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+                if names(&schema) != names(&source.columns.schema) {
+                    return plan_err!(
+                        "a plan reads the table `{}` with the columns {:?}, and this process has it with {:?}; give every process the same \
+                         layouts",
+                        table.table,
+                        names(&schema),
+                        names(&source.columns.schema)
+                    );
+                }
                 // Ballista's scheduler plans by rules of its own, among which there is no place for `SortAfterShuffle`.
                 Ok(Arc::new(BigtableTable { source, pushdown, ordered: false }))
             }
