@@ -58,12 +58,12 @@ impl DeclaredArgs {
             }
             for fault in table.faults() {
                 let hint = remedy(fault).map(|remedy| format!("\nhelp: {remedy}")).unwrap_or_default();
-                self.write(&mut out, table.name(), "fault", format!("{fault}{hint}"), false)?;
+                self.write(&mut out, table.name(), "fault", &format!("{fault}{hint}"), false)?;
             }
             let left_out = table.leave_out(|change| left(change).is_some()).to_vec();
             for change in table.changes() {
                 let what = shown_change(&client, table.name(), change).await?;
-                self.write(&mut out, table.name(), "to do", what, change.removes_more())?;
+                self.write(&mut out, table.name(), "to do", &what, change.removes_more())?;
             }
             for change in &left_out {
                 let why = left(change).unwrap_or_default();
@@ -72,7 +72,7 @@ impl DeclaredArgs {
                     &mut out,
                     table.name(),
                     "left",
-                    format!("{}; {why}", shown_change(&client, table.name(), change).await?),
+                    &format!("{}; {why}", shown_change(&client, table.name(), change).await?),
                     change.removes_more(),
                 )?;
             }
@@ -124,13 +124,13 @@ impl DeclaredArgs {
         out: &mut Out,
         table: &str,
         state: &str,
-        what: String,
+        what: &str,
         removes_more: bool,
     ) -> io::Result<()> {
         if self.format == TextFormat::Json {
-            return json_line(out, &Line { table, state, what: in_words(&what).into_owned(), removes_more });
+            return json_line(out, &Line { table, state, what: in_words(what).into_owned(), removes_more });
         }
-        let what = in_words(&what);
+        let what = in_words(what);
         let state = match state {
             "left" => "left as it is: ",
             "fault" => "cannot be changed in place: ",

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::Args;
 use keyderive::dynamic::{DynKey, DynRow, TableLayout};
-use keyderive::key::{Field, RawKey};
+use keyderive::key::{Field, RawKey, Salt};
 use keyderive::row::RawRow;
 use keyderive::{Client, ErrorKind};
 
@@ -150,7 +150,7 @@ fn bucket(layout: &TableLayout, key: &DynKey) -> Option<Bucket> {
     let (schema, fields) = (layout.key().schema(), layout.key().schema().fields());
     // Of keys whose salt changes at a date, the salt of the last date may be over other fields than that of this key.
     let salt = schema.salt().filter(|_| schema.epochs().is_empty());
-    let over = salt.into_iter().flat_map(|salt| salt.over()).filter_map(|at| fields.get(*at));
+    let over = salt.into_iter().flat_map(Salt::over).filter_map(|at| fields.get(*at));
     Some(Bucket { number, over: over.map(Field::name).collect() })
 }
 

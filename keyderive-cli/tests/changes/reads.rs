@@ -148,7 +148,7 @@ fn an_estimate_that_found_no_row_says_how_many_there_may_be() {
     let folder = Folder::new("estimate");
     filled(&folder, "estimate", 200);
     let none = folder.run(&["count", "estimate", "--where", "user=nobody", "--estimate", "2"]).expect(0);
-    assert_eq!(none.out, "about 0, give or take 21 (95 % confidence): 2 of 16 parts were counted\n");
+    assert_eq!(none.out, "about 0 ± 21 (95 % confidence): 2 of 16 parts were counted\n");
     assert!(none.error.contains("rows that lie together may all be in parts"), "{}", none.error);
     let all = folder.run(&["count", "estimate", "--where", "user=nobody", "--estimate", "16"]).expect(0);
     assert_eq!(all.out, "0\n");

@@ -133,8 +133,7 @@ fn a_scale_is_one_for_all_panels_and_absolute() {
 #[test]
 fn of_a_sample_rates_are_those_of_all_events() {
     let grid = spiked();
-    let mut model = TabletModel::default();
-    model.scale = 10.0;
+    let model = TabletModel { scale: 10.0, ..TabletModel::default() };
     let picture = Picture::new().panel("events", &grid, None).model(&model);
     let panel = &picture.panels[0];
     assert_eq!(picture.caption(panel, Measure::Bytes), "100 % is a node's capacity: 14.0 MB a second");
