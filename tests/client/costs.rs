@@ -71,7 +71,7 @@ async fn requests_that_end_early_report_nothing() {
     let (table, stats) = (table(&mock), ReadStats::new());
     assert_eq!(read(&table, &stats).await, ["a", "b"]);
     assert_eq!(figures(&stats), [2, 1, 10, 1]);
-    assert!(stats.to_string().ends_with("; 2 requests, of which it reported 1"), "{stats}");
+    assert!(stats.to_string().ends_with(" summed over 2 requests, of which it reported 1"), "{stats}");
     // A stream that is dropped after its first row.
     let mut rows = table.read_rows(ReadRows::all().with_stats(&stats));
     rows.try_next().await.unwrap().unwrap();

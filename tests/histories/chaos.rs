@@ -79,11 +79,15 @@ async fn no_row_is_lost_or_doubled_when_connections_break() {
     let readings: Readings = client.table("readings");
 
     let begun = Instant::now();
-    for round in 0..rounds {
+    // Further ones as long as chance has broken too few connections to say something.
+    for round in 0..rounds * 20 {
+        if round >= rounds && relay.broken() > u64::from(rounds) {
+            break;
+        }
         let scanned = stored(&readings, SCANNED).await;
         assert!(scanned == expected, "scan {round} of seed {seed} has {} rows", scanned.len());
     }
-    println!("{rounds} scans: {:.1?}, {} connections broken", begun.elapsed(), relay.broken());
+    println!("scans: {:.1?}, {} connections broken", begun.elapsed(), relay.broken());
 
     let (begun, broken) = (Instant::now(), relay.broken());
     for load in 0..rounds {

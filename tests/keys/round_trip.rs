@@ -120,5 +120,5 @@ fn a_wrong_bucket_is_refused() {
     assert!(error.is_wrong_bucket());
     assert_eq!(error.key(), bytes);
     bytes[0] = b'4';
-    assert!(Event::decode(&bytes).unwrap_err().to_string().contains("a bucket from 0 to 3"));
+    assert!(Event::decode(&bytes).unwrap_err().to_string().contains("bucket `4` is not 0 to 3"));
 }

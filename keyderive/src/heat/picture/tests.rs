@@ -121,7 +121,7 @@ fn a_scale_is_one_for_all_panels_and_absolute() {
     assert_eq!(picture.whole(&grid, Measure::Writes), 249.0);
     assert_eq!(picture.whole(&small, Measure::Writes), 249.0);
     let busiest = picture.busiest(&picture.panels[1], Measure::Writes);
-    assert_eq!(busiest, "the busiest range, start of table, at 00:00, has 0.4 %: 1.00 writes a second");
+    assert_eq!(busiest, "the busiest range, a, at 00:00, has 0.4 %: 1.00 writes a second");
     let caption = picture.caption(&picture.panels[1], Measure::Writes);
     assert_eq!(caption, "100 % is all writes of the table's busiest second: 249 writes a second");
     let logarithmic = picture.logarithmic(true);
