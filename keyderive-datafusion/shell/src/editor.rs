@@ -124,7 +124,7 @@ impl Words {
                 .cloned(),
         );
         for words in [&mut tables, &mut others] {
-            // The terminal would obey a name of a file of layouts.
+            // The terminal would obey a name of a layout file.
             words.retain(|word| Safe(word).to_string() == *word);
             words.sort_unstable();
             words.dedup();

@@ -34,7 +34,7 @@ const STACK: usize = 256 << 20;
 ///     keyderive-sql -c "SELECT site, count(*) FROM events WHERE user_id = 'alice' GROUP BY site"
 ///     keyderive-sql --on prod --format csv -f report.sql > report.csv
 ///
-/// Without `-c` and `-f` it reads statements from standard input, on a terminal with history and completion. Each table of the file of layouts
+/// Without `-c` and `-f` it reads statements from standard input, on a terminal with history and completion. Each table of the layout file
 /// is there, or without a file each that programs have registered; `\d` lists them. A query reads what its conditions on the first fields of the
 /// key leave: `EXPLAIN` shows it, and `EXPLAIN ANALYZE` how many rows the server has seen. Files are read by their paths,
 /// `FROM 'events.parquet'`, and written by `COPY (SELECT …) TO 'events.parquet'`.

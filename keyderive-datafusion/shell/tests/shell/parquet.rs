@@ -182,7 +182,7 @@ fn every_type_out_and_in_is_equal() {
     let (printed, code) = server.shell("keyderive-sql import copied wide.parquet");
     assert!(code == 0 && printed.contains("would write 4 rows of `copied`\n"), "{printed}");
     assert!(printed.contains("left out, since the server keeps sums, minima and maxima: bytes"), "{printed}");
-    assert!(printed.contains("note: nothing was changed; `--yes` does it"), "{printed}");
+    assert!(printed.contains("note: dry run: pass `--yes` to apply"), "{printed}");
     assert_eq!(rows("copied"), "");
     // Twice is once.
     for _ in 0..2 {

@@ -29,7 +29,7 @@ pub(crate) struct Event {
     note: Option<String>,
 }
 
-/// The text of the file of layouts.
+/// The text of the layout file.
 pub(crate) fn layouts() -> String {
     Layouts::new().table::<EventKey, Event>("events").to_json()
 }
