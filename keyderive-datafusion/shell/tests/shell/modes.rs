@@ -134,7 +134,11 @@ fn exit_codes_are_those_of_the_command() {
     // A table that is not there.
     let layouts = Layouts::new().table::<EventKey, Event>("absent");
     server.write("absent.json", layouts.to_json());
-    server.fails(&["--layouts", "absent.json", "-c", "SELECT * FROM absent"], 3, "`keyderive status` shows which tables");
+    server.fails(
+        &["--layouts", "absent.json", "-c", "SELECT * FROM absent"],
+        3,
+        "`keyderive status` shows which tables",
+    );
     // The reader has gone.
     assert_eq!(
         server.shell("keyderive-sql --format csv -c 'SELECT * FROM generate_series(1, 1000000)' | head -n 2"),
