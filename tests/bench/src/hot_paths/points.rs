@@ -122,7 +122,7 @@ pub(super) fn measure_recording(Size { rows, runs }: Size, print: impl Fn(Table)
     let runtime = turns::runtime()?;
     let client = runtime.block_on(Client::emulator(server.host()))?;
     let table = &client.table::<EventKey, Reading>("readings");
-    let (operations, runs) = (rows.min(OPERATIONS / RUN_PART), runs * RUN_PART as usize);
+    let (operations, runs) = ((rows.min(OPERATIONS) / RUN_PART).max(1), runs * RUN_PART as usize);
     let (found, written) = (Outcome::Counted(operations.into()), Outcome::Written(operations.into()));
     let recording = |recording| Client::builder().record_heat(recording).emulator(server.host());
     let sampling = runtime.block_on(recording(Recording::new()))?.table::<EventKey, Reading>("readings");
