@@ -267,12 +267,12 @@ fn prefixes_of_bytes() {
 fn values_outside_of_the_type_are_refused() {
     let layout = KeyLayout::of::<Hashed>();
     for (value, words) in [
-        (Dynamic::from(65_536), "65536 is not a `u16`, which holds 0 to 65535"),
-        (Dynamic::from(-1), "-1 is not a `u16`, which holds 0 to 65535"),
+        (Dynamic::from(65_536), "65536 does not fit; the field is padded to 3 digits, at most 999"),
+        (Dynamic::from(-1), "-1 is negative; a field that is padded to 3 digits stores no sign"),
         (Dynamic::from(u128::MAX), "is not a `u16`, which holds 0 to 65535"),
         (Dynamic::from("1e3"), "\"1e3\" is not a `u16`"),
         (Dynamic::from(" 7"), "\" 7\" is not a `u16`"),
-        (Dynamic::from("65536"), "65536 is not a `u16`, which holds 0 to 65535"),
+        (Dynamic::from("65536"), "65536 does not fit; the field is padded to 3 digits, at most 999"),
         (Dynamic::from(true), "true is a `bool`, and the field holds a `u16`"),
         (Dynamic::Time(5), "is a time, and the field holds a `u16`"),
     ] {
