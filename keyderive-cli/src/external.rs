@@ -27,7 +27,7 @@ pub(crate) fn run(error: &clap::Error) -> Option<Outcome> {
     }
 }
 
-/// The program is there, and is none.
+/// The failure for a program that was found and cannot be run.
 pub(crate) fn not_run(program: &str, error: &dyn Display) -> Failure {
     Failure::failed(format_args!("`{program}` cannot be run: {error}"))
 }

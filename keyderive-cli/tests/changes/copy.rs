@@ -273,8 +273,8 @@ fn it_can_be_stopped() {
         let rows = stored(&new).len();
         assert!((copied + 1..600).contains(&rows), "{copied}, {rows}");
         copied = rows;
-        let told = format!("stopped\ncopied {copied} rows of 600; the same command goes on from here");
-        assert!(ended.error.contains(&told), "{told}: {}", ended.error);
+        let summary = format!("stopped\ncopied {copied} rows of 600; the same command goes on from here");
+        assert!(ended.error.contains(&summary), "{summary}: {}", ended.error);
         let kept = folder.read("progress.rows");
         assert!(kept.contains(&format!("\"copied\":{copied},")), "{copied}: {kept}");
     }

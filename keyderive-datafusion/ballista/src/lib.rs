@@ -37,7 +37,7 @@ impl Tables {
     /// Connects to the Bigtable, and reads the file of layouts.
     ///
     /// # Errors
-    /// Those of [`Client::connect`], of a file that is none of layouts, and of a table with several key types.
+    /// Those of [`Client::connect`]; if the file is not a layout file, or a table in it has several key types.
     pub async fn connect(bigtable: &str, layouts: &Path) -> Result<Self, Failure> {
         let client = Client::connect(bigtable).await?;
         let layouts = Layouts::from_json(&std::fs::read_to_string(layouts)?)?;
@@ -56,7 +56,7 @@ impl Tables {
     /// A session whose queries the cluster runs.
     ///
     /// # Errors
-    /// If the address is none. A scheduler that does not answer fails the first query.
+    /// If the address is not valid. A scheduler that does not answer fails the first query.
     pub async fn session(&self, scheduler: &str, config: SessionConfig) -> Result<SessionContext, Failure> {
         let config = config
             .upgrade_for_ballista()

@@ -196,7 +196,7 @@ pub(crate) async fn run(session: &mut Session) -> Outcome {
         Editor::with_config(config).map_err(|error| unread(&error))?;
     let history = history();
     if let Some(path) = &history {
-        // There is none before the first session.
+        // The file does not exist before the first session.
         let _ = editor.load_history(path);
     }
     let name = session.target.name.clone().unwrap_or_else(|| "sql".to_owned());
