@@ -56,7 +56,7 @@ impl Catalog {
         self.0.get(name).ok_or_else(|| {
             let names: Vec<_> = self.0.keys().map(|name| format!("`{name}`")).collect();
             let names = if names.is_empty() {
-                "there is none".to_owned()
+                "no table has one".to_owned()
             } else {
                 format!("there are {}", names.join(", "))
             };
