@@ -5,12 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use keyderive::client::ReadRows;
 use keyderive::dynamic::{KeyLayout, TableLayout};
 use keyderive::key::Field;
 use keyderive::layouts::Layouts;
-use keyderive::plan::{IntoPlan as _, KeyRange};
-use keyderive::row::RowFilter;
 use keyderive::{Client, Error};
 
 use crate::exit::{Failure, Outcome};
@@ -24,10 +21,6 @@ const HEADING: &str = "Layout";
 
 /// How many tables are looked up in the registry at a time.
 const TABLES_AT_A_TIME: usize = 16;
-
-/// At how many places of a table without a stamp keys are read, and how many at each.
-const PLACES: usize = 32;
-const KEYS: u64 = 16;
 
 /// A table, its Bigtable, and its layout.
 #[derive(Args, Clone, Debug)]
@@ -274,50 +267,17 @@ impl TableArgs {
     }
 }
 
-/// Fails if the keys of a table are of another layout: by its stamp, or, if it has none, by a sample of them, as `keyderive apply` finds it
-/// before it stamps a table.
+/// As [`DynTable::verify_keys`](keyderive::dynamic::DynTable::verify_keys), before a command changes rows that it finds by the layout.
 ///
 /// # Errors
 /// If the stamp is of another layout, or a key of the sample does not decode; if a request fails.
-pub async fn check_keys(client: &Client, layout: &TableLayout) -> Outcome<()> {
-    // The first request of a table compares the stamp.
-    let parts = client.dynamic_table(layout).sizes().await?.parts;
-    if !client.table_info(layout.name()).await?.stamps().is_empty() {
-        return Ok(());
-    }
-    let schema = layout.key().schema();
-    let mut starts = schema.bucket_splits();
-    starts.extend(parts.iter().map(|part| part.range.start().to_vec()));
-    starts.push(Vec::new());
-    starts.sort_unstable();
-    starts.dedup();
-    let plan = layout.key().scan().into_plan()?;
-    let places: Vec<_> = starts.iter().step_by(starts.len().div_ceil(PLACES)).collect();
-    for (at, start) in places.iter().enumerate() {
-        let range = KeyRange::new(start.to_vec(), places.get(at + 1).map(|end| end.to_vec()));
-        // Key types with tags share a table.
-        let ranges = match schema.tag() {
-            None => vec![range],
-            Some(_) => plan.within(&range).requests().iter().flat_map(|of| of.ranges().to_vec()).collect(),
-        };
-        let keys = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
-        let request = ranges.into_iter().fold(ReadRows::new(), ReadRows::range).limit(KEYS).filter(keys);
-        let mut rows = client.raw_table(layout.name()).read_rows(request);
-        while let Some(row) = rows.try_next().await? {
-            layout.key().decode(row.key()).map_err(|error| {
-                Failure::refused(format_args!(
-                    "table `{}` has no stamp, and keys of another layout than `{}`: {error}",
-                    layout.name(),
-                    key_type(layout)
-                ))
-                .help(
-                    "name the layout file of the program that wrote the rows by `--layouts`; `keyderive verify` finds all such keys, and \
-                     `keyderive delete --raw` deletes rows by their keys",
-                )
-            })?;
-        }
-    }
-    Ok(())
+pub async fn verify_keys(client: &Client, layout: &TableLayout) -> Outcome<()> {
+    client.dynamic_table(layout).verify_keys().await.map_err(|error| match error.is_table_mismatch() {
+        true => Failure::from(error).help(
+            "`keyderive verify` finds all keys of another layout, and `keyderive delete --raw` deletes rows by their keys",
+        ),
+        false => error.into(),
+    })
 }
 
 /// The failure for a table that does not exist, with the one whose name is nearest, as far as tables can be listed.

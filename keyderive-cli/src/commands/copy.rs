@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::block_on;
 use crate::change::{ChangeArgs, ResumeFile, Stop, check_distinct, counted, is_agreed, name_production};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::layout::check_keys;
+use crate::layout::verify_keys;
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 use crate::pair::{PairArgs, Tables, ToInstance, note_dropped};
 
@@ -107,7 +107,7 @@ impl Copy {
             let tables = self.pair.open(&self.to).await?;
             let mapping = self.pair.mapping(&tables.layouts)?;
             for (client, layout) in tables.clients.iter().zip(&tables.layouts) {
-                check_keys(client, layout).await?;
+                verify_keys(client, layout).await?;
             }
             let arguments = self.arguments(&tables, &mapping);
             let (file, state) = ResumeFile::open::<State>(self.change.resume.as_deref(), "copy", &arguments)?;

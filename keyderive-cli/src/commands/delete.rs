@@ -20,7 +20,7 @@ use crate::change::{ChangeArgs, Pace, ResumeFile, Stop, counted, is_agreed, name
 use crate::exchange::Digest;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
-use crate::layout::{TableArgs, check_keys};
+use crate::layout::{TableArgs, verify_keys};
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 use crate::outside::{count_outside, note_outside};
 
@@ -235,7 +235,7 @@ impl Delete {
             let typed = layout.as_ref().map(|layout| client.dynamic_table(layout));
             // Keys that are named are of the layout.
             if let (Some(layout), true) = (&layout, self.keys.is_empty()) {
-                check_keys(&client, layout).await?;
+                verify_keys(&client, layout).await?;
             }
             let outside = match (&layout, &filter) {
                 (Some(layout), Some(filter)) if self.keys.is_empty() && filter.is_of_all => {

@@ -18,7 +18,7 @@ use crate::change::{ResumeFile, Stop, check_distinct, counted};
 use crate::exchange::{self, Form, Shape, Writer};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
-use crate::layout::{TableArgs, check_keys};
+use crate::layout::{TableArgs, verify_keys};
 use crate::output::{self, Meter, Out};
 use crate::outside::{count_outside, note_outside};
 
@@ -106,7 +106,7 @@ impl Export {
             let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
             let plan = filter.plan.clone();
             let client = connection.client().await?;
-            check_keys(&client, &layout).await?;
+            verify_keys(&client, &layout).await?;
             let table = client.dynamic_table(&layout);
             let shape = Shape::new(&table, &layout)?;
             let arguments = Arguments {

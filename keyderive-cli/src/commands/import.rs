@@ -22,7 +22,7 @@ use crate::change::{
 };
 use crate::exchange::{self, Fault, Form, Line, Lines, Reader, Shape};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::layout::{TableArgs, check_keys};
+use crate::layout::{TableArgs, verify_keys};
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 
 /// Write the rows of a csv file, or of lines of JSON
@@ -185,7 +185,7 @@ impl Import {
         block_on(async {
             let layout = self.of.require_one(&mut connection).await?;
             let client = connection.client().await?;
-            check_keys(&client, &layout).await?;
+            verify_keys(&client, &layout).await?;
             let table = client.dynamic_table(&layout);
             let lines = self.lines(&table, &layout)?;
             let arguments = Arguments {

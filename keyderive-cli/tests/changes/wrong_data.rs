@@ -258,7 +258,7 @@ fn a_table_without_a_stamp_is_not_of_any_layout() {
         &["copy", "unstamped-new", "unstamped", "--allow-existing", "--yes"],
     ] {
         let refused = folder.run(&[arguments, &["--layouts", "s8.json"]].concat()).expect(3);
-        assert!(refused.error.contains("has no stamp, and keys of another layout"), "{}", refused.error);
+        assert!(refused.error.contains("it has no stamp, and a row of another layout"), "{}", refused.error);
     }
     assert_eq!((stored("unstamped").len(), stored("unstamped-new").len()), (users.len(), 0));
     assert_eq!(folder.read("out.csv"), "an earlier export\n");

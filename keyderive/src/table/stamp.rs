@@ -14,8 +14,8 @@ use super::verify::{check_schema_of, schema_difference};
 use super::{Handle, Table};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, LayoutKind, TableInfo};
 use crate::dynamic::TableLayout;
-use crate::key::{Fnv, KeyType, Schema, TableKey};
-use crate::row::RowFilter;
+use crate::key::{DecodeError, Fnv, KeyType, Schema, TableKey};
+use crate::row::{RawRow, RowFilter};
 
 /// What the names of stamps begin with.
 pub(super) const PREFIX: &str = "keyderive.";
@@ -147,7 +147,14 @@ impl Handle {
     /// Fails if the table cannot be stamped with the key type, by its row key schema and a sample of its keys.
     pub(super) async fn check_stampable(&self, info: &TableInfo) -> Result<(), Error> {
         check_schema_of(self.key, info)?;
-        self.check_sampled_keys().await
+        let text = |error| {
+            format!(
+                "it cannot be stamped with {}, since it has a row of another layout: {error}; call `stamp()` with the key type that its \
+                 rows were written by",
+                layout_of(self.key)
+            )
+        };
+        self.check_sampled_keys(text).await
     }
 
     /// As [`Table::advance_stamp`], at a time in nanoseconds since 1970.
@@ -172,23 +179,33 @@ impl Handle {
         Err(contradiction(key, &info))
     }
 
-    /// Fails if a key of a sample is not of the key type.
-    async fn check_sampled_keys(&self) -> Result<(), Error> {
-        let keys = RowFilter::chain(RowFilter::existence());
-        self.sample(keys, |row| {
-            // Decoding fails for keys that would not encode to the same bytes.
-            self.key.check(row.key()).map_err(|error| {
-                Error::mismatch(
-                    &self.name,
+    /// Fails if the keys of a table without a stamp are of another key type, by a sample of them: [`DynTable::verify_keys`].
+    ///
+    /// [`DynTable::verify_keys`]: super::DynTable::verify_keys
+    pub(super) async fn verify_keys(&self) -> Result<(), Error> {
+        self.ensure_checked().await?;
+        match status(self.key, &self.client.table_info(&self.name).await?)? {
+            StampStatus::Stamped | StampStatus::Earlier { .. } => Ok(()),
+            StampStatus::Unstamped | StampStatus::OtherTags => {
+                let text = |error| {
                     format!(
-                        "it cannot be stamped with {}, since it has a row of another layout: {error}; call `stamp()` with the key \
-                         type that its rows were written by",
+                        "it has no stamp, and a row of another layout than {}: {error}",
                         layout_of(self.key)
-                    ),
-                )
-            })
-        })
-        .await
+                    )
+                };
+                self.check_sampled_keys(text).await
+            }
+        }
+    }
+
+    /// Fails if a key of a sample is not of the key type.
+    async fn check_sampled_keys(&self, text: impl Fn(DecodeError) -> String) -> Result<(), Error> {
+        let keys = RowFilter::chain(RowFilter::existence());
+        // Decoding fails for keys that would not encode to the same bytes.
+        let check = |row: &RawRow| {
+            self.key.check(row.key()).map_err(|error| Error::mismatch(&self.name, text(error)))
+        };
+        self.sample(keys, check).await
     }
 }
 

@@ -38,6 +38,32 @@ impl DynTable {
         let keys = keys.into_iter().map(|key| self.checked(key.as_ref()));
         self.table.delete_all(keys.collect::<Result<Vec<_>, _>>()?).await
     }
+
+    /// Fails if the keys of the table are of another layout: by its stamp, or, if it has none, by a sample of its keys.
+    ///
+    /// ```
+    /// # use keyderive::dynamic::TableLayout;
+    /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
+    /// // The table may be of a program that does not stamp, and the layout of another one.
+    /// let events = client.dynamic_table(&layout);
+    /// events.verify_keys().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls of a table accept one without a stamp. Call this before a tool changes rows that it found by a layout, which nothing else
+    /// holds against the table. The sample has up to 512 keys from all parts of the table, and with a tag those of the tag; keys outside
+    /// of the sample may still be of another layout.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the stamp is of another layout, or a key of the sample does not decode. When a
+    /// request fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn verify_keys(&self) -> Result<(), Error> {
+        self.table.handle.verify_keys().await
+    }
 }
 
 impl DynTableScan {
