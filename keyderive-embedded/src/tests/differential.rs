@@ -1,7 +1,9 @@
 //! Sends the same random requests to the embedded Bigtable and to Google's emulator, and compares the answers.
 //!
 //! The environment variable `KEYDERIVE_DIFFERENTIAL` is the number of operations; the default is 2000. Every fourth
-//! operation is followed by a read with a random filter. `KEYDERIVE_DIFFERENTIAL_SEED` is the seed.
+//! operation is followed by a read with a random filter. `KEYDERIVE_DIFFERENTIAL_SEED` is the seed. As many changes of tables and
+//! families follow, in a test of their own. The variable `CBTEMULATOR` can name another judge: a program that serves Go's `bttest`, of the
+//! newest release of Google's Go client, takes the same arguments.
 //!
 //! Answers must be equal cell for cell, and both must reject the same requests. Not compared is what the emulator does
 //! differently from the service, or what is unspecified:
@@ -20,6 +22,8 @@
 //!   new time for each rule of a read-modify-write, so no two rules of a request are for the same column;
 //! - **an offset or limit of cells in a row of several families**: the emulator's order of families is undefined, so
 //!   these filters follow one for a family;
+//! - **the order of families**: the emulator's is that of their creation, so each is created in the order of the names, or the cells of a
+//!   row are sorted by it;
 //! - **`sink` and `row_sample_filter`**: the emulator ignores the first, and the second is random;
 //! - **two labels in a `chain`, and filters after an `interleave` that keeps a cell in two forms**: the service rejects
 //!   the first, and the emulator's order of the second is undefined;
@@ -29,6 +33,7 @@
 mod filters;
 mod operations;
 mod side;
+mod tables;
 
 use std::env;
 
@@ -40,6 +45,7 @@ use keyderive_tests::left_out;
 pub(super) use self::operations::{Operation, operation};
 use self::side::Outcome;
 pub(super) use self::side::Side;
+use self::tables::Answer;
 use super::aggregates::{add, big_endian};
 use keyderive_proto::admin::table::TimestampGranularity;
 use keyderive_proto::data::mutation::{
@@ -88,7 +94,6 @@ const TIMESTAMPS: [i64; 7] = [0, 1000, 2000, 3000, 5_000_000, FUTURE, FUTURE + 1
 #[tokio::test]
 async fn the_emulator_answers_alike() {
     let Some(emulator) = Emulator::start() else { return };
-    let number = |name: &str| env::var(name).ok().map(|text| text.parse().unwrap());
     let operations = number("KEYDERIVE_DIFFERENTIAL").unwrap_or(2000);
     let seed = number("KEYDERIVE_DIFFERENTIAL_SEED").unwrap_or(6);
     let rng = &mut Rng::with_seed(seed);
@@ -117,6 +122,32 @@ async fn the_emulator_answers_alike() {
     // Most requests should have an effect.
     assert!(rejected < operations / 5, "{rejected} of {operations} operations were rejected");
     assert!(found > operations / 16, "{found} of {} reads found a row", operations / 4);
+}
+
+#[tokio::test]
+async fn the_emulator_changes_tables_alike() {
+    let Some(emulator) = Emulator::start() else { return };
+    let (seed, changes) = (
+        number("KEYDERIVE_DIFFERENTIAL_SEED").unwrap_or(6),
+        number("KEYDERIVE_DIFFERENTIAL").unwrap_or(2000),
+    );
+    let rng = &mut Rng::with_seed(seed);
+    let (emulator, embedded) = (Side::emulator(&emulator.host()), Side::embedded());
+    let mut families = [const { None }; 3];
+    let mut accepted = 0;
+    for step in 0..changes {
+        let change = tables::change(rng, &families);
+        let (ours, theirs) = (embedded.change(change.clone()).await, emulator.change(change.clone()).await);
+        assert_eq!(
+            ours, theirs,
+            "embedded on the left, the emulator on the right, at seed {seed}, change {step}: {change:#?}"
+        );
+        if !matches!(ours, Answer::Rejected) {
+            change.account(&mut families);
+            accepted += 1;
+        }
+    }
+    assert!(accepted > changes / 3, "{accepted} of {changes} changes were accepted");
 }
 
 #[tokio::test]
@@ -212,6 +243,10 @@ async fn the_emulator_keeps_timestamps_alike() {
             }
         }
     }
+}
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
 async fn same(embedded: &Side, emulator: &Side, operation: &Operation, place: &str) -> Outcome {

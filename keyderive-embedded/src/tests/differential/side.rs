@@ -34,7 +34,7 @@ const REVERSE_SCANS: &str = "CAE=";
 const MESSAGE_BYTES: usize = 256 << 20;
 
 #[derive(Clone)]
-enum Transport {
+pub(super) enum Transport {
     Emulator(Channel),
     Embedded(Bigtable),
 }
@@ -66,8 +66,8 @@ impl Service<http::Request<Body>> for Transport {
 }
 
 pub(in crate::tests) struct Side {
-    data: BigtableClient<Transport>,
-    admin: BigtableTableAdminClient<Transport>,
+    pub(super) data: BigtableClient<Transport>,
+    pub(super) admin: BigtableTableAdminClient<Transport>,
 }
 
 /// The outcome of a request. Answers with the same meaning are equal.
