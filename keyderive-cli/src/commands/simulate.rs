@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use keyderive::dynamic::{KeyLayout, Value};
-use keyderive::heat::{self, Access, Change, Forecast, Grid, GridBuilder, Picture, Simulation, TabletModel};
+use keyderive::heat::{self, Access, Forecast, Grid, GridBuilder, Picture, Simulation, TabletModel, Variant};
 use keyderive::key::Field;
 use serde::Serialize;
 
@@ -79,10 +79,10 @@ pub(crate) struct Simulate {
     /// The name of the input that has the size of a row in bytes; by default, the columns have as many bytes as their text
     #[arg(long, value_name = "NAME")]
     bytes: Option<String>,
-    /// Compare the layout with this change: `salt=16`, `salt=none`, `first=FIELD`, `reversed=FIELD` (its bits), `hashed=FIELD`; several with commas
+    /// Compare the layout with this variant: `salt=16`, `salt=none`, `first=FIELD`, `reversed=FIELD` (its bits), `hashed=FIELD`; several with commas
     ///
     /// The usual ones are computed anyway. Each of these has a picture, too.
-    #[arg(long = "variant", value_name = "CHANGE")]
+    #[arg(long = "variant", value_name = "VARIANT")]
     variants: Vec<String>,
     /// Compute no other layouts than those of --variant: they take most of the time
     #[arg(long)]
@@ -125,7 +125,7 @@ fn scale(text: &str) -> Result<f64, String> {
 }
 
 /// A layout beside that of the table, with what is written to it.
-struct Variant {
+struct VariantGrid {
     name: String,
     layout: KeyLayout,
     grid: GridBuilder,
@@ -173,7 +173,7 @@ struct Events<'a> {
     /// How much that is, in milliseconds.
     late_from: i64,
     meter: Meter,
-    variants: Vec<Variant>,
+    variants: Vec<VariantGrid>,
 }
 
 impl Events<'_> {
@@ -237,7 +237,7 @@ impl Events<'_> {
         let Event { values, bytes, .. } = event;
         self.latest = self.latest.max(time);
         self.late += u64::from(self.latest.saturating_sub(time) >= self.late_from);
-        for Variant { name, layout, grid } in &mut self.variants {
+        for VariantGrid { name, layout, grid } in &mut self.variants {
             match layout.encode(values.iter().cloned()) {
                 Ok(key) => grid.record(time, &key, Access::Write, bytes),
                 // It ends the command, since a picture of the variant would be of other events.
@@ -294,7 +294,7 @@ impl Simulate {
             self.of.require_one(&mut connection).await
         })?;
         let layout = layout.key();
-        let variants = self.variants.iter().map(|text| Ok((text.clone(), changed(layout, text)?)));
+        let variants = self.variants.iter().map(|text| Ok((text.clone(), variant(layout, text)?)));
         let variants = variants.collect::<Outcome<Vec<_>>>()?;
         let reader = EventReader::new(
             layout,
@@ -334,7 +334,7 @@ impl Simulate {
         };
         events.variants = variants
             .iter()
-            .map(|(name, layout)| Variant {
+            .map(|(name, layout)| VariantGrid {
                 name: name.clone(),
                 layout: layout.clone(),
                 grid: GridBuilder::new(),
@@ -469,25 +469,25 @@ fn sorting(lines: &Lines<EventReader>) -> String {
     }
 }
 
-/// The layout with the changes that an argument says.
-fn changed(layout: &KeyLayout, text: &str) -> Outcome<KeyLayout> {
+/// The layout of the variant that an argument says.
+fn variant(layout: &KeyLayout, text: &str) -> Outcome<KeyLayout> {
     let usage = |fault: &dyn std::fmt::Display| Failure::usage(format_args!("`--variant {text}`: {fault}"));
     text.split(',').try_fold(layout.clone(), |layout, part| {
-        let change = match part.split_once('=') {
-            Some(("salt", "none")) => Change::NoSalt,
+        let variant = match part.split_once('=') {
+            Some(("salt", "none")) => Variant::NoSalt,
             Some(("salt", range)) => {
-                Change::Salt(range.parse().map_err(|_| usage(&"a salt has 2 to 4096 buckets, or is `none`"))?)
+                Variant::Salt(range.parse().map_err(|_| usage(&"a salt has 2 to 4096 buckets, or is `none`"))?)
             }
-            Some(("first", field)) => Change::First(field.to_owned()),
-            Some(("reversed", field)) => Change::BitReversed(field.to_owned()),
-            Some(("hashed", field)) => Change::Hashed(field.to_owned()),
+            Some(("first", field)) => Variant::First(field.to_owned()),
+            Some(("reversed", field)) => Variant::BitReversed(field.to_owned()),
+            Some(("hashed", field)) => Variant::Hashed(field.to_owned()),
             _ => {
                 return Err(usage(
                     &"write `salt=16`, `salt=none`, `first=FIELD`, `reversed=FIELD` or `hashed=FIELD`, several with commas",
                 ));
             }
         };
-        change.apply(&layout).map_err(|error| usage(&error))
+        variant.apply(&layout).map_err(|error| usage(&error))
     })
 }
 

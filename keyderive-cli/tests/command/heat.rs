@@ -58,7 +58,7 @@ fn the_sentence_names_the_hot_range_and_a_salt_cools_it() {
     let salted = run(&["salted", "--format", "json", "--below", "0.4"]);
     assert_eq!(salted.status.code(), Some(0), "{}", json(&salted)["line"]);
 
-    // A change that is named is computed as the layout that has it, and drawn.
+    // A variant that is named is computed, and drawn.
     let (printed, error, code) = text(&run(&["daily", "--variant", "salt=8"]));
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(
@@ -73,7 +73,7 @@ fn the_sentence_names_the_hot_range_and_a_salt_cools_it() {
     let changes = |arguments: &[&str]| {
         let data = json(&run(&[&["daily", "--format", "json"], arguments].concat()));
         let remedies = data["remedies"].as_array().unwrap();
-        remedies.iter().map(|remedy| remedy["change"].to_string()).collect::<Vec<_>>()
+        remedies.iter().map(|remedy| remedy["variant"].to_string()).collect::<Vec<_>>()
     };
     let usual = changes(&[]);
     assert!(usual.len() > 5, "{usual:?}");

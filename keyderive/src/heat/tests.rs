@@ -114,12 +114,12 @@ fn remedies_are_those_of_the_guides_and_computed() {
         .into_iter()
         .map(|draw| (draw.time, DateFirst { at: draw.time as u64, user: user(draw) }, 200));
     let forecast = simulate(events).read("a user's readings", 0.1, ["user"]).run().unwrap();
-    let of = |change: &str| {
+    let of = |variant: &str| {
         forecast
             .remedies
             .iter()
-            .find(|remedy| remedy.change.to_string() == change)
-            .unwrap_or_else(|| panic!("{change}"))
+            .find(|remedy| remedy.variant.to_string() == variant)
+            .unwrap_or_else(|| panic!("{variant}"))
     };
     let mut before = 1.0;
     for range in [2_u16, 4, 8, 16] {
@@ -130,7 +130,7 @@ fn remedies_are_those_of_the_guides_and_computed() {
     }
     assert!(of("with `user` first").tablets.peak < 0.13);
     // A promoted field makes the read cheap; a salt multiplies the requests.
-    let requests = |change: &str| (of(change).reads[0].requests, of(change).reads[0].reads_everything);
+    let requests = |variant: &str| (of(variant).reads[0].requests, of(variant).reads[0].reads_everything);
     assert_eq!(requests("with `user` first"), (1.0, false));
     assert_eq!(requests("with 8 buckets"), (8.0, true));
     let line = forecast.line();
