@@ -22,8 +22,6 @@ const COLOURS: f64 = 32.0;
 const LABEL_SIGNS: usize = 24;
 /// How many the name of the busiest range has.
 const RANGE_SIGNS: usize = 40;
-/// Why cells of one row are of several heights.
-const SPLIT: &str = "ranges are split as load grows: a tall cell is one range";
 const START: &str = "start of table";
 const END: &str = "end of table";
 /// What the axis of keys is called.
@@ -93,7 +91,8 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Adds a grid under a name. With a layout, keys are labelled by their fields.
+    /// Adds a grid under a name. With a layout, keys are labelled by their fields. A field is shown as a time if its type is one; a number
+    /// stays a number, since its unit is not known.
     pub fn panel(mut self, name: impl Into<String>, grid: &'a Grid, layout: Option<&'a KeyLayout>) -> Self {
         let name = plain(&name.into());
         self.panels.push(Panel { name, grid, layout });
@@ -235,11 +234,16 @@ impl<'a> Picture<'a> {
             let share = error as f64 / self.whole(grid, measure);
             format!("a colour can be too hot by up to {} of the scale", percent(share))
         });
-        let is_tall = |column| {
-            let mut groups = grid.groups(column);
+        let is_tall = |column: &usize| {
+            let mut groups = grid.groups(*column);
             groups.any(|(rows, cell)| rows.len() > 1 && cell.load(measure).sum > 0)
         };
-        let split = (0..grid.columns()).any(is_tall).then(|| SPLIT.to_owned());
+        let split = (0..grid.columns()).rev().find(is_tall).map(|last| {
+            let until = panel.short_time(grid.time(last + 1));
+            format!(
+                "ranges are split as load grows: until {until}, a tall cell is one range that is split later, and no burst"
+            )
+        });
         evenly.into_iter().chain([self.busiest(panel, measure)]).chain(error).chain(split).collect()
     }
 
