@@ -254,6 +254,17 @@ fn a_large_workload_is_sampled_and_says_so() {
     assert_eq!(exact.grid(), sampled.grid());
 }
 
+/// Tablets are split once a window, here of a day, so the warm-up is longer than the model says.
+#[test]
+fn the_first_windows_of_a_long_workload_do_not_count() {
+    let year = workload().lasting(std::time::Duration::from_secs(SECONDS * 24 * 365));
+    let events = year.into_iter().map(|draw| (draw.time, BitReversed { order: draw.index }, 200));
+    let forecast = simulate(events).without_remedies().run().unwrap();
+    assert!(forecast.window >= std::time::Duration::from_secs(SECONDS * 24), "{:?}", forecast.window);
+    assert_eq!(forecast.at_first, Some(1.0));
+    assert!(forecast.tablets.peak < 0.15, "{forecast}");
+}
+
 #[test]
 fn events_by_data_are_those_of_the_type() {
     let typed = simulate(workload().into_iter().map(|draw| {

@@ -93,8 +93,11 @@ fn a_name_of_a_field_is_whole_or_left_out() {
         let label = panel.short_label(1, most, " · ");
         assert!(label.chars().count() <= most.max(1), "{label}");
         let names = label.split(" · ").map(|part| part.split(' ').next().unwrap());
-        let is_whole = |name: &str| ["bucket", "at", "user"].contains(&name);
+        // Without its name, a part begins with its value.
+        let is_whole = |name: &str| ["bucket", "at", "user"].contains(&name) || name.starts_with(['0', '"']);
         assert!(most < 10 || names.clone().all(is_whole), "{label}");
+        // A time is not cut to nothing.
+        assert!(!label.contains("…") || label.split(" · ").last().unwrap().chars().count() > 8, "{label}");
     }
 }
 
@@ -178,10 +181,11 @@ fn of_a_sample_rates_are_those_of_all_events() {
     assert_eq!(picture.caption(panel, Measure::Writes), "100 % is a node's capacity: 14000 writes a second");
     let busiest = picture.busiest(panel, Measure::Writes);
     assert!(busiest.ends_with("has 3.6 %: 500 writes a second"), "{busiest}");
-    let rates = [0.0, 0.0149, 2.0, 999.4, 14_000.0].map(|number| rate(number, Measure::Reads));
+    let rates =
+        [0.0, f64::MIN_POSITIVE, 0.0149, 2.0, 999.4, 14_000.0].map(|number| rate(number, Measure::Reads));
     assert_eq!(
         rates.map(|rate| rate.replace(" reads a second", "")),
-        ["0", "53.6 reads an hour", "2.00", "999", "14000"]
+        ["0", "0", "53.6 reads an hour", "2.00", "999", "14000"]
     );
 }
 
