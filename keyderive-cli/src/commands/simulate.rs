@@ -53,7 +53,8 @@ const SLOTS: [u64; 24] = [
 ///
 /// Tablets are simulated, since Google does not publish how Bigtable splits and moves them: the numbers that are taken are printed, each with
 /// its source. Compare layouts with each other. Events are put in the order of their times, 250,000 at a time in memory, about 100 MB. In a
-/// longer input that is less sorted, some come too late: a note counts them, and says how to sort it.
+/// longer input that is less sorted, some come too late: `late_events` of the JSON counts them, and if they are many, a note says how to
+/// sort it.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Simulate {
@@ -140,6 +141,8 @@ struct Simulated<'a> {
     /// The name of the input that has the time.
     time: Option<&'a str>,
     bad_lines: u64,
+    /// How many events came too late to be put in order.
+    late_events: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     below: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -400,7 +403,7 @@ impl Simulate {
                 fs::write(path, text(&picture)).map_err(|error| Failure::unwritten(path, &error))?;
             }
         }
-        self.print(&forecast, &picture, time.as_deref(), events.bad_lines)?;
+        self.print(&forecast, &picture, time.as_deref(), &events)?;
         let is_below = self.below.is_none_or(|below| forecast.tablets.peak < below);
         if let Some(below) = self.below.filter(|_| !is_below) {
             output::note(format_args!(
@@ -440,13 +443,15 @@ impl Simulate {
         forecast: &Forecast,
         picture: &Picture<'_>,
         time: Option<&str>,
-        bad_lines: u64,
+        &Events { bad_lines, late: late_events, .. }: &Events<'_>,
     ) -> io::Result<()> {
         let mut out = Out::new();
         if self.format.is_json() {
             let is_below = self.below.map(|below| forecast.tablets.peak < below);
             let line = forecast.line();
-            json_line(&mut out, &Simulated { line, forecast, time, bad_lines, below: self.below, is_below })?;
+            let below = self.below;
+            let simulated = Simulated { line, forecast, time, bad_lines, late_events, below, is_below };
+            json_line(&mut out, &simulated)?;
         } else {
             write_safe(&mut out, &forecast.to_string())?;
             writeln!(out)?;

@@ -453,10 +453,9 @@ mod tests {
         let (merged, both) = (&merged.tables["t"], &both.tables["t"]);
         assert_eq!(merged.recorded, both.recorded);
         assert_eq!(merged.heavy_keys.total(), both.heavy_keys.total());
+        let starts = std::iter::once("").chain(BOUNDARIES);
         let ends = BOUNDARIES.into_iter().map(|end| Some(end.into())).chain([None]);
-        for ((start, end), written) in
-            ["", BOUNDARIES[0], BOUNDARIES[1], BOUNDARIES[2]].into_iter().zip(ends).zip(written)
-        {
+        for ((start, end), written) in starts.zip(ends).zip(written) {
             let range = KeyRange::new(start, end);
             assert_eq!(merged.grid.between(&range, Measure::Writes), (written, written), "{start}");
             assert_eq!(both.grid.between(&range, Measure::Writes), (written, written), "{start}");
