@@ -1,14 +1,18 @@
 //! The pictures of the guide "Reading a heatmap", of README and of `docs/heat` are what the guide's examples and the flights of
 //! `examples/data` come to. `KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --lib pictures` draws them.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
-use std::{env, fs};
+use std::{env, fs, process};
 
 use jiff::{SignedDuration, Timestamp};
 use keyderive::RowKey;
 use keyderive::heat::{self, Forecast, GridBuilder, Picture, SimulationError, Workload};
 use serde::Deserialize;
+
+use crate::left_out;
 
 const GUIDE: &str = "keyderive/src/guide/heat.rs";
 const FLIGHTS: &[u8] = include_bytes!("../../examples/data/flights.csv");
@@ -254,6 +258,59 @@ fn readme_shows_the_flights() {
     for part in quoted.split_once('"').unwrap().0.split(" … ") {
         assert!(line.contains(part), "README quotes `{part}` of: {line}");
     }
+}
+
+/// What a page says of itself: how many labels of times it has in all widths, and those that touch another.
+const TOUCHING: &str = r#"<script>
+const touching = [];
+let shown = 0;
+for (let wide = 320; wide <= 1600; wide += 20) {
+  document.body.style.width = wide + "px"; dispatchEvent(new Event("resize"));
+  for (const times of document.querySelectorAll(".times")) {
+    const labels = [...times.querySelectorAll("span:not(.axis)")], edges = labels.map(label => label.getBoundingClientRect());
+    if (edges.some((edge, at) => at > 0 && edges[at - 1].right > edge.left)) touching.push(wide + ": " + labels.map(label => label.textContent).join(" | "));
+    shown += labels.length;
+  }
+}
+document.title = JSON.stringify({ shown, touching });
+</script></body>"#;
+
+/// The title of a page after its scripts have run; without Chromium, says that tests are left out and returns `None`.
+fn title_in_a_browser(page: &str) -> Option<String> {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let mut found = env::split_paths(&folders)
+        .flat_map(|folder| ["chromium", "chromium-browser", "google-chrome"].map(|name| folder.join(name)));
+    let Some(browser) = found.find(|file| file.is_file()) else {
+        left_out("pages in a browser, since there is no `chromium` on the `PATH`");
+        return None;
+    };
+    let folder = env::temp_dir().join(format!("keyderive-page-{}", process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("page.html"), page).unwrap();
+    let mut profile = OsString::from("--user-data-dir=");
+    profile.push(&folder);
+    // The page is our own, and root has no sandbox.
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1700,900", "--dump-dom"])
+        .args([profile.as_os_str(), folder.join("page.html").as_os_str()])
+        .output()
+        .unwrap();
+    // A process of the browser may still write into it.
+    let _ = fs::remove_dir_all(&folder);
+    let dom = String::from_utf8(output.stdout).unwrap();
+    let title = dom.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    Some(title.unwrap_or_else(|| panic!("{}: {dom}", String::from_utf8_lossy(&output.stderr))).0.to_owned())
+}
+
+/// A date makes a label wider, and the last one has the zone.
+#[test]
+fn times_below_a_page_do_not_touch() {
+    let page = picture(&flights().unwrap()).html().replace("</body>", TOUCHING);
+    let Some(title) = title_in_a_browser(&page) else { return };
+    let found: serde_json::Value = serde_json::from_str(&title).unwrap_or_else(|_| panic!("{title}"));
+    assert_eq!(found["touching"], serde_json::json!([]));
+    // Two panels in 65 widths have two labels at least, and the wide ones more.
+    assert!(found["shown"].as_u64().is_some_and(|shown| shown > 65 * 2 * 2), "{found}");
 }
 
 /// The lines of code, without indentation.

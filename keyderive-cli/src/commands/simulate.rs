@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use keyderive::dynamic::{KeyLayout, Value};
-use keyderive::heat::{self, Access, Change, Forecast, Grid, GridBuilder, Picture, Simulation, TabletModel};
+use keyderive::heat::{self, Access, Forecast, Grid, GridBuilder, Picture, Simulation, TabletModel, Variant};
 use keyderive::key::Field;
 use serde::Serialize;
 
@@ -53,7 +53,8 @@ const SLOTS: [u64; 24] = [
 ///
 /// Tablets are simulated, since Google does not publish how Bigtable splits and moves them: the numbers that are taken are printed, each with
 /// its source. Compare layouts with each other. Events are put in the order of their times, 250,000 at a time in memory, about 100 MB. In a
-/// longer input that is less sorted, some come too late: a note counts them, and says how to sort it.
+/// longer input that is less sorted, some come too late: `late_events` of the JSON counts them, and if they are many, a note says how to
+/// sort it.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Simulate {
@@ -79,10 +80,10 @@ pub(crate) struct Simulate {
     /// The name of the input that has the size of a row in bytes; by default, the columns have as many bytes as their text
     #[arg(long, value_name = "NAME")]
     bytes: Option<String>,
-    /// Compare the layout with this change: `salt=16`, `salt=none`, `first=FIELD`, `reversed=FIELD` (its bits), `hashed=FIELD`; several with commas
+    /// Compare the layout with this variant: `salt=16`, `salt=none`, `first=FIELD`, `reversed=FIELD` (its bits), `hashed=FIELD`; several with commas
     ///
     /// The usual ones are computed anyway. Each of these has a picture, too.
-    #[arg(long = "variant", value_name = "CHANGE")]
+    #[arg(long = "variant", value_name = "VARIANT")]
     variants: Vec<String>,
     /// Compute no other layouts than those of --variant: they take most of the time
     #[arg(long)]
@@ -125,7 +126,7 @@ fn scale(text: &str) -> Result<f64, String> {
 }
 
 /// A layout beside that of the table, with what is written to it.
-struct Variant {
+struct VariantGrid {
     name: String,
     layout: KeyLayout,
     grid: GridBuilder,
@@ -140,6 +141,8 @@ struct Simulated<'a> {
     /// The name of the input that has the time.
     time: Option<&'a str>,
     bad_lines: u64,
+    /// How many events came too late to be put in order.
+    late_events: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     below: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,7 +176,7 @@ struct Events<'a> {
     /// How much that is, in milliseconds.
     late_from: i64,
     meter: Meter,
-    variants: Vec<Variant>,
+    variants: Vec<VariantGrid>,
 }
 
 impl Events<'_> {
@@ -237,7 +240,7 @@ impl Events<'_> {
         let Event { values, bytes, .. } = event;
         self.latest = self.latest.max(time);
         self.late += u64::from(self.latest.saturating_sub(time) >= self.late_from);
-        for Variant { name, layout, grid } in &mut self.variants {
+        for VariantGrid { name, layout, grid } in &mut self.variants {
             match layout.encode(values.iter().cloned()) {
                 Ok(key) => grid.record(time, &key, Access::Write, bytes),
                 // It ends the command, since a picture of the variant would be of other events.
@@ -294,7 +297,7 @@ impl Simulate {
             self.of.require_one(&mut connection).await
         })?;
         let layout = layout.key();
-        let variants = self.variants.iter().map(|text| Ok((text.clone(), changed(layout, text)?)));
+        let variants = self.variants.iter().map(|text| Ok((text.clone(), variant(layout, text)?)));
         let variants = variants.collect::<Outcome<Vec<_>>>()?;
         let reader = EventReader::new(
             layout,
@@ -334,7 +337,7 @@ impl Simulate {
         };
         events.variants = variants
             .iter()
-            .map(|(name, layout)| Variant {
+            .map(|(name, layout)| VariantGrid {
                 name: name.clone(),
                 layout: layout.clone(),
                 grid: GridBuilder::new(),
@@ -400,7 +403,7 @@ impl Simulate {
                 fs::write(path, text(&picture)).map_err(|error| Failure::unwritten(path, &error))?;
             }
         }
-        self.print(&forecast, &picture, time.as_deref(), events.bad_lines)?;
+        self.print(&forecast, &picture, time.as_deref(), &events)?;
         let is_below = self.below.is_none_or(|below| forecast.tablets.peak < below);
         if let Some(below) = self.below.filter(|_| !is_below) {
             output::note(format_args!(
@@ -440,13 +443,15 @@ impl Simulate {
         forecast: &Forecast,
         picture: &Picture<'_>,
         time: Option<&str>,
-        bad_lines: u64,
+        &Events { bad_lines, late: late_events, .. }: &Events<'_>,
     ) -> io::Result<()> {
         let mut out = Out::new();
         if self.format.is_json() {
             let is_below = self.below.map(|below| forecast.tablets.peak < below);
             let line = forecast.line();
-            json_line(&mut out, &Simulated { line, forecast, time, bad_lines, below: self.below, is_below })?;
+            let below = self.below;
+            let simulated = Simulated { line, forecast, time, bad_lines, late_events, below, is_below };
+            json_line(&mut out, &simulated)?;
         } else {
             write_safe(&mut out, &forecast.to_string())?;
             writeln!(out)?;
@@ -469,25 +474,25 @@ fn sorting(lines: &Lines<EventReader>) -> String {
     }
 }
 
-/// The layout with the changes that an argument says.
-fn changed(layout: &KeyLayout, text: &str) -> Outcome<KeyLayout> {
+/// The layout of the variant that an argument says.
+fn variant(layout: &KeyLayout, text: &str) -> Outcome<KeyLayout> {
     let usage = |fault: &dyn std::fmt::Display| Failure::usage(format_args!("`--variant {text}`: {fault}"));
     text.split(',').try_fold(layout.clone(), |layout, part| {
-        let change = match part.split_once('=') {
-            Some(("salt", "none")) => Change::NoSalt,
+        let variant = match part.split_once('=') {
+            Some(("salt", "none")) => Variant::NoSalt,
             Some(("salt", range)) => {
-                Change::Salt(range.parse().map_err(|_| usage(&"a salt has 2 to 4096 buckets, or is `none`"))?)
+                Variant::Salt(range.parse().map_err(|_| usage(&"a salt has 2 to 4096 buckets, or is `none`"))?)
             }
-            Some(("first", field)) => Change::First(field.to_owned()),
-            Some(("reversed", field)) => Change::BitReversed(field.to_owned()),
-            Some(("hashed", field)) => Change::Hashed(field.to_owned()),
+            Some(("first", field)) => Variant::First(field.to_owned()),
+            Some(("reversed", field)) => Variant::BitReversed(field.to_owned()),
+            Some(("hashed", field)) => Variant::Hashed(field.to_owned()),
             _ => {
                 return Err(usage(
                     &"write `salt=16`, `salt=none`, `first=FIELD`, `reversed=FIELD` or `hashed=FIELD`, several with commas",
                 ));
             }
         };
-        change.apply(&layout).map_err(|error| usage(&error))
+        variant.apply(&layout).map_err(|error| usage(&error))
     })
 }
 

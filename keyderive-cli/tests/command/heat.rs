@@ -58,7 +58,7 @@ fn the_sentence_names_the_hot_range_and_a_salt_cools_it() {
     let salted = run(&["salted", "--format", "json", "--below", "0.4"]);
     assert_eq!(salted.status.code(), Some(0), "{}", json(&salted)["line"]);
 
-    // A change that is named is computed as the layout that has it, and drawn.
+    // A variant that is named is computed, and drawn.
     let (printed, error, code) = text(&run(&["daily", "--variant", "salt=8"]));
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(
@@ -73,7 +73,7 @@ fn the_sentence_names_the_hot_range_and_a_salt_cools_it() {
     let changes = |arguments: &[&str]| {
         let data = json(&run(&[&["daily", "--format", "json"], arguments].concat()));
         let remedies = data["remedies"].as_array().unwrap();
-        remedies.iter().map(|remedy| remedy["change"].to_string()).collect::<Vec<_>>()
+        remedies.iter().map(|remedy| remedy["variant"].to_string()).collect::<Vec<_>>()
     };
     let usual = changes(&[]);
     assert!(usual.len() > 5, "{usual:?}");
@@ -167,7 +167,30 @@ fn late_events_are_counted_and_the_note_says_how_to_sort() {
     let command =
         "sort the input by time, as does `(head -n 1 FILE; tail -n +2 FILE | LC_ALL=C sort -t , -k 2,2)`";
     assert!(note.ends_with(command), "{note}");
-    assert!(fs::read_to_string(folder.path().join("data.json")).unwrap().contains("\"events\":12020,"));
+    let data = |name| -> serde_json::Value {
+        serde_json::from_str(&fs::read_to_string(folder.path().join(name)).unwrap()).unwrap()
+    };
+    let found = data("data.json");
+    assert_eq!((&found["events"], &found["late_events"]), (&12_020.into(), &20.into()));
+    // The same in order has none, and no note.
+    let (printed, code) = folder.shell(&format!(
+        "awk '{awk}' >late.csv; (head -n 1 late.csv; tail -n +2 late.csv | LC_ALL=C sort -t , -k 2,2) | \
+         keyderive simulate - daily --no-remedies --format json 2>&1 >sorted.json"
+    ));
+    assert!(code == 0 && !printed.contains("note: "), "{printed}");
+    let found = data("sorted.json");
+    assert_eq!((&found["events"], &found["late_events"]), (&12_020.into(), &0.into()));
+    // Lines of JSON are sorted by another program.
+    let awk = awk.replace("u%d%s,17955%08d", "{\\\"user_id\\\":\\\"u%d%s\\\",\\\"at\\\":17955%08d}");
+    let awk = awk.replace("print \"user_id,at\"; ", "");
+    let (printed, code) = folder.shell(&format!(
+        "awk '{awk}' | keyderive simulate - daily --input-format json --no-remedies --format json 2>&1 >data.json"
+    ));
+    assert!(
+        code == 0 && printed.contains("note: 20 of 12020 events") && printed.contains("`jq -cs 'sort_by("),
+        "{printed}"
+    );
+    assert_eq!(data("data.json")["late_events"], 20);
 }
 
 #[test]

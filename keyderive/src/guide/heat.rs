@@ -11,7 +11,7 @@
 //! | [alternating bands](#alternating-bands) | the whole table is busy at times | is not the cause | spread the work over time, or add nodes for it |
 //! | [one dim colour](#one-colour) | the load is spread | is good | none |
 //!
-//! Two differences from Key Visualizer:
+//! Three differences from Key Visualizer:
 //!
 //! - **Ranges are of equal load, not of equal size.** A busy range is split until it is as calm as the others. So load that Bigtable can
 //!   spread is drawn wide and dim; what stays bright, Bigtable cannot split either: the growing end, or a single row. A busy user whose
@@ -20,6 +20,8 @@
 //! - **Colours are absolute**: the share of a node's capacity, or with [`of_table`](crate::heat::Picture::of_table), as below, of the
 //!   table's busiest moment. A cell shows its busiest *slot*, the grid's unit of time, not a mean. The line below each heatmap says how many
 //!   writes a second 100 % are, and how many the busiest range has.
+//! - **Ranges are those of the end.** Until a range is split, its parts are drawn as one tall cell with their common load. So a table that
+//!   is new can look as if it began with a burst; the line below the heatmap says until when.
 //!
 //! The simulations below count by the minute in at most 64 ranges, so that a heatmap fits on this page. `docs/heat` in the repository has
 //! each pair as SVG, in colours. To draw one:
@@ -102,7 +104,8 @@
 //! 100 % is all writes of the table's busiest minute: 13.9 writes a second; evenly
 //! spread over 64 ranges each would have 1.6 %; the busiest range, at
 //! 1767225885000, at 00:05, has 100 %: 13.9 writes a second; ranges are split as
-//! load grows: a tall cell is one range
+//! load grows: until 00:56, a tall cell is one range that is split later, and no
+//! burst
 //! Salted: the same with 8 buckets
 //!             end of table .....................................................
 //!                 bucket 6 .....................................................
@@ -118,7 +121,8 @@
 //! 100 % is all writes of the table's busiest minute: 13.9 writes a second; evenly
 //! spread over 64 ranges each would have 1.6 %; the busiest range, bucket 3 · at
 //! 1767227099907 · sensor 189, at 00:30, has 18 %: 2.43 writes a second; ranges
-//! are split as load grows: a tall cell is one range
+//! are split as load grows: until 00:56, a tall cell is one range that is split
+//! later, and no burst
 //! ```
 //!
 //! # A horizontal line
@@ -183,8 +187,8 @@
 //!                          blank no writes  . up to 17 %  : 25 %  + 50 %  @ 100 %
 //! 100 % is all writes of the table's busiest minute: 13.9 writes a second; evenly
 //! spread over 27 ranges each would have 3.7 %; the busiest range, page 420, at
-//! 00:10, has 54 %: 7.57 writes a second; ranges are split as load grows: a tall
-//! cell is one range
+//! 00:10, has 54 %: 7.57 writes a second; ranges are split as load grows: until
+//! 00:07, a tall cell is one range that is split later, and no burst
 //! PartOfTotal: page, part, 8 buckets
 //!             end of table .....................................................
 //!       bucket 6, page 420 .....................................................
@@ -200,7 +204,7 @@
 //! 100 % is all writes of the table's busiest minute: 13.9 writes a second; evenly
 //! spread over 58 ranges each would have 1.7 %; the busiest range, bucket 7 · page
 //! 420, at 00:04, has 6.2 %: 0.867 writes a second; ranges are split as load
-//! grows: a tall cell is one range
+//! grows: until 00:18, a tall cell is one range that is split later, and no burst
 //! ```
 //!
 //! # Alternating bands
@@ -255,7 +259,8 @@
 //! 100 % is all writes of the table's busiest minute: 61.3 writes a second;
 //! colours are by powers of ten; evenly spread over 18 ranges each would have 5.6
 //! %; the busiest range, meter 100, at 00:01, has 14 %: 8.48 writes a second;
-//! ranges are split as load grows: a tall cell is one range
+//! ranges are split as load grows: until 00:03, a tall cell is one range that is
+//! split later, and no burst
 //! MeterKey, written as readings come
 //!             end of table ++++*++++++++++++++++++++++++++++++++++++++++++++++++
 //!                meter 780 *++++++++++++++++++++++++++++++++++++++++++++++++++++
@@ -271,7 +276,8 @@
 //! 100 % is all writes of the table's busiest minute: 61.3 writes a second;
 //! colours are by powers of ten; evenly spread over 19 ranges each would have 5.3
 //! %; the busiest range, meter 100, at 00:05, has 3.2 %: 1.97 writes a second;
-//! ranges are split as load grows: a tall cell is one range
+//! ranges are split as load grows: until 00:09, a tall cell is one range that is
+//! split later, and no burst
 //! ```
 //!
 //! # One colour
@@ -327,8 +333,8 @@
 //!                          blank no writes  . up to 17 %  : 25 %  + 50 %  @ 100 %
 //! 100 % is all writes of the table's busiest minute: 13.9 writes a second; evenly
 //! spread over 58 ranges each would have 1.7 %; the busiest range, user 14200, at
-//! 00:24, has 5.3 %: 0.733 writes a second; ranges are split as load grows: a tall
-//! cell is one range
+//! 00:24, has 5.3 %: 0.733 writes a second; ranges are split as load grows: until
+//! 00:26, a tall cell is one range that is split later, and no burst
 //! BitReversed: order
 //!             end of table .....................................................
 //!            order 7653283 .....................................................
@@ -343,8 +349,8 @@
 //!                          blank no writes  . up to 17 %  : 25 %  + 50 %  @ 100 %
 //! 100 % is all writes of the table's busiest minute: 13.9 writes a second; evenly
 //! spread over 53 ranges each would have 1.9 %; the busiest range, order 31737905,
-//! at 00:00, has 3.6 %: 0.500 writes a second; ranges are split as load grows: a
-//! tall cell is one range
+//! at 00:00, has 3.6 %: 0.500 writes a second; ranges are split as load grows:
+//! until 00:06, a tall cell is one range that is split later, and no burst
 //! ```
 //!
 //! # Of a running service

@@ -11,10 +11,10 @@ use crate::key::{Field, FieldOrder, Schema};
 /// How many buckets are tried.
 const RANGES: [u16; 6] = [2, 4, 8, 16, 32, 64];
 
-/// How a variant differs from the layout. Prints like "with 8 buckets".
+/// A variant of a layout: what differs. Prints like "with 8 buckets".
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Change {
+pub enum Variant {
     /// A salt of this many buckets before the fields, over those that the layout salts, or over all.
     Salt(u16),
     /// No salt.
@@ -29,7 +29,7 @@ pub enum Change {
     Layout(String),
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Salt(range) => write!(f, "with {range} buckets"),
@@ -43,22 +43,22 @@ impl fmt::Display for Change {
 }
 
 /// As its text.
-impl Serialize for Change {
+impl Serialize for Variant {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl Change {
-    /// The layout with this change.
+impl Variant {
+    /// The layout of this variant.
     ///
     /// ```
     /// use keyderive::RowKey;
     /// use keyderive::dynamic::KeyLayout;
-    /// use keyderive::heat::Change;
+    /// use keyderive::heat::Variant;
     /// # #[derive(RowKey)] struct EventKey { user: String, at: u64 }
     ///
-    /// let salted = Change::Salt(12).apply(&KeyLayout::of::<EventKey>())?;
+    /// let salted = Variant::Salt(12).apply(&KeyLayout::of::<EventKey>())?;
     /// assert_eq!(salted.schema().template().to_string(), "<salt 0 to 11>#<user>#<at>");
     /// # Ok::<(), keyderive::dynamic::LayoutError>(())
     /// ```
@@ -131,24 +131,25 @@ impl Change {
 }
 
 /// Every variant of the layout that the rules of the derive allow.
-pub(super) fn variants(layout: &KeyLayout) -> Vec<(Change, KeyLayout)> {
+pub(super) fn variants(layout: &KeyLayout) -> Vec<(Variant, KeyLayout)> {
     let schema = layout.schema();
     let is_own = |range: u16| {
         schema.salt().is_some_and(|salt| salt.range() == u32::from(range)) && !schema.has_epochs()
     };
-    let mut changes: Vec<_> = RANGES.into_iter().filter(|range| !is_own(*range)).map(Change::Salt).collect();
-    changes.extend(schema.first_salt().map(|_| Change::NoSalt));
-    changes.extend(schema.fields().iter().skip(1).map(|field| Change::First(field.name().to_owned())));
+    let mut variants: Vec<_> =
+        RANGES.into_iter().filter(|range| !is_own(*range)).map(Variant::Salt).collect();
+    variants.extend(schema.first_salt().map(|_| Variant::NoSalt));
+    variants.extend(schema.fields().iter().skip(1).map(|field| Variant::First(field.name().to_owned())));
     if let Some(first) = schema.fields().first() {
         // One whose bits are reversed already would be the layout itself.
         if first.order() != FieldOrder::BitReversed {
-            changes.push(Change::BitReversed(first.name().to_owned()));
+            variants.push(Variant::BitReversed(first.name().to_owned()));
         }
-        changes.push(Change::Hashed(first.name().to_owned()));
+        variants.push(Variant::Hashed(first.name().to_owned()));
     }
-    changes
+    variants
         .into_iter()
-        .filter_map(|change| change.apply(layout).ok().map(|layout| (change, layout)))
+        .filter_map(|variant| variant.apply(layout).ok().map(|layout| (variant, layout)))
         .collect()
 }
 
@@ -195,7 +196,10 @@ mod tests {
 
     fn shown<K: RowKey>() -> Vec<String> {
         let variants = variants(&KeyLayout::of::<K>());
-        variants.iter().map(|(change, layout)| format!("{change}: {}", layout.schema().template())).collect()
+        variants
+            .iter()
+            .map(|(variant, layout)| format!("{variant}: {}", layout.schema().template()))
+            .collect()
     }
 
     #[test]

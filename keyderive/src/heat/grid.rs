@@ -71,10 +71,10 @@ impl Measure {
     }
 }
 
-/// The load of a range of keys in a column of time, from a [`Grid`].
+/// The load of a cell of a [`Grid`]: of a range of keys, or of the whole table, in a column of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Load {
+pub struct CellLoad {
     /// All operations or bytes, exactly.
     pub sum: u64,
     /// An upper bound for the busiest slot of the column.
@@ -147,9 +147,9 @@ impl Cell {
         cell
     }
 
-    pub(in crate::heat) fn load(&self, measure: Measure) -> Load {
+    pub(in crate::heat) fn load(&self, measure: Measure) -> CellLoad {
         let at = measure.at();
-        Load { sum: self.sums[at], peak: self.most(at), error: self.most(at) - self.peaks[at] }
+        CellLoad { sum: self.sums[at], peak: self.most(at), error: self.most(at) - self.peaks[at] }
     }
 }
 
@@ -232,7 +232,7 @@ struct Row {
 /// - The sum of a range is exact: each cell has every operation on its range in its time, and nothing else. Where two ranges are known only
 ///   together, [`loads`](Self::loads) has their common sum for both.
 /// - The peak of a cell is the count of its busiest *slot*, a second by default. It is never too low, and too high by at most its
-///   [`error`](Load::error). A column as wide as a slot has no error. Errors arise when ranges or processes with wide columns are merged,
+///   [`error`](CellLoad::error). A column as wide as a slot has no error. Errors arise when ranges or processes with wide columns are merged,
 ///   when ranges are split, and when events are 16 or more slots late.
 /// - So merging never makes a range look calmer than it was.
 ///
@@ -269,7 +269,7 @@ pub struct BusiestRange {
     /// The time at which the column begins, in milliseconds since 1970.
     pub time: i64,
     /// Its load.
-    pub load: Load,
+    pub load: CellLoad,
 }
 
 impl Grid {
@@ -326,13 +326,13 @@ impl Grid {
 
     /// The load of the whole table in a column.
     #[must_use]
-    pub fn whole(&self, column: usize, measure: Measure) -> Load {
+    pub fn whole(&self, column: usize, measure: Measure) -> CellLoad {
         self.all.get(column).copied().unwrap_or_default().load(measure)
     }
 
     /// The load of each range in a column, by row. Ranges that are known only together each have their common load.
     #[must_use]
-    pub fn loads(&self, column: usize, measure: Measure) -> Vec<Load> {
+    pub fn loads(&self, column: usize, measure: Measure) -> Vec<CellLoad> {
         let mut loads = Vec::with_capacity(self.rows.len());
         for (rows, cell) in self.groups(column) {
             loads.extend(rows.map(|_| cell.load(measure)));
@@ -369,7 +369,7 @@ impl Grid {
     /// The cell with the greatest peak.
     #[must_use]
     pub fn busiest(&self, measure: Measure) -> Option<BusiestRange> {
-        let mut busiest: Option<(std::ops::Range<usize>, usize, Load)> = None;
+        let mut busiest: Option<(std::ops::Range<usize>, usize, CellLoad)> = None;
         for column in 0..self.columns() {
             for (rows, cell) in self.groups(column) {
                 let load = cell.load(measure);
@@ -413,7 +413,7 @@ impl Grid {
         (all >= LEAST_OPERATIONS).then(|| most as f64 / all as f64)
     }
 
-    /// The greatest [`error`](Load::error) of all cells: no peak is too high by more, and none is too low.
+    /// The greatest [`error`](CellLoad::error) of all cells: no peak is too high by more, and none is too low.
     #[must_use]
     pub fn error(&self, measure: Measure) -> u64 {
         let of = |column| self.groups(column).map(|(_, cell)| cell.load(measure).error).max().unwrap_or(0);

@@ -74,8 +74,8 @@ mod tablets;
 mod tests;
 mod workload;
 
-pub use self::advice::Change;
-pub use self::grid::{Access, BusiestRange, Grid, GridBuilder, Load, Measure, MergeError};
+pub use self::advice::Variant;
+pub use self::grid::{Access, BusiestRange, CellLoad, Grid, GridBuilder, Measure, MergeError};
 pub use self::picture::Picture;
 pub use self::recorder::{Recorder, Snapshot, TableHeat};
 pub use self::report::{Busiest, FieldFigures, Forecast, KeyLengths, ReadFigures, Remedy, TopValue};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::advice::Change;
+use super::advice::Variant;
 use super::grid::Grid;
 use super::picture::Picture;
 use super::sketch::HeavyKeys;
@@ -13,7 +13,7 @@ use super::tablets::{Constant, Shares, TabletModel};
 use crate::dynamic::{KeyLayout, Value};
 use crate::plan::KeyRange;
 
-/// A change is worth naming if the busiest tablet takes this part of what it took, or less.
+/// A variant is worth naming if the busiest tablet takes this part of what it took, or less.
 const WORTH: f64 = 0.9;
 
 /// Up to this multiple of the share from which tablets are split, a load is spread.
@@ -154,7 +154,7 @@ pub struct TopValue {
 #[non_exhaustive]
 pub struct Remedy {
     /// How the layout differs.
-    pub change: Change,
+    pub variant: Variant,
     /// The parts of its keys.
     pub template: String,
     /// The shares of tablets.
@@ -229,7 +229,7 @@ impl Forecast {
         Picture::new().model(&self.model).panel(&self.key_type, &self.grid, Some(&self.layout))
     }
 
-    /// Only the line: the busiest tablet, and which changes would relieve it.
+    /// Only the line: the busiest tablet, and which variants would relieve it.
     #[must_use]
     pub fn line(&self) -> String {
         let Some(busiest) = &self.busiest else {
@@ -260,10 +260,10 @@ impl Forecast {
             for (at, remedy) in named.iter().enumerate() {
                 let takes = if at == 0 { "it would take " } else { "" };
                 let separator = if at == 0 { ";" } else { "," };
-                _ = write!(line, "{separator} {} {takes}{}", remedy.change, percent(remedy.tablets.peak));
+                _ = write!(line, "{separator} {} {takes}{}", remedy.variant, percent(remedy.tablets.peak));
                 // What spreads writes multiplies reads.
-                match (&remedy.change, remedy.reads.first()) {
-                    (Change::Salt(range), None) => _ = write!(line, " for {range} requests a scan"),
+                match (&remedy.variant, remedy.reads.first()) {
+                    (Variant::Salt(range), None) => _ = write!(line, " for {range} requests a scan"),
                     (_, Some(read)) if read.requests > 1.0 => {
                         _ = write!(line, " for {:.0} requests a read", read.requests);
                     }
@@ -281,19 +281,19 @@ impl Forecast {
     /// better than these.
     fn named(&self) -> Vec<&Remedy> {
         let peak = |remedy: &&Remedy| remedy.tablets.peak;
-        let best = |of: &dyn Fn(&Change) -> bool| {
-            let all = self.remedies.iter().filter(|remedy| of(&remedy.change));
+        let best = |of: &dyn Fn(&Variant) -> bool| {
+            let all = self.remedies.iter().filter(|remedy| of(&remedy.variant));
             all.min_by(|one, other| peak(one).total_cmp(&peak(other)))
         };
-        let is_salt = |change: &Change| matches!(change, Change::Salt(_));
+        let is_salt = |variant: &Variant| matches!(variant, Variant::Salt(_));
         let salt = best(&is_salt).and_then(|best| {
             let enough = best.tablets.peak * 1.15;
-            self.remedies.iter().find(|remedy| is_salt(&remedy.change) && remedy.tablets.peak <= enough)
+            self.remedies.iter().find(|remedy| is_salt(&remedy.variant) && remedy.tablets.peak <= enough)
         });
-        let first = best(&|change| matches!(change, Change::First(_)));
+        let first = best(&|variant| matches!(variant, Variant::First(_)));
         let mut named: Vec<_> = salt.into_iter().chain(first).collect();
         let so_far = named.iter().map(peak).fold(1.0, f64::min);
-        let other = best(&|change| !is_salt(change) && !matches!(change, Change::First(_)));
+        let other = best(&|variant| !is_salt(variant) && !matches!(variant, Variant::First(_)));
         named.extend(other.filter(|other| other.tablets.peak < so_far * WORTH));
         named.sort_by(|one, other| one.tablets.peak.total_cmp(&other.tablets.peak));
         named
@@ -382,8 +382,10 @@ impl fmt::Display for Forecast {
                 let (peak, mean) = (percent(remedy.tablets.peak), percent(remedy.tablets.mean));
                 let (peak, mean, node) =
                     (peak.to_string(), mean.to_string(), percent(remedy.nodes.peak).to_string());
-                let line =
-                    format!("  {:<30} {peak:>7} {mean:>8} {node:>7}   {requests}", remedy.change.to_string());
+                let line = format!(
+                    "  {:<30} {peak:>7} {mean:>8} {node:>7}   {requests}",
+                    remedy.variant.to_string()
+                );
                 writeln!(f, "{}", line.trim_end())?;
             }
             writeln!(

@@ -282,6 +282,12 @@ mod tests {
             }
         }
         assert_near(heat(&recorder).grid.total(Measure::Reads), 1_000_000, 0.04);
+
+        // Of each second one, an operation more or less between two of them is seen.
+        let recorder = SampledRecorder::new(&Recording::new().one_in(2));
+        let mut sampler = recorder.sampler();
+        let drawn = (0..100_000).filter(|_| sampler.draw(&recorder).is_some()).count();
+        assert_near(drawn as u64, 50_000, 0.02);
     }
 
     #[test]
@@ -291,6 +297,37 @@ mod tests {
         let mut sampler = recorder.sampler();
         assert!((0..100).all(|_| sampler.draw(&recorder) == Some(1)));
         assert_eq!(heat(&recorder).grid.total(Measure::Writes), 10_000);
+    }
+
+    #[test]
+    fn a_recording_is_as_it_was_set_last() {
+        let by_load = Recording::new().per_second(5);
+        assert_eq!(Recording::new().one_in(100).per_second(5), by_load);
+        assert_eq!(by_load.clone().one_in(100), Recording::new().one_in(100));
+        assert_eq!(by_load.per_second(0), Recording::new().per_second(1));
+        assert_eq!(Recording::new().one_in(0), Recording::new().one_in(1));
+        assert_eq!(Recording::new().one_in(u32::MAX), Recording::new().one_in(LEAST_CHANCE));
+    }
+
+    /// The same without chance: the weights are given, and all are recorded.
+    #[test]
+    fn the_chance_changes_when_too_much_is_recorded_and_when_a_second_is_over() {
+        let recorder = SampledRecorder::new(&Recording::new().per_second(100));
+        let after = |records: u32, weight: u32, time: i64| {
+            (0..records).for_each(|_| recorder.record("t", b"k", None, 1, (weight, time)));
+            recorder.one_in.load(Ordering::Relaxed)
+        };
+        assert_eq!([after(99, 1, 0), after(1, 1, 0)], [1, 2]);
+        assert_eq!([after(99, 2, 500), after(1, 2, 500)], [2, 4]);
+        assert_eq!(after(50, 4, 999), 4);
+        // With this one, there were 505 operations in a second.
+        assert_eq!(after(1, 5, 1000), 6);
+        // Fifty records of the second before do not count.
+        assert_eq!([after(99, 6, 1500), after(1, 6, 1999)], [6, 12]);
+        // 606 in two seconds.
+        assert_eq!(after(1, 6, 3000), 4);
+        // A clock that is set back begins another second.
+        assert_eq!([after(49, 4, 3500), after(1, 4, 2900), after(1, 4, 3000)], [4, 2, 2]);
     }
 
     /// An operation was drawn with the chance that there was when the one before it was.
@@ -395,11 +432,14 @@ mod tests {
     /// Two processes with the same buckets are one, range by range.
     #[test]
     fn processes_with_the_same_boundaries_are_merged_without_loss() {
+        // Such as no grid takes by itself.
+        const BOUNDARIES: [&str; 3] = ["0#04711", "2#00815", "2#09001"];
         let [one, other, both] = [(); 3].map(|()| {
             let recorder = SampledRecorder::new(&Recording::new().one_in(1));
-            recorder.boundaries("t", || vec![b"1".to_vec(), b"2".to_vec(), b"3".to_vec()]);
+            recorder.boundaries("t", || BOUNDARIES.map(Into::into).to_vec());
             recorder
         });
+        let mut written = [0; 4];
         for number in 0..20_000_u32 {
             let key = format!("{}#{:05}", number % 4, number.wrapping_mul(7919) % 9973);
             let record = |to: &SampledRecorder| {
@@ -407,15 +447,18 @@ mod tests {
             };
             record(if number % 3 == 0 { &one } else { &other });
             record(&both);
+            written[BOUNDARIES.iter().filter(|boundary| key.as_str() >= **boundary).count()] += 1;
         }
         let (merged, both) = (one.snapshot().merge(&other.snapshot()).unwrap(), both.snapshot());
         let (merged, both) = (&merged.tables["t"], &both.tables["t"]);
         assert_eq!(merged.recorded, both.recorded);
         assert_eq!(merged.heavy_keys.total(), both.heavy_keys.total());
-        for (start, end) in [("", Some("1")), ("1", Some("2")), ("2", Some("3")), ("3", None)] {
-            let range = KeyRange::new(start, end.map(Into::into));
-            assert_eq!(merged.grid.between(&range, Measure::Writes), (5000, 5000), "{start}");
-            assert_eq!(both.grid.between(&range, Measure::Writes), (5000, 5000), "{start}");
+        let starts = std::iter::once("").chain(BOUNDARIES);
+        let ends = BOUNDARIES.into_iter().map(|end| Some(end.into())).chain([None]);
+        for ((start, end), written) in starts.zip(ends).zip(written) {
+            let range = KeyRange::new(start, end);
+            assert_eq!(merged.grid.between(&range, Measure::Writes), (written, written), "{start}");
+            assert_eq!(both.grid.between(&range, Measure::Writes), (written, written), "{start}");
         }
     }
 }

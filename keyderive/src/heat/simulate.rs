@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use super::advice::{Change, variants};
+use super::advice::{Variant, variants};
 use super::grid::{Access, Grid, GridBuilder};
 use super::report::{Busiest, FieldFigures, Forecast, KeyLengths, ReadFigures, Remedy, TopValue};
 use super::sketch::HeavyKeys;
@@ -53,7 +53,7 @@ const PAIRS: usize = 20_000;
 /// });
 /// let forecast = heat::simulate(events).run()?;
 /// assert_eq!(forecast.tablets.peak, 1.0); // all writes of a minute go to one tablet
-/// let salted = forecast.remedies.iter().find(|remedy| remedy.change.to_string() == "with 8 buckets").unwrap();
+/// let salted = forecast.remedies.iter().find(|remedy| remedy.variant.to_string() == "with 8 buckets").unwrap();
 /// assert!(salted.tablets.peak < 0.25);
 /// println!("{forecast}");
 /// # Ok::<(), keyderive::heat::SimulationError>(())
@@ -106,7 +106,7 @@ pub struct Simulation<'a> {
     next: NextEvent<'a>,
     model: TabletModel,
     reads: Vec<Read>,
-    variants: Vec<(Change, KeyLayout)>,
+    variants: Vec<(Variant, KeyLayout)>,
     has_remedies: bool,
     grid: Option<GridBuilder>,
     sample: usize,
@@ -267,7 +267,7 @@ impl<'a> Simulation<'a> {
     /// Compares another layout with the others. Its fields get their values by name. If it equals one that is tried anyway, it is tried
     /// once, under that one's name.
     pub fn variant(mut self, name: impl Into<String>, layout: &KeyLayout) -> Self {
-        self.variants.push((Change::Layout(name.into()), layout.clone()));
+        self.variants.push((Variant::Layout(name.into()), layout.clone()));
         self
     }
 
@@ -541,7 +541,7 @@ pub(super) struct Finished {
     layout: KeyLayout,
     model: TabletModel,
     reads: Vec<Read>,
-    variants: Vec<(Change, KeyLayout)>,
+    variants: Vec<(Variant, KeyLayout)>,
     has_remedies: bool,
     events: u64,
     weight: f64,
@@ -615,7 +615,7 @@ impl Finished {
         let variants = if self.has_remedies { variants(&self.layout) } else { Vec::new() };
         let variants = variants.into_iter().map(|variant| (variant, false));
         let given = self.variants.iter().cloned().map(|variant| (variant, true));
-        for ((change, layout), is_given) in variants.chain(given) {
+        for ((variant, layout), is_given) in variants.chain(given) {
             let fingerprint = layout.schema().fingerprint();
             let is_known = |remedy: &Remedy| remedy.layout.schema().fingerprint() == fingerprint;
             if is_given && remedies.iter().any(is_known) {
@@ -623,7 +623,7 @@ impl Finished {
             }
             let keys = match self.rekeyed(&layout) {
                 Ok(keys) => keys,
-                Err(error) if is_given => return Err(SimulationError::Layout(format!("`{change}`"), error)),
+                Err(error) if is_given => return Err(SimulationError::Layout(format!("`{variant}`"), error)),
                 // Such as a key that gets too long.
                 Err(_) => continue,
             };
@@ -633,7 +633,7 @@ impl Finished {
                 Err(_) => continue,
             };
             remedies.push(Remedy {
-                change,
+                variant,
                 template: layout.schema().template().to_string(),
                 tablets: outcome.tablets,
                 nodes: outcome.nodes,

@@ -52,7 +52,8 @@ pub struct TabletModel {
     pub merge_after: u32,
     /// How many tablets may move to another node after a window.
     pub moves: usize,
-    /// How much time at the beginning does not count, since a new table has few tablets; at most a quarter of the whole.
+    /// How much time at the beginning does not count, since a new table has few tablets. It is longer if windows are long, since a tablet is
+    /// split once in a window; and at most a quarter of the whole.
     pub warm_up: Duration,
 }
 
@@ -109,7 +110,7 @@ impl TabletModel {
             constant("part of a tablet's load below which two are merged", self.merge_below, ASSUMED),
             constant("cold windows before two are merged", self.merge_after.into(), ASSUMED),
             constant("tablets that move after a window", self.moves as f64, ASSUMED),
-            constant("seconds of warm-up at most", self.warm_up.as_secs_f64(), RESIZE),
+            constant("seconds of warm-up, or a few windows", self.warm_up.as_secs_f64(), RESIZE),
         ]
     }
 
@@ -265,6 +266,9 @@ pub(super) fn run(model: &TabletModel, splits: Vec<Vec<u8>>, trace: &Trace<'_>) 
         return Outcome::default();
     };
     let warm_up = i64::try_from(model.warm_up.as_millis()).unwrap_or(i64::MAX);
+    // Each window doubles the tablets at most. A float to an integer saturates.
+    let doublings = (nodes as f64 * model.tablets_per_node.max(1.0)).log2().ceil() as i64;
+    let warm_up = warm_up.max(trace.window.saturating_mul(doublings));
     let warm_until = first.saturating_add(warm_up.min(last.saturating_sub(*first) / 4));
     let weight = trace.weight * model.scale;
     let mut read_at = 0;

@@ -20,10 +20,10 @@ const LEAST: f64 = 1e-4;
 const COLOURS: f64 = 32.0;
 /// How many signs the label of a row has room for.
 const LABEL_SIGNS: usize = 24;
+/// How many a value keeps at least; to have them, it loses its name.
+const VALUE_SIGNS: usize = 8;
 /// How many the name of the busiest range has.
 const RANGE_SIGNS: usize = 40;
-/// Why cells of one row are of several heights.
-const SPLIT: &str = "ranges are split as load grows: a tall cell is one range";
 const START: &str = "start of table";
 const END: &str = "end of table";
 /// What the axis of keys is called.
@@ -93,7 +93,8 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Adds a grid under a name. With a layout, keys are labelled by their fields.
+    /// Adds a grid under a name. With a layout, keys are labelled by their fields. A field is shown as a time if its type is one; a number
+    /// stays a number, since its unit is not known.
     pub fn panel(mut self, name: impl Into<String>, grid: &'a Grid, layout: Option<&'a KeyLayout>) -> Self {
         let name = plain(&name.into());
         self.panels.push(Panel { name, grid, layout });
@@ -235,11 +236,16 @@ impl<'a> Picture<'a> {
             let share = error as f64 / self.whole(grid, measure);
             format!("a colour can be too hot by up to {} of the scale", percent(share))
         });
-        let is_tall = |column| {
-            let mut groups = grid.groups(column);
+        let is_tall = |column: &usize| {
+            let mut groups = grid.groups(*column);
             groups.any(|(rows, cell)| rows.len() > 1 && cell.load(measure).sum > 0)
         };
-        let split = (0..grid.columns()).any(is_tall).then(|| SPLIT.to_owned());
+        let split = (0..grid.columns()).rev().find(is_tall).map(|last| {
+            let until = panel.short_time(grid.time(last + 1));
+            format!(
+                "ranges are split as load grows: until {until}, a tall cell is one range that is split later, and no burst"
+            )
+        });
         evenly.into_iter().chain([self.busiest(panel, measure)]).chain(error).chain(split).collect()
     }
 
@@ -286,11 +292,11 @@ impl Panel<'_> {
             let (over, len) = (over(&parts), parts.len());
             let Some((name, value)) = parts.last_mut() else { return String::new() };
             let left = value.chars().count().saturating_sub(over);
-            if over == 0 || left > 2 || len == 1 && name.is_empty() {
+            if over == 0 || left >= VALUE_SIGNS || len == 1 && name.is_empty() {
                 *value = shortened_label(value, left);
                 return joined(&parts, separator);
             }
-            if len > 1 {
+            if name.is_empty() {
                 parts.pop();
             } else {
                 name.clear();
@@ -391,6 +397,8 @@ fn mark(share: f64) -> String {
 
 /// In three digits, as `13.9 writes a second`, `2.05 MB a second` or `80.0 reads an hour`.
 fn rate(in_a_second: f64, measure: Measure) -> String {
+    // What is 100 % of nothing is the least number.
+    let in_a_second = if in_a_second < 1e-12 { 0.0 } else { in_a_second };
     let is_slow = in_a_second > 0.0 && in_a_second < 0.1;
     let (rate, time) = if is_slow { (in_a_second * 3600.0, "an hour") } else { (in_a_second, "a second") };
     let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")].into_iter().filter(|_| measure == Measure::Bytes);

@@ -52,6 +52,36 @@ fn a_boundary_is_labelled_by_fields() {
     assert_eq!(label(&hashed, whole, 22).1, "hash of user 985e…9847");
 }
 
+/// A number can count anything, also with `#[reverse_ts]`.
+#[test]
+fn a_field_is_a_time_if_its_type_is() {
+    #[derive(RowKey)]
+    struct Newest {
+        user: String,
+        #[reverse_ts]
+        #[row_key(ts(unit = "millis"))]
+        at: SystemTime,
+    }
+    #[derive(RowKey)]
+    struct NewestNumber {
+        user: String,
+        #[reverse_ts]
+        at: u64,
+    }
+    let label = |layout: &KeyLayout, boundary: Vec<u8>| {
+        let mut grid = GridBuilder::new().boundaries([boundary]);
+        grid.record(0, b"", Access::Write, 1);
+        let (grid, name) = (grid.grid(), String::new());
+        Panel { name, grid: &grid, layout: Some(layout) }.short_label(1, 40, ", ")
+    };
+    let (user, number) = ("u".to_owned(), 1_767_227_460_000);
+    let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(number);
+    let time = Newest { user: user.clone(), at }.encode().unwrap();
+    assert_eq!(label(&KeyLayout::of::<Newest>(), time), "user \"u\", at 2026-01-01 00:31");
+    let number = NewestNumber { user, at: number }.encode().unwrap();
+    assert_eq!(label(&KeyLayout::of::<NewestNumber>(), number), "user \"u\", at 1767227460000");
+}
+
 #[test]
 fn a_name_of_a_field_is_whole_or_left_out() {
     let layout = KeyLayout::of::<EventKey>();
@@ -63,8 +93,16 @@ fn a_name_of_a_field_is_whole_or_left_out() {
         let label = panel.short_label(1, most, " · ");
         assert!(label.chars().count() <= most.max(1), "{label}");
         let names = label.split(" · ").map(|part| part.split(' ').next().unwrap());
-        let is_whole = |name: &str| ["bucket", "at", "user"].contains(&name);
+        // Without its name, a part begins with its value.
+        let is_whole = |name: &str| ["bucket", "at", "user"].contains(&name) || name.starts_with(['0', '"']);
         assert!(most < 10 || names.clone().all(is_whole), "{label}");
+        // A time is not cut to nothing.
+        assert!(
+            most < 10
+                || !label.contains("…")
+                || label.split(" · ").last().unwrap().chars().count() >= VALUE_SIGNS,
+            "{label}"
+        );
     }
 }
 
@@ -79,10 +117,18 @@ fn ranges_that_were_split_are_said_to_be_tall() {
     let mut given = GridBuilder::new().boundaries(["b"]);
     [b"a", b"b"].into_iter().for_each(|key| given.record(0, key, Access::Write, 1));
     let given = given.grid();
-    let notes = |grid| Picture::new().of_table(true).panel("", grid, None).text(80, 8);
-    assert!(split.rows() > 1 && notes(&split).replace('\n', " ").contains(SPLIT), "{}", notes(&split));
-    assert!(!notes(&given).replace('\n', " ").contains(SPLIT));
-    assert!(notes(&given).replace('\n', " ").contains("evenly spread over 2 ranges each would have 50 %"));
+    let notes = |grid| Picture::new().of_table(true).panel("", grid, None).text(80, 8).replace('\n', " ");
+    let (until, tall) = ("as load grows: until ", ", a tall cell is one range");
+    let notes_of_split = notes(&split);
+    let time =
+        notes_of_split.split_once(until).and_then(|(_, rest)| rest.split_once(tall)).map(|(time, _)| time);
+    // All of what is split is cold a while before the end.
+    assert!(
+        split.rows() > 1 && time.is_some_and(|time| ("00:05".."05:33").contains(&time)),
+        "{notes_of_split}"
+    );
+    assert!(!notes(&given).contains(tall));
+    assert!(notes(&given).contains("evenly spread over 2 ranges each would have 50 %"));
 }
 
 /// One range is written 50 times a second for a second, the others once.
@@ -140,10 +186,11 @@ fn of_a_sample_rates_are_those_of_all_events() {
     assert_eq!(picture.caption(panel, Measure::Writes), "100 % is a node's capacity: 14000 writes a second");
     let busiest = picture.busiest(panel, Measure::Writes);
     assert!(busiest.ends_with("has 3.6 %: 500 writes a second"), "{busiest}");
-    let rates = [0.0, 0.0149, 2.0, 999.4, 14_000.0].map(|number| rate(number, Measure::Reads));
+    let rates =
+        [0.0, f64::MIN_POSITIVE, 0.0149, 2.0, 999.4, 14_000.0].map(|number| rate(number, Measure::Reads));
     assert_eq!(
         rates.map(|rate| rate.replace(" reads a second", "")),
-        ["0", "53.6 reads an hour", "2.00", "999", "14000"]
+        ["0", "0", "53.6 reads an hour", "2.00", "999", "14000"]
     );
 }
 
