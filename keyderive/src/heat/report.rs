@@ -251,13 +251,16 @@ impl Forecast {
         let named = self.named();
         // The share from which the model splits a tablet: below it, a tablet is no busier than it may be.
         let is_spread = busiest.share * self.model.nodes as f64 * self.model.tablets_per_node <= WIDE;
-        let is_better = named.iter().any(|remedy| remedy.tablets.peak <= busiest.share * WORTH);
+        let is_better = |remedy: &&&Remedy| remedy.tablets.peak <= busiest.share * WORTH;
+        let better: Vec<_> = named.iter().filter(is_better).collect();
         if named.is_empty() {
             line.push('.');
         } else if is_spread {
             line.push_str("; its tablets share the load.");
-        } else if is_better {
-            for (at, remedy) in named.iter().enumerate() {
+        } else if better.is_empty() {
+            line.push_str("; no variant of the layout spreads it more.");
+        } else {
+            for (at, remedy) in better.into_iter().enumerate() {
                 let takes = if at == 0 { "it would take " } else { "" };
                 let separator = if at == 0 { ";" } else { "," };
                 _ = write!(line, "{separator} {} {takes}{}", remedy.variant, percent(remedy.tablets.peak));
@@ -271,8 +274,6 @@ impl Forecast {
                 }
             }
             line.push('.');
-        } else {
-            line.push_str("; no variant of the layout spreads it more.");
         }
         line
     }
