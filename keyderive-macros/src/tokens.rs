@@ -66,6 +66,13 @@ impl Runtime {
     }
 }
 
+/// The spans of the first and of the last token of a type.
+pub(crate) fn span_of(written: &Type) -> [Span; 2] {
+    let mut spans = written.to_token_stream().into_iter().map(|token| token.span());
+    let start = spans.next().unwrap_or_else(Span::call_site);
+    [start, spans.last().unwrap_or(start)]
+}
+
 /// `before ty after`, with spans that cover the type `written`.
 pub(crate) fn on_span_of(
     written: &Type,
@@ -73,9 +80,7 @@ pub(crate) fn on_span_of(
     ty: &TokenStream,
     after: TokenStream,
 ) -> TokenStream {
-    let mut spans = written.to_token_stream().into_iter().map(|token| token.span());
-    let start = spans.next().unwrap_or_else(Span::call_site);
-    let end = spans.last().unwrap_or(start);
+    let [start, end] = span_of(written);
     let (before, after) = (respan(before, start), respan(after, end));
     quote!(#before #ty #after)
 }

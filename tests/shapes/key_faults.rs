@@ -146,7 +146,6 @@ const ON_FIELD: &[(&str, &str)] = &[
     ("", "&«'static» str"),
     ("", "::std::borrow::Cow<«'static», str>"),
     ("#[reverse_ts]\n    #[row_key(«desc»)]", "u32"),
-    ("#[row_key(desc)]\n    #[reverse_ts]\n    #[row_key(«bit_reverse»)]", "u32"),
     ("#[row_key(desc, «bit_reverse»)]", "u32"),
     ("#[row_key(desc, «desc»)]", "u32"),
     ("#[pad(3)]\n    «#[pad(4)]»", "u32"),

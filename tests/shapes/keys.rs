@@ -283,6 +283,8 @@ impl Field {
         let revalue = |field: &mut Self, rng: &mut Rng, greatest: u128| {
             field.values = (0..VALUES).map(|_| value(base, scene, rng, greatest)).collect();
         };
+        // The ordered layout has the integers of SQL.
+        let most = if is_ordered && matches!(base, Base::Unsigned(64)) { i64::MAX as u128 } else { u128::MAX };
         match base {
             Base::Unsigned(bits) | Base::Signed(bits) => match rng.u8(..9) {
                 0 | 1 if !is_ordered => {
@@ -309,16 +311,19 @@ impl Field {
                 4 => {
                     field.attrs.push("#[row_key(desc)]".into());
                     field.order = Order::Descending;
+                    revalue(&mut field, rng, most);
                 }
                 5 | 6 if matches!(base, Base::Unsigned(32 | 64)) && !is_ordered => {
                     field.attrs.push(["#[row_key(bit_reverse)]", "#[row_key(sequential, bit_reverse)]"][usize::from(bits == 32)].into());
                     (field.order, field.has_ranges) = (Order::Unknown, false);
                 }
-                7 => {
-                    field.attrs.push("#[row_key(sequential)]".into());
-                    field.drifts = true;
+                kind => {
+                    if kind == 7 {
+                        field.attrs.push("#[row_key(sequential)]".into());
+                        field.drifts = true;
+                    }
+                    revalue(&mut field, rng, most);
                 }
-                _ => {}
             },
             Base::Bool | Base::Date(_) if rng.u8(..3) == 0 => {
                 field.attrs.push("#[row_key(desc)]".into());

@@ -59,7 +59,7 @@ const ITEMS: [&str; 6] = [
     // Traits whose methods every type has.
     "/// Mine.\npub trait Mine: Sized {\n    /// Mine.\n    fn arg(&self) {}\n    /// Mine.\n    fn take(self) {}\n    /// Mine.\n    fn or(self) {}\n    \
      /// Mine.\n    fn of(self) {}\n    /// Mine.\n    fn runs(self) {}\n    /// Mine.\n    fn all(self) {}\n    /// Mine.\n    fn write_value(self) {}\n    \
-     /// Mine.\n    fn family(self) {}\n}\nimpl<T> Mine for T {}",
+     /// Mine.\n    fn family(self) {}\n    /// Mine.\n    fn slot(self) {}\n    /// Mine.\n    fn cells(self) {}\n    /// Mine.\n    fn qualifiers(self) {}\n    /// Mine.\n    fn write(self) {}\n}\nimpl<T> Mine for T {}",
     // Constants that patterns would match.
     "#[allow(non_upper_case_globals, missing_docs, dead_code)]\nmod lower {\n    pub(super) const value: u8 = 7;\n    pub(super) const out: u8 = 7;\n    \
      pub(super) const text: u8 = 7;\n    pub(super) const f: u8 = 7;\n    pub(super) const bytes: u8 = 7;\n}\n#[allow(unused_imports)]\nuse lower::*;",

@@ -112,7 +112,7 @@ const ON_FIELD: &[(&str, &str)] = &[
     ("", "«Vec<String>»"),
     ("", "«::std::time::SystemTime»"),
     ("", "«::std::collections::BTreeMap<String, u8>»"),
-    ("default", "«crate::support::Id»"),
+    ("«default»", "::std::net::Ipv4Addr"),
     ("json", "«crate::support::Id»"),
     ("json", "Option<«crate::support::Id»>"),
     ("ts(unit = \"secs\")", "«u64»"),

@@ -193,7 +193,7 @@ fn names(variants: &[(String, &Ident)], private: &TokenStream) -> Parts {
         bound: None,
         ty: quote!(#private::CellType::Enum(&[#(#names),*])),
         encode: quote! {
-            __out.write(match self { #(Self::#idents => #bytes),* });
+            #private::CellWriter::write(__out, match self { #(Self::#idents => #bytes),* });
             #private::core::result::Result::Ok(())
         },
         decode: quote! {
@@ -242,7 +242,9 @@ pub(super) fn stub(cell: &CellInput<'_>) -> TokenStream {
     let unreachable = quote!(#private::core::unreachable!());
     let ty = quote!(#private::CellType::Unit);
     let order = quote! {
+        #[automatically_derived]
         impl #private::ComparableCell for #ident {}
+        #[automatically_derived]
         impl #private::OrderedCell for #ident {}
     };
     implementation(
