@@ -268,7 +268,6 @@ const FIELD_TYPES: &[&str] = &[
     "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct OWN(VIS «Option<u8>»);",
     "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct OWN(VIS «f64»);",
     "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct OWN(VIS &«'static» str);",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct OWN(VIS «::std::net::Ipv4Addr»);",
     "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct «OWN»(VIS u8, VIS u8);",
     "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct «OWN» {\n    /// A field.\n    VIS a: u8,\n}",
     "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct «OWN»;",

@@ -489,6 +489,7 @@ impl KeyType {
         key.add_salt(rng);
         key.allow();
         key.not_empty();
+        key.add_lifetimes(rng);
         key
     }
 
@@ -618,6 +619,15 @@ impl KeyType {
         }
     }
 
+    /// Gives the borrowed fields other lifetimes.
+    fn add_lifetimes(&mut self, rng: &mut Rng) {
+        let of_fields = [["'a", "'a"], ["'a", "'b"], ["'key", "'__key"]][rng.usize(..3)];
+        let borrowed = self.fields.iter_mut().filter(|field| field.is_borrowed);
+        for (at, field) in borrowed.enumerate() {
+            field.ty = field.ty.replace("'a", of_fields[at % 2]);
+        }
+    }
+
     /// A key has at least one byte.
     fn not_empty(&mut self) {
         let is_empty_at = |at: usize| {
@@ -699,8 +709,14 @@ impl KeyType {
         key
     }
 
-    fn generics(&self) -> &'static str {
-        if self.fields.iter().any(|field| field.is_borrowed) { "<'a>" } else { "" }
+    /// The lifetimes of the fields.
+    fn generics(&self) -> Vec<&'static str> {
+        let known = ["'a", "'b", "'key", "'__key"];
+        let is_used = |lifetime: &&str| {
+            let is_in = |field: &Field| field.ty.contains(&format!("{lifetime} ")) || field.ty.contains(&format!("{lifetime},"));
+            self.fields.iter().any(is_in)
+        };
+        known.into_iter().filter(is_used).collect()
     }
 
     /// The declarations of the type and of those of its fields.
@@ -709,7 +725,8 @@ impl KeyType {
         for field in &self.fields {
             text.push_str(&field.helper.as_deref().unwrap_or_default().replace("VIS ", vis));
         }
-        let (name, generics) = (&self.name, self.generics());
+        let (name, lifetimes) = (&self.name, self.generics().join(", "));
+        let generics = if lifetimes.is_empty() { lifetimes } else { format!("<{lifetimes}>") };
         text.push_str("/// A key.\n#[derive(::keyderive::RowKey, Clone, Debug, PartialEq)]\n");
         for attr in &self.attrs {
             text.push_str(&format!("{attr}\n"));
@@ -726,9 +743,14 @@ impl KeyType {
         text
     }
 
-    /// The name and one generic argument.
+    /// The type, with its lifetimes.
     pub(crate) fn type_in_expression(&self) -> String {
-        format!("{}{}", self.name, if self.generics().is_empty() { "" } else { "<'_>" })
+        let generics = match self.generics().len() {
+            0 => "",
+            1 => "<'_>",
+            _ => "<'_, '_>",
+        };
+        format!("{}{generics}", self.name)
     }
 
     /// The program that writes keys and reads them.

@@ -215,7 +215,11 @@ impl RowType {
         for (field, name) in row.fields.iter_mut().zip(names) {
             field.name = name;
         }
-        row.generic(rng);
+        match rng.u8(..8) {
+            0 => row.generic(),
+            1 => row.borrow(),
+            _ => {}
+        }
         row.in_scene(scene);
         row
     }
@@ -351,11 +355,18 @@ impl RowType {
         options
     }
 
-    /// Gives some rows parameters.
-    fn generic(&mut self, rng: &mut Rng) {
-        if self.fields.is_empty() || rng.u8(..8) != 0 {
-            return;
+    /// Gives a row a field that borrows.
+    fn borrow(&mut self) {
+        for (name, ty) in [("of_text", "&'a str"), ("of_bytes", "Option<&'b [u8]>"), ("of_cow", "::std::borrow::Cow<'a, str>")] {
+            let mut field = Field::column(ty, "");
+            field.name = name.into();
+            self.fields.push(field);
         }
+        self.generics = ["<'a, 'b>", "<'_, '_>"];
+    }
+
+    /// Gives a row parameters.
+    fn generic(&mut self) {
         let mut value = Field::column("V", "String::from(\"of a parameter\")");
         let mut array = Field::column("[u8; LEN]", "[1, 2, 3, 4]");
         (value.name, array.name) = ("of_type".into(), "of_len".into());
@@ -404,6 +415,10 @@ impl RowType {
 
     fn body(&self, scene: &Scene) -> String {
         let name = &self.name;
+        if self.generics[1].starts_with("<'") {
+            // A table has no rows that borrow.
+            return format!("    crate::support::row_schema(<{name}{} as ::keyderive::Row>::SCHEMA);\n", self.generics[1]);
+        }
         let ty = match self.generics[1] {
             "" => name.clone(),
             generics => format!("{name}::{}", in_scene(scene, generics)),

@@ -121,12 +121,17 @@ pub struct Id {
     pub id: u32,
 }
 
-/// Puts rows into an embedded Bigtable, and reads them.
-pub fn rows<R: OwnedRow + PartialEq + Debug>(rows: &[R], schema: &'static RowSchema) {
+/// Reads the schema of a row type back.
+pub fn row_schema(schema: &'static RowSchema) {
     let json = schema.to_json();
     assert_eq!(RowSchema::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}")), schema);
     let changes = schema.changes_from(&json).unwrap();
     assert!(changes.are_compatible(), "{changes}");
+}
+
+/// Puts rows into an embedded Bigtable, and reads them.
+pub fn rows<R: OwnedRow + PartialEq + Debug>(rows: &[R], schema: &'static RowSchema) {
+    row_schema(schema);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let client = Client::embedded();

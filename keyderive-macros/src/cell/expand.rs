@@ -213,6 +213,11 @@ fn enum_codes(codes: &[(u64, &Ident)], private: &TokenStream) -> Parts {
     let numbers: Vec<_> = codes.iter().map(|(code, _)| Literal::u64_unsuffixed(*code)).collect();
     let idents: Vec<_> = codes.iter().map(|(_, ident)| ident).collect();
     let names = idents.iter().map(|ident| unraw(ident));
+    // The compiler rejects two variants with one code, and would warn of the second arm.
+    let mut read = codes.to_vec();
+    read.dedup_by_key(|(code, _)| *code);
+    let read = read.iter().map(|(code, ident)| (Literal::u64_unsuffixed(*code), ident));
+    let read = read.map(|(code, ident)| quote!(#code => #private::core::result::Result::Ok(Self::#ident),));
     let i64 = quote!(#private::core::primitive::i64);
     Parts {
         bound: None,
@@ -223,7 +228,7 @@ fn enum_codes(codes: &[(u64, &Ident)], private: &TokenStream) -> Parts {
         },
         decode: quote! {
             match <#i64 as #private::Cell>::decode(__value)? {
-                #(#numbers => #private::core::result::Result::Ok(Self::#idents),)*
+                #(#read)*
                 __code => #private::core::result::Result::Err(#private::CellError::unknown_code(__code, &[#(#numbers),*])),
             }
         },

@@ -439,7 +439,7 @@ impl Code<'_, '_> {
         });
         match field.aliases().next() {
             None => write,
-            Some(_) => quote!({ let __before = __out.cells(); #write #(#former)* }),
+            Some(_) => quote!({ let __before = #private::generated::RowWriter::cells(__out); #write #(#former)* }),
         }
     }
 
