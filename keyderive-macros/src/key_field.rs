@@ -184,7 +184,7 @@ pub(crate) fn codes<'a>(
         reject_format(cx, &variant.attrs);
         match &variant.discriminant {
             Some((_, code)) => {
-                codes.extend(read_code(cx, &variant.ident, code).map(|code| (code, &variant.ident)))
+                codes.extend(read_code(cx, &variant.ident, code).map(|code| (code, &variant.ident)));
             }
             None => uncoded.push(&variant.ident),
         }

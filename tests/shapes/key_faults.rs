@@ -182,7 +182,7 @@ const ON_FIELD: &[(&str, &str)] = &[
     ("#[row_key(«uuid»)]", "::uuid::Uuid"),
     ("#[row_key(uuid(v4, «v4»))]", "::uuid::Uuid"),
     ("#[row_key(«desc = false»)]", "u32"),
-    ("#[row_key(desc «sequential»)]", "u32"),
+    ("#[row_key(«desc sequential»)]", "u32"),
 ];
 
 /// The name, the attributes and the type of the last field.
@@ -288,7 +288,8 @@ pub(crate) fn program(rng: &mut Rng, name: String, scene: &Scene) -> Program {
         chosen -= tables[table];
         table += 1;
     }
-    let (first, last) = (key.fields[0].plain_name().to_owned(), key.fields.last().unwrap().plain_name().to_owned());
+    let (first, last) =
+        (key.fields[0].plain_name().to_owned(), key.fields.last().unwrap().plain_name().to_owned());
     let named = |text: &str| marked(&text.replace("FIRST", &first).replace("LAST", &last));
     let ty = |text: &str| {
         let path = |text: String, name: &str| match text.contains("::") {

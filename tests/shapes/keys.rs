@@ -225,7 +225,8 @@ impl Field {
         }
         if rng.u8(..12) == 0 && field.order == Order::Ascending {
             field.attrs.push("#[row_key(hash(md5))]".into());
-            (field.is_hashed, field.is_fixed, field.drifts, field.order) = (true, true, false, Order::Unknown);
+            (field.is_hashed, field.is_fixed, field.drifts, field.order) =
+                (true, true, false, Order::Unknown);
         }
         if rng.u8(..12) == 0 {
             field.attrs.push(format!("#[row_key(name = \"name of {at}\")]"));
@@ -264,7 +265,10 @@ impl Field {
             helper: None,
             values,
             order: Order::Ascending,
-            is_fixed: !matches!(base, Base::Char | Base::String | Base::Str | Base::Cow | Base::Vec | Base::CowBytes),
+            is_fixed: !matches!(
+                base,
+                Base::Char | Base::String | Base::Str | Base::Cow | Base::Vec | Base::CowBytes
+            ),
             drifts: matches!(base, Base::Time(_) | Base::Date(_) | Base::Uuid),
             count: match base {
                 Base::Bool => Some(2),
@@ -284,7 +288,8 @@ impl Field {
             field.values = (0..VALUES).map(|_| value(base, scene, rng, greatest)).collect();
         };
         // The ordered layout has the integers of SQL.
-        let most = if is_ordered && matches!(base, Base::Unsigned(64)) { i64::MAX as u128 } else { u128::MAX };
+        let most =
+            if is_ordered && matches!(base, Base::Unsigned(64)) { i64::MAX as u128 } else { u128::MAX };
         match base {
             Base::Unsigned(bits) | Base::Signed(bits) => match rng.u8(..9) {
                 0 | 1 if !is_ordered => {
@@ -314,7 +319,11 @@ impl Field {
                     revalue(&mut field, rng, most);
                 }
                 5 | 6 if matches!(base, Base::Unsigned(32 | 64)) && !is_ordered => {
-                    field.attrs.push(["#[row_key(bit_reverse)]", "#[row_key(sequential, bit_reverse)]"][usize::from(bits == 32)].into());
+                    field.attrs.push(
+                        ["#[row_key(bit_reverse)]", "#[row_key(sequential, bit_reverse)]"]
+                            [usize::from(bits == 32)]
+                        .into(),
+                    );
                     (field.order, field.has_ranges) = (Order::Unknown, false);
                 }
                 kind => {
@@ -332,7 +341,8 @@ impl Field {
             Base::Char | Base::String | Base::Cow if !is_ordered && delimiter < '%' && rng.u8(..4) == 0 => {
                 field.attrs.push("#[row_key(escape)]".into());
                 if !matches!(base, Base::Char) {
-                    field.values = (0..VALUES).map(|_| written(base, scene, rng, "\0 #%!\u{7f}", 6)).collect();
+                    field.values =
+                        (0..VALUES).map(|_| written(base, scene, rng, "\0 #%!\u{7f}", 6)).collect();
                 }
             }
             Base::String | Base::Str | Base::Cow if !is_ordered && rng.u8(..3) == 0 => {
@@ -395,7 +405,8 @@ impl Field {
             .filter(|(nth, (code, _))| !codes[..*nth].contains(code))
             .map(|(_, (code, name))| format!("    /// One.\n    {name} = {code},\n"))
             .collect();
-        let declared: Vec<&str> = names.into_iter().filter(|name| variants.contains(&format!(" {name} = "))).collect();
+        let declared: Vec<&str> =
+            names.into_iter().filter(|name| variants.contains(&format!(" {name} = "))).collect();
         let ty = format!("Codes{at}");
         let helper = format!(
             "/// Codes.\n#[derive(::keyderive::KeyField, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]\nVIS enum {ty} {{\n{variants}}}\n"
@@ -431,7 +442,8 @@ impl Field {
         };
         // The derive does not see what is inside.
         let attrs = self.attrs.concat();
-        let knows_of_attrs = attrs.contains("ts(") || attrs.contains("reverse_ts") || attrs.contains("sequential");
+        let knows_of_attrs =
+            attrs.contains("ts(") || attrs.contains("reverse_ts") || attrs.contains("sequential");
         (self.drifts, self.count) = (self.drifts && knows_of_attrs, None);
         self.ty = ty;
     }
@@ -467,7 +479,8 @@ impl KeyType {
             13..18 => rng.usize(6..16),
             _ => rng.usize(16..61),
         };
-        let mut fields: Vec<Field> = (0..count).map(|at| Field::random(rng, scene, delimiter, is_ordered, at)).collect();
+        let mut fields: Vec<Field> =
+            (0..count).map(|at| Field::random(rng, scene, delimiter, is_ordered, at)).collect();
         let needs_low = |field: &Field| !field.is_fixed;
         // A delimiter above the digits takes fields of fixed width alone.
         let delimiter = if delimiter == '|' && fields.iter().any(needs_low) { '#' } else { delimiter };
@@ -530,7 +543,8 @@ impl KeyType {
             options.push(format!("tag = {:?}", one(rng, &["T", "EVENT", "Tag9", "été"])));
             self.has_head = true;
         }
-        self.has_display = rng.u8(..4) == 0 && !self.is_ordered && !self.fields.iter().any(|field| field.is_hashed);
+        self.has_display =
+            rng.u8(..4) == 0 && !self.is_ordered && !self.fields.iter().any(|field| field.is_hashed);
         if self.has_display {
             options.push("display".to_owned());
         }
@@ -560,7 +574,8 @@ impl KeyType {
         if is_java {
             options.push("hash = \"java\"".into());
         } else if rng.bool() {
-            let mut over: Vec<&str> = self.fields.iter().map(Field::plain_name).filter(|_| rng.bool()).collect();
+            let mut over: Vec<&str> =
+                self.fields.iter().map(Field::plain_name).filter(|_| rng.bool()).collect();
             rng.shuffle(&mut over);
             if !over.is_empty() {
                 options.push(match rng.bool() {
@@ -605,11 +620,17 @@ impl KeyType {
             allowed.push("point_reads");
         }
         if let Some(salt) = salt {
-            let range: u64 = salt.split("range = ").nth(1).unwrap().split([',', ')']).next().unwrap().parse().unwrap();
+            let range: u64 =
+                salt.split("range = ").nth(1).unwrap().split([',', ')']).next().unwrap().parse().unwrap();
             let over = salt.split("over").nth(1).map(|rest| rest.split(['(', ')', '"']).nth(1).unwrap());
             let over: Option<Vec<&str>> = over.map(|names| names.split(", ").collect());
-            let salted = self.fields.iter().filter(|field| over.as_ref().is_none_or(|over| over.contains(&field.plain_name())));
-            let values = salted.map(|field| field.count).try_fold(1_u64, |all, count| Some(all.saturating_mul(count?)));
+            let salted = self
+                .fields
+                .iter()
+                .filter(|field| over.as_ref().is_none_or(|over| over.contains(&field.plain_name())));
+            let values = salted
+                .map(|field| field.count)
+                .try_fold(1_u64, |all, count| Some(all.saturating_mul(count?)));
             if values.is_some_and(|values| values < range) {
                 allowed.push("few_buckets");
             }
@@ -631,7 +652,9 @@ impl KeyType {
     /// A key has at least one byte.
     fn not_empty(&mut self) {
         let is_empty_at = |at: usize| {
-            let is_empty = |field: &Field| field.values[at].contains("\"\"") && !field.is_hashed && !field.attrs.concat().contains("pad");
+            let is_empty = |field: &Field| {
+                field.values[at].contains("\"\"") && !field.is_hashed && !field.attrs.concat().contains("pad")
+            };
             self.fields.len() == 1 && !self.has_head && is_empty(&self.fields[0])
         };
         let empty: Vec<usize> = (0..VALUES).filter(|at| is_empty_at(*at)).collect();
@@ -650,7 +673,11 @@ impl KeyType {
         }
         let time = fields.len();
         let is_number = rng.bool();
-        let base = if is_number { Base::Unsigned(64) } else { one(rng, &[Base::Time(0), Base::Time(2), Base::Date(0), Base::Date(1)]) };
+        let base = if is_number {
+            Base::Unsigned(64)
+        } else {
+            one(rng, &[Base::Time(0), Base::Time(2), Base::Date(0), Base::Date(1)])
+        };
         let mut field = Field::plain(base, rng, scene);
         if is_number {
             field.values = (0..VALUES).map(|_| rng.u64(..400).to_string()).collect();
@@ -674,7 +701,9 @@ impl KeyType {
         let bounds: [&str; 3] = match is_number {
             true => ["3", "100", "300"],
             false if is_date => ["\"1999-01-01\"", "\"2024-02-29\"", "\"2050-12-31\""],
-            false => ["\"1999-01-01T00:00:00Z\"", "\"2024-02-29T12:00:00+01:00\"", "\"2050-12-31T23:59:59Z\""],
+            false => {
+                ["\"1999-01-01T00:00:00Z\"", "\"2024-02-29T12:00:00+01:00\"", "\"2050-12-31T23:59:59Z\""]
+            }
         };
         let ranges = if is_ordered { [2, 40, 64] } else { [4, 16, 300] };
         let over = match rng.bool() {
@@ -690,7 +719,10 @@ impl KeyType {
             attrs.push(format!("#[salt(range = 7{over}{sep})]"));
         }
         for epoch in 0..rng.usize(1..=3) {
-            attrs.push(format!("#[salt(range = {}{over}{sep}, since({at} = {}))]", ranges[epoch], bounds[epoch]));
+            attrs.push(format!(
+                "#[salt(range = {}{over}{sep}, since({at} = {}))]",
+                ranges[epoch], bounds[epoch]
+            ));
         }
         let mut key = Self {
             attrs,
@@ -713,7 +745,9 @@ impl KeyType {
     fn generics(&self) -> Vec<&'static str> {
         let known = ["'a", "'b", "'key", "'__key"];
         let is_used = |lifetime: &&str| {
-            let is_in = |field: &Field| field.ty.contains(&format!("{lifetime} ")) || field.ty.contains(&format!("{lifetime},"));
+            let is_in = |field: &Field| {
+                field.ty.contains(&format!("{lifetime} ")) || field.ty.contains(&format!("{lifetime},"))
+            };
             self.fields.iter().any(is_in)
         };
         known.into_iter().filter(is_used).collect()
@@ -766,18 +800,26 @@ impl KeyType {
         let none = if scene.shadows { "::std::option::Option::None" } else { "None" };
         let keys: String = (0..VALUES)
             .map(|at| {
-                let fields: String = self.fields.iter().map(|field| format!("{}: {}, ", field.name, field.values[at])).collect();
+                let fields: String = self
+                    .fields
+                    .iter()
+                    .map(|field| format!("{}: {}, ", field.name, field.values[at]))
+                    .collect();
                 format!("        {key} {{ {fields}}},\n")
             })
             .collect();
         let hashed = self.fields.iter().position(|field| field.is_hashed);
         let decodes = match hashed {
-            Some(_) => format!("{this}::decode(raw).map(|found| found.as_bytes() == {this}::encode(it).unwrap_or_default())"),
+            Some(_) => format!(
+                "{this}::decode(raw).map(|found| found.as_bytes() == {this}::encode(it).unwrap_or_default())"
+            ),
             None => format!("{this}::decode(raw).map(|found| found == *it)"),
         };
         let again = match hashed {
             Some(_) => format!("{this}::decode(raw).ok().map(|_| raw.to_vec())"),
-            None => format!("{this}::decode(raw).ok().map(|found| ::keyderive::RowKey::encode(&found).unwrap_or_default())"),
+            None => format!(
+                "{this}::decode(raw).ok().map(|found| ::keyderive::RowKey::encode(&found).unwrap_or_default())"
+            ),
         };
         let sorts = self.sorts && self.fields.iter().all(|field| field.order != Order::Unknown);
         let order = match sorts {
@@ -786,7 +828,8 @@ impl KeyType {
                     .fields
                     .iter()
                     .map(|field| {
-                        let [one, other] = if field.order == Order::Ascending { ["one", "other"] } else { ["other", "one"] };
+                        let [one, other] =
+                            if field.order == Order::Ascending { ["one", "other"] } else { ["other", "one"] };
                         format!(".then_with(|| {one}.{0}.cmp(&{other}.{0}))", field.name)
                     })
                     .collect();
@@ -803,7 +846,9 @@ impl KeyType {
                 plans.push_str(&format!("            crate::support::requests({scan}.into_plan()),\n"));
                 if field.has_ranges && hashed.is_none_or(|hashed| at < hashed) {
                     let arg = field.arg_of("it");
-                    plans.push_str(&format!("            crate::support::requests({scan}.{range}({arg}..={arg}).into_plan()),\n"));
+                    plans.push_str(&format!(
+                        "            crate::support::requests({scan}.{range}({arg}..={arg}).into_plan()),\n"
+                    ));
                 }
             }
             scan = format!("{scan}.{fix}({})", field.arg_of("it"));

@@ -61,7 +61,8 @@ fn failures(folder: &str, programs: &[Program]) -> Failures {
     for program in programs {
         folder.write(&format!("{}.rs", program.name), &program.text);
     }
-    let (refused, valid): (Vec<&Program>, Vec<&Program>) = programs.iter().partition(|program| program.fault().is_some());
+    let (refused, valid): (Vec<&Program>, Vec<&Program>) =
+        programs.iter().partition(|program| program.fault().is_some());
     let mut failures = works(&folder, valid);
     failures.append(&mut is_refused(&folder, refused));
     failures
@@ -70,7 +71,8 @@ fn failures(folder: &str, programs: &[Program]) -> Failures {
 fn crate_of(programs: &[&Program]) -> String {
     let modules: String = programs.iter().map(|program| format!("pub mod {};\n", program.name)).collect();
     let names = programs.iter().map(|program| &program.name);
-    let runs: String = names.map(|name| format!("    has_passed &= support::program({name:?}, {name}::run);\n")).collect();
+    let runs: String =
+        names.map(|name| format!("    has_passed &= support::program({name:?}, {name}::run);\n")).collect();
     format!(
         "//! Generated.\n{LINTS}\npub mod support;\n{modules}\n/// Runs all, and returns whether they passed.\n#[must_use]\npub fn run() -> bool {{\n    \
          let mut has_passed = true;\n{runs}    has_passed\n}}\n"
@@ -101,7 +103,8 @@ fn works(folder: &Folder, mut programs: Vec<&Program>) -> Failures {
     let said = folder.compile("run", "bin", &["-L.", "--extern=valid=libvalid.rlib"]);
     assert!(said.is_empty(), "{said:?}");
     let output = folder.run("run");
-    let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let [out, error] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     for name in out.lines().filter_map(|line| line.strip_prefix("failed: ")) {
         failures.entry(name.to_owned()).or_default().push(error.clone());
     }
@@ -126,7 +129,8 @@ fn is_refused(folder: &Folder, mut programs: Vec<&Program>) -> Failures {
             match said.get(&program.name).map(Vec::as_slice) {
                 Some([one]) if one.span == expected => {}
                 Some([one]) => {
-                    let texts = vec![format!("the error is at {:?}, not {expected:?}\n{}", one.span, one.rendered)];
+                    let texts =
+                        vec![format!("the error is at {:?}, not {expected:?}\n{}", one.span, one.rendered)];
                     failures.insert(program.name.clone(), texts);
                 }
                 Some(all) => {

@@ -74,7 +74,8 @@ const ON_FIELD: &[(&str, &str)] = &[
     ("«ts»", "::std::time::SystemTime"),
     ("with = «\"1 2\"»", "u32"),
     ("with = «\"crate::support::nope\"»", "u32"),
-    ("«window» = 1", "u32"),
+    ("window = «1»", "u32"),
+    ("«window»", "u32"),
     ("window = «\"1h\"»", "u32"),
     ("window = «\"1h\"»", "::keyderive::row::Versions<u32>"),
     ("constant = «\"not a name\"»", "u32"),
@@ -201,14 +202,19 @@ pub(crate) fn program(rng: &mut Rng, name: String, scene: &Scene) -> Program {
             push(&mut row, &options, field, &ty(of));
         }
         3 => {
-            let text = crate::rows::in_scene(scene, WHOLE[chosen]).replace("ROW", &row.name).replace("VIS ", scene.vis);
+            let text = crate::rows::in_scene(scene, WHOLE[chosen])
+                .replace("ROW", &row.name)
+                .replace("VIS ", scene.vis);
             let items = format!("/// A row.\n#[derive(::keyderive::Row)]\n{}\n", marked(&text));
             // No stub stands in for a type with parameters.
             let body = if WHOLE[chosen].contains("ROW<") { String::new() } else { uses(&row.name) };
             return Program { name, text: scene.program(&items, &body) };
         }
         _ => {
-            helper = format!("/// Mine.\n{}\n", marked(&CELLS[chosen].replace("OWN", "Own").replace("VIS ", scene.vis)));
+            helper = format!(
+                "/// Mine.\n{}\n",
+                marked(&CELLS[chosen].replace("OWN", "Own").replace("VIS ", scene.vis))
+            );
             helper = helper.replace("::Cell)]", "::Cell, Clone, Debug, PartialEq)]");
             push(&mut row, "", "faulty", "Own");
         }

@@ -106,7 +106,9 @@ impl Field {
         let mut field = match rng.u8(..18) {
             0..8 => Self::new(ty, Self::values(rng, value)),
             8..11 => {
-                let values = Self::values(rng, |rng| if rng.bool() { format!("Some({})", value(rng)) } else { "None".into() });
+                let values = Self::values(rng, |rng| {
+                    if rng.bool() { format!("Some({})", value(rng)) } else { "None".into() }
+                });
                 Self::new(&format!("Option<{ty}>"), values)
             }
             11 if !ty.starts_with("::") && !ty.starts_with('[') => {
@@ -125,15 +127,23 @@ impl Field {
                 let is_optional = rng.bool();
                 let value = |rng: &mut Rng| format!("Vec::from([{}, {}])", text(rng), text(rng));
                 let mut field = match is_optional {
-                    true => Self::new("Option<Vec<String>>", Self::values(rng, |rng| format!("Some({})", value(rng)))),
+                    true => Self::new(
+                        "Option<Vec<String>>",
+                        Self::values(rng, |rng| format!("Some({})", value(rng))),
+                    ),
                     false => Self::new("Vec<String>", Self::values(rng, value)),
                 };
                 field.options.push("json".into());
                 field
             }
             14 => {
-                let mut field = Self::new("::std::time::SystemTime", Self::values(rng, |rng| format!("crate::support::system_time({})", rng.u32(..))));
-                field.options.push(format!("ts(unit = \"{}\")", one(rng, &["secs", "millis", "micros", "nanos"])));
+                let mut field = Self::new(
+                    "::std::time::SystemTime",
+                    Self::values(rng, |rng| format!("crate::support::system_time({})", rng.u32(..))),
+                );
+                field
+                    .options
+                    .push(format!("ts(unit = \"{}\")", one(rng, &["secs", "millis", "micros", "nanos"])));
                 field
             }
             15 => {
@@ -146,7 +156,10 @@ impl Field {
                 let value = |rng: &mut Rng| format!("{time}::new({}000, {})", rng.u32(..), value(rng));
                 match rng.bool() {
                     true => Self::new(&format!("{time}<{ty}>"), Self::values(rng, value)),
-                    false => Self::new(&format!("Option<{time}<{ty}>>"), Self::values(rng, |rng| format!("Some({})", value(rng)))),
+                    false => Self::new(
+                        &format!("Option<{time}<{ty}>>"),
+                        Self::values(rng, |rng| format!("Some({})", value(rng))),
+                    ),
                 }
             }
             _ => Self::new(ty, Self::values(rng, value)),
@@ -170,7 +183,13 @@ impl RowType {
             14..19 => rng.usize(9..70),
             _ => rng.usize(70..301),
         };
-        let mut row = Self { attrs: Vec::new(), name: one(rng, TYPES).to_owned(), generics: ["", ""], fields: Vec::new(), helpers: Vec::new() };
+        let mut row = Self {
+            attrs: Vec::new(),
+            name: one(rng, TYPES).to_owned(),
+            generics: ["", ""],
+            fields: Vec::new(),
+            helpers: Vec::new(),
+        };
         let expires = rng.u8(..4) == 0;
         // A rule by age would hide values of the time that they are written with.
         let mut has_versions = false;
@@ -181,8 +200,12 @@ impl RowType {
                 2 if !expires => {
                     has_versions = true;
                     let (ty, value) = one(rng, &CELLS);
-                    let one = |rng: &mut Rng, at: u64| format!("::keyderive::row::Timestamped::new({at}000000, {})", value(rng));
-                    let values = Field::values(rng, |rng| format!("::keyderive::row::Versions::from([{}, {}])", one(rng, 7), one(rng, 3)));
+                    let one = |rng: &mut Rng, at: u64| {
+                        format!("::keyderive::row::Timestamped::new({at}000000, {})", value(rng))
+                    };
+                    let values = Field::values(rng, |rng| {
+                        format!("::keyderive::row::Versions::from([{}, {}])", one(rng, 7), one(rng, 3))
+                    });
                     Field::new(&format!("::keyderive::row::Versions<{ty}>"), values)
                 }
                 3 if !expires => {
@@ -226,7 +249,13 @@ impl RowType {
 
     /// A row type of a few columns, in which any fault can be put.
     pub(crate) fn simple(rng: &mut Rng, scene: &Scene) -> Self {
-        let mut row = Self { attrs: Vec::new(), name: one(rng, TYPES).to_owned(), generics: ["", ""], fields: Vec::new(), helpers: Vec::new() };
+        let mut row = Self {
+            attrs: Vec::new(),
+            name: one(rng, TYPES).to_owned(),
+            generics: ["", ""],
+            fields: Vec::new(),
+            helpers: Vec::new(),
+        };
         let count = rng.usize(1..6);
         while row.fields.len() < count {
             let mut field = Field::random_column(rng, false);
@@ -245,7 +274,8 @@ impl RowType {
     pub(crate) fn names_of_first(&self) -> [String; 2] {
         let first = &self.fields[0];
         let plain = first.name.trim_start_matches("r#");
-        let named = first.options.iter().find_map(|option| option.strip_prefix("name = \"")?.strip_suffix('"'));
+        let named =
+            first.options.iter().find_map(|option| option.strip_prefix("name = \"")?.strip_suffix('"'));
         [named.unwrap_or(plain).to_owned(), plain.to_uppercase()]
     }
 
@@ -262,15 +292,30 @@ impl RowType {
                 let value = |rng: &mut Rng| format!("{place} {{ city: {}, floor: None }}", value(rng));
                 match rng.bool() {
                     true => Field::new(&place, Field::values(rng, value)),
-                    false => Field::new(&format!("Option<{place}>"), Field::values(rng, |rng| if rng.bool() { format!("Some({})", value(rng)) } else { "None".into() })),
+                    false => Field::new(
+                        &format!("Option<{place}>"),
+                        Field::values(rng, |rng| {
+                            if rng.bool() { format!("Some({})", value(rng)) } else { "None".into() }
+                        }),
+                    ),
                 }
             }
             kind => {
-                let map = if kind == 2 { "::std::collections::BTreeMap" } else { "::std::collections::HashMap" };
-                let value = |rng: &mut Rng| format!("{map}::from([(String::from(\"a\"), {}), (String::from(\"é\"), {})])", value(rng), value(rng));
+                let map =
+                    if kind == 2 { "::std::collections::BTreeMap" } else { "::std::collections::HashMap" };
+                let value = |rng: &mut Rng| {
+                    format!(
+                        "{map}::from([(String::from(\"a\"), {}), (String::from(\"é\"), {})])",
+                        value(rng),
+                        value(rng)
+                    )
+                };
                 match rng.bool() {
                     true => Field::new(&format!("{map}<String, {ty}>"), Field::values(rng, value)),
-                    false => Field::new(&format!("Option<{map}<String, {ty}>>"), Field::values(rng, |rng| format!("Some({})", value(rng)))),
+                    false => Field::new(
+                        &format!("Option<{map}<String, {ty}>>"),
+                        Field::values(rng, |rng| format!("Some({})", value(rng))),
+                    ),
                 }
             }
         };
@@ -296,11 +341,15 @@ impl RowType {
             }
             1 => (format!("{head}\nVIS struct {ty};\n"), ty.clone()),
             2 => (
-                format!("{head}\nVIS enum {ty} {{\n    /// One.\n    Ok,\n    /// One.\n    #[row(name = \"lo\")]\n    Err,\n    /// One.\n    r#Type,\n}}\n"),
+                format!(
+                    "{head}\nVIS enum {ty} {{\n    /// One.\n    Ok,\n    /// One.\n    #[row(name = \"lo\")]\n    Err,\n    /// One.\n    r#Type,\n}}\n"
+                ),
                 format!("{ty}::{}", one(rng, &["Ok", "Err", "r#Type"])),
             ),
             _ => (
-                format!("{head}\n#[row(code)]\nVIS enum {ty} {{\n    /// One.\n    Low = 1,\n    /// One.\n    High = 20,\n}}\n"),
+                format!(
+                    "{head}\n#[row(code)]\nVIS enum {ty} {{\n    /// One.\n    Low = 1,\n    /// One.\n    High = 20,\n}}\n"
+                ),
                 format!("{ty}::{}", one(rng, &["Low", "High"])),
             ),
         };
@@ -324,7 +373,8 @@ impl RowType {
                 true => Field::column(&ty, &format!("{ty}::default()")),
                 false => {
                     let versions = "::keyderive::row::Versions";
-                    let mut field = Field::column(&format!("{versions}<{ty}>"), &format!("{versions}::new()"));
+                    let mut field =
+                        Field::column(&format!("{versions}<{ty}>"), &format!("{versions}::new()"));
                     field.options.push(format!("window = \"{}\"", one(rng, &["1h", "15m", "1d"])));
                     field
                 }
@@ -357,7 +407,11 @@ impl RowType {
 
     /// Gives a row a field that borrows.
     fn borrow(&mut self) {
-        for (name, ty) in [("of_text", "&'a str"), ("of_bytes", "Option<&'b [u8]>"), ("of_cow", "::std::borrow::Cow<'a, str>")] {
+        for (name, ty) in [
+            ("of_text", "&'a str"),
+            ("of_bytes", "Option<&'b [u8]>"),
+            ("of_cow", "::std::borrow::Cow<'a, str>"),
+        ] {
             let mut field = Field::column(ty, "");
             field.name = name.into();
             self.fields.push(field);
@@ -417,7 +471,10 @@ impl RowType {
         let name = &self.name;
         if self.generics[1].starts_with("<'") {
             // A table has no rows that borrow.
-            return format!("    crate::support::row_schema(<{name}{} as ::keyderive::Row>::SCHEMA);\n", self.generics[1]);
+            return format!(
+                "    crate::support::row_schema(<{name}{} as ::keyderive::Row>::SCHEMA);\n",
+                self.generics[1]
+            );
         }
         let ty = match self.generics[1] {
             "" => name.clone(),
@@ -425,10 +482,16 @@ impl RowType {
         };
         let rows: String = (0..VALUES)
             .map(|at| {
-                let fields: String = self.fields.iter().map(|field| format!("{}: {}, ", field.name, field.values[at])).collect();
+                let fields: String = self
+                    .fields
+                    .iter()
+                    .map(|field| format!("{}: {}, ", field.name, field.values[at]))
+                    .collect();
                 format!("        {ty} {{ {fields}}},\n")
             })
             .collect();
-        format!("    let rows = [\n{rows}    ];\n    crate::support::rows(&rows, <{ty} as ::keyderive::Row>::SCHEMA);\n")
+        format!(
+            "    let rows = [\n{rows}    ];\n    crate::support::rows(&rows, <{ty} as ::keyderive::Row>::SCHEMA);\n"
+        )
     }
 }

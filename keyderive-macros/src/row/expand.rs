@@ -346,7 +346,8 @@ impl Code<'_, '_> {
         let default = match (field.attrs.default.get(), field.attrs.counter.get()) {
             (Some(Some(path)), _) => Some((path.to_token_stream(), first_span(&path.to_token_stream()))),
             (Some(None), _) | (None, Some(())) => {
-                let written = field.attrs.default.tokens().or(field.attrs.counter.tokens()).and_then(first_span);
+                let written =
+                    field.attrs.default.tokens().or(field.attrs.counter.tokens()).and_then(first_span);
                 Some((quote!(#private::core::default::Default::default), written))
             }
             (None, None) => None,
@@ -417,7 +418,9 @@ impl Code<'_, '_> {
                 let encode = encode();
                 quote!(#private::generated::RowWriter::write_versions(__out, #column, #value, #encode)?;)
             }
-            Values::Aggregate(_) => quote!(#private::generated::RowWriter::add_aggregate(__out, #column, #value)?;),
+            Values::Aggregate(_) => {
+                quote!(#private::generated::RowWriter::add_aggregate(__out, #column, #value)?;)
+            }
             Values::Aggregates(_) => {
                 let window = window_micros(field).unwrap_or_else(|| Literal::i64_unsuffixed(0));
                 quote!(#private::generated::RowWriter::add_aggregates(__out, #column, #value, #window)?;)
@@ -439,7 +442,9 @@ impl Code<'_, '_> {
         });
         match field.aliases().next() {
             None => write,
-            Some(_) => quote!({ let __before = #private::generated::RowWriter::cells(__out); #write #(#former)* }),
+            Some(_) => {
+                quote!({ let __before = #private::generated::RowWriter::cells(__out); #write #(#former)* })
+            }
         }
     }
 
@@ -945,8 +950,8 @@ fn window_micros(field: &Field<'_>) -> Option<Literal> {
     Some(Literal::i64_unsuffixed(i64::try_from(window.as_micros()).unwrap_or(i64::MAX)))
 }
 
-/// The tokens with spans such that each call begins where the type `written` does, and ends where it ends: the compiler takes the span of an
-/// error from the first token to the last one, and shows equal errors once.
+/// The tokens with spans such that each call goes from `start` to `end`, the spans of the first and the last token of a type. The compiler takes
+/// the span of an error from the first token to the last one, and shows equal errors once.
 ///
 /// The type may come from a macro, from where our local variables are not visible. Groups without a delimiter have spans of their own.
 fn respan_but_locals(tokens: TokenStream, [start, end]: [Span; 2]) -> TokenStream {
@@ -968,7 +973,8 @@ fn respan_but_locals(tokens: TokenStream, [start, end]: [Span; 2]) -> TokenStrea
             TokenTree::Ident(ref ident) if !in_path && is_local(ident) => token,
             TokenTree::Group(ref group) if group.delimiter() == Delimiter::None => token,
             TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), respan_but_locals(group.stream(), [start, end]));
+                let mut inner =
+                    Group::new(group.delimiter(), respan_but_locals(group.stream(), [start, end]));
                 inner.set_span(end);
                 inner.into()
             }
@@ -1001,7 +1007,8 @@ pub(super) fn stub(input: &DeriveInput, row: Option<&Row<'_>>) -> TokenStream {
     let decoded = self_type(input, &lifetime_of("'__keyderive"));
     let unreachable = quote!(#private::core::unreachable!());
     let is_owned = input.generics.lifetimes().next().is_none();
-    let owned = is_owned.then(|| quote!(#[automatically_derived] impl #private::generated::OwnedRow for #name {}));
+    let owned =
+        is_owned.then(|| quote!(#[automatically_derived] impl #private::generated::OwnedRow for #name {}));
     let columns = row.map(|row| {
         let code = Code { row, private: &private, generics: row.generics(&private) };
         code.stub_of_columns()

@@ -29,7 +29,11 @@ pub(super) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
         let decoded = self_type(input, &parse_quote!('_));
         expand::methods(input, &decoded, &private)
     });
-    let owned = input.generics.params.is_empty().then(|| quote!(#[automatically_derived] impl #private::OwnedRowKey for #name {}));
+    let owned = input
+        .generics
+        .params
+        .is_empty()
+        .then(|| quote!(#[automatically_derived] impl #private::OwnedRowKey for #name {}));
     quote! {
         #import
 
