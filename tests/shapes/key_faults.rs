@@ -41,7 +41,6 @@ const ON_STRUCT: &[&str] = &[
     "#[row_key(crate = «\"nope\"»)]",
     "#[row_key(«display = false»)]",
     "#[row_key(display, «display»)]",
-    "#[row_key(«trait_methods = true»)]",
     "#[salt(range = 4, «seps» = \"-\")]",
     "#[salt(«rnage» = 4)]",
     "#[salt(range = «0»)]",
@@ -254,7 +253,6 @@ const WHOLE: &[&str] = &[
     "#[salt(range = 4, sep = \"!\", over(id), since(«id» = 5))]\nEPOCHS u64,\n}",
     "#[salt(range = 4, sep = \"!\", hash = «\"java\"», since(at = 5))]\nEPOCHS u64,\n}",
     "#[salt(range = 4, sep = \"!\", after = «\"at\"», since(at = 5))]\nEPOCHS u64,\n    /// A field.\n    VIS late: u8,\n}",
-    "#[salt(range = 4, sep = \"!\", since(flag = «5»))]\nVIS struct KEY {\n    /// A field.\n    VIS id: String,\n    /// A field.\n    #[row_key(desc)]\n    VIS flag: u8,\n    /// A field.\n    #[row_key(bit_reverse)]\n    VIS at: u64,\n}",
 ];
 
 /// Types for a field, whose derive refuses them. `OWN` is the name.

@@ -20,6 +20,8 @@ pub(crate) struct KeyType {
     sorts: bool,
     /// Whether a key has something beside its fields.
     has_head: bool,
+    /// Whether a macro declares the type.
+    in_macro: bool,
 }
 
 /// A field of a key type.
@@ -222,6 +224,9 @@ impl Field {
         let mut field = Self::of(base, rng, scene, delimiter, is_ordered);
         if is_newtype {
             field.wrap(at);
+        }
+        if !field.is_borrowed && rng.u8(..12) == 0 {
+            field.rename_type(at);
         }
         if rng.u8(..12) == 0 && field.order == Order::Ascending {
             field.attrs.push("#[row_key(hash(md5))]".into());
@@ -497,12 +502,14 @@ impl KeyType {
             has_display: false,
             sorts: true,
             has_head: false,
+            in_macro: false,
         };
         key.add_options(rng);
         key.add_salt(rng);
         key.allow();
         key.not_empty();
         key.add_lifetimes(rng);
+        key.in_macro = rng.u8(..8) == 0 && key.generics().is_empty();
         key
     }
 
@@ -529,6 +536,7 @@ impl KeyType {
             has_display: false,
             sorts: true,
             has_head: false,
+            in_macro: false,
         }
     }
 
@@ -734,6 +742,7 @@ impl KeyType {
             has_display: !is_ordered && rng.bool(),
             sorts: false,
             has_head: true,
+            in_macro: false,
         };
         if key.has_display {
             key.attrs.push("#[row_key(display)]".into());
@@ -761,20 +770,31 @@ impl KeyType {
         }
         let (name, lifetimes) = (&self.name, self.generics().join(", "));
         let generics = if lifetimes.is_empty() { lifetimes } else { format!("<{lifetimes}>") };
-        text.push_str("/// A key.\n#[derive(::keyderive::RowKey, Clone, Debug, PartialEq)]\n");
+        let mut declared =
+            String::from("/// A key.\n#[derive(::keyderive::RowKey, Clone, Debug, PartialEq)]\n");
         for attr in &self.attrs {
-            text.push_str(&format!("{attr}\n"));
+            declared.push_str(&format!("{attr}\n"));
         }
-        text.push_str(&format!("{vis}struct {name}{generics} {{\n"));
-        for field in &self.fields {
-            text.push_str("    /// A field.\n");
+        declared.push_str(&format!("{vis}struct {name}{generics} {{\n"));
+        let is_given = |at: usize| self.in_macro && at % 2 == 0;
+        for (at, field) in self.fields.iter().enumerate() {
+            declared.push_str("    /// A field.\n");
             for attr in &field.attrs {
-                text.push_str(&format!("    {attr}\n"));
+                declared.push_str(&format!("    {attr}\n"));
             }
-            text.push_str(&format!("    {vis}{}: {},\n", field.name, field.ty));
+            let ty = if is_given(at) { format!("$type{at}") } else { field.ty.clone() };
+            declared.push_str(&format!("    {vis}{}: {ty},\n", field.name));
         }
-        text.push_str("}\n");
-        text
+        declared.push_str("    #[cfg(any())]\n    left_out: Missing,\n}\n");
+        if self.in_macro {
+            let given = || self.fields.iter().enumerate().filter(|(at, _)| is_given(*at));
+            let parameters: String = given().map(|(at, _)| format!("$type{at}:ty,")).collect();
+            let types: String = given().map(|(_, field)| format!("{},", field.ty)).collect();
+            declared = format!(
+                "macro_rules! declare {{ ({parameters}) => {{\n{declared}}} }}\ndeclare! {{ {types} }}\n"
+            );
+        }
+        text + &declared
     }
 
     /// The type, with its lifetimes.

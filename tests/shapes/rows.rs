@@ -197,6 +197,11 @@ impl RowType {
             let field = match rng.u8(..20) {
                 0 if count < 20 => row.family(rng, at),
                 1 => row.own_cell(rng, at),
+                5 => {
+                    let (ty, value) = one(rng, &CELLS);
+                    row.helpers.push(format!("/// An alias.\nVIS type Alias{at} = {ty};\n"));
+                    Field::new(&format!("Alias{at}"), Field::values(rng, value))
+                }
                 2 if !expires => {
                     has_versions = true;
                     let (ty, value) = one(rng, &CELLS);
@@ -457,7 +462,7 @@ impl RowType {
             }
             text.push_str(&format!("    {vis}{}: {},\n", field.name, field.ty));
         }
-        text.push_str("}\n");
+        text.push_str("    #[cfg(any())]\n    left_out: Missing,\n}\n");
         text
     }
 

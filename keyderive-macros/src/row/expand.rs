@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{DeriveInput, GenericParam, Generics, Lifetime, Type, parse_quote};
 
@@ -11,7 +11,9 @@ use super::attr::{GcAttr, RuleAttrs};
 use super::check::docs;
 use super::model::{FamilyType, Field, Row, Values};
 use crate::attr::unraw;
-use crate::tokens::{Runtime, first_span, on_span_of, respan, span_of, type_name};
+use crate::tokens::{
+    Runtime, first_span, grouped, on_span_of, respan, respan_but_locals, span_of, type_name,
+};
 use crate::types::{replace_lifetimes, self_type};
 
 /// Above this many columns in a family, the name after the last one found is tried first: cells come in the order of their names.
@@ -930,11 +932,6 @@ fn on_span_of_value(field: &Field<'_>, tokens: TokenStream) -> TokenStream {
     respan_but_locals(tokens, span_of(field.values().ty()))
 }
 
-/// The tokens as one, whose spans [`respan`] and [`respan_but_locals`] leave as they are.
-fn grouped(tokens: TokenStream) -> TokenStream {
-    Group::new(Delimiter::None, tokens).into_token_stream()
-}
-
 /// A path of several tokens whose span goes from `start` to `end`.
 fn over_span(path: TokenStream, [start, end]: [Span; 2]) -> TokenStream {
     let mut tokens: Vec<TokenTree> = respan(path, start).into_iter().collect();
@@ -948,43 +945,6 @@ fn over_span(path: TokenStream, [start, end]: [Span; 2]) -> TokenStream {
 fn window_micros(field: &Field<'_>) -> Option<Literal> {
     let window = field.attrs.window.get()?;
     Some(Literal::i64_unsuffixed(i64::try_from(window.as_micros()).unwrap_or(i64::MAX)))
-}
-
-/// The tokens with spans such that each call goes from `start` to `end`, the spans of the first and the last token of a type. The compiler takes
-/// the span of an error from the first token to the last one, and shows equal errors once.
-///
-/// The type may come from a macro, from where our local variables are not visible. Groups without a delimiter have spans of their own.
-fn respan_but_locals(tokens: TokenStream, [start, end]: [Span; 2]) -> TokenStream {
-    let is_local = |ident: &Ident| {
-        let name = ident.to_string();
-        name == "self" || (name.starts_with("__") && !name.starts_with("__keyderive_"))
-    };
-    let mut colons = 0;
-    let mut tokens = tokens.into_iter().peekable();
-    let mut respanned = TokenStream::new();
-    while let Some(mut token) = tokens.next() {
-        let in_path = colons == 2;
-        let is = |sign| matches!(&token, TokenTree::Punct(punct) if punct.as_char() == sign);
-        colons = if is(':') { colons + 1 } else { 0 };
-        // The path of a function has a span of its own.
-        let is_called = matches!(tokens.peek(), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
-        let span = if is('?') || is_called { end } else { start };
-        respanned.extend([match token {
-            TokenTree::Ident(ref ident) if !in_path && is_local(ident) => token,
-            TokenTree::Group(ref group) if group.delimiter() == Delimiter::None => token,
-            TokenTree::Group(group) => {
-                let mut inner =
-                    Group::new(group.delimiter(), respan_but_locals(group.stream(), [start, end]));
-                inner.set_span(end);
-                inner.into()
-            }
-            _ => {
-                token.set_span(span);
-                token
-            }
-        }]);
-    }
-    respanned
 }
 
 fn bytes(name: &str) -> Literal {
