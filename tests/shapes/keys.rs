@@ -445,11 +445,22 @@ impl Field {
             "&{}" => "&{}.0",
             _ => "{}.0",
         };
-        // The derive does not see what is inside.
+        self.hide(ty);
+    }
+
+    /// Gives the type another name.
+    fn rename_type(&mut self, at: usize) {
+        let (ty, of) = (format!("Alias{at}"), &self.ty);
+        let alias = format!("/// An alias.\nVIS type {ty} = {of};\n");
+        self.helper = Some(self.helper.take().unwrap_or_default() + &alias);
+        self.hide(ty);
+    }
+
+    /// Sets a type of which the derive does not see what it is.
+    fn hide(&mut self, ty: String) {
         let attrs = self.attrs.concat();
-        let knows_of_attrs =
-            attrs.contains("ts(") || attrs.contains("reverse_ts") || attrs.contains("sequential");
-        (self.drifts, self.count) = (self.drifts && knows_of_attrs, None);
+        let says_so = attrs.contains("ts(") || attrs.contains("reverse_ts") || attrs.contains("sequential");
+        (self.drifts, self.count) = (self.drifts && says_so, None);
         self.ty = ty;
     }
 
