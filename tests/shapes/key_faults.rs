@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use crate::keys::{Field, KeyType};
-use crate::program::{Program, Scene, marked, one};
+use crate::program::{Program, Scene, marked, nth_of, one, separated};
 
 /// Attributes of the struct. FIRST and LAST are names of fields.
 const ON_STRUCT: &[&str] = &[
@@ -72,7 +72,7 @@ const ON_STRUCT: &[&str] = &[
     "#[salt(range = 4, sep = «\"\"»)]",
     "#[salt(range = 4, sep = «\"é\"»)]",
     "#[salt(range = 4, sep = «\"a1\"»)]",
-    "#[salt(range = 4)]\n#[salt«»(range = 8)]",
+    "#[salt(range = 4)]\n«#[salt(range = 8)]»",
     "#[salt(range = 4, «since»)]",
     "#[salt(range = 4, sep = \"!\", since(«nope» = 5))]",
     "#[salt(range = 4, sep = \"!\", since(FIRST = «\"tomorrow\"»))]",
@@ -206,86 +206,18 @@ const FIRST: &[(&str, &str)] = &[
     ("#[row_key(uuid(simple))]", "::uuid::Uuid"),
 ];
 
-/// What is between the name and its end, for a key of its own. `KEY` is its name.
-const WHOLE: &[&str] = &[
-    "VIS struct «KEY» {}",
-    "VIS struct «KEY»;",
-    "VIS struct KEY«(u8)»;",
-    "VIS struct KEY«(VIS u8, VIS String)»;",
-    "VIS «enum» KEY {\n    /// One.\n    A,\n}",
-    "VIS struct KEY<«V»> {\n    /// A field.\n    VIS id: u32,\n    /// A field.\n    VIS value: V,\n}",
-    "VIS struct KEY<const «LEN»: usize> {\n    /// A field.\n    VIS id: [u8; LEN],\n}",
-    // The ordered layout.
-    "#[row_key(layout = \"ordered\", delimiter = «'-'»)]\nVIS struct KEY {\n    /// A field.\n    VIS id: u32,\n}",
-    "#[row_key(layout = \"ordered\", «display»)]\nVIS struct KEY {\n    /// A field.\n    VIS id: u32,\n}",
-    "#[row_key(layout = \"ordered\")]\nVIS struct KEY {\n    /// A field.\n    «#[pad(4)]»\n    VIS id: u32,\n}",
-    "#[row_key(layout = \"ordered\")]\nVIS struct KEY {\n    /// A field.\n    #[row_key(«escape»)]\n    VIS id: String,\n}",
-    "#[row_key(layout = \"ordered\")]\nVIS struct KEY {\n    /// A field.\n    #[row_key(«bit_reverse»)]\n    VIS id: u32,\n}",
-    "#[row_key(layout = \"ordered\")]\nVIS struct KEY {\n    /// A field.\n    #[row_key(uuid(«simple», v4))]\n    VIS id: ::uuid::Uuid,\n}",
-    "#[row_key(layout = \"ordered\", allow(hotspot))]\nVIS struct KEY {\n    /// A field.\n    #[row_key(ts(format = «\"datetime17\"»))]\n    VIS at: ::jiff::Timestamp,\n}",
-    "#[row_key(layout = \"ordered\")]\nVIS struct KEY {\n    /// A field.\n    VIS id: «u128»,\n}",
-    "#[row_key(layout = \"ordered\")]\n#[salt(range = 4, sep = «\"-\"»)]\nVIS struct KEY {\n    /// A field.\n    VIS id: u32,\n}",
-    "#[row_key(layout = \"ordered\")]\n#[salt(range = 4, position = «\"front\"»)]\nVIS struct KEY {\n    /// A field.\n    VIS id: u32,\n}",
-    "#[row_key(layout = \"ordered\")]\n#[salt(range = 4, hash = «\"java\"»)]\nVIS struct KEY {\n    /// A field.\n    VIS id: u32,\n}",
-    "#[row_key(layout = \"ordered\")]\n#[salt(range = 4, after = «\"id\"»)]\nVIS struct KEY {\n    /// A field.\n    VIS id: u32,\n    /// A field.\n    VIS other: u32,\n}",
-    // Hashes and their warnings.
-    "#[row_key(«display»)]\nVIS struct KEY {\n    /// A field.\n    #[row_key(hash(md5))]\n    VIS id: u32,\n}",
-    "VIS struct KEY {\n    /// A field.\n    #[row_key(«hash»(md5))]\n    VIS id: u32,\n    /// A field.\n    VIS other: u32,\n}",
-    "#[salt(range = 4, «over»(flag))]\nVIS struct KEY {\n    /// A field.\n    VIS flag: bool,\n    /// A field.\n    VIS other: u32,\n}",
-    "#[salt(range = «300»)]\nVIS struct KEY {\n    /// A field.\n    VIS id: u8,\n}",
-    // Widths.
-    "VIS struct KEY {\n    /// A field.\n    #[pad(2500)]\n    VIS a: String,\n    /// A field.\n    «#[pad(2500)]»\n    VIS b: String,\n}",
-    "VIS struct «KEY» {\n    /// A field.\n    VIS a: [u8; 2500],\n}",
-    "#[row_key(delimiter = «'-'»)]\nVIS struct KEY {\n    /// A field.\n    #[row_key(escape)]\n    VIS a: String,\n}",
-    // Salts from a date on.
-    "#[salt(range = 4, sep = \"!\", over(id), since(at = 5))]\n#[salt(range = 8, sep = \"!\", over(id), since(at = «3»))]\nEPOCHS u64,\n}",
-    "#[salt(range = 4, sep = \"!\", over(id), since(at = 5))]\n#[salt(range = 4, sep = \"!\", over(id), since(«at» = 9))]\nEPOCHS u64,\n}",
-    "#[salt(range = 4, sep = \"!\", over(id), since(at = 5))]\n#[salt(range = 8, sep = «\"-\"», over(id), since(at = 9))]\nEPOCHS u64,\n}",
-    "#[salt(range = 4, sep = \"!\", over(id), since(at = 5))]\n#[salt(range = 8, sep = \"!\", over(id), since(«id» = 9))]\nEPOCHS u64,\n}",
-    "#[salt(range = 4, sep = \"!\", over(id), since(at = «\"2026-01-01\"»))]\nEPOCHS u64,\n}",
-    "#[salt(range = 4, sep = \"!\", over(id), since(at = «0»))]\nEPOCHS u64,\n}",
-    "#[salt(range = 4, sep = \"!\", over(id), since(at = «7»))]\nEPOCHS ::std::time::SystemTime,\n}",
-    "#[salt(range = 4, sep = \"!\", over(id), since(at = «\"2026-01-01T00:00:00.0000001Z\"»))]\nEPOCHS ::std::time::SystemTime,\n}",
-    "#[salt(range = 4, sep = \"!\", over(id), since(at = 5 «, 6»))]\nEPOCHS u64,\n}",
-    "#[salt(range = «4», over(id), since(at = 5))]\nEPOCHS u64,\n}",
-    "#[salt(range = 4, over(id), sep = «\"-\"», since(at = 5))]\nEPOCHS u64,\n}",
-    "#[salt(range = 4, sep = \"!\", over(id), since(at = 5))]\nEPOCHS u64,\n    /// A field.\n    VIS «late»: String,\n}",
-    "#[salt(range = 4, sep = \"!\", over(id), since(«id» = 5))]\nEPOCHS u64,\n}",
-    "#[salt(range = 4, sep = \"!\", hash = «\"java\"», since(at = 5))]\nEPOCHS u64,\n}",
-    "#[salt(range = 4, sep = \"!\", after = «\"at\"», since(at = 5))]\nEPOCHS u64,\n    /// A field.\n    VIS late: u8,\n}",
-];
+/// Declarations of keys. `KEY` is the name, `VIS` the visibility, and `EPOCHS` what a key begins with that has a text and a time.
+const WHOLE: &str = include_str!("faults/keys.rs");
 
-/// Types for a field, whose derive refuses them. `OWN` is the name.
-const FIELD_TYPES: &[&str] = &[
-    "#[derive(::keyderive::KeyField, Clone, Copy, Debug, PartialEq)]\nVIS enum OWN {\n    /// One.\n    «A»,\n    /// One.\n    B = 2,\n}",
-    "#[derive(::keyderive::KeyField, Clone, Copy, Debug, PartialEq)]\nVIS enum OWN {\n    /// One.\n    A = «-1»,\n    /// One.\n    B = 2,\n}",
-    "#[derive(::keyderive::KeyField, Clone, Copy, Debug, PartialEq)]\nVIS enum OWN {\n    /// One.\n    A = «1 + 1»,\n    /// One.\n    B = 3,\n}",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS enum OWN {\n    /// One.\n    A«(u8)»,\n    /// One.\n    B,\n}",
-    "#[derive(::keyderive::KeyField, Clone, Copy, Debug, PartialEq)]\nVIS enum «OWN» {}",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct OWN(VIS «usize»);",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct OWN(VIS «Option<u8>»);",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct OWN(VIS «f64»);",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct OWN(VIS &«'static» str);",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct «OWN»(VIS u8, VIS u8);",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct «OWN» {\n    /// A field.\n    VIS a: u8,\n}",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct «OWN»;",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct OWN(«#[pad(4)]» VIS u32);",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\nVIS struct OWN(«#[row_key(desc)]» VIS u32);",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\n«#[salt(range = 4)]»\nVIS struct OWN(VIS u32);",
-    "#[derive(::keyderive::KeyField, Clone, Debug, PartialEq)]\n#[row_key(«pad»(4))]\nVIS struct OWN(VIS u32);",
-    "#[derive(Clone, Debug, PartialEq)]\nVIS struct OWN(VIS u32);",
-];
+/// Declarations of types that are fields. `OWN` is the name.
+const FIELD_TYPES: &str = include_str!("faults/field_types.rs");
 
-/// A program with a key type of one fault.
-pub(crate) fn program(rng: &mut Rng, name: String, scene: &Scene) -> Program {
+/// A program with a key type of one fault: consecutive numbers have every fault in turn.
+pub(crate) fn program(rng: &mut Rng, nth: u64, name: String, scene: &Scene) -> Program {
     let mut key = KeyType::simple(rng, scene);
-    let tables = [ON_STRUCT.len(), ON_FIELD.len(), NAMED.len(), FIRST.len(), WHOLE.len(), FIELD_TYPES.len()];
-    let mut chosen = rng.usize(..tables.iter().sum::<usize>());
-    let mut table = 0;
-    while chosen >= tables[table] {
-        chosen -= tables[table];
-        table += 1;
-    }
+    let (wholes, field_types) = (separated(WHOLE), separated(FIELD_TYPES));
+    let tables = [ON_STRUCT.len(), ON_FIELD.len(), NAMED.len(), FIRST.len(), wholes.len(), field_types.len()];
+    let (table, chosen) = nth_of(nth, &tables);
     let (first, last) =
         (key.fields[0].plain_name().to_owned(), key.fields.last().unwrap().plain_name().to_owned());
     let named = |text: &str| marked(&text.replace("FIRST", &first).replace("LAST", &last));
@@ -300,9 +232,7 @@ pub(crate) fn program(rng: &mut Rng, name: String, scene: &Scene) -> Program {
     match table {
         0 => {
             let place = rng.usize(..=key.attrs.len());
-            // Two salts: the second one is at fault, whole.
-            let attr = ON_STRUCT[chosen].replace("#[salt«»(range = 8)]", "«#[salt(range = 8)]»");
-            key.attrs.insert(place, named(&attr));
+            key.attrs.insert(place, named(ON_STRUCT[chosen]));
         }
         1 => {
             let (attrs, of) = ON_FIELD[chosen];
@@ -316,9 +246,9 @@ pub(crate) fn program(rng: &mut Rng, name: String, scene: &Scene) -> Program {
             let (attrs, of) = FIRST[chosen];
             key.fields.insert(0, Field::bare(&marked("«grows»"), of, attrs));
         }
-        4 => return whole(WHOLE[chosen], name, scene, &key.name),
+        4 => return whole(wholes[chosen], name, scene, &key.name),
         _ => {
-            helper = marked(&FIELD_TYPES[chosen].replace("OWN", "Own").replace("VIS ", scene.vis));
+            helper = marked(&field_types[chosen].replace("OWN", "Own").replace("VIS ", scene.vis));
             let of = if helper.contains("KeyField") { "Own".to_owned() } else { marked("«Own»") };
             let attrs = if of == "Own" && helper.contains("u32") { one(rng, &["", "#[pad(4)]"]) } else { "" };
             key.fields.push(Field::bare("faulty", &of, attrs));
@@ -335,7 +265,7 @@ fn whole(text: &str, name: String, scene: &Scene, key: &str) -> Program {
     let epochs = "VIS struct KEY {\n    /// A field.\n    VIS id: String,\n    /// A field.\n    VIS at:";
     let text = text.replace("EPOCHS", epochs).replace("KEY", key).replace("VIS ", scene.vis);
     let text = marked(&text.replace(" String", &format!(" {}", scene.std("String"))));
-    let items = format!("/// A key.\n#[derive(::keyderive::RowKey)]\n{}\n", text.replace("\n(", "("));
+    let items = format!("/// A key.\n#[derive(::keyderive::RowKey, Debug)]\n{text}\n");
     // No stub stands in for a type with parameters.
     let body = if has_parameters { String::new() } else { uses(key, key) };
     Program { name, text: scene.program(&items, &body) }
@@ -343,9 +273,11 @@ fn whole(text: &str, name: String, scene: &Scene, key: &str) -> Program {
 
 /// Uses of a key type, which the compiler must not report too.
 fn uses(key: &str, ty: &str) -> String {
+    let calls =
+        ["encode", "to_text", "salt_bucket"].map(|call| format!("        drop(it.{call}());\n")).concat();
+    let plans =
+        ["into_plan", "explain"].map(|call| format!("        drop({key}::scan().{call}());\n")).concat();
     format!(
-        "    fn uses(it: &{ty}) {{\n        let _ = it.encode();\n        let _ = it.to_text();\n        let _ = it.salt_bucket();\n        \
-         let _ = {key}::decode(b\"1\");\n        let _ = {key}::scan().into_plan();\n        let _ = {key}::scan().explain();\n        \
-         let _ = {key}::SCHEMA;\n    }}\n    let _ = uses;\n"
+        "    fn uses(it: &{ty}) {{\n{calls}{plans}        drop({key}::decode(b\"1\"));\n        let _ = {key}::SCHEMA;\n    }}\n    let _ = uses;\n"
     )
 }

@@ -45,9 +45,9 @@ fn program(seed: u64) -> Program {
     let scene = Scene::random(&mut rng);
     match seed % 4 {
         0 => keys::KeyType::random(&mut rng, &scene).program(name, &scene),
-        1 => key_faults::program(&mut rng, name, &scene),
+        1 => key_faults::program(&mut rng, seed / 4, name, &scene),
         2 => rows::RowType::random(&mut rng, &scene).program(name, &scene),
-        _ => row_faults::program(&mut rng, name, &scene),
+        _ => row_faults::program(&mut rng, seed / 4, name, &scene),
     }
 }
 

@@ -36,6 +36,26 @@ pub(crate) fn marked(text: &str) -> String {
     text.replace('«', OPEN).replace('»', CLOSE)
 }
 
+/// The texts of a file, which a line separates.
+pub(crate) fn separated(file: &'static str) -> Vec<&'static str> {
+    file.trim_end().split("\n//---\n").collect()
+}
+
+/// An entry of several tables: the table, and the place in it. Consecutive numbers are far apart, and meet every entry in turn.
+pub(crate) fn nth_of(nth: u64, tables: &[usize]) -> (usize, usize) {
+    const STEP: u64 = 101;
+    let count: usize = tables.iter().sum();
+    assert!(!(count as u64).is_multiple_of(STEP), "some entries would never come; choose another step");
+    let mut at = (nth.wrapping_mul(STEP) % count as u64) as usize;
+    for (table, len) in tables.iter().enumerate() {
+        if at < *len {
+            return (table, at);
+        }
+        at -= len;
+    }
+    unreachable!("the place is below the sum of all tables")
+}
+
 /// What stands around a type: modules, visibility, and the names that its scope has.
 pub(crate) struct Scene {
     /// The names of the modules around the type.
@@ -51,27 +71,16 @@ pub(crate) struct Scene {
 
 /// Items in whose scope derived types must work.
 const ITEMS: [&str; 6] = [
-    // Names of crates and modules.
-    "/// Mine.\npub mod core {}\n/// Mine.\npub mod std {}\n/// Mine.\npub mod alloc {}",
-    "/// Mine.\npub mod keyderive {}\n/// Mine.\npub mod chrono {}",
-    // Macros.
-    "#[allow(unused_macros)]\nmacro_rules! unreachable { () => { 7 }; }\n#[allow(unused_macros)]\nmacro_rules! matches { () => { 7 }; }",
-    // Traits whose methods every type has.
-    "/// Mine.\npub trait Mine: Sized {\n    /// Mine.\n    fn arg(&self) {}\n    /// Mine.\n    fn take(self) {}\n    /// Mine.\n    fn or(self) {}\n    \
-     /// Mine.\n    fn of(self) {}\n    /// Mine.\n    fn runs(self) {}\n    /// Mine.\n    fn all(self) {}\n    /// Mine.\n    fn write_value(self) {}\n    \
-     /// Mine.\n    fn family(self) {}\n    /// Mine.\n    fn slot(self) {}\n    /// Mine.\n    fn cells(self) {}\n    /// Mine.\n    fn qualifiers(self) {}\n    /// Mine.\n    fn write(self) {}\n}\nimpl<T> Mine for T {}",
-    // Constants that patterns would match.
-    "#[allow(non_upper_case_globals, missing_docs, dead_code)]\nmod lower {\n    pub(super) const value: u8 = 7;\n    pub(super) const out: u8 = 7;\n    \
-     pub(super) const text: u8 = 7;\n    pub(super) const f: u8 = 7;\n    pub(super) const bytes: u8 = 7;\n}\n#[allow(unused_imports)]\nuse lower::*;",
-    // Types of the names that generated code gives.
-    "/// Mine.\n#[derive(Debug)]\npub struct Fixed;\n/// Mine.\n#[derive(Debug)]\npub struct Draft;\n/// Mine.\n#[derive(Debug)]\npub struct Text;",
+    include_str!("surroundings/crates.rs"),
+    include_str!("surroundings/dependencies.rs"),
+    include_str!("surroundings/macros.rs"),
+    include_str!("surroundings/methods.rs"),
+    include_str!("surroundings/constants.rs"),
+    include_str!("surroundings/types.rs"),
 ];
 
-const SHADOWS: &str = "/// Mine.\n#[derive(Debug)]\npub struct Option;\n/// Mine.\n#[derive(Debug)]\npub struct Result;\n/// Mine.\n#[derive(Debug)]\n\
-                       pub struct Vec;\n/// Mine.\n#[derive(Debug)]\npub struct String;\n/// Mine.\n#[derive(Debug)]\npub struct Box;\n/// Mine.\n\
-                       #[allow(non_snake_case)]\npub const fn Some() {}\n/// Mine.\n#[allow(non_snake_case)]\npub const fn Ok() {}\n/// Mine.\n\
-                       #[allow(non_snake_case)]\npub const fn Err() {}\n/// Mine.\npub trait Clone {}\n/// Mine.\npub trait Debug {}\n/// Mine.\n\
-                       pub trait PartialEq {}\n/// Mine.\npub trait Iterator {}\n/// Mine.\npub trait Into {}";
+/// Types and traits with the names of the standard library.
+const SHADOWS: &str = include_str!("surroundings/std.rs");
 
 impl Scene {
     /// A module without anything else.

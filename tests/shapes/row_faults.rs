@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::program::{Program, Scene, marked};
+use crate::program::{Program, Scene, marked, nth_of, separated};
 use crate::rows::{Field, RowType};
 
 /// Options of the struct.
@@ -134,51 +134,18 @@ const NAMED: &[(&str, &str, &str)] = &[
     ("family", "«keyderive»", "::std::collections::BTreeMap<String, u8>"),
 ];
 
-/// A row of its own. `ROW` is its name.
-const WHOLE: &[&str] = &[
-    "VIS struct ROW«(VIS u8)»;",
-    "VIS «enum» ROW {\n    /// One.\n    A,\n}",
-    "#[row(fingerprint = «\"0123456789abcdef\"»)]\nVIS struct ROW<V> {\n    /// A field.\n    VIS value: V,\n}",
-    "VIS struct ROW<V> {\n    /// A field.\n    #[row(family)]\n    VIS value: «V»,\n}",
-    "VIS struct ROW {\n    /// A field.\n    #[row(family = \"sums\")]\n    VIS sum: ::keyderive::row::Sum,\n    /// A field.\n    #[row(family = \"sums\")]\n    VIS «other»: u32,\n}",
-    "VIS struct ROW {\n    /// A field.\n    #[row(family = \"h\", gc(never))]\n    VIS one: u32,\n    /// A field.\n    #[row(family = \"h\", «gc»(never))]\n    VIS other: u32,\n}",
-    "VIS struct ROW {\n    /// A field.\n    #[row(family)]\n    VIS h: ::std::collections::BTreeMap<String, u8>,\n    /// A field.\n    #[row(family = \"h\")]\n    VIS «other»: u32,\n}",
-    "VIS struct ROW {\n    /// A field.\n    VIS one: u32,\n    /// A field.\n    #[row(alias = «\"one\"»)]\n    VIS other: u32,\n}",
-    "#[row(ttl = \"1d\")]\nVIS struct ROW {\n    /// A field.\n    VIS one: u32,\n    /// A field.\n    #[row(alias = «\"h:one\"»)]\n    VIS other: u32,\n}",
-    "#[row(gc(max_versions = 1))]\nVIS struct ROW {\n    /// A field.\n    VIS one: «::keyderive::row::Versions<u8>»,\n}",
-    "#[row(ttl = \"1d\")]\nVIS struct ROW {\n    /// A field.\n    #[row(«counter»)]\n    VIS one: i64,\n}",
-];
+/// Declarations of rows. `ROW` is the name, and `VIS` the visibility.
+const WHOLE: &str = include_str!("faults/rows.rs");
 
-/// Types for a column, whose derive refuses them. `OWN` is the name.
-const CELLS: &[&str] = &[
-    "#[derive(::keyderive::Cell)]\nVIS enum «OWN» {}",
-    "#[derive(::keyderive::Cell)]\nVIS enum OWN {\n    /// One.\n    A«(u8)»,\n    /// One.\n    B,\n}",
-    "#[derive(::keyderive::Cell)]\nVIS enum OWN {\n    /// One.\n    A,\n    /// One.\n    #[row(name = «\"A\"»)]\n    B,\n}",
-    "#[derive(::keyderive::Cell)]\nVIS enum OWN {\n    /// One.\n    #[row(name = \"B\")]\n    A,\n    /// One.\n    «B»,\n}",
-    "#[derive(::keyderive::Cell)]\n#[row(code)]\n«VIS enum OWN» {\n    /// One.\n    A = 1,\n    /// One.\n    B = 1,\n}",
-    "#[derive(::keyderive::Cell)]\nVIS enum OWN {\n    /// One.\n    #[row(«nmae» = \"A\")]\n    A,\n}",
-    "#[derive(::keyderive::Cell)]\n#[row(code)]\nVIS enum OWN {\n    /// One.\n    «A»,\n    /// One.\n    B = 2,\n}",
-    "#[derive(::keyderive::Cell)]\n#[row(code)]\nVIS enum OWN {\n    /// One.\n    «#[row(name = \"a\")]»\n    A = 1,\n}",
-    "#[derive(::keyderive::Cell)]\n#[row(code)]\n#[repr(u64)]\nVIS enum OWN {\n    /// One.\n    «A» = 9223372036854775808,\n}",
-    "#[derive(::keyderive::Cell)]\n#[row(«code»)]\nVIS struct OWN(VIS u32);",
-    "#[derive(::keyderive::Cell)]\n#[row(«family» = \"f\")]\nVIS struct OWN(VIS u32);",
-    "#[derive(::keyderive::Cell)]\nVIS struct «OWN»(VIS u32, VIS u32);",
-    "#[derive(::keyderive::Cell)]\nVIS struct «OWN» {\n    /// A field.\n    VIS a: u32,\n}",
-    "#[derive(::keyderive::Cell)]\nVIS struct OWN(VIS &«'static» str);",
-    "#[derive(::keyderive::Cell)]\nVIS struct OWN(«#[row(json)]» VIS u32);",
-    "#[derive(::keyderive::Cell)]\nVIS struct OWN(VIS «crate::support::Id»);",
-];
+/// Declarations of types that are columns. `OWN` is the name.
+const CELLS: &str = include_str!("faults/cells.rs");
 
-/// A program with a row type of one fault.
-pub(crate) fn program(rng: &mut Rng, name: String, scene: &Scene) -> Program {
+/// A program with a row type of one fault: consecutive numbers have every fault in turn.
+pub(crate) fn program(rng: &mut Rng, nth: u64, name: String, scene: &Scene) -> Program {
     let mut row = RowType::simple(rng, scene);
-    let tables = [ON_STRUCT.len(), ON_FIELD.len(), NAMED.len(), WHOLE.len(), CELLS.len()];
-    let mut chosen = rng.usize(..tables.iter().sum::<usize>());
-    let mut table = 0;
-    while chosen >= tables[table] {
-        chosen -= tables[table];
-        table += 1;
-    }
+    let (wholes, cells) = (separated(WHOLE), separated(CELLS));
+    let tables = [ON_STRUCT.len(), ON_FIELD.len(), NAMED.len(), wholes.len(), cells.len()];
+    let (table, chosen) = nth_of(nth, &tables);
     let ty = |text: &str| marked(&crate::rows::in_scene(scene, text));
     let push = |row: &mut RowType, options: &str, name: &str, of: &str| {
         let mut field = Field::column(of, "");
@@ -202,18 +169,18 @@ pub(crate) fn program(rng: &mut Rng, name: String, scene: &Scene) -> Program {
             push(&mut row, &options, field, &ty(of));
         }
         3 => {
-            let text = crate::rows::in_scene(scene, WHOLE[chosen])
+            let text = crate::rows::in_scene(scene, wholes[chosen])
                 .replace("ROW", &row.name)
                 .replace("VIS ", scene.vis);
-            let items = format!("/// A row.\n#[derive(::keyderive::Row)]\n{}\n", marked(&text));
+            let items = format!("/// A row.\n#[derive(::keyderive::Row, Debug)]\n{}\n", marked(&text));
             // No stub stands in for a type with parameters.
-            let body = if WHOLE[chosen].contains("ROW<") { String::new() } else { uses(&row.name) };
+            let body = if wholes[chosen].contains("ROW<") { String::new() } else { uses(&row.name) };
             return Program { name, text: scene.program(&items, &body) };
         }
         _ => {
             helper = format!(
                 "/// Mine.\n{}\n",
-                marked(&CELLS[chosen].replace("OWN", "Own").replace("VIS ", scene.vis))
+                marked(&cells[chosen].replace("OWN", "Own").replace("VIS ", scene.vis))
             );
             helper = helper.replace("::Cell)]", "::Cell, Clone, Debug, PartialEq)]");
             push(&mut row, "", "faulty", "Own");
@@ -226,7 +193,7 @@ pub(crate) fn program(rng: &mut Rng, name: String, scene: &Scene) -> Program {
 /// Uses of a row type, which the compiler must not report too.
 fn uses(row: &str) -> String {
     format!(
-        "    async fn uses(it: &{row}) {{\n        let _ = crate::support::uses(it).await;\n        \
+        "    async fn uses(it: &{row}) {{\n        drop(crate::support::uses(it).await);\n        \
          let _ = <{row} as ::keyderive::Row>::SCHEMA;\n    }}\n    let _ = uses;\n"
     )
 }
