@@ -221,13 +221,7 @@ pub(crate) fn program(rng: &mut Rng, nth: u64, name: String, scene: &Scene) -> P
     let (first, last) =
         (key.fields[0].plain_name().to_owned(), key.fields.last().unwrap().plain_name().to_owned());
     let named = |text: &str| marked(&text.replace("FIRST", &first).replace("LAST", &last));
-    let ty = |text: &str| {
-        let path = |text: String, name: &str| match text.contains("::") {
-            true => text,
-            false => text.replace(name, &scene.std(name)),
-        };
-        marked(&["String", "Vec", "Box", "Option"].into_iter().fold(text.to_owned(), path))
-    };
+    let ty = |text: &str| marked(&scene.written(text));
     let mut helper = String::new();
     match table {
         0 => {
@@ -248,7 +242,8 @@ pub(crate) fn program(rng: &mut Rng, nth: u64, name: String, scene: &Scene) -> P
         }
         4 => return whole(wholes[chosen], name, scene, &key.name),
         _ => {
-            helper = marked(&field_types[chosen].replace("OWN", "Own").replace("VIS ", scene.vis));
+            helper =
+                marked(&scene.written(field_types[chosen]).replace("OWN", "Own").replace("VIS ", scene.vis));
             let of = if helper.contains("KeyField") { "Own".to_owned() } else { marked("«Own»") };
             let attrs = if of == "Own" && helper.contains("u32") { one(rng, &["", "#[pad(4)]"]) } else { "" };
             key.fields.push(Field::bare("faulty", &of, attrs));
@@ -264,7 +259,7 @@ fn whole(text: &str, name: String, scene: &Scene, key: &str) -> Program {
     let has_parameters = text.contains("KEY<");
     let epochs = "VIS struct KEY {\n    /// A field.\n    VIS id: String,\n    /// A field.\n    VIS at:";
     let text = text.replace("EPOCHS", epochs).replace("KEY", key).replace("VIS ", scene.vis);
-    let text = marked(&text.replace(" String", &format!(" {}", scene.std("String"))));
+    let text = marked(&scene.written(&text));
     let items = format!("/// A key.\n#[derive(::keyderive::RowKey, Debug)]\n{text}\n");
     // No stub stands in for a type with parameters.
     let body = if has_parameters { String::new() } else { uses(key, key) };

@@ -828,7 +828,7 @@ impl KeyType {
         let (key, ty) = (&self.name, self.type_in_expression());
         let this = format!("<{ty} as ::keyderive::RowKey>");
         let some = scene.std("Some");
-        let none = if scene.shadows { "::std::option::Option::None" } else { "None" };
+        let none = scene.std("None");
         let keys: String = (0..VALUES)
             .map(|at| {
                 let fields: String = self
@@ -866,7 +866,7 @@ impl KeyType {
                     .collect();
                 format!("{some}(&|one, other| ::std::cmp::Ordering::Equal{by})")
             }
-            false => none.into(),
+            false => none.clone(),
         };
         let mut plans = String::new();
         let mut scan = format!("{this}::scan()");
@@ -887,7 +887,7 @@ impl KeyType {
         plans.push_str(&format!("            crate::support::requests({scan}.into_plan()),\n"));
         let display = match self.has_display {
             true => format!("{some}(&|it| ::std::string::ToString::to_string(it))"),
-            false => none.into(),
+            false => none.clone(),
         };
         let is_fixed = self.fields.last().is_some_and(|field| field.is_fixed) && !self.is_ordered;
         format!(

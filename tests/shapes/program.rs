@@ -110,10 +110,26 @@ impl Scene {
             "Vec" => "::std::vec::Vec",
             "Box" => "::std::boxed::Box",
             "Some" => "::std::option::Option::Some",
+            "None" => "::std::option::Option::None",
             "Option" => "::std::option::Option",
             other => other,
         };
         path.to_owned()
+    }
+
+    /// A text with the names of the standard library as this scope needs them.
+    pub(crate) fn written(&self, text: &str) -> String {
+        let is_in_name = |char: char| char.is_alphanumeric() || char == '_' || char == ':';
+        let mut written = String::new();
+        for part in text.split_inclusive(|char| !is_in_name(char)) {
+            let name = part.trim_end_matches(|char| !is_in_name(char));
+            let (head, tail) =
+                name.split_once("::").map_or((name, ""), |(head, _)| (head, &name[head.len()..]));
+            written.push_str(&self.std(head));
+            written.push_str(tail);
+            written.push_str(&part[name.len()..]);
+        }
+        written
     }
 
     /// The module: `items`, and the function `run` with `body`.

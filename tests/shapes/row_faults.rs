@@ -146,7 +146,7 @@ pub(crate) fn program(rng: &mut Rng, nth: u64, name: String, scene: &Scene) -> P
     let (wholes, cells) = (separated(WHOLE), separated(CELLS));
     let tables = [ON_STRUCT.len(), ON_FIELD.len(), NAMED.len(), wholes.len(), cells.len()];
     let (table, chosen) = nth_of(nth, &tables);
-    let ty = |text: &str| marked(&crate::rows::in_scene(scene, text));
+    let ty = |text: &str| marked(&scene.written(text));
     let push = |row: &mut RowType, options: &str, name: &str, of: &str| {
         let mut field = Field::column(of, "");
         field.name = marked(name);
@@ -169,9 +169,7 @@ pub(crate) fn program(rng: &mut Rng, nth: u64, name: String, scene: &Scene) -> P
             push(&mut row, &options, field, &ty(of));
         }
         3 => {
-            let text = crate::rows::in_scene(scene, wholes[chosen])
-                .replace("ROW", &row.name)
-                .replace("VIS ", scene.vis);
+            let text = scene.written(wholes[chosen]).replace("ROW", &row.name).replace("VIS ", scene.vis);
             let items = format!("/// A row.\n#[derive(::keyderive::Row, Debug)]\n{}\n", marked(&text));
             // No stub stands in for a type with parameters.
             let body = if wholes[chosen].contains("ROW<") { String::new() } else { uses(&row.name) };

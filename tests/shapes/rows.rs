@@ -64,28 +64,6 @@ fn text(rng: &mut Rng) -> String {
     format!("String::from({:?})", one(rng, &["", "a", "alice", "été", "a#b \0"]))
 }
 
-/// Types of the standard library as the scene writes them.
-pub(crate) fn in_scene(scene: &Scene, text: &str) -> String {
-    if !scene.shadows {
-        return text.to_owned();
-    }
-    let mut written = String::new();
-    for part in text.split_inclusive(|char: char| !char.is_alphanumeric() && char != ':') {
-        let word = part.trim_end_matches(|char: char| !char.is_alphanumeric() && char != ':');
-        let (head, tail) = word.split_once("::").map_or((word, ""), |(head, _)| (head, &word[head.len()..]));
-        let is_hidden = ["String", "Vec", "Box", "Some", "None", "Option"].contains(&head);
-        let head = match head {
-            "None" => "::std::option::Option::None".to_owned(),
-            _ if is_hidden => scene.std(head),
-            _ => head.to_owned(),
-        };
-        written.push_str(&head);
-        written.push_str(tail);
-        written.push_str(&part[word.len()..]);
-    }
-    written
-}
-
 impl Field {
     fn new(ty: &str, values: Vec<String>) -> Self {
         Self { options: Vec::new(), name: String::new(), ty: ty.to_owned(), values }
@@ -436,13 +414,13 @@ impl RowType {
 
     fn in_scene(&mut self, scene: &Scene) {
         for field in &mut self.fields {
-            field.ty = in_scene(scene, &field.ty);
+            field.ty = scene.written(&field.ty);
             for value in &mut field.values {
-                *value = in_scene(scene, value);
+                *value = scene.written(value);
             }
         }
         for helper in &mut self.helpers {
-            *helper = in_scene(scene, helper);
+            *helper = scene.written(helper);
         }
     }
 
@@ -483,7 +461,7 @@ impl RowType {
         }
         let ty = match self.generics[1] {
             "" => name.clone(),
-            generics => format!("{name}::{}", in_scene(scene, generics)),
+            generics => format!("{name}::{}", scene.written(generics)),
         };
         let rows: String = (0..VALUES)
             .map(|at| {
