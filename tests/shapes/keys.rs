@@ -787,7 +787,7 @@ impl KeyType {
             declared.push_str(&format!("{attr}\n"));
         }
         declared.push_str(&format!("{vis}struct {name}{generics} {{\n"));
-        let is_given = |at: usize| self.in_macro && at % 2 == 0;
+        let is_given = |at: usize| self.in_macro && at.is_multiple_of(2);
         for (at, field) in self.fields.iter().enumerate() {
             declared.push_str("    /// A field.\n");
             for attr in &field.attrs {
