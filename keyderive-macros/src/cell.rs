@@ -8,6 +8,7 @@ mod expand;
 use std::collections::HashMap;
 
 use proc_macro2::TokenStream;
+use quote::ToTokens as _;
 use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Ident, LitStr, Path, Type};
 
 use crate::attr::{Attr, each_meta, flag, read_crate, skip_value, unknown_option, unraw, value};
@@ -166,7 +167,7 @@ fn names_of<'a>(cx: &Ctxt, input: &DeriveInput, data: &'a syn::DataEnum) -> Opti
         let stored = name.get().map_or_else(|| unraw(ident), LitStr::value);
         if let Some(other) = taken.insert(stored.clone(), ident) {
             cx.error(
-                variant,
+                name.tokens().cloned().unwrap_or_else(|| ident.to_token_stream()),
                 format_args!(
                     "`{other}` and `{ident}` are both stored as `{stored}`; give one another name with \
                      `#[row(name = \"…\")]`"

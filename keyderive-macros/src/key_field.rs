@@ -5,8 +5,6 @@
 
 mod expand;
 
-use std::collections::HashMap;
-
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
@@ -181,24 +179,14 @@ pub(crate) fn codes<'a>(
     }
     let mut codes: Vec<(u64, &Ident)> = Vec::new();
     let mut uncoded = Vec::new();
-    let mut taken: HashMap<u64, &Ident> = HashMap::new();
+    // The compiler rejects two variants with one code itself.
     for variant in variants {
         reject_format(cx, &variant.attrs);
-        let ident = &variant.ident;
-        let code = match &variant.discriminant {
-            Some((_, code)) => read_code(cx, ident, code),
-            None => {
-                uncoded.push(ident);
-                continue;
+        match &variant.discriminant {
+            Some((_, code)) => {
+                codes.extend(read_code(cx, &variant.ident, code).map(|code| (code, &variant.ident)));
             }
-        };
-        match code.map(|code| (code, taken.insert(code, ident))) {
-            Some((code, Some(other))) => cx.error(
-                variant,
-                format_args!("`{ident}` has the code {code}, as `{other}` has; give each its own"),
-            ),
-            Some((code, None)) => codes.push((code, ident)),
-            None => {}
+            None => uncoded.push(&variant.ident),
         }
     }
     codes.sort_by_key(|(code, _)| *code);

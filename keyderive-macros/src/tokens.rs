@@ -66,6 +66,13 @@ impl Runtime {
     }
 }
 
+/// The spans of the first and of the last token of a type.
+pub(crate) fn span_of(written: &Type) -> [Span; 2] {
+    let mut spans = written.to_token_stream().into_iter().map(|token| token.span());
+    let start = spans.next().unwrap_or_else(Span::call_site);
+    [start, spans.last().unwrap_or(start)]
+}
+
 /// `before ty after`, with spans that cover the type `written`.
 pub(crate) fn on_span_of(
     written: &Type,
@@ -73,9 +80,7 @@ pub(crate) fn on_span_of(
     ty: &TokenStream,
     after: TokenStream,
 ) -> TokenStream {
-    let mut spans = written.to_token_stream().into_iter().map(|token| token.span());
-    let start = spans.next().unwrap_or_else(Span::call_site);
-    let end = spans.last().unwrap_or(start);
+    let [start, end] = span_of(written);
     let (before, after) = (respan(before, start), respan(after, end));
     quote!(#before #ty #after)
 }
@@ -87,6 +92,48 @@ pub(crate) fn respan(tokens: TokenStream, span: Span) -> TokenStream {
         token
     };
     tokens.into_iter().map(respan).collect()
+}
+
+/// The tokens as one, whose spans [`respan`] and [`respan_but_locals`] leave as they are.
+pub(crate) fn grouped(tokens: TokenStream) -> TokenStream {
+    Group::new(Delimiter::None, tokens).into_token_stream()
+}
+
+/// The tokens with spans such that each call goes from `start` to `end`, the spans of the first and the last token of a type. The compiler takes
+/// the span of an error from the first token to the last one, and shows equal errors once.
+///
+/// The type may come from a macro, from where our local variables are not visible. Groups without a delimiter have spans of their own.
+pub(crate) fn respan_but_locals(tokens: TokenStream, [start, end]: [Span; 2]) -> TokenStream {
+    let is_local = |ident: &Ident| {
+        let name = ident.to_string();
+        name == "self" || (name.starts_with("__") && !name.starts_with("__keyderive_"))
+    };
+    let mut colons = 0;
+    let mut tokens = tokens.into_iter().peekable();
+    let mut respanned = TokenStream::new();
+    while let Some(mut token) = tokens.next() {
+        let in_path = colons == 2;
+        let is = |sign| matches!(&token, TokenTree::Punct(punct) if punct.as_char() == sign);
+        colons = if is(':') { colons + 1 } else { 0 };
+        // The path of a function has a span of its own.
+        let is_called = matches!(tokens.peek(), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
+        let span = if is('?') || is_called { end } else { start };
+        respanned.extend([match token {
+            TokenTree::Ident(ref ident) if !in_path && is_local(ident) => token,
+            TokenTree::Group(ref group) if group.delimiter() == Delimiter::None => token,
+            TokenTree::Group(group) => {
+                let mut inner =
+                    Group::new(group.delimiter(), respan_but_locals(group.stream(), [start, end]));
+                inner.set_span(end);
+                inner.into()
+            }
+            _ => {
+                token.set_span(span);
+                token
+            }
+        }]);
+    }
+    respanned
 }
 
 /// A type as people write it, for the schema: `std::borrow::Cow<'a, str>`. The compiler's own text of tokens changes

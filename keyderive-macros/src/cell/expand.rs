@@ -1,39 +1,31 @@
 //! Generates the impl of a value of a cell.
 
 use proc_macro2::{Literal, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{Ident, Type};
 
 use super::{CellInput, Shape};
 use crate::attr::unraw;
-use crate::tokens::{Runtime, in_scope, on_span_of};
+use crate::tokens::{Runtime, grouped, in_scope, on_span_of, respan_but_locals, span_of};
 
 /// The code for a type without faults.
 pub(super) fn cell(cell: &CellInput<'_>, shape: &Shape<'_>) -> TokenStream {
     let Runtime { private, import } = Runtime::new(cell.krate.as_ref(), &cell.input.ident);
     let ident = &cell.input.ident;
-    let Parts { bound, ty, encode, decode, encode_bound } = match shape {
+    let Parts { ty, encode, decode, encode_bound } = match shape {
         Shape::Newtype(inner) => newtype(inner, &private),
         Shape::Unit => unit(&private),
         Shape::Names(variants) => names(variants, &private),
         Shape::Codes(codes) => enum_codes(codes, &private),
     };
-    let bound = bound.map(|bound| quote!(where #bound));
     let order = order(shape, ident, &private);
     let qualifier = qualifier(shape, ident, &private);
     let order = quote!(#order #qualifier);
-    implementation(
-        ident,
-        import.as_ref(),
-        &private,
-        bound.as_ref(),
-        [&ty, &encode, &decode, &encode_bound, &order],
-    )
+    implementation(ident, import.as_ref(), &private, [&ty, &encode, &decode, &encode_bound, &order])
 }
 
 /// What the impl of one shape has.
 struct Parts {
-    bound: Option<TokenStream>,
     ty: TokenStream,
     encode: TokenStream,
     decode: TokenStream,
@@ -45,14 +37,13 @@ fn implementation(
     ident: &Ident,
     import: Option<&TokenStream>,
     private: &TokenStream,
-    bound: Option<&TokenStream>,
     [ty, encode, decode, encode_bound, order]: [&TokenStream; 5],
 ) -> TokenStream {
     // With the type's own span, a deprecated type is not reported in our impl.
     let name = quote_spanned!(ident.span()=> #ident);
     let impls = quote! {
             #[automatically_derived]
-            impl #private::Cell for #name #bound {
+            impl #private::Cell for #name {
                 type Owned = Self;
                 type Decoded<'__keyderive> = Self;
                 const TYPE: #private::CellType = #ty;
@@ -82,19 +73,24 @@ fn implementation(
 
 /// A newtype is stored as what is inside.
 fn newtype(inner: &Type, private: &TokenStream) -> Parts {
-    let inner_as = quote!(<#inner as #private::Cell>);
+    let inner_as = |item: &str| {
+        let item = format_ident!("{item}");
+        grouped(on_span_of(inner, quote!(<), &quote!(#inner), quote!(as #private::Cell>::#item)))
+    };
+    // Each error is on the inner type, so that one without an encoding is reported there alone.
+    let on_inner = |tokens: TokenStream| respan_but_locals(tokens, span_of(inner));
+    let [encode, decode, encode_bound] = ["encode", "decode", "encode_bound"].map(inner_as);
+    let encode_bound = on_inner(quote!(#encode_bound(&self.0, __out)));
     Parts {
-        // Reports an inner type without an encoding once, not at every use.
-        bound: Some(on_span_of(inner, quote!(), &quote!(#inner), quote!(: #private::OwnedCell))),
-        ty: quote!(#inner_as::TYPE),
-        encode: quote!(#inner_as::encode(&self.0, __out)),
-        decode: quote!(#private::core::result::Result::map(#inner_as::decode(__value), Self)),
+        ty: inner_as("TYPE"),
+        encode: on_inner(quote!(#encode(&self.0, __out))),
+        decode: on_inner(quote!(#private::core::result::Result::map(#decode(__value), Self))),
         encode_bound: quote! {
             fn encode_bound(
                 &self,
                 __out: &mut #private::CellWriter<'_>,
             ) -> #private::core::result::Result<#private::core::cmp::Ordering, #private::CellError> {
-                #inner_as::encode_bound(&self.0, __out)
+                #encode_bound
             }
         },
     }
@@ -174,7 +170,6 @@ fn qualifier(shape: &Shape<'_>, ident: &Ident, private: &TokenStream) -> Option<
 
 fn unit(private: &TokenStream) -> Parts {
     Parts {
-        bound: None,
         ty: quote!(#private::CellType::Unit),
         encode: quote!(#private::Cell::encode(&(), __out)),
         decode: quote! {
@@ -190,10 +185,9 @@ fn names(variants: &[(String, &Ident)], private: &TokenStream) -> Parts {
     let bytes: Vec<_> = names.iter().map(|name| Literal::byte_string(name.as_bytes())).collect();
     let idents: Vec<_> = variants.iter().map(|(_, ident)| ident).collect();
     Parts {
-        bound: None,
         ty: quote!(#private::CellType::Enum(&[#(#names),*])),
         encode: quote! {
-            __out.write(match self { #(Self::#idents => #bytes),* });
+            #private::CellWriter::write(__out, match self { #(Self::#idents => #bytes),* });
             #private::core::result::Result::Ok(())
         },
         decode: quote! {
@@ -213,9 +207,13 @@ fn enum_codes(codes: &[(u64, &Ident)], private: &TokenStream) -> Parts {
     let numbers: Vec<_> = codes.iter().map(|(code, _)| Literal::u64_unsuffixed(*code)).collect();
     let idents: Vec<_> = codes.iter().map(|(_, ident)| ident).collect();
     let names = idents.iter().map(|ident| unraw(ident));
+    // The compiler rejects two variants with one code, and would warn of the second arm.
+    let mut read = codes.to_vec();
+    read.dedup_by_key(|(code, _)| *code);
+    let read = read.iter().map(|(code, ident)| (Literal::u64_unsuffixed(*code), ident));
+    let read = read.map(|(code, ident)| quote!(#code => #private::core::result::Result::Ok(Self::#ident),));
     let i64 = quote!(#private::core::primitive::i64);
     Parts {
-        bound: None,
         ty: quote!(#private::CellType::Code(&[#((#numbers, #names)),*])),
         encode: quote! {
             let __code: #i64 = match self { #(Self::#idents => #numbers),* };
@@ -223,7 +221,7 @@ fn enum_codes(codes: &[(u64, &Ident)], private: &TokenStream) -> Parts {
         },
         decode: quote! {
             match <#i64 as #private::Cell>::decode(__value)? {
-                #(#numbers => #private::core::result::Result::Ok(Self::#idents),)*
+                #(#read)*
                 __code => #private::core::result::Result::Err(#private::CellError::unknown_code(__code, &[#(#numbers),*])),
             }
         },
@@ -242,14 +240,15 @@ pub(super) fn stub(cell: &CellInput<'_>) -> TokenStream {
     let unreachable = quote!(#private::core::unreachable!());
     let ty = quote!(#private::CellType::Unit);
     let order = quote! {
+        #[automatically_derived]
         impl #private::ComparableCell for #ident {}
+        #[automatically_derived]
         impl #private::OrderedCell for #ident {}
     };
     implementation(
         ident,
         import.as_ref(),
         &private,
-        None,
         [&ty, &unreachable, &unreachable, &TokenStream::new(), &order],
     )
 }

@@ -56,39 +56,39 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
 
             #[inline]
             fn write(
-                value: #arg<'_>,
-                out: &mut #private::Vec<#private::core::primitive::u8>,
+                __value: #arg<'_>,
+                __out: &mut #private::Vec<#private::core::primitive::u8>,
             ) -> #private::core::result::Result<(), #private::FieldError> {
-                #inner_as::write(value, out)
+                #inner_as::write(__value, __out)
             }
 
             #[inline]
-            fn written_len(value: #arg<'_>) -> #private::core::primitive::usize {
-                #inner_as::written_len(value)
+            fn written_len(__value: #arg<'_>) -> #private::core::primitive::usize {
+                #inner_as::written_len(__value)
             }
 
             #[inline]
             fn append(
-                value: #arg<'_>,
-                delimiter: #private::core::primitive::u8,
-                out: &mut #private::KeyBuf<'_>,
+                __value: #arg<'_>,
+                __delimiter: #private::core::primitive::u8,
+                __out: &mut #private::KeyBuf<'_>,
             ) -> #private::core::result::Result<#private::core::primitive::bool, #private::FieldError> {
-                #inner_as::append(value, delimiter, out)
+                #inner_as::append(__value, __delimiter, __out)
             }
 
             #[inline]
             fn read(
-                bytes: #private::Cow<'_, [#private::core::primitive::u8]>,
+                __bytes: #private::Cow<'_, [#private::core::primitive::u8]>,
             ) -> #private::core::result::Result<Self, #private::FieldError> {
-                #private::core::result::Result::map(#inner_as::read(bytes), Self)
+                #private::core::result::Result::map(#inner_as::read(__bytes), Self)
             }
 
             #[inline]
             fn read_borrowed<'__keyderive>(
-                bytes: &'__keyderive [#private::core::primitive::u8],
-                text: #private::core::option::Option<&'__keyderive #private::core::primitive::str>,
+                __bytes: &'__keyderive [#private::core::primitive::u8],
+                __text: #private::core::option::Option<&'__keyderive #private::core::primitive::str>,
             ) -> #private::core::result::Result<Self, #private::FieldError> {
-                #private::core::result::Result::map(#inner_as::read_borrowed(bytes, text), Self)
+                #private::core::result::Result::map(#inner_as::read_borrowed(__bytes, __text), Self)
             }
         }
 
@@ -98,8 +98,8 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
             #stored,
             #inner: #private::RangeField<#codec>,
         {
-            fn cut(bound: #arg<'_>, side: #private::Side) -> #private::Cut {
-                <#inner as #private::RangeField<#codec>>::cut(bound, side)
+            fn cut(__bound: #arg<'_>, __side: #private::Side) -> #private::Cut {
+                <#inner as #private::RangeField<#codec>>::cut(__bound, __side)
             }
         }
 
@@ -109,8 +109,8 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
             #stored,
             #inner: #private::PrefixField<#codec>,
         {
-            fn prefix_cuts(prefix: #arg<'_>) -> (#private::Cut, #private::Cut) {
-                <#inner as #private::PrefixField<#codec>>::prefix_cuts(prefix)
+            fn prefix_cuts(__prefix: #arg<'_>) -> (#private::Cut, #private::Cut) {
+                <#inner as #private::PrefixField<#codec>>::prefix_cuts(__prefix)
             }
         }
     }
@@ -177,17 +177,17 @@ fn codes_in(codec: &TokenStream, ident: &Ident, name: &TokenStream, private: &To
 
             #[inline]
             fn write(
-                value: Self,
-                out: &mut #private::Vec<#private::core::primitive::u8>,
+                __value: Self,
+                __out: &mut #private::Vec<#private::core::primitive::u8>,
             ) -> #private::core::result::Result<(), #private::FieldError> {
-                <#codec as #private::CodeCodec<#name>>::write(value, out)
+                <#codec as #private::CodeCodec<#name>>::write(__value, __out)
             }
 
             #[inline]
             fn read(
-                bytes: #private::Cow<'_, [#private::core::primitive::u8]>,
+                __bytes: #private::Cow<'_, [#private::core::primitive::u8]>,
             ) -> #private::core::result::Result<Self, #private::FieldError> {
-                <#codec as #private::CodeCodec<#name>>::read(bytes)
+                <#codec as #private::CodeCodec<#name>>::read(__bytes)
             }
         }
 
@@ -196,8 +196,8 @@ fn codes_in(codec: &TokenStream, ident: &Ident, name: &TokenStream, private: &To
         where
             #is_value,
         {
-            fn cut(bound: Self, side: #private::Side) -> #private::Cut {
-                <#codec as #private::CodeCodec<#name>>::cut(bound, side)
+            fn cut(__bound: Self, __side: #private::Side) -> #private::Cut {
+                <#codec as #private::CodeCodec<#name>>::cut(__bound, __side)
             }
         }
     }
@@ -235,6 +235,7 @@ pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
         const _: () = {
             #import
 
+            #[automatically_derived]
             impl<#(#lifetimes,)* __KeyderiveCodec> #private::KeyField<__KeyderiveCodec> for #name #type_generics
             where
                 #is_value
@@ -262,6 +263,7 @@ pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
                 }
             }
 
+            #[automatically_derived]
             impl<#(#in_range,)* __KeyderiveCodec> #private::RangeField<__KeyderiveCodec>
                 for #name #type_generics
             where
@@ -272,6 +274,7 @@ pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
                 }
             }
 
+            #[automatically_derived]
             impl<#(#in_prefix,)* __KeyderiveCodec> #private::PrefixField<__KeyderiveCodec>
                 for #name #type_generics
             where

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{DeriveInput, GenericParam, Generics, Lifetime, Type, parse_quote};
 
@@ -11,7 +11,9 @@ use super::attr::{GcAttr, RuleAttrs};
 use super::check::docs;
 use super::model::{FamilyType, Field, Row, Values};
 use crate::attr::unraw;
-use crate::tokens::{Runtime, first_span, on_span_of, respan, type_name};
+use crate::tokens::{
+    Runtime, first_span, grouped, on_span_of, respan, respan_but_locals, span_of, type_name,
+};
 use crate::types::{replace_lifetimes, self_type};
 
 /// Above this many columns in a family, the name after the last one found is tried first: cells come in the order of their names.
@@ -83,18 +85,25 @@ impl Code<'_, '_> {
         on_span_of(ty, before, &replace_lifetimes(ty.to_token_stream(), &lifetime_of(lifetime)), after)
     }
 
-    /// An item of the trait by which the field's values are stored.
+    /// An item of the trait by which the field's values are stored, as a group: it keeps its spans in [`respan_but_locals`].
     fn stored(&self, field: &Field<'_>, lifetime: &str, item: &str) -> TokenStream {
         let (private, item) = (self.private, format_ident!("{item}"));
-        match field.encoding(private) {
+        let stored = match field.encoding(private) {
             None => self.on_value(field, quote!(<), lifetime, quote!(as #private::Cell>::#item)),
-            Some(encoding) => self.on_value(
-                field,
-                quote!(<#encoding as #private::generated::Encoding<),
-                lifetime,
-                quote!(>>::#item),
-            ),
-        }
+            Some(encoding) => {
+                // The compiler blames the type before the `as`.
+                let encoding = grouped(over_span(encoding, span_of(field.values().ty())));
+                let before = quote!(<#encoding as #private::generated::Encoding<);
+                self.on_value(field, before, lifetime, quote!(>>::#item))
+            }
+        };
+        grouped(stored)
+    }
+
+    /// The type of the constant of a column, with an error about the type of its values on the whole of that.
+    fn column(&self, field: &Field<'_>, row: &TokenStream) -> TokenStream {
+        let (private, ty) = (self.private, self.column_type(field));
+        on_span_of(field.values().ty(), quote!(#private::generated::Column<#row,), &ty, quote!(>))
     }
 
     /// The type of a field's column, or of the columns of a field that is a map.
@@ -178,8 +187,8 @@ impl Code<'_, '_> {
         let (written, module, ty) = (&with.written, &with.module, field.values().ty());
         // Errors of the module are on its path, errors of the type on the type.
         let span = first_span(&module.to_token_stream()).unwrap_or_else(proc_macro2::Span::call_site);
-        let encode = respan_but_locals(quote!(#module::encode(__value, __out)), span);
-        let decode = respan_but_locals(quote!(#module::decode(__value)), span);
+        let encode = respan_but_locals(quote!(#module::encode(__value, __out)), [span; 2]);
+        let decode = respan_but_locals(quote!(#module::decode(__value)), [span; 2]);
         Some(quote! {
             pub enum #marker {}
 
@@ -216,42 +225,46 @@ impl Code<'_, '_> {
         let constants: Vec<_> = fields
             .map(|field| {
                 let (vis, constant, docs) = (&field.field.vis, &field.constant, docs(field.field));
-                let (stored, column) = (&field.name, type_name(field.ty.to_token_stream()));
-                let Some(family) = field.family() else {
-                    let text = format!("The family `{stored}`, of `{column}`.");
-                    let (ty, value) = match field.family_type() {
-                        FamilyType::Struct(of) => {
-                            let item = |item| self.of_struct(field, of, "'static", item);
-                            (item("Const"), item("CONST"))
+                let (stored, written) = (&field.name, type_name(field.ty.to_token_stream()));
+                let (text, ty, value) = match (field.family(), field.family_type()) {
+                    (Some(family), _) => {
+                        let aliases = self.aliases(field);
+                        let value = quote!(#private::generated::Column::__new(#family, #stored, #aliases));
+                        (
+                            format!("The column `{family}:{stored}`, of `{written}`."),
+                            self.column(field, &fixed),
+                            on_span_of_value(field, value),
+                        )
+                    }
+                    (None, family) => {
+                        let text = format!("The family `{stored}`, of `{written}`.");
+                        match family {
+                            FamilyType::Struct(of) => {
+                                let item = |item| self.of_struct(field, of, "'static", item);
+                                (text, item("Const"), item("CONST"))
+                            }
+                            FamilyType::Map { key, .. } => {
+                                let (key, column) = (grouped(key.to_token_stream()), self.column_type(field));
+                                let before = quote!(#private::generated::MapFamily<#fixed, #key,);
+                                let ty = on_span_of(field.values().ty(), before, &column, quote!(>));
+                                let value = quote!(#private::generated::MapFamily::__new(#stored));
+                                (text, ty, on_span_of_value(field, value))
+                            }
                         }
-                        FamilyType::Map { key, .. } => {
-                            let column = self.column_type(field);
-                            (
-                                quote!(#private::generated::MapFamily<#fixed, #key, #column>),
-                                quote!(#private::generated::MapFamily::__new(#stored)),
-                            )
-                        }
-                    };
-                    return quote! {
-                        #(#[doc = #docs])*
-                        #[doc = ""]
-                        #[doc = #text]
-                        #vis const #constant: #ty = #value;
-                    };
+                    }
                 };
-                let text = format!("The column `{family}:{stored}`, of `{column}`.");
-                let (ty, aliases) = (self.column_type(field), self.aliases(field));
-                let value = quote!(#private::generated::Column::__new(#family, #stored, #aliases));
-                let value = on_span_of_value(field, value);
+                // An error about the type of a constant is on the whole item.
+                let [start, end] = span_of(field.values().ty());
+                let (declare, end) = (respan(quote!(#vis const), start), respan(quote!(;), end));
                 quote! {
                     #(#[doc = #docs])*
                     #[doc = ""]
                     #[doc = #text]
-                    #vis const #constant: #private::generated::Column<#fixed, #ty> = #value;
+                    #declare #constant: #ty = #value #end
                 }
             })
             .collect();
-        quote!(impl #impl_generics #name #type_generics #where_clause { #(#constants)* })
+        quote!(#[automatically_derived] impl #impl_generics #name #type_generics #where_clause { #(#constants)* })
     }
 
     /// The former places of a column.
@@ -289,7 +302,7 @@ impl Code<'_, '_> {
         let (marker, fixed) = (family_marker(field), self.row.type_at(&lifetime_of("'static")));
         let ty = replace_lifetimes(of.to_token_stream(), &lifetime_of(lifetime));
         let after = quote!(as #private::generated::FamilyConst<#fixed, #marker>>::#item);
-        on_span_of(of, quote!(<), &ty, after)
+        grouped(on_span_of(of, quote!(<), &ty, after))
     }
 
     /// The values of a column in its cells: what the field holds, or an `Option` of it if the field needs a value.
@@ -333,13 +346,20 @@ impl Code<'_, '_> {
         let read = self.read_values(field, cells, family, &name);
         let is_needed = matches!(field.values(), Values::One(_) | Values::Timestamped(_));
         let default = match (field.attrs.default.get(), field.attrs.counter.get()) {
-            (Some(Some(path)), _) => Some(path.to_token_stream()),
-            (Some(None), _) | (None, Some(())) => Some(quote!(#private::core::default::Default::default)),
+            (Some(Some(path)), _) => Some((path.to_token_stream(), first_span(&path.to_token_stream()))),
+            (Some(None), _) | (None, Some(())) => {
+                let written =
+                    field.attrs.default.tokens().or(field.attrs.counter.tokens()).and_then(first_span);
+                Some((quote!(#private::core::default::Default::default), written))
+            }
             (None, None) => None,
         };
         let value = match default {
-            // The path of a default has its own span.
-            Some(default) => quote!(#private::core::option::Option::unwrap_or_else(#read, #default)),
+            Some((default, span)) => {
+                let span = span.unwrap_or_else(Span::call_site);
+                let default = respan(default, span);
+                respan(quote!(#private::core::option::Option::unwrap_or_else(#read, #default)), span)
+            }
             None if is_needed => {
                 on_span_of_value(field, quote!(#private::generated::required(#read, #family, #text)?))
             }
@@ -382,28 +402,30 @@ impl Code<'_, '_> {
         let write = match field.values() {
             Values::One(_) => {
                 let encode = encode();
-                quote!(__out.write_value(#column, #value, #encode)?;)
+                quote!(#private::generated::RowWriter::write_value(__out, #column, #value, #encode)?;)
             }
             Values::Optional(_) => {
                 let encode = encode();
-                quote!(__out.write_option(#column, #value, #encode)?;)
+                quote!(#private::generated::RowWriter::write_option(__out, #column, #value, #encode)?;)
             }
             Values::Timestamped(_) => {
                 let encode = encode();
-                quote!(__out.write_versions(#column, #private::core::slice::from_ref(#value), #encode)?;)
+                quote!(#private::generated::RowWriter::write_versions(__out, #column, #private::core::slice::from_ref(#value), #encode)?;)
             }
             Values::OptionalTimestamped(_) => {
                 let encode = encode();
-                quote!(__out.write_versions(#column, #private::core::option::Option::as_slice(#value), #encode)?;)
+                quote!(#private::generated::RowWriter::write_versions(__out, #column, #private::core::option::Option::as_slice(#value), #encode)?;)
             }
             Values::Versions(_) => {
                 let encode = encode();
-                quote!(__out.write_versions(#column, #value, #encode)?;)
+                quote!(#private::generated::RowWriter::write_versions(__out, #column, #value, #encode)?;)
             }
-            Values::Aggregate(_) => quote!(__out.add_aggregate(#column, #value)?;),
+            Values::Aggregate(_) => {
+                quote!(#private::generated::RowWriter::add_aggregate(__out, #column, #value)?;)
+            }
             Values::Aggregates(_) => {
                 let window = window_micros(field).unwrap_or_else(|| Literal::i64_unsuffixed(0));
-                quote!(__out.add_aggregates(#column, #value, #window)?;)
+                quote!(#private::generated::RowWriter::add_aggregates(__out, #column, #value, #window)?;)
             }
         };
         on_span_of_value(field, write)
@@ -422,7 +444,9 @@ impl Code<'_, '_> {
         });
         match field.aliases().next() {
             None => write,
-            Some(_) => quote!({ let __before = __out.cells(); #write #(#former)* }),
+            Some(_) => {
+                quote!({ let __before = #private::generated::RowWriter::cells(__out); #write #(#former)* })
+            }
         }
     }
 
@@ -452,20 +476,17 @@ impl Code<'_, '_> {
                 [
                     schema,
                     quote!(#generated::optional_family(#cells, #owns, #read, #name)?),
-                    quote!(__out.write_optional_family(#name, &self.#ident, #write, #delete)?;),
+                    quote!(#generated::RowWriter::write_optional_family(__out, #name, &self.#ident, #write, #delete)?;),
                 ]
             }
             FamilyType::Map { map, key, .. } => {
                 let (stored, kind) = self.stored_and_kind(field);
                 let fixed = replace_lifetimes(key.to_token_stream(), &lifetime_of("'static"));
-                let key_type = respan(quote!(KEY), first_span(&fixed).unwrap_or_else(Span::call_site));
+                let key_type = on_span_of(key, quote!(<), &fixed, quote!(as #private::Qualifier>::KEY));
+                let key_type = grouped(key_type);
                 let schema = quote! {
                     #generated::FieldSchema::Map {
-                        family: #name,
-                        key: <#fixed as #private::Qualifier>::#key_type,
-                        stored: #stored,
-                        kind: #kind,
-                        is_optional: #is_optional,
+                        family: #name, key: #key_type, stored: #stored, kind: #kind, is_optional: #is_optional,
                     }
                 };
                 let value = self.read_values(field, &quote!(__column), &quote!(__family), &quote!(__name));
@@ -474,52 +495,55 @@ impl Code<'_, '_> {
                     _ => quote!(#private::core::option::Option::Some(#value)),
                 };
                 let ty = replace_lifetimes(map.to_token_stream(), &lifetime_of("'_"));
+                let on_key = |call: TokenStream| grouped(respan_but_locals(call, span_of(key)));
                 let key = replace_lifetimes(key.to_token_stream(), &lifetime_of("'_"));
-                // A key that cannot name a column is told where it is written.
-                let on_key = |name| respan(name, first_span(&key).unwrap_or_else(Span::call_site));
-                let (read_map, write_map) = (on_key(quote!(map)), on_key(quote!(write_map)));
-                let read = quote! {
-                    #generated::#read_map::<#key, _, #ty>(__cells, __family, |__column, __family, __name| {
+                // The constant reports a key that cannot name a column. Without it, the compiler would report the runtime's bounds too.
+                let read_map = grouped(quote!(#generated::map::<#key, _, #ty>));
+                let read = quote! {{
+                    let _ = #key_type;
+                    #read_map(__cells, __family, |__column, __family, __name| {
                         #private::core::result::Result::Ok(#value)
                     })
-                };
+                }};
                 let read = match is_optional {
                     false => quote!({ let (__cells, __family) = (#cells, #name); #read? }),
                     true => quote! {
                         #generated::optional_family(#cells, #generated::owns_all, |__cells, __family| #read, #name)?
                     },
                 };
-                let write = self.write_values(field, &quote!(__value), &quote!(__column));
+                let write = grouped(self.write_values(field, &quote!(__value), &quote!(__column)));
                 if let Values::Aggregate(_) | Values::Aggregates(_) = field.values() {
-                    let add_map = on_key(quote!(add_map));
                     let map = match is_optional {
                         false => quote!(&self.#ident),
                         true => quote!(#private::core::iter::Iterator::flatten(
                             #private::core::iter::IntoIterator::into_iter(&self.#ident)
                         )),
                     };
-                    let write = quote! {
-                        __out.#add_map(#name, #map, |__out, __column, __value| {
+                    let write = on_key(quote! {{
+                        let _ = #key_type;
+                        #generated::RowWriter::add_map(__out, #name, #map, |__out, __column, __value| {
                             #write
                             #private::core::result::Result::Ok(())
                         })?;
-                    };
+                    }});
                     return [schema, read, write];
                 }
-                let write = quote! {
-                    __out.#write_map(__family, __map, |__out, __column, __value| {
+                let write = on_key(quote! {{
+                    let _ = #key_type;
+                    #generated::RowWriter::write_map(__out, __family, __map, |__out, __column, __value| {
                         #write
                         #private::core::result::Result::Ok(())
                     })
-                };
+                }});
                 let write = match is_optional {
                     false => quote!({ let (__family, __map) = (#name, &self.#ident); #write?; }),
                     true => quote! {
-                        __out.write_optional_family(
+                        #generated::RowWriter::write_optional_family(
+                            __out,
                             #name,
                             &self.#ident,
                             |__map, __family, __out| #write,
-                            |__family, __out| __out.delete_family(__family),
+                            |__family, __out| #generated::RowWriter::delete_family(__out, __family),
                         )?;
                     },
                 };
@@ -534,7 +558,7 @@ impl Code<'_, '_> {
         if columns.len() <= MAX_MATCHED {
             let arms = columns.iter().map(|(name, slot)| {
                 let name = bytes(name);
-                quote!(#name => __slots[#slot].take(__at),)
+                quote!(#name => #private::generated::Slot::take(&mut __slots[#slot], __at),)
             });
             return quote! {
                 for (__at, __name) in #qualifiers {
@@ -564,7 +588,7 @@ impl Code<'_, '_> {
                         _ => continue,
                     }
                 };
-                __slots[__SLOTS[__place]].take(__at);
+                #private::generated::Slot::take(&mut __slots[__SLOTS[__place]], __at);
                 __next = __place + 1;
             }
         }
@@ -737,8 +761,8 @@ impl Code<'_, '_> {
         let (impl_generics, _, _) = generics.split_for_impl();
         let fields = || self.row.fields.iter().filter(|field| !field.is_family());
         let columns = fields().map(|field| {
-            let (vis, ident, ty) = (&field.field.vis, field.ident, self.column_type(field));
-            quote!(#vis #ident: #private::generated::Column<__Row, #ty>,)
+            let (vis, ident, ty) = (&field.field.vis, field.ident, self.column(field, &quote!(__Row)));
+            quote!(#vis #ident: #ty,)
         });
         let values = fields().map(|field| {
             let (ident, stored, aliases) = (field.ident, &field.name, self.aliases(field));
@@ -784,8 +808,8 @@ impl Code<'_, '_> {
                 families.entry(field.name.clone()).or_default().whole.push(own);
                 let [schema, read, write] = self.family(field, &quote!(__all.of(#found)));
                 schemas.push(schema);
-                reads.push(Read { field: field.ident, value: on_span_of_family(field, read) });
-                writes.push(write);
+                reads.push(Read { field: field.ident, value: on_span_of_value(field, read) });
+                writes.push(on_span_of_value(field, write));
                 continue;
             };
             families.entry(family.to_owned()).or_default().columns.push((field.name.clone(), own));
@@ -905,45 +929,22 @@ fn family_marker(field: &Field<'_>) -> Ident {
 
 /// The tokens with their spans on the type of the field's values, so that a fault of the type is told there alone.
 fn on_span_of_value(field: &Field<'_>, tokens: TokenStream) -> TokenStream {
-    match first_span(&field.values().ty().to_token_stream()) {
-        Some(span) => respan_but_locals(tokens, span),
-        None => tokens,
+    respan_but_locals(tokens, span_of(field.values().ty()))
+}
+
+/// A path of several tokens whose span goes from `start` to `end`.
+fn over_span(path: TokenStream, [start, end]: [Span; 2]) -> TokenStream {
+    let mut tokens: Vec<TokenTree> = respan(path, start).into_iter().collect();
+    if let Some(last) = tokens.last_mut() {
+        last.set_span(end);
     }
+    tokens.into_iter().collect()
 }
 
 /// The width of the windows of an aggregate.
 fn window_micros(field: &Field<'_>) -> Option<Literal> {
     let window = field.attrs.window.get()?;
     Some(Literal::i64_unsuffixed(i64::try_from(window.as_micros()).unwrap_or(i64::MAX)))
-}
-
-/// [`on_span_of_value`] for a field that is a family. The key and the value of a map have their own spans.
-fn on_span_of_family(field: &Field<'_>, tokens: TokenStream) -> TokenStream {
-    match field.family_type() {
-        FamilyType::Map { .. } => tokens,
-        FamilyType::Struct(_) => on_span_of_value(field, tokens),
-    }
-}
-
-/// The type may come from a macro, from where our local variables are not visible.
-fn respan_but_locals(tokens: TokenStream, span: Span) -> TokenStream {
-    let is_local = |ident: &Ident| {
-        let name = ident.to_string();
-        name == "self" || name.starts_with("__")
-    };
-    let respan = |mut token: TokenTree| match token {
-        TokenTree::Ident(ref ident) if is_local(ident) => token,
-        TokenTree::Group(group) => {
-            let mut inner = Group::new(group.delimiter(), respan_but_locals(group.stream(), span));
-            inner.set_span(span);
-            inner.into()
-        }
-        _ => {
-            token.set_span(span);
-            token
-        }
-    };
-    tokens.into_iter().map(respan).collect()
 }
 
 fn bytes(name: &str) -> Literal {
@@ -966,7 +967,8 @@ pub(super) fn stub(input: &DeriveInput, row: Option<&Row<'_>>) -> TokenStream {
     let decoded = self_type(input, &lifetime_of("'__keyderive"));
     let unreachable = quote!(#private::core::unreachable!());
     let is_owned = input.generics.lifetimes().next().is_none();
-    let owned = is_owned.then(|| quote!(impl #private::generated::OwnedRow for #name {}));
+    let owned =
+        is_owned.then(|| quote!(#[automatically_derived] impl #private::generated::OwnedRow for #name {}));
     let columns = row.map(|row| {
         let code = Code { row, private: &private, generics: row.generics(&private) };
         code.stub_of_columns()
@@ -986,6 +988,7 @@ pub(super) fn stub(input: &DeriveInput, row: Option<&Row<'_>>) -> TokenStream {
         const _: () = {
             #import
 
+            #[automatically_derived]
             impl #impl_generics #private::generated::Row for #name #type_generics #where_clause {
                 type Decoded<'__keyderive> = #decoded;
                 const SCHEMA: &'static #private::generated::RowSchema =
@@ -1026,6 +1029,7 @@ impl Code<'_, '_> {
         let family = has_columns.then(|| {
             let constant = self.family_constant();
             quote! {
+                #[automatically_derived]
                 impl #impl_generics #generated::FamilyField for #name #type_generics #where_clause {
                     type Decoded<'__keyderive> = #decoded;
                     const COLUMNS: &'static [#generated::ColumnSchema] = &[];

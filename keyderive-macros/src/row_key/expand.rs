@@ -131,16 +131,16 @@ pub(super) fn methods(input: &DeriveInput, decoded: &TokenStream, private: &Toke
                 #this::encode(self)
             }
 
-            /// Appends the row key to `out`; on an error `out` is unchanged.
+            /// Appends the row key to a buffer, which is unchanged on an error.
             ///
             /// # Errors
             /// Those of `encode`.
             #[inline]
             #vis fn encode_into(
                 &self,
-                out: &mut #private::Vec<#private::core::primitive::u8>,
+                __out: &mut #private::Vec<#private::core::primitive::u8>,
             ) -> #result<(), #private::EncodeError> {
-                #this::encode_into(self, out)
+                #this::encode_into(self, __out)
             }
 
             /// Decodes a row key. Accepts exactly the bytes that `encode` writes; borrowed fields do not allocate.
@@ -148,8 +148,8 @@ pub(super) fn methods(input: &DeriveInput, decoded: &TokenStream, private: &Toke
             /// # Errors
             /// For every other key.
             #[inline]
-            #vis fn decode(key: &#bytes) -> #result<#decoded, #private::DecodeError> {
-                #this::decode(key)
+            #vis fn decode(__key: &#bytes) -> #result<#decoded, #private::DecodeError> {
+                #this::decode(__key)
             }
 
             /// The row key as text: the stored bytes.
@@ -164,8 +164,8 @@ pub(super) fn methods(input: &DeriveInput, decoded: &TokenStream, private: &Toke
             ///
             /// # Errors
             /// Those of `decode`.
-            #vis fn from_text(text: &#str) -> #result<#decoded, #private::DecodeError> {
-                #this::from_text(text)
+            #vis fn from_text(__text: &#str) -> #result<#decoded, #private::DecodeError> {
+                #this::from_text(__text)
             }
 
             /// A scan of the whole table; constrain it field by field, from the left.
@@ -322,8 +322,8 @@ pub(super) fn display(key: &Key<'_>, private: &TokenStream) -> Option<TokenStrea
             impl #private::core::str::FromStr for #name {
                 type Err = #private::DecodeError;
 
-                fn from_str(text: &#private::core::primitive::str) -> #private::core::result::Result<Self, #private::DecodeError> {
-                    <Self as #private::RowKey>::from_text(text)
+                fn from_str(__text: &#private::core::primitive::str) -> #private::core::result::Result<Self, #private::DecodeError> {
+                    <Self as #private::RowKey>::from_text(__text)
                 }
             }
         }
@@ -331,8 +331,8 @@ pub(super) fn display(key: &Key<'_>, private: &TokenStream) -> Option<TokenStrea
     Some(quote! {
         #[automatically_derived]
         impl #impl_generics #private::core::fmt::Display for #name #type_generics #where_clause {
-            fn fmt(&self, f: &mut #private::core::fmt::Formatter<'_>) -> #private::core::fmt::Result {
-                #private::display_key(self, f)
+            fn fmt(&self, __f: &mut #private::core::fmt::Formatter<'_>) -> #private::core::fmt::Result {
+                #private::display_key(self, __f)
             }
         }
 
@@ -457,8 +457,8 @@ fn with_codec(field: &Field<'_>, private: &TokenStream) -> Option<TokenStream> {
     // Errors of the module are on its path, errors of the type on the type.
     let span = module.to_token_stream().into_iter().next().map_or_else(Span::call_site, |token| token.span());
     let width = respan(quote!(#module::WIDTH), span);
-    let write = respan_all(quote!(|value, out| #module::write(value, out)), span);
-    let read = respan_all(quote!(|bytes| #module::read(bytes)), span);
+    let write = respan_all(quote!(|__value, __out| #module::write(__value, __out)), span);
+    let read = respan_all(quote!(|__bytes| #module::read(__bytes)), span);
     let arg = on_type(field, quote!(&'__keyderive), &quote!(#ty), TokenStream::new());
     Some(quote! {
         pub enum #marker {}
@@ -477,17 +477,17 @@ fn with_codec(field: &Field<'_>, private: &TokenStream) -> Option<TokenStream> {
 
             #[inline]
             fn write(
-                value: &#ty,
-                out: &mut #private::Vec<#private::core::primitive::u8>,
+                __value: &#ty,
+                __out: &mut #private::Vec<#private::core::primitive::u8>,
             ) -> #private::core::result::Result<(), #private::FieldError> {
-                #private::write_custom::<#marker, #ty>(value, out, #write)
+                #private::write_custom::<#marker, #ty>(__value, __out, #write)
             }
 
             #[inline]
             fn read(
-                bytes: #private::Cow<'_, [#private::core::primitive::u8]>,
+                __bytes: #private::Cow<'_, [#private::core::primitive::u8]>,
             ) -> #private::core::result::Result<#ty, #private::FieldError> {
-                #private::read_custom::<#marker, #ty>(&bytes, #read)
+                #private::read_custom::<#marker, #ty>(&__bytes, #read)
             }
         }
     })

@@ -29,7 +29,11 @@ pub(super) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
         let decoded = self_type(input, &parse_quote!('_));
         expand::methods(input, &decoded, &private)
     });
-    let owned = input.generics.params.is_empty().then(|| quote!(impl #private::OwnedRowKey for #name {}));
+    let owned = input
+        .generics
+        .params
+        .is_empty()
+        .then(|| quote!(#[automatically_derived] impl #private::OwnedRowKey for #name {}));
     quote! {
         #import
 
@@ -45,6 +49,7 @@ pub(super) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
                 "", b'#', #private::core::option::Option::None, #private::core::option::Option::None, &[],
             );
 
+            #[automatically_derived]
             impl #scan {
                 #(pub fn #methods<T>(self, _: T) -> Self { self })*
 
@@ -59,6 +64,7 @@ pub(super) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
                 }
             }
 
+            #[automatically_derived]
             impl #private::IntoPlan<#fixed> for #scan {
                 fn into_plan(
                     self,
@@ -71,6 +77,7 @@ pub(super) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
 
             #display
 
+            #[automatically_derived]
             impl #impl_generics #private::RowKey for #name #type_generics #where_clause {
                 type Decoded<'__keyderive_key> = #decoded;
                 type Scan = #scan;

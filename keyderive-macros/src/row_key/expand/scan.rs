@@ -126,26 +126,26 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 #[doc = #range_doc]
                 pub fn #range<#value>(
                     self,
-                    range: impl #private::core::ops::RangeBounds<#arg>,
+                    __range: impl #private::core::ops::RangeBounds<#arg>,
                 ) -> #scan<#private::Ended>
                 where
                     #is_next,
                     #ty: #private::RangeField<__KeyderiveStage::Codec>,
                 {
                     #scan {
-                        draft: #private::Draft::range::<__KeyderiveStage::Codec, #ty>(self.draft, &range),
+                        draft: #private::Draft::range::<__KeyderiveStage::Codec, #ty>(self.draft, &__range),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
 
                 #[doc = #prefix_doc]
-                pub fn #prefix<#value>(self, prefix: #arg) -> #scan<#private::Ended>
+                pub fn #prefix<#value>(self, __prefix: #arg) -> #scan<#private::Ended>
                 where
                     #is_next,
                     #ty: #private::PrefixField<__KeyderiveStage::Codec>,
                 {
                     #scan {
-                        draft: #private::Draft::prefix::<__KeyderiveStage::Codec, #ty>(self.draft, prefix),
+                        draft: #private::Draft::prefix::<__KeyderiveStage::Codec, #ty>(self.draft, __prefix),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
@@ -157,13 +157,13 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
         #[allow(dead_code)]
         impl<__KeyderiveStage> #scan<__KeyderiveStage> {
             #[doc = #fix_doc]
-            pub fn #fix<#value>(self, #fix: #arg) -> #scan<#private::Fixed<#next>>
+            pub fn #fix<#value>(self, __value: #arg) -> #scan<#private::Fixed<#next>>
             where
                 #is_next,
                 #ty: #private::KeyField<__KeyderiveStage::Codec>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_fix::<__KeyderiveStage::Codec, #ty>(self.draft, #fix),
+                    draft: #private::Draft::#draft_fix::<__KeyderiveStage::Codec, #ty>(self.draft, __value),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -171,7 +171,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             #[doc = #any_of_doc]
             pub fn #any_of<__KeyderiveHow>(
                 self,
-                values: impl #private::core::iter::IntoIterator<
+                __values: impl #private::core::iter::IntoIterator<
                     Item: #private::Listed<__KeyderiveStage::Codec, #ty, __KeyderiveHow>,
                 >,
             ) -> #scan<#private::Fixed<#next>>
@@ -180,7 +180,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 #ty: #private::KeyField<__KeyderiveStage::Codec>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_any_of::<__KeyderiveStage::Codec, #ty, _>(self.draft, values),
+                    draft: #private::Draft::#draft_any_of::<__KeyderiveStage::Codec, #ty, _>(self.draft, __values),
                     stage: #private::core::marker::PhantomData,
                 }
             }

@@ -1,0 +1,6 @@
+/// Mine.
+pub mod core {}
+/// Mine.
+pub mod std {}
+/// Mine.
+pub mod alloc {}

@@ -1,0 +1,4 @@
+/// Mine.
+pub mod keyderive {}
+/// Mine.
+pub mod chrono {}
