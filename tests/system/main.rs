@@ -1,0 +1,69 @@
+//! The whole system in one thread, by one seed: clients, a bulk writer, a load, a copy, a re-keying and an embedded Bigtable, over a
+//! network and a disk with faults.
+//!
+//! A seed decides everything that happens, so a run that fails can be made again, exactly. [`world`] has the seams: tokio's paused clock,
+//! which is also that of every client and of the server; `fastrand`'s generator of the thread, from which the library draws; pipes in the
+//! place of sockets, between which [`network`] delays, loses, reorders and repeats requests and breaks streams and connections; and
+//! [`disk`], which loses what was not synced. HTTP/2, the pool of connections, retries, the typed calls, the server and redb are the real
+//! ones. What a run returns to its callers is checked by [`history`].
+//!
+//! ```sh
+//! KEYDERIVE_SEEDS=10000 cargo test --release -p keyderive-tests --test system seeds
+//! KEYDERIVE_SEED=17 cargo test -p keyderive-tests --test system seeds -- --nocapture
+//! ```
+//!
+//! The first runs so many seeds, 100 by default. The second repeats one, and prints its trace. A seed that fails becomes a test in
+//! [`found`].
+//!
+//! # What no seam reaches
+//!
+//! - The header with the time of an attempt has the machine's time. Nothing reads it, and the trace is without it.
+//! - h2 forgets a stream that was reset after a second of the machine's time. Frames that come later are ignored before, and answered with
+//!   a reset after, which the other side ignores.
+//! - The hash tables of the standard library have seeds of their own. No order of one may show, which the trace would.
+//! - The writer thread of a file. The thread of the runtime waits for it, so both never run at once, and each write is a commit of its own:
+//!   runs do not reach writes that share a commit.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
+
+mod disk;
+mod history;
+mod network;
+mod points;
+mod run;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use keyderive_tests::amount;
+
+/// Repeats one seed.
+const SEED: &str = "KEYDERIVE_SEED";
+
+#[test]
+fn seeds() {
+    if let Ok(seed) = std::env::var(SEED) {
+        let ran = run::run(seed.parse().unwrap(), true);
+        return eprintln!("seed {seed}: {ran:?}");
+    }
+    let seeds = amount("KEYDERIVE_SEEDS", "seeds of the whole system", 100, 10_000);
+    let (begun, mut failed, mut sums) = (Instant::now(), Vec::new(), run::Ran::default());
+    for seed in 0..seeds {
+        match catch_unwind(AssertUnwindSafe(|| run::run(seed, false))) {
+            Ok(ran) => sums.add(&ran),
+            Err(_) => failed.push(seed),
+        }
+    }
+    println!("{seeds} seeds in {:.1?}: {sums:?}", begun.elapsed());
+    assert!(failed.is_empty(), "{} of {seeds} seeds failed; {SEED} repeats one: {failed:?}", failed.len());
+}
+
+/// Twice the same seed is twice the same run, to the last request.
+#[test]
+fn a_seed_is_one_run() {
+    for seed in 0..8 {
+        let (first, second) = (run::run(seed, false), run::run(seed, false));
+        assert_eq!(first, second, "seed {seed}");
+    }
+}

@@ -1,0 +1,133 @@
+//! One run: what its seed makes of the world, who acts in it, and what must hold at its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use tokio::runtime::{Builder, Handle};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::history::{Checked, History};
+use crate::points::{Event, New, Points, first, first_rows, hasty, number};
+use crate::world::World;
+
+/// By then every run has ended, in its own time.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// After this time nothing runs for a client that was dropped.
+const ENDED: Duration = Duration::from_secs(60);
+
+/// What a run was, or several.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Ran {
+    events: u64,
+    trace: u64,
+    operations: usize,
+    unknown: usize,
+    repeated: usize,
+    undecided: usize,
+    restarts: u64,
+    most_open: u64,
+}
+
+impl Ran {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.events += other.events;
+        self.trace ^= other.trace;
+        self.operations += other.operations;
+        self.unknown += other.unknown;
+        self.repeated += other.repeated;
+        self.undecided += other.undecided;
+        self.restarts += other.restarts;
+        self.most_open = self.most_open.max(other.most_open);
+    }
+}
+
+/// Makes the run of a seed.
+pub(crate) fn run(seed: u64, is_shown: bool) -> Ran {
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        match timeout(LONGEST, run_in(World::new(seed, is_shown))).await {
+            Ok(ran) => ran,
+            Err(_) => panic!("seed {seed}: it does not end"),
+        }
+    })
+}
+
+async fn run_in(world: World) -> Ran {
+    world.start().await;
+    let observer = world.client(0, 0, |_| ());
+    let events = observer.table::<New, Event>("events");
+    events.create().await.unwrap();
+    events.put_all(&first_rows()).await.unwrap();
+    world.set_faulty(true);
+
+    let history = Arc::new(History::new(&world));
+    let mut actors = JoinSet::new();
+    for client in 1..=3 {
+        let mut rng = world.fork();
+        let ahead = rng.i64(-2_000_000..2_000_000);
+        let events = world.client(client, ahead, hasty).table::<New, Event>("events");
+        let (calls, pause) = (rng.u32(15..30), Duration::from_millis(rng.u64(5..400)));
+        actors.spawn(Points::new(client, rng, Arc::clone(&history), events).run(calls, pause));
+    }
+    let nemesis = tokio::spawn(strike(world.clone(), world.fork()));
+    while let Some(ended) = actors.join_next().await {
+        if let Err(error) = ended {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+    world.set_faulty(false);
+    let restarts = nemesis.await.unwrap();
+
+    // What is late has arrived.
+    sleep(Duration::from_secs(30)).await;
+    Points::new(0, world.fork(), Arc::clone(&history), events).read_all().await;
+    let Checked { operations, unknown, repeated, undecided } = history.check(first, number);
+    drop(observer);
+    sleep(ENDED).await;
+    let (open, most_open) = world.open();
+    assert_eq!(open, 0, "requests that no client waits for");
+    world.stop().await;
+    sleep(ENDED).await;
+    let tasks = Handle::current().metrics().num_alive_tasks();
+    assert_eq!(tasks, 0, "tasks outlive the clients");
+    let (events, trace) = world.trace();
+    Ran { events, trace, operations, unknown, repeated, undecided, restarts, most_open }
+}
+
+/// Breaks the server and its disk, now and then, as long as there are faults; returns how often the server was restarted.
+async fn strike(world: World, mut rng: Rng) -> u64 {
+    let mut restarts = 0;
+    while world.is_faulty() {
+        let pause = Duration::from_millis(rng.u64(50..4_000));
+        tokio::select! {
+            biased;
+            () = world.inner().power_failed.notified() => {}
+            () = sleep(pause) => match (world.disk(), rng.u8(..4)) {
+                (Some(disk), 0) => disk.fail(),
+                (Some(disk), 1) => {
+                    disk.fail_at_sync(rng.u32(..6));
+                    continue;
+                }
+                (Some(disk), 2) => {
+                    disk.fill(rng.u32(1..12));
+                    continue;
+                }
+                (None, 1..) => continue,
+                _ => {}
+            },
+        }
+        world.stop().await;
+        sleep(Duration::from_millis(rng.u64(..2_000))).await;
+        world.start().await;
+        restarts += 1;
+    }
+    if world.server().is_none_or(|server| server.is_lost()) {
+        world.stop().await;
+        world.start().await;
+        restarts += 1;
+    }
+    restarts
+}
