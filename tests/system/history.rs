@@ -61,8 +61,13 @@ impl History {
     }
 
     /// Fails unless the operations on each row have an order that explains every answer. `number` returns the number of a row of the
-    /// table by its stored key.
-    pub(crate) fn check(&self, first: impl Fn(u64) -> Row, number: impl Fn(&[u8]) -> Option<u64>) -> Checked {
+    /// table by its stored key. In a table that is not re-keyed, a write that must not be repeated is sent once.
+    pub(crate) fn check(
+        &self,
+        first: impl Fn(u64) -> Row,
+        number: impl Fn(&[u8]) -> Option<u64>,
+        is_rekeyed: bool,
+    ) -> Checked {
         let mut operations = self.operations.lock().unwrap().clone();
         let is_write = |operation: &Operation| !matches!(operation.op, Op::Read | Op::Exists);
         let mut checked = Checked {
@@ -85,7 +90,15 @@ impl History {
                     && one.end != Moment::MAX - 1
             });
             let Some(place) = of_call else { continue };
-            if met.insert(place) || !matches!(operations[place].2.op, Op::Put(_) | Op::Set(_) | Op::Delete) {
+            if met.insert(place) {
+                continue;
+            }
+            if !matches!(operations[place].2.op, Op::Put(_) | Op::Set(_) | Op::Delete) {
+                assert!(
+                    is_rekeyed,
+                    "a call that must not be repeated reached the server again: {:?}",
+                    operations[place]
+                );
                 continue;
             }
             let by = format!("{}, again", operations[place].2.by);

@@ -26,7 +26,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
+mod bulk;
 mod disk;
+mod driver;
 mod history;
 mod network;
 mod points;

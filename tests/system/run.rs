@@ -1,15 +1,19 @@
 //! One run: what its seed makes of the world, who acts in it, and what must hold at its end.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fastrand::Rng;
 use tokio::runtime::{Builder, Handle};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use crate::bulk::{Background, Moved};
+use crate::driver::{Driver, rekeyed};
 use crate::history::{Checked, History};
-use crate::points::{Event, New, Points, first, first_rows, hasty, number};
+use crate::points::{Event, New, Old, Points, first, first_rows, hasty, number};
 use crate::world::World;
 
 /// By then every run has ended, in its own time.
@@ -57,35 +61,83 @@ pub(crate) fn run(seed: u64, is_shown: bool) -> Ran {
 
 async fn run_in(world: World) -> Ran {
     world.start().await;
+    let mut rng = world.fork();
     let observer = world.client(0, 0, |_| ());
-    let events = observer.table::<New, Event>("events");
-    events.create().await.unwrap();
-    events.put_all(&first_rows()).await.unwrap();
+    let is_rekeyed = rng.bool();
+    match is_rekeyed {
+        true => {
+            let events = observer.table::<Old, Event>("events");
+            events.create().await.unwrap();
+            let rows: Vec<_> =
+                first_rows().into_iter().map(|(key, event)| (Old::from(&key), event)).collect();
+            events.put_all(&rows).await.unwrap();
+        }
+        false => {
+            let events = observer.table::<New, Event>("events");
+            events.create().await.unwrap();
+            events.put_all(&first_rows()).await.unwrap();
+        }
+    }
+    Background::create(&observer).await;
+    Moved::create(&observer).await;
     world.set_faulty(true);
 
     let history = Arc::new(History::new(&world));
     let mut actors = JoinSet::new();
     for client in 1..=3 {
-        let mut rng = world.fork();
+        let (mut rng, history, world) = (world.fork(), Arc::clone(&history), world.clone());
         let ahead = rng.i64(-2_000_000..2_000_000);
-        let events = world.client(client, ahead, hasty).table::<New, Event>("events");
-        let (calls, pause) = (rng.u32(15..30), Duration::from_millis(rng.u64(5..400)));
-        actors.spawn(Points::new(client, rng, Arc::clone(&history), events).run(calls, pause));
+        let (calls, pause) = (rng.u32(15..30), Duration::from_millis(rng.u64(5..800)));
+        let own = world.client(client, ahead, hasty);
+        actors.spawn(async move {
+            match is_rekeyed {
+                true => {
+                    let events = rekeyed(&own).await;
+                    Points::new(client, rng, history, events).run(calls, pause).await;
+                }
+                false => Points::new(client, rng, history, own.table("events")).run(calls, pause).await,
+            }
+        });
     }
-    let nemesis = tokio::spawn(strike(world.clone(), world.fork()));
-    while let Some(ended) = actors.join_next().await {
-        if let Err(error) = ended {
-            std::panic::resume_unwind(error.into_panic());
+    let background = Background::new(world.fork(), &world.client(4, rng.i64(-2_000_000..2_000_000), hasty));
+    let background = tokio::spawn(background.run(rng.u32(3..9), world.clone()));
+    let folder = Folder::new();
+    let mover = world.client(5, rng.i64(-2_000_000..2_000_000), hasty);
+    let moved = Moved::new(world.fork(), &world, &mover, folder.0.join("checkpoint"));
+    let moved = tokio::spawn(moved.run(rng.u32(3..10)));
+    let driver = is_rekeyed.then(|| Driver::new(world.fork(), &world, world.client(6, 0, hasty)));
+    let driver = tokio::spawn(async {
+        match driver {
+            Some(driver) => Some(driver.run().await),
+            None => None,
         }
+    });
+    let nemesis = tokio::spawn(strike(world.clone(), world.fork()));
+    while let Some(actor) = actors.join_next().await {
+        ended(actor);
     }
+    let (background, moved, driver) = (ended(background.await), ended(moved.await), ended(driver.await));
     world.set_faulty(false);
-    let restarts = nemesis.await.unwrap();
+    let restarts = ended(nemesis.await);
 
     // What is late has arrived.
     sleep(Duration::from_secs(30)).await;
-    Points::new(0, world.fork(), Arc::clone(&history), events).read_all().await;
-    let Checked { operations, unknown, repeated, undecided } = history.check(first, number);
-    drop(observer);
+    world.event(format_args!("the end"));
+    if let Some(driver) = driver {
+        driver.end().await;
+    }
+    match is_rekeyed {
+        true => Points::new(0, world.fork(), Arc::clone(&history), rekeyed(&observer).await).read_all().await,
+        false => {
+            Points::new(0, world.fork(), Arc::clone(&history), observer.table::<New, Event>("events"))
+                .read_all()
+                .await
+        }
+    }
+    let Checked { operations, unknown, repeated, undecided } = history.check(first, number, is_rekeyed);
+    background.check(&observer).await;
+    moved.check(&observer).await;
+    drop((observer, mover));
     sleep(ENDED).await;
     let (open, most_open) = world.open();
     assert_eq!(open, 0, "requests that no client waits for");
@@ -97,6 +149,31 @@ async fn run_in(world: World) -> Ran {
     Ran { events, trace, operations, unknown, repeated, undecided, restarts, most_open }
 }
 
+/// What a task returned; its panic is that of the run.
+fn ended<T>(task: Result<T, JoinError>) -> T {
+    task.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+/// A folder that is removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name =
+            format!("keyderive-system-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// Breaks the server and its disk, now and then, as long as there are faults; returns how often the server was restarted.
 async fn strike(world: World, mut rng: Rng) -> u64 {
     let mut restarts = 0;
@@ -106,6 +183,7 @@ async fn strike(world: World, mut rng: Rng) -> u64 {
             biased;
             () = world.inner().power_failed.notified() => {}
             () = sleep(pause) => match (world.disk(), rng.u8(..4)) {
+                _ if !world.is_faulty() => break,
                 (Some(disk), 0) => disk.fail(),
                 (Some(disk), 1) => {
                     disk.fail_at_sync(rng.u32(..6));
