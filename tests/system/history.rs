@@ -10,8 +10,22 @@ use crate::world::{Application, Moment, World};
 /// The operations of all clients.
 pub(crate) struct History {
     world: World,
-    /// Each with its client and the number of its row.
-    operations: Mutex<Vec<(usize, u64, Operation)>>,
+    calls: Mutex<Vec<Call>>,
+}
+
+/// A client's operation on a row.
+struct Call {
+    client: usize,
+    at: u64,
+    operation: Operation,
+    /// Whether it had no effect, and no answer.
+    is_void: bool,
+}
+
+impl Call {
+    fn is_write(&self) -> bool {
+        !matches!(self.operation.op, Op::Read | Op::Exists)
+    }
 }
 
 /// An operation that has begun.
@@ -31,33 +45,29 @@ pub(crate) struct Checked {
 
 impl History {
     pub(crate) fn new(world: &World) -> Self {
-        Self { world: world.clone(), operations: Mutex::default() }
+        Self { world: world.clone(), calls: Mutex::default() }
     }
 
     pub(crate) fn begin(&self, client: usize, at: u64, op: Op) -> Begun {
         let begin = self.world.event(format_args!("c{client} {op:?} of {at}"));
-        let mut operations = self.operations.lock().unwrap();
+        let mut calls = self.calls.lock().unwrap();
         let by = format!("c{client} at {begin}");
-        operations.push((
-            client,
-            at,
-            Operation { op, outcome: Outcome::Unknown, begin, end: Moment::MAX, by },
-        ));
-        Begun(operations.len() - 1)
+        let operation = Operation { op, outcome: Outcome::Unknown, begin, end: Moment::MAX, by };
+        calls.push(Call { client, at, operation, is_void: false });
+        Begun(calls.len() - 1)
     }
 
     pub(crate) fn end(&self, begun: Begun, outcome: Outcome) {
-        let (client, at, operation) = &mut self.operations.lock().unwrap()[begun.0];
+        let Call { client, at, operation, .. } = &mut self.calls.lock().unwrap()[begun.0];
         operation.outcome = outcome;
         operation.end = self.world.event(format_args!("c{client} {:?} of {at}: {outcome:?}", operation.op));
     }
 
     /// The operation had no effect, and no answer.
     pub(crate) fn void(&self, begun: Begun) {
-        // As a read without an answer, which counts as nothing.
-        let (client, at, operation) = &mut self.operations.lock().unwrap()[begun.0];
+        let Call { client, at, operation, is_void } = &mut self.calls.lock().unwrap()[begun.0];
         self.world.event(format_args!("c{client} {:?} of {at} had no effect", operation.op));
-        (operation.op, operation.outcome) = (Op::Read, Outcome::Unknown);
+        *is_void = true;
     }
 
     /// Fails unless the operations on each row have an order that explains every answer. `number` returns the number of a row of the
@@ -68,51 +78,38 @@ impl History {
         number: impl Fn(&[u8]) -> Option<u64>,
         is_rekeyed: bool,
     ) -> Checked {
-        let mut operations = self.operations.lock().unwrap().clone();
-        let is_write = |operation: &Operation| !matches!(operation.op, Op::Read | Op::Exists);
+        let calls = self.calls.lock().unwrap();
+        let is_unknown =
+            |call: &&Call| call.is_write() && !call.is_void && call.operation.outcome == Outcome::Unknown;
         let mut checked = Checked {
-            operations: operations.len(),
-            unknown: operations
-                .iter()
-                .filter(|(.., one)| is_write(one) && one.outcome == Outcome::Unknown)
-                .count(),
+            operations: calls.len(),
+            unknown: calls.iter().filter(is_unknown).count(),
             ..Checked::default()
         };
+        let mut rows: BTreeMap<u64, Vec<Operation>> = BTreeMap::new();
+        for call in calls.iter().filter(|call| !call.is_void) {
+            rows.entry(call.at).or_default().push(call.operation.clone());
+        }
         // A write whose first request is late can come again after its retry.
         let mut met = BTreeSet::new();
         for Application { client, key, arrived, begin } in self.world.inner().applied.lock().unwrap().iter() {
             let Some(at) = number(key) else { continue };
-            let of_call = operations.iter().rposition(|(by, of, one)| {
-                by == client
-                    && *of == at
-                    && is_write(one)
-                    && one.begin < *arrived
-                    && one.end != Moment::MAX - 1
+            let of_call = calls.iter().rposition(|call| {
+                call.client == *client && call.at == at && call.is_write() && call.operation.begin < *arrived
             });
-            let Some(place) = of_call else { continue };
-            if met.insert(place) {
-                continue;
-            }
-            if !matches!(operations[place].2.op, Op::Put(_) | Op::Set(_) | Op::Delete) {
+            let Some(place) = of_call.filter(|place| !met.insert(*place)) else { continue };
+            let operation = &calls[place].operation;
+            if !matches!(operation.op, Op::Put(_) | Op::Set(_) | Op::Delete) {
                 assert!(
                     is_rekeyed,
-                    "a call that must not be repeated reached the server again: {:?}",
-                    operations[place]
+                    "a call that must not be repeated reached the server again: {operation:?}"
                 );
                 continue;
             }
-            let by = format!("{}, again", operations[place].2.by);
-            let outcome = Outcome::Unknown;
-            let again =
-                Operation { outcome, begin: *begin, end: Moment::MAX - 1, by, ..operations[place].2.clone() };
-            operations.push((*client, at, again));
+            let (outcome, by) = (Outcome::Unknown, format!("{}, again", operation.by));
+            let again = Operation { outcome, begin: *begin, end: Moment::MAX, by, ..operation.clone() };
+            rows.entry(at).or_default().push(again);
             checked.repeated += 1;
-        }
-        let mut rows: BTreeMap<u64, Vec<Operation>> = BTreeMap::new();
-        for (_, at, operation) in operations {
-            if is_write(&operation) || operation.outcome != Outcome::Unknown {
-                rows.entry(at).or_default().push(operation);
-            }
         }
         for (at, operations) in rows {
             match check(first(at), &operations) {

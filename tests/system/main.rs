@@ -36,36 +36,69 @@ mod run;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use keyderive_tests::amount;
+use peak_alloc::PeakAlloc;
+
+use crate::run::{Ran, run};
 
 /// Repeats one seed.
 const SEED: &str = "KEYDERIVE_SEED";
 
+/// What a run may hold in memory, in bytes.
+const MOST_BYTES: usize = 64 << 20;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
 #[test]
 fn seeds() {
     if let Ok(seed) = std::env::var(SEED) {
-        let ran = run::run(seed.parse().unwrap(), true);
+        let ran = run(seed.parse().unwrap(), true);
         return eprintln!("seed {seed}: {ran:?}");
     }
     let seeds = amount("KEYDERIVE_SEEDS", "seeds of the whole system", 100, 10_000);
-    let (begun, mut failed, mut sums) = (Instant::now(), Vec::new(), run::Ran::default());
-    for seed in 0..seeds {
-        match catch_unwind(AssertUnwindSafe(|| run::run(seed, false))) {
-            Ok(ran) => sums.add(&ran),
-            Err(_) => failed.push(seed),
+    let (begun, before) = (Instant::now(), MEMORY.current_usage());
+    let (next, failed, all) = (AtomicU64::new(0), Mutex::new(Vec::new()), Mutex::new(Ran::default()));
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds {
+                        return;
+                    }
+                    match catch_unwind(AssertUnwindSafe(|| run(seed, false))) {
+                        Ok(ran) => all.lock().unwrap().add(&ran),
+                        Err(_) => {
+                            eprintln!("seed {seed} failed after {:.1?}", begun.elapsed());
+                            failed.lock().unwrap().push(seed);
+                        }
+                    }
+                }
+            });
         }
-    }
-    println!("{seeds} seeds in {:.1?}: {sums:?}", begun.elapsed());
+    });
+    let (peak, left) = (MEMORY.peak_usage() - before, MEMORY.current_usage().saturating_sub(before));
+    println!("{seeds} seeds in {:.1?}, {peak} bytes at most and {left} at the end: {all:?}", begun.elapsed());
+    let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "{} of {seeds} seeds failed; {SEED} repeats one: {failed:?}", failed.len());
+    assert!(
+        peak < (threads + 1) * MOST_BYTES && left < MOST_BYTES,
+        "runs hold {peak} bytes, and {left} at their end"
+    );
 }
 
 /// Twice the same seed is twice the same run, to the last request.
 #[test]
 fn a_seed_is_one_run() {
     for seed in 0..8 {
-        let (first, second) = (run::run(seed, false), run::run(seed, false));
+        let (first, second) = (run(seed, false), run(seed, false));
         assert_eq!(first, second, "seed {seed}");
     }
 }

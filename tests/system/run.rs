@@ -63,7 +63,7 @@ async fn run_in(world: World) -> Ran {
     world.start().await;
     let mut rng = world.fork();
     let observer = world.client(0, 0, |_| ());
-    let is_rekeyed = rng.bool();
+    let is_rekeyed = world.inner().is_rekeyed;
     match is_rekeyed {
         true => {
             let events = observer.table::<Old, Event>("events");
@@ -87,7 +87,9 @@ async fn run_in(world: World) -> Ran {
     for client in 1..=3 {
         let (mut rng, history, world) = (world.fork(), Arc::clone(&history), world.clone());
         let ahead = rng.i64(-2_000_000..2_000_000);
-        let (calls, pause) = (rng.u32(15..30), Duration::from_millis(rng.u64(5..800)));
+        // A re-keying takes its time.
+        let pause = if is_rekeyed { rng.u64(300..1_500) } else { rng.u64(5..800) };
+        let (calls, pause) = (rng.u32(15..30), Duration::from_millis(pause));
         let own = world.client(client, ahead, hasty);
         actors.spawn(async move {
             match is_rekeyed {

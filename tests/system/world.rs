@@ -56,6 +56,8 @@ pub(crate) struct Inner {
     /// The server that has lost its power, until it is restarted.
     pub(crate) power_failed: Notify,
     pub(crate) applied: Mutex<Vec<Application>>,
+    /// Whether a table is re-keyed.
+    pub(crate) is_rekeyed: bool,
     /// The longest time after its arrival at which a write is applied.
     pub(crate) latest: Duration,
     /// Requests in progress, and the most at any time.
@@ -97,6 +99,9 @@ impl World {
         let mut rng = Rng::with_seed(seed);
         let disk = rng.bool().then(|| Disk::new(rng.fork()));
         let memory = disk.is_none().then(Bigtable::in_memory);
+        let is_rekeyed = rng.bool();
+        // A driver waits for what is late only so long.
+        let latest = Duration::from_millis(if is_rekeyed { 400 } else { rng.u64(50..3_000) });
         Self(Arc::new(Inner {
             begun: Instant::now(),
             trace: Mutex::new(Trace { hasher: DefaultHasher::new(), events: 0, is_shown }),
@@ -107,7 +112,8 @@ impl World {
             is_faulty: AtomicBool::new(false),
             power_failed: Notify::new(),
             applied: Mutex::default(),
-            latest: Duration::from_millis(400),
+            is_rekeyed,
+            latest,
             open: AtomicU64::new(0),
             most_open: AtomicU64::new(0),
         }))
