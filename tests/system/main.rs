@@ -18,8 +18,6 @@
 //! # What no seam reaches
 //!
 //! - The header with the time of an attempt has the machine's time. Nothing reads it, and the trace is without it.
-//! - h2 forgets a stream that was reset after a second of the machine's time. Frames that come later are ignored before, and answered with
-//!   a reset after, which the other side ignores.
 //! - The hash tables of the standard library have seeds of their own. No order of one may show, which the trace would.
 //! - The writer thread of a file. The thread of the runtime waits for it, so both never run at once, and each write is a commit of its own:
 //!   runs do not reach writes that share a commit.

@@ -140,7 +140,8 @@ async fn serve(world: World, server: Server, client: usize, io: DuplexStream, en
         .initial_window_size(1 << 20)
         .initial_connection_window_size(1 << 20)
         .max_concurrent_streams(STREAMS);
-    http2.max_concurrent_reset_streams(STREAMS as usize);
+    // By a clock that cannot be paused, unless for ever.
+    http2.max_concurrent_reset_streams(STREAMS as usize).reset_stream_duration(Duration::MAX);
     // A scan that is dropped resets all its streams at once, perhaps before they are accepted.
     http2.max_pending_accept_reset_streams(100 * STREAMS as usize);
     let Ok(mut connection) = http2.handshake::<_, Bytes>(io).await else { return };
