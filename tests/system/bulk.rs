@@ -279,8 +279,11 @@ impl Moved {
                 Duration::from_millis(if self.rng.bool() { self.rng.u64(50..1_500) } else { 30_000 });
             if !self.is_loaded {
                 let _ = timeout(patience, self.load()).await;
-            } else if !self.is_copied {
-                let _ = timeout(patience, self.copy()).await;
+            } else {
+                self.scan().await;
+                if !self.is_copied {
+                    let _ = timeout(patience, self.copy()).await;
+                }
             }
             let pause = Duration::from_millis(self.rng.u64(..300));
             sleep(self.world.inner().latest + pause).await;
@@ -313,6 +316,59 @@ impl Moved {
                 self.world.event(format_args!("the load ends early"));
             }
         }
+    }
+
+    /// Reads some of what was loaded, which nobody changes any more.
+    async fn scan(&mut self) {
+        let (first, most) = (self.rng.u64(..self.rows), self.rng.u64(2..self.rows));
+        let scan = || self.lines.scan(LineKey::scan().id_range(first..));
+        let (read, is_reversed) = match self.rng.u8(..4) {
+            0 => (scan().limit(most).collect().await, false),
+            1 => (scan().reversed().limit(most).collect().await, true),
+            2 => {
+                // In pages.
+                let page = async {
+                    let mut page = scan().page(most.div_ceil(2)).await?;
+                    if let Some(token) = &page.next {
+                        page.rows.extend(scan().after(token).page(most / 2).await?.rows);
+                    }
+                    Ok(page.rows)
+                };
+                (page.await, false)
+            }
+            _ => {
+                let keys = (first..self.rows).take(usize::try_from(most).unwrap()).map(|id| LineKey { id });
+                let rows = self.lines.get_many(keys.clone()).await;
+                let rows = rows.map(|rows| keys.zip(rows).map(|(key, row)| (key, row.unwrap())).collect());
+                (rows, false)
+            }
+        };
+        let read = match read {
+            Ok(read) => read,
+            Err(error) => return passes(&error),
+        };
+        self.world.event(format_args!("a scan of {first} returns {}", read.len()));
+        let mut ids: Vec<u64> = (first..self.rows).collect();
+        if is_reversed {
+            ids.reverse();
+        }
+        ids.truncate(usize::try_from(most).unwrap());
+        assert!(
+            read.iter().map(|(key, _)| key.id).eq(ids),
+            "a scan of {most} rows from {first} on: {read:?}"
+        );
+        for (key, row) in &read {
+            assert!(self.is_item(key.id, row), "row {} of the load is {row:?}", key.id);
+        }
+    }
+
+    /// Whether the row is that of the input.
+    fn is_item(&self, id: u64, row: &Line) -> bool {
+        let mut item = item(id).1;
+        if self.in_doubt.contains(&id) {
+            item.hits = row.hits;
+        }
+        item == *row
     }
 
     async fn copy(&mut self) {
@@ -357,15 +413,11 @@ impl Moved {
         assert!(self.is_copied, "the copy does not end");
         let lines: Lines = observer.table("loaded");
         let rows = lines.scan(LineKey::scan()).collect().await.unwrap();
-        let is_item = |id: u64, row: &Line| {
-            let mut item = item(id).1;
-            if self.in_doubt.contains(&id) {
-                item.hits = row.hits;
-            }
-            item == *row
-        };
         for (place, (key, row)) in (0..).zip(&rows) {
-            assert!(key.id == place && is_item(place, row), "row {place} of the load is {key:?} {row:?}");
+            assert!(
+                key.id == place && self.is_item(place, row),
+                "row {place} of the load is {key:?} {row:?}"
+            );
         }
         assert_eq!(rows.len() as u64, self.rows, "rows of the load");
         let shelves: Shelves = observer.table("copied");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use keyderive::client::Settings;
+use keyderive::client::{Hedging, Settings};
 use keyderive::rekey::Pair;
 use keyderive::{Direct, Error, Row, RowKey, RowStore, Scan, Table};
 use keyderive_tests::linearizable::{Op, Outcome, Row as RowState};
@@ -119,6 +119,12 @@ pub(crate) fn hasty(settings: &mut Settings) {
     settings.admin.attempt_timeout = seconds(3);
     settings.admin.total_timeout = seconds(20);
     settings.retry_budget = false;
+}
+
+/// As [`hasty`], and reads that take long are sent twice.
+pub(crate) fn hedged(settings: &mut Settings) {
+    hasty(settings);
+    settings.hedging = Hedging::After(Duration::from_millis(100));
 }
 
 /// Fails for a failure that does not pass, unless the network or the disk made it.

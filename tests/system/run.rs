@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::bulk::{Background, Moved};
 use crate::driver::{Driver, rekeyed};
 use crate::history::{Checked, History};
-use crate::points::{Event, New, Old, Points, first, first_rows, hasty, number};
+use crate::points::{Event, New, Old, Points, first, first_rows, hasty, hedged, number};
 use crate::world::World;
 
 /// By then every run has ended, in its own time.
@@ -90,7 +90,7 @@ async fn run_in(world: World) -> Ran {
         // A re-keying takes its time.
         let pause = if is_rekeyed { rng.u64(300..1_500) } else { rng.u64(5..800) };
         let (calls, pause) = (rng.u32(15..30), Duration::from_millis(pause));
-        let own = world.client(client, ahead, hasty);
+        let own = world.client(client, ahead, if client == 2 { hedged } else { hasty });
         actors.spawn(async move {
             match is_rekeyed {
                 true => {
@@ -139,6 +139,8 @@ async fn run_in(world: World) -> Ran {
     let Checked { operations, unknown, repeated, undecided } = history.check(first, number, is_rekeyed);
     background.check(&observer).await;
     moved.check(&observer).await;
+    observer.close().await;
+    mover.close().await;
     drop((observer, mover));
     sleep(ENDED).await;
     let (open, most_open) = world.open();

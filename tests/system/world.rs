@@ -12,7 +12,7 @@ use fastrand::Rng;
 use keyderive::__private::connected_by_clock;
 use keyderive::Client;
 use keyderive::client::Settings;
-use keyderive_embedded::Bigtable;
+use keyderive_embedded::{Bigtable, FaultRule, Faults};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -22,6 +22,9 @@ use crate::network;
 
 /// The time at which every run begins, in microseconds since the epoch.
 const BEGIN: u64 = 1_800_000_000_000_000;
+
+/// More than any run has events that ends.
+const MOST_EVENTS: Moment = 200_000;
 
 /// A place in the order of everything that happens in a run.
 pub(crate) type Moment = u64;
@@ -49,8 +52,8 @@ pub(crate) struct Inner {
     /// None for a Bigtable in memory.
     disk: Option<Disk>,
     server: Mutex<Option<Server>>,
-    /// The server, which lives on in memory when its process ends.
-    memory: Option<Bigtable>,
+    /// The Bigtable without a disk, which lives on when a process of the server ends.
+    memory: Bigtable,
     /// Whether the network and the disk have faults.
     is_faulty: AtomicBool,
     /// The server that has lost its power, until it is restarted.
@@ -82,10 +85,6 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    fn new(bigtable: Bigtable, disk: Option<(Disk, u64)>) -> Self {
-        Self { bigtable, tasks: Arc::default(), disk }
-    }
-
     /// Whether its power has failed.
     pub(crate) fn is_lost(&self) -> bool {
         self.disk.as_ref().is_some_and(|(disk, opened)| disk.failures() != *opened)
@@ -98,7 +97,7 @@ impl World {
         fastrand::seed(seed);
         let mut rng = Rng::with_seed(seed);
         let disk = rng.bool().then(|| Disk::new(rng.fork()));
-        let memory = disk.is_none().then(Bigtable::in_memory);
+        let memory = Bigtable::in_memory();
         let is_rekeyed = rng.bool();
         // A driver waits for what is late only so long.
         let latest = Duration::from_millis(if is_rekeyed { 400 } else { rng.u64(50..3_000) });
@@ -129,6 +128,7 @@ impl World {
         let mut trace = self.0.trace.lock().unwrap();
         line.hash(&mut trace.hasher);
         trace.events += 1;
+        assert!(trace.events < MOST_EVENTS, "it does not end");
         if trace.is_shown {
             let _ = writeln!(std::io::stderr(), "{:>6} {line}", trace.events);
         }
@@ -193,14 +193,20 @@ impl World {
         Some(server)
     }
 
+    /// A process of the server. Its answers have some rows in several parts.
+    fn serving(&self, bigtable: &Bigtable, disk: Option<(Disk, u64)>) -> Server {
+        let faults = Faults::seeded(self.draw(|rng| rng.u64(..))).rule(FaultRule::split_rows(0.3));
+        Server { bigtable: bigtable.with_faults(faults), tasks: Arc::default(), disk }
+    }
+
     /// Starts the server.
     pub(crate) async fn start(&self) {
         let server = loop {
-            let Some(disk) = &self.0.disk else { break Server::new(self.0.memory.clone().unwrap(), None) };
+            let Some(disk) = &self.0.disk else { break self.serving(&self.0.memory, None) };
             let file: File = disk.open();
             let opened = disk.failures();
             match Bigtable::open_on(Arc::new(file), "the file") {
-                Ok(bigtable) => break Server::new(bigtable, Some((disk.clone(), opened))),
+                Ok(bigtable) => break self.serving(&bigtable, Some((disk.clone(), opened))),
                 Err(error) => {
                     // Only a fault of the disk excuses that.
                     assert!(self.is_faulty(), "the file {error}");
