@@ -178,7 +178,7 @@ impl Drop for Folder {
     }
 }
 
-/// Breaks the server and its disk, now and then, as long as there are faults; returns how often the server was restarted.
+/// Breaks the server and its disk, and blinds clients, now and then, as long as there are faults; returns how often the server was restarted.
 async fn strike(world: World, mut rng: Rng) -> u64 {
     let mut restarts = 0;
     while world.is_faulty() {
@@ -186,8 +186,12 @@ async fn strike(world: World, mut rng: Rng) -> u64 {
         tokio::select! {
             biased;
             () = world.inner().power_failed.notified() => {}
-            () = sleep(pause) => match (world.disk(), rng.u8(..4)) {
+            () = sleep(pause) => match (world.disk(), rng.u8(..6)) {
                 _ if !world.is_faulty() => break,
+                (_, 4..) => {
+                    *world.inner().blind.lock().unwrap() = Some(rng.usize(1..6));
+                    continue;
+                }
                 (Some(disk), 0) => disk.fail(),
                 (Some(disk), 1) => {
                     disk.fail_at_sync(rng.u32(..6));

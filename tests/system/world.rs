@@ -56,6 +56,8 @@ pub(crate) struct Inner {
     memory: Bigtable,
     /// Whether the network and the disk have faults.
     is_faulty: AtomicBool,
+    /// The client that cannot read the state of the re-keying, if there is one.
+    pub(crate) blind: Mutex<Option<usize>>,
     /// The server that has lost its power, until it is restarted.
     pub(crate) power_failed: Notify,
     pub(crate) applied: Mutex<Vec<Application>>,
@@ -109,6 +111,7 @@ impl World {
             server: Mutex::new(None),
             memory,
             is_faulty: AtomicBool::new(false),
+            blind: Mutex::default(),
             power_failed: Notify::new(),
             applied: Mutex::default(),
             is_rekeyed,
@@ -165,6 +168,7 @@ impl World {
 
     pub(crate) fn set_faulty(&self, is_faulty: bool) {
         self.0.is_faulty.store(is_faulty, Ordering::Relaxed);
+        *self.0.blind.lock().unwrap() = None;
         if let (false, Some(disk)) = (is_faulty, &self.0.disk) {
             disk.heal();
         }
