@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use fastrand::Rng;
@@ -27,8 +28,8 @@ struct State {
     failures: u64,
     /// During which of the next syncs the power fails.
     fails_at: Option<u32>,
-    /// How many of the next writes and syncs fail since the disk is full.
-    full: u32,
+    /// Which of the next writes and syncs fail since the disk is full.
+    full: Range<u32>,
 }
 
 /// The file, as a process opened it: until the power fails.
@@ -48,7 +49,7 @@ impl Disk {
             unsynced,
             failures: 0,
             fails_at: None,
-            full: 0,
+            full: 0..0,
         })))
     }
 
@@ -75,15 +76,15 @@ impl Disk {
         self.state().fails_at = Some(after);
     }
 
-    /// Fails so many writes and syncs.
-    pub(crate) fn fill(&self, calls: u32) {
+    /// Fails these of the next writes and syncs, which count from 0.
+    pub(crate) fn fill(&self, calls: Range<u32>) {
         self.state().full = calls;
     }
 
     /// Ends all faults.
     pub(crate) fn heal(&self) {
         let mut state = self.state();
-        (state.fails_at, state.full) = (None, 0);
+        (state.fails_at, state.full) = (None, 0..0);
     }
 }
 
@@ -109,11 +110,9 @@ impl State {
     }
 
     fn meet_fault(&mut self) -> io::Result<()> {
-        if self.full > 0 {
-            self.full -= 1;
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        Ok(())
+        let is_full = self.full.contains(&0);
+        self.full = self.full.start.saturating_sub(1)..self.full.end.saturating_sub(1);
+        if is_full { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 }
 

@@ -11,12 +11,12 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::HeaderMap;
 use http::request::Parts;
-use http_body::Body as _;
+use http_body::{Body as _, Frame};
 use keyderive_proto::EMBEDDED_HEADER;
 use keyderive_proto::data::{
     CheckAndMutateRowRequest, MutateRowRequest, MutateRowsRequest, MutateRowsResponse,
@@ -35,6 +35,9 @@ use crate::world::{Application, Moment, Server, World};
 
 /// How many unread bytes a pipe holds.
 const PIPE_BYTES: usize = 64 << 10;
+
+/// The length of what precedes a message: whether it is compressed, and its length.
+const PREFIX: usize = 5;
 
 /// How many streams a client may open on a connection.
 const STREAMS: u32 = 100;
@@ -64,9 +67,9 @@ enum Fault {
     Broken,
     /// It is applied, but its answer reports some of the rows as failed.
     Partial,
-    /// The answer breaks after so many frames.
+    /// The answer breaks after so many messages.
     Cut(usize),
-    /// Each frame of the answer takes its time.
+    /// Each message of the answer takes its time.
     Slow,
 }
 
@@ -317,7 +320,7 @@ impl Stream {
         http::Response::from_parts(head, body_of(prefixed(&all), trailers))
     }
 
-    /// Sends the frames of an answer as the client's window admits them.
+    /// Sends the messages of an answer as the client's window admits them.
     async fn answer(
         &mut self,
         answer: http::Response<tonic::body::Body>,
@@ -326,35 +329,35 @@ impl Stream {
         let (mut head, body) = answer.into_parts();
         head.headers.insert(EMBEDDED_HEADER, http::HeaderValue::from_static("1"));
         let mut body = pin!(body);
-        let mut frames = 0;
+        let mut messages = 0;
         if body.is_end_stream() {
             let answer = http::Response::from_parts(head, ());
             return self.respond.send_response(answer, true).map(drop).map_err(|_| Cancelled);
         }
-        self.send = Some(
-            self.respond.send_response(http::Response::from_parts(head, ()), false).map_err(|_| Cancelled)?,
-        );
+        let send = self.respond.send_response(http::Response::from_parts(head, ()), false);
+        self.send = Some(send.map_err(|_| Cancelled)?);
         while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
             if self.server.is_lost() {
                 return std::future::pending().await;
             }
-            if fault == Some(Fault::Cut(frames)) {
-                return self.cut().await;
-            }
-            frames += 1;
-            if fault == Some(Fault::Slow) {
-                let pause = self.pause(Duration::from_millis(400));
-                self.unless_cancelled(sleep(pause)).await?;
-            }
-            match frame {
+            let mut data = match frame.map(Frame::into_data) {
                 Err(status) => return self.end(&status),
-                Ok(frame) => match frame.into_data() {
-                    Ok(data) => self.send_data(data).await?,
-                    Err(frame) => {
-                        let trailers = frame.into_trailers().unwrap_or_default();
-                        return self.trailers(trailers);
-                    }
-                },
+                Ok(Err(_)) if fault == Some(Fault::Cut(messages)) => return self.cut().await,
+                Ok(Err(frame)) => return self.trailers(frame.into_trailers().unwrap_or_default()),
+                Ok(Ok(data)) => data,
+            };
+            // The server sends several messages at once.
+            while !data.is_empty() {
+                if fault == Some(Fault::Cut(messages)) {
+                    return self.cut().await;
+                }
+                messages += 1;
+                if fault == Some(Fault::Slow) {
+                    let pause = self.pause(Duration::from_millis(100));
+                    self.unless_cancelled(sleep(pause)).await?;
+                }
+                let length = PREFIX + (&data[1..PREFIX]).get_u32() as usize;
+                self.send_data(data.split_to(length)).await?;
             }
         }
         self.end(&Status::new(Code::Ok, ""))

@@ -198,7 +198,8 @@ async fn strike(world: World, mut rng: Rng) -> u64 {
                     continue;
                 }
                 (Some(disk), 2) => {
-                    disk.fill(rng.u32(1..12));
+                    let after = rng.u32(..12);
+                    disk.fill(after..after + rng.u32(1..12));
                     continue;
                 }
                 (None, 1..) => continue,
