@@ -16,6 +16,7 @@
 //!
 //! # What no seam reaches
 //!
+//! - tokio's own seed, which `tokio_unstable` sets alone: only `select!` without `biased` draws by it, and nothing of a run uses that.
 //! - The header with the time of an attempt has the machine's time. Nothing reads it, and the trace is without it.
 //! - The hash tables of the standard library have seeds of their own. No order of one may show, which the trace would.
 //! - The writer thread of a file. The thread of the runtime waits for it, so both never run at once, and each write is a commit of its own:

@@ -12,6 +12,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
+use fastrand::Rng;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::HeaderMap;
@@ -118,7 +119,7 @@ pub(crate) fn connect(
             sleep(Duration::from_secs(15).mul_f64(part)).await;
             return Err(io::ErrorKind::TimedOut.into());
         }
-        let server = world.server().filter(|server| !server.is_lost() && !(is_faulty && drawn < 8));
+        let server = world.server().filter(|server| !(server.is_lost() || is_faulty && drawn < 8));
         let Some(server) = server else {
             world.event(format_args!("c{client} is refused"));
             return Err(io::ErrorKind::ConnectionRefused.into());
@@ -248,7 +249,7 @@ impl Stream {
     }
 
     fn pause(&self, most: Duration) -> Duration {
-        let part = self.world.draw(|rng| rng.f64());
+        let part = self.world.draw(Rng::f64);
         most.mul_f64(part)
     }
 
@@ -312,7 +313,7 @@ impl Stream {
             all.entries.extend(answer.entries);
         }
         for entry in &mut all.entries {
-            if self.world.draw(|rng| rng.bool()) {
+            if self.world.draw(Rng::bool) {
                 let (code, message) = (Code::Unavailable.into(), "in part".to_owned());
                 entry.status = Some(values::Status { code, message, details: Vec::new() });
             }

@@ -133,7 +133,7 @@ async fn run_in(world: World) -> Ran {
         false => {
             Points::new(0, world.fork(), Arc::clone(&history), observer.table::<New, Event>("events"))
                 .read_all()
-                .await
+                .await;
         }
     }
     let Checked { operations, unknown, repeated, undecided } = history.check(first, number, is_rekeyed);
