@@ -57,6 +57,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use keyderive_proto::MAX_MESSAGE_BYTES;
 use keyderive_proto::admin::bigtable_table_admin_server::{BigtableTableAdminServer, SERVICE_NAME as ADMIN};
 use keyderive_proto::data::bigtable_server::BigtableServer;
+use redb::StorageBackend;
 use tokio::runtime::Handle;
 use tonic::Status;
 use tonic::body::Body;
@@ -126,7 +127,20 @@ impl Bigtable {
         let path = path.as_ref().to_owned();
         let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
         let opened = runtime.spawn_blocking(move || FileStorage::open(&path)).await;
-        let durable = opened.map_err(|error| OpenError::System(error.to_string()))??;
+        Self::over(opened.map_err(|error| OpenError::System(error.to_string()))??)
+    }
+
+    /// Opens the Bigtable in a file that is none of the system's, such as one that loses what was not synced. `name` stands for its path
+    /// in errors.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[doc(hidden)]
+    pub fn open_on(file: Arc<dyn StorageBackend>, name: &str) -> Result<Self, OpenError> {
+        Self::over(FileStorage::over(file, name.to_owned())?)
+    }
+
+    fn over(durable: FileStorage) -> Result<Self, OpenError> {
         let worker = Worker::new(Arc::new(Store::new(durable, SystemClock)))
             .map_err(|error| OpenError::System(format!("its writer thread cannot be started: {error}")))?;
         Ok(Self::new(Arc::new(worker)))

@@ -19,7 +19,6 @@ use keyderive_proto::data::{
 };
 use keyderive_proto::values::{BytesValue, Duration, StringValue};
 use prost::encoding::{self, WireType, encode_key, encode_varint, encoded_len_varint};
-use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, coop};
 use tonic::Status;
 
@@ -28,6 +27,7 @@ use crate::gc::{self, GarbageFilter};
 use crate::interval::Interval;
 use crate::storage::{Cell, CellReader, CellRef, Cells, Definition, LARGE_BYTES, unreadable};
 use crate::store::Store;
+use crate::worker::blocking_threads;
 
 /// The responses to a scan. Works only when polled, and owns at most a page of rows and a response.
 pub(super) struct Scan {
@@ -108,12 +108,11 @@ impl Scan {
         loop {
             match mem::replace(&mut self.state, State::Ended) {
                 State::Ended => return Poll::Ready(Ok(None)),
-                State::Idle(reader) if self.blocks || reader.next_is_slow => match Handle::try_current() {
-                    Ok(runtime) => {
+                State::Idle(reader) if self.blocks || reader.next_is_slow => match blocking_threads() {
+                    Some(runtime) => {
                         self.state = State::Reading(runtime.spawn_blocking(|| read(reader, false)));
                     }
-                    Err(_) if !self.blocks => return Poll::Ready(self.take(read(reader, false))),
-                    Err(error) => return Poll::Ready(Err(Status::internal(error.to_string()))),
+                    None => return Poll::Ready(self.take(read(reader, false))),
                 },
                 State::Idle(reader) => {
                     let (reader, progress) = read(reader, true);

@@ -22,7 +22,7 @@ const MIN_TOKEN_BYTES: usize = 8;
 const MAX_TOKENS: usize = 1 << 23;
 
 /// The digest of a token, its table and its row key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Token([u8; 16]);
 
 impl Token {

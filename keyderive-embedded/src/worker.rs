@@ -28,6 +28,9 @@ const MAX_PREPARE_ATTEMPTS: usize = 8;
 /// during a commit share the next one. No write returns before its commit.
 ///
 /// Slow work runs on blocking threads, so that it does not hold up the tasks of other clients.
+///
+/// While tokio's clock is paused, as in tests, the runtime's thread waits for all of that: other threads would decide the order of its
+/// tasks, and no run could be repeated.
 pub(super) struct Worker {
     store: Arc<Store>,
     writer: Option<Writer>,
@@ -152,22 +155,29 @@ impl Worker {
     }
 }
 
-/// Runs slow work on a blocking thread, or inline outside of a runtime.
+/// Runs slow work on a blocking thread if there [are some](blocking_threads), else inline.
 pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Status> {
-    match Handle::try_current() {
-        Ok(runtime) => runtime.spawn_blocking(work).await.map_err(internal),
-        Err(_) => Ok(work()),
+    match blocking_threads() {
+        Some(runtime) => runtime.spawn_blocking(work).await.map_err(internal),
+        None => Ok(work()),
     }
 }
 
-/// Whether tokio's clock is paused, as tests can. It then moves to the next timer when the runtime is idle, for which tokio takes
-/// one that waits for the writer thread, though not one that waits for a blocking thread of its own.
+/// The runtime whose threads slow work runs on; none outside of a runtime, and while its clock is paused.
+pub(super) fn blocking_threads() -> Option<Handle> {
+    Handle::try_current().ok().filter(|_| !is_clock_paused())
+}
+
+/// Whether tokio's clock is paused, as tests can: it stands still while that of this machine goes on.
 fn is_clock_paused() -> bool {
+    let shown = tokio::time::Instant::now();
     let before = Instant::now();
-    let shown = tokio::time::Instant::now().into_std();
-    !(before..=Instant::now()).contains(&shown)
+    while Instant::now() == before {
+        std::hint::spin_loop();
+    }
+    tokio::time::Instant::now() == shown
 }
 
 impl Drop for Worker {
@@ -185,9 +195,12 @@ impl Drop for Worker {
 impl Writer {
     fn spawn(store: Arc<Store>) -> io::Result<Self> {
         let (jobs, queue) = mpsc::channel();
-        let thread = thread::Builder::new()
-            .name("keyderive-writes".to_owned())
-            .spawn(move || run_jobs(&store, &queue))?;
+        // What the thread draws follows from the seed of the program, if that has set one.
+        let seed = fastrand::u64(..);
+        let thread = thread::Builder::new().name("keyderive-writes".to_owned()).spawn(move || {
+            fastrand::seed(seed);
+            run_jobs(&store, &queue);
+        })?;
         Ok(Self { jobs, thread })
     }
 
@@ -196,24 +209,28 @@ impl Writer {
         &self,
         mut work: impl FnMut(&Store) -> Poll<Result<T, Status>> + Send + 'static,
     ) -> Result<T, Status> {
-        let (sender, receiver) = oneshot::channel();
-        let mut sender = Some(sender);
+        let (sender, mut receiver) = oneshot::channel();
+        let (ends, ended) = is_clock_paused().then(mpsc::channel::<()>).unzip();
+        let mut sender = Some((sender, ends));
         let job: Job = Box::new(move |store| {
             work(store).map(|outcome| -> Reply {
                 let sender = sender.take();
                 Box::new(move |committed| {
                     // The caller may have dropped its future.
-                    let _ = sender.map(|sender| sender.send(committed.clone().and(outcome)));
+                    let _ = sender.map(|(sender, _)| sender.send(committed.clone().and(outcome)));
                 })
             })
         });
         self.jobs.send(job).map_err(|_| Status::internal("the writer thread has ended"))?;
-        let reply = if is_clock_paused() {
-            run_blocking(move || receiver.blocking_recv()).await?
-        } else {
-            receiver.await
+        let reply = match ended {
+            Some(ended) => {
+                // An error when the job is dropped, at its end or because it panicked.
+                let _ = ended.recv();
+                receiver.try_recv().ok()
+            }
+            None => receiver.await.ok(),
         };
-        reply.map_err(|_| Status::internal("a write panicked"))?
+        reply.ok_or_else(|| Status::internal("a write panicked"))?
     }
 }
 

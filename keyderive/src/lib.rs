@@ -340,7 +340,7 @@ mod derives {
 #[doc(hidden)]
 pub mod __private {
     #[cfg(feature = "client")]
-    pub use crate::client::connected_by;
+    pub use crate::client::{connected_by, connected_by_clock};
     #[cfg(feature = "client")]
     pub use crate::query::{ColumnError, FromQueryRow, NamedColumn, QueryColumns, QueryRow, named_column};
     #[cfg(feature = "client")]

@@ -36,8 +36,7 @@ use tonic::{Code, Status};
 use tower_service::Service;
 
 pub use self::relay::Relay;
-pub use self::request::{Request, Response, answered};
-use self::request::{body_of, collected, messages, prefixed};
+pub use self::request::{Request, Response, answered, body_of, collected, messages, prefixed};
 
 /// What happens to a request. A read meets a refusal or a pause, and no other fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

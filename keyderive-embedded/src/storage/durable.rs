@@ -106,7 +106,8 @@ impl FileStorage {
         Ok(durable)
     }
 
-    fn over(file: Arc<dyn StorageBackend>, path: String) -> Result<Self, OpenError> {
+    /// Opens or creates what this backend keeps. `path` names it in errors.
+    pub(crate) fn over(file: Arc<dyn StorageBackend>, path: String) -> Result<Self, OpenError> {
         let file = SharedFile::new(file);
         let opened = panic::catch_unwind(AssertUnwindSafe(|| format::open(Arc::clone(&file))));
         let (database, Contents { tables, latest_micros, tokens }) = opened.unwrap_or_else(|_| {

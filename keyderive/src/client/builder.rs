@@ -359,6 +359,7 @@ impl ClientBuilder {
             data: Arc::new(data),
             admin: admin.map(|admin| Arc::new(admin) as _),
             credentials,
+            clock: Clock::default(),
         };
         Ok(self.open(options).await)
     }
@@ -394,7 +395,7 @@ impl ClientBuilder {
 
     /// A client, and those of its connections that are yet to be primed.
     fn connected(self, options: ConnectOptions) -> (Client, Vec<Transport>) {
-        let ConnectOptions { target, data, admin, runtime, credentials } = options;
+        let ConnectOptions { target, data, admin, runtime, credentials, clock } = options;
         let (size, prime, refresh_after) = match target {
             TargetKind::Cloud(_) => (PoolSize { min: 4, max: 64 }, true, Some(REFRESH_AFTER)),
             _ => (PoolSize { min: 1, max: 16 }, false, None),
@@ -418,8 +419,7 @@ impl ClientBuilder {
         let transports = data.transports();
         let streams = StreamBudget::of(&transports);
         let small_windows = Some(small_windows);
-        let connections =
-            Connections { data, small_windows, admin, streams, upkeep, clock: Clock::default() };
+        let connections = Connections { data, small_windows, admin, streams, upkeep, clock };
         let client = self.client(connections, target, credentials);
         (client, if prime { transports } else { Vec::new() })
     }
@@ -427,7 +427,10 @@ impl ClientBuilder {
     /// A client of servers in this process, which keep their tables in `file` if there is one.
     #[cfg(feature = "embedded")]
     pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>, file: Option<Arc<str>>) -> Client {
-        let clock = Clock::of(Arc::clone(&servers));
+        let clock = {
+            let servers = Arc::clone(&servers);
+            Clock::by(move || servers.now_micros())
+        };
         let data = Arc::new(Pool::new([Transport::InProcess(servers)]));
         let admin = Arc::clone(&data);
         let connections =
@@ -508,9 +511,25 @@ async fn first_token(authorizer: &Authorizer) -> Result<(), CredentialsError> {
 /// # Errors
 /// When no tokio runtime is running.
 pub fn connected_by(builder: ClientBuilder, connect: impl Connector) -> Result<Client, Error> {
+    connected_with(builder, connect, Clock::default())
+}
+
+/// As [`connected_by`], with a clock that shows what `now_micros` returns: microseconds since the epoch, in whole milliseconds.
+///
+/// # Errors
+/// As [`connected_by`].
+pub fn connected_by_clock(
+    builder: ClientBuilder,
+    connect: impl Connector,
+    now_micros: impl Fn() -> i64 + Send + Sync + 'static,
+) -> Result<Client, Error> {
+    connected_with(builder, connect, Clock::by(now_micros))
+}
+
+fn connected_with(builder: ClientBuilder, connect: impl Connector, clock: Clock) -> Result<Client, Error> {
     let host = "test:1";
     let dialer = Dialer::emulator(host)?.connected_by(connect);
-    Ok(builder.connected(ConnectOptions::emulator(host, dialer)).0)
+    Ok(builder.connected(ConnectOptions { clock, ..ConnectOptions::emulator(host, dialer) }).0)
 }
 
 /// How many connections a client has: see [`ClientBuilder::connections`].
@@ -540,6 +559,7 @@ pub(super) struct ConnectOptions {
     /// The runtime of the connections.
     pub(super) runtime: Handle,
     pub(super) credentials: Option<Authorizer>,
+    pub(super) clock: Clock,
 }
 
 impl ConnectOptions {
@@ -550,6 +570,7 @@ impl ConnectOptions {
             data: Arc::new(dialer),
             admin: None,
             credentials: None,
+            clock: Clock::default(),
         }
     }
 }

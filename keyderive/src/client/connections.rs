@@ -468,29 +468,20 @@ pub(crate) trait InProcess: Send + Sync {
     }
 }
 
-/// What tells the time that cells are compared with: the clock of the Bigtable in this process, which tests can move, or that of
-/// this machine.
+/// What tells the time that cells are compared with: that of this machine, unless a Bigtable in this process or a test has another.
 #[derive(Clone, Default)]
-pub(crate) struct Clock {
-    #[cfg(feature = "embedded")]
-    servers: Option<Arc<dyn InProcess>>,
-}
+pub(crate) struct Clock(Option<Arc<dyn Fn() -> i64 + Send + Sync>>);
 
 impl Clock {
-    /// The clock of these servers.
-    #[cfg(feature = "embedded")]
-    pub(super) fn of(servers: Arc<dyn InProcess>) -> Self {
-        Self { servers: Some(servers) }
+    /// A clock that shows what this returns: microseconds since the epoch, in whole milliseconds.
+    pub(super) fn by(now_micros: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(now_micros)))
     }
 
     /// The time in microseconds, in whole milliseconds.
     #[inline]
     pub(crate) fn now_micros(&self) -> i64 {
-        #[cfg(feature = "embedded")]
-        if let Some(servers) = &self.servers {
-            return servers.now_micros();
-        }
-        now_micros()
+        self.0.as_ref().map_or_else(now_micros, |now_micros| now_micros())
     }
 }
 

@@ -109,9 +109,9 @@ use tokio::time::Instant;
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, Granularity, TableInfo, TableSchema};
 pub(crate) use admin::{CHECK_TIMEOUT, NewTable};
 use budget::{HedgeBudget, P95, RetryBudget};
-#[doc(hidden)]
-pub use builder::connected_by;
 pub use builder::{ClientBuilder, ConnectionCount, Target};
+#[doc(hidden)]
+pub use builder::{connected_by, connected_by_clock};
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
 use cache::TableCache;
 pub(crate) use connections::Clock;

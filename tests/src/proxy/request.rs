@@ -100,7 +100,11 @@ pub fn answered(message: &impl Message) -> Response {
 }
 
 /// The data of a body, and its trailers.
-pub(super) async fn collected(body: Body) -> Result<(Bytes, Option<HeaderMap>), Status> {
+///
+/// # Errors
+///
+/// When the body breaks.
+pub async fn collected(body: Body) -> Result<(Bytes, Option<HeaderMap>), Status> {
     let mut body = std::pin::pin!(body);
     let (mut data, mut trailers) = (BytesMut::new(), None);
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await.transpose()? {
@@ -113,7 +117,11 @@ pub(super) async fn collected(body: Body) -> Result<(Bytes, Option<HeaderMap>), 
 }
 
 /// The messages of a body.
-pub(super) fn messages<M: Message + Default>(mut data: Bytes) -> Result<Vec<M>, Status> {
+///
+/// # Errors
+///
+/// When they are none of this type, or the last one is not whole.
+pub fn messages<M: Message + Default>(mut data: Bytes) -> Result<Vec<M>, Status> {
     let mut messages = Vec::new();
     while data.len() >= PREFIX {
         let length = data.split_to(PREFIX).slice(1..).get_u32() as usize;
@@ -131,7 +139,12 @@ fn only<M: Message + Default>(data: Bytes) -> Result<M, Status> {
 }
 
 /// A message with its prefix.
-pub(super) fn prefixed(message: &impl Message) -> Bytes {
+///
+/// # Panics
+///
+/// When it has 4 GiB.
+#[must_use]
+pub fn prefixed(message: &impl Message) -> Bytes {
     let mut bytes = BytesMut::new();
     bytes.put_u8(0);
     bytes.put_u32(u32::try_from(message.encoded_len()).unwrap());
@@ -139,7 +152,9 @@ pub(super) fn prefixed(message: &impl Message) -> Bytes {
     bytes.freeze()
 }
 
-pub(super) fn body_of(data: Bytes, trailers: Option<HeaderMap>) -> Body {
+/// A body of this data and these trailers.
+#[must_use]
+pub fn body_of(data: Bytes, trailers: Option<HeaderMap>) -> Body {
     let frames = [Some(Frame::data(data)), trailers.map(Frame::trailers)];
     Body::new(Frames(frames.into_iter().flatten().collect::<Vec<_>>().into_iter()))
 }

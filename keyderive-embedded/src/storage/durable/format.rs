@@ -7,7 +7,7 @@
 //! The other bytes of a row are its cells, as in `storage/cells.rs`. The other bytes of a definition are the
 //! `CreateTableRequest` that creates the table. Numbers are big-endian.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -264,7 +264,8 @@ pub(super) fn change_tokens(
     let name = tokens_name(minute);
     let records = Records::of(&name);
     let mut tokens = transaction.open_table(rows(&name))?;
-    for token in added {
+    // In order, so that the same writes make the same file.
+    for token in added.iter().collect::<BTreeSet<_>>() {
         tokens.insert(token.as_bytes(), records.seal(token.as_bytes(), &[]).as_slice())?;
     }
     Ok(())

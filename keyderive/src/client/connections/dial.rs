@@ -30,6 +30,9 @@ const STREAM_WINDOW: u32 = 1 << 20;
 /// buffered in memory; together they have as much in flight as a few streams with large windows.
 const SMALL_STREAM_WINDOW: u32 = 1 << 16;
 
+/// How long a stream that was reset is remembered.
+const RESET_MEMORY: Duration = Duration::from_secs(1);
+
 /// How long to wait for an emulator that may be starting.
 const EMULATOR_TIMEOUT: Duration = Duration::from_secs(3);
 const EMULATOR_BACKOFF: Duration = Duration::from_millis(100);
@@ -122,16 +125,18 @@ impl Dialer {
 
     fn new(scheme: Scheme, authority: Authority, open: Open) -> Result<Self, Error> {
         let runtime = check_connections()?;
-        Ok(Self(Endpoint { scheme, authority, stream_window: STREAM_WINDOW, runtime, open }))
+        let (stream_window, reset_memory) = (STREAM_WINDOW, RESET_MEMORY);
+        Ok(Self(Endpoint { scheme, authority, stream_window, reset_memory, runtime, open }))
     }
 
-    /// Uses pipes that `connect` makes in place of sockets.
+    /// Uses pipes that `connect` makes in place of sockets. Streams that were reset are remembered for ever, since h2 measures that time by
+    /// a clock that tests cannot pause.
     pub(in crate::client) fn connected_by(self, connect: impl Connector) -> Self {
         let open: Open = Arc::new(move || {
             let pipe = connect();
             Box::pin(async move { Ok(Box::new(pipe.await?) as Box<dyn Io>) })
         });
-        Self(Endpoint { open, ..self.0 })
+        Self(Endpoint { open, reset_memory: Duration::MAX, ..self.0 })
     }
 
     pub(in crate::client) fn address(&self) -> &str {

@@ -60,7 +60,7 @@ const SECOND_PING_AFTER: Duration = Duration::from_secs(5);
 /// How many connections that end an attempt waits for, one after the other.
 const MAX_CONNECTIONS: u32 = 3;
 
-/// How many streams that were reset h2 remembers, for a second each. It answers what comes for others with a reset.
+/// How many streams that were reset h2 remembers.
 const MAX_RESET_STREAMS: usize = 1_000;
 
 /// A stream of bytes: a socket, with or without TLS, or a pipe.
@@ -79,6 +79,8 @@ pub(super) struct Endpoint {
     pub(super) authority: Authority,
     /// The flow-control window of a stream.
     pub(super) stream_window: u32,
+    /// How long h2 remembers a stream that was reset. It answers what comes for others with a reset.
+    pub(super) reset_memory: Duration,
     /// The runtime of the connection.
     pub(super) runtime: Handle,
     pub(super) open: Open,
@@ -289,6 +291,7 @@ async fn open(endpoint: Endpoint, mut vitals: Vitals) -> Result<Sender, ConnectE
             .initial_max_send_streams(FIRST_STREAMS)
             // Calls that are dropped reset their streams, and answers to them may still come.
             .max_concurrent_reset_streams(MAX_RESET_STREAMS)
+            .reset_stream_duration(endpoint.reset_memory)
             .max_local_error_reset_streams(None)
             .enable_push(false);
         http2.handshake(io).await.map_err(|error| ConnectError(Arc::new(error)))

@@ -783,6 +783,7 @@ impl Lease {
                 return;
             }
             select! {
+                biased;
                 // The sender is this lease.
                 _ = changes.changed() => {}
                 () = sleep_until(self.end_of(view)) => {}

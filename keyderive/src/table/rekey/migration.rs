@@ -126,6 +126,7 @@ impl Meter {
         let mut activity = std::pin::pin!(activity);
         loop {
             tokio::select! {
+                biased;
                 ended = &mut activity => {
                     self.report();
                     return ended;
