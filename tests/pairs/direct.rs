@@ -90,8 +90,8 @@ pub(crate) async fn check_diff<K: Layout, N: Layout, R: WideKind>(
     new: &Table<N, R>,
 ) {
     let skew = world.skew();
-    let diff = || old.diff(new, |key, _| N::of(key.point())).into_future();
-    let found = world.read(skew, diff()).await.unwrap();
+    let diff = async || old.diff(new, |key, _| N::of(key.point())).await;
+    let found = world.read(skew, diff).await.unwrap();
     assert!(found.is_equal() && found.compared() == world.rows.len() as u64, "{found}");
     let mut features = world.table;
     for cells in world.rows.values() {
@@ -106,7 +106,7 @@ pub(crate) async fn check_diff<K: Layout, N: Layout, R: WideKind>(
     let raw = client.raw_table(new.name());
     let cell = |value| keyderive::row::Mutation::set("cf", "unknown", world.now, value);
     raw.mutate_row(N::of(point).encode().unwrap(), [cell("x")]).await.unwrap();
-    let found = world.read(skew, diff()).await.unwrap();
+    let found = world.read(skew, diff).await.unwrap();
     assert_eq!((found.different(), found.is_equal()), (1, false), "{found}");
     let undo = keyderive::row::Mutation::delete_column("cf", "unknown");
     raw.mutate_row(N::of(point).encode().unwrap(), [undo]).await.unwrap();

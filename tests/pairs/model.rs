@@ -57,7 +57,12 @@ impl Cells {
         self.columns.is_empty()
     }
 
-    pub(crate) fn set(&mut self, (family, qualifier): (&'static str, &str), at: i64, value: impl Into<Value>) {
+    pub(crate) fn set(
+        &mut self,
+        (family, qualifier): (&'static str, &str),
+        at: i64,
+        value: impl Into<Value>,
+    ) {
         self.columns.entry((family, qualifier.to_owned())).or_default().insert(at, value.into());
     }
 
@@ -69,7 +74,13 @@ impl Cells {
         self.columns.retain(|name, _| name.0 != family);
     }
 
-    pub(crate) fn add(&mut self, (family, qualifier): (&'static str, &str), at: i64, take: Take, amount: i64) {
+    pub(crate) fn add(
+        &mut self,
+        (family, qualifier): (&'static str, &str),
+        at: i64,
+        take: Take,
+        amount: i64,
+    ) {
         let cells = self.columns.entry((family, qualifier.to_owned())).or_default();
         let value = match (cells.get(&at), take) {
             (Some(Value::Number(value)), Take::Sum) => value + amount,
@@ -80,10 +91,17 @@ impl Cells {
         cells.insert(at, value.into());
     }
 
-    /// Removes what a rule by age removes of a family.
-    pub(crate) fn collect(&mut self, family: &str, before: i64) {
-        for (_, cells) in self.columns.iter_mut().filter(|(name, _)| name.0 == family) {
-            cells.retain(|at, _| *at >= before);
+    /// Removes what the rules of the families remove.
+    pub(crate) fn collect(&mut self, now: i64) {
+        for ((family, _), cells) in &mut self.columns {
+            match *family {
+                "held" => cells.retain(|at, _| *at >= now - 3 * HOUR),
+                "cf" | "n" | "old" | "place" => {
+                    let newest = cells.keys().next_back().copied();
+                    cells.retain(|at, _| Some(*at) == newest);
+                }
+                _ => {}
+            }
         }
         self.columns.retain(|_, cells| !cells.is_empty());
     }
@@ -210,10 +228,11 @@ impl<'c> Write<'c> {
         }
     }
 
+    /// Earlier values stay until they are collected.
     pub(crate) fn value(&mut self, name: (&'static str, &str), value: Option<impl Into<Value>>) {
-        self.delete(name);
-        if let Some(value) = value {
-            self.set(name, self.now, value.into());
+        match value {
+            Some(value) => self.set(name, self.now, value.into()),
+            None => self.delete(name),
         }
     }
 

@@ -191,7 +191,7 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
     }
     match way {
         0 => {
-            let found = world.read(skew, scan().collect()).await.unwrap();
+            let found = world.read(skew, async || scan().collect().await).await.unwrap();
             assert_eq!(points(found), rows, "{shown}");
         }
         1 | 2 => {
@@ -199,11 +199,11 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
             let size = world.rng.u64(1..5);
             let (mut found, mut next, mut pages) = (Vec::new(), None::<String>, 0);
             loop {
-                let scan = match &next {
-                    None => scan(),
-                    Some(token) => scan().after(token.as_str()),
+                let page = async || match &next {
+                    None => scan().page(size).await,
+                    Some(token) => scan().after(token.as_str()).page(size).await,
                 };
-                let page = world.read(skew, scan.page(size)).await.unwrap();
+                let page = world.read(skew, page).await.unwrap();
                 pages += 1;
                 assert!(page.rows.len() as u64 == size || page.next.is_none(), "{shown}");
                 assert!(!page.rows.is_empty() || pages == 1, "an empty page of {shown}");
@@ -223,14 +223,21 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
             match world.rng.bool() {
                 true => {
                     for part in parts {
-                        found.extend(world.read(skew, question.apply(table.scan(part)).collect()).await.unwrap());
+                        found.extend(
+                            world
+                                .read(skew, async || question.apply(table.scan(part)).collect().await)
+                                .await
+                                .unwrap(),
+                        );
                     }
                 }
                 false => {
                     let (question, parallel) = (question.clone(), world.rng.usize(1..4));
-                    let export = table.export(K::plan(&question.range)).parallel(parallel);
-                    let stream = export.with(move |scan| question.apply(scan)).stream();
-                    found = world.read(skew, stream.try_collect::<Vec<_>>()).await.unwrap();
+                    let export = async || {
+                        let export = table.export(K::plan(&question.range)).parallel(parallel);
+                        export.with(move |scan| question.apply(scan)).stream().try_collect::<Vec<_>>().await
+                    };
+                    found = world.read(skew, export).await.unwrap();
                 }
             }
             let mut found = points(found);
@@ -238,13 +245,17 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
             assert_eq!(found, answer.rows, "{shown}");
         }
         5 => {
-            assert_eq!(world.read(skew, scan().count()).await.unwrap(), rows.len() as u64, "{shown}");
-            let found = world.read(skew, scan().keys_only().collect()).await.unwrap();
+            assert_eq!(
+                world.read(skew, async || scan().count().await).await.unwrap(),
+                rows.len() as u64,
+                "{shown}"
+            );
+            let found = world.read(skew, async || scan().keys_only().collect().await).await.unwrap();
             assert_eq!(found.iter().map(K::point).collect::<Vec<_>>(), keys(&rows), "{shown}");
         }
         6 => {
             let limit = world.rng.usize(..6);
-            let found = world.read(skew, scan().limit(limit as u64).collect()).await.unwrap();
+            let found = world.read(skew, async || scan().limit(limit as u64).collect().await).await.unwrap();
             assert_eq!(points(found), rows[..limit.min(rows.len())], "{limit} of {shown}");
         }
         7 | 8 => {
@@ -252,14 +263,15 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
             let expected = distinct(&rows, fields);
             let first = world.rng.usize(1..4);
             let distinct = || scan().distinct(fields);
-            let found = world.read(skew, distinct().collect()).await.unwrap();
+            let found = world.read(skew, async || distinct().collect().await).await.unwrap();
             assert_eq!(found.iter().map(K::point).collect::<Vec<_>>(), expected, "{fields} of {shown}");
             if is_ordered {
                 of_call.push(Feature::Pages);
-                let page = world.read(skew, distinct().page(first as u64)).await.unwrap();
+                let page = world.read(skew, async || distinct().page(first as u64).await).await.unwrap();
                 let mut found: Vec<_> = page.rows.iter().map(K::point).collect();
                 if let Some(token) = page.next {
-                    let rest = world.read(skew, distinct().after(&token).collect()).await.unwrap();
+                    let rest =
+                        world.read(skew, async || distinct().after(&token).collect().await).await.unwrap();
                     assert!(found.len() == first && !rest.is_empty(), "{shown}");
                     found.extend(rest.iter().map(K::point));
                 }
@@ -268,16 +280,19 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
         }
         9 => {
             let mut found = Vec::new();
-            let visit = scan().visit::<K, Error>(|key, row| {
-                found.push((key, row.read::<Q>()?));
-                Ok(())
-            });
+            let visit = async || {
+                let visit = scan().visit::<K, Error>(|key, row| {
+                    found.push((key, row.read::<Q>()?));
+                    Ok(())
+                });
+                visit.await
+            };
             let visited = world.read(skew, visit).await.unwrap();
             assert_eq!(visited, rows.len() as u64, "{shown}");
             assert_eq!(points(found), rows, "{shown}");
         }
         _ => {
-            let found = world.read(skew, scan().unordered().collect()).await.unwrap();
+            let found = world.read(skew, async || scan().unordered().collect().await).await.unwrap();
             let mut found = points(found);
             found.sort_by_key(|row| row.0);
             assert_eq!(found, answer.rows, "{shown}");
@@ -287,13 +302,17 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
 }
 
 /// Selects columns of the rows of a scan. A row without any of them comes too.
-pub(crate) async fn check_select<K: Layout, R: WideKind>(world: &mut World, table: &Table<K, R>, question: &Question) {
+pub(crate) async fn check_select<K: Layout, R: WideKind>(
+    world: &mut World,
+    table: &Table<K, R>,
+    question: &Question,
+) {
     let question = Question { filter: None, latest: None, ..question.clone() };
     let answer = question.answer(world, Lens::<R>::whole());
     let expected: Vec<_> =
         answer.in_order::<K>(&question).into_iter().map(|(point, row)| (point, row.columns())).collect();
-    let scan = R::selected(question.apply(table.scan(K::plan(&question.range))));
-    let found = world.read(question.skew, scan.collect()).await.unwrap();
+    let select = async || R::selected(question.apply(table.scan(K::plan(&question.range)))).collect().await;
+    let found = world.read(question.skew, select).await.unwrap();
     assert_eq!(points(found), expected, "select of {question:?}");
     answer.count(world, &[]);
 }
@@ -311,14 +330,18 @@ pub(crate) async fn check_points<K: Layout, Q: Kind, S: RowStore>(
     let mut points = world.points(12);
     points.push(points[0]);
     let keys: Vec<_> = points.iter().map(|point| K::of(*point)).collect();
-    let many = world.read(skew, table.get_many(&keys)).await.unwrap();
+    let many = world.read(skew, async || table.get_many(&keys).await).await.unwrap();
     for ((point, key), of_many) in points.into_iter().zip(&keys).zip(many) {
         let cells = world.rows.get(&point).cloned().unwrap_or_default();
         let expected = lens.read(&cells, world.now + skew);
         let shown = format!("{point:?}, skew {skew}, {cells:?}");
         assert_eq!(of_many, expected, "get_many {shown}");
-        assert_eq!(world.read(skew, table.get(key)).await.unwrap(), expected, "get {shown}");
-        assert_eq!(world.read(skew, table.exists(key)).await.unwrap(), expected.is_some(), "exists {shown}");
+        assert_eq!(world.read(skew, async || table.get(key).await).await.unwrap(), expected, "get {shown}");
+        assert_eq!(
+            world.read(skew, async || table.exists(key).await).await.unwrap(),
+            expected.is_some(),
+            "exists {shown}"
+        );
         let live = lens.live(&cells, world.now + skew);
         let mut features = world.table.and(cells.features(&live));
         features.insert_if(skew != 0 && live != lens.live(&cells, world.now), Feature::Clocks);

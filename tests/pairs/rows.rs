@@ -74,12 +74,12 @@ impl Asked {
                 if rng.bool() { Self::Both(one, other) } else { Self::Either(one, other) }
             }
             9 => Self::Wide(Wide::Name(word)),
-            10 => Self::Wide(Wide::RankFrom(rng.i64(..4))),
+            10 => Self::Wide(Wide::RankFrom(rng.i64(0..4))),
             11 => Self::Wide(Wide::RankBetween(1, rng.i64(1..4))),
-            12 => Self::Wide(Wide::Visits(rng.i64(..4))),
+            12 => Self::Wide(Wide::Visits(rng.i64(0..4))),
             13 => Self::Wide(Wide::Step(word)),
             14 => Self::Wide(Wide::Tag(word)),
-            15 => Self::Wide(Wide::TagIs(word, rng.i64(..3))),
+            15 => Self::Wide(Wide::TagIs(word, rng.i64(0..3))),
             16 => Self::Wide(Wide::Tags),
             17 => Self::Wide(Wide::Place),
             18 => Self::Wide(Wide::City(word)),
@@ -118,14 +118,21 @@ impl Asked {
         let all = stored.live(0, |_| None);
         let has = |view: &View, family, qualifier: &str| view.newest((family, qualifier)).is_some();
         let of_alias = |family, former: &str| has(live, family, former);
-        let is_hidden = |family: &str| all.has_family(family) && {
-            let count = |view: &View| {
-                view.0.iter().filter(|(name, _)| name.0 == family).map(|(_, cells)| cells.len()).sum::<usize>()
-            };
-            count(&all) > count(live)
+        let is_hidden = |family: &str| {
+            all.has_family(family) && {
+                let count = |view: &View| {
+                    view.0
+                        .iter()
+                        .filter(|(name, _)| name.0 == family)
+                        .map(|(_, cells)| cells.len())
+                        .sum::<usize>()
+                };
+                count(&all) > count(live)
+            }
         };
         match self {
-            Self::Exists => features.insert_if(["held", "h", "tags", "hourly"].into_iter().any(is_hidden), Feature::Expiry),
+            Self::Exists => features
+                .insert_if(["held", "h", "tags", "hourly"].into_iter().any(is_hidden), Feature::Expiry),
             Self::Email(_) | Self::NoEmail => features.insert_if(of_alias("cf", "mail"), Feature::Aliases),
             Self::Note(_) => features.insert_if(of_alias("old", "note"), Feature::Aliases),
             Self::Owner(_) | Self::HasOwner => {
@@ -140,7 +147,9 @@ impl Asked {
                 features.insert_if(live.has_family("tags"), Feature::Maps);
                 features.insert_if(is_hidden("tags"), Feature::Expiry);
             }
-            Self::Wide(Wide::Place | Wide::City(_)) => features.insert_if(live.has_family("place"), Feature::Maps),
+            Self::Wide(Wide::Place | Wide::City(_)) => {
+                features.insert_if(live.has_family("place"), Feature::Maps)
+            }
             Self::Wide(Wide::Hits) => features.insert_if(live.has_family("sums"), Feature::Aggregates),
             Self::Wide(_) => {}
             Self::Not(asked) => return asked.features(stored, live),
@@ -207,20 +216,20 @@ impl Change {
         let word = rng.choice(WORDS).unwrap();
         let some = rng.u32(..3) > 0;
         match rng.u32(..if has_aggregates { 17 } else { 12 }) {
-            0 => Self::Rank(some.then(|| rng.i64(..4))),
+            0 => Self::Rank(some.then(|| rng.i64(0..4))),
             1 => Self::Email(some.then_some(word)),
             2 => Self::Note(some.then_some(word)),
-            3 => Self::Seen(time(rng, now, is_fine), rng.i64(..3)),
+            3 => Self::Seen(time(rng, now, is_fine), rng.i64(0..3)),
             4 | 5 => Self::Owner(some.then_some(word)),
             6 if rng.u32(..4) == 0 => Self::NoSteps,
             6 => Self::Step(time(rng, now, is_fine), word),
-            7 => Self::Tag(word, some.then(|| rng.i64(..3))),
+            7 => Self::Tag(word, some.then(|| rng.i64(0..3))),
             8 => Self::NoTags,
             9 => Self::City(some.then_some(word)),
-            10 => Self::Floor(rng.i64(..3)),
+            10 => Self::Floor(rng.i64(0..3)),
             11 => Self::NoPlace,
             12 | 13 => Self::Add(rng.i64(-3..9)),
-            14 | 15 => Self::AddAt(now - rng.i64(..110) * MINUTE, rng.i64(1..9)),
+            14 | 15 => Self::AddAt(now - rng.i64(0..110) * MINUTE, rng.i64(1..9)),
             _ => Self::NoHits,
         }
     }
@@ -230,15 +239,16 @@ impl Change {
     }
 
     pub(crate) fn apply(&self, cells: &mut Cells, now: i64) {
-        let mut set = |name: (&'static str, &str), other: Option<(&'static str, &str)>, value: Option<Value>| {
-            if let Some(other) = other {
-                cells.delete(other);
-            }
-            match value {
-                None => cells.delete(name),
-                Some(value) => cells.set(name, now, value),
-            }
-        };
+        let mut set =
+            |name: (&'static str, &str), other: Option<(&'static str, &str)>, value: Option<Value>| {
+                if let Some(other) = other {
+                    cells.delete(other);
+                }
+                match value {
+                    None => cells.delete(name),
+                    Some(value) => cells.set(name, now, value),
+                }
+            };
         let text = |word: &Option<&'static str>| word.map(Value::from);
         match self {
             Self::Rank(rank) => set(("cf", "rank"), None, rank.map(Value::from)),
@@ -269,7 +279,7 @@ impl Change {
 
 /// A time of its own, which a `ttl` of two hours does not hide from a client that is 50 minutes ahead.
 fn time(rng: &mut fastrand::Rng, now: i64, is_fine: bool) -> i64 {
-    now - rng.i64(..60) * MINUTE + if is_fine { rng.i64(..1000) - 999 } else { 0 }
+    now - rng.i64(0..60) * MINUTE + if is_fine { rng.i64(0..1000) - 999 } else { 0 }
 }
 
 /// A row type that has everything.
@@ -436,20 +446,20 @@ macro_rules! wide {
                 let word = |rng: &mut fastrand::Rng| {
                     rng.bool().then(|| rng.choice(WORDS).unwrap().to_owned())
                 };
-                let seen = rng.bool().then(|| Timestamped::new(time(rng, $now, is_fine), rng.i64(..3)));
+                let seen = rng.bool().then(|| Timestamped::new(time(rng, $now, is_fine), rng.i64(0..3)));
                 let step = |rng: &mut fastrand::Rng| (time(rng, $now, is_fine), rng.choice(WORDS).unwrap().to_owned());
                 let steps: BTreeMap<_, _> = (0..rng.usize(..3)).map(|_| step(rng)).collect();
-                let tag = |rng: &mut fastrand::Rng| (rng.choice(WORDS).unwrap().to_owned(), rng.i64(..3));
+                let tag = |rng: &mut fastrand::Rng| (rng.choice(WORDS).unwrap().to_owned(), rng.i64(0..3));
                 let tags = (0..rng.usize(..3)).map(|_| tag(rng)).collect();
-                let place = rng.bool().then(|| Place { city: word(rng), floor: rng.bool().then(|| rng.i64(..3)) });
+                let place = rng.bool().then(|| Place { city: word(rng), floor: rng.bool().then(|| rng.i64(0..3)) });
                 let $rng = rng;
                 Self {
                     name: word($rng).unwrap_or_default(),
-                    rank: $rng.bool().then(|| $rng.i64(..4)),
+                    rank: $rng.bool().then(|| $rng.i64(0..4)),
                     email: word($rng),
                     note: word($rng),
                     seen,
-                    visits: $rng.i64(..3),
+                    visits: $rng.i64(0..3),
                     owner: word($rng),
                     steps: steps.into_iter().map(|(at, step)| Timestamped::new(at, step)).collect(),
                     tags,
@@ -528,9 +538,9 @@ wide! {
         hourly: versions(view.times(("hourly", "hourly")), Sum::new),
     },
     random: |rng, now| {
-        hits: Sum::new(rng.i64(..5)),
-        least: if rng.bool() { Min::new(rng.i64(..5)) } else { Min::default() },
-        most: if rng.bool() { Max::new(rng.i64(..5)) } else { Max::default() },
+        hits: Sum::new(rng.i64(0..5)),
+        least: if rng.bool() { Min::new(rng.i64(0..5)) } else { Min::default() },
+        most: if rng.bool() { Max::new(rng.i64(0..5)) } else { Max::default() },
         hourly: if rng.bool() { Versions::new() } else { [Timestamped::new(now - 90 * MINUTE, Sum::new(2))].into() },
     },
     hits: Self::HITS.exists(),
@@ -617,7 +627,7 @@ impl Kind for Former {
 impl Former {
     pub(crate) fn random(rng: &mut fastrand::Rng) -> Self {
         let word = |rng: &mut fastrand::Rng| rng.bool().then(|| rng.choice(WORDS).unwrap().to_owned());
-        let number = |rng: &mut fastrand::Rng| rng.bool().then(|| rng.i64(..4));
+        let number = |rng: &mut fastrand::Rng| rng.bool().then(|| rng.i64(0..4));
         Self { mail: word(rng), note: word(rng), holder: word(rng), rank: number(rng), extra: number(rng) }
     }
 }

@@ -110,8 +110,8 @@ impl World {
     /// Collects garbage: cells that no client sees any more, were its clock behind or not.
     pub(crate) async fn collect(&mut self) {
         self.bigtable.collect_garbage().await.unwrap();
-        let oldest = self.now - 3 * HOUR;
-        self.rows.values_mut().for_each(|cells| cells.collect("held", oldest));
+        let now = self.now;
+        self.rows.values_mut().for_each(|cells| cells.collect(now));
         self.drop_empty();
     }
 
@@ -120,9 +120,9 @@ impl World {
     }
 
     /// A read of a client whose clock is off. The server's does not matter to reads.
-    pub(crate) async fn read<T>(&self, skew: i64, read: impl Future<Output = T>) -> T {
+    pub(crate) async fn read<T>(&self, skew: i64, read: impl AsyncFnOnce() -> T) -> T {
         self.set_clock(skew);
-        let read = read.await;
+        let read = read().await;
         self.set_clock(0);
         read
     }

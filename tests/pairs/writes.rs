@@ -112,7 +112,8 @@ pub(crate) async fn write<K: Layout, R: WideKind, S: RowStore>(
         3 if keys != Keys::OfStoredRows => {
             let merges = world.rng.bool();
             let points = world.points(6);
-            let rows: Vec<(Point, R)> = points.into_iter().map(|point| (point, world.row(point, keys))).collect();
+            let rows: Vec<(Point, R)> =
+                points.into_iter().map(|point| (point, world.row(point, keys))).collect();
             let keyed: Vec<_> = rows.iter().map(|(point, row)| (K::of(*point), row.clone())).collect();
             match merges {
                 true => handles.table.merge_all(&keyed).await.unwrap(),
@@ -145,7 +146,8 @@ pub(crate) async fn write<K: Layout, R: WideKind, S: RowStore>(
                 written.unwrap_err();
                 return;
             }
-            let shown = format!("{changes:?} of {point:?} if {asked:?}, skew {skew}, {:?}", world.rows.get(&point));
+            let shown =
+                format!("{changes:?} of {point:?} if {asked:?}, skew {skew}, {:?}", world.rows.get(&point));
             assert_eq!(written.unwrap(), is_written, "{shown}");
             if is_written {
                 let cells = world.rows.entry(point).or_default();
@@ -166,7 +168,12 @@ pub(crate) async fn write<K: Layout, R: WideKind, S: RowStore>(
         8 | 9 => {
             let put = world.write(skew, table.put_if(&key, &row, R::condition(&asked))).await.unwrap();
             let is_put = world.holds(lens, point, &asked, skew);
-            assert_eq!(put, is_put, "put of {point:?} if {asked:?}, skew {skew}, {:?}", world.rows.get(&point));
+            assert_eq!(
+                put,
+                is_put,
+                "put of {point:?} if {asked:?}, skew {skew}, {:?}",
+                world.rows.get(&point)
+            );
             if is_put {
                 world.stores(point, &row, How::Put, false, by_clock(skew));
             }
@@ -323,7 +330,8 @@ pub(crate) async fn write_many<K: Layout, R: WideKind>(
 }
 
 async fn load<K: Layout, R: WideKind>(world: &mut World, table: &Table<K, R>, keys: Keys) {
-    let form = world.rng.choice([Form::Put, Form::New, Form::IfAbsent, Form::AddSums, Form::AddToNew]).unwrap();
+    let form =
+        world.rng.choice([Form::Put, Form::New, Form::IfAbsent, Form::AddSums, Form::AddToNew]).unwrap();
     let form = match (form, R::HAS_AGGREGATES) {
         (Form::AddSums | Form::AddToNew, false) => Form::IfAbsent,
         (form, _) => form,
@@ -371,6 +379,8 @@ async fn load<K: Layout, R: WideKind>(world: &mut World, table: &Table<K, R>, ke
 pub(crate) async fn warm_up<K: Layout, R: WideKind, S: RowStore>(table: &Table<K, R, S>) {
     let key = K::of((USERS[0], 0, 0));
     assert!(!table.put_if(&key, &R::default(), Condition::row_exists()).await.unwrap());
+    let update = R::change(table.update(&key), &Change::Rank(None));
+    assert!(!update.only_if(Condition::row_exists()).await.unwrap());
 }
 
 /// The stored cells of a point.
