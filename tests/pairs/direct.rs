@@ -1,11 +1,11 @@
 //! Runs on tables of one key type, and on their copies.
 
 use fastrand::Rng;
-use keyderive::{Client, Direct, Table};
+use keyderive::{Direct, Table};
 
 use crate::features::{Feature, Met};
 use crate::layouts::{
-    After, AfterInEpochs, BeforeTag, BeforeTagInEpochs, Epochs, First, Layout, Ordered, Plain, Range,
+    After, AfterInEpochs, BeforeTag, BeforeTagInEpochs, Epochs, First, Layout, Ordered, Plain,
 };
 use crate::reads::{Question, check_points, check_scan, check_select};
 use crate::rows::{Everything, Former, Part, WideKind};
@@ -17,12 +17,11 @@ const TABLE: &str = "rows";
 /// How often a run writes and then reads.
 const ROUNDS: u32 = 12;
 
-async fn create<K: Layout, R: WideKind>(world: &mut World, name: &str) -> Table<K, R> {
-    let table = world.client.table::<K, R>(name);
-    let create = table.create().granularity(world.granularity()).without_row_key_schema();
+async fn create<K: Layout, R: WideKind>(world: &mut World, name: &str) {
+    let create =
+        world.client.table::<K, R>(name).create().granularity(world.granularity()).without_row_key_schema();
     let splits: Vec<_> = (0..world.rng.u32(..4)).map(|_| world.point()).collect();
     splits.into_iter().fold(create, |create, point| create.split_at(&K::of(point))).await.unwrap();
-    table
 }
 
 pub(crate) struct Tables<K, R> {
@@ -32,11 +31,15 @@ pub(crate) struct Tables<K, R> {
 
 impl<K: Layout, R: WideKind> Tables<K, R> {
     pub(crate) async fn new(world: &mut World, name: &str) -> Self {
-        let table = create(world, name).await;
+        create::<K, R>(world, name).await;
+        Self::opened(world, name).await
+    }
+
+    pub(crate) async fn opened(world: &World, name: &str) -> Self {
         let slow = world.slow.table(name);
         warm_up(&slow).await;
-        let of = |client: &Client| client.table(name);
-        Self { wide: Handles { table, slow }, former: of(&world.bigtable.client()) }
+        let wide = Handles { table: world.client.table(name), slow: Some(slow) };
+        Self { wide, former: world.bigtable.client().table(name) }
     }
 
     pub(crate) async fn writes(&self, world: &mut World, keys: Keys) {
@@ -56,7 +59,7 @@ impl<K: Layout, R: WideKind> Tables<K, R> {
     pub(crate) async fn reads(&self, world: &mut World) {
         let table = &self.wide.table;
         for _ in 0..3 {
-            let range = Range::random(&mut world.rng);
+            let range = world.range();
             let question = Question::random(world, range.clone(), true, R::HAS_AGGREGATES);
             check_scan(world, table, Lens::<R>::whole(), &question, false).await;
             if world.rng.u32(..4) == 0 {

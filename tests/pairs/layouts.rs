@@ -81,11 +81,17 @@ macro_rules! layouts {
             seq: u8,
         }
 
+        impl $name {
+            pub(crate) fn with_user(user: &str, at: u64, seq: u8) -> Self {
+                Self { user: user.to_owned(), at, seq }
+            }
+        }
+
         impl Layout for $name {
             const FEATURES: &[Feature] = &[$(Feature::$feature),*];
 
             fn of((user, at, seq): Point) -> Self {
-                Self { user: user.to_owned(), at, seq }
+                Self::with_user(user, at, seq)
             }
 
             fn point(&self) -> Point {
@@ -148,4 +154,31 @@ layouts! {
 pub(crate) struct Numbered {
     pub(crate) at: u64,
     pub(crate) seq: u8,
+}
+
+/// The user of all points with these other fields, where the key does not have it.
+pub(crate) fn home(at: u64, seq: u8) -> &'static str {
+    USERS[(at as usize + usize::from(seq)) % USERS.len()]
+}
+
+impl Layout for Numbered {
+    const FEATURES: &[Feature] = &[];
+
+    fn of((user, at, seq): Point) -> Self {
+        assert_eq!(user, home(at, seq));
+        Self { at, seq }
+    }
+
+    fn point(&self) -> Point {
+        (home(self.at, self.seq), self.at, self.seq)
+    }
+
+    fn plan(range: &Range) -> Plan<Self> {
+        assert!(matches!(range, Range::All), "{range:?}");
+        Self::scan().into_plan().unwrap()
+    }
+
+    fn order((_, at, seq): Point) -> (i64, &'static str, i64, i64) {
+        (at as i64, "", i64::from(seq), 0)
+    }
 }

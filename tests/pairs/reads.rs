@@ -2,6 +2,7 @@
 
 use futures_util::TryStreamExt as _;
 use keyderive::key::TableKey;
+use keyderive::plan::Plan;
 use keyderive::row::RowFilter;
 use keyderive::{Error, Row, RowStore, Scan, Table};
 
@@ -20,8 +21,8 @@ enum CellFilter {
 }
 
 impl CellFilter {
-    fn random(rng: &mut fastrand::Rng) -> Self {
-        match rng.u32(..3) {
+    fn random(rng: &mut fastrand::Rng, has_text: bool) -> Self {
+        match rng.u32(..if has_text { 3 } else { 2 }) {
             0 => Self::Family(rng.choice(["cf", "held", "h", "tags", "place", "old"]).unwrap()),
             1 => {
                 let columns = [("cf", "mail"), ("cf", "email"), ("held", "holder"), ("h", "steps")];
@@ -62,16 +63,24 @@ pub(crate) struct Question {
 
 impl Question {
     pub(crate) fn random(world: &mut World, range: Range, is_wide: bool, has_aggregates: bool) -> Self {
-        let skew = world.skew();
+        let (skew, has_text) = (world.skew(), world.has_text_filters);
         let rng = &mut world.rng;
         Self {
             range,
             asked: (rng.u32(..5) < 3).then(|| Asked::random(rng, is_wide, has_aggregates)),
-            filter: (rng.u32(..6) == 0).then(|| CellFilter::random(rng)),
+            filter: (rng.u32(..6) == 0).then(|| CellFilter::random(rng, has_text)),
             latest: (rng.u32(..6) == 0).then(|| rng.u32(1..3)),
             is_reversed: rng.bool(),
             skew,
         }
+    }
+
+    pub(crate) fn plan<K: Layout>(&self) -> Plan<K> {
+        K::plan(&self.range)
+    }
+
+    pub(crate) fn is_ordered<K: Layout>(&self) -> bool {
+        self.plan::<K>().is_ordered()
     }
 
     pub(crate) fn apply<K: TableKey, Q: Kind, S: RowStore>(&self, mut scan: Scan<K, Q, S>) -> Scan<K, Q, S> {
@@ -127,9 +136,9 @@ pub(crate) struct Answer<Q> {
 
 impl<Q: Clone> Answer<Q> {
     /// In the order of a scan: by the key, or as the keys are stored.
-    fn in_order<K: Layout>(&self, question: &Question) -> Vec<(Point, Q)> {
+    pub(crate) fn in_order<K: Layout>(&self, question: &Question) -> Vec<(Point, Q)> {
         let mut rows = self.rows.clone();
-        match K::plan(&question.range).is_ordered() {
+        match question.is_ordered::<K>() {
             true => rows.sort_by_key(|row| K::order(row.0)),
             false => rows.sort_by_key(|row| K::of(row.0).encode().unwrap()),
         }
@@ -180,8 +189,8 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
 ) {
     let answer = question.answer(world, lens);
     let rows = answer.in_order::<K>(question);
-    let is_ordered = K::plan(&question.range).is_ordered();
-    let scan = || question.apply(table.scan(K::plan(&question.range)));
+    let is_ordered = question.is_ordered::<K>();
+    let scan = || question.apply(table.scan(question.plan()));
     let skew = question.skew;
     let way = world.rng.u32(..11);
     let shown = format!("way {way} of {question:?}");
@@ -218,7 +227,7 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
         }
         3 | 4 => {
             of_call.push(Feature::Partitions);
-            let parts = table.partitions_of(K::plan(&question.range)).await.unwrap();
+            let parts = table.partitions_of(question.plan()).await.unwrap();
             let mut found = Vec::new();
             match world.rng.bool() {
                 true => {
@@ -234,7 +243,7 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
                 false => {
                     let (question, parallel) = (question.clone(), world.rng.usize(1..4));
                     let export = async || {
-                        let export = table.export(K::plan(&question.range)).parallel(parallel);
+                        let export = table.export(question.plan()).parallel(parallel);
                         export.with(move |scan| question.apply(scan)).stream().try_collect::<Vec<_>>().await
                     };
                     found = world.read(skew, export).await.unwrap();
@@ -311,7 +320,7 @@ pub(crate) async fn check_select<K: Layout, R: WideKind>(
     let answer = question.answer(world, Lens::<R>::whole());
     let expected: Vec<_> =
         answer.in_order::<K>(&question).into_iter().map(|(point, row)| (point, row.columns())).collect();
-    let select = async || R::selected(question.apply(table.scan(K::plan(&question.range)))).collect().await;
+    let select = async || R::selected(question.apply(table.scan(question.plan()))).collect().await;
     let found = world.read(question.skew, select).await.unwrap();
     assert_eq!(points(found), expected, "select of {question:?}");
     answer.count(world, &[]);

@@ -290,7 +290,8 @@ pub(crate) trait WideKind: Kind {
     fn change<K: TableKey, S: RowStore>(update: Update<K, Self, S>, change: &Change) -> Update<K, Self, S>;
     fn selected<K: TableKey, S: RowStore>(scan: Scan<K, Self, S>) -> Scan<K, Selected<Columns>, S>;
     fn columns(&self) -> Columns;
-    fn name(&mut self) -> &mut String;
+    fn name(&self) -> &str;
+    fn name_mut(&mut self) -> &mut String;
     /// The counter.
     fn visits() -> keyderive::row::Column<Self, keyderive::row::Counter>;
 }
@@ -498,7 +499,11 @@ macro_rules! wide {
                 (email, owner, steps, tags, seen)
             }
 
-            fn name(&mut self) -> &mut String {
+            fn name(&self) -> &str {
+                &self.name
+            }
+
+            fn name_mut(&mut self) -> &mut String {
                 &mut self.name
             }
 

@@ -11,7 +11,7 @@ use keyderive::client::Granularity;
 use keyderive::embedded::{Bigtable, FaultRule, Faults};
 
 use crate::features::{Feature, Features, Met};
-use crate::layouts::{Point, SEQS, TIMES, USERS};
+use crate::layouts::{Point, Range, SEQS, TIMES, USERS, home};
 use crate::model::{Cells, HOUR, MINUTE, View};
 use crate::rows::Kind;
 
@@ -38,6 +38,9 @@ pub(crate) struct World {
     /// The features of the tables that are read.
     pub(crate) table: Features,
     pub(crate) met: Met,
+    /// Whether the user of a key follows from its other fields.
+    pub(crate) is_by_rows: bool,
+    pub(crate) has_text_filters: bool,
     /// Points that are written more often than the others.
     hot: Vec<Point>,
 }
@@ -58,6 +61,8 @@ impl World {
             now: BEGIN,
             is_fine,
             has_clocks,
+            is_by_rows: false,
+            has_text_filters: true,
             rows: BTreeMap::new(),
             table: Features::default(),
             met: Met::default(),
@@ -73,10 +78,16 @@ impl World {
     }
 
     pub(crate) fn point(&mut self) -> Point {
-        if self.rng.u32(..4) > 0 {
-            return self.hot[self.rng.usize(..self.hot.len())];
-        }
-        (self.rng.choice(USERS).unwrap(), self.rng.u64(..TIMES), self.rng.u8(..SEQS))
+        let (user, at, seq) = match self.rng.u32(..4) {
+            0 => (self.rng.choice(USERS).unwrap(), self.rng.u64(..TIMES), self.rng.u8(..SEQS)),
+            _ => self.hot[self.rng.usize(..self.hot.len())],
+        };
+        (if self.is_by_rows { home(at, seq) } else { user }, at, seq)
+    }
+
+    /// What a scan is constrained to.
+    pub(crate) fn range(&mut self) -> Range {
+        if self.is_by_rows { Range::All } else { Range::random(&mut self.rng) }
     }
 
     /// Distinct points.

@@ -6,19 +6,23 @@ use keyderive::{Error, RowStore, Table};
 
 use crate::features::Feature;
 use crate::layouts::{Layout, Point, Range, USERS};
-use crate::model::{Cells, How, MINUTE, Write};
+use crate::model::{How, MINUTE, Write};
 use crate::rows::{Asked, Change, Former, Kind, Part, WORDS, WideKind};
 use crate::world::{Lens, World};
 
 /// A table, by a client whose clock is right, and by the slow one, whose clock need not be.
 pub(crate) struct Handles<K, R, S> {
     pub(crate) table: Table<K, R, S>,
-    pub(crate) slow: Table<K, R, S>,
+    pub(crate) slow: Option<Table<K, R, S>>,
 }
 
 impl<K: TableKey, R, S: RowStore> Handles<K, R, S> {
-    fn of(&self, skew: i64) -> Table<K, R, S> {
-        if skew == 0 { self.table.clone() } else { self.slow.clone() }
+    /// The table by one of the clients, and how far its clock is ahead.
+    fn draw(&self, world: &mut World) -> (&Table<K, R, S>, i64) {
+        match (&self.slow, world.skew()) {
+            (None, _) | (_, 0) => (&self.table, 0),
+            (Some(slow), skew) => (slow, skew),
+        }
     }
 }
 
@@ -31,11 +35,8 @@ pub(crate) enum Keys {
     OfRows,
     /// The old table has the row, which every write needs.
     OfStoredRows,
-}
-
-/// The user of all points with these other fields, where the key is in the row.
-pub(crate) fn home(at: u64, seq: u8) -> &'static str {
-    USERS[(at as usize + usize::from(seq)) % USERS.len()]
+    /// The new key will be in the row.
+    OfRowsLater,
 }
 
 impl World {
@@ -73,7 +74,7 @@ impl World {
     fn row<R: WideKind>(&mut self, point: Point, keys: Keys) -> R {
         let mut row = R::random(&mut self.rng, self.now, self.is_fine);
         if keys != Keys::Given {
-            point.0.clone_into(row.name());
+            point.0.clone_into(row.name_mut());
         }
         row
     }
@@ -93,8 +94,8 @@ pub(crate) async fn write<K: Layout, R: WideKind, S: RowStore>(
     handles: &Handles<K, R, S>,
     keys: Keys,
 ) {
-    let (point, skew) = (world.point(), world.skew());
-    let (key, table, lens) = (K::of(point), handles.of(skew), Lens::<R>::whole());
+    let (point, (table, skew)) = (world.point(), handles.draw(world));
+    let (key, lens) = (K::of(point), Lens::<R>::whole());
     let is_missing = keys == Keys::OfStoredRows && !world.rows.contains_key(&point);
     let asked = Asked::random(&mut world.rng, true, R::HAS_AGGREGATES);
     let row: R = world.row(point, keys);
@@ -122,6 +123,7 @@ pub(crate) async fn write<K: Layout, R: WideKind, S: RowStore>(
             let how = if merges { How::Merge } else { How::Put };
             rows.iter().for_each(|(point, row)| world.stores(*point, row, how, false, &[]));
         }
+        4..=7 if keys == Keys::OfRowsLater && !world.rows.contains_key(&point) => {}
         4..=6 => {
             let mut changes = Vec::new();
             for _ in 0..world.rng.u32(1..4) {
@@ -138,7 +140,8 @@ pub(crate) async fn write<K: Layout, R: WideKind, S: RowStore>(
                 true => world.holds(lens, point, &asked, skew),
                 false => true,
             };
-            if is_missing {
+            // Where the condition does not hold, nothing needs the row.
+            if is_missing && is_written {
                 return assert_needs_row(written);
             }
             // Its token is older than the server remembers tokens. A conditional update has none.
@@ -293,7 +296,7 @@ pub(crate) async fn write_many<K: Layout, R: WideKind>(
             table.delete_all(points.iter().map(|point| K::of(*point))).await.unwrap();
             points.iter().for_each(|point| drop(world.rows.remove(point)));
         }
-        7 if world.rng.u32(..3) == 0 => {
+        7 if keys == Keys::Given && world.rng.u32(..3) == 0 => {
             let range = Range::random(&mut world.rng);
             if !matches!(range, Range::All) {
                 table.delete_rows(K::plan(&range)).await.unwrap();
@@ -378,12 +381,8 @@ async fn load<K: Layout, R: WideKind>(world: &mut World, table: &Table<K, R>, ke
 /// The condition of no row type, so that a handle is ready before a clock is off.
 pub(crate) async fn warm_up<K: Layout, R: WideKind, S: RowStore>(table: &Table<K, R, S>) {
     let key = K::of((USERS[0], 0, 0));
-    assert!(!table.put_if(&key, &R::default(), Condition::row_exists()).await.unwrap());
+    let never = || Condition::row_exists().and(Condition::row_exists().not());
+    assert!(!table.put_if(&key, &R::default(), never()).await.unwrap());
     let update = R::change(table.update(&key), &Change::Rank(None));
-    assert!(!update.only_if(Condition::row_exists()).await.unwrap());
-}
-
-/// The stored cells of a point.
-pub(crate) fn cells(world: &World, point: Point) -> Cells {
-    world.rows.get(&point).cloned().unwrap_or_default()
+    assert!(!update.only_if(never()).await.unwrap());
 }
