@@ -81,9 +81,14 @@ macro_rules! layouts {
             seq: u8,
         }
 
+        #[allow(dead_code, reason = "one of them is re-keyed by rows")]
         impl $name {
             pub(crate) fn with_user(user: &str, at: u64, seq: u8) -> Self {
                 Self { user: user.to_owned(), at, seq }
+            }
+
+            pub(crate) fn without_user(&self) -> Numbered {
+                Numbered { at: self.at, seq: self.seq }
             }
         }
 

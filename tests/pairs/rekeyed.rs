@@ -66,7 +66,7 @@ conversions! {
 
 impl From<&Epochs> for Numbered {
     fn from(key: &Epochs) -> Self {
-        Self::of(key.point())
+        key.without_user()
     }
 }
 
@@ -294,6 +294,9 @@ impl<N: Convert> Run<N> {
     async fn run(mut self) -> Met {
         let driver = self.driver.clone();
         self.stay().await;
+        for (point, cells) in self.world.rows.iter().filter(|_| N::BY_ROWS) {
+            assert_eq!(cells.live(0, |_| None).text(&[("cf", "name")]).as_deref(), Some(point.0), "{point:?}");
+        }
         if self.world.rng.u32(..3) == 0 {
             drive::<N>(&driver, false, (State::Paused, Activity::Waiting)).await;
             self.stay().await;
