@@ -15,7 +15,7 @@ use crate::writes::{Handles, Keys, warm_up, write, write_many, write_second};
 const TABLE: &str = "rows";
 
 /// How often a run writes and then reads.
-const ROUNDS: u32 = 12;
+const ROUNDS: u32 = 8;
 
 async fn create<K: Layout, R: WideKind>(world: &mut World, name: &str) {
     let create =

@@ -1,6 +1,6 @@
 //! The features of the list, and which two of them have met.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 macro_rules! features {
@@ -56,6 +56,28 @@ features! {
 const OF_ROWS: [Feature; 5] =
     [Feature::Expiry, Feature::Aliases, Feature::Versions, Feature::Aggregates, Feature::Maps];
 
+/// Features of which no two meet, and why.
+pub(crate) const APART: &[(&[Feature], &[Feature], &str)] = &[
+    (
+        &[Feature::Aggregates, Feature::AddSums],
+        &[Feature::ByKeys, Feature::ByRows],
+        "tables with aggregates are not re-keyed, which `tests/rekeying/refusals.rs` tests",
+    ),
+    (&[Feature::ByKeys], &[Feature::ByRows], "a re-keying makes its keys of keys or of rows"),
+    (
+        &[Feature::Diff],
+        &[Feature::Filters, Feature::Pages, Feature::Partitions, Feature::Reversed],
+        "a comparison takes all cells of all rows, and returns no rows",
+    ),
+];
+
+/// Why two features do not meet; none if they do.
+pub(crate) fn apart(one: Feature, other: Feature) -> Option<&'static str> {
+    let is = |these: &[Feature], those: &[Feature]| these.contains(&one) && those.contains(&other);
+    let mut apart = APART.iter().filter(|(these, those, _)| is(these, those) || is(those, these));
+    apart.next().map(|(_, _, reason)| *reason)
+}
+
 /// A set of features.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Features(u32);
@@ -100,7 +122,11 @@ impl fmt::Debug for Features {
 
 /// How many reads looked at each two features at once.
 #[derive(Default)]
-pub(crate) struct Met(BTreeMap<(Feature, Feature), u64>);
+pub(crate) struct Met {
+    pairs: BTreeMap<(Feature, Feature), u64>,
+    /// The states of re-keyings.
+    pub(crate) states: BTreeSet<String>,
+}
 
 impl Met {
     /// Counts the pairs of a read that was compared with the model. `asked` are the features of rows that its condition is about.
@@ -108,19 +134,20 @@ impl Met {
         for one in features.iter() {
             for other in features.iter().filter(|other| one < *other) {
                 if one != Feature::Filters || !OF_ROWS.contains(&other) || asked.contains(other) {
-                    *self.0.entry((one, other)).or_default() += 1;
+                    *self.pairs.entry((one, other)).or_default() += 1;
                 }
             }
         }
     }
 
     pub(crate) fn add(&mut self, other: Self) {
-        for (pair, reads) in other.0 {
-            *self.0.entry(pair).or_default() += reads;
+        for (pair, reads) in other.pairs {
+            *self.pairs.entry(pair).or_default() += reads;
         }
+        self.states.extend(other.states);
     }
 
     pub(crate) fn reads(&self, one: Feature, other: Feature) -> u64 {
-        self.0.get(&(one.min(other), one.max(other))).copied().unwrap_or_default()
+        self.pairs.get(&(one.min(other), one.max(other))).copied().unwrap_or_default()
     }
 }

@@ -10,6 +10,7 @@
 
 mod direct;
 mod features;
+mod found;
 mod layouts;
 mod model;
 mod reads;
@@ -19,10 +20,13 @@ mod world;
 mod writes;
 
 use fastrand::Rng;
-use features::{Feature, Met};
+use features::{Feature, Met, apart};
 use keyderive_tests::amount;
 
 const SEED: &str = "KEYDERIVE_PAIRS_SEED";
+
+/// How many states a re-keying has.
+const STATES: usize = 8;
 
 /// The futures of a run, which an unoptimized build does not fold, take more than the stack of a test.
 const STACK: usize = 32 << 20;
@@ -63,9 +67,17 @@ fn every_read_is_that_of_the_model_and_every_pair_meets() {
         }
     }
     assert!(failed.is_empty(), "{} of {runs} runs failed; {SEED} repeats one: {failed:?}", failed.len());
-    for one in Feature::ALL {
-        for other in Feature::ALL.iter().filter(|other| one < *other) {
-            println!("{} {one} and {other}", met.reads(*one, *other));
-        }
+    let pairs = || Feature::ALL.iter().flat_map(|one| Feature::ALL.iter().map(move |other| (*one, *other)));
+    let pairs = || pairs().filter(|(one, other)| one < other);
+    for (one, other) in pairs() {
+        println!("{:6} reads of {one} and {other}", met.reads(one, other));
     }
+    assert_eq!(met.states.len(), STATES, "{:?}", met.states);
+    let is_wrong =
+        |(one, other): &(Feature, Feature)| (met.reads(*one, *other) == 0) != apart(*one, *other).is_some();
+    let wrong: Vec<_> = pairs().filter(is_wrong).collect();
+    assert!(
+        wrong.is_empty(),
+        "in {runs} runs these pairs met no read, or have met although `APART` says that they cannot: {wrong:?}"
+    );
 }

@@ -179,6 +179,31 @@ fn distinct<Q>(rows: &[(Point, Q)], fields: usize) -> Vec<Point> {
     firsts.collect()
 }
 
+/// The rows of all pages of a scan.
+async fn pages<K: Layout, Q: Kind>(
+    world: &World,
+    skew: i64,
+    scan: impl Fn() -> Scan<K, Q>,
+    size: u64,
+) -> Vec<(K, Q)> {
+    let (mut found, mut next) = (Vec::new(), None::<String>);
+    loop {
+        let page = async || match &next {
+            None => scan().page(size).await,
+            Some(token) => scan().after(token).page(size).await,
+        };
+        let page = world.read(skew, page).await.unwrap();
+        assert!(page.rows.len() as u64 == size || page.next.is_none(), "a page of {}", page.rows.len());
+        assert!(!page.rows.is_empty() || next.is_none(), "an empty page");
+        found.extend(page.rows);
+        assert!(found.len() <= world.rows.len(), "pages without end");
+        next = page.next;
+        if next.is_none() {
+            return found;
+        }
+    }
+}
+
 /// Scans a table in one of the ways.
 pub(crate) async fn check_scan<K: Layout, Q: Kind>(
     world: &mut World,
@@ -206,23 +231,7 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
         1 | 2 => {
             of_call.push(Feature::Pages);
             let size = world.rng.u64(1..5);
-            let (mut found, mut next, mut pages) = (Vec::new(), None::<String>, 0);
-            loop {
-                let page = async || match &next {
-                    None => scan().page(size).await,
-                    Some(token) => scan().after(token.as_str()).page(size).await,
-                };
-                let page = world.read(skew, page).await.unwrap();
-                pages += 1;
-                assert!(page.rows.len() as u64 == size || page.next.is_none(), "{shown}");
-                assert!(!page.rows.is_empty() || pages == 1, "an empty page of {shown}");
-                found.extend(page.rows);
-                next = page.next;
-                if next.is_none() {
-                    break;
-                }
-                assert!(pages <= rows.len() + 1, "{shown}");
-            }
+            let found = pages(world, skew, scan, size).await;
             assert_eq!(points(found), rows, "pages of {size}, {shown}");
         }
         3 | 4 => {
@@ -231,13 +240,16 @@ pub(crate) async fn check_scan<K: Layout, Q: Kind>(
             let mut found = Vec::new();
             match world.rng.bool() {
                 true => {
+                    let is_paged = world.rng.bool();
                     for part in parts {
-                        found.extend(
-                            world
-                                .read(skew, async || question.apply(table.scan(part)).collect().await)
-                                .await
-                                .unwrap(),
-                        );
+                        let scan = || question.apply(table.scan(part.clone()));
+                        found.extend(match is_paged {
+                            true => pages(world, skew, scan, 2).await,
+                            false => world.read(skew, async || scan().collect().await).await.unwrap(),
+                        });
+                    }
+                    if is_paged {
+                        of_call.push(Feature::Pages);
                     }
                 }
                 false => {
