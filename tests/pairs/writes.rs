@@ -332,7 +332,8 @@ pub(crate) async fn write_many<K: Layout, R: WideKind>(
     world.drop_empty();
 }
 
-async fn load<K: Layout, R: WideKind>(world: &mut World, table: &Table<K, R>, keys: Keys) {
+/// Loads rows in one of the forms.
+pub(crate) async fn load<K: Layout, R: WideKind>(world: &mut World, table: &Table<K, R>, keys: Keys) {
     let form =
         world.rng.choice([Form::Put, Form::New, Form::IfAbsent, Form::AddSums, Form::AddToNew]).unwrap();
     let form = match (form, R::HAS_AGGREGATES) {
