@@ -56,7 +56,7 @@ impl World {
         let mut world = Self {
             client: bigtable.client(),
             slow: bigtable.with_faults(delayed).client(),
-            hot: (0..10).map(|_| point(&mut rng)).collect(),
+            hot: (0..7).map(|_| point(&mut rng)).collect(),
             bigtable,
             now: BEGIN,
             is_fine,

@@ -264,7 +264,7 @@ pub(crate) async fn write_many<K: Layout, R: WideKind>(
     former: &Table<K, Former>,
     keys: Keys,
 ) {
-    match world.rng.u32(..10) {
+    match world.rng.u32(..12) {
         0..=3 => load(world, table, keys).await,
         4 | 5 => {
             let writer = table.writer();
@@ -303,7 +303,7 @@ pub(crate) async fn write_many<K: Layout, R: WideKind>(
                 world.rows.retain(|point, _| !range.contains(*point));
             }
         }
-        8 if keys == Keys::Given => {
+        8 | 10 | 11 if keys == Keys::Given => {
             let (point, row) = (world.point(), Part::random(&mut world.rng, world.now, world.is_fine));
             let (part, lens) = (table.rows_as::<Part>(), Lens::<Part>::of_table::<R>());
             match world.rng.bool() {
