@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use keyderive::key::TableKey;
 use keyderive::plan::Plan;
 use keyderive::row::RowFilter;
-use keyderive::{Error, Row, RowStore, Scan, Table};
+use keyderive::{Error, RowStore, Scan, Table};
 
 use crate::features::{Feature, Features};
 use crate::layouts::{Layout, Point, Range};
@@ -344,9 +344,7 @@ pub(crate) async fn check_points<K: Layout, Q: Kind, S: RowStore>(
     table: &Table<K, Q, S>,
     lens: Lens<Q>,
     is_second: bool,
-) where
-    Q: Row,
-{
+) {
     let skew = world.skew();
     let mut points = world.points(12);
     points.push(points[0]);

@@ -148,7 +148,7 @@ impl Asked {
                 features.insert_if(is_hidden("tags"), Feature::Expiry);
             }
             Self::Wide(Wide::Place | Wide::City(_)) => {
-                features.insert_if(live.has_family("place"), Feature::Maps)
+                features.insert_if(live.has_family("place"), Feature::Maps);
             }
             Self::Wide(Wide::Hits) => features.insert_if(live.has_family("sums"), Feature::Aggregates),
             Self::Wide(_) => {}
