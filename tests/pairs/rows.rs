@@ -224,7 +224,8 @@ impl Change {
             6 if rng.u32(..4) == 0 => Self::NoSteps,
             6 => Self::Step(time(rng, now, is_fine), word),
             7 => Self::Tag(word, some.then(|| rng.i64(0..3))),
-            8 => Self::NoTags,
+            8 if rng.bool() => Self::NoTags,
+            8 => Self::Owner(Some(word)),
             9 => Self::City(some.then_some(word)),
             10 => Self::Floor(rng.i64(0..3)),
             11 => Self::NoPlace,
@@ -327,7 +328,7 @@ fn place(view: &View) -> Option<Place> {
     ["city", "floor", ""].into_iter().any(has).then_some(place)
 }
 
-fn wide_ttl(family: &str) -> Option<i64> {
+pub(crate) fn wide_ttl(family: &str) -> Option<i64> {
     match family {
         "held" => Some(HOUR),
         "h" => Some(2 * HOUR),

@@ -13,7 +13,7 @@ use keyderive::embedded::{Bigtable, FaultRule, Faults};
 use crate::features::{Feature, Features, Met};
 use crate::layouts::{Point, Range, SEQS, TIMES, USERS, home};
 use crate::model::{Cells, HOUR, MINUTE, View};
-use crate::rows::Kind;
+use crate::rows::{Kind, wide_ttl};
 
 /// Whole hours since 1970, and some minutes.
 const BEGIN: i64 = 500_000 * HOUR + 17 * MINUTE;
@@ -78,6 +78,15 @@ impl World {
     }
 
     pub(crate) fn point(&mut self) -> Point {
+        // Few rows are hidden whole.
+        if self.rng.u32(..6) == 0 {
+            let is_hidden = |cells: &Cells| cells.live(self.now, wide_ttl).is_empty();
+            let hidden: Vec<_> =
+                self.rows.iter().filter(|row| is_hidden(row.1)).map(|(point, _)| *point).collect();
+            if let Some(point) = self.rng.choice(hidden) {
+                return point;
+            }
+        }
         let (user, at, seq) = match self.rng.u32(..4) {
             0 => (self.rng.choice(USERS).unwrap(), self.rng.u64(..TIMES), self.rng.u8(..SEQS)),
             _ => self.hot[self.rng.usize(..self.hot.len())],
