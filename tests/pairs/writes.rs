@@ -6,7 +6,7 @@ use keyderive::{Error, RowStore, Table};
 
 use crate::features::Feature;
 use crate::layouts::{Layout, Point, Range, USERS};
-use crate::model::{How, MINUTE, Write};
+use crate::model::{Cells, How, MINUTE, Write};
 use crate::rows::{Asked, Change, Former, Kind, Part, WORDS, WideKind};
 use crate::world::{Lens, World};
 
@@ -140,8 +140,10 @@ pub(crate) async fn write<K: Layout, R: WideKind, S: RowStore>(
                 true => world.holds(lens, point, &asked, skew),
                 false => true,
             };
-            // Where the condition does not hold, nothing needs the row.
-            if is_missing && is_written {
+            let mut alone = Cells::default();
+            changes.iter().for_each(|change| change.apply(&mut alone, now));
+            // Where the condition does not hold, or there is no row afterwards either, nothing needs the row.
+            if is_missing && is_written && !alone.is_empty() {
                 return assert_needs_row(written);
             }
             // Its token is older than the server remembers tokens. A conditional update has none.
