@@ -1,0 +1,346 @@
+//! Runs on tables that are re-keyed: by their keys and by their rows, in every state, forwards and back.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use keyderive::embedded::{Fault, Faults, Method};
+use keyderive::rekey::{Activity, Pair, Rekeyed, State};
+use keyderive::{Client, Error, Table};
+use tokio::sync::Notify;
+
+use crate::direct::{Tables, check_diff};
+use crate::features::{Feature, Features, Met};
+use crate::layouts::{
+    After, AfterInEpochs, BeforeTag, BeforeTagInEpochs, Epochs, First, Layout, Numbered, Ordered, Plain,
+};
+use crate::reads::{Question, check_points, points};
+use crate::rows::{Former, Kind, Movable, Part, WideKind as _};
+use crate::world::{Lens, World};
+use crate::writes::{Handles, Keys, load, write, write_second};
+
+const OLD: &str = "rows";
+const NEW: &str = "rows-new";
+
+/// Key types of which one is made of the other.
+trait Convert: Layout {
+    type Old: Layout + for<'a> From<&'a Self>;
+    /// Whether the keys of both sort the same.
+    const IS_ORDERED: bool;
+    /// Whether the new keys are made of rows.
+    const BY_ROWS: bool = false;
+
+    async fn open(client: &Client) -> Rekeyed<Self::Old, Self, Movable>;
+}
+
+macro_rules! conversions {
+    ($($old:ident -> $new:ident $is_ordered:literal;)*) => {$(
+        impl From<$old> for $new {
+            fn from(key: $old) -> Self {
+                Self::of(key.point())
+            }
+        }
+
+        impl From<&$new> for $old {
+            fn from(key: &$new) -> Self {
+                Self::of(key.point())
+            }
+        }
+
+        impl Convert for $new {
+            type Old = $old;
+            const IS_ORDERED: bool = $is_ordered;
+
+            async fn open(client: &Client) -> Rekeyed<$old, $new, Movable> {
+                client.rekeyed(OLD, NEW).await.unwrap()
+            }
+        }
+    )*};
+}
+
+conversions! {
+    Plain -> First true;
+    Epochs -> BeforeTag true;
+    After -> AfterInEpochs false;
+    BeforeTagInEpochs -> Ordered false;
+}
+
+/// The user of the key is the name of the row.
+macro_rules! of_rows {
+    ($($new:ident)*) => {$(
+        impl From<&$new> for Numbered {
+            fn from(key: &$new) -> Self {
+                key.without_user()
+            }
+        }
+
+        impl Convert for $new {
+            type Old = Numbered;
+            const IS_ORDERED: bool = false;
+            const BY_ROWS: bool = true;
+
+            async fn open(client: &Client) -> Rekeyed<Numbered, Self, Movable> {
+                let key_of = |old: &Numbered, row: &Movable| Self::with_user(row.name(), old.at, old.seq);
+                client.rekeyed_by_row(OLD, NEW, key_of).await.unwrap()
+            }
+        }
+    )*};
+}
+
+of_rows! { Epochs After BeforeTagInEpochs }
+
+/// Drives a re-keying until it is there.
+async fn drive<N: Convert>(table: &Rekeyed<N::Old, N, Movable>, is_back: bool, until: (State, Activity)) {
+    let reached = Arc::new(Notify::new());
+    let notify = Arc::clone(&reached);
+    let migration = table.migration().on_progress(move |progress| {
+        if (progress.state, progress.activity) == until {
+            notify.notify_one();
+        }
+    });
+    let driven = async { if is_back { migration.roll_back().await } else { migration.run().await } };
+    tokio::select! {
+        biased;
+        () = reached.notified() => {}
+        ended = driven => ended.unwrap(),
+    }
+    assert_eq!(migration.state().await.unwrap(), until.0);
+}
+
+/// A process that does not know the newest state yet meets it during a scan in no order.
+async fn retried<T>(scan: impl AsyncFn() -> Result<T, Error>) -> T {
+    for _ in 0..5 {
+        match scan().await {
+            Err(error) if error.is_retryable() => {}
+            ended => return ended.unwrap(),
+        }
+    }
+    scan().await.unwrap()
+}
+
+async fn check_scan<N: Convert, Q: Kind>(
+    world: &mut World,
+    table: &Table<N, Q, Pair<N::Old>>,
+    lens: Lens<Q>,
+    question: &Question,
+    of_call: &[Feature],
+    is_paused: bool,
+) {
+    let answer = question.answer(world, lens);
+    let is_ordered = N::IS_ORDERED && question.is_ordered::<N>() && question.is_ordered::<N::Old>();
+    if !is_ordered && is_paused {
+        return;
+    }
+    let is_unordered = !is_ordered || (!is_paused && world.rng.bool());
+    let (new, old) = (question.plan::<N>(), question.plan::<N::Old>());
+    let scan = || {
+        let scan = question.apply(table.scan(new.clone(), old.clone()));
+        if is_unordered { scan.unordered() } else { scan }
+    };
+    let mut rows = answer.in_order::<N>(question);
+    if is_unordered {
+        rows.sort_by_key(|row| row.0);
+    }
+    let way = world.rng.u32(..4);
+    let shown = format!("way {way} of {question:?}, unordered {is_unordered}");
+    let skew = question.skew;
+    match way {
+        0 => {
+            let found = world.read(skew, async || retried(async || scan().count().await).await).await;
+            assert_eq!(found, rows.len() as u64, "{shown}");
+        }
+        1 => {
+            let limit = world.rng.usize(..6);
+            let scan = async || retried(async || scan().limit(limit as u64).collect().await).await;
+            let found = points(world.read(skew, scan).await);
+            let is_part = found.iter().all(|row| rows.contains(row));
+            assert!(is_part && found.len() == limit.min(rows.len()), "{found:?} is not {limit} of {shown}");
+            assert!(is_unordered || found[..] == rows[..found.len()], "{found:?} is not {limit} of {shown}");
+        }
+        2 => {
+            let scan = async || retried(async || scan().keys_only().collect().await).await;
+            let mut found: Vec<_> = world.read(skew, scan).await.iter().map(N::point).collect();
+            if is_unordered {
+                found.sort_unstable();
+            }
+            assert_eq!(found, rows.iter().map(|row| row.0).collect::<Vec<_>>(), "{shown}");
+        }
+        _ => {
+            let scan = async || retried(async || scan().collect().await).await;
+            let mut found = points(world.read(skew, scan).await);
+            if is_unordered {
+                found.sort_by_key(|row| row.0);
+            }
+            assert_eq!(found, rows, "{shown}");
+        }
+    }
+    answer.count(world, of_call);
+}
+
+struct Run<N: Convert> {
+    world: World,
+    /// Those of two programs, and of the driver.
+    programs: [Handles<N, Movable, Pair<N::Old>>; 2],
+    driver: Rekeyed<N::Old, N, Movable>,
+    /// The features of both tables.
+    old: Features,
+    new: Features,
+}
+
+impl<N: Convert> Run<N> {
+    async fn new(rng: Rng) -> Self {
+        let mut world = World::new(rng);
+        world.is_by_rows = N::BY_ROWS;
+        // Of earlier versions of a column, one of the tables may have some that the other lacks.
+        world.has_text_filters = false;
+        world.table.insert(if N::BY_ROWS { Feature::ByRows } else { Feature::ByKeys });
+        let of = |features: &[Feature]| world.table.and(features.iter().copied().collect());
+        let (old, new) = (of(N::Old::FEATURES), of(N::FEATURES));
+        let is_copied = world.rng.bool();
+        let keys = if N::BY_ROWS { Keys::OfRowsLater } else { Keys::Given };
+        let tables = Tables::<N::Old, Movable>::new(&mut world, if is_copied { "source" } else { OLD }).await;
+        for _ in 0..4 {
+            tables.writes(&mut world, keys).await;
+            load(&mut world, &tables.wide.table, keys).await;
+        }
+        if is_copied {
+            let copy = Tables::<N::Old, Movable>::new(&mut world, OLD).await;
+            tables.wide.table.copy_to(&copy.wide.table, |key, _| key).await.unwrap();
+            world.rows.values_mut().for_each(|cells| cells.by.insert(Feature::Copy));
+            check_diff(&mut world, &tables.wide.table, &copy.wide.table).await;
+        }
+        world.collect().await;
+        let clients = [world.bigtable.client(), world.bigtable.client()];
+        let handles = async |client: &Client| Handles { table: N::open(client).await, slow: None };
+        let programs = [handles(&clients[0]).await, handles(&clients[1]).await];
+        let driver = N::open(&world.bigtable.client()).await;
+        world.table = old;
+        Self { world, programs, driver, old, new }
+    }
+
+    /// Writes and reads in the state that the re-keying is in; returns it.
+    async fn stay(&mut self) -> State {
+        let state = self.driver.migration().state().await.unwrap();
+        self.world.met.states.insert(state.to_string());
+        let is_old = matches!(state, State::Old | State::RolledBack);
+        self.world.table = match state {
+            State::Old | State::Paused | State::RolledBack => self.old,
+            State::Moved | State::New => self.new,
+            _ => self.old.and(self.new),
+        };
+        let keys = match (N::BY_ROWS, is_old) {
+            (false, _) => Keys::Given,
+            (true, true) => Keys::OfStoredRows,
+            (true, false) => Keys::OfRows,
+        };
+        let is_paused = matches!(state, State::Paused | State::RollbackPaused);
+        let world = &mut self.world;
+        for _ in 0..3 {
+            let program = &self.programs[world.rng.usize(..2)];
+            let former = program.table.rows_as::<Former>();
+            let of_former = Lens::<Former>::of_table::<Movable>();
+            for _ in 0..if is_paused { 0 } else { world.rng.u32(..5) } {
+                match world.rng.u32(..4) {
+                    0 => write_second(world, &former, of_former, keys).await,
+                    1 if world.rng.bool() => world.advance(),
+                    _ => write(world, program, keys).await,
+                }
+            }
+            let range = world.range();
+            let question = Question::random(world, range.clone(), true, Movable::HAS_AGGREGATES);
+            check_scan(world, &program.table, Lens::whole(), &question, &[], is_paused).await;
+            let question = Question::random(world, range, false, false);
+            check_scan(world, &former, of_former, &question, &[Feature::TwoTypes], is_paused).await;
+            match world.rng.u32(..3) {
+                0 => check_points(world, &former, of_former, true).await,
+                1 => {
+                    let part = program.table.rows_as::<Part>();
+                    check_points(world, &part, Lens::<Part>::of_table::<Movable>(), false).await;
+                }
+                _ => check_points(world, &program.table, Lens::<Movable>::whole(), false).await,
+            }
+        }
+        state
+    }
+
+    /// Copies some rows, until the server rejects a copy.
+    async fn copy_some(&mut self) {
+        let faults = Faults::seeded(self.world.rng.u64(..));
+        let faults = faults.fail(Method::CheckAndMutateRow, 0.3, Fault::failed_precondition());
+        let driver = N::open(&self.world.bigtable.with_faults(faults).client()).await;
+        // It may come to its end.
+        let _ = driver.migration().run().await;
+    }
+
+    async fn verify(&mut self) {
+        let world = &mut self.world;
+        let skew = world.skew();
+        let found = world.read(skew, async || self.driver.migration().verify().await).await.unwrap();
+        assert_eq!(found.different(), 0, "{found}");
+        let mut features = self.old.and(self.new);
+        features.insert(Feature::Diff);
+        for cells in world.rows.values() {
+            features = features.and(cells.features(&Lens::<Movable>::whole().live(cells, world.now)));
+        }
+        world.met.count(features, Features::default());
+    }
+
+    /// Goes on with the one table that is left.
+    async fn end<K: Layout>(mut self, name: &str, features: Features) -> Met {
+        let tables = Tables::<K, Movable>::opened(&self.world, name).await;
+        self.world.table = features;
+        for _ in 0..3 {
+            if N::BY_ROWS {
+                tables.writes(&mut self.world, Keys::OfRowsLater).await;
+            } else {
+                tables.writes(&mut self.world, Keys::Given).await;
+            }
+            tables.reads(&mut self.world).await;
+        }
+        self.world.met
+    }
+
+    async fn run(mut self, is_back: bool) -> Met {
+        let driver = self.driver.clone();
+        self.stay().await;
+        if self.world.rng.bool() {
+            drive::<N>(&driver, false, (State::Paused, Activity::Waiting)).await;
+            self.stay().await;
+        }
+        drive::<N>(&driver, false, (State::Copying, Activity::Copying)).await;
+        self.stay().await;
+        self.copy_some().await;
+        self.stay().await;
+        driver.migration().run().await.unwrap();
+        self.verify().await;
+        assert_eq!(self.stay().await, State::Moved);
+        self.verify().await;
+        if N::BY_ROWS || !is_back {
+            driver.migration().finish().await.unwrap();
+            assert_eq!(self.stay().await, State::New);
+            let new = self.new;
+            return self.end::<N>(NEW, new).await;
+        }
+        drive::<N>(&driver, true, (State::RollbackPaused, Activity::Waiting)).await;
+        self.stay().await;
+        drive::<N>(&driver, true, (State::RollbackCopying, Activity::Copying)).await;
+        self.stay().await;
+        driver.migration().roll_back().await.unwrap();
+        assert_eq!(self.stay().await, State::RolledBack);
+        let old = self.old;
+        self.end::<N::Old>(OLD, old).await
+    }
+}
+
+/// A run of each pair of key types in turn.
+pub(crate) async fn run(turn: u64, rng: Rng) -> Met {
+    let is_back = turn % 2 == 1;
+    match turn % 7 {
+        0 => Run::<First>::new(rng).await.run(is_back).await,
+        1 => Run::<BeforeTag>::new(rng).await.run(is_back).await,
+        2 => Run::<AfterInEpochs>::new(rng).await.run(is_back).await,
+        3 => Run::<Ordered>::new(rng).await.run(is_back).await,
+        4 => Run::<Epochs>::new(rng).await.run(is_back).await,
+        5 => Run::<After>::new(rng).await.run(is_back).await,
+        _ => Run::<BeforeTagInEpochs>::new(rng).await.run(is_back).await,
+    }
+}
