@@ -449,17 +449,25 @@ fn is_hashed_before(layout: &KeyLayout, field: usize) -> bool {
     layout.schema().fields()[..field].iter().any(|field| field.hash_of().is_some())
 }
 
-/// If a test is a list, the values that pass all tests, sorted and distinct.
+/// If a test is a list, the values that pass all tests, sorted and distinct. Lists may have many thousand values.
 fn listed<'t>(tests: &(impl Iterator<Item = &'t Test> + Clone)) -> Option<Vec<Value>> {
+    let order = |one: &Value, other: &Value| compare(one, other).unwrap_or(Ordering::Equal);
     let lists = tests.clone().filter_map(|test| match test {
-        Test::In(values) => Some(values),
+        Test::In(values) => {
+            let mut values = values.clone();
+            values.sort_by(order);
+            values.dedup();
+            Some(values)
+        }
         _ => None,
     });
-    let shortest = lists.min_by_key(|values| values.len())?;
-    let mut values: Vec<Value> =
-        shortest.iter().filter(|value| tests.clone().all(|test| test.holds(value))).cloned().collect();
-    values.sort_by(|one, other| compare(one, other).unwrap_or(Ordering::Equal));
-    values.dedup();
+    let of_all = lists.reduce(|mut values, list| {
+        values.retain(|value| list.binary_search_by(|other| order(other, value)).is_ok());
+        values
+    });
+    let mut values = of_all?;
+    let others = tests.clone().filter(|test| !matches!(test, Test::In(_)));
+    values.retain(|value| others.clone().all(|test| test.holds(value)));
     Some(values)
 }
 
