@@ -22,6 +22,9 @@ use keyderive::plan::Plan;
 
 use crate::columns::{Columns, KeyColumn, Kind, Literal, compare};
 
+#[cfg(test)]
+mod tests;
+
 /// With more point reads or ranges than this, a plan is slower than a scan over all between them.
 const MAX_CHOICES: usize = 100_000;
 
@@ -378,8 +381,6 @@ impl KeyScan {
             let Ok(next) = draft.clone().any_of(name, &values) else { break };
             match next.clone().plan() {
                 Ok(plan) => scan.plan = plan,
-                // Only a whole key, or the rest of this one, can have the last fields.
-                Err(_) if is_hashed_before(layout, field) => {}
                 // No key has these fields: it would be empty or too long.
                 Err(_) if choices == 1 => scan.is_empty = true,
                 // Some of them no key has; which, the filter after the scan finds.
@@ -443,10 +444,6 @@ fn whole(layout: &KeyLayout) -> Plan<DynKey> {
         // Nothing is fixed that a key could not hold.
         Err(_) => unreachable!("a scan without constraints has a plan"),
     }
-}
-
-fn is_hashed_before(layout: &KeyLayout, field: usize) -> bool {
-    layout.schema().fields()[..field].iter().any(|field| field.hash_of().is_some())
 }
 
 /// If a test is a list, the values that pass all tests, sorted and distinct. Lists may have many thousand values.
