@@ -133,9 +133,6 @@ fn tighter(one: Bound<Value>, other: Bound<Value>, side: Side) -> Bound<Value> {
 
 /// The looser bound.
 fn looser(one: Bound<Value>, other: Bound<Value>, side: Side) -> Bound<Value> {
-    if one == Bound::Unbounded || other == Bound::Unbounded {
-        return Bound::Unbounded;
-    }
     if tighter(one.clone(), other.clone(), side) == one { other } else { one }
 }
 
@@ -204,7 +201,7 @@ impl Predicate {
                 Some(Self::new(of, Test::Range(bound(&between.low)?, bound(&between.high)?)))
             }
             Expr::Like(like) if !like.negated && !like.case_insensitive && like.escape_char.is_none() => {
-                let of = column(&like.expr).filter(|of| of.kind == Kind::Text)?;
+                let of = column(&like.expr)?;
                 let Literal::Value(Value::Text(pattern)) = literal(&like.pattern, of)? else { return None };
                 let prefix = pattern.strip_suffix('%').filter(|prefix| !prefix.contains(['%', '_', '\\']))?;
                 Some(Self::new(of, Test::Prefix(prefix.to_owned())))

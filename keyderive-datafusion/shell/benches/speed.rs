@@ -163,12 +163,14 @@ fn see(seen: &mut Seen, key: &LentKey<'_>, event: &LentEvent<'_>) {
 
 async fn visit(client: &Client) -> Seen {
     let (events, mut seen) = (client.table::<EventKey, Event>("events"), (0, 0));
-    let plan = EventKey::scan().user_id_range(..format!("user-{:06}", SCANNED / ROWS_A_USER));
-    let visit = |key: LentKey<'_>, row: keyderive::row::RowRef<'_>| {
-        see(&mut seen, &key, &row.read()?);
-        Ok::<_, Error>(())
-    };
-    events.scan(plan).visit::<LentKey<'_>, _>(visit).await.unwrap();
+    let end = format!("user-{:06}", SCANNED / ROWS_A_USER);
+    let scan = events.scan(EventKey::scan().user_id_range(..end.as_str()));
+    scan.visit::<LentKey<'_>, Error>(|key, row| {
+        see(&mut seen, &key, &row.read::<LentEvent<'_>>()?);
+        Ok(())
+    })
+    .await
+    .unwrap();
     seen
 }
 
