@@ -348,7 +348,7 @@ pub(crate) struct KeyScan {
 
 impl KeyScan {
     /// Plans from the leftmost field on, for as long as predicates fix the next one.
-    pub(crate) fn new(layout: &KeyLayout, columns: &Columns, predicates: &[Predicate]) -> Self {
+    pub(crate) fn new(layout: &KeyLayout, predicates: &[Predicate]) -> Self {
         let mut scan = Self {
             plan: whole(layout),
             is_empty: predicates.iter().any(|one| matches!(&one.test, Test::In(values) if values.is_empty())),
@@ -360,7 +360,7 @@ impl KeyScan {
             let name = of.name();
             let mine: Vec<usize> =
                 (0..predicates.len()).filter(|at| predicates[*at].field == field).collect();
-            if mine.is_empty() || !columns.key.iter().any(|column| column.field == field) {
+            if mine.is_empty() {
                 break;
             }
             let tests = || mine.iter().map(|at| &predicates[*at].test);

@@ -1,9 +1,9 @@
 //! Scans into record batches beside visits of the same rows, `GROUP BY` beside Parquet and Google's Python client, and the memory of the
 //! shell.
 //!
-//! `cargo bench -p keyderive-sql --bench speed [-- --rows N]` prints the part `SQL` of docs/benchmarks.md, of 10,000,000 rows by default. The
-//! embedded Bigtable is a process of its own, so that the CPU of this one is the client's. `KEYDERIVE_PYTHON` names a Python that has
-//! `google-cloud-bigtable` and `pandas`. Memory needs Linux.
+//! `cargo bench -p keyderive-sql --bench speed [-- [scans|group|memory] --rows N]` prints the part `SQL` of docs/benchmarks.md, of 10,000,000
+//! rows by default. The embedded Bigtable is a process of its own, so that the CPU of this one is the client's. `KEYDERIVE_PYTHON` names a
+//! Python that has `google-cloud-bigtable` and `pandas`. Memory needs Linux.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -16,7 +16,7 @@
 use std::env;
 use std::fs;
 use std::future;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -424,13 +424,9 @@ fn main() {
         return Builder::new_multi_thread().enable_all().build().unwrap().block_on(serve(rows));
     }
     let rows = number("--rows").unwrap_or(10_000_000);
-    let is_asked_for = |part: &str| {
-        let parts: Vec<_> = ["scans", "group", "memory"]
-            .into_iter()
-            .filter(|part| arguments.iter().any(|argument| argument == part))
-            .collect();
-        parts.is_empty() || parts.contains(&part)
-    };
+    let parts = ["scans", "group", "memory"];
+    let only = parts.into_iter().find(|part| arguments.iter().any(|argument| argument == part));
+    let is_asked_for = |part: &str| only.is_none_or(|only| only == part);
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("speed");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -451,6 +447,5 @@ fn main() {
     if is_asked_for("memory") {
         memory(&host, &folder, rows);
     }
-    io::Write::flush(&mut io::stdout()).unwrap();
     fs::remove_dir_all(&folder).unwrap();
 }

@@ -133,7 +133,7 @@ impl Table {
     }
 
     fn plan(&self, predicates: &[Predicate]) -> KeyScan {
-        KeyScan::new(self.layout.key(), &self.columns, predicates)
+        KeyScan::new(self.layout.key(), predicates)
     }
 
     /// The keys that a scan reads.
@@ -397,9 +397,8 @@ fn plans_of_special_predicates() {
     );
     // What is left of a hash limits a scan, and nothing behind it.
     let layout = TableLayout::of::<HashedKey, Event>("hashed");
-    let columns = Columns::of(&layout).unwrap();
     let seven = |field| of(field, Test::In(vec![7_u32.into()]));
-    let scan = KeyScan::new(layout.key(), &columns, &[seven(0), seven(1), seven(2)]);
+    let scan = KeyScan::new(layout.key(), &[seven(0), seven(1), seven(2)]);
     assert_eq!((scan.used, scan.fixed), (vec![true, false, false], vec![1]));
 }
 
@@ -539,6 +538,7 @@ fn what_filters_imply() {
         (of(cast("seq", DataType::Int64), Operator::Lt, physical(5_i64)), "seq < 5"),
         (of(cast("seq", DataType::Int64), Operator::Lt, physical(-5_i64)), ""),
         (of(cast("seq", DataType::UInt8), Operator::Lt, physical(5_u8)), ""),
+        (of(column(&table, "seq"), Operator::Lt, physical(5.5)), ""),
         (
             in_list(user(), vec![physical("a"), physical("v")], &false, &schema).unwrap(),
             "user_id IN [\"a\", \"v\"]",

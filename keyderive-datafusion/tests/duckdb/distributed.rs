@@ -52,19 +52,6 @@ async fn workers_have_the_rows_of_one_process() {
         (name, context)
     });
     let spread: Vec<_> = spread.collect();
-    if let Ok(text) = std::env::var("QUERIES") {
-        for sql in text.split(';').filter(|sql| !sql.trim().is_empty()) {
-            for (name, context) in &spread {
-                if std::env::var("ONLY").is_ok_and(|only| only != *name) {
-                    continue;
-                }
-                let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
-                println!("{name}: {sql}\n{}", datafusion_distributed::display_plan_ascii(plan.as_ref(), false));
-                println!("{:?}\n expected\n{:?}", answer(context, sql).await, answer(&in_memory, sql).await);
-            }
-        }
-        return;
-    }
     for query in queries() {
         let expected = answer(&in_memory, &query).await;
         for (name, context) in &spread {
