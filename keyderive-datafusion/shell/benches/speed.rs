@@ -1,8 +1,8 @@
 //! Scans into record batches beside visits of the same rows, `GROUP BY` beside Parquet and Google's Python client, and the memory of the
 //! shell.
 //!
-//! `cargo bench -p keyderive-sql --bench speed [-- [scans|group|memory] --rows N]` prints the part `SQL` of docs/benchmarks.md, of 10,000,000
-//! rows by default. The embedded Bigtable is a process of its own, so that the CPU of this one is the client's. `KEYDERIVE_PYTHON` names a
+//! `cargo bench -p keyderive-sql --bench speed [-- [scans|group|memory] --rows N]` prints tables in Markdown, of 10,000,000 rows by default.
+//! The embedded Bigtable is a process of its own, so that the CPU of this one is the client's. `KEYDERIVE_PYTHON` names a
 //! Python that has `google-cloud-bigtable` and `pandas`. Memory needs Linux.
 #![allow(
     missing_docs,
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream_partitioned};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use futures_util::TryStreamExt as _;
@@ -224,8 +224,9 @@ async fn batches(context: &SessionContext, sql: &str) -> u64 {
     rows
 }
 
-async fn answer(context: &SessionContext) -> Vec<RecordBatch> {
-    context.sql(GROUP_BY).await.unwrap().collect().await.unwrap()
+async fn answer(context: &SessionContext) -> String {
+    let rows = context.sql(GROUP_BY).await.unwrap().collect().await.unwrap();
+    pretty_format_batches(&rows).unwrap().to_string()
 }
 
 /// Of one core.
@@ -308,7 +309,7 @@ fn group_by(runtime: &Runtime, client: &Client, host: &str, folder: &Path, rows:
     tables.register_table("events", Arc::new(BigtableTable::new(client, &layout()).unwrap())).unwrap();
     let options = ParquetReadOptions::default();
     runtime.block_on(files.register_parquet("events", parquet.to_str().unwrap(), options)).unwrap();
-    let paths: [(&str, &dyn Fn() -> Vec<RecordBatch>); 2] = [
+    let paths: [(&str, &dyn Fn() -> String); 2] = [
         ("Bigtable", &|| runtime.block_on(answer(&tables))),
         ("the same rows in Parquet", &|| runtime.block_on(answer(&files))),
     ];
