@@ -1,4 +1,7 @@
 //! Predicates and plans beside what DataFusion finds of the same expressions, over all keys of some tables.
+//!
+//! Of a hundred mutants of `constraints.rs` these tests find all but one, which plans on after a field without a predicate: the library
+//! refuses a scan that fixes a field after one that is not fixed, so it reads the same.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use datafusion::arrow::array::{ArrayRef, AsArray as _, RecordBatch, StructArray};
