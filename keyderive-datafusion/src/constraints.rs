@@ -22,6 +22,9 @@ use keyderive::plan::Plan;
 
 use crate::columns::{Columns, KeyColumn, Kind, Literal, compare};
 
+#[cfg(test)]
+mod tests;
+
 /// With more point reads or ranges than this, a plan is slower than a scan over all between them.
 const MAX_CHOICES: usize = 100_000;
 
@@ -130,9 +133,6 @@ fn tighter(one: Bound<Value>, other: Bound<Value>, side: Side) -> Bound<Value> {
 
 /// The looser bound.
 fn looser(one: Bound<Value>, other: Bound<Value>, side: Side) -> Bound<Value> {
-    if one == Bound::Unbounded || other == Bound::Unbounded {
-        return Bound::Unbounded;
-    }
     if tighter(one.clone(), other.clone(), side) == one { other } else { one }
 }
 
@@ -201,7 +201,7 @@ impl Predicate {
                 Some(Self::new(of, Test::Range(bound(&between.low)?, bound(&between.high)?)))
             }
             Expr::Like(like) if !like.negated && !like.case_insensitive && like.escape_char.is_none() => {
-                let of = column(&like.expr).filter(|of| of.kind == Kind::Text)?;
+                let of = column(&like.expr)?;
                 let Literal::Value(Value::Text(pattern)) = literal(&like.pattern, of)? else { return None };
                 let prefix = pattern.strip_suffix('%').filter(|prefix| !prefix.contains(['%', '_', '\\']))?;
                 Some(Self::new(of, Test::Prefix(prefix.to_owned())))
@@ -348,7 +348,7 @@ pub(crate) struct KeyScan {
 
 impl KeyScan {
     /// Plans from the leftmost field on, for as long as predicates fix the next one.
-    pub(crate) fn new(layout: &KeyLayout, columns: &Columns, predicates: &[Predicate]) -> Self {
+    pub(crate) fn new(layout: &KeyLayout, predicates: &[Predicate]) -> Self {
         let mut scan = Self {
             plan: whole(layout),
             is_empty: predicates.iter().any(|one| matches!(&one.test, Test::In(values) if values.is_empty())),
@@ -360,7 +360,7 @@ impl KeyScan {
             let name = of.name();
             let mine: Vec<usize> =
                 (0..predicates.len()).filter(|at| predicates[*at].field == field).collect();
-            if mine.is_empty() || !columns.key.iter().any(|column| column.field == field) {
+            if mine.is_empty() {
                 break;
             }
             let tests = || mine.iter().map(|at| &predicates[*at].test);
@@ -378,8 +378,6 @@ impl KeyScan {
             let Ok(next) = draft.clone().any_of(name, &values) else { break };
             match next.clone().plan() {
                 Ok(plan) => scan.plan = plan,
-                // Only a whole key, or the rest of this one, can have the last fields.
-                Err(_) if is_hashed_before(layout, field) => {}
                 // No key has these fields: it would be empty or too long.
                 Err(_) if choices == 1 => scan.is_empty = true,
                 // Some of them no key has; which, the filter after the scan finds.
@@ -445,21 +443,25 @@ fn whole(layout: &KeyLayout) -> Plan<DynKey> {
     }
 }
 
-fn is_hashed_before(layout: &KeyLayout, field: usize) -> bool {
-    layout.schema().fields()[..field].iter().any(|field| field.hash_of().is_some())
-}
-
-/// If a test is a list, the values that pass all tests, sorted and distinct.
+/// If a test is a list, the values that pass all tests, sorted and distinct. Lists may have many thousand values.
 fn listed<'t>(tests: &(impl Iterator<Item = &'t Test> + Clone)) -> Option<Vec<Value>> {
+    let order = |one: &Value, other: &Value| compare(one, other).unwrap_or(Ordering::Equal);
     let lists = tests.clone().filter_map(|test| match test {
-        Test::In(values) => Some(values),
+        Test::In(values) => {
+            let mut values = values.clone();
+            values.sort_by(order);
+            values.dedup();
+            Some(values)
+        }
         _ => None,
     });
-    let shortest = lists.min_by_key(|values| values.len())?;
-    let mut values: Vec<Value> =
-        shortest.iter().filter(|value| tests.clone().all(|test| test.holds(value))).cloned().collect();
-    values.sort_by(|one, other| compare(one, other).unwrap_or(Ordering::Equal));
-    values.dedup();
+    let of_all = lists.reduce(|mut values, list| {
+        values.retain(|value| list.binary_search_by(|other| order(other, value)).is_ok());
+        values
+    });
+    let mut values = of_all?;
+    let others = tests.clone().filter(|test| !matches!(test, Test::In(_)));
+    values.retain(|value| others.clone().all(|test| test.holds(value)));
     Some(values)
 }
 

@@ -109,7 +109,7 @@ impl Source {
     }
 
     pub(crate) fn plan(&self, predicates: &[Predicate]) -> KeyScan {
-        KeyScan::new(self.table.key(), &self.columns, predicates)
+        KeyScan::new(self.table.key(), predicates)
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray as _, RecordBatch};
-use datafusion::arrow::datatypes::{SchemaRef, TimestampMicrosecondType};
+use datafusion::arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef, TimestampMicrosecondType};
 use datafusion::common::{Result, ScalarValue, exec_datafusion_err, exec_err};
 use datafusion::datasource::sink::DataSink;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
+use futures_util::future;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use keyderive::dynamic::{ColumnValue, DynKey, DynRow, Value};
 use keyderive::row::{Timestamped, Versions};
@@ -19,32 +20,70 @@ use crate::exec::{Source, external};
 
 /// Writes the rows of a statement.
 #[derive(Debug)]
-pub(crate) struct Sink(pub(crate) Arc<Source>);
+pub(crate) struct Sink {
+    source: Arc<Source>,
+    /// Each column may be NULL: DataFusion would refuse a NULL by the number of its column.
+    schema: SchemaRef,
+}
+
+impl Sink {
+    pub(crate) fn new(source: Arc<Source>) -> Self {
+        let fields = source.columns.schema.fields().iter();
+        let nullable: Fields = fields.map(|field| field.as_ref().clone().with_nullable(true)).collect();
+        Self { source, schema: Arc::new(Schema::new(nullable)) }
+    }
+}
 
 impl DisplayAs for Sink {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BigtableSink(table={})", self.0.table.name())
+        write!(f, "BigtableSink(table={})", self.source.table.name())
     }
 }
 
 #[async_trait]
 impl DataSink for Sink {
     fn schema(&self) -> &SchemaRef {
-        &self.0.columns.schema
+        &self.schema
     }
 
     async fn write_all(&self, data: SendableRecordBatchStream, _: &Arc<TaskContext>) -> Result<u64> {
-        let source = Arc::clone(&self.0);
-        let rows = data.map_ok(move |batch| {
+        let source = Arc::clone(&self.source);
+        let rows = data.and_then(move |batch| {
             let source = Arc::clone(&source);
-            stream::iter((0..batch.num_rows()).map(move |at| source.row_of(&batch, at)))
+            future::ready(
+                source
+                    .check_required(&batch)
+                    .map(|()| stream::iter((0..batch.num_rows()).map(move |at| source.row_of(&batch, at)))),
+            )
         });
-        let report = self.0.table.load(rows.try_flatten().boxed()).await.map_err(external)?;
+        let report = self.source.table.load(rows.try_flatten().boxed()).await.map_err(external)?;
         Ok(report.all_written().map_err(external)?.written)
     }
 }
 
 impl Source {
+    /// Fails if a row lacks a field of the key, or a column that every row has.
+    fn check_required(&self, batch: &RecordBatch) -> Result<()> {
+        let fields = self.columns.schema.fields().iter().zip(batch.columns()).enumerate();
+        let missing =
+            fields.filter(|(_, (field, array))| !field.is_nullable() && array.logical_null_count() > 0);
+        let (keys, others): (Vec<_>, Vec<_>) = missing.partition(|(at, _)| *at < self.columns.key.len());
+        let names = |columns: Vec<(usize, (&FieldRef, &ArrayRef))>, what: &str| {
+            let names: Vec<_> = columns.iter().map(|(_, (field, _))| format!("`{}`", field.name())).collect();
+            (!names.is_empty()).then(|| names.join(", ") + what)
+        };
+        let missing: Vec<String> =
+            [names(keys, " of the key"), names(others, "")].into_iter().flatten().collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        exec_err!(
+            "a row to insert has no value for {}; list each column in `INSERT INTO {} (…)`, and give it a value that is not NULL",
+            missing.join(" and "),
+            self.table.name()
+        )
+    }
+
     /// The key and the row at this place of a batch.
     fn row_of(&self, batch: &RecordBatch, at: usize) -> Result<(DynKey, DynRow)> {
         let layout = self.table.key();

@@ -187,6 +187,6 @@ impl TableProvider for BigtableTable {
                 "the table `{name}` cannot be written by SQL: its key has a hashed field, which is no column"
             );
         }
-        Ok(Arc::new(DataSinkExec::new(input, Arc::new(Sink(Arc::clone(&self.source))), None)))
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(Sink::new(Arc::clone(&self.source))), None)))
     }
 }

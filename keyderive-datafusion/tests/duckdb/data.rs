@@ -1,8 +1,11 @@
 //! Departures from New York and the weather there, in 2013, under several keys.
 
+use std::env;
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use keyderive::dynamic::TableLayout;
 use keyderive::key::TableKey;
 use keyderive::{Client, OwnedRow, Row, RowKey};
 
@@ -81,6 +84,37 @@ pub(crate) struct Weather {
     wind_speed: Option<f64>,
     precip: Option<f64>,
     visib: Option<f64>,
+}
+
+/// The tables of a design.
+pub(crate) struct Design {
+    pub(crate) name: &'static str,
+    pub(crate) flights: TableLayout,
+    pub(crate) weather: TableLayout,
+}
+
+pub(crate) fn designs() -> [Design; 4] {
+    let stations = || TableLayout::of::<Stations, Weather>("stations");
+    let hours = || TableLayout::of::<Hours, Weather>("hours");
+    let design = |name, flights, weather| Design { name, flights, weather };
+    [
+        design("airports", TableLayout::of::<Airports, Flight>("airports"), stations()),
+        design("salted", TableLayout::of::<Salted, Flight>("salted"), hours()),
+        design("epochs", TableLayout::of::<Epochs, Flight>("epochs"), stations()),
+        design("ordered", TableLayout::of::<Ordered, Flight>("ordered"), hours()),
+    ]
+}
+
+/// The paths of the departures and of the weather; `root` is the folder `keyderive-datafusion`.
+pub(crate) fn files(root: &str) -> [String; 2] {
+    let file = |name: &str, extract: &str| {
+        let otherwise = Path::new(root).join(extract);
+        env::var(name).unwrap_or_else(|_| otherwise.to_str().unwrap().to_owned())
+    };
+    [
+        file("KEYDERIVE_FLIGHTS", "../examples/data/flights.csv"),
+        file("KEYDERIVE_WEATHER", "tests/duckdb/weather.csv"),
+    ]
 }
 
 /// The cells of a CSV file without quotation marks, by the names of its columns.

@@ -5,16 +5,18 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 
 mod data;
+#[cfg(feature = "codec")]
+mod distributed;
+mod rows;
+#[cfg(feature = "codec")]
+#[path = "../queries/workers.rs"]
+mod workers;
 
-use std::cmp::Ordering;
 use std::env;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::catalog::TableProvider;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -22,104 +24,8 @@ use keyderive::Client;
 use keyderive::dynamic::TableLayout;
 use keyderive_datafusion::BigtableTable;
 
-use data::{Airports, Epochs, Flight, Hours, Ordered, Salted, Stations, Weather};
-
-#[derive(Clone, Debug)]
-enum Value {
-    Null,
-    Number(f64),
-    Text(String),
-}
-
-impl Value {
-    /// In which sums of floats may differ by 1e-9.
-    fn compare(&self, other: &Self) -> Ordering {
-        let rank = |value: &Self| match value {
-            Self::Null => 0,
-            Self::Number(_) => 1,
-            Self::Text(_) => 2,
-        };
-        match (self, other) {
-            (Self::Number(one), Self::Number(other)) if is_close(*one, *other) => Ordering::Equal,
-            (Self::Number(one), Self::Number(other)) => one.total_cmp(other),
-            (Self::Text(one), Self::Text(other)) => one.cmp(other),
-            _ => rank(self).cmp(&rank(other)),
-        }
-    }
-}
-
-fn is_close(one: f64, other: f64) -> bool {
-    one == other || (one - other).abs() <= 1e-9 * one.abs().max(other.abs())
-}
-
-type Rows = Vec<Vec<Value>>;
-
-fn compare_rows(one: &[Value], other: &[Value]) -> Ordering {
-    let values = one.iter().zip(other).map(|(one, other)| one.compare(other));
-    values.fold(Ordering::Equal, Ordering::then).then(one.len().cmp(&other.len()))
-}
-
-fn column(column: &dyn Array) -> Vec<Value> {
-    let values = |of: DataType| cast(column, &of).unwrap();
-    let numbers = |whole: bool, array: &dyn Array| -> Vec<Value> {
-        (0..array.len())
-            .map(|at| match (array.is_null(at), whole) {
-                (true, _) => Value::Null,
-                (_, true) => Value::Number(array.as_primitive::<Int64Type>().value(at) as f64),
-                _ => Value::Number(array.as_primitive::<Float64Type>().value(at)),
-            })
-            .collect()
-    };
-    match column.data_type() {
-        DataType::Timestamp(_, zone) => {
-            let micros = values(DataType::Timestamp(TimeUnit::Microsecond, zone.clone()));
-            numbers(true, &*cast(&micros, &DataType::Int64).unwrap())
-        }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-            let texts = values(DataType::Utf8);
-            let texts = texts.as_string::<i32>().iter();
-            texts.map(|text| text.map_or(Value::Null, |text| Value::Text(text.to_owned()))).collect()
-        }
-        of if of.is_integer() => numbers(true, &*values(DataType::Int64)),
-        _ => numbers(false, &*values(DataType::Float64)),
-    }
-}
-
-fn rows(batches: &[RecordBatch]) -> Rows {
-    let mut rows = Vec::new();
-    for batch in batches {
-        let columns: Vec<_> = batch.columns().iter().map(|values| column(values)).collect();
-        rows.extend(
-            (0..batch.num_rows())
-                .map(|row| columns.iter().map(|column| column[row].clone()).collect::<Vec<_>>()),
-        );
-    }
-    rows
-}
-
-/// Fails unless the rows are equal, in any order unless the query has one.
-fn assert_equal(of: &str, query: &str, rows: &Rows, expected: &Rows) {
-    let (mut rows, mut expected) = (rows.clone(), expected.clone());
-    if !query.contains("\nORDER BY") {
-        rows.sort_by(|one, other| compare_rows(one, other));
-        expected.sort_by(|one, other| compare_rows(one, other));
-    }
-    let is_equal = rows.len() == expected.len()
-        && rows.iter().zip(&expected).all(|(one, other)| compare_rows(one, other).is_eq());
-    assert!(is_equal, "{of}: {query}:\n{:?}\nexpected:\n{:?}", first(&rows), first(&expected));
-}
-
-fn first(rows: &Rows) -> &[Vec<Value>] {
-    &rows[..rows.len().min(20)]
-}
-
-fn queries() -> Vec<String> {
-    let text = include_str!("queries.sql");
-    let text: String =
-        text.lines().filter(|line| !line.starts_with("--")).map(|line| format!("{line}\n")).collect();
-    let queries = text.split(";\n").map(|query| query.trim().to_owned());
-    queries.filter(|query| !query.is_empty()).collect()
-}
+use data::{Design, designs, files};
+use rows::{Rows, Value, answer, assert_equal, queries};
 
 /// What DuckDB answers to each query.
 fn of_duckdb(python: &str, flights: &str, weather: &str) -> Vec<Rows> {
@@ -147,49 +53,22 @@ fn context(flights: Arc<dyn TableProvider>, weather: Arc<dyn TableProvider>) -> 
     context
 }
 
-async fn answer(context: &SessionContext, query: &str) -> Rows {
-    let frame = context.sql(query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
-    rows(&frame.collect().await.unwrap_or_else(|error| panic!("{query}: {error}")))
-}
-
-/// The paths of the departures and of the weather.
-fn files() -> [String; 2] {
-    let file = |name: &str, extract: &str| {
-        let otherwise = Path::new(env!("CARGO_MANIFEST_DIR")).join(extract);
-        env::var(name).unwrap_or_else(|_| otherwise.to_str().unwrap().to_owned())
-    };
-    [
-        file("KEYDERIVE_FLIGHTS", "../examples/data/flights.csv"),
-        file("KEYDERIVE_WEATHER", "tests/duckdb/weather.csv"),
-    ]
-}
-
 /// The tables under each key, and in memory.
-async fn contexts(flights: &str, weather: &str) -> ([(&'static str, SessionContext); 5], SessionContext) {
+async fn contexts(flights: &str, weather: &str) -> (Vec<(&'static str, SessionContext)>, SessionContext) {
     let client = Client::embedded();
     data::fill(&client, flights, weather).await;
 
-    let table = |layout: TableLayout, pushdown: bool| -> Arc<dyn TableProvider> {
-        let table = BigtableTable::new(&client, &layout).unwrap();
+    let table = |layout: &TableLayout, pushdown: bool| -> Arc<dyn TableProvider> {
+        let table = BigtableTable::new(&client, layout).unwrap();
         Arc::new(if pushdown { table } else { table.without_pushdown() })
     };
-    let airports = || TableLayout::of::<Airports, Flight>("airports");
-    let stations = || TableLayout::of::<Stations, Weather>("stations");
-    let hours = || TableLayout::of::<Hours, Weather>("hours");
-    let contexts = [
-        ("airports", context(table(airports(), true), table(stations(), true))),
-        ("salted", context(table(TableLayout::of::<Salted, Flight>("salted"), true), table(hours(), true))),
-        (
-            "epochs",
-            context(table(TableLayout::of::<Epochs, Flight>("epochs"), true), table(stations(), true)),
-        ),
-        (
-            "ordered",
-            context(table(TableLayout::of::<Ordered, Flight>("ordered"), true), table(hours(), true)),
-        ),
-        ("without pushdown", context(table(airports(), false), table(stations(), false))),
-    ];
-    let memory = contexts[4].1.clone();
+    let of = |Design { flights, weather, .. }: &Design, pushdown| {
+        context(table(flights, pushdown), table(weather, pushdown))
+    };
+    let designs = designs();
+    let mut contexts: Vec<_> = designs.iter().map(|design| (design.name, of(design, true))).collect();
+    let memory = of(&designs[0], false);
+    contexts.push(("without pushdown", memory.clone()));
     for name in ["flights", "weather"] {
         let create = format!("CREATE TABLE copy_of_{name} AS SELECT * FROM {name}");
         memory.sql(&create).await.unwrap().collect().await.unwrap();
@@ -202,7 +81,7 @@ async fn contexts(flights: &str, weather: &str) -> ([(&'static str, SessionConte
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queries_have_one_result() {
-    let [flights, weather] = files();
+    let [flights, weather] = files(env!("CARGO_MANIFEST_DIR"));
     let (contexts, in_memory) = contexts(&flights, &weather).await;
     let queries = queries();
     let of_duckdb = match env::var("KEYDERIVE_DUCKDB") {
@@ -231,7 +110,7 @@ async fn queries_have_one_result() {
 /// Conditions on the leftmost fields of a key: the server reads the rows that fulfil them, and no other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_reads_the_rows_that_conditions_leave() {
-    let [flights, weather] = files();
+    let [flights, weather] = files(env!("CARGO_MANIFEST_DIR"));
     let (contexts, in_memory) = contexts(&flights, &weather).await;
     for (name, from) in [
         ("airports", "flights WHERE origin = 'LGA'"),

@@ -1,9 +1,6 @@
 //! Random queries by datafusion-distributed, on workers that are processes, must have the rows that one process has.
 
 use std::env;
-use std::future;
-use std::net::Ipv4Addr;
-use std::process::Command;
 use std::time::Duration;
 
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -12,51 +9,19 @@ use fastrand::Rng;
 use keyderive::Client;
 use keyderive::embedded::{Bigtable, Faults, Method};
 use keyderive_datafusion::KeyderiveCodec;
-use tokio::net::TcpListener;
 
 use crate::shared::{context, fill, lines, provider, query, rows};
 use crate::statements::statement;
-
-#[path = "../../examples/distributed.rs"]
-#[expect(dead_code, reason = "the example has a program")]
-mod example;
-
-use example::{WorkerProcess, Workers, distributed, work};
-
-/// The address of the Bigtable of a test, for the process of a worker.
-const WORKER: &str = "KEYDERIVE_TEST_WORKER";
-const WORKERS: usize = 3;
-
-fn are_asked_for() -> bool {
-    let are = env::var_os("KEYDERIVE_ENGINES").is_some();
-    if !are {
-        eprintln!("left out: queries by datafusion-distributed; KEYDERIVE_ENGINES=1 runs them");
-    }
-    are
-}
+use crate::workers::{self, WORKERS, WorkerProcess, Workers, are_asked_for, distributed, serve};
 
 /// No test, but what a worker runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn worker() {
-    let Ok(address) = env::var(WORKER) else { return };
-    let client = Client::connect(&address).await.unwrap();
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    work(KeyderiveCodec::new().with(&provider(&client)), listener).await.unwrap();
+    workers::work(|client| KeyderiveCodec::new().with(&provider(client))).await;
 }
 
 fn start(address: &str) -> WorkerProcess {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "distributed::worker", "--nocapture"]).env(WORKER, address);
-    WorkerProcess::start(&mut command).unwrap()
-}
-
-/// Serves a Bigtable until the test ends, and returns its address.
-async fn serve(bigtable: &Bigtable) -> String {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let address = format!("emulator://{}", listener.local_addr().unwrap());
-    let bigtable = bigtable.clone();
-    tokio::spawn(async move { bigtable.serve(listener, future::pending()).await });
-    address
+    workers::start("distributed::worker", address)
 }
 
 fn spread(client: &Client, config: SessionConfig, workers: &Workers) -> SessionContext {

@@ -39,11 +39,28 @@ async fn what_no_key_holds_is_an_error_that_says_so() {
     let sql = "INSERT INTO events VALUES ('a#b', 'x', 1, 1, 'buy', 2.5, 3)";
     let error = query(&context, sql).await.unwrap_err().to_string();
     assert!(error.contains("user_id") && error.contains("a#b"), "{error}");
-    let error = query(&context, "INSERT INTO events (user_id, site) VALUES ('a', 'x')")
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("at"), "{error}");
+    for (sql, says) in [
+        (
+            "INSERT INTO events (user_id, kind, amount) VALUES ('a', 'buy', 2.5)",
+            "no value for `site`, `at`, `seq` of the key; list each column in `INSERT INTO events (…)`",
+        ),
+        (
+            "INSERT INTO events (user_id, site, at, kind) VALUES ('a', 'x', 1, 'buy')",
+            "no value for `seq` of the key and `amount`; list",
+        ),
+        (
+            "INSERT INTO events SELECT user_id, site, at, seq, NULL, amount, clicks FROM events",
+            "no value for `kind`; list",
+        ),
+        (
+            "INSERT INTO events SELECT NULL, site, at, seq, kind, amount, clicks FROM events",
+            "`user_id` of the key; list",
+        ),
+    ] {
+        let error = query(&context, sql).await.unwrap_err().to_string();
+        assert!(error.contains(says), "{sql}: {error}");
+    }
+    assert_eq!(lines(&query(&context, "SELECT count(*) FROM events").await.unwrap(), true), ["|1|"]);
     let error = query(&context, "INSERT OVERWRITE events VALUES ('a', 'x', 1, 1, 'buy', 2.5, 3)").await;
     assert!(error.unwrap_err().to_string().contains("only `INSERT INTO` writes"));
 }

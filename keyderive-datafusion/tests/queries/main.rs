@@ -11,3 +11,5 @@ mod plans;
 mod shared;
 mod statements;
 mod types;
+#[cfg(feature = "codec")]
+mod workers;

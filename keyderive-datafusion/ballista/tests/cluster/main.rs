@@ -20,10 +20,11 @@ use keyderive_datafusion_ballista::Tables;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-#[path = "../../tests/queries/shared.rs"]
+mod departures;
+#[path = "../../../tests/queries/shared.rs"]
 #[allow(dead_code)]
 mod shared;
-#[path = "../../tests/queries/statements.rs"]
+#[path = "../../../tests/queries/statements.rs"]
 mod statements;
 
 use shared::{Event, EventKey, context, fill, lines, provider, query, rows};
@@ -81,7 +82,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    async fn start(bigtable: &Bigtable, executors: usize) -> Self {
+    async fn start(bigtable: &Bigtable, of: &Layouts, executors: usize) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = format!("emulator://{}", listener.local_addr().unwrap());
         let served = bigtable.clone();
@@ -91,7 +92,7 @@ impl Cluster {
         let folder = env::temp_dir().join(format!("keyderive-ballista-{}-{port}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         let layouts = folder.join("layouts.json").to_str().unwrap().to_owned();
-        fs::write(&layouts, Layouts::new().table::<EventKey, Event>("events").to_json()).unwrap();
+        fs::write(&layouts, of.to_json()).unwrap();
         let scheduler = Process::start(port, &["scheduler", &port.to_string(), &address, &layouts]);
         let mut cluster = Self {
             bigtable: address,
@@ -134,6 +135,10 @@ impl Drop for Cluster {
     }
 }
 
+fn events() -> Layouts {
+    Layouts::new().table::<EventKey, Event>("events")
+}
+
 async fn patiently(context: &SessionContext, sql: &str) -> datafusion::error::Result<Vec<RecordBatch>> {
     let rows = timeout(PATIENCE, query(context, sql)).await;
     rows.unwrap_or_else(|_| exec_err!("no answer in {PATIENCE:?}"))
@@ -150,7 +155,7 @@ async fn executors_have_the_rows_of_one_process() {
     let bigtable = Bigtable::in_memory().with_faults(Faults::seeded(1));
     let client = bigtable.client();
     fill(&client, &rows(600)).await;
-    let cluster = Cluster::start(&bigtable, 2).await;
+    let cluster = Cluster::start(&bigtable, &events(), 2).await;
     let mut random = Rng::with_seed(seed);
     let (mut nonempty, mut reads, mut refused) = (0, 0, 0);
     for _ in 0..count {
@@ -204,7 +209,7 @@ async fn an_executor_that_dies_changes_no_rows() {
     // Each read of an executor is under way for so long.
     let slow =
         bigtable.with_faults(Faults::seeded(1).delay(Method::ReadRows, 1.0, Duration::from_millis(300)));
-    let mut cluster = Cluster::start(&slow, 3).await;
+    let mut cluster = Cluster::start(&slow, &events(), 3).await;
     let config = SessionConfig::new().with_target_partitions(4).with_batch_size(64);
     let alone = context(provider(&client), config.clone());
     let mut outcomes = Vec::new();
