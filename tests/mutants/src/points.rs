@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use proc_macro2::Span;
+use proc_macro2::{Group, Span, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, BinOp, Block, Expr, GenericArgument, ImplItemFn, ItemConst, ItemFn, ItemImpl, ItemMod, ItemStatic, Lit,
+    Attribute, BinOp, Block, Expr, GenericArgument, ImplItemFn, ItemConst, ItemFn, ItemImpl, ItemMacro, ItemMod, ItemStatic, Lit,
     Macro, Pat, PathArguments, ReturnType, Signature, Stmt, TraitItemFn, Type, UnOp,
 };
 
@@ -50,6 +50,7 @@ pub(crate) struct LeftOut {
     pub(crate) const_functions: usize,
     pub(crate) constants: usize,
     pub(crate) macro_calls: usize,
+    pub(crate) macro_rules: usize,
 }
 
 /// A file, and its mutants and functions, each after those that it is in.
@@ -139,7 +140,8 @@ impl Finder<'_> {
     }
 
     fn replace(&mut self, whole: Span, changed: &str, by: &str) {
-        self.add(whole.byte_range(), changed, format!("(if § {{ {by} }} else {{ "), " })");
+        // In parentheses, since a block would end at the brace of an `if` that begins it.
+        self.add(whole.byte_range(), changed, format!("(if § {{ ({by}) }} else {{ ("), ") })");
     }
 
     /// A condition that is no comparison, which has mutants of its own.
@@ -180,6 +182,17 @@ impl Finder<'_> {
         }
         visit(self);
         self.path.pop();
+    }
+
+    /// The items that a macro expands to. A rule that repeats parts has no mutants, nor one that expands to an expression.
+    fn rule(&mut self, start: usize, body: &Group) {
+        let end = body.span_close().byte_range().start;
+        // A variable becomes a name of the same length, and each token keeps its place in the file.
+        let items = self.text[start..end].replace('$', "_");
+        match syn::parse_file(&format!("{}{items}", " ".repeat(start))) {
+            Ok(items) => self.visit_file(&items),
+            Err(_) => self.left_out.macro_rules += 1,
+        }
     }
 
     fn inside(&mut self, name: String, visit: impl FnOnce(&mut Self)) {
@@ -235,6 +248,17 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 
     fn visit_trait_item_const(&mut self, _: &'ast syn::TraitItemConst) {
         self.left_out.constants += 1;
+    }
+
+    fn visit_item_macro(&mut self, item: &'ast ItemMacro) {
+        let Some(name) = &item.ident else { return visit::visit_item_macro(self, item) };
+        let mut is_next = false;
+        for tree in item.mac.tokens.clone() {
+            if let (true, TokenTree::Group(body)) = (is_next, &tree) {
+                self.inside(format!("{name}!"), |finder| finder.rule(body.span_open().byte_range().end, body));
+            }
+            is_next = matches!(&tree, TokenTree::Punct(sign) if sign.as_char() == '>');
+        }
     }
 
     fn visit_macro(&mut self, _: &'ast Macro) {
@@ -313,7 +337,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                     let (whole, old) = (call.span(), call.method.span().byte_range());
                     let range = whole.byte_range();
                     let by = format!("{}{other}{}", &self.text[range.start..old.start], &self.text[old.end..range.end]);
-                    self.add(range, &format!("`{other}` for `{name}`"), format!("(if § {{ {by} }} else {{ "), " })");
+                    self.replace(whole, &format!("`{other}` for `{name}`"), &by);
                 }
                 if name == "then" || name == "then_some" {
                     self.negate(ungrouped(&call.receiver));
@@ -445,11 +469,11 @@ mod tests {
             ("`return false;` at once", "fn f(a: u8) -> bool { if ? { return false; }  a < 3 }"),
             (
                 "`<=` for `<` in `fn f(a: u8) -> bool { a < 3 }`",
-                "fn f(a: u8) -> bool { (if ? { (a) <= (3) } else { a < 3 }) }",
+                "fn f(a: u8) -> bool { (if ? { ((a) <= (3)) } else { (a < 3) }) }",
             ),
             (
                 "`3 + 1` for `3` in `fn f(a: u8) -> bool { a < 3 }`",
-                "fn f(a: u8) -> bool { a < (if ? { 3 + 1 } else { 3 }) }",
+                "fn f(a: u8) -> bool { a < (if ? { (3 + 1) } else { (3) }) }",
             ),
         ];
         assert_eq!(found.len(), expected.len());
@@ -471,11 +495,18 @@ mod tests {
     }
 
     #[test]
+    fn macros_that_expand_to_items_have_mutants() {
+        let found = mutants("macro_rules! m { ($t:ty) => { impl A for $t { fn f(a: $t) { g(!a) } } }; }");
+        let expected = "macro_rules! m { ($t:ty) => { impl A for $t { fn f(a: $t) { g((if ? { (a) } else { (!a) })) } } }; }";
+        assert_eq!(found[1].1.replace("::keyderive_switch::mutant(7)", "?"), expected);
+    }
+
+    #[test]
     fn what_runs_at_compile_time_is_left_out() {
         let code = "const A: u8 = 1 + 1; const fn f() -> u8 { 1 } fn g() -> [u8; 1 + 1] { assert!(1 < 2); [A; 2 + 2] }";
         let source = Source::parse(code.to_owned()).unwrap();
         assert!(source.points.iter().all(|point| point.text.is_empty()));
-        let LeftOut { const_functions, constants, macro_calls } = source.left_out;
+        let LeftOut { const_functions, constants, macro_calls, .. } = source.left_out;
         assert_eq!((const_functions, constants, macro_calls), (1, 1, 1));
     }
 }

@@ -101,6 +101,7 @@ impl Tree {
             left_out.const_functions += source.left_out.const_functions;
             left_out.constants += source.left_out.constants;
             left_out.macro_calls += source.left_out.macro_calls;
+            left_out.macro_rules += source.left_out.macro_rules;
             let numbered = source.points.iter().map(|point| {
                 (!point.text.is_empty()).then(|| {
                     let name = format!("{}: {}", point.function, point.text);
@@ -135,6 +136,8 @@ impl Tree {
                 refuse(error, &files, &mut mutants);
             }
             let refused: Vec<_> = mutants.iter().filter(|mutant| mutant.is_refused).map(Mutant::key).collect();
+            let rendered = errors.iter().filter_map(|error| error.rendered.as_deref());
+            assert!(refused.len() > before, "no mutant is at the place of these errors:\n{}", rendered.collect::<String>());
             println!("the compiler refuses {} more mutants, {} in all", refused.len() - before, refused.len());
             fs::write(&refused_file, refused.join("\n")).unwrap();
         }
@@ -152,6 +155,9 @@ fn write(path: &Path, bytes: &[u8]) {
 }
 
 fn with_switch(path: &str, bytes: Vec<u8>) -> Vec<u8> {
+    if CRATES.iter().any(|name| path == format!("{name}/src/lib.rs")) {
+        return [b"#![allow(warnings)]\n", &bytes[..]].concat();
+    }
     if !CRATES.iter().any(|name| path == format!("{name}/Cargo.toml")) {
         return bytes;
     }
@@ -206,7 +212,6 @@ fn compile(tree: &Path, target: &Path) -> (Vec<Program>, Vec<Diagnostic>) {
 
 /// Leaves out the innermost mutants that an error names; if it names none, all of the function that it is in.
 fn refuse(error: &Diagnostic, files: &[MutatedFile], mutants: &mut [Mutant]) {
-    let rendered = error.rendered.as_deref().unwrap_or_default();
     let places = error.spans.iter().chain(error.children.iter().flat_map(|child| &child.spans));
     let places = places.filter_map(|place| {
         let file = files.iter().find(|file| file.path == place.file_name)?;
@@ -229,7 +234,6 @@ fn refuse(error: &Diagnostic, files: &[MutatedFile], mutants: &mut [Mutant]) {
             refused.extend(inside.filter_map(|(point, _)| file.mutants[point]));
         }
     }
-    assert!(refused.iter().any(|index| !mutants[*index].is_refused), "no mutant is at the place of this error:\n{rendered}");
     for index in refused {
         mutants[index].is_refused = true;
     }
