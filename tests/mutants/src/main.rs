@@ -86,7 +86,8 @@ const STRATA: [(&str, &[&str], bool); 12] = [
 ];
 
 fn stratum(file: &str) -> Option<usize> {
-    let is_left_out = file.ends_with("tests.rs") || file.contains("/tests/") || file == "keyderive/src/key/fast.rs";
+    let is_left_out =
+        file.ends_with("tests.rs") || file.contains("/tests/") || file == "keyderive/src/key/fast.rs";
     let is_code = file.ends_with(".rs") && !is_left_out;
     let has = |paths: &&[&str]| paths.iter().any(|path| file.starts_with(path));
     is_code.then(|| STRATA.iter().position(|(_, paths, _)| has(paths)))?
@@ -145,7 +146,8 @@ fn main() -> ExitCode {
     let results = folder.join("results");
     let mut outcomes = read_results(&results);
     let chosen = choose(&tree.mutants, &options, &root);
-    let mut waiting: Vec<_> = chosen.iter().copied().filter(|index| !tree.mutants[*index].is_refused).collect();
+    let mut waiting: Vec<_> =
+        chosen.iter().copied().filter(|index| !tree.mutants[*index].is_refused).collect();
     waiting.retain(|index| match outcomes.get(&tree.mutants[*index].key()) {
         None => true,
         Some(Outcome::Survived | Outcome::Unreached) => options.survivors,
@@ -179,7 +181,9 @@ fn choose(mutants: &[Mutant], options: &Options, root: &Path) -> BTreeSet<usize>
     let changed = options.changed.as_ref().map(|base| changed_lines(root, base));
     let is_wanted = |mutant: &Mutant| {
         let is_changed = changed.as_ref().is_none_or(|changed| {
-            changed.get(&mutant.file).is_some_and(|lines| lines.iter().any(|lines| lines.contains(&mutant.line)))
+            changed
+                .get(&mutant.file)
+                .is_some_and(|lines| lines.iter().any(|lines| lines.contains(&mutant.line)))
         });
         is_changed && options.within.as_ref().is_none_or(|within| mutant.file.contains(within.as_str()))
     };
@@ -187,7 +191,8 @@ fn choose(mutants: &[Mutant], options: &Options, root: &Path) -> BTreeSet<usize>
     for (index, mutant) in mutants.iter().enumerate().filter(|(_, mutant)| is_wanted(mutant)) {
         of_stratum[stratum(&mutant.file).unwrap()].push(index);
     }
-    let share = options.sample.map(|sample| sample / STRATA.iter().filter(|(.., is_whole)| !is_whole).count());
+    let share =
+        options.sample.map(|sample| sample / STRATA.iter().filter(|(.., is_whole)| !is_whole).count());
     let mut random = fastrand::Rng::with_seed(options.seed);
     for (indices, (.., is_whole)) in of_stratum.iter_mut().zip(STRATA) {
         if let Some(share) = share.filter(|_| !is_whole) {
@@ -201,7 +206,8 @@ fn choose(mutants: &[Mutant], options: &Options, root: &Path) -> BTreeSet<usize>
 
 /// The lines of each file that differ from a commit.
 fn changed_lines(root: &Path, base: &str) -> HashMap<String, Vec<RangeInclusive<usize>>> {
-    let diff = Command::new("git").args(["diff", "-U0", base, "--", "*.rs"]).current_dir(root).output().unwrap();
+    let diff =
+        Command::new("git").args(["diff", "-U0", base, "--", "*.rs"]).current_dir(root).output().unwrap();
     assert!(diff.status.success(), "`git diff {base}` fails");
     let (mut changed, mut file) = (HashMap::<String, Vec<_>>::new(), String::new());
     for line in String::from_utf8_lossy(&diff.stdout).lines() {
@@ -290,12 +296,16 @@ fn report(
     }
     let keys: BTreeSet<_> = mutants.iter().map(Mutant::key).collect();
     faults.extend(listed.difference(&keys).map(|key| format!("listed, but no mutant any more: {key}")));
-    println!("| stratum | mutants | refused by the compiler | killed | endless | survived, listed | survived | unreached |");
+    println!(
+        "| stratum | mutants | refused by the compiler | killed | endless | survived, listed | survived | unreached |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for (index, row) in &figures {
         let [refused, killed, endless, listed, survived, unreached] = row;
         let (name, mutants) = (STRATA[*index].0, row.iter().sum::<usize>());
-        println!("| {name} | {mutants} | {refused} | {killed} | {endless} | {listed} | {survived} | {unreached} |");
+        println!(
+            "| {name} | {mutants} | {refused} | {killed} | {endless} | {listed} | {survived} | {unreached} |"
+        );
     }
     println!();
     for fault in &faults {

@@ -7,8 +7,9 @@ use proc_macro2::{Group, Span, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, BinOp, Block, Expr, GenericArgument, ImplItemFn, ItemConst, ItemFn, ItemImpl, ItemMacro, ItemMod, ItemStatic, Lit,
-    Macro, Pat, PathArguments, ReturnType, Signature, Stmt, TraitItemFn, Type, UnOp,
+    Attribute, BinOp, Block, Expr, GenericArgument, ImplItemFn, ItemConst, ItemFn, ItemImpl, ItemMacro,
+    ItemMod, ItemStatic, Lit, Macro, Pat, PathArguments, ReturnType, Signature, Stmt, TraitItemFn, Type,
+    UnOp,
 };
 
 /// Method names that stand for each other.
@@ -63,7 +64,8 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn parse(text: String) -> syn::Result<Self> {
         let file = syn::parse_file(&text)?;
-        let mut finder = Finder { text: &text, path: Vec::new(), points: Vec::new(), left_out: LeftOut::default() };
+        let mut finder =
+            Finder { text: &text, path: Vec::new(), points: Vec::new(), left_out: LeftOut::default() };
         finder.visit_file(&file);
         let Finder { mut points, left_out, .. } = finder;
         let mut seen = HashMap::new();
@@ -91,7 +93,13 @@ impl Source {
             let nested = isize::try_from(index).unwrap_or(isize::MAX);
             // What ends at a place is before what begins there; of several the inner one ends first, and begins last.
             edits.push((point.range.start, 1, nested, index, before));
-            edits.push((point.range.end, if point.range.is_empty() { 2 } else { 0 }, -nested, index, after.to_owned()));
+            edits.push((
+                point.range.end,
+                if point.range.is_empty() { 2 } else { 0 },
+                -nested,
+                index,
+                after.to_owned(),
+            ));
         }
         edits.sort_unstable();
         let (mut mutated, mut at) = (String::new(), 0);
@@ -156,7 +164,13 @@ impl Finder<'_> {
         }
     }
 
-    fn function(&mut self, attributes: &[Attribute], signature: &Signature, body: &Block, visit: impl FnOnce(&mut Self)) {
+    fn function(
+        &mut self,
+        attributes: &[Attribute],
+        signature: &Signature,
+        body: &Block,
+        visit: impl FnOnce(&mut Self),
+    ) {
         if is_test(attributes) {
             return;
         }
@@ -167,7 +181,14 @@ impl Finder<'_> {
         self.path.push(signature.ident.to_string());
         let (function, range) = (self.path.join("::"), body.span().byte_range());
         let start = range.start + 1;
-        self.points.push(Point { function, text: String::new(), line: 0, range, before: String::new(), after: "" });
+        self.points.push(Point {
+            function,
+            text: String::new(),
+            line: 0,
+            range,
+            before: String::new(),
+            after: "",
+        });
         for value in returned(&signature.output) {
             let value = value.trim_end();
             let early = if value.is_empty() { "return;".to_owned() } else { format!("return {value};") };
@@ -255,7 +276,9 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         let mut is_next = false;
         for tree in item.mac.tokens.clone() {
             if let (true, TokenTree::Group(body)) = (is_next, &tree) {
-                self.inside(format!("{name}!"), |finder| finder.rule(body.span_open().byte_range().end, body));
+                self.inside(format!("{name}!"), |finder| {
+                    finder.rule(body.span_open().byte_range().end, body);
+                });
             }
             is_next = matches!(&tree, TokenTree::Punct(sign) if sign.as_char() == '>');
         }
@@ -302,11 +325,12 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                 if let Some((old, new)) = other(&binary.op) {
                     let (left, right) = (self.source(binary.left.span()), self.source(binary.right.span()));
                     // An assignment to what a pair of parentheses is around needs none.
-                    let by = if old.ends_with('=') && old.len() > 1 && !["==", "!=", "<=", ">="].contains(&old) {
-                        format!("{left} {new} {right}")
-                    } else {
-                        format!("({left}) {new} ({right})")
-                    };
+                    let by =
+                        if old.ends_with('=') && old.len() > 1 && !["==", "!=", "<=", ">="].contains(&old) {
+                            format!("{left} {new} {right}")
+                        } else {
+                            format!("({left}) {new} ({right})")
+                        };
                     self.replace(binary.span(), &format!("`{new}` for `{old}`"), &by);
                 }
             }
@@ -318,7 +342,11 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             Expr::Lit(literal) => match &literal.lit {
                 Lit::Int(number) => {
                     let number = number.to_string();
-                    self.replace(literal.span(), &format!("`{number} + 1` for `{number}`"), &format!("{number} + 1"));
+                    self.replace(
+                        literal.span(),
+                        &format!("`{number} + 1` for `{number}`"),
+                        &format!("{number} + 1"),
+                    );
                 }
                 Lit::Bool(value) => {
                     let (old, new) = (value.value, !value.value);
@@ -336,7 +364,11 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                 if let Some(other) = other {
                     let (whole, old) = (call.span(), call.method.span().byte_range());
                     let range = whole.byte_range();
-                    let by = format!("{}{other}{}", &self.text[range.start..old.start], &self.text[old.end..range.end]);
+                    let by = format!(
+                        "{}{other}{}",
+                        &self.text[range.start..old.start],
+                        &self.text[old.end..range.end]
+                    );
                     self.replace(whole, &format!("`{other}` for `{name}`"), &by);
                 }
                 if name == "then" || name == "then_some" {
@@ -429,9 +461,8 @@ fn values(of: &Type) -> Vec<String> {
             };
             match last.ident.to_string().as_str() {
                 "bool" => texts(&["true", "false"]),
-                "u8" | "u16" | "u32" | "u64" | "u128" | "usize" | "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => {
-                    texts(&["0", "1"])
-                }
+                "u8" | "u16" | "u32" | "u64" | "u128" | "usize" | "i8" | "i16" | "i32" | "i64" | "i128"
+                | "isize" => texts(&["0", "1"]),
                 "String" => texts(&["String::new()"]),
                 "Vec" => texts(&["Vec::new()"]),
                 "Ordering" => texts(&["std::cmp::Ordering::Equal"]),

@@ -1,7 +1,6 @@
 //! Chooses the mutant of a process. A mutated copy of the repository has this file as a crate of its own.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -16,8 +15,9 @@ pub const REACHED: &str = "KEYDERIVE_MUTANTS_REACHED";
 const UNKNOWN: u32 = u32::MAX;
 static MUTANT: AtomicU32 = AtomicU32::new(UNKNOWN);
 static RECORD: OnceLock<Option<File>> = OnceLock::new();
-/// The test that runs, if one runs at a time.
-static TEST: Mutex<String> = Mutex::new(String::new());
+/// The test that runs, as one does at a time, and its name.
+static TEST: AtomicU32 = AtomicU32::new(0);
+static NAME: Mutex<String> = Mutex::new(String::new());
 
 /// Whether this is the chosen mutant.
 #[inline]
@@ -44,29 +44,42 @@ fn first(number: u32) -> bool {
     chosen == number
 }
 
+/// What a thread has reached since a test began.
+struct Reached {
+    test: u32,
+    mutants: Vec<bool>,
+}
+
 /// Records a mutant once for each test. Threads that a test starts count as the test that runs.
 fn record_reached(mut file: &File, number: u32) {
     thread_local! {
-        static OF_TEST: RefCell<(String, HashSet<u32>)> = RefCell::default();
-    }
-    let mut test = TEST.lock().unwrap_or_else(PoisonError::into_inner);
-    // The test harness names the thread of a test by the test.
-    if let Some(name) = thread::current().name().filter(|name| name.contains("::"))
-        && name != *test
-    {
-        name.clone_into(&mut test);
+        static REACHED: RefCell<Reached> = RefCell::new(Reached { test: begun(), mutants: Vec::new() });
     }
     // A thread that ends has no locals any more.
-    let is_new = OF_TEST.try_with(|of_test| {
-        let (name, reached) = &mut *of_test.borrow_mut();
-        if *name != *test {
-            name.clone_from(&test);
-            reached.clear();
+    let is_new = REACHED.try_with(|reached| {
+        let mut reached = reached.borrow_mut();
+        let test = TEST.load(Relaxed);
+        if reached.test != test {
+            *reached = Reached { test, mutants: Vec::new() };
         }
-        reached.insert(number)
+        let index = number as usize;
+        if reached.mutants.len() <= index {
+            reached.mutants.resize(index + 1, false);
+        }
+        !std::mem::replace(&mut reached.mutants[index], true)
     });
     if is_new.unwrap_or(true) {
+        let name = NAME.lock().unwrap_or_else(PoisonError::into_inner);
         // In one write, since processes that a test starts append to the same file.
-        let _ = file.write_all(format!("{test}\t{number}\n").as_bytes());
+        let _ = file.write_all(format!("{name}\t{number}\n").as_bytes());
     }
+}
+
+/// The number of the test that runs. The test harness starts a thread for each, with its name.
+fn begun() -> u32 {
+    let Some(test) = thread::current().name().filter(|name| name.contains("::")).map(str::to_owned) else {
+        return TEST.load(Relaxed);
+    };
+    *NAME.lock().unwrap_or_else(PoisonError::into_inner) = test;
+    TEST.fetch_add(1, Relaxed) + 1
 }

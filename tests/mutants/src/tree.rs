@@ -82,7 +82,12 @@ struct MutatedFile {
 
 impl Tree {
     /// Copies the repository at `root` to a folder, and builds it without the mutants that the compiler refuses.
-    pub(crate) fn build(root: &Path, folder: &Path, target: &Path, is_mutated: impl Fn(&str) -> bool) -> Self {
+    pub(crate) fn build(
+        root: &Path,
+        folder: &Path,
+        target: &Path,
+        is_mutated: impl Fn(&str) -> bool,
+    ) -> Self {
         let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let listed = Command::new("git").args(list).current_dir(root).output().unwrap();
         let refused_file = folder.join("refused");
@@ -105,7 +110,8 @@ impl Tree {
             let numbered = source.points.iter().map(|point| {
                 (!point.text.is_empty()).then(|| {
                     let name = format!("{}: {}", point.function, point.text);
-                    let mut mutant = Mutant { file: path.to_owned(), name, line: point.line, is_refused: false };
+                    let mut mutant =
+                        Mutant { file: path.to_owned(), name, line: point.line, is_refused: false };
                     mutant.is_refused = refused.contains(&mutant.key());
                     mutants.push(mutant);
                     mutants.len() - 1
@@ -135,10 +141,19 @@ impl Tree {
             for error in &errors {
                 refuse(error, &files, &mut mutants);
             }
-            let refused: Vec<_> = mutants.iter().filter(|mutant| mutant.is_refused).map(Mutant::key).collect();
+            let refused: Vec<_> =
+                mutants.iter().filter(|mutant| mutant.is_refused).map(Mutant::key).collect();
             let rendered = errors.iter().filter_map(|error| error.rendered.as_deref());
-            assert!(refused.len() > before, "no mutant is at the place of these errors:\n{}", rendered.collect::<String>());
-            println!("the compiler refuses {} more mutants, {} in all", refused.len() - before, refused.len());
+            assert!(
+                refused.len() > before,
+                "no mutant is at the place of these errors:\n{}",
+                rendered.collect::<String>()
+            );
+            println!(
+                "the compiler refuses {} more mutants, {} in all",
+                refused.len() - before,
+                refused.len()
+            );
             fs::write(&refused_file, refused.join("\n")).unwrap();
         }
         panic!("the compiler still refuses mutants after {BUILDS} builds");
@@ -162,7 +177,8 @@ fn with_switch(path: &str, bytes: Vec<u8>) -> Vec<u8> {
         return bytes;
     }
     let text = String::from_utf8(bytes).unwrap();
-    text.replace("\n[dependencies]\n", "\n[dependencies]\nkeyderive-switch = { path = \"../switch\" }\n").into_bytes()
+    text.replace("\n[dependencies]\n", "\n[dependencies]\nkeyderive-switch = { path = \"../switch\" }\n")
+        .into_bytes()
 }
 
 #[derive(Deserialize)]
@@ -200,7 +216,8 @@ fn compile(tree: &Path, target: &Path) -> (Vec<Program>, Vec<Diagnostic>) {
         if let (Some(path), Some(manifest)) = (message.executable, message.manifest_path) {
             programs.push(Program { path, folder: manifest.parent().unwrap().to_owned() });
         }
-        if let Some(error) = message.message.filter(|error| error.level == "error" && !error.spans.is_empty()) {
+        if let Some(error) = message.message.filter(|error| error.level == "error" && !error.spans.is_empty())
+        {
             assert_eq!(message.reason, "compiler-message");
             errors.push(error);
         }
@@ -218,7 +235,8 @@ fn refuse(error: &Diagnostic, files: &[MutatedFile], mutants: &mut [Mutant]) {
         Some((file, place.byte_start..place.byte_end))
     });
     let places: Vec<_> = places.collect();
-    let around = |outer: &Range<usize>, inner: &Range<usize>| outer.start <= inner.start && inner.end <= outer.end;
+    let around =
+        |outer: &Range<usize>, inner: &Range<usize>| outer.start <= inner.start && inner.end <= outer.end;
     let mut refused = Vec::new();
     for (file, place) in &places {
         let points = file.ranges.iter().enumerate().filter(|(_, range)| around(range, place));
@@ -228,7 +246,8 @@ fn refuse(error: &Diagnostic, files: &[MutatedFile], mutants: &mut [Mutant]) {
     if refused.is_empty() {
         for (file, place) in &places {
             let functions = file.ranges.iter().enumerate();
-            let functions = functions.filter(|(point, range)| file.mutants[*point].is_none() && around(range, place));
+            let functions =
+                functions.filter(|(point, range)| file.mutants[*point].is_none() && around(range, place));
             let Some((_, function)) = functions.min_by_key(|(_, range)| range.len()) else { continue };
             let inside = file.ranges.iter().enumerate().filter(|(_, range)| around(function, range));
             refused.extend(inside.filter_map(|(point, _)| file.mutants[point]));

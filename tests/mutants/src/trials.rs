@@ -17,6 +17,7 @@ use crate::tree::{Program, Tree};
 /// A test, and what it reaches.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Test {
+    #[serde(skip)]
     program: usize,
     name: String,
     seconds: f64,
@@ -35,48 +36,55 @@ pub(crate) enum Outcome {
     Unreached,
 }
 
-/// Runs all tests without a mutant, one after the other, or reads what they reached before, if nothing was built since.
+/// The tests of all programs, the fastest first.
 pub(crate) fn reached(tree: &Tree, folder: &Path) -> Vec<Test> {
-    let built = |program: &Program| fs::metadata(&program.path).unwrap().modified().unwrap();
-    let newest = tree.programs.iter().map(built).max().expect("cargo builds programs");
-    let record = folder.join("reached.json");
-    if fs::metadata(&record).is_ok_and(|metadata| metadata.modified().unwrap() > newest) {
-        return serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
-    }
     let mut tests = Vec::new();
     for (index, program) in tree.programs.iter().enumerate() {
-        let file = folder.join("reached");
-        let _ = fs::remove_file(&file);
-        let start = Instant::now();
-        let mut child = start_tests(program, &[], REACHED, file.to_str().unwrap());
-        let mut of_name: HashMap<String, Test> = HashMap::new();
-        let mut last = Instant::now();
-        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-            let line = line.unwrap();
-            let seconds = last.elapsed().as_secs_f64();
-            match result(&line) {
-                Some((name, true)) => {
-                    let test = Test { program: index, name: name.to_owned(), seconds, reached: HashSet::new() };
-                    of_name.insert(name.to_owned(), test);
-                }
-                Some((name, false)) => println!("left out, since it fails without a mutant: {name}"),
-                None => {}
-            }
-            last = Instant::now();
+        let name = program.path.file_name().unwrap().to_str().unwrap();
+        let known = folder.join("reached").join(format!("{name}.json"));
+        let modified = |path: &Path| fs::metadata(path).and_then(|of| of.modified());
+        if modified(&known).ok() < modified(&program.path).ok() {
+            let start = Instant::now();
+            fs::create_dir_all(folder.join("reached")).unwrap();
+            let found = record(program, &folder.join("reached").join(name));
+            println!("{name}: {} tests in {:.0?}", found.len(), start.elapsed());
+            fs::write(&known, serde_json::to_vec(&found).unwrap()).unwrap();
         }
-        child.wait().unwrap();
-        for line in fs::read_to_string(&file).unwrap_or_default().lines() {
-            let (name, number) = line.split_once('\t').unwrap();
-            if let Some(test) = of_name.get_mut(name) {
-                test.reached.insert(number.parse::<u32>().unwrap() - 1);
-            }
-        }
-        println!("{}: {} tests in {:.0?}", program.path.display(), of_name.len(), start.elapsed());
-        tests.extend(of_name.into_values());
+        let of_program: Vec<Test> = serde_json::from_slice(&fs::read(&known).unwrap()).unwrap();
+        tests.extend(of_program.into_iter().map(|test| Test { program: index, ..test }));
     }
     tests.sort_by(|one, other| one.seconds.total_cmp(&other.seconds).then_with(|| one.name.cmp(&other.name)));
-    fs::write(record, serde_json::to_vec(&tests).unwrap()).unwrap();
     tests
+}
+
+/// Runs all tests of a program without a mutant, one after the other.
+fn record(program: &Program, file: &Path) -> Vec<Test> {
+    let _ = fs::remove_file(file);
+    let mut child = start_tests(program, &[], REACHED, file.to_str().unwrap());
+    let mut of_name: HashMap<String, Test> = HashMap::new();
+    let mut last = Instant::now();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let seconds = last.elapsed().as_secs_f64();
+        match result(&line) {
+            Some((name, true)) => {
+                let test = Test { program: 0, name: name.to_owned(), seconds, reached: HashSet::new() };
+                of_name.insert(name.to_owned(), test);
+            }
+            Some((name, false)) => println!("left out, since it fails without a mutant: {name}"),
+            None => {}
+        }
+        last = Instant::now();
+    }
+    child.wait().unwrap();
+    for line in fs::read_to_string(file).unwrap_or_default().lines() {
+        let (name, number) = line.split_once('\t').unwrap();
+        if let Some(test) = of_name.get_mut(name) {
+            test.reached.insert(number.parse::<u32>().unwrap() - 1);
+        }
+    }
+    let _ = fs::remove_file(file);
+    of_name.into_values().collect()
 }
 
 /// Runs the tests that reach a mutant, the fastest first, until one fails or they would take longer than `budget` in all.
@@ -96,7 +104,12 @@ pub(crate) fn run(index: usize, tree: &Tree, tests: &[Test], budget: f64) -> Out
             names.push(&test.name);
         }
         for (program, (seconds, names)) in batch {
-            let outcome = run_batch(&tree.programs[program], &names, index + 1, Duration::from_secs_f64(seconds * 5.0 + 10.0));
+            let outcome = run_batch(
+                &tree.programs[program],
+                &names,
+                index + 1,
+                Duration::from_secs_f64(seconds * 5.0 + 10.0),
+            );
             if outcome != Outcome::Survived {
                 return outcome;
             }
@@ -156,7 +169,13 @@ fn start_tests(program: &Program, names: &[&str], variable: &str, value: &str) -
     }
     command.env("CBTEMULATOR", "").env("INSTA_UPDATE", "no").env(variable, value);
     // A group of its own, so that the processes that a test starts end with it.
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn().unwrap()
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap()
 }
 
 fn stop(child: &mut Child) {
