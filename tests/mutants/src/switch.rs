@@ -83,3 +83,33 @@ fn begun() -> u32 {
     *NAME.lock().unwrap_or_else(PoisonError::into_inner) = test;
     TEST.fetch_add(1, Relaxed) + 1
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_a_thread_of_a_test_reaches_counts_for_the_test() {
+        let path = env::temp_dir().join(format!("keyderive-mutants-{}", std::process::id()));
+        let file = File::create(&path).unwrap();
+        thread::scope(|scope| {
+            for name in ["one::test", "another::test"] {
+                let run = || {
+                    record_reached(&file, 3);
+                    record_reached(&file, 3);
+                    thread::scope(|inner| inner.spawn(|| record_reached(&file, 4)).join().unwrap());
+                };
+                let test = thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, run);
+                test.unwrap().join().unwrap();
+            }
+        });
+        let text = fs::read_to_string(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let expected = ["another::test\t3", "another::test\t4", "one::test\t3", "one::test\t4"];
+        assert_eq!(text.lines().collect::<BTreeSet<_>>(), BTreeSet::from(expected));
+        assert_eq!(text.lines().count(), 4);
+    }
+}

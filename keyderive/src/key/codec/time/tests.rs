@@ -153,6 +153,18 @@ fn empty_ranges_are_recognized() {
     assert_eq!(cut(-1_000_001, Side::Before), Cut::First);
 }
 
+/// A bound that no number has is before or after all rows; in reversed bytes, the other way round.
+#[test]
+fn bounds_out_of_range_are_clamped() {
+    let late = 10_000_000_000 * SECOND;
+    for side in [Side::Before, Side::After] {
+        assert_eq!(<SystemTime as RangeField<Ts<Secs>>>::cut(at(late), side), Cut::Last);
+        assert_eq!(<SystemTime as RangeField<Ts<Secs>>>::cut(at(-SECOND - 1), side), Cut::First);
+        assert_eq!(<SystemTime as RangeField<Desc<Ts<Secs>>>>::cut(at(late + 1), side), Cut::First);
+        assert_eq!(<SystemTime as RangeField<Desc<Ts<Secs>>>>::cut(at(-SECOND), side), Cut::Last);
+    }
+}
+
 #[test]
 fn every_day_of_the_years_1_to_9999_round_trips() {
     let first = Civil { year: 1, month: 1, day: 1 };
