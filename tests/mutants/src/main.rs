@@ -15,7 +15,7 @@
 //! Results are kept in the build folder, in `mutants/results`, and a run goes on where the last one stopped; delete the file to begin again.
 //! `--budget` is how many seconds of tests a mutant may survive, 60 by default; `--seed` chooses another sample; `--jobs` is how many
 //! mutants run at a time, 2 by default. A survivor is either killed by a new test or explained in `survivors.md`, which this program reads:
-//! it fails if a survivor is not in the list, or a mutant in the list does not survive any more. A mutant that no test reaches survives.
+//! it fails if a survivor is not in the list, or a mutant in the list does not survive any more. A mutant that no test reaches survives. One that survives within the budget may be found with a greater one.
 //!
 //! Left out: constants and `const fn`, which run at compile time, the insides of macros, the code that derives print, and
 //! `key/fast.rs`, whose `unsafe` code runs under Miri. The derives' checks have mutants, which only the unit tests of their crate look for.
@@ -150,7 +150,7 @@ fn main() -> ExitCode {
         chosen.iter().copied().filter(|index| !tree.mutants[*index].is_refused).collect();
     waiting.retain(|index| match outcomes.get(&tree.mutants[*index].key()) {
         None => true,
-        Some(Outcome::Survived | Outcome::Unreached) => options.survivors,
+        Some(Outcome::Survived | Outcome::Stopped | Outcome::Unreached) => options.survivors,
         Some(Outcome::Killed(_) | Outcome::Endless) => false,
     });
     println!("{} mutants are chosen, {} of them have to run", chosen.len(), waiting.len());
@@ -228,6 +228,7 @@ fn text(outcome: &Outcome) -> String {
         Outcome::Killed(test) => format!("killed by {test}"),
         Outcome::Endless => "endless".to_owned(),
         Outcome::Survived => "survived".to_owned(),
+        Outcome::Stopped => "survived within the budget".to_owned(),
         Outcome::Unreached => "unreached".to_owned(),
     }
 }
@@ -238,6 +239,7 @@ fn read_results(path: &Path) -> HashMap<String, Outcome> {
     let outcome = |text: &str| match text {
         "endless" => Outcome::Endless,
         "survived" => Outcome::Survived,
+        "survived within the budget" => Outcome::Stopped,
         "unreached" => Outcome::Unreached,
         killed => Outcome::Killed(killed.trim_start_matches("killed by ").to_owned()),
     };
@@ -267,7 +269,7 @@ fn report(
     list: &Path,
 ) -> ExitCode {
     let listed = read_list(list);
-    let mut figures: BTreeMap<usize, [usize; 6]> = BTreeMap::new();
+    let mut figures: BTreeMap<usize, [usize; 7]> = BTreeMap::new();
     let mut faults = Vec::new();
     for index in chosen {
         let mutant = &mutants[*index];
@@ -279,16 +281,19 @@ fn report(
             _ if mutant.is_refused => 0,
             Some(Outcome::Killed(_)) => 1,
             Some(Outcome::Endless) => 2,
-            Some(Outcome::Survived) if is_listed => 3,
+            Some(Outcome::Survived | Outcome::Stopped | Outcome::Unreached) if is_listed => 3,
             Some(Outcome::Survived) => 4,
-            _ => 5,
+            Some(Outcome::Stopped) => 5,
+            _ => 6,
         };
         row[column] += 1;
         match outcome {
             Some(Outcome::Killed(_) | Outcome::Endless) if is_listed => {
                 faults.push(format!("listed, but found by a test: {key}"));
             }
-            Some(Outcome::Survived | Outcome::Unreached) if !is_listed && !mutant.is_refused => {
+            Some(Outcome::Survived | Outcome::Stopped | Outcome::Unreached)
+                if !is_listed && !mutant.is_refused =>
+            {
                 faults.push(format!("{}: {key}", text(outcome.unwrap_or(&Outcome::Survived))));
             }
             _ => {}
@@ -297,14 +302,14 @@ fn report(
     let keys: BTreeSet<_> = mutants.iter().map(Mutant::key).collect();
     faults.extend(listed.difference(&keys).map(|key| format!("listed, but no mutant any more: {key}")));
     println!(
-        "| stratum | mutants | refused by the compiler | killed | endless | survived, listed | survived | unreached |"
+        "| stratum | mutants | refused by the compiler | killed | endless | listed | survived | survived within the budget | unreached |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for (index, row) in &figures {
-        let [refused, killed, endless, listed, survived, unreached] = row;
+        let [refused, killed, endless, listed, survived, stopped, unreached] = row;
         let (name, mutants) = (STRATA[*index].0, row.iter().sum::<usize>());
         println!(
-            "| {name} | {mutants} | {refused} | {killed} | {endless} | {listed} | {survived} | {unreached} |"
+            "| {name} | {mutants} | {refused} | {killed} | {endless} | {listed} | {survived} | {stopped} | {unreached} |"
         );
     }
     println!();

@@ -32,6 +32,8 @@ pub(crate) enum Outcome {
     /// The tests took five times as long as without a mutant.
     Endless,
     Survived,
+    /// No test failed that was started within the budget.
+    Stopped,
     /// No test reaches it.
     Unreached,
 }
@@ -115,7 +117,7 @@ pub(crate) fn run(index: usize, tree: &Tree, tests: &[Test], budget: f64) -> Out
             }
         }
     }
-    Outcome::Survived
+    if rest.peek().is_some() { Outcome::Stopped } else { Outcome::Survived }
 }
 
 fn run_batch(program: &Program, names: &[&str], number: usize, limit: Duration) -> Outcome {
