@@ -119,6 +119,7 @@ fn errors_say_why_and_what_to_do() {
 fn read_accepts_only_what_write_writes() {
     for text in [
         "20150229000000000",
+        "20151301000000000",
         "20150301240000000",
         "20150301006000000",
         "20150301000060000",
