@@ -15,7 +15,8 @@
 //! Results are kept in the build folder, in `mutants/results`, and a run goes on where the last one stopped; delete the file to begin again.
 //! `--budget` is how many seconds of tests a mutant may survive, 60 by default; `--seed` chooses another sample; `--jobs` is how many
 //! mutants run at a time, 2 by default. A survivor is either killed by a new test or explained in `survivors.md`, which this program reads:
-//! it fails if a survivor is not in the list, or a mutant in the list does not survive any more. A mutant that no test reaches survives. One that survives within the budget may be found with a greater one.
+//! it fails if a survivor is not in the list, or a mutant in the list does not survive any more. A mutant that no test
+//! reaches survives. One that survives within the budget may be found with a greater one.
 //!
 //! Left out: constants and `const fn`, which run at compile time, the insides of macros, the code that derives print, and
 //! `key/fast.rs`, whose `unsafe` code runs under Miri. The derives' checks have mutants, which only the unit tests of their crate look for.

@@ -63,6 +63,7 @@ impl Mutant {
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
     pub(crate) folder: PathBuf,
+    pub(crate) libraries: String,
 }
 
 pub(crate) struct Tree {
@@ -206,6 +207,8 @@ struct Place {
 
 /// The programs of the tests, or the errors.
 fn compile(tree: &Path, target: &Path) -> (Vec<Program>, Vec<Diagnostic>) {
+    let libraries = Command::new("rustc").args(["--print", "target-libdir"]).output().unwrap();
+    let libraries = String::from_utf8(libraries.stdout).unwrap().trim().to_owned();
     let mut command = Command::new("cargo");
     command.args(["test", "--no-run", "--message-format=json"]).args(TESTS).current_dir(tree);
     command.env("CARGO_TARGET_DIR", target).env("CARGO_INCREMENTAL", "0").stdout(Stdio::piped());
@@ -214,7 +217,8 @@ fn compile(tree: &Path, target: &Path) -> (Vec<Program>, Vec<Diagnostic>) {
     for line in BufReader::new(cargo.stdout.take().unwrap()).lines() {
         let message: Message = serde_json::from_str(&line.unwrap()).unwrap();
         if let (Some(path), Some(manifest)) = (message.executable, message.manifest_path) {
-            programs.push(Program { path, folder: manifest.parent().unwrap().to_owned() });
+            let (folder, libraries) = (manifest.parent().unwrap().to_owned(), libraries.clone());
+            programs.push(Program { path, folder, libraries });
         }
         if let Some(error) = message.message.filter(|error| error.level == "error" && !error.spans.is_empty())
         {

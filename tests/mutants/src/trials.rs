@@ -79,6 +79,7 @@ fn record(program: &Program, file: &Path) -> Vec<Test> {
         last = Instant::now();
     }
     child.wait().unwrap();
+    assert!(!of_name.is_empty(), "no test of {} passes without a mutant", program.path.display());
     for line in fs::read_to_string(file).unwrap_or_default().lines() {
         let (name, number) = line.split_once('\t').unwrap();
         if let Some(test) = of_name.get_mut(name) {
@@ -169,7 +170,12 @@ fn start_tests(program: &Program, names: &[&str], variable: &str, value: &str) -
     for (name, _) in env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"KEYDERIVE_")) {
         command.env_remove(name);
     }
-    command.env("CBTEMULATOR", "").env("INSTA_UPDATE", "no").env(variable, value);
+    // The tests of a proc macro are linked to the compiler's libraries.
+    command
+        .env("LD_LIBRARY_PATH", &program.libraries)
+        .env("CBTEMULATOR", "")
+        .env("INSTA_UPDATE", "no")
+        .env(variable, value);
     // A group of its own, so that the processes that a test starts end with it.
     command
         .stdin(Stdio::null())
