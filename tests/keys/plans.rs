@@ -510,6 +510,21 @@ fn a_prefix_may_fill_a_padded_field() {
     }
 }
 
+/// Keys without a tag and a salt have no last row: a full scan of them resumes, too.
+#[test]
+fn a_full_scan_without_an_end_resumes() {
+    let key = |first: &str| {
+        let key = Names { first: first.into(), second: String::new(), third: String::new() };
+        key.encode().unwrap()
+    };
+    let plan = Names::scan().into_plan().unwrap();
+    for reversed in [false, true] {
+        let rest = plan.after(&plan.page_token(&key("b"), reversed), reversed).unwrap();
+        let read = ["a", "b", "c"].map(|first| asks_for(&rest.requests(), &key(first)));
+        assert_eq!(read, [reversed, false, !reversed], "{rest:?}");
+    }
+}
+
 /// The last bucket has an end too: the range in `3#` ends at `3$`.
 #[test]
 fn open_ends_are_in_every_bucket() {
