@@ -18,9 +18,9 @@
 //! it fails if a survivor is not in the list, or a mutant in the list does not survive any more. A mutant that no test
 //! reaches survives. One that survives within the budget may be found with a greater one.
 //!
-//! Left out: constants and `const fn`, which run at compile time, the insides of macros, the code that derives print, and
-//! `key/fast.rs`, whose `unsafe` code runs under Miri. The derives' checks have mutants, which only the unit tests of their crate look for.
-//! Examples of the documentation, the tests of re-keying and processes with kills look for no mutants.
+//! Left out: constants and `const fn`, which run at compile time, calls of macros, and rules of macros that repeat parts; a run prints how
+//! many. So is `key/fast.rs`, whose `unsafe` code runs under Miri. Of the derives only the checks have mutants, which the unit tests of
+//! their crate look for. Examples of the documentation and the tests of re-keying look for no mutants.
 
 #![allow(
     clippy::unwrap_used,
