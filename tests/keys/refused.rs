@@ -186,7 +186,7 @@ fn fixed_fields_that_leave_no_room_are_refused() {
         #[pad(4)]
         _hour: u32,
     }
-    let plan = |len: usize| Padded::scan().name("x".repeat(len)).into_plan();
+    let plan = |len: usize| Padded::scan().name(&"x".repeat(len)).into_plan();
     assert!(plan(4086).is_ok());
     assert!(plan(4087).unwrap_err().to_string().contains("4096"));
 }
