@@ -2,6 +2,7 @@
 //! `INSTA_UPDATE=always` rewrites them.
 
 mod hygiene;
+mod messages;
 
 use syn::DeriveInput;
 

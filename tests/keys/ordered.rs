@@ -254,3 +254,18 @@ fn an_ordered_key_is_not_text() {
         "the row key of this `One` is not text: the ordered layout is binary; use `encode` and `decode`"
     );
 }
+
+/// A zero byte is written as two, so a `&str` that holds one could not be read back.
+#[test]
+fn a_zero_byte_cannot_be_borrowed() {
+    #[derive(RowKey)]
+    #[row_key(layout = "ordered")]
+    struct Lent<'a> {
+        name: &'a str,
+        id: u32,
+    }
+    let error = Lent { name: "a\0b", id: 7 }.encode().unwrap_err().to_string();
+    assert!(error.contains("holds a zero byte") && error.contains("`Cow<str>`"), "{error}");
+    let stored = Lent { name: "a\u{1}b", id: 7 }.encode().unwrap();
+    assert_eq!(Lent::decode(&stored).unwrap().name, "a\u{1}b");
+}

@@ -2,6 +2,7 @@
 
 use std::ops::{Bound, RangeBounds as _};
 
+use keyderive::RowKey;
 use keyderive::key::Schema;
 use keyderive::plan::{KeyRange, Plan, PlanError, Request};
 use proptest::prelude::*;
@@ -482,6 +483,45 @@ fn inverted_and_empty_ranges_send_nothing() {
         let plan = plan.unwrap();
         assert!(plan.is_empty(), "{plan:?}");
         assert_eq!(plan.requests(), []);
+    }
+}
+
+/// A prefix that fills a padded field, or has the field's padding in it, selects rows; one that no row can have selects none.
+#[test]
+fn a_prefix_may_fill_a_padded_field() {
+    #[derive(RowKey)]
+    struct Stock {
+        #[pad(3)]
+        symbol: String,
+        id: u32,
+    }
+    for (prefix, symbol, is_read) in [
+        ("abc", "abc", true),
+        ("a c", "a c", true),
+        ("a ", "a c", true),
+        ("abcd", "abc", false),
+        ("a\n", "a", false),
+        ("a\nc", "a c", false),
+    ] {
+        let plan = Stock::scan().symbol_prefix(prefix).into_plan().unwrap();
+        let key = Stock { symbol: symbol.into(), id: 7 }.encode().unwrap();
+        assert_eq!(asks_for(&plan.requests(), &key), is_read, "{prefix:?}: {plan:?}");
+        assert_eq!(plan.is_empty(), !is_read, "{prefix:?}: {plan:?}");
+    }
+}
+
+/// Keys without a tag and a salt have no last row: a full scan of them resumes, too.
+#[test]
+fn a_full_scan_without_an_end_resumes() {
+    let key = |first: &str| {
+        let key = Names { first: first.into(), second: String::new(), third: String::new() };
+        key.encode().unwrap()
+    };
+    let plan = Names::scan().into_plan().unwrap();
+    for reversed in [false, true] {
+        let rest = plan.after(&plan.page_token(&key("b"), reversed), reversed).unwrap();
+        let read = ["a", "b", "c"].map(|first| asks_for(&rest.requests(), &key(first)));
+        assert_eq!(read, [reversed, false, !reversed], "{rest:?}");
     }
 }
 

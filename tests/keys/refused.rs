@@ -174,3 +174,19 @@ fn lists_at_the_greatest_length() {
     }
     assert!(taken > 100 && refused > 10, "{taken} {refused}");
 }
+
+/// The fields that are not fixed need room, too.
+#[test]
+fn fixed_fields_that_leave_no_room_are_refused() {
+    #[derive(RowKey)]
+    struct Padded {
+        name: String,
+        #[pad(4)]
+        _day: u32,
+        #[pad(4)]
+        _hour: u32,
+    }
+    let plan = |len: usize| Padded::scan().name(&"x".repeat(len)).into_plan();
+    assert!(plan(4086).is_ok());
+    assert!(plan(4087).unwrap_err().to_string().contains("4096"));
+}

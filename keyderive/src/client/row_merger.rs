@@ -364,8 +364,7 @@ impl RowMerger {
     }
 
     /// Adds a whole cell to a row that borrows from the current message.
-    fn share_cell(&mut self, chunk: &Chunk) -> Result<(), ProtocolViolation> {
-        self.check_column(chunk)?;
+    fn share_cell(&mut self, chunk: &Chunk) {
         let last = self.row.cells.last();
         // A row's first cell has both.
         let family = self.family(chunk.family, last.map(|cell| cell.family));
@@ -377,7 +376,6 @@ impl RowMerger {
             self.row.labels.extend(labels.map(|label| (number, label)));
         }
         self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
-        Ok(())
     }
 
     /// The span of a cell's family. It is the last cell's span if the name is the same, so that comparing them is
@@ -399,7 +397,10 @@ impl RowMerger {
         }
         match &mut self.open {
             Open::Copied(row) => copy_cell(row, chunk, &self.message).map_err(too_large),
-            _ => self.share_cell(chunk),
+            _ => {
+                self.share_cell(chunk);
+                Ok(())
+            }
         }
     }
 

@@ -258,6 +258,8 @@ mod tests {
             "{67e55044-10b1-426f-9247-bb680e5fe0c8}",
             "urn:uuid:67e55044-10b1-426f-9247-bb680e5fe0c8",
             "67e55044-10b1-426f-9247-bb680e5fe0cg",
+            "67e55044010b1-426f-9247-bb680e5fe0c8",
+            "67e55044-10b1-426f-92470bb680e5fe0c8",
             "",
         ] {
             let error = read::<Text>(text).unwrap_err();

@@ -2,6 +2,8 @@ use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::{DateTime17, Desc, Exact, Micros, Millis, Nanos, Ordered, ReverseTs, Secs, Text, Ts};
+#[cfg(feature = "dynamic")]
+use super::parse_utc;
 use super::{Civil, DAY, DisplayUtc, SECOND};
 use crate::key::{Cut, FieldOrder, KeyField, RangeField, Side};
 
@@ -42,6 +44,7 @@ fn the_bytes_of_every_unit_and_order() {
         (write::<Desc, _>(time), "8573464387843999"),
         (write::<Desc<Ts<Millis>>, _>(time), "8573464387843"),
         (write::<Desc<DateTime17>, _>(time), "79849683804667843"),
+        (write::<DateTime17, _>(at(253_402_300_799_999_999_999)), "99991231235959999"),
         (write::<Ts<Nanos>, _>(UNIX_EPOCH), "0000000000000000000"),
         (write::<Ts<Nanos>, _>(at(9_999_999_999_999_999_999)), "9999999999999999999"),
     ] {
@@ -119,6 +122,7 @@ fn errors_say_why_and_what_to_do() {
 fn read_accepts_only_what_write_writes() {
     for text in [
         "20150229000000000",
+        "20151301000000000",
         "20150301240000000",
         "20150301006000000",
         "20150301000060000",
@@ -151,6 +155,18 @@ fn empty_ranges_are_recognized() {
     assert_eq!(cut(-1, Side::After), Cut::Before(b"0000000000000".to_vec()));
     assert_eq!(cut(-1, Side::Before), Cut::Before(b"0000000000000".to_vec()));
     assert_eq!(cut(-1_000_001, Side::Before), Cut::First);
+}
+
+/// A bound that no number has is before or after all rows; in reversed bytes, the other way round.
+#[test]
+fn bounds_out_of_range_are_clamped() {
+    let late = 10_000_000_000 * SECOND;
+    for side in [Side::Before, Side::After] {
+        assert_eq!(<SystemTime as RangeField<Ts<Secs>>>::cut(at(late), side), Cut::Last);
+        assert_eq!(<SystemTime as RangeField<Ts<Secs>>>::cut(at(-SECOND - 1), side), Cut::First);
+        assert_eq!(<SystemTime as RangeField<Desc<Ts<Secs>>>>::cut(at(late + 1), side), Cut::First);
+        assert_eq!(<SystemTime as RangeField<Desc<Ts<Secs>>>>::cut(at(-SECOND), side), Cut::Last);
+    }
 }
 
 #[test]
@@ -191,6 +207,38 @@ fn instants_print_without_trailing_zeros() {
     DisplayUtc(i128::from(i64::MAX) * SECOND).to_string();
 }
 
+#[cfg(feature = "dynamic")]
+#[test]
+fn times_are_read_from_rfc_3339() {
+    for (text, nanos) in [
+        ("1970-01-01T00:00:00Z", 0),
+        ("2015-03-16t19:53:32.156z", 1_426_535_612_156_000_000),
+        ("2015-03-16T20:53:32.156000000+01:00", 1_426_535_612_156_000_000),
+        ("2015-03-16T14:23:32.156-05:30", 1_426_535_612_156_000_000),
+        ("1969-12-31T23:59:59.999999999Z", -1),
+    ] {
+        assert_eq!(parse_utc(text, false), Some(nanos), "{text}");
+    }
+    for text in [
+        "1970-01-01T24:00:00Z",
+        "1970-01-01T00:60:00Z",
+        "1970-01-01T00:00:60Z",
+        "1970-01-01T00:00:00.Z",
+        "1970-01-01T00:00:00.0000000000Z",
+        "1970-01-01T00:00:00",
+        "1970-01-01T00:00:00+24:00",
+        "1970-01-01T00:00:00+00:60",
+        "1970-13-01T00:00:00Z",
+        "1970-02-30T00:00:00Z",
+        "1970-01-01 00:00:00Z",
+    ] {
+        assert_eq!(parse_utc(text, false), None, "{text}");
+    }
+    let after_leap_second = Some(1_483_228_800 * SECOND);
+    assert_eq!(parse_utc("2016-12-31T23:59:60Z", true), after_leap_second);
+    assert_eq!(parse_utc("2016-12-31T23:59:61Z", true), None);
+}
+
 #[cfg(feature = "chrono")]
 mod chrono_types {
     use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
@@ -222,13 +270,15 @@ mod chrono_types {
     #[test]
     fn leap_seconds() {
         let day = NaiveDate::from_ymd_opt(2016, 12, 31).unwrap();
-        let in_leap = NaiveTime::from_hms_milli_opt(23, 59, 59, 1_500).unwrap();
-        let time = day.and_time(in_leap).and_utc();
-        let error = write::<Ts<Secs>, _>(time).unwrap_err();
-        assert!(error.contains("the leap second after 2016-12-31T23:59:59.999999999Z"), "{error}");
-        for side in [Side::Before, Side::After] {
-            let cut = <DateTime<Utc> as RangeField<Ts<Secs>>>::cut(time, side);
-            assert_eq!(cut, Cut::Before(b"1483228800".to_vec()));
+        for millis in [1_000, 1_500] {
+            let in_leap = NaiveTime::from_hms_milli_opt(23, 59, 59, millis).unwrap();
+            let time = day.and_time(in_leap).and_utc();
+            let error = write::<Ts<Secs>, _>(time).unwrap_err();
+            assert!(error.contains("the leap second after 2016-12-31T23:59:59.999999999Z"), "{error}");
+            for side in [Side::Before, Side::After] {
+                let cut = <DateTime<Utc> as RangeField<Ts<Secs>>>::cut(time, side);
+                assert_eq!(cut, Cut::Before(b"1483228800".to_vec()));
+            }
         }
     }
 }

@@ -1,0 +1,191 @@
+//! The derives reject what `tests/ui` says, with these messages: without a compiler, so in each run of the tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Attribute, DeriveInput, Item, LitStr};
+
+use crate::{cell, key_field, query_row, row, row_key};
+
+/// The messages of the derives in a file.
+#[derive(Default)]
+struct Rejected {
+    errors: Vec<String>,
+    warnings: Vec<String>,
+    /// How many derives there were.
+    derives: usize,
+}
+
+impl Rejected {
+    fn derive(&mut self, attributes: &[Attribute], item: &Item) {
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("derive")) {
+            let Ok(list) = attribute.meta.require_list() else { continue };
+            for name in list.tokens.clone() {
+                let derive = match name.to_string().as_str() {
+                    "RowKey" => row_key::row_key,
+                    "KeyField" => key_field::key_field,
+                    "Cell" => cell::cell,
+                    "Row" => row::row,
+                    "FromQueryRow" => query_row::query_row,
+                    _ => continue,
+                };
+                let input: DeriveInput = syn::parse2(quote::ToTokens::to_token_stream(item)).unwrap();
+                self.derives += 1;
+                self.messages(derive(&input));
+            }
+        }
+    }
+
+    /// The texts of `compile_error!`, and of the constants whose use is a warning.
+    fn messages(&mut self, code: TokenStream) {
+        let mut after = String::new();
+        for tree in code {
+            match tree {
+                TokenTree::Ident(name) => after = name.to_string(),
+                TokenTree::Group(group) if after == "compile_error" => {
+                    self.errors.push(text(group.stream()));
+                    after.clear();
+                }
+                TokenTree::Literal(literal) if after == "deprecated" => {
+                    self.warnings.push(text(TokenTree::from(literal).into()));
+                }
+                TokenTree::Group(group) => self.messages(group.stream()),
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+}
+
+fn text(literal: TokenStream) -> String {
+    syn::parse2::<LitStr>(literal).unwrap().value()
+}
+
+impl<'ast> Visit<'ast> for Rejected {
+    fn visit_item(&mut self, item: &'ast Item) {
+        match item {
+            Item::Struct(of) => self.derive(&of.attrs, item),
+            Item::Enum(of) => self.derive(&of.attrs, item),
+            Item::Union(of) => self.derive(&of.attrs, item),
+            _ => {}
+        }
+        visit::visit_item(self, item);
+    }
+}
+
+/// The errors without a code of the compiler, which are those of macros, and warnings that are denied.
+fn expected(stderr: &str) -> Vec<String> {
+    let mut messages: Vec<String> = Vec::new();
+    let mut is_message = false;
+    for line in stderr.lines() {
+        if let Some(message) = line.strip_prefix("error: ") {
+            let warning =
+                message.strip_prefix("use of deprecated constant `").and_then(|rest| rest.split_once("`: "));
+            messages.push(warning.map_or(message, |(_, warning)| warning).to_owned());
+            is_message = true;
+        } else if line.trim_start().starts_with("--> ") {
+            is_message = false;
+        } else if let (true, Some(message)) = (is_message, messages.last_mut()) {
+            message.push('\n');
+            message.push_str(line.trim_start());
+        }
+    }
+    messages
+}
+
+/// The files of code below a folder of the repository, but those of `tests/ui`.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("ui") && !path.ends_with("target") {
+            files(&path, found);
+        } else if path.extension().is_some_and(|of| of == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn rejected(code: &str) -> Rejected {
+    let mut rejected = Rejected::default();
+    rejected.visit_file(&syn::parse_file(code).unwrap());
+    rejected
+}
+
+#[test]
+fn what_compiles_is_accepted() {
+    let mut found = Vec::new();
+    for folder in ["tests", "examples"] {
+        files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder), &mut found);
+    }
+    let mut types = 0;
+    for path in found {
+        let Rejected { errors, derives, .. } = rejected(&fs::read_to_string(&path).unwrap());
+        assert!(errors.is_empty(), "{}: {errors:?}", path.display());
+        types += derives;
+    }
+    assert!(types > 500, "{types} types");
+}
+
+/// What a rule accepts, and what it only just rejects.
+#[test]
+fn rules_at_their_limits() {
+    let row = |options: &str, fields: &str| format!("#[derive(Row)] {options} struct A {{ {fields} }}");
+    let key = |options: &str, fields: &str| format!("#[derive(RowKey)] {options} struct A {{ {fields} }}");
+    let column = |len: usize| row("", &format!("#[row(name = \"{}\")] a: String", "a".repeat(len)));
+    let alias = |name: &str| row("", &format!("#[row(alias = \"{name}\")] a: String"));
+    let family = |name: &str| row(&format!("#[row(family = \"{name}\")]"), "a: String");
+    let kept = |ttl: &str| row(&format!("#[row(ttl = \"{ttl}\", gc(max_age = \"7d\"))]"), "a: String");
+    let window =
+        |rule: &str| row("", &format!("#[row(family = \"h\", window = \"1h\", {rule})] a: Versions<Sum>"));
+    let pads = |len: usize| key("", &format!("a: String, #[pad(1000)] b: String, #[pad({len})] c: String"));
+    for (accepted, rejected_code, message) in [
+        (column(16_384), column(16_385), "a column's name has at most 16384 bytes"),
+        (alias("old:b"), alias("o/d:b"), "`o/d` cannot name a family"),
+        (alias("b"), alias(""), "the empty name"),
+        (family(&"a".repeat(64)), family(&"a".repeat(65)), "1 to 64 ASCII letters"),
+        (family("a-keyderive-"), family("keyderive-a"), "are the library's"),
+        (kept("7d"), kept("8d"), "`ttl` is longer than `max_age`"),
+        (window("ttl = \"1h\""), window("ttl = \"59m\""), "longer than the `ttl`"),
+        (window("gc(max_age = \"1h\")"), window("gc(max_age = \"59m\")"), "longer than the `max_age`"),
+        (pads(3094), pads(3095), "takes at least 4097 bytes"),
+        (
+            key("#[row_key(display)]", "a: String, b: u32"),
+            key("#[row_key(display, layout = \"ordered\")]", "a: String, b: u32"),
+            "the ordered layout is not text",
+        ),
+        (
+            key("", "#[row_key(hash(md5))] a: String, b: u32"),
+            key("#[row_key(display)]", "#[row_key(hash(md5))] a: String, b: u32"),
+            "a hashed field cannot be decoded",
+        ),
+    ] {
+        assert_eq!(rejected(&accepted).errors, [""; 0], "{accepted}");
+        let errors = rejected(&rejected_code).errors;
+        assert!(errors.len() == 1 && errors[0].contains(message), "{errors:?}");
+    }
+}
+
+#[test]
+fn misuse_is_rejected_with_the_expected_messages() {
+    let mut cases = 0;
+    for rule in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/ui")).unwrap() {
+        let Ok(files) = fs::read_dir(rule.unwrap().path()) else { continue };
+        for case in files
+            .map(|case| case.unwrap().path())
+            .filter(|case| case.extension().is_some_and(|of| of == "rs"))
+        {
+            let code = fs::read_to_string(&case).unwrap();
+            let mut rejected = rejected(&code);
+            if code.contains("#![deny(") {
+                rejected.errors.append(&mut rejected.warnings);
+            }
+            rejected.errors.sort_unstable();
+            let mut expected = expected(&fs::read_to_string(case.with_extension("stderr")).unwrap());
+            expected.sort_unstable();
+            assert_eq!(rejected.errors, expected, "{}", case.display());
+            cases += 1;
+        }
+    }
+    assert!(cases > 300, "{cases} cases");
+}
