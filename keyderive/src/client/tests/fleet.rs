@@ -9,7 +9,7 @@ use tonic::body::Body;
 
 use super::*;
 use crate::client::builder::{ConnectOptions, TargetKind};
-use crate::client::connections::{Dial, Transport};
+use crate::client::connections::{Clock, Dial, Transport};
 use crate::client::credentials::Authorizer;
 
 /// Dials connections and records their requests.
@@ -69,6 +69,7 @@ impl Fleet {
             admin: None,
             runtime: tokio::runtime::Handle::current(),
             credentials,
+            clock: Clock::default(),
         }
     }
 

@@ -20,7 +20,7 @@ use tonic::body::Body;
 
 use super::*;
 use crate::client::builder::{ConnectOptions, TargetKind};
-use crate::client::connections::{Dial, Transport};
+use crate::client::connections::{Clock, Dial, Transport};
 use crate::query::QueryRow;
 
 /// How many messages an answer has.
@@ -93,6 +93,7 @@ async fn client(message: fn(u32) -> Bytes) -> Client {
         admin: None,
         runtime: tokio::runtime::Handle::current(),
         credentials: None,
+        clock: Clock::default(),
     };
     let client = Client::builder().connections(1..=1).prime(false).open(endpoint).await;
     client.with(|settings| settings.each(|call| call.max_attempts = 1))
