@@ -130,7 +130,7 @@ impl Bigtable {
         Self::over(opened.map_err(|error| OpenError::System(error.to_string()))??)
     }
 
-    /// Opens the Bigtable in a file that is none of the system's, such as one that loses what was not synced. `name` stands for its path
+    /// Opens the Bigtable in a file that the caller implements, such as one that loses writes that were not synced. `name` stands for its path
     /// in errors.
     ///
     /// # Errors

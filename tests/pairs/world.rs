@@ -18,7 +18,7 @@ use crate::rows::{Kind, wide_ttl};
 /// Whole hours since 1970, and some minutes.
 const BEGIN: i64 = 500_000 * HOUR + 17 * MINUTE;
 
-/// How far the clocks of clients are ahead of the server's. One that is further behind than 15 minutes cannot add to sums.
+/// How far the clock of each client is ahead of the server's. A client whose clock is more than 15 minutes slow cannot add to sums.
 const SKEWS: [i64; 2] = [50 * MINUTE, -40 * MINUTE];
 
 /// How long a request of a client takes whose clock is off: the clock of the server is set back meanwhile.

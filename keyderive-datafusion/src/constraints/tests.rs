@@ -398,7 +398,7 @@ fn plans_of_special_predicates() {
         (scan.is_empty, scan.used, names.reads(&names.plan(&[name(&["", "a"])]))),
         (false, vec![false], vec![true])
     );
-    // What is left of a hash limits a scan, and nothing behind it.
+    // Only fields left of a hashed field limit a scan.
     let layout = TableLayout::of::<HashedKey, Event>("hashed");
     let seven = |field| of(field, Test::In(vec![7_u32.into()]));
     let scan = KeyScan::new(layout.key(), &[seven(0), seven(1), seven(2)]);

@@ -189,7 +189,7 @@ impl Handle {
             StampStatus::Unstamped | StampStatus::OtherTags => {
                 let text = |error| {
                     format!(
-                        "it has no stamp, and a row of another layout than {}: {error}",
+                        "it has no stamp, and a row of another layout than {}: {error}; use the layout that its rows were written by",
                         layout_of(self.key)
                     )
                 };

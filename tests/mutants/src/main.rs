@@ -1,7 +1,7 @@
 //! Mutation testing: which changes of the library no test finds.
 //!
 //! A mutant is the library with one small change, such as `<=` for `<`. A test should fail of each; a mutant of which none does survives,
-//! and shows what is not tested. All mutants are built at once, each behind a switch, and an environment variable chooses one: this takes
+//! and shows what is not tested. All mutants are built at once, each with a switch, and an environment variable chooses one: this takes
 //! one build, where a build for each mutant would take days.
 //!
 //! ```sh

@@ -1,4 +1,4 @@
-//! Finds the places of a file where a mutant differs, and writes the file with all mutants, each behind a switch.
+//! Finds the places of a file where a mutant differs, and writes the file with all mutants, each with a switch.
 
 use std::collections::HashMap;
 use std::ops::Range;

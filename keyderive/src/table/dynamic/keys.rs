@@ -53,7 +53,7 @@ impl DynTable {
     ///
     /// Calls of a table accept one without a stamp. Call this before a tool changes rows that it found by a layout, which nothing else
     /// holds against the table. The sample has up to 512 keys from all parts of the table, and with a tag those of the tag; keys outside
-    /// of the sample may still be of another layout.
+    /// of the sample, and rows that are written meanwhile, may still be of another layout.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) if the stamp is of another layout, or a key of the sample does not decode. When a
