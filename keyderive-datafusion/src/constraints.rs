@@ -456,7 +456,11 @@ fn listed<'t>(tests: &(impl Iterator<Item = &'t Test> + Clone)) -> Option<Vec<Va
         _ => None,
     });
     let of_all = lists.reduce(|mut values, list| {
-        values.retain(|value| list.binary_search_by(|other| order(other, value)).is_ok());
+        // As a test of one value decides: values that cannot be compared are not equal.
+        let has = |at: usize, value: &Value| compare(&list[at], value) == Some(Ordering::Equal);
+        values.retain(|value| {
+            list.binary_search_by(|other| order(other, value)).is_ok_and(|at| has(at, value))
+        });
         values
     });
     let mut values = of_all?;
