@@ -55,7 +55,7 @@ enum Builder {
 }
 
 macro_rules! each_builder {
-    ($self:expr, $of:ident => $body:expr) => {
+    ($self:expr, $of:pat => $body:expr) => {
         match $self {
             Builder::UInt8($of) => $body,
             Builder::UInt16($of) => $body,
@@ -80,43 +80,57 @@ macro_rules! each_builder {
     };
 }
 
+impl Builder {
+    /// With room for so many values, and so many bytes of text or bytes.
+    fn new(kind: Kind, values: usize, bytes: usize) -> Self {
+        let of = kind.data_type();
+        match (kind, &of) {
+            (Kind::Time(unit), _) => match unit {
+                TimeUnit::Secs => {
+                    Self::Secs(TimestampSecondBuilder::with_capacity(values).with_data_type(of))
+                }
+                TimeUnit::Millis => {
+                    Self::Millis(TimestampMillisecondBuilder::with_capacity(values).with_data_type(of))
+                }
+                TimeUnit::Micros => {
+                    Self::Micros(TimestampMicrosecondBuilder::with_capacity(values).with_data_type(of))
+                }
+                _ => Self::Nanos(TimestampNanosecondBuilder::with_capacity(values).with_data_type(of)),
+            },
+            (_, DataType::UInt8) => Self::UInt8(UInt8Builder::with_capacity(values)),
+            (_, DataType::UInt16) => Self::UInt16(UInt16Builder::with_capacity(values)),
+            (_, DataType::UInt32) => Self::UInt32(UInt32Builder::with_capacity(values)),
+            (_, DataType::UInt64) => Self::UInt64(UInt64Builder::with_capacity(values)),
+            (_, DataType::Int8) => Self::Int8(Int8Builder::with_capacity(values)),
+            (_, DataType::Int16) => Self::Int16(Int16Builder::with_capacity(values)),
+            (_, DataType::Int32) => Self::Int32(Int32Builder::with_capacity(values)),
+            (_, DataType::Int64) => Self::Int64(Int64Builder::with_capacity(values)),
+            (_, DataType::Decimal256(..)) => {
+                Self::Wide(Decimal256Builder::with_capacity(values).with_data_type(of))
+            }
+            (_, DataType::Boolean) => Self::Bool(BooleanBuilder::with_capacity(values)),
+            (_, DataType::Float32) => Self::F32(Float32Builder::with_capacity(values)),
+            (_, DataType::Float64) => Self::F64(Float64Builder::with_capacity(values)),
+            (_, DataType::Utf8) => Self::Text(StringBuilder::with_capacity(values, bytes)),
+            (_, DataType::Date32) => Self::Date(Date32Builder::with_capacity(values)),
+            _ => Self::Bytes(BinaryBuilder::with_capacity(values, bytes)),
+        }
+    }
+}
+
 /// A value has no form in Arrow.
 struct NoForm;
 
 impl Values {
     fn new(kind: Kind) -> Self {
-        let of = kind.data_type();
-        let builder = match (kind, &of) {
-            (Kind::Time(unit), _) => match unit {
-                TimeUnit::Secs => Builder::Secs(TimestampSecondBuilder::new().with_data_type(of)),
-                TimeUnit::Millis => Builder::Millis(TimestampMillisecondBuilder::new().with_data_type(of)),
-                TimeUnit::Micros => Builder::Micros(TimestampMicrosecondBuilder::new().with_data_type(of)),
-                _ => Builder::Nanos(TimestampNanosecondBuilder::new().with_data_type(of)),
-            },
-            (_, DataType::UInt8) => Builder::UInt8(UInt8Builder::new()),
-            (_, DataType::UInt16) => Builder::UInt16(UInt16Builder::new()),
-            (_, DataType::UInt32) => Builder::UInt32(UInt32Builder::new()),
-            (_, DataType::UInt64) => Builder::UInt64(UInt64Builder::new()),
-            (_, DataType::Int8) => Builder::Int8(Int8Builder::new()),
-            (_, DataType::Int16) => Builder::Int16(Int16Builder::new()),
-            (_, DataType::Int32) => Builder::Int32(Int32Builder::new()),
-            (_, DataType::Int64) => Builder::Int64(Int64Builder::new()),
-            (_, DataType::Decimal256(..)) => Builder::Wide(Decimal256Builder::new().with_data_type(of)),
-            (_, DataType::Boolean) => Builder::Bool(BooleanBuilder::new()),
-            (_, DataType::Float32) => Builder::F32(Float32Builder::new()),
-            (_, DataType::Float64) => Builder::F64(Float64Builder::new()),
-            (_, DataType::Utf8) => Builder::Text(StringBuilder::new()),
-            (_, DataType::Date32) => Builder::Date(Date32Builder::new()),
-            _ => Builder::Bytes(BinaryBuilder::new()),
-        };
-        Self { kind, builder, bytes: 0 }
+        Self { kind, builder: Builder::new(kind, 0, 0), bytes: 0 }
     }
 
     fn null(&mut self) {
         each_builder!(&mut self.builder, of => of.append_null());
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, value: ValueRef<'_>) -> Result<(), NoForm> {
         macro_rules! integer {
             ($to:expr, $value:expr) => {
@@ -178,8 +192,9 @@ impl Values {
     }
 
     fn finish(&mut self) -> ArrayRef {
-        self.bytes = 0;
-        each_builder!(&mut self.builder, of => Arc::new(of.finish()))
+        // The next batch is most often as large.
+        let next = Builder::new(self.kind, self.len(), mem::take(&mut self.bytes));
+        each_builder!(mem::replace(&mut self.builder, next), mut of => Arc::new(of.finish()))
     }
 }
 
@@ -430,9 +445,10 @@ impl BatchBuilder {
     pub(crate) fn push(&mut self, row: DynRowRef<'_>) -> Result<()> {
         for (at, column) in self.columns.iter_mut().enumerate() {
             let pushed = match column {
-                Column::Key(field, values) => {
-                    row.key_field(*field).ok_or(NoForm).and_then(|value| values.push(value))
-                }
+                Column::Key(field, values) => match row.key_field(*field) {
+                    Some(value) => values.push(value),
+                    None => Err(NoForm),
+                },
                 Column::Row(first, cells) => cells.push(row, *first),
             };
             if pushed.is_err() {

@@ -1,6 +1,6 @@
 //! Keys whose layout is data.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::sync::Arc;
 
@@ -226,9 +226,7 @@ impl KeyLayout {
     /// # Errors
     /// As [`RowKey::decode`], for bytes that encoding would not have written.
     pub fn decode(&self, key: &[u8]) -> Result<DynKey, DecodeError> {
-        let mut values = Vec::with_capacity(self.fields.len());
-        self.read(key, |_, value| values.push(value.into_value()))?;
-        Ok(DynKey { schema: self.schema, bytes: key.into(), values })
+        decode(self.schema, self.codecs(), key)
     }
 
     /// Decodes a row key in place: calls `each` with the index and the borrowed value of every field, from the left.
@@ -255,16 +253,26 @@ impl KeyLayout {
     /// Those of [`decode`](Self::decode). By then `each` may have been called with some fields, or with all (if the salt is wrong, say):
     /// discard what it has collected.
     pub fn walk(&self, key: &[u8], mut each: impl FnMut(usize, ValueRef<'_>)) -> Result<(), DecodeError> {
-        self.read(key, |at, value| each(at, value.as_ref()))
+        let mut value = ReadValue::EMPTY;
+        read(self.schema, self.codecs(), key, |at, codec, bytes, text| {
+            codec.read(bytes, text, &mut value)?;
+            each(at, value.as_ref());
+            Ok(())
+        })
+    }
+
+    /// Decodes a key into `fields`.
+    #[inline]
+    pub(crate) fn read<'k>(&self, key: &'k [u8], fields: &mut Vec<ReadValue<'k>>) -> Result<(), DecodeError> {
+        fields.resize_with(self.fields.len(), || ReadValue::EMPTY);
+        read(self.schema, self.codecs(), key, |at, codec, bytes, text| {
+            codec.read(bytes, text, &mut fields[at])
+        })
     }
 
     #[inline]
-    pub(crate) fn read<'k>(
-        &self,
-        key: &'k [u8],
-        each: impl FnMut(usize, ReadValue<'k>),
-    ) -> Result<(), DecodeError> {
-        read(self.schema, self.fields.iter().map(|field| &field.codec), key, each)
+    fn codecs(&self) -> impl ExactSizeIterator<Item = &ErasedCodec> {
+        self.fields.iter().map(|field| &field.codec)
     }
 
     /// Decodes the first bytes of keys, such as the key at which a tablet begins, as far as fields are complete. In a last field without a
@@ -285,13 +293,8 @@ impl KeyLayout {
         let _ = decode_by(self.schema, vec![Span::default(); self.fields.len()], bytes, |reader| {
             for (at, field) in self.fields.iter().enumerate() {
                 (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
-                let codec = &field.codec;
-                let value = reader.part(
-                    at,
-                    codec.width(),
-                    |bytes| codec.read(bytes, None),
-                    |bytes, text| codec.read(bytes.into(), text),
-                )?;
+                let (codec, mut value) = (&field.codec, ReadValue::EMPTY);
+                reader.part(at, codec.width(), |bytes, text| codec.read(bytes, text, &mut value))?;
                 start.fields.push(value.into_value());
             }
             (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
@@ -316,7 +319,8 @@ impl KeyLayout {
         for least in [b'0', 0] {
             let mut whole = start.rest.to_vec();
             whole.resize(width.max(whole.len()), least);
-            if let Ok(value) = field.codec.read(whole.into(), None) {
+            let mut value = ReadValue::EMPTY;
+            if field.codec.read(whole.into(), None, &mut value).is_ok() {
                 start.fields.push(value.into_value());
                 start.rest = [].into();
                 break;
@@ -416,13 +420,13 @@ impl KeyLayout {
 /// The number of fields whose positions fit on the stack.
 const FEW: usize = 16;
 
-/// Reads the fields of a key, from the left.
+/// Reads the fields of a key, from the left, each by `read`.
 #[inline]
 fn read<'k>(
     schema: &'static Schema,
     codecs: impl ExactSizeIterator<Item = impl Borrow<ErasedCodec>>,
     key: &'k [u8],
-    mut each: impl FnMut(usize, ReadValue<'k>),
+    mut read: impl FnMut(usize, &ErasedCodec, Cow<'k, [u8]>, Option<&'k str>) -> Result<(), FieldError>,
 ) -> Result<(), DecodeError> {
     let mut few = [Span::default(); FEW];
     let mut many = Vec::new();
@@ -436,13 +440,7 @@ fn read<'k>(
     decode_by(schema, spans, key, |reader| {
         for (at, codec) in codecs.enumerate() {
             let codec = codec.borrow();
-            let value = reader.part(
-                at,
-                codec.width(),
-                |bytes| codec.read(bytes, None),
-                |bytes, text| codec.read(bytes.into(), text),
-            )?;
-            each(at, value);
+            reader.part(at, codec.width(), |bytes, text| read(at, codec, bytes, text))?;
         }
         Ok(())
     })
@@ -454,8 +452,21 @@ pub(crate) fn decode_key(schema: &'static Schema, key: &[u8]) -> Result<DynKey, 
     let of = |field| {
         ErasedField::of(field, schema).map_or(ErasedCodec::of_hash(schema.layout()), |field| field.codec)
     };
-    let mut values = Vec::with_capacity(schema.fields().len());
-    read(schema, schema.fields().iter().map(of), key, |_, value| values.push(value.into_value()))?;
+    decode(schema, schema.fields().iter().map(of), key)
+}
+
+fn decode(
+    schema: &'static Schema,
+    codecs: impl ExactSizeIterator<Item = impl Borrow<ErasedCodec>>,
+    key: &[u8],
+) -> Result<DynKey, DecodeError> {
+    let mut values = Vec::with_capacity(codecs.len());
+    read(schema, codecs, key, |_, codec, bytes, text| {
+        let mut value = ReadValue::EMPTY;
+        codec.read(bytes, text, &mut value)?;
+        values.push(value.into_value());
+        Ok(())
+    })?;
     Ok(DynKey { schema, bytes: key.into(), values })
 }
 

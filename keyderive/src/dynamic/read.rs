@@ -1,5 +1,6 @@
 //! Decodes stored rows in place, by a schema that is known at run time.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub(crate) struct RowReader {
     family: Arc<str>,
     /// The columns to read, in the order of the caller.
     columns: Vec<ReadColumn>,
-    /// All stored places of the schema's columns, including columns that are not read, sorted by family and name.
+    /// All stored places of the schema's columns, including columns that are not read, sorted by family and name. No two are the same.
     places: Vec<Place>,
     /// Whether the last row had cells that the schema does not name.
     pub(super) has_foreign: bool,
@@ -46,8 +47,8 @@ struct Place {
     family: Arc<str>,
     /// `None` for all names of a family that is a map.
     name: Option<&'static str>,
-    /// The column that is stored here, if it is read.
-    of: Option<PlaceOf>,
+    /// The columns that are stored here and read.
+    of: Vec<PlaceOf>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,8 +89,9 @@ impl RowReader {
             places: Vec::new(),
             has_foreign: false,
         };
+        let mut places = BTreeMap::<_, Vec<PlaceOf>>::new();
         let own = reader.family_named(schema.own_family().unwrap_or_default());
-        reader.places.push(Place { family: own, name: Some(""), of: None });
+        places.insert((own, Some("")), Vec::new());
         for field in schema.fields() {
             let name = match field {
                 FieldSchema::Column { .. } => continue,
@@ -97,24 +99,20 @@ impl RowReader {
                 FieldSchema::Struct { .. } => Some(""),
                 FieldSchema::Map { .. } => None,
             };
-            reader.places.push(Place { family: reader.family_named(field.family()), name, of: None });
+            places.entry((reader.family_named(field.family()), name)).or_default();
         }
         for (number, declared) in all.iter().enumerate() {
             let DeclaredColumn::Column { family, column, .. } = declared else { continue };
-            let places = std::iter::once((*family, column.name()))
+            let names = std::iter::once((*family, column.name()))
                 .chain(column.aliases().map(|alias| (alias.family.unwrap_or(family), alias.name)));
-            for (rank, (family, name)) in places.enumerate() {
-                let family = reader.family_named(family);
+            for (rank, (family, name)) in names.enumerate() {
                 let read = (0..columns.len()).filter(|column| columns[*column] == number);
-                let mut of: Vec<_> = read.map(|column| Some(PlaceOf { column, rank })).collect();
-                if of.is_empty() {
-                    of.push(None);
-                }
-                let place = |of| Place { family: Arc::clone(&family), name: Some(name), of };
-                reader.places.extend(of.into_iter().map(place));
+                let place = places.entry((reader.family_named(family), Some(name))).or_default();
+                place.extend(read.map(|column| PlaceOf { column, rank }));
             }
         }
-        reader.places.sort_by(|one, other| (&one.family, one.name).cmp(&(&other.family, other.name)));
+        let place = |((family, name), of)| Place { family, name, of };
+        reader.places = places.into_iter().map(place).collect();
         reader
     }
 
@@ -152,29 +150,27 @@ impl RowReader {
     /// Finds the cells of each column in a row; returns whether the row has cells that the schema does not name.
     fn find(&mut self, cells: CellSlice<'_>) -> bool {
         self.columns.iter_mut().for_each(|column| column.found = Found::default());
-        let (mut next, mut end, mut has_foreign) = (0, 0, false);
-        for cells in cells.columns() {
-            let start = end;
-            end += cells.len();
-            let Some(first) = cells.first() else { continue };
-            let (family, name) = (first.family_bytes(), first.qualifier());
+        let (mut at, mut has_foreign) = (0, false);
+        for (number, cell) in (0..).zip(cells.iter()) {
+            let (family, name) = (cell.family_bytes(), cell.qualifier());
             let is_it = |place: &Place| {
                 place.name.is_some_and(|own| is_same_name(own.as_bytes(), name))
                     && is_same_name(place.family.as_bytes(), family)
             };
             // Most rows have the columns in the order of the places, and lack one here and there.
-            let near = self.places.iter().skip(next).take(NEAR).position(is_it).map(|near| next + near);
-            let Some(at) = near.or_else(|| self.place_of(family, Some(name))) else {
+            let near = self.places.iter().skip(at).take(NEAR).position(is_it).map(|near| at + near);
+            let Some(found) = near.or_else(|| self.place_of(family, Some(name))) else {
                 has_foreign |= self.place_of(family, None).is_none();
                 continue;
             };
-            next = at;
-            while let Some(place) = self.places.get(next).filter(|place| is_it(place)) {
-                next += 1;
-                let Some(PlaceOf { column, rank }) = place.of else { continue };
-                let Some(ReadColumn { found, .. }) = self.columns.get_mut(column) else { continue };
-                if found.slot.is_empty() || rank < found.rank {
-                    *found = Found { slot: Slot::new(start, end), rank };
+            at = found;
+            for PlaceOf { column, rank } in &self.places[at].of {
+                let Some(ReadColumn { found, .. }) = self.columns.get_mut(*column) else { continue };
+                if *rank < found.rank || found.slot.is_empty() {
+                    *found = Found { slot: Slot::default(), rank: *rank };
+                }
+                if *rank == found.rank {
+                    found.slot.take(number);
                 }
             }
         }
@@ -293,19 +289,25 @@ struct CellsOf<'r> {
 
 impl<'r> CellsOf<'r> {
     /// Appends what a column of the kind holds.
+    #[inline(always)]
     fn read(
-        self,
+        &self,
         family: &str,
         name: &[u8],
         out: &mut Vec<Timestamped<ValueRef<'r>>>,
     ) -> Result<(), RowError> {
-        let Self { cells, stored, kind, window_micros } = self;
-        let decode = |bytes: &'r [u8]| stored.read(bytes);
+        let Self { cells, stored, kind, window_micros } = *self;
         match kind {
-            ColumnKind::Value | ColumnKind::Counter | ColumnKind::Timestamped => {
-                out.extend(typed::newest_timestamped(cells, decode, family, name)?);
+            ColumnKind::Value | ColumnKind::Counter | ColumnKind::Timestamped | ColumnKind::Versions => {
+                let count = if kind.reads_versions() { usize::MAX } else { 1 };
+                for cell in cells.iter().take(count) {
+                    out.push(Timestamped::new(cell.timestamp_micros(), ValueRef::Bytes(&[])));
+                    let Some(to) = out.last_mut() else { continue };
+                    stored
+                        .read_to(cell.value(), &mut to.value)
+                        .map_err(|error| RowError::cell(Name { family, qualifier: name }, error))?;
+                }
             }
-            ColumnKind::Versions => out.extend(typed::versions(cells, decode, family, name)?),
             // All kinds of aggregates read the same, except for a column without a cell.
             ColumnKind::Sum | ColumnKind::Min | ColumnKind::Max => {
                 let aggregate: Max = typed::aggregate(cells, family, name)?;
@@ -353,7 +355,7 @@ struct EntrySpan<'r> {
 impl RowBuffer<'_> {
     /// Reuses the memory for another row.
     #[inline]
-    pub(crate) fn reused<'other>(self) -> RowBuffer<'other> {
+    pub(crate) fn reused(self) -> RowBuffer<'static> {
         let Self { key, entries, cells } = self;
         RowBuffer { key: reused(key), entries: reused(entries), cells: reused(cells) }
     }

@@ -75,9 +75,7 @@ pub(crate) fn parse(digits: &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     let mut invalid = 0;
     if !head.is_empty() {
-        let mut eight = [b'0'; 8];
-        eight[8 - head.len()..].copy_from_slice(head);
-        (value, invalid) = read_eight_digits(eight);
+        (value, invalid) = read_eight_digits(padded(digits, head.len()));
     }
     for eight in eights {
         let (eight, invalid_of_eight) = read_eight_digits(*eight);
@@ -86,6 +84,24 @@ pub(crate) fn parse(digits: &[u8]) -> Option<u64> {
         value = value.wrapping_mul(TEN_TO_8).wrapping_add(eight);
     }
     (invalid == 0 && !digits.is_empty()).then_some(value)
+}
+
+/// The first digits, at most 7, after as many zeros as make them eight.
+///
+/// Copied in whole words, since the length of most numbers is known only when they are read.
+#[inline]
+fn padded(digits: &[u8], count: usize) -> [u8; 8] {
+    let bits = 8 * count as u32;
+    let word = match (digits.first_chunk(), digits.first_chunk(), digits.last_chunk()) {
+        (Some(first), _, _) => u64::from_be_bytes(*first) >> (u64::BITS - bits),
+        // All of fewer than eight: the two halves overlap in equal digits.
+        (None, Some(first), Some(last)) => {
+            let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
+            u64::from(first) << (bits - u32::BITS) | u64::from(last)
+        }
+        _ => digits.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    };
+    (EIGHT_ZEROS << bits | word).to_be_bytes()
 }
 
 /// The inverse of [`eight_digits`], and a bit for each byte that is not a digit; with such a byte the value is garbage.

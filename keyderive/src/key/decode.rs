@@ -40,10 +40,9 @@ pub struct KeyReader<'a, S, P> {
 }
 
 impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
-    /// Reads the tag and the salt of `key`.
     #[inline(always)]
-    fn new(shape: S, spans: P, key: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut reader = Self {
+    fn new(shape: S, spans: P, key: &'a [u8]) -> Self {
+        Self {
             key,
             masked: MaskedKey::unmasked(key),
             salt: shape.schema().salt(),
@@ -52,29 +51,34 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
             at: 0,
             separated: false,
             shape,
-        };
+        }
+    }
+
+    /// Reads the tag and the salt.
+    #[inline(always)]
+    fn head(&mut self) -> Result<(), DecodeError> {
+        let Self { key, shape, .. } = *self;
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
-            return Err(reader.error(DecodeKind::Length));
+            return Err(self.error(DecodeKind::Length));
         }
         if shape.has_epochs() {
-            reader.salt = shape.schema().salt_of(shape.schema().epoch_in(key));
+            self.salt = shape.schema().salt_of(shape.schema().epoch_in(key));
         }
         if let Layout::OrderedCode = shape.layout() {
-            return reader.ordered_head();
+            return self.ordered_head();
         }
         if shape.has_delimited_field() {
-            reader.masked = MaskedKey::new(key, shape.delimiter());
+            self.masked = MaskedKey::new(key, shape.delimiter());
         }
-        reader.read_salt_at(SaltPlace::Front)?;
+        self.read_salt_at(SaltPlace::Front)?;
         if let Some(tag) = shape.schema().tag() {
-            let rest = &key[reader.at..];
+            let rest = &key[self.at..];
             if !(rest.starts_with(tag.as_bytes()) && rest.get(tag.len()) == Some(&shape.delimiter())) {
-                return Err(reader.error(DecodeKind::Tag { expected: tag }));
+                return Err(self.error(DecodeKind::Tag { expected: tag }));
             }
-            reader.at += tag.len() + 1;
+            self.at += tag.len() + 1;
         }
-        reader.read_salt_at(SaltPlace::BeforeFields)?;
-        Ok(reader)
+        self.read_salt_at(SaltPlace::BeforeFields)
     }
 
     /// The bucket that the key begins with.
@@ -101,7 +105,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     }
 
     /// Reads the tag and the salt of an ordered key.
-    fn ordered_head(mut self) -> Result<Self, DecodeError> {
+    fn ordered_head(&mut self) -> Result<(), DecodeError> {
         if let Some(tag) = self.schema().tag() {
             match self.take_part() {
                 Ok(part) if *part == *tag.as_bytes() => {}
@@ -116,7 +120,7 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
                 return Err(self.missing_salt());
             }
         }
-        Ok(self)
+        Ok(())
     }
 
     /// Reads the next part of an ordered key and the separator after it; the part is empty at the end of the key.
@@ -169,10 +173,14 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
     /// When the bytes are not what the field writes.
     #[inline(always)]
     pub fn field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
-        self.part(at, T::WIDTH, T::read, T::read_borrowed)
+        let layout = self.shape.layout();
+        self.part(at, T::WIDTH, |bytes, text| match (layout, bytes) {
+            (Layout::Delimited, Cow::Borrowed(bytes)) => T::read_borrowed(bytes, text),
+            (_, bytes) => T::read(bytes),
+        })
     }
 
-    /// Reads the part of the next field, whose index is `at`: in the ordered layout by `read`, in text by `read_borrowed`.
+    /// Reads the part of the next field, whose index is `at`, by `read`, which also takes the bytes as text if they are known to be ASCII.
     ///
     /// # Errors
     /// Those of [`field`](Self::field).
@@ -181,13 +189,12 @@ impl<'a, S: Shape, P: AsMut<[Span]>> KeyReader<'a, S, P> {
         &mut self,
         at: usize,
         width: Width,
-        read: impl FnOnce(Cow<'a, [u8]>) -> Result<V, FieldError>,
-        read_borrowed: impl FnOnce(&'a [u8], Option<&'a str>) -> Result<V, FieldError>,
+        read: impl FnOnce(Cow<'a, [u8]>, Option<&'a str>) -> Result<V, FieldError>,
     ) -> Result<V, DecodeError> {
         match self.shape.layout() {
-            Layout::Delimited => self.text_field(at, width, read_borrowed),
+            Layout::Delimited => self.text_field(at, width, |bytes, text| read(Cow::Borrowed(bytes), text)),
             Layout::OrderedCode => {
-                let read = self.ordered_field(at, read);
+                let read = self.ordered_field(at, |part| read(part, None));
                 read.map_err(|error| {
                     let name = self.schema().fields()[at].name();
                     self.error(DecodeKind::Field { name, error })
@@ -349,7 +356,8 @@ pub(crate) fn decode_by<'a, S: Shape, P: AsMut<[Span]>, V>(
     key: &'a [u8],
     fields: impl FnOnce(&mut KeyReader<'a, S, P>) -> Result<V, DecodeError>,
 ) -> Result<V, DecodeError> {
-    let mut reader = KeyReader::new(shape, spans, key)?;
+    let mut reader = KeyReader::new(shape, spans, key);
+    reader.head()?;
     let decoded = fields(&mut reader)?;
     reader.finish()?;
     Ok(decoded)

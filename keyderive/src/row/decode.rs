@@ -171,12 +171,6 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// From the cell with one number up to the one with another.
-    #[cfg(feature = "client")]
-    pub(crate) fn new(start: u32, end: u32) -> Self {
-        Self { start, end }
-    }
-
     /// Whether it has no cell.
     pub(crate) fn is_empty(self) -> bool {
         self.end == 0

@@ -1,7 +1,7 @@
 //! The fast path of the merger: cells of the common shape, decoded in one step.
 //!
-//! The common shape is a whole cell without labels, whose fields come once, in the order of their numbers, and whose names
-//! are neither empty nor long. Everything else falls back to the [chunk reader](super::chunk), with the same result.
+//! The common shape is a whole cell with one label at most, whose fields come once, in the order of their numbers, and whose
+//! names are neither empty nor long. Everything else falls back to the [chunk reader](super::chunk), with the same result.
 
 use super::chunk::is_text;
 use super::{Open, RowMerger};
@@ -16,6 +16,7 @@ pub(super) struct WholeCell {
     pub(super) family: Option<Span>,
     pub(super) qualifier: Option<Span>,
     pub(super) timestamp_micros: i64,
+    pub(super) label: Option<Span>,
     pub(super) value: Span,
     pub(super) is_committed: bool,
 }
@@ -26,6 +27,7 @@ const KEY: u8 = 0x0a;
 const FAMILY: u8 = 0x12;
 const QUALIFIER: u8 = 0x1a;
 const TIMESTAMP: u8 = 0x20;
+const LABEL: u8 = 0x2a;
 const VALUE: u8 = 0x32;
 const COMMIT: u8 = 0x48;
 
@@ -43,13 +45,14 @@ pub(super) fn cell(message: &[u8], at: usize, last: &mut LastNumber) -> Option<(
     let family = fields.name(FAMILY);
     let qualifier = fields.name(QUALIFIER);
     let timestamp_micros = fields.number(TIMESTAMP, last);
+    let label = fields.text(LABEL);
     let value = fields.bytes(VALUE);
     let is_committed = match *fields.rest {
         [] => false,
         [COMMIT, 1] => true,
         _ => return None,
     };
-    Some((WholeCell { key, family, qualifier, timestamp_micros, value, is_committed }, end))
+    Some((WholeCell { key, family, qualifier, timestamp_micros, label, value, is_committed }, end))
 }
 
 /// The fields of a chunk that are left to read. A field of another shape stays, with all after it.
@@ -75,6 +78,12 @@ impl<'m> Fields<'m> {
             Some((bytes, rest)) => self.taken(bytes.len(), rest),
             None => Span::default(),
         }
+    }
+
+    #[inline(always)]
+    fn text(&mut self, field: u8) -> Option<Span> {
+        let (text, rest) = split(field, self.rest).filter(|(text, _)| is_text(text))?;
+        Some(self.taken(text.len(), rest))
     }
 
     /// A name of up to 125 bytes, wrapped in a message of its own.
@@ -218,8 +227,11 @@ impl RowMerger {
 
     #[inline(always)]
     fn add_whole(&mut self, cell: &WholeCell, (family, qualifier): (Span, Span), end: usize) {
-        let WholeCell { timestamp_micros, value, .. } = *cell;
+        let WholeCell { timestamp_micros, label, value, .. } = *cell;
         self.future_cells += u64::from(timestamp_micros > self.latest);
+        if let Some(label) = label {
+            self.row.labels.push((self.row.cells.len(), label));
+        }
         self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
         self.at = end;
     }

@@ -152,6 +152,9 @@ pub(crate) enum ReadValue<'k> {
 }
 
 impl ReadValue<'_> {
+    /// What a value is read into.
+    pub(crate) const EMPTY: Self = Self::Borrowed(ValueRef::Bytes(&[]));
+
     #[inline]
     pub(crate) fn as_ref(&self) -> ValueRef<'_> {
         match self {
@@ -568,49 +571,56 @@ impl ErasedCodec {
     }
 
     /// Reads a value back from exactly the bytes of its encoding; `known` is them as text if they are known to be ASCII.
+    ///
+    /// It is written to its place: a value that is moved through several results costs more than reading it.
     #[inline]
     pub(crate) fn read<'k>(
         &self,
         bytes: Cow<'k, [u8]>,
         known: Option<&'k str>,
-    ) -> Result<ReadValue<'k>, FieldError> {
-        let value = match self.form {
-            Form::Integer(of, form) => read_integer(of, form, bytes)?,
+        to: &mut ReadValue<'k>,
+    ) -> Result<(), FieldError> {
+        *to = match self.form {
+            Form::Integer(of, form) => return read_integer(of, form, bytes, to),
             Form::Bool { is_ordered } => match (is_ordered, self.order) {
                 (false, FieldOrder::Descending) => <bool as KeyField<Desc>>::read(bytes),
                 (false, _) => <bool as KeyField<Text>>::read(bytes),
                 (true, FieldOrder::Descending) => <bool as KeyField<Desc<Ordered>>>::read(bytes),
                 (true, _) => <bool as KeyField<Ordered>>::read(bytes),
-            }?
-            .into(),
+            }
+            .map(|value| ReadValue::Borrowed(value.into()))?,
             Form::Char(form) => {
                 let text = read_text(form, bytes, known)?;
                 one_char(&text)?;
-                return Ok(text.into());
+                text.into()
             }
-            Form::Text(form) => return Ok(read_text(form, bytes, known)?.into()),
+            Form::Text(form) => read_text(form, bytes, known)?.into(),
             Form::Bytes { is_hex, len } => {
                 let read = match is_hex {
                     true => <Text as BytesCodec>::read(bytes),
                     false => <Ordered as BytesCodec>::read(bytes),
                 }?;
-                return match len.filter(|len| *len != read.len()) {
-                    Some(len) => Err(other_len(read.len(), len)),
-                    None => Ok(read.into()),
-                };
+                match len.filter(|len| *len != read.len()) {
+                    Some(len) => return Err(other_len(read.len(), len)),
+                    None => read.into(),
+                }
             }
-            Form::Code(codes) => codes.read(&bytes).map(|at| ValueRef::Text(codes.codes[at].1))?,
-            Form::CodeInt(codes) => codes.read_int(&bytes).map(|at| ValueRef::Text(codes.codes[at].1))?,
-            Form::Time(scale) => ValueRef::Time(scale.read(&bytes)?),
+            Form::Code(codes) => ReadValue::Borrowed(ValueRef::Text(codes.codes[codes.read(&bytes)?].1)),
+            Form::CodeInt(codes) => {
+                ReadValue::Borrowed(ValueRef::Text(codes.codes[codes.read_int(&bytes)?].1))
+            }
+            Form::Time(scale) => ReadValue::Borrowed(ValueRef::Time(scale.read(&bytes)?)),
             // The days of a calendar of four digits.
-            Form::Date(scale) => ValueRef::Date(scale.read(&bytes)?.div_euclid(super::DAY) as i64),
-            Form::Uuid { form, is_v4 } => ValueRef::Uuid(form.read(&bytes, is_v4)?),
+            Form::Date(scale) => {
+                ReadValue::Borrowed(ValueRef::Date(scale.read(&bytes)?.div_euclid(super::DAY) as i64))
+            }
+            Form::Uuid { form, is_v4 } => ReadValue::Borrowed(ValueRef::Uuid(form.read(&bytes, is_v4)?)),
             Form::Custom => {
                 self.check_custom(&bytes)?;
-                return Ok(bytes.into());
+                bytes.into()
             }
         };
-        Ok(ReadValue::Borrowed(value))
+        Ok(())
     }
 
     /// The cut on one side of a value, which the field need not be able to hold; of a field that [has ranges](Self::has_ranges).
@@ -764,36 +774,40 @@ fn read_integer(
     of: IntegerType,
     form: IntegerForm,
     bytes: Cow<'_, [u8]>,
-) -> Result<ValueRef<'static>, FieldError> {
+    to: &mut ReadValue<'_>,
+) -> Result<(), FieldError> {
+    macro_rules! put {
+        ($read:expr) => {
+            $read.map(|value| *to = ReadValue::Borrowed(value.into()))
+        };
+    }
     match form {
-        IntegerForm::Plain => with_integer!(of, T => <T as KeyField<Text>>::read(bytes).map(ValueRef::from)),
+        IntegerForm::Plain => with_integer!(of, T => put!(<T as KeyField<Text>>::read(bytes))),
         IntegerForm::Descending => {
-            with_integer!(of, T => <T as KeyField<Desc>>::read(bytes).map(ValueRef::from))
+            with_integer!(of, T => put!(<T as KeyField<Desc>>::read(bytes)))
         }
         IntegerForm::BitReversed => match of {
-            IntegerType::U32 => <u32 as KeyField<BitReverse>>::read(bytes).map(ValueRef::from),
-            IntegerType::U64 => <u64 as KeyField<BitReverse>>::read(bytes).map(ValueRef::from),
+            IntegerType::U32 => put!(<u32 as KeyField<BitReverse>>::read(bytes)),
+            IntegerType::U64 => put!(<u64 as KeyField<BitReverse>>::read(bytes)),
             _ => Err(no_such_form(of)),
         },
         IntegerForm::Padded { is_descending: false, .. } => {
-            with_integer!(of, T => T::read_padded(&bytes).map(ValueRef::from))
+            with_integer!(of, T => put!(T::read_padded(&bytes)))
         }
         IntegerForm::Padded { is_descending: true, .. } => {
-            with_integer!(of, T => T::read_padded_descending(&bytes).map(ValueRef::from))
+            with_integer!(of, T => put!(T::read_padded_descending(&bytes)))
         }
         IntegerForm::Reversed { max } => {
-            with_integer!(of, T => T::read_reversed(&bytes, max).map(ValueRef::from))
+            with_integer!(of, T => put!(T::read_reversed(&bytes, max)))
         }
-        IntegerForm::Int64 => {
-            with_short_integer!(of, T => <T as KeyField<Ordered>>::read(bytes).map(ValueRef::from))
-                .unwrap_or_else(|| Err(no_such_form(of)))
-        }
+        IntegerForm::Int64 => with_short_integer!(of, T => put!(<T as KeyField<Ordered>>::read(bytes)))
+            .unwrap_or_else(|| Err(no_such_form(of))),
         IntegerForm::Int64Descending => {
-            with_short_integer!(of, T => <T as KeyField<Desc<Ordered>>>::read(bytes).map(ValueRef::from))
+            with_short_integer!(of, T => put!(<T as KeyField<Desc<Ordered>>>::read(bytes)))
                 .unwrap_or_else(|| Err(no_such_form(of)))
         }
         IntegerForm::Int64Reversed { max } => {
-            with_integer!(of, T => T::read_reversed_int(&bytes, max).map(ValueRef::from))
+            with_integer!(of, T => put!(T::read_reversed_int(&bytes, max)))
         }
     }
 }

@@ -22,9 +22,16 @@ use crate::row::show::Excerpt;
 impl CellType {
     /// Reads a value from its stored bytes, as the types that are stored so do. Text and bytes are where they were.
     pub(crate) fn read(self, stored: &[u8]) -> Result<ValueRef<'_>, CellError> {
+        let mut value = ValueRef::Bytes(&[]);
+        self.read_to(stored, &mut value)?;
+        Ok(value)
+    }
+
+    /// [`read`](Self::read) to a place: a value that is moved through several results costs more than reading it.
+    pub(crate) fn read_to<'r>(self, stored: &'r [u8], to: &mut ValueRef<'r>) -> Result<(), CellError> {
         // An address is stored as its text.
         let text_of = |_: IpAddr| read_text(stored).map(ValueRef::Text);
-        Ok(match self {
+        *to = match self {
             Self::Integer { min, max } => read_integer_between(stored, min, max)?.into(),
             Self::NonZero { min, max } => match read_integer_between(stored, min, max)? {
                 0 => return Err(is_zero(names_of(min, max)[1])),
@@ -69,7 +76,8 @@ impl CellType {
                 ValueRef::Text(read_text(stored)?)
             }
             Self::UnixTime(unit) => ValueRef::Time(i128::from(i64::decode(stored)?) * unit.nanos()),
-        })
+        };
+        Ok(())
     }
 
     /// Appends the stored bytes of a value. Text for a column of another type is parsed, as [`parse`](Self::parse) does.

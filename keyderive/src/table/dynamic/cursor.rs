@@ -253,7 +253,7 @@ impl DynCursor {
     ) -> Poll<Result<Passed, E>> {
         let Self { rows, key, reader, buffer, unmarked, .. } = self;
         rows.poll_each(cx, max, |handle, _, row| {
-            let mut read = mem::take(buffer).reused();
+            let mut read: RowBuffer<'_> = mem::take(buffer);
             let visited = match Self::read(key, reader, handle, row, unmarked, &mut read) {
                 Ok(row) => each(&read, reader, row).map_err(VisitError::Visit),
                 Err(error) => Err(error),
@@ -273,7 +273,7 @@ impl DynCursor {
         unmarked: &'r mut RawRow,
         read: &mut RowBuffer<'r>,
     ) -> Result<&'r RawRow, VisitError<E>> {
-        key.read(row.key(), |_, value| read.key.push(value))
+        key.read(row.key(), &mut read.key)
             .map_err(|error| VisitError::Key(Error::foreign(&handle.name, error)))?;
         let row = match handle.visible.is_selected() && copy_without_presence(row, unmarked) {
             true => unmarked,

@@ -60,13 +60,18 @@ fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
 /// The fast path reads what the chunk says.
 fn assert_same(cell: WholeCell, chunk: &Chunk, message: &[u8]) {
     let all = |span: Option<Span>| span.map(|span| span.of(message));
-    let WholeCell { key, family, qualifier, timestamp_micros, value, is_committed } = cell;
+    let WholeCell { key, family, qualifier, timestamp_micros, label, value, is_committed } = cell;
     assert_eq!(key.of(message), chunk.key.of(message), "{message:02x?}");
     // Whether it is text is seen elsewhere.
     assert_eq!((all(family), all(qualifier)), (all(chunk.family), all(chunk.qualifier)), "{message:02x?}");
     assert_eq!((timestamp_micros, value.of(message)), (chunk.timestamp_micros, chunk.value.of(message)));
     assert_eq!(chunk.status, if is_committed { Status::Commit } else { Status::Open }, "{message:02x?}");
-    assert!(chunk.labels.is_empty() && chunk.value_size == 0, "{message:02x?}");
+    assert_eq!(
+        label.map(|label| vec![label]).unwrap_or_default(),
+        chunk.labels.of(message),
+        "{message:02x?}"
+    );
+    assert_eq!(chunk.value_size, 0, "{message:02x?}");
 }
 
 /// What the generated messages read, without statuses that are false, such as `commit_row: false`.
