@@ -77,6 +77,7 @@ pub(crate) struct Window {
 #[derive(Debug)]
 pub(crate) struct Source {
     /// `projects/p/instances/i`.
+    #[cfg(feature = "codec")]
     pub(crate) instance: String,
     pub(crate) table: DynTable,
     pub(crate) columns: Columns,
@@ -87,6 +88,7 @@ impl Source {
     /// Sends nothing.
     pub(crate) fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
         Ok(Self {
+            #[cfg(feature = "codec")]
             instance: client.instance_name().to_owned(),
             table: client.dynamic_table(layout),
             columns: Columns::of(layout)?,
@@ -433,25 +435,29 @@ impl BigtableExec {
                 Some(scan.cursor(declared).map_err(external)?)
             }
         };
-        let read = (cursor, builder, stats, counts, 0);
-        Ok(stream::try_unfold(read, |(mut cursor, mut builder, stats, counts, mut seen)| async move {
-            while let Some(rows) = &mut cursor {
-                let room = builder.room().min(ROWS_AT_A_TIME);
-                if room == 0 {
-                    break;
+        let read = (cursor, builder, stats, counts, [0, 0]);
+        Ok(stream::try_unfold(
+            read,
+            |(mut cursor, mut builder, stats, counts, [mut came, mut seen])| async move {
+                while let Some(rows) = &mut cursor {
+                    let room = builder.room().min(ROWS_AT_A_TIME);
+                    if room == 0 {
+                        break;
+                    }
+                    let push = |row: keyderive::dynamic::DynRowRef<'_>| builder.push(row).map_err(ReadError);
+                    match rows.visit_next(room as u64, push).await {
+                        Ok(0) => cursor = None,
+                        Ok(rows) => came += rows,
+                        Err(ReadError(error)) => return Err(error),
+                    }
                 }
-                let push = |row: keyderive::dynamic::DynRowRef<'_>| builder.push(row).map_err(ReadError);
-                match rows.visit_next(room as u64, push).await {
-                    Ok(0) => cursor = None,
-                    Ok(_) => {}
-                    Err(ReadError(error)) => return Err(error),
-                }
-            }
-            let now = stats.rows_seen();
-            counts.rows_seen.add(usize::try_from(now - seen).unwrap_or(usize::MAX));
-            seen = now;
-            Ok(builder.finish()?.map(|batch| (batch, (cursor, builder, stats, counts, seen))))
-        }))
+                // The server says what it has read when it has read all, so a scan that a limit ends would say nothing.
+                let now = stats.rows_seen().max(came);
+                counts.rows_seen.add(usize::try_from(now - seen).unwrap_or(usize::MAX));
+                seen = now;
+                Ok(builder.finish()?.map(|batch| (batch, (cursor, builder, stats, counts, [came, seen]))))
+            },
+        ))
     }
 
     /// The table's columns in the order of the projection.

@@ -35,7 +35,8 @@ impl TextFormat {
     }
 }
 
-/// How many records a table has before it is printed, and the next one begins: so memory is bounded.
+/// How many records a table has before it is printed, and the next one begins: so memory is bounded. On a terminal each has the names above
+/// it, and for programs the first alone.
 const ROWS_PER_TABLE: usize = 500;
 /// How many bytes of text there are below a table before both are printed.
 const BYTES_BELOW: usize = 1 << 20;
@@ -53,6 +54,8 @@ enum Sink {
         table: Option<Box<Table>>,
         rows: usize,
         below: Vec<u8>,
+        /// Whether the next table has the names above it.
+        has_head: bool,
     },
     Json(Out),
     Csv {
@@ -66,7 +69,7 @@ impl Records {
     pub fn new(format: Format, head: Vec<String>) -> io::Result<Self> {
         let out = Out::new();
         let sink = match format {
-            Format::Table => Sink::Table { out, table: None, rows: 0, below: Vec::new() },
+            Format::Table => Sink::Table { out, table: None, rows: 0, below: Vec::new(), has_head: true },
             Format::Json => Sink::Json(out),
             Format::Csv => {
                 let is_terminal = io::stdout().is_terminal();
@@ -82,7 +85,7 @@ impl Records {
     pub fn add(&mut self, json: &impl Serialize, cells: impl FnOnce() -> Vec<String>) -> io::Result<()> {
         match &mut self.sink {
             Sink::Json(out) => json_line(out, json),
-            Sink::Table { out, table, rows, below } => {
+            Sink::Table { out, table, rows, below, has_head } => {
                 table
                     .get_or_insert_with(|| Box::new(plain_table(&self.head)))
                     .add_row(cells().iter().map(|cell| Safe(cell).to_string()));
@@ -91,7 +94,9 @@ impl Records {
                     true => Ok(()),
                     false => {
                         *rows = 0;
-                        print(out, table.take().as_deref(), below)
+                        print(out, table.take().as_deref(), *has_head, below)?;
+                        *has_head = io::stdout().is_terminal();
+                        Ok(())
                     }
                 }
             }
@@ -115,7 +120,7 @@ impl Records {
         write(below)?;
         match table {
             Some(_) => Ok(()),
-            None => print(out, None, below),
+            None => print(out, None, false, below),
         }
     }
 
@@ -123,8 +128,8 @@ impl Records {
     pub fn finish(self) -> io::Result<()> {
         match self.sink {
             Sink::Json(out) => out.finish(),
-            Sink::Table { mut out, table, mut below, .. } => {
-                print(&mut out, table.as_deref(), &mut below)?;
+            Sink::Table { mut out, table, mut below, has_head, .. } => {
+                print(&mut out, table.as_deref(), has_head, &mut below)?;
                 out.finish()
             }
             Sink::Csv { mut out, .. } => out.flush(),
@@ -150,8 +155,9 @@ fn plain_table(head: &[String]) -> Table {
     table
 }
 
-fn print(out: &mut Out, table: Option<&Table>, below: &mut Vec<u8>) -> io::Result<()> {
-    for line in table.into_iter().flat_map(Table::lines) {
+fn print(out: &mut Out, table: Option<&Table>, has_head: bool, below: &mut Vec<u8>) -> io::Result<()> {
+    // The names are one line.
+    for line in table.into_iter().flat_map(Table::lines).skip(usize::from(!has_head)) {
         writeln!(out, "{}", line.trim_end())?;
     }
     out.write_all(below)?;

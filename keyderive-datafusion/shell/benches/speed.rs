@@ -18,7 +18,7 @@ use std::fs;
 use std::future;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -428,8 +428,8 @@ fn main() {
     let parts = ["scans", "group", "memory"];
     let only = parts.into_iter().find(|part| arguments.iter().any(|argument| argument == part));
     let is_asked_for = |part: &str| only.is_none_or(|only| only == part);
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("speed");
-    let _ = fs::remove_dir_all(&folder);
+    // Another run may be beside it.
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("speed-{}", process::id()));
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("layouts.json"), Layouts::new().table::<EventKey, Event>("events").to_json())
         .unwrap();

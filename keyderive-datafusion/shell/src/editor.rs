@@ -227,7 +227,6 @@ pub(crate) async fn run(session: &mut Session) -> Outcome {
 
 async fn answer(session: &mut Session, text: &str) -> Outcome<()> {
     match text.strip_prefix('\\') {
-        Some("?" | "h") => help(),
         Some(command) => session.describe(command).await,
         None if text.trim_end_matches(';').eq_ignore_ascii_case("help") => help(),
         None => {
@@ -240,7 +239,7 @@ async fn answer(session: &mut Session, text: &str) -> Outcome<()> {
     }
 }
 
-fn help() -> Outcome<()> {
+pub(crate) fn help() -> Outcome<()> {
     let mut out = output::Out::new();
     output::write_safe(&mut out, HELP)?;
     out.finish()?;

@@ -32,6 +32,14 @@ pub(crate) fn of(error: &DataFusionError) -> Failure {
     }
 }
 
+/// That of a statement that was not planned: a literal that is not of its column's type, too, is a fault of the statement.
+pub(crate) fn of_plan(error: &DataFusionError) -> Failure {
+    match error.find_root() {
+        root @ DataFusionError::ArrowError(..) => Failure::usage(root.strip_backtrace()),
+        _ => of(error),
+    }
+}
+
 fn is_no_file<'e>(mut chain: impl Iterator<Item = &'e (dyn Error + 'static)>) -> bool {
     chain.any(|error| {
         error

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod editor;
+mod exact;
 mod failure;
 mod parquet;
 mod print;

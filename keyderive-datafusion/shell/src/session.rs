@@ -10,6 +10,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 use datafusion::common::config::MaxRowGroupBytes;
 use datafusion::common::tree_node::TreeNode as _;
 use datafusion::common::{DataFusionError, TableReference};
+use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::LogicalPlan;
@@ -23,12 +24,16 @@ use keyderive_command::exit::{Exit, Failure, Outcome};
 use keyderive_command::instance::Target;
 use keyderive_command::layout::Connection;
 use keyderive_command::output::{self, Meter};
+use tokio::task::yield_now;
 use tokio::time::interval;
 
 use crate::SessionArgs;
 use crate::catalog::{CATALOG, Catalog, SCHEMA};
+use crate::editor::help;
+use crate::exact;
 use crate::failure;
 use crate::print::{Format, Printer};
+use crate::statement::{Part, parts};
 
 /// A scan that DataFusion leaves a sort out for is buffered up to this part of the memory, for each partition.
 const BUFFERED: usize = 16;
@@ -97,14 +102,22 @@ impl Session {
         let _ = tokio::signal::ctrl_c().now_or_never();
     }
 
-    /// Runs statements until one fails.
+    /// Runs statements and commands until one fails, once all statements are parsed.
     pub(crate) async fn run_all(&mut self, text: &str) -> Outcome {
-        if let Some(command) = text.trim().strip_prefix('\\') {
-            self.describe(command).await?;
-            return Ok(Exit::Done);
-        }
-        for statement in parsed(text)? {
-            self.run(statement).await?;
+        let parts = parts(text).into_iter().map(|part| match part {
+            Part::Command(command) => Ok((Some(command), Vec::new())),
+            Part::Statements(text) => Ok((None, parsed(&text)?)),
+        });
+        for (command, statements) in parts.collect::<Outcome<Vec<_>>>()? {
+            match command {
+                Some("q") => break,
+                Some(command) => self.describe(command).await?,
+                None => {
+                    for statement in statements {
+                        self.run(statement).await?;
+                    }
+                }
+            }
         }
         Ok(Exit::Done)
     }
@@ -129,7 +142,8 @@ impl Session {
     /// Plans statements, to find faults.
     pub(crate) async fn plan(&self, sql: &str) -> Outcome<()> {
         for statement in parsed(sql)? {
-            self.context.state().statement_to_plan(statement).await.map_err(|error| failure::of(&error))?;
+            let plan = self.context.state().statement_to_plan(statement).await;
+            plan.map_err(|error| failure::of_plan(&error))?;
         }
         Ok(())
     }
@@ -144,22 +158,24 @@ impl Session {
     async fn run_inner(&mut self, statement: Statement, format: Option<Format>) -> Outcome<Printed> {
         let begun = Instant::now();
         let is_plan = is_explained(&statement);
-        let plan =
-            self.context.state().statement_to_plan(statement).await.map_err(|error| failure::of(&error))?;
+        let plan = self.context.state().statement_to_plan(statement).await;
+        let plan = plan.map_err(|error| failure::of_plan(&error))?;
         let (writes, is_change) = (writes(&plan), matches!(plan, LogicalPlan::Dml(_) | LogicalPlan::Copy(_)));
         if writes && format.is_some() {
             name_production(&self.target);
         }
         self.listens |= writes;
-        let ended = async {
+        let planned = async {
             let frame = self.context.execute_logical_plan(plan).await?;
             let task = Arc::new(frame.task_ctx());
-            let plan = frame.create_physical_plan().await?;
-            Ok::<_, DataFusionError>((execute_stream(Arc::clone(&plan), task)?, plan))
+            Ok::<_, DataFusionError>((frame.create_physical_plan().await?, task))
         };
         let listens = self.listens;
+        let mut has_begun = false;
         let ended = async {
-            let (mut batches, plan) = ended.await.map_err(|error| failure::of(&error))?;
+            let (plan, task) = planned.await.map_err(|error| failure::of_plan(&error))?;
+            has_begun = true;
+            let mut batches = execute_stream(Arc::clone(&plan), task).map_err(|error| failure::of(&error))?;
             let mut printing = Printing::new(format, &batches.schema(), [is_plan, is_change])?;
             let mut ticks = interval(EVERY);
             loop {
@@ -170,6 +186,8 @@ impl Session {
                     },
                     _ = ticks.tick() => printing.progress(&plan),
                 }
+                // Batches that have arrived would leave no moment for Ctrl-C.
+                yield_now().await;
             }
             printing.finish()
         };
@@ -177,7 +195,7 @@ impl Session {
             rows = ended => rows,
             _ = tokio::signal::ctrl_c(), if listens => Err(Failure::failed("cancelled")),
         };
-        let rows = rows.map_err(|failure| match writes {
+        let rows = rows.map_err(|failure| match writes && has_begun {
             true => {
                 failure.after("rows that were written stay, each whole; the same statement may be run again")
             }
@@ -191,6 +209,7 @@ impl Session {
         let mut words = command.trim().trim_end_matches(';').splitn(2, char::is_whitespace);
         let name = words.next().unwrap_or_default();
         match (name, words.next().map(str::trim).filter(|name| !name.is_empty())) {
+            ("?" | "h", None) => help(),
             ("d", None) => self.print(["table", "key", "row"], self.catalog.tables()),
             ("d", Some(name)) => {
                 // As the parser reads the name: in lower case, unless it is in quotation marks.
@@ -235,12 +254,17 @@ fn context(memory: usize) -> Result<SessionContext, DataFusionError> {
     options.execution.parquet.schema_force_view_types = false;
     let runtime =
         RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory))).build_arc()?;
-    Ok(SessionContext::new_with_config_rt(config, runtime).enable_url_table())
+    let state = SessionStateBuilder::new_with_default_features()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_analyzer_rules(exact::rules());
+    Ok(SessionContext::new_with_state(state.build()).enable_url_table())
 }
 
 /// The statements of a text.
 pub(crate) fn parsed(text: &str) -> Outcome<Vec<Statement>> {
     let statements = DFParser::parse_sql(text).map_err(|error| failure::of(&error))?;
+    statements.iter().try_for_each(exact::check).map_err(|error| failure::of(&error))?;
     Ok(statements.into())
 }
 

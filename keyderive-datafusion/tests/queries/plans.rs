@@ -60,6 +60,15 @@ async fn the_server_reads_what_the_plan_says() {
     }
 }
 
+/// The server says what it has read when it is done, which a limit does not wait for.
+#[tokio::test]
+async fn a_scan_that_a_limit_ends_has_seen_its_rows() {
+    let client = events(&rows(2_000)).await;
+    let context = context(provider(&client), config().with_target_partitions(1).with_batch_size(10));
+    let plan = analyzed(&context, "SELECT kind FROM events WHERE clicks > 50 LIMIT 5").await;
+    assert!(metric(&plan, "rows_seen") >= 10, "{plan}");
+}
+
 /// A join's filter narrows a scan, but not one of which a limit takes the first rows, whatever is filtered between.
 #[tokio::test]
 async fn a_limit_counts_before_a_join() {

@@ -44,10 +44,80 @@ fn statements_of_a_file_and_of_standard_input() {
         let output = server.run(arguments, statements.as_bytes());
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{arguments:?}");
     }
+    // Commands are lines of their own.
+    let commands = "SELECT 1 AS n;\n\\d\nSELECT 2 AS n;\n\\q\nSELECT 3 AS n;\n";
+    let output = server.run(&["--format", "csv"], commands.as_bytes());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "n\n1\ntable,key,row\nevents,EventKey,Event\nn\n2\n");
+    assert!(server.prints(&["-c", "\\?"]).contains("the columns of a table"));
     // The first that fails ends it.
     let output = server.run(&["--format", "csv", "-c", "SELECT 1 AS n; SELECT x; SELECT 2 AS n"], b"");
     assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b"n\n1\n"[..]));
     server.fails(&["-f", "gone.sql"], 3, "`gone.sql` is not read");
+}
+
+/// A table of many rows is printed in pages, which have the names above them on a terminal alone.
+#[test]
+fn a_program_reads_the_names_of_a_table_once() {
+    let server = Server::start("pages");
+    let printed = server.prints(&["-c", "SELECT * FROM generate_series(1, 1200)"]);
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!((lines.len(), lines[0], lines[501], lines[1200]), (1201, "value", "501", "1200"));
+}
+
+#[test]
+fn integers_do_not_wrap() {
+    let server = Server::start("integers");
+    let numbers = |of: &str| format!("(SELECT arrow_cast(1, '{of}') AS a, arrow_cast(3, '{of}') AS b)");
+    for of in ["UInt8", "UInt16", "UInt32", "UInt64", "Int8"] {
+        for (expr, value) in [
+            ("a - b", "-2"),
+            ("sum(a - b)", "-2"),
+            ("avg(b * 100 - a)", "299"),
+            ("b * 100 * 1000", "300000"),
+            ("a - first_value(b) OVER ()", "-2"),
+            ("CASE WHEN a < b THEN a - b ELSE b END", "-2"),
+            ("(SELECT a - b)", "-2"),
+        ] {
+            let sql = format!("SELECT {expr} AS n FROM {}", numbers(of));
+            let printed = server.prints(&["--format", "csv", "-c", &sql]);
+            let number: f64 = printed.lines().last().unwrap().parse().unwrap();
+            assert_eq!(number, value.parse::<f64>().unwrap(), "{of}: {sql}");
+        }
+    }
+    let union = "SELECT a - b AS n FROM (SELECT arrow_cast(1, 'UInt16') AS a, arrow_cast(3, 'UInt16') AS b) UNION ALL SELECT arrow_cast(7, 'UInt16')";
+    assert_eq!(server.prints(&["--format", "csv", "-c", &format!("{union} ORDER BY n")]), "n\n-2\n7\n");
+}
+
+/// Instead of an answer to another question.
+#[test]
+fn comparisons_that_mean_something_else_are_refused() {
+    let server = Server::start("comparisons");
+    for (condition, says) in [
+        (
+            "at > 2026-11-25",
+            "`events.at` is a time, and `2026 - 11 - 25` a number: write '2013-05-01T06:00:00Z'",
+        ),
+        ("20261125 = at", "`events.at` is a time, and `20261125` a number"),
+        ("at BETWEEN 1 AND 2", "`events.at` is a time, and `1` a number"),
+        (
+            "CAST(at AS DATE) IN (20261125)",
+            "is a date, and `20261125` a number: write '2013-05-01' in quotation marks",
+        ),
+        ("kind = 5", "`events.kind` is text, and `5` a number: write '5'"),
+        (
+            "kind = 'buy' AND EXISTS (SELECT 1 FROM events AS e WHERE e.note = 1.5)",
+            "`e.note` is text, and `1.5` a number",
+        ),
+        ("amount > 'many'", "Cannot cast string 'many' to value of Float64 type"),
+    ] {
+        server.fails(&["-c", &format!("SELECT count(*) FROM events WHERE {condition}")], 2, says);
+    }
+    server.fails(&["-c", "SELECT * FROM events TABLESAMPLE (10)"], 2, "`events` is not sampled");
+    for condition in
+        ["at > '2026-11-25'", "amount = '9.5'", "extract(year FROM at) = 2026", "kind = 'buy' OR amount = 3"]
+    {
+        server.prints(&["-c", &format!("SELECT count(*) FROM events WHERE {condition}")]);
+    }
 }
 
 #[test]
@@ -127,6 +197,8 @@ fn exit_codes_are_those_of_the_command() {
     ] {
         server.fails(&["-c", sql], code, says);
     }
+    let refused = server.run(&["-c", "DELETE FROM events"], b"");
+    assert!(!String::from_utf8_lossy(&refused.stderr).contains("rows that were written"), "{refused:?}");
     server.fails(&["--on", "gone", "-c", "SELECT 1"], 2, "there is none in this folder or above it");
     server.fails(&["--layouts", "gone.json", "-c", "SELECT 1"], 3, "the layouts `gone.json` are not read");
     server.fails(&["--memory", "much", "-c", "SELECT 1"], 2, "--memory");

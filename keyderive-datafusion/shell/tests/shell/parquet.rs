@@ -87,7 +87,7 @@ struct Wide {
 fn key(at: u64) -> WideKey {
     let time = UNIX_EPOCH + Duration::from_micros(1_795_478_400_123_456 + at);
     WideKey {
-        status: if at % 2 == 0 { Status::Open } else { Status::Closed },
+        status: if at.is_multiple_of(2) { Status::Open } else { Status::Closed },
         flag: at == 1,
         small: -5 + at as i16,
         large: u128::MAX - u128::from(at),
@@ -107,7 +107,7 @@ fn row(at: u64) -> Wide {
     let number = at as i64;
     Wide {
         title: format!("title\n{at}\u{1b}"),
-        level: if at % 2 == 0 { Level::Low } else { Level::High },
+        level: if at.is_multiple_of(2) { Level::Low } else { Level::High },
         views: number,
         price: 1.5,
         weight: is_first.then_some(-0.1),

@@ -131,6 +131,12 @@ fn ctrl_c_cancels_a_query_and_not_the_shell() {
     kill(Pid::from_raw(terminal.child.id().cast_signed()), Signal::SIGINT).unwrap();
     terminal.expect("cancelled");
     terminal.expect("sql> ");
+    // Also while rows are printed that have come already.
+    terminal.types("SELECT * FROM generate_series(1, 1000000000);\r");
+    terminal.expect("20000\r\n");
+    kill(Pid::from_raw(terminal.child.id().cast_signed()), Signal::SIGINT).unwrap();
+    terminal.expect("cancelled");
+    terminal.expect("sql> ");
     // On the prompt it clears the line.
     terminal.types("SELECT x\u{3}");
     terminal.expect("sql> ");
