@@ -5,6 +5,7 @@ use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
 use keyderive_proto::values::{BytesValue, StringValue};
 
 use super::*;
+use crate::plan::KeyRange;
 
 /// A chunk of a whole cell under family `A` and qualifier `C`.
 fn cell(key: &'static str, value: &'static str) -> CellChunk {
@@ -241,9 +242,36 @@ fn a_scanned_key_takes_its_place_among_the_chunks() {
         (false, "c", "d", true),
         (true, "c", "a", true),
         (true, "a", "a", false),
+        // A row that was sent is none that was only scanned.
+        (false, "b", "c", false),
+        (true, "b", "a", false),
     ] {
         let messages = [response(vec![row("b")], scanned_key), response(vec![row(next)], "")];
         assert_eq!(merge_messages(reversed, messages).is_ok(), goes_on, "{reversed} {scanned_key} {next}");
+    }
+}
+
+#[test]
+fn cells_of_the_future_and_scanned_keys_are_counted() {
+    let late = |key| CellChunk { timestamp_micros: 4_000_000_000_000_000, ..cell(key, "12") };
+    let labelled = CellChunk { labels: vec!["l".to_owned()], ..late("b") };
+    let first = CellChunk { value_size: 3, ..late("c") };
+    let chunks =
+        vec![commit(late("a")), commit(labelled), first, commit(piece("3", 0)), commit(cell("d", "1"))];
+    let mut merger = RowMerger::new(RequestedRows::all(false), None, Clock::default());
+    merger.take(RowsMessage::from(&response(chunks, "e")).0).unwrap();
+    while merger.advance().unwrap() {}
+    assert_eq!([merger.take_future_cells(), merger.take_future_cells()], [3, 0]);
+    assert_eq!([merger.take_scanned(), merger.take_scanned()], [1, 0]);
+}
+
+#[test]
+fn a_range_holds_its_start_and_not_its_end() {
+    for reversed in [false, true] {
+        let requested = || RequestedRows::new(&[], &[KeyRange::new("b", Some(b"d".to_vec()))], reversed);
+        for (key, is_held) in [(b"a", false), (b"b", true), (b"c", true), (b"d", false)] {
+            assert_eq!(requested().advance_to(key), is_held, "{} {reversed}", key.escape_ascii());
+        }
     }
 }
 
