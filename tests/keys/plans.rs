@@ -5,7 +5,10 @@ use std::ops::{Bound, RangeBounds as _};
 use keyderive::RowKey;
 use keyderive::key::Schema;
 use keyderive::plan::{KeyRange, Plan, PlanError, Request};
+use keyderive_tests::fuzz::{Input, fuzz};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use crate::keys::{
     Battery, Escaped, Event, Grown, GrownAfter, GrownFront, Integers, Log, Name, Names, OrderedEvent,
@@ -299,36 +302,88 @@ fn bounds<T: Clone>(lo: &T, hi: &T) -> Vec<(Bound<T>, Bound<T>)> {
     kinds(lo).into_iter().flat_map(|lower| kinds(hi).map(|upper| (lower.clone(), upper))).collect()
 }
 
-/// Law 3: a plan reads exactly the keys that satisfy its constraints. The fixed fields come from a key that can be stored,
-/// the bounds from values that need not be storable.
-fn plans_are_exact<K: Sample + Candidates>() {
+/// Keys that can be stored, and two keys whose values need not be storable.
+fn keys_and_bounds<K: Sample>() -> BoxedStrategy<(Vec<K>, K, K)> {
     let bound = || prop_oneof![K::key(), K::nasty()];
-    check((prop::collection::vec(K::key(), 1..12), bound(), bound()), |(keys, lo, hi)| {
-        for candidate in K::candidates(&keys[0], &lo, &hi) {
-            let Ok(plan) = &candidate.plan else {
-                prop_assert!(keys[0].encode().is_err(), "{:?}", candidate.plan);
-                continue;
-            };
-            let (requests, prefixes) = (plan.requests(), plan.prefixes());
-            for key in &keys {
-                let Ok(encoded) = key.encode() else { continue };
-                let satisfied = (candidate.satisfied)(key);
-                prop_assert_eq!(asks_for(&requests, &encoded), satisfied, "{:?} {:?}", plan, key);
-                // The prefixes hold exactly the rows that the plan reads.
-                let dropped = prefixes.iter().flatten().any(|prefix| encoded.starts_with(prefix));
-                prop_assert_eq!(
-                    prefixes.is_some() && dropped,
-                    prefixes.is_some() && satisfied,
-                    "{:?} {:?}",
-                    plan,
-                    key
-                );
-            }
+    (prop::collection::vec(K::key(), 1..12), bound(), bound()).boxed()
+}
+
+/// Law 3: a plan reads exactly the keys that satisfy its constraints. The fixed fields come from the first key, the bounds from `lo` and
+/// `hi`.
+fn each_plan_is_exact<K: Sample + Candidates>((keys, lo, hi): &(Vec<K>, K, K)) -> Result<(), TestCaseError> {
+    for candidate in K::candidates(&keys[0], lo, hi) {
+        let Ok(plan) = &candidate.plan else {
+            prop_assert!(keys[0].encode().is_err(), "{:?}", candidate.plan);
+            continue;
+        };
+        let (requests, prefixes) = (plan.requests(), plan.prefixes());
+        for key in keys {
+            let Ok(encoded) = key.encode() else { continue };
+            let satisfied = (candidate.satisfied)(key);
+            prop_assert_eq!(asks_for(&requests, &encoded), satisfied, "{:?} {:?}", plan, key);
+            // The prefixes hold exactly the rows that the plan reads.
+            let dropped = prefixes.iter().flatten().any(|prefix| encoded.starts_with(prefix));
+            prop_assert_eq!(
+                prefixes.is_some() && dropped,
+                prefixes.is_some() && satisfied,
+                "{:?} {:?}",
+                plan,
+                key
+            );
         }
-        Ok(())
-    });
+    }
+    Ok(())
+}
+
+fn plans_are_exact<K: Sample + Candidates>() {
+    check(keys_and_bounds::<K>(), |keys_and_bounds| each_plan_is_exact(&keys_and_bounds));
 }
 for_every_key!(plans_are_exact);
+
+/// The same, by values that the bytes of an input choose.
+fn by_bytes<K: Sample + Candidates>() -> Box<dyn Fn(&[u8])> {
+    let keys_and_bounds = keys_and_bounds::<K>();
+    // After the end of the bytes there would be zeros alone, which some choices refuse for ever.
+    let mut rng = fastrand::Rng::with_seed(1);
+    let further: Vec<u8> = (0..1 << 16).map(|_| rng.u8(..)).collect();
+    Box::new(move |bytes| {
+        let choices = TestRng::from_seed(RngAlgorithm::PassThrough, &[bytes, &further].concat());
+        let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), choices);
+        let Ok(chosen) = keys_and_bounds.new_tree(&mut runner) else { return };
+        each_plan_is_exact(&chosen.current()).unwrap();
+    })
+}
+
+#[test]
+fn plans() {
+    let types = [
+        by_bytes::<Event>(),
+        by_bytes::<Names>(),
+        by_bytes::<Battery>(),
+        by_bytes::<Quote>(),
+        by_bytes::<Name>(),
+        by_bytes::<Orders>(),
+        by_bytes::<Escaped>(),
+        by_bytes::<OrderedEvent>(),
+        by_bytes::<OrderedNames>(),
+        by_bytes::<OrderedMix>(),
+        by_bytes::<Visit>(),
+        by_bytes::<Phone>(),
+        by_bytes::<PageView>(),
+        by_bytes::<Trade>(),
+        by_bytes::<Grown>(),
+        by_bytes::<Resalted>(),
+        by_bytes::<GrownFront>(),
+        by_bytes::<GrownAfter>(),
+        by_bytes::<OrderedGrown>(),
+        by_bytes::<OrderedResalted>(),
+        by_bytes::<Log>(),
+    ];
+    fuzz("plans", |bytes| {
+        let mut input = Input::new(bytes);
+        types[input.below(types.len())](input.rest());
+    });
+}
 
 /// For each field, the indexes of the keys whose values are in its list: often one, sometimes none, some twice.
 pub(crate) fn picks() -> impl Strategy<Value = Vec<Vec<prop::sample::Index>>> {
