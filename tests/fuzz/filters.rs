@@ -1,7 +1,5 @@
 //! Filters of strangers: what is accepted is the same in combination with filters that do nothing, and for each row alone.
 
-use std::sync::LazyLock;
-
 use keyderive_embedded::Bigtable;
 use keyderive_proto::data::row_filter::{Chain, Condition, Filter, Interleave};
 use keyderive_proto::data::{ReadRowsRequest, ReadRowsResponse, RowFilter, RowSet};
@@ -12,10 +10,12 @@ use tonic::Code;
 
 use crate::requests::{RUNTIME, TABLE, bigtable, call};
 
-static BIGTABLE: LazyLock<Bigtable> = LazyLock::new(|| RUNTIME.block_on(bigtable()));
-
 /// The answers without rows that are left out; none if the filter is refused.
-async fn read(filter: &RowFilter, keys: &[&'static str]) -> Option<Vec<ReadRowsResponse>> {
+async fn read(
+    bigtable: &Bigtable,
+    filter: &RowFilter,
+    keys: &[&'static str],
+) -> Option<Vec<ReadRowsResponse>> {
     let row_keys = keys.iter().map(|key| (*key).into()).collect();
     let request = ReadRowsRequest {
         table_name: TABLE.to_owned(),
@@ -23,8 +23,7 @@ async fn read(filter: &RowFilter, keys: &[&'static str]) -> Option<Vec<ReadRowsR
         rows: Some(RowSet { row_keys, row_ranges: Vec::new() }),
         ..ReadRowsRequest::default()
     };
-    let (code, data) =
-        call(&BIGTABLE, "/google.bigtable.v2.Bigtable/ReadRows", request.encode_to_vec()).await;
+    let (code, data) = call(bigtable, "/google.bigtable.v2.Bigtable/ReadRows", request.encode_to_vec()).await;
     if code == Code::InvalidArgument {
         return None;
     }
@@ -43,15 +42,15 @@ fn keys(answers: &[ReadRowsResponse]) -> Vec<&[u8]> {
     keys.filter(|key| !key.is_empty()).collect()
 }
 
-async fn check(filter: RowFilter) {
+async fn check(bigtable: &Bigtable, filter: RowFilter) {
     const ROWS: [&str; 3] = ["k", "l", "m"];
-    let Some(all) = read(&filter, &ROWS).await else { return };
+    let Some(all) = read(bigtable, &filter, &ROWS).await else { return };
     if format!("{filter:?}").contains("RowSampleFilter") {
         return;
     }
     let mut alone = Vec::new();
     for row in ROWS {
-        alone.extend(read(&filter, &[row]).await.unwrap());
+        alone.extend(read(bigtable, &filter, &[row]).await.unwrap());
     }
     let chunks = |answers: &[ReadRowsResponse]| -> Vec<_> {
         answers.iter().flat_map(|answer| answer.chunks.clone()).collect()
@@ -66,7 +65,7 @@ async fn check(filter: RowFilter) {
         Filter::Interleave(Interleave { filters: both(&block, &filter) }),
     ] {
         // It may be nested too deep, or work too much.
-        if let Some(same) = read(&wrap(same), &ROWS).await {
+        if let Some(same) = read(bigtable, &wrap(same), &ROWS).await {
             assert_eq!(chunks(&same), chunks(&all), "{filter:?}");
         }
     }
@@ -75,16 +74,17 @@ async fn check(filter: RowFilter) {
         true_filter: Some(Box::new(pass)),
         false_filter: None,
     }));
-    if let Some(meeting) = read(&wrap(condition), &ROWS).await {
+    if let Some(meeting) = read(bigtable, &wrap(condition), &ROWS).await {
         assert_eq!(keys(&meeting), keys(&all), "{filter:?}");
     }
 }
 
 #[test]
 fn filters() {
+    let bigtable = RUNTIME.block_on(bigtable());
     fuzz("filters", |bytes| {
         if let Ok(filter) = RowFilter::decode(bytes) {
-            RUNTIME.block_on(check(filter));
+            RUNTIME.block_on(check(&bigtable, filter));
         }
     });
 }

@@ -247,6 +247,21 @@ fn a_scanned_key_takes_its_place_among_the_chunks() {
     }
 }
 
+/// As one before a row whose values are whole.
+#[test]
+fn a_scanned_key_comes_before_a_row_in_pieces() {
+    let pieces = || vec![CellChunk { value_size: 4, ..cell("c", "ab") }, commit(piece("cd", 0))];
+    let merge = |before, chunks, scanned_key| {
+        let messages = [response(vec![commit(cell(before, "1"))], ""), response(chunks, scanned_key)];
+        merge_messages(false, messages).map(|rows| rows.len())
+    };
+    assert_eq!(merge("a", pieces(), "b"), Ok(2));
+    assert_eq!(merge("a", [pieces(), vec![commit(cell("d", "2"))]].concat(), "b"), Ok(3));
+    assert_eq!(merge("a", [vec![commit(cell("bb", "2"))], pieces()].concat(), "b"), Ok(3));
+    assert!(merge("b", pieces(), "b").unwrap_err().contains("increasing"));
+    assert_eq!(merge("a", pieces(), "d"), Ok(2));
+}
+
 #[test]
 fn a_row_in_one_message_shares_its_bytes() {
     let message = RowsMessage::from(&response(vec![commit(cell("a", "1"))], "")).0;

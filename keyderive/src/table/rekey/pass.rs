@@ -441,6 +441,7 @@ mod tests {
                 _ => {
                     let Some(control) = read::<Control>(input.rest()) else { return };
                     assert!(control.change == 0 || control.wait() >= control.lease());
+                    assert_eq!(control.next(State::Copying).state, State::Copying);
                 }
             }
         });
