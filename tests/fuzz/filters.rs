@@ -42,15 +42,15 @@ fn keys(answers: &[ReadRowsResponse]) -> Vec<&[u8]> {
     keys.filter(|key| !key.is_empty()).collect()
 }
 
-async fn check(bigtable: &Bigtable, filter: RowFilter) {
+async fn check(bigtable: &Bigtable, filter: &RowFilter) {
     const ROWS: [&str; 3] = ["k", "l", "m"];
-    let Some(all) = read(bigtable, &filter, &ROWS).await else { return };
+    let Some(all) = read(bigtable, filter, &ROWS).await else { return };
     if format!("{filter:?}").contains("RowSampleFilter") {
         return;
     }
     let mut alone = Vec::new();
     for row in ROWS {
-        alone.extend(read(bigtable, &filter, &[row]).await.unwrap());
+        alone.extend(read(bigtable, filter, &[row]).await.unwrap());
     }
     let chunks = |answers: &[ReadRowsResponse]| -> Vec<_> {
         answers.iter().flat_map(|answer| answer.chunks.clone()).collect()
@@ -59,10 +59,10 @@ async fn check(bigtable: &Bigtable, filter: RowFilter) {
     let (pass, block) = (wrap(Filter::PassAllFilter(true)), wrap(Filter::BlockAllFilter(true)));
     let both = |one: &RowFilter, other: &RowFilter| vec![one.clone(), other.clone()];
     for same in [
-        Filter::Chain(Chain { filters: both(&filter, &pass) }),
-        Filter::Chain(Chain { filters: both(&pass, &filter) }),
-        Filter::Interleave(Interleave { filters: both(&filter, &block) }),
-        Filter::Interleave(Interleave { filters: both(&block, &filter) }),
+        Filter::Chain(Chain { filters: both(filter, &pass) }),
+        Filter::Chain(Chain { filters: both(&pass, filter) }),
+        Filter::Interleave(Interleave { filters: both(filter, &block) }),
+        Filter::Interleave(Interleave { filters: both(&block, filter) }),
     ] {
         // It may be nested too deep, or work too much.
         if let Some(same) = read(bigtable, &wrap(same), &ROWS).await {
@@ -84,7 +84,7 @@ fn filters() {
     let bigtable = RUNTIME.block_on(bigtable());
     fuzz("filters", |bytes| {
         if let Ok(filter) = RowFilter::decode(bytes) {
-            RUNTIME.block_on(check(&bigtable, filter));
+            RUNTIME.block_on(check(&bigtable, &filter));
         }
     });
 }

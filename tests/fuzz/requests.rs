@@ -12,8 +12,9 @@ use keyderive_proto::admin::{
     ColumnFamily, CreateTableRequest, GetTableRequest, ListTablesRequest, ListTablesResponse, Table, Type,
     table,
 };
+use keyderive_proto::data::mutate_rows_request::Entry;
 use keyderive_proto::data::mutation::{self, SetCell};
-use keyderive_proto::data::{MutateRowRequest, Mutation, ReadRowsRequest};
+use keyderive_proto::data::{MutateRowsRequest, Mutation, ReadRowsRequest};
 use keyderive_proto::{FEATURES_HEADER, RowsMessage};
 use keyderive_tests::fuzz::{Input, fuzz};
 use keyderive_tests::proxy::{body_of, collected, messages, prefixed};
@@ -29,14 +30,14 @@ const READ: &str = "/google.bigtable.v2.Bigtable/ReadRows";
 const LIST: &str = "/google.bigtable.admin.v2.BigtableTableAdmin/ListTables";
 const GET: &str = "/google.bigtable.admin.v2.BigtableTableAdmin/GetTable";
 const CREATE: &str = "/google.bigtable.admin.v2.BigtableTableAdmin/CreateTable";
-const MUTATE: &str = "/google.bigtable.v2.Bigtable/MutateRow";
+const MUTATE: &str = "/google.bigtable.v2.Bigtable/MutateRows";
 
 /// The paths, each with the name in the first field of its requests, if that is a name.
 const RPCS: [(&str, Option<&str>); 17] = [
     (READ, Some(TABLE)),
     ("/google.bigtable.v2.Bigtable/SampleRowKeys", Some(TABLE)),
+    ("/google.bigtable.v2.Bigtable/MutateRow", Some(TABLE)),
     (MUTATE, Some(TABLE)),
-    ("/google.bigtable.v2.Bigtable/MutateRows", Some(TABLE)),
     ("/google.bigtable.v2.Bigtable/CheckAndMutateRow", Some(TABLE)),
     ("/google.bigtable.v2.Bigtable/ReadModifyWriteRow", Some(TABLE)),
     ("/google.bigtable.v2.Bigtable/PingAndWarm", Some(INSTANCE)),
@@ -112,31 +113,34 @@ pub(crate) async fn bigtable() -> Bigtable {
         ..CreateTableRequest::default()
     };
     assert_eq!(call(&bigtable, CREATE, create.encode_to_vec()).await.0, Code::Ok);
-    for (row, family, qualifier, timestamp_micros, value) in [
+    let entries = [
         ("k", "a", "p", 1000, "v"),
         ("k", "a", "p", 2000, "w"),
         ("k", "a", "q", 3000, ""),
         ("k", "b", "p", 1000, "v"),
         ("l", "a", "\u{80}", 0, "\u{ff}\0"),
         ("m", "b", "", 1000, "long value"),
-    ] {
+    ]
+    .map(|(row, family, qualifier, timestamp_micros, value)| {
         let set = SetCell {
             family_name: family.to_owned(),
             column_qualifier: qualifier.into(),
             timestamp_micros,
             value: value.into(),
         };
-        let set = MutateRowRequest {
-            table_name: TABLE.to_owned(),
+        let mutation = Some(mutation::Mutation::SetCell(set));
+        Entry {
             row_key: row.into(),
-            mutations: vec![Mutation {
-                mutation: Some(mutation::Mutation::SetCell(set)),
-                ..Mutation::default()
-            }],
-            ..MutateRowRequest::default()
-        };
-        assert_eq!(call(&bigtable, MUTATE, set.encode_to_vec()).await.0, Code::Ok);
-    }
+            mutations: vec![Mutation { mutation, ..Mutation::default() }],
+            ..Entry::default()
+        }
+    });
+    let write = MutateRowsRequest {
+        table_name: TABLE.to_owned(),
+        entries: entries.to_vec(),
+        ..MutateRowsRequest::default()
+    };
+    assert_eq!(call(&bigtable, MUTATE, write.encode_to_vec()).await.0, Code::Ok);
     bigtable
 }
 
