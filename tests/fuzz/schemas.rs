@@ -1,7 +1,6 @@
 //! Key layouts as data: what is accepted is printed as what is read again, and keys and plans of it hold the laws of derived ones.
 
 use fastrand::Rng;
-use keyderive::RowKey as _;
 use keyderive::dynamic::KeyLayout;
 use keyderive_tests::fuzz::{Input, fuzz};
 

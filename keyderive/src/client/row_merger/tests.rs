@@ -331,7 +331,7 @@ impl Model {
         }
         let is_committed = row_status == Some(RowStatus::CommitRow(true));
         let begins = self.open.is_none();
-        if begins && !(self.is_after(&row_key, &self.last) && !row_key.is_empty()) {
+        if begins && (row_key.is_empty() || !self.is_after(&row_key, &self.last)) {
             return None;
         }
         let (key, cells) = self.open.get_or_insert_with(|| (row_key.clone(), Vec::new()));
