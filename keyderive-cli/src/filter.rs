@@ -459,6 +459,7 @@ mod tests {
     use std::time::SystemTime;
 
     use keyderive::RowKey;
+    use keyderive::key::Field;
     use keyderive_tests::fuzz::fuzz;
 
     use super::*;
@@ -621,7 +622,7 @@ mod tests {
         ]
         .iter()
         .map(|values| {
-            let names = layout.schema().fields().iter().map(|field| field.name());
+            let names = layout.schema().fields().iter().map(Field::name);
             let bytes = layout.encode(names.zip(values.iter().copied())).unwrap();
             (layout.decode(&bytes).unwrap(), bytes)
         })
