@@ -982,8 +982,9 @@ mod tests {
         ] {
             let expected = is_right.then(|| text.to_owned());
             assert_eq!(written(codec(width), &bytes(text)).ok(), expected, "{width:?}");
-            let read = codec(width).read(Cow::Borrowed(text.as_bytes()), None).ok();
-            assert_eq!(read.map(ReadValue::into_value), is_right.then(|| bytes(text)), "{width:?}");
+            let mut read = ReadValue::EMPTY;
+            let is_read = codec(width).read(Cow::Borrowed(text.as_bytes()), None, &mut read).is_ok();
+            assert_eq!(is_read.then(|| read.into_value()), is_right.then(|| bytes(text)), "{width:?}");
         }
     }
 
