@@ -459,6 +459,8 @@ mod tests {
     use std::time::SystemTime;
 
     use keyderive::RowKey;
+    use keyderive::key::Field;
+    use keyderive_tests::fuzz::fuzz;
 
     use super::*;
     use crate::hostile;
@@ -604,6 +606,43 @@ mod tests {
         ] {
             assert_eq!(filter(clauses).is_of_all, is_of_all, "{clauses:?}");
         }
+    }
+
+    /// The conditions of all lines together keep the keys whose values meet each.
+    #[test]
+    fn conditions() {
+        let layout = KeyLayout::of::<EventKey>();
+        let keys: Vec<_> = [
+            ["", "", "1970-01-01T00:00:00Z", "0", ""],
+            ["a", "home", "2026-11-24T00:00:00Z", "1", "00"],
+            ["a#b", "home", "2026-11-24T00:00:00.000001Z", "2", "00ff"],
+            ["al", "work", "2026-11-24T00:00:00.500000Z", "9", "ff"],
+            ["alice", "ho", "2027-01-01T00:00:00Z", "999999", "ff00"],
+            ["b", "", "9999-12-31T00:00:00Z", "10", "01"],
+        ]
+        .iter()
+        .map(|values| {
+            let names = layout.schema().fields().iter().map(Field::name);
+            let bytes = layout.encode(names.zip(values.iter().copied())).unwrap();
+            (layout.decode(&bytes).unwrap(), bytes)
+        })
+        .collect();
+        fuzz("conditions", |bytes| {
+            let Ok(text) = str::from_utf8(bytes) else { return };
+            let clauses: Vec<_> = text.lines().take(8).map(str::to_owned).collect();
+            let filter = match Filter::new(&layout, &clauses) {
+                Ok(filter) => filter,
+                Err(error) => return hostile::assert_harmless(&error.to_string(), &clauses),
+            };
+            let tests: Vec<_> = clauses.iter().map(|clause| parse(&layout, clause).unwrap()).collect();
+            let requests = filter.plan.requests();
+            for (key, bytes) in &keys {
+                let is_read = requests.iter().any(|request| request.asks_for(bytes));
+                let meets =
+                    tests.iter().all(|(name, test)| key.get(name).is_some_and(|value| test.holds(value)));
+                assert_eq!(is_read && filter.kept.holds(key), meets, "{key} and {clauses:?}");
+            }
+        });
     }
 
     #[test]

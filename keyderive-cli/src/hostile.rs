@@ -13,6 +13,7 @@ use keyderive::dynamic::{DynKey, DynRow};
 use keyderive::layouts::Layouts;
 use keyderive::row::{Timestamped, Versions};
 use keyderive::{Cell, Row, RowKey};
+use keyderive_tests::fuzz::{Input, fuzz};
 use keyderive_tests::{amount, variable};
 
 use crate::codegen::{Choices, Language, columns_of, generate};
@@ -230,6 +231,37 @@ const EXAMPLE: &str = r#"{"name":"Ann é","at":"2026-11-24T00:00:00Z","seq":7,"c
 /// How many records an input has.
 const RECORDS: u64 = 20;
 
+/// Asserts that the rows of this input are written in both forms, and read again as the same.
+fn are_written(shape: &Shape, rows: &[(DynKey, DynRow)], input: &str) {
+    for form in [Form::Csv, Form::Json] {
+        let Some(text) = written(shape, form, rows) else { continue };
+        let again: Vec<_> = match read(shape, form, text.clone()) {
+            Ok(again) => again.into_iter().map(|row| row.map_err(|fault| fault.why).unwrap()).collect(),
+            Err(failure) => panic!("{failure}: {input:?}"),
+        };
+        assert_eq!(again.len(), rows.len(), "{input:?}");
+        // A NaN is not equal to itself.
+        assert_eq!(written(shape, form, &again), Some(text), "{input:?}");
+    }
+}
+
+#[test]
+fn imported() {
+    let shape = shape();
+    fuzz("imported", |bytes| {
+        let mut input = Input::new(bytes);
+        let form = [Form::Csv, Form::Json][input.below(2)];
+        let shown_input = String::from_utf8_lossy(input.rest()).into_owned();
+        match read(&shape, form, input.rest().to_vec()) {
+            Ok(rows) => {
+                let rows: Vec<_> = rows.into_iter().filter_map(Result::ok).collect();
+                are_written(&shape, &rows, &shown_input);
+            }
+            Err(failure) => assert_harmless(&failure.to_string(), &shown_input),
+        }
+    });
+}
+
 /// Tries mutated records. What is accepted is written, and read again as the same.
 fn records(form: Form, kind: u64) {
     let shape = shape();
@@ -258,16 +290,7 @@ fn records(form: Form, kind: u64) {
         };
         let rows: Vec<_> = rows.into_iter().filter_map(Result::ok).collect();
         accepted += rows.len() as u64;
-        for form in [Form::Csv, Form::Json] {
-            let Some(text) = written(&shape, form, &rows) else { continue };
-            let again: Vec<_> = match read(&shape, form, text.clone()) {
-                Ok(again) => again.into_iter().map(|row| row.map_err(|fault| fault.why).unwrap()).collect(),
-                Err(failure) => panic!("{failure}: {shown_input:?}"),
-            };
-            assert_eq!(again.len(), rows.len(), "{shown_input:?}");
-            // A NaN is not equal to itself.
-            assert_eq!(written(&shape, form, &again), Some(text), "{shown_input:?}");
-        }
+        are_written(&shape, &rows, &shown_input);
     }
     println!("{accepted} of {} accepted", count());
     assert!(accepted > count() / 50);

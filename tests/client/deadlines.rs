@@ -280,6 +280,7 @@ async fn a_timeout_of_zero_expires_at_once() {
     });
     let error = table.mutate_row("k", set()).await.unwrap_err();
     assert!(error.is_deadline_exceeded() && error.attempts() == 0, "{error}");
+    assert!(error.to_string().ends_with("the timeout is 0ns"), "{error}");
     assert!(mock.requests().is_empty());
 }
 

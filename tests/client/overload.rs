@@ -417,6 +417,26 @@ async fn a_slow_read_is_sent_a_second_time() {
     }
 }
 
+/// After the percentile and a quarter of it, which the time of a hedged read moves too.
+#[tokio::test(start_paused = true)]
+async fn adaptive_hedges_are_sent_when_reads_take_longer_than_most() {
+    let mock = Mock::new().by(|request| match (request.rpc, request.header("bigtable-attempt")) {
+        (Rpc::MutateRow, _) => Answer::written(),
+        (_, Some("0")) => Answer::new().wait(10 * SECOND).and_rows(["k"]),
+        _ => Answer::rows(["k"]),
+    });
+    let mock = mock.on(Rpc::ReadRows, Answer::new().wait(100 * MILLISECOND).and_rows(["k"]));
+    let table = table(&mock, 2).with(|settings| settings.hedging = Hedging::Adaptive);
+    // Both connections are open.
+    join_all(write(&table, 2)).await;
+    // The first read sets the percentile to twice its time, and the second raises it by a twentieth.
+    for expected in [100..=101, 250..=254, 262..=268] {
+        let begun = Instant::now();
+        assert!(table.read_row("k", None).await.unwrap().is_some());
+        assert!(expected.contains(&begun.elapsed().as_millis()), "{:?}, not {expected:?}", begun.elapsed());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_hedge_that_fails_does_not_fail_the_read() {
     let mock = Mock::new().by(|request| match request.header("bigtable-attempt") {
@@ -542,6 +562,21 @@ async fn a_scan_whose_connection_stalls_resumes_on_another() {
     let begun = Instant::now();
     assert_eq!(all(&table(&mock, 1)).await.unwrap().len(), 2);
     assert!(begun.elapsed() < 3 * SECOND, "{:?}", begun.elapsed());
+}
+
+/// What a server has received is load, also if it does not answer in time.
+#[tokio::test(start_paused = true)]
+async fn attempts_that_time_out_take_tokens_too() {
+    let mock = Mock::new().by(|_| Answer::new().stall());
+    let table = table(&mock, 1).with(|settings| {
+        settings.read_row.attempt_timeout = 100 * MILLISECOND;
+        settings.read_row.max_attempts = 2;
+    });
+    for _ in 0..200 {
+        assert!(table.read_row("k", None).await.unwrap_err().is_deadline_exceeded());
+    }
+    // 100 tokens, and no retry below half.
+    assert_eq!(mock.requests().len(), 200 + 49);
 }
 
 /// A server that refuses every stream sees each call twice at most, and few more retries.

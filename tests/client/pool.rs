@@ -232,6 +232,38 @@ async fn a_connection_that_has_gone_silent_is_replaced() {
     assert_eq!(carried(&mock), [2, 3]);
 }
 
+/// Point reads show it too, unless they wait for less than a second.
+#[tokio::test(start_paused = true)]
+async fn attempts_of_a_second_show_that_a_connection_has_gone_silent() {
+    for (timeout, connections) in [(SECOND, 2), (SECOND - MILLISECOND, 1)] {
+        let mock = Mock::new().by(|request| match request.connection {
+            0 => Answer::new().stall(),
+            _ => Answer::new().and_rows(["k"]),
+        });
+        let table = table(&mock).with(|settings| {
+            settings.read_row.attempt_timeout = timeout;
+            settings.read_row.max_attempts = 5;
+        });
+        assert_eq!(table.read_row("k", None).await.is_ok(), connections == 2);
+        assert_eq!(mock.connections(), connections, "{timeout:?}");
+    }
+}
+
+/// An answer ends the silence, even if it is a failure.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_answers_now_and_then_is_kept() {
+    let stall = || Answer::new().stall();
+    let busy = Answer::failure(tonic::Code::Unavailable);
+    let answers = [stall(), stall(), busy, stall(), stall(), Answer::rows(["k"])];
+    let mock = answers.into_iter().fold(Mock::new(), |mock, answer| mock.on(Rpc::ReadRows, answer));
+    let table = table(&mock).with(|settings| {
+        settings.read_row.attempt_timeout = SECOND;
+        settings.read_row.max_attempts = 10;
+    });
+    assert!(table.read_row("k", None).await.unwrap().is_some());
+    assert_eq!((mock.requests().len(), mock.connections()), (6, 1));
+}
+
 /// A server that answers other requests is alive, however long one request takes.
 #[tokio::test(start_paused = true)]
 async fn a_connection_by_which_others_are_answered_is_kept() {

@@ -25,6 +25,7 @@ mod laws;
 mod list;
 mod model;
 mod page;
+mod schemas;
 #[path = "../keys/stored.rs"]
 mod stored;
 mod twins;

@@ -3,8 +3,10 @@
 use std::ops::{Bound, RangeBounds as _};
 
 use keyderive::RowKey;
-use keyderive::key::Schema;
+use keyderive::dynamic::KeyLayout;
+use keyderive::key::{Field, Schema};
 use keyderive::plan::{KeyRange, Plan, PlanError, Request};
+use keyderive_tests::fuzz::{Input, fuzz};
 use proptest::prelude::*;
 
 use crate::keys::{
@@ -299,36 +301,84 @@ fn bounds<T: Clone>(lo: &T, hi: &T) -> Vec<(Bound<T>, Bound<T>)> {
     kinds(lo).into_iter().flat_map(|lower| kinds(hi).map(|upper| (lower.clone(), upper))).collect()
 }
 
-/// Law 3: a plan reads exactly the keys that satisfy its constraints. The fixed fields come from a key that can be stored,
-/// the bounds from values that need not be storable.
+/// Law 3: a plan reads exactly the keys that satisfy its constraints. The fixed fields come from the first key, which can be stored, the
+/// bounds from values that need not be storable.
+fn each_plan_is_exact<K: Sample + Candidates>((keys, lo, hi): &(Vec<K>, K, K)) -> Result<(), TestCaseError> {
+    for candidate in K::candidates(&keys[0], lo, hi) {
+        let Ok(plan) = &candidate.plan else {
+            prop_assert!(keys[0].encode().is_err(), "{:?}", candidate.plan);
+            continue;
+        };
+        let (requests, prefixes) = (plan.requests(), plan.prefixes());
+        for key in keys {
+            let Ok(encoded) = key.encode() else { continue };
+            let satisfied = (candidate.satisfied)(key);
+            prop_assert_eq!(asks_for(&requests, &encoded), satisfied, "{:?} {:?}", plan, key);
+            // The prefixes hold exactly the rows that the plan reads.
+            let dropped = prefixes.iter().flatten().any(|prefix| encoded.starts_with(prefix));
+            prop_assert_eq!(
+                prefixes.is_some() && dropped,
+                prefixes.is_some() && satisfied,
+                "{:?} {:?}",
+                plan,
+                key
+            );
+        }
+    }
+    Ok(())
+}
+
 fn plans_are_exact<K: Sample + Candidates>() {
     let bound = || prop_oneof![K::key(), K::nasty()];
-    check((prop::collection::vec(K::key(), 1..12), bound(), bound()), |(keys, lo, hi)| {
-        for candidate in K::candidates(&keys[0], &lo, &hi) {
-            let Ok(plan) = &candidate.plan else {
-                prop_assert!(keys[0].encode().is_err(), "{:?}", candidate.plan);
-                continue;
-            };
-            let (requests, prefixes) = (plan.requests(), plan.prefixes());
-            for key in &keys {
-                let Ok(encoded) = key.encode() else { continue };
-                let satisfied = (candidate.satisfied)(key);
-                prop_assert_eq!(asks_for(&requests, &encoded), satisfied, "{:?} {:?}", plan, key);
-                // The prefixes hold exactly the rows that the plan reads.
-                let dropped = prefixes.iter().flatten().any(|prefix| encoded.starts_with(prefix));
-                prop_assert_eq!(
-                    prefixes.is_some() && dropped,
-                    prefixes.is_some() && satisfied,
-                    "{:?} {:?}",
-                    plan,
-                    key
-                );
-            }
-        }
-        Ok(())
-    });
+    let keys = prop::collection::vec(K::key(), 1..12);
+    check((keys, bound(), bound()), |keys_and_bounds| each_plan_is_exact(&keys_and_bounds));
 }
 for_every_key!(plans_are_exact);
+
+/// The same, for keys whose values are texts from an input.
+fn by_bytes<K: Sample + Candidates>(mut input: Input<'_>) {
+    let layout = KeyLayout::of::<K>();
+    let mut key = || {
+        let names = layout.schema().fields().iter().map(Field::name);
+        let fields: Vec<_> = names.map(|name| (name, input.text())).collect();
+        let bytes = layout.encode(fields.iter().map(|(name, value)| (name, value.as_str()))).ok()?;
+        K::decode(&bytes).ok()
+    };
+    let (Some(lo), Some(hi)) = (key(), key()) else { return };
+    let keys = std::iter::from_fn(key).take(4).chain([lo.clone(), hi.clone()]).collect();
+    each_plan_is_exact(&(keys, lo, hi)).unwrap();
+}
+
+#[test]
+fn plans() {
+    let types = [
+        by_bytes::<Event>,
+        by_bytes::<Names>,
+        by_bytes::<Battery>,
+        by_bytes::<Quote>,
+        by_bytes::<Name>,
+        by_bytes::<Orders>,
+        by_bytes::<Escaped>,
+        by_bytes::<OrderedEvent>,
+        by_bytes::<OrderedNames>,
+        by_bytes::<OrderedMix>,
+        by_bytes::<Visit>,
+        by_bytes::<Phone>,
+        by_bytes::<PageView>,
+        by_bytes::<Trade>,
+        by_bytes::<Grown>,
+        by_bytes::<Resalted>,
+        by_bytes::<GrownFront>,
+        by_bytes::<GrownAfter>,
+        by_bytes::<OrderedGrown>,
+        by_bytes::<OrderedResalted>,
+        by_bytes::<Log>,
+    ];
+    fuzz("plans", |bytes| {
+        let mut input = Input::new(bytes);
+        types[input.below(types.len())](input);
+    });
+}
 
 /// For each field, the indexes of the keys whose values are in its list: often one, sometimes none, some twice.
 pub(crate) fn picks() -> impl Strategy<Value = Vec<Vec<prop::sample::Index>>> {

@@ -175,6 +175,23 @@ fn lists_at_the_greatest_length() {
     assert!(taken > 100 && refused > 10, "{taken} {refused}");
 }
 
+/// In the ordered layout a bucket takes one to three bytes, so of two values of one length a key may hold one alone.
+#[test]
+fn lists_in_the_ordered_layout_with_buckets_of_several_lengths() {
+    let is_planned = |sites: &[String]| OrderedPair::scan().site_any_of(sites).name("x").into_plan().is_ok();
+    let mut lengths = 0;
+    for len in 4084..=4094 {
+        let sites = (0..1000).map(|number| format!("{number:0len$}"));
+        let (held, refused): (Vec<_>, Vec<_>) =
+            sites.partition(|site| OrderedPair::scan().site(site).name("x").into_plan().is_ok());
+        let (Some(held), Some(refused)) = (held.first(), refused.first()) else { continue };
+        assert!(is_planned(&[held.clone()]), "{len} bytes");
+        assert!(!is_planned(&[held.clone(), refused.clone()]), "{len} bytes");
+        lengths += 1;
+    }
+    assert_eq!(lengths, 2);
+}
+
 /// The fields that are not fixed need room, too.
 #[test]
 fn fixed_fields_that_leave_no_room_are_refused() {

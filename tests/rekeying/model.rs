@@ -10,8 +10,8 @@
 //! KEYDERIVE_REKEYING_MODEL_RUNS=200 cargo test --locked -p keyderive-tests --test rekeying model
 //! ```
 //!
-//! A failure prints its seed, and `KEYDERIVE_REKEYING_MODEL_SEED` makes that run alone. The folder `faults` beside this file has
-//! faults that this test must find; its `run` puts each into the library and runs the test.
+//! A failure prints its seed, and `KEYDERIVE_REKEYING_MODEL_SEED` makes that run alone. `tests/faults/rekeying` has faults that this
+//! test must find, and `tests/faults/run` puts each into a copy of the library and runs the test.
 
 mod layouts;
 

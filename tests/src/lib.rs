@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod architecture;
 pub mod emulator;
+pub mod fuzz;
 /// The checker of the models, which `linearizable` is compared with.
 #[cfg(test)]
 #[path = "../rekeying-model/lin.rs"]

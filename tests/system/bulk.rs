@@ -322,7 +322,7 @@ impl Moved {
     async fn scan(&mut self) {
         let (first, most) = (self.rng.u64(..self.rows), self.rng.u64(2..self.rows));
         let scan = || self.lines.scan(LineKey::scan().id_range(first..));
-        let (read, is_reversed) = match self.rng.u8(..4) {
+        let (read, is_reversed) = match self.rng.u8(..5) {
             0 => (scan().limit(most).collect().await, false),
             1 => (scan().reversed().limit(most).collect().await, true),
             2 => {
@@ -335,6 +335,17 @@ impl Moved {
                     Ok(page.rows)
                 };
                 (page.await, false)
+            }
+            3 => {
+                // Without a limit, so that rows are passed on as many at a time as have arrived.
+                let mut read = Vec::new();
+                let visit = scan().visit::<LineKey, Error>(|key, row| {
+                    read.push((key, row.read::<Line>()?));
+                    Ok(())
+                });
+                let visited = visit.await;
+                read.truncate(usize::try_from(most).unwrap());
+                (visited.map(|_| read), false)
             }
             _ => {
                 let keys = (first..self.rows).take(usize::try_from(most).unwrap()).map(|id| LineKey { id });

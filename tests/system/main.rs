@@ -13,6 +13,7 @@
 //! ```
 //!
 //! The first runs so many seeds, 100 by default. The second repeats one, and prints its trace. A seed that fails becomes a named test.
+//! `tests/faults/system` has faults that the seeds must find, with some that they cannot reach, each beside the test that finds it.
 //!
 //! # What no seam reaches
 //!

@@ -21,7 +21,7 @@ use http_body::{Body as _, Frame};
 use keyderive_proto::EMBEDDED_HEADER;
 use keyderive_proto::data::{
     CheckAndMutateRowRequest, MutateRowRequest, MutateRowsRequest, MutateRowsResponse,
-    ReadModifyWriteRowRequest,
+    ReadModifyWriteRowRequest, mutate_rows_response,
 };
 use keyderive_proto::values;
 use keyderive_tests::proxy::{body_of, lost, messages, prefixed};
@@ -66,7 +66,7 @@ enum Fault {
     Held,
     /// It is applied, and its connection breaks before the answer.
     Broken,
-    /// It is applied, but its answer reports some of the rows as failed.
+    /// Some of its rows are applied. The answer reports the others as failed, and some of these.
     Partial,
     /// The answer breaks after so many messages.
     Cut(usize),
@@ -291,32 +291,46 @@ impl Stream {
             }
             _ => {}
         }
-        let is_of_many = arrived.method == "MutateRows";
+        if fault == Some(Fault::Partial) && arrived.method == "MutateRows" {
+            let answer = self.apply_in_part(arrived).await;
+            return self.answer(answer, None).await;
+        }
         let answer = apply(&self.world, &self.server, self.client, arrived).await;
         match fault {
             Some(Fault::Lost) => self.fail(&lost()),
             Some(Fault::Broken) => self.break_connection().await,
-            Some(Fault::Partial) if is_of_many => {
-                let answer = self.in_part(answer).await;
-                self.answer(answer, None).await
-            }
             _ => self.answer(answer, None).await,
         }
     }
 
-    /// Reports some of the rows that were written as failed.
-    async fn in_part(&self, answer: http::Response<tonic::body::Body>) -> http::Response<tonic::body::Body> {
+    /// Applies some of the rows of a request, but at least one.
+    async fn apply_in_part(&self, mut arrived: Arrived) -> http::Response<tonic::body::Body> {
+        let mut request: MutateRowsRequest = messages(arrived.body).unwrap().pop().unwrap_or_default();
+        let mut applied: Vec<bool> = request.entries.iter().map(|_| self.world.draw(Rng::bool)).collect();
+        applied.iter_mut().take(1).for_each(|first| *first = true);
+        let mut is_applied = applied.iter();
+        request.entries.retain(|_| is_applied.next() == Some(&true));
+        arrived.keys = request.entries.iter().map(|entry| entry.row_key.clone()).collect();
+        arrived.body = prefixed(&request);
+        let answer = apply(&self.world, &self.server, self.client, arrived).await;
         let (head, body) = answer.into_parts();
         let (data, trailers) = keyderive_tests::proxy::collected(body).await.unwrap();
+        let of_applied = messages::<MutateRowsResponse>(data).unwrap().into_iter();
+        let mut of_applied = of_applied.flat_map(|answer| answer.entries);
+        let (code, message) = (Code::Unavailable.into(), "in part".to_owned());
+        let failed = || Some(values::Status { code, message: message.clone(), details: Vec::new() });
         let mut all = MutateRowsResponse::default();
-        for answer in messages::<MutateRowsResponse>(data).unwrap() {
-            all.entries.extend(answer.entries);
-        }
-        for entry in &mut all.entries {
-            if self.world.draw(Rng::bool) {
-                let (code, message) = (Code::Unavailable.into(), "in part".to_owned());
-                entry.status = Some(values::Status { code, message, details: Vec::new() });
-            }
+        for (index, is_applied) in (0..).zip(applied) {
+            let status = match is_applied {
+                false => failed(),
+                true => match of_applied.next() {
+                    Some(_) if self.world.draw(Rng::bool) => failed(),
+                    Some(entry) => entry.status,
+                    // The request has failed as a whole.
+                    None => break,
+                },
+            };
+            all.entries.push(mutate_rows_response::Entry { index, status });
         }
         http::Response::from_parts(head, body_of(prefixed(&all), trailers))
     }

@@ -464,6 +464,19 @@ mod tests {
     }
 
     #[test]
+    fn anchors_are_at_the_ends_of_the_text_and_of_words() {
+        check(br"\Aab\z", &[b"ab"], &[b"Aabz"]);
+        check(br"a\b.b", &[b"a b", b"a-b"], &[b"acb", b"ab"]);
+        check(br"a\B.b", &[b"acb"], &[b"a b", b"ab"]);
+    }
+
+    #[test]
+    fn text_is_translated_by_characters() {
+        let translated = translate_re2("é+[ü-ÿ](€)".as_bytes(), true).unwrap();
+        assert_eq!(translated, r"\xe9+[\xfc-\xff](€)");
+    }
+
+    #[test]
     fn a_backslash_makes_punctuation_literal() {
         check(br"\<\>\-\.\*\\\&\~\{", &[br"<>-.*\&~{"], &[b""]);
         check(br"\Qa.*[\E+", &[b"a.*[", b"a.*[["], &[b"a.*"]);

@@ -76,6 +76,91 @@ fn limits_count_cells_of_the_row_and_of_each_column() {
     assert_eq!(values(Message::CellsPerColumnLimitFilter(2)), "1234");
 }
 
+/// Scans apply a filter cell by cell, to one row after the other.
+#[test]
+fn filters_keep_of_each_cell_what_they_keep_of_a_row() {
+    let limits = || [Message::CellsPerColumnLimitFilter(1), Message::CellsPerRowLimitFilter(2)];
+    let mut filters: Vec<_> = (1..=5)
+        .flat_map(|number| {
+            [
+                Message::CellsPerRowLimitFilter(number),
+                Message::CellsPerRowOffsetFilter(number),
+                Message::CellsPerColumnLimitFilter(number),
+            ]
+        })
+        .collect();
+    filters.extend([
+        chain(limits()),
+        chain([chain(limits()), Message::CellsPerRowOffsetFilter(1)]),
+        chain([Message::CellsPerRowOffsetFilter(1), Message::CellsPerRowLimitFilter(2)]),
+        chain([Message::ValueRegexFilter("[23]".into()), Message::CellsPerColumnLimitFilter(1)]),
+        Message::StripValueTransformer(true),
+        Message::BlockAllFilter(true),
+    ]);
+    for message_of_filter in filters {
+        let filter = Filter::new(Some(message(message_of_filter.clone()))).unwrap();
+        assert!(filter.is_cellwise(), "{message_of_filter:?}");
+        let mut counts = CellCounts::default();
+        for row in 0..3 {
+            counts.next_row();
+            let (stored, mut kept) = (cells(), Vec::new());
+            for (at, cell) in stored.iter().enumerate() {
+                let before = at.checked_sub(1).map(|before| &stored[before]);
+                let mut seen = CellRef {
+                    family: &cell.family,
+                    qualifier: &cell.qualifier,
+                    timestamp_micros: cell.timestamp_micros,
+                    value: &cell.value,
+                    new_family: before.is_none_or(|before| before.family != cell.family),
+                    new_column: before.is_none_or(|before| {
+                        (&before.family, &before.qualifier) != (&cell.family, &cell.qualifier)
+                    }),
+                };
+                counts.next_cell(&seen);
+                if filter.keeps(b"key", &mut seen, &mut counts) {
+                    kept.push(Cell { value: Bytes::copy_from_slice(seen.value), ..cell.clone() });
+                }
+            }
+            assert_eq!(kept, left(message_of_filter.clone()), "row {row} by {message_of_filter:?}");
+        }
+    }
+    for whole in [
+        interleave([Message::PassAllFilter(true), Message::BlockAllFilter(true)]),
+        condition(Message::PassAllFilter(true), None, None),
+        chain([Message::Sink(true), Message::BlockAllFilter(true)]),
+        Message::ApplyLabelTransformer("l".to_owned()),
+    ] {
+        assert!(!Filter::new(Some(message(whole))).unwrap().is_cellwise());
+    }
+}
+
+#[test]
+fn the_work_of_a_filter_is_that_of_its_parts() {
+    let work = |filter: Message| Filter::new(Some(message(filter))).unwrap().work();
+    let all = || Message::PassAllFilter(true);
+    let heavy = || Message::ValueRegexFilter("(abc){1000}".into());
+    let of_heavy = work(heavy());
+    assert_eq!((work(all()), work(Message::ValueRegexFilter("a".into()))), (1, 1));
+    assert!((2..1000).contains(&of_heavy), "{of_heavy}");
+    assert_eq!(work(chain([all(), heavy(), all()])), of_heavy + 2);
+    assert_eq!(work(interleave([all(), heavy()])), of_heavy + 4);
+    // After an interleave, each copy is work.
+    assert_eq!(work(chain([interleave([all(), all()]), heavy()])), 5 + 2 * of_heavy);
+    // Of a condition the predicate, and the branch that is more.
+    assert_eq!(work(condition(all(), Some(heavy()), Some(all()))), of_heavy + 2);
+    assert_eq!(work(condition(heavy(), Some(all()), None)), of_heavy + 2);
+}
+
+#[test]
+fn every_expression_of_a_filter_is_visited() {
+    let regex = |regex: &'static str| Message::ValueRegexFilter(regex.into());
+    let parts = condition(regex("d"), Some(regex("e")), Some(Message::FamilyNameRegexFilter("f".to_owned())));
+    let mut visited = Vec::new();
+    let filter = interleave([chain([regex("a"), regex("b")]), chain([regex("c"), parts])]);
+    each_pattern(&message(filter), &mut |regex| visited.extend_from_slice(regex));
+    assert_eq!(visited, b"abcdef");
+}
+
 #[test]
 fn cells_are_chosen_by_each_part_of_their_names() {
     assert_eq!(values(Message::RowKeyRegexFilter("k.y".into())), "1234");
@@ -97,6 +182,15 @@ fn cells_are_chosen_by_each_part_of_their_names() {
         end_value: None,
     };
     assert_eq!(values(Message::ValueRangeFilter(range)), "34");
+    // Ranges may be empty.
+    let range = |end_value| ValueRange {
+        start_value: Some(value_range::StartValue::StartValueClosed("2".into())),
+        end_value: Some(end_value),
+    };
+    let [open, closed] = [value_range::EndValue::EndValueOpen, value_range::EndValue::EndValueClosed];
+    assert_eq!(values(Message::ValueRangeFilter(range(open("2".into())))), "");
+    assert_eq!(values(Message::ValueRangeFilter(range(closed("2".into())))), "2");
+    assert_eq!(values(times(1000, 1000)), "");
 }
 
 #[test]
@@ -186,6 +280,7 @@ fn invalid_filters_are_rejected() {
     rejected(Message::ApplyLabelTransformer("A".to_owned()), "`apply_label_transformer` is \"A\"");
     let label = || Message::ApplyLabelTransformer("l".to_owned());
     rejected(chain([label(), interleave([label(), label()])]), "2 filters of a `chain`");
+    rejected(chain([label(), chain([label(), Message::PassAllFilter(true)])]), "2 filters of a `chain`");
     let times = TimestampRange { start_timestamp_micros: 2, end_timestamp_micros: 1 };
     rejected(Message::TimestampRangeFilter(times), "ends at 1, before its start 2");
     rejected(Message::ValueBitmaskFilter(ValueBitmask::default()), "`value_bitmask_filter` has no mask");
@@ -198,6 +293,14 @@ fn invalid_filters_are_rejected() {
 fn filters_that_explode_are_rejected() {
     let deep = (0..20).fold(Message::PassAllFilter(true), |filter, _| chain([filter, Message::Sink(true)]));
     rejected(deep, "nested more than 20 deep");
+    let deep = (0..20).fold(Message::PassAllFilter(true), |filter, _| condition(filter, None, None));
+    rejected(deep, "nested more than 20 deep");
     let twice = || interleave([Message::PassAllFilter(true), Message::PassAllFilter(true)]);
     rejected(chain(std::iter::repeat_with(twice).take(64)), "times");
+    // A row of few cells may be copied more often than one of many: to 1,048,576 cells.
+    let copies = Filter::new(Some(message(chain(std::iter::repeat_with(twice).take(10))))).unwrap();
+    assert!(copies.check_copies(&"key".into(), 1024).is_ok());
+    assert!(copies.check_copies(&"key".into(), 1025).is_err());
+    let more = cells().into_iter().cycle().take(1025).collect();
+    assert_eq!(copies.apply(&"key".into(), more).unwrap_err().code(), Code::InvalidArgument);
 }

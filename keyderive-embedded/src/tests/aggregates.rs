@@ -111,10 +111,12 @@ async fn invalid_changes_of_aggregates_are_rejected() {
     let sum = || add("sum", 0, 1);
     let text = || value(ValueKind::StringValue("1".to_owned()));
     let typed = |kind| Some(Value { r#type: Some(big_endian()), kind: Some(kind) });
+    let long = value(ValueKind::RawValue(vec![b'q'; 16_385].into()));
     for (wrong, what) in [
         (AddToCell { input: text(), ..sum() }, "is not an `int_value`"),
         (AddToCell { input: None, ..sum() }, "is not an `int_value`"),
         (AddToCell { column_qualifier: text(), ..sum() }, "is not a `raw_value`"),
+        (AddToCell { column_qualifier: long, ..sum() }, "has 16385 bytes, and the limit is 16384"),
         (AddToCell { timestamp: None, ..sum() }, "is not a `raw_timestamp_micros`"),
         (AddToCell { timestamp: typed(ValueKind::RawTimestampMicros(0)), ..sum() }, "without a type"),
         (AddToCell { column_qualifier: typed(ValueKind::RawValue("q".into())), ..sum() }, "without a type"),

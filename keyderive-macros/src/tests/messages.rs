@@ -148,7 +148,48 @@ fn rules_at_their_limits() {
         (kept("7d"), kept("8d"), "`ttl` is longer than `max_age`"),
         (window("ttl = \"1h\""), window("ttl = \"59m\""), "longer than the `ttl`"),
         (window("gc(max_age = \"1h\")"), window("gc(max_age = \"59m\")"), "longer than the `max_age`"),
+        (alias("old:b"), alias("old:"), "the empty name"),
+        (
+            row("", "#[row(alias = \"x\")] a: String, #[row(alias = \"y\")] b: String"),
+            row("", "#[row(alias = \"x\")] a: String, #[row(alias = \"x\")] b: String"),
+            "and an alias of",
+        ),
+        (row("", "a: Sum"), row("", "a: Sum, #[row(family = \"x\")] b: u64"), "in a family of its kind"),
+        (
+            row("", "#[row(family = \"x\")] a: Sum, b: u64"),
+            row("#[row(family = \"cf\")]", "a: Sum"),
+            "in a family of its kind",
+        ),
+        (row("", "#[row(json)] a: usize"), row("", "a: usize"), "depends on the machine"),
+        (row("", "#[row(with = \"m\")] a: isize"), row("", "a: isize"), "depends on the machine"),
+        (row("", "a: Versions<u64>"), row("", "#[row(default)] a: Versions<u64>"), "`Versions` are empty"),
+        (
+            row("#[row(fingerprint = \"0123456789abcdef\")]", "a: String"),
+            row("#[row(fingerprint = \"0123456789abcdef\")]", "a: T").replace("A {", "A<T> {"),
+            "a row with type parameters",
+        ),
         (pads(3094), pads(3095), "takes at least 4097 bytes"),
+        (key("", "#[pad(4)] a: String"), key("", "#[pad(4)] a: Vec<u8>"), "this is bytes"),
+        (
+            key("", "#[pad(4)] a: &'a str").replace("A {", "A<'a> {"),
+            key("", "#[pad(4)] a: &'a [u8]").replace("A {", "A<'a> {"),
+            "this is bytes",
+        ),
+        (
+            key("", "a: String, #[row_key(desc)] b: u32"),
+            key("", "a: String, #[row_key(hash(md5), desc)] b: u32"),
+            "a hash has no order",
+        ),
+        (
+            key("", "a: String, #[row_key(bit_reverse)] b: u32"),
+            key("", "a: String, #[row_key(bit_reverse)] #[pad(10)] b: u32"),
+            "`bit_reverse` needs all digits",
+        ),
+        (
+            key("", "#[row_key(bit_reverse)] a: u32, #[row_key(desc)] at: SystemTime"),
+            key("", "#[row_key(desc)] at: SystemTime, b: u32"),
+            "is a time with the newest first",
+        ),
         (
             key("#[row_key(display)]", "a: String, b: u32"),
             key("#[row_key(display, layout = \"ordered\")]", "a: String, b: u32"),
@@ -164,6 +205,38 @@ fn rules_at_their_limits() {
         let errors = rejected(&rejected_code).errors;
         assert!(errors.len() == 1 && errors[0].contains(message), "{errors:?}");
     }
+}
+
+/// Only a lifetime is borrowed, and not a type of its name.
+#[test]
+fn what_a_module_writes_borrows_no_lifetime() {
+    let key = |of: &str| {
+        format!("#[derive(RowKey)] struct A<'a> {{ a: &'a str, #[row_key(with = \"m\")] b: {of} }}")
+    };
+    for owned in ["a", "m::a", "Box<dyn a>", "[a; 4]", "(u8, a)", "Vec<&'static a>"] {
+        assert_eq!(rejected(&key(owned)).errors, [""; 0], "{owned}");
+    }
+    for borrowed in ["&'a str", "Cow<'a, str>", "(u8, [&'a str; 2])"] {
+        let errors = rejected(&key(borrowed)).errors;
+        assert!(errors.len() == 1 && errors[0].contains("owns its value"), "{borrowed}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_salt_over_too_few_values_is_a_warning() {
+    let warnings = |range: u32, of: &str| {
+        let code = format!(
+            "#[derive(RowKey)] #[salt(range = {range}, over = \"a\")] struct A {{ a: {of}, b: u32 }}"
+        );
+        rejected(&code).warnings
+    };
+    for (of, values) in [("bool", 2), ("u8", 256), ("i8", 256)] {
+        assert_eq!(warnings(values, of), [""; 0], "{of}");
+        let more = warnings(values + 1, of);
+        let message = format!("at most {values} values, so 1 of the {} buckets", values + 1);
+        assert!(more.len() == 1 && more[0].contains(&message), "{of}: {more:?}");
+    }
+    assert_eq!(warnings(4096, "u16"), [""; 0]);
 }
 
 #[test]

@@ -173,6 +173,16 @@ mod tests {
     }
 
     #[test]
+    fn a_slower_read_moves_the_percentile_by_nineteen_steps() {
+        let p95 = P95::default();
+        let records = [(200, 401), (1000, 439), (440, 440), (100, 439)];
+        for (nanos, expected) in records {
+            p95.record(Duration::from_nanos(nanos));
+            assert_eq!(p95.get(), Some(Duration::from_nanos(expected)), "after {nanos} ns");
+        }
+    }
+
+    #[test]
     fn the_percentile_follows_the_reads() {
         let (p95, mut random) = (P95::default(), fastrand::Rng::with_seed(7));
         assert_eq!(p95.get(), None);

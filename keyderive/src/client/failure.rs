@@ -404,6 +404,30 @@ mod tests {
     }
 
     #[test]
+    fn only_the_connection_has_failed_if_it_stalls() {
+        assert!(Failure::stalled().is_of_connection());
+        // What a server refuses by a status may be refused again, and a silent server may do its work.
+        assert!(!Failure::from(Status::not_found("no table")).is_of_connection());
+        let silent = Failure::silent(Duration::from_secs(1));
+        assert!(!silent.is_of_connection() && !silent.answered);
+    }
+
+    #[test]
+    fn a_missing_family_is_known_by_its_words() {
+        for message in [
+            "Requested column family not found.",
+            "unknown family \"f\"",
+            "table t has no family f",
+            "family f does not exist",
+        ] {
+            assert!(Failure::from(Status::not_found(message)).is_missing_family(), "{message}");
+        }
+        for message in ["table not found", "the family of cells is too large"] {
+            assert!(!Failure::from(Status::not_found(message)).is_missing_family(), "{message}");
+        }
+    }
+
+    #[test]
     fn a_server_may_ask_for_a_delay() {
         // 2.5 s, encoded by hand.
         let delay = [0x0a, 0x08, 0x08, 0x02, 0x10, 0x80, 0xca, 0xb5, 0xee, 0x01];

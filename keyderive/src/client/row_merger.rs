@@ -36,8 +36,10 @@ pub(super) struct RowMerger {
     last: Option<Span>,
     /// Otherwise the last key that was committed, or that the server reports as scanned; empty before the first.
     last_key: Vec<u8>,
-    /// Whether no row was open when the current message arrived, and `last_key` is older than the message.
+    /// Whether no row was open when the current message arrived.
     starts_between_rows: bool,
+    /// What `last_key` was when the message arrived, if it is the key of a row of the message now.
+    key_before: Option<Vec<u8>>,
     /// The current message, and the position in it.
     message: Bytes,
     at: usize,
@@ -85,6 +87,7 @@ impl RowMerger {
             last: None,
             last_key: last_key.unwrap_or_default().to_vec(),
             starts_between_rows: true,
+            key_before: None,
             message: Bytes::new(),
             at: 0,
             last_number: LastNumber::default(),
@@ -135,7 +138,7 @@ impl RowMerger {
         if u32::try_from(message.len()).is_err() {
             return Err("a message has more than 4 GiB".to_owned());
         }
-        self.starts_between_rows = matches!(self.open, Open::None);
+        (self.starts_between_rows, self.key_before) = (matches!(self.open, Open::None), None);
         self.latest = self.clock.now_micros().saturating_add(MINUTE);
         (self.message, self.at, self.scanned_key) = (message, 0, Span::default());
         Ok(())
@@ -179,8 +182,9 @@ impl RowMerger {
         self.scanned += 1;
         match self.starts_between_rows && self.is_scanned_first(scanned_key.of(&self.message))? {
             // The rows of the message lie after the position.
-            true if self.last.is_some() => {
-                self.check_order_after(&self.last_key, scanned_key.of(&self.message))
+            true if self.last.is_some() || self.key_before.is_some() => {
+                let before = self.key_before.as_ref().unwrap_or(&self.last_key);
+                self.check_order_after(before, scanned_key.of(&self.message))
             }
             true => Ok(()),
             false => self.scanned(scanned_key),
@@ -239,8 +243,9 @@ impl RowMerger {
         match mem::replace(&mut self.open, Open::None) {
             Open::Copied(row) => {
                 self.row = row.build();
-                (self.last, self.starts_between_rows) = (None, false);
-                self.last_key.clear();
+                self.last = None;
+                let before = mem::take(&mut self.last_key);
+                self.key_before.get_or_insert(before);
                 self.last_key.extend_from_slice(self.row.key());
             }
             _ => self.last = Some(self.row.key),

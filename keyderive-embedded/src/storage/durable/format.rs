@@ -412,11 +412,13 @@ pub(super) fn decode_definition(body: &[u8]) -> Result<Definition, Damage> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use bytes::Bytes;
+    use keyderive_tests::fuzz::{Input, fuzz};
     use redb::StorageBackend;
 
     use super::*;
-    use crate::storage::cells;
     use crate::storage::cells::tests::row;
+    use crate::storage::{Families, cells};
 
     /// Changes the version of a file. For version 0, changes its rows, too.
     pub(in super::super) fn downgrade(file: Arc<dyn StorageBackend>, version: u32) {
@@ -459,5 +461,36 @@ pub(super) mod tests {
         for bytes in 0..record.len() {
             assert_eq!(records.open(b"k", &record[..bytes]), Err(Damage::Checksum));
         }
+    }
+
+    /// What decodes is encoded as what decodes again, and a cell that is removed leaves the others.
+    #[test]
+    fn records() {
+        fuzz("records", |bytes| {
+            let mut input = Input::new(bytes);
+            if input.below(4) == 0 {
+                if let Ok(definition) = decode_definition(input.rest()) {
+                    assert_eq!(decode_definition(&encode_definition(&definition)), Ok(definition));
+                }
+                return;
+            }
+            let keep = input.byte();
+            let keeps = |place: usize| place >= 8 || keep >> place & 1 == 1;
+            let body = Bytes::copy_from_slice(input.rest());
+            let Some(cells) = cells::decode(&body, &Families::new()) else {
+                assert_eq!(cells::retain(&body, |_| false), None);
+                return;
+            };
+            let encoded = Bytes::from(cells::encode(&cells, cells::MAX_BYTES).unwrap());
+            assert_eq!(cells::decode(&encoded, &Families::new()).as_ref(), Some(&cells));
+            let mut places = 0..;
+            let retained = cells::retain(&body, |_| places.next().is_some_and(keeps));
+            let kept = (0..).zip(&cells).filter(|(place, _)| keeps(*place)).map(|(_, cell)| cell.clone());
+            let kept: Vec<_> = kept.collect();
+            match retained {
+                None => assert_eq!(kept, cells),
+                Some(retained) => assert_eq!(cells::decode(&retained.into(), &Families::new()), Some(kept)),
+            }
+        });
     }
 }

@@ -315,7 +315,8 @@ fn kind(value: &[u8]) -> Result<Option<(u32, &[u8])>, WireError> {
 
 #[cfg(test)]
 mod tests {
-    use keyderive_proto::data::ProtoRowsBatch;
+    use keyderive_proto::data::{ProtoRows, ProtoRowsBatch};
+    use keyderive_tests::fuzz::{Input, fuzz};
 
     use super::*;
 
@@ -379,5 +380,142 @@ mod tests {
         assert!(error.contains("a value of the type INT64 has the kind ARRAY_VALUE"), "{error}");
         let null = ValueDecoder::default().decode(&Bytes::new(), &of).ok();
         assert_eq!(null, Some(SqlValue::Null));
+    }
+
+    /// A type of values, at most so deep.
+    fn sql_type(input: &mut Input<'_>, depth: u8) -> SqlType {
+        match input.below(if depth == 0 { 8 } else { 11 }) {
+            0 => SqlType::Bytes,
+            1 => SqlType::Text,
+            2 => SqlType::Int64,
+            3 => SqlType::Float32,
+            4 => SqlType::Float64,
+            5 => SqlType::Bool,
+            6 => SqlType::Timestamp,
+            7 => SqlType::Date,
+            8 => SqlType::Array(Box::new(sql_type(input, depth - 1))),
+            9 => SqlType::Struct(
+                (0..input.below(4)).map(|_| (String::new(), sql_type(input, depth - 1))).collect(),
+            ),
+            _ => SqlType::Map(Box::new(sql_type(input, depth - 1)), Box::new(sql_type(input, depth - 1))),
+        }
+    }
+
+    /// The value of a generated message; none if it is not of the type.
+    fn generated(value: Value, of: &SqlType) -> Option<SqlValue> {
+        let values = match (value.kind, of) {
+            (None, _) => return Some(SqlValue::Null),
+            (Some(Kind::ArrayValue(array)), SqlType::Array(_) | SqlType::Struct(_) | SqlType::Map(..)) => {
+                array.values
+            }
+            (Some(kind), of) => return SqlValue::of_kind(kind, of).ok(),
+        };
+        Some(match of {
+            SqlType::Array(of) => {
+                SqlValue::Array(values.into_iter().map(|value| generated(value, of)).collect::<Option<_>>()?)
+            }
+            SqlType::Struct(fields) if fields.len() == values.len() => {
+                let fields = values.into_iter().zip(fields).map(|(value, (_, of))| generated(value, of));
+                SqlValue::Struct(fields.collect::<Option<_>>()?)
+            }
+            SqlType::Map(key_type, value_type) => {
+                let mut map: Vec<(Vec<u8>, (SqlValue, SqlValue))> = Vec::new();
+                for entry in values {
+                    let Some(Kind::ArrayValue(pair)) = entry.kind else { return None };
+                    let [key, value] = <[_; 2]>::try_from(pair.values).ok()?;
+                    let encoded = key.encode_to_vec();
+                    let entry = (generated(key, key_type)?, generated(value, value_type)?);
+                    match map.iter_mut().find(|(known, _)| *known == encoded) {
+                        Some(known) => known.1 = entry,
+                        None => map.push((encoded, entry)),
+                    }
+                }
+                SqlValue::Map(map.into_iter().map(|(_, entry)| entry).collect())
+            }
+            _ => return None,
+        })
+    }
+
+    /// As text, in which NaN is equal to itself.
+    fn shown(value: Option<&SqlValue>) -> String {
+        format!("{value:?}")
+    }
+
+    #[test]
+    fn query_values() {
+        fuzz("query_values", |bytes| {
+            let mut input = Input::new(bytes);
+            let (of, bytes) = (sql_type(&mut input, 2), Bytes::copy_from_slice(input.rest()));
+            let found = ValueDecoder::default().decode(&bytes, &of).ok();
+            let Ok(message) = Value::decode(bytes.clone()) else { return };
+            // Of a field that comes twice, generated messages merge the parts.
+            if message.encode_to_vec() != bytes {
+                return;
+            }
+            assert_eq!(shown(found.as_ref()), shown(generated(message, &of).as_ref()), "{of}");
+            let Some(found) = found else { return };
+            let sent = Bytes::from(found.to_message().encode_to_vec());
+            assert_eq!(shown(ValueDecoder::default().decode(&sent, &of).ok().as_ref()), shown(Some(&found)));
+        });
+    }
+
+    /// Rows are those of the whole batches before each token.
+    #[test]
+    fn query_rows() {
+        fuzz("query_rows", |bytes| {
+            let mut input = Input::new(bytes);
+            let (columns, mut tokens) = (1 + input.below(3), 0_u32);
+            let (mut assembler, mut batch, mut values) = (Assembler::default(), Vec::new(), Vec::new());
+            let mut has_bytes = false;
+            while !input.is_empty() {
+                let (flags, data) = (input.byte(), input.bytes());
+                let flag = |flag: u8| flags >> flag & 1 == 1;
+                if flag(0) {
+                    batch.clear();
+                    values.clear();
+                    has_bytes = false;
+                }
+                batch.extend_from_slice(data);
+                has_bytes |= !data.is_empty();
+                let checksum = flag(1).then(|| crc32c::crc32c(&batch) ^ u32::from(flag(2)));
+                tokens += 1;
+                let token = if flag(3) { Bytes::from(tokens.to_string()) } else { Bytes::new() };
+                let answer = PartialResultSet {
+                    reset: flag(0),
+                    batch_checksum: checksum,
+                    partial_rows: Some(PartialRows::ProtoRowsBatch(ProtoRowsBatch {
+                        batch_data: Bytes::copy_from_slice(data),
+                    })),
+                    resume_token: token.clone(),
+                    ..Default::default()
+                };
+                let taken = assembler.take(answer, columns);
+                if checksum.is_some() {
+                    // The values are not decoded before their row is.
+                    match ProtoRows::decode(&batch[..]) {
+                        Ok(rows) if !flag(2) => values.extend(rows.values),
+                        Ok(_) => return assert!(taken.is_err()),
+                        Err(_) => return,
+                    }
+                    batch.clear();
+                }
+                if token.is_empty() {
+                    assert_eq!(taken, Ok(None));
+                    continue;
+                }
+                if !batch.is_empty() || values.len() % columns != 0 {
+                    return assert!(taken.is_err());
+                }
+                assert_eq!(taken, Ok(Some(token)));
+                let mut found = Vec::new();
+                while let Some(row) = assembler.next_row(columns) {
+                    assert_eq!(row.len(), columns);
+                    found.extend(row.into_iter().map(|value| Value::decode(value).unwrap()));
+                }
+                assert_eq!(format!("{found:?}"), format!("{:?}", std::mem::take(&mut values)));
+                has_bytes = false;
+            }
+            assert_eq!(assembler.finish().is_ok(), !has_bytes);
+        });
     }
 }

@@ -5,6 +5,7 @@ use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
 use keyderive_proto::values::{BytesValue, StringValue};
 
 use super::*;
+use crate::plan::KeyRange;
 
 /// A chunk of a whole cell under family `A` and qualifier `C`.
 fn cell(key: &'static str, value: &'static str) -> CellChunk {
@@ -241,9 +242,51 @@ fn a_scanned_key_takes_its_place_among_the_chunks() {
         (false, "c", "d", true),
         (true, "c", "a", true),
         (true, "a", "a", false),
+        // A row that was sent is none that was only scanned.
+        (false, "b", "c", false),
+        (true, "b", "a", false),
     ] {
         let messages = [response(vec![row("b")], scanned_key), response(vec![row(next)], "")];
         assert_eq!(merge_messages(reversed, messages).is_ok(), goes_on, "{reversed} {scanned_key} {next}");
+    }
+}
+
+/// As one before a row whose values are whole.
+#[test]
+fn a_scanned_key_comes_before_a_row_in_pieces() {
+    let pieces = || vec![CellChunk { value_size: 4, ..cell("c", "ab") }, commit(piece("cd", 0))];
+    let merge = |before, chunks, scanned_key| {
+        let messages = [response(vec![commit(cell(before, "1"))], ""), response(chunks, scanned_key)];
+        merge_messages(false, messages).map(|rows| rows.len())
+    };
+    assert_eq!(merge("a", pieces(), "b"), Ok(2));
+    assert_eq!(merge("a", [pieces(), vec![commit(cell("d", "2"))]].concat(), "b"), Ok(3));
+    assert_eq!(merge("a", [vec![commit(cell("bb", "2"))], pieces()].concat(), "b"), Ok(3));
+    assert!(merge("b", pieces(), "b").unwrap_err().contains("increasing"));
+    assert_eq!(merge("a", pieces(), "d"), Ok(2));
+}
+
+#[test]
+fn cells_of_the_future_and_scanned_keys_are_counted() {
+    let late = |key| CellChunk { timestamp_micros: 4_000_000_000_000_000, ..cell(key, "12") };
+    let labelled = CellChunk { labels: vec!["l".to_owned()], ..late("b") };
+    let first = CellChunk { value_size: 3, ..late("c") };
+    let chunks =
+        vec![commit(late("a")), commit(labelled), first, commit(piece("3", 0)), commit(cell("d", "1"))];
+    let mut merger = RowMerger::new(RequestedRows::all(false), None, Clock::default());
+    merger.take(RowsMessage::from(&response(chunks, "e")).0).unwrap();
+    while merger.advance().unwrap() {}
+    assert_eq!([merger.take_future_cells(), merger.take_future_cells()], [3, 0]);
+    assert_eq!([merger.take_scanned(), merger.take_scanned()], [1, 0]);
+}
+
+#[test]
+fn a_range_holds_its_start_and_not_its_end() {
+    for reversed in [false, true] {
+        let requested = || RequestedRows::new(&[], &[KeyRange::new("b", Some(b"d".to_vec()))], reversed);
+        for (key, is_held) in [(b"a", false), (b"b", true), (b"c", true), (b"d", false)] {
+            assert_eq!(requested().advance_to(key), is_held, "{} {reversed}", key.escape_ascii());
+        }
     }
 }
 
@@ -254,4 +297,165 @@ fn a_row_in_one_message_shares_its_bytes() {
     merger.take(message.clone()).unwrap();
     assert!(merger.advance().unwrap());
     assert!(message.as_ptr_range().contains(&merger.row().key().as_ptr()));
+}
+
+/// A cell: its family, its qualifier, its timestamp, its value, its labels.
+type Cell = (String, Bytes, i64, Vec<u8>, Vec<String>);
+
+/// The rules of chunks once more, on generated messages: what is not delivered yet.
+#[derive(Default)]
+struct Model {
+    reversed: bool,
+    last: Bytes,
+    open: Option<(Bytes, Vec<Cell>)>,
+    /// How many bytes the last cell's value has and will have.
+    split: Option<usize>,
+    rows: Vec<(Bytes, Vec<Cell>)>,
+}
+
+impl Model {
+    fn is_after(&self, key: &Bytes, last: &Bytes) -> bool {
+        last.is_empty() || if self.reversed { key < last } else { key > last }
+    }
+
+    /// `None` if a rule is broken.
+    fn take(&mut self, message: ReadRowsResponse) -> Option<()> {
+        let (was_open, before, rows) = (self.open.is_some(), self.last.clone(), self.rows.len());
+        let first = message.chunks.first().map(|chunk| chunk.row_key.clone());
+        for chunk in message.chunks {
+            self.chunk(chunk)?;
+        }
+        let scanned = message.last_scanned_row_key;
+        if scanned.is_empty() {
+            return Some(());
+        }
+        // It may come before the rows of its message, if none of them began in an earlier one.
+        let is_first =
+            first.is_some_and(|first| if self.reversed { scanned > first } else { scanned < first });
+        if !was_open && is_first {
+            let is_in_order = self.rows.len() == rows || self.is_after(&scanned, &before);
+            return is_in_order.then_some(());
+        }
+        let is_in_order = self.open.is_none() && self.is_after(&scanned, &self.last);
+        is_in_order.then(|| self.last = scanned)
+    }
+
+    fn chunk(&mut self, chunk: CellChunk) -> Option<()> {
+        let CellChunk {
+            row_key,
+            family_name,
+            qualifier,
+            timestamp_micros,
+            labels,
+            value,
+            value_size,
+            row_status,
+        } = chunk;
+        let bare = family_name.is_none() && qualifier.is_none() && timestamp_micros == 0 && labels.is_empty();
+        if row_status == Some(RowStatus::ResetRow(true)) {
+            self.split = None;
+            self.open.take()?;
+            return (bare && row_key.is_empty() && value.is_empty() && value_size == 0).then_some(());
+        }
+        let is_committed = row_status == Some(RowStatus::CommitRow(true));
+        let begins = self.open.is_none();
+        if begins && (row_key.is_empty() || !self.is_after(&row_key, &self.last)) {
+            return None;
+        }
+        let (key, cells) = self.open.get_or_insert_with(|| (row_key.clone(), Vec::new()));
+        if !(row_key.is_empty() || row_key == *key) {
+            return None;
+        }
+        let size = usize::try_from(value_size).ok()?;
+        match self.split {
+            Some(whole) => {
+                let (.., so_far, _) = cells.last_mut()?;
+                so_far.extend_from_slice(&value);
+                let fits =
+                    if size == 0 { so_far.len() == whole } else { size == whole && so_far.len() <= whole };
+                if !(bare && fits) {
+                    return None;
+                }
+            }
+            None => {
+                let last = cells.last().map(|(family, qualifier, ..)| (family.clone(), qualifier.clone()));
+                let (family, qualifier) = match (family_name, qualifier, last) {
+                    (Some(family), Some(qualifier), _) => (family.value, qualifier.value),
+                    (None, Some(qualifier), Some((family, _))) => (family, qualifier.value),
+                    (None, None, Some(column)) => column,
+                    _ => return None,
+                };
+                if size > 0 && !(1..=size).contains(&value.len()) {
+                    return None;
+                }
+                cells.push((family, qualifier, timestamp_micros, value.to_vec(), labels));
+            }
+        }
+        self.split = (size > 0).then_some(size);
+        if is_committed {
+            if size > 0 {
+                return None;
+            }
+            let row = self.open.take()?;
+            self.last = row.0.clone();
+            self.rows.push(row);
+        }
+        Some(())
+    }
+}
+
+/// The rows of messages up to a broken rule, and whether none is broken.
+fn modelled(reversed: bool, messages: &[ReadRowsResponse]) -> (Vec<(Bytes, Vec<Cell>)>, bool) {
+    let mut model = Model { reversed, ..Model::default() };
+    let is_whole =
+        messages.iter().all(|message| model.take(message.clone()).is_some()) && model.open.is_none();
+    (model.rows, is_whole)
+}
+
+fn merged(reversed: bool, messages: &[Bytes]) -> (Vec<(Bytes, Vec<Cell>)>, bool) {
+    let mut merger = RowMerger::new(RequestedRows::all(reversed), None, Clock::default());
+    let mut rows = Vec::new();
+    let mut merge = || {
+        for message in messages {
+            merger.take(message.clone())?;
+            while merger.advance()? {
+                let row = merger.row();
+                let cells = row.cells().map(|cell| {
+                    let labels = cell.labels().map(str::to_owned).collect();
+                    let (family, qualifier) =
+                        (cell.family().to_owned(), Bytes::copy_from_slice(cell.qualifier()));
+                    (family, qualifier, cell.timestamp_micros(), cell.value().to_vec(), labels)
+                });
+                rows.push((Bytes::copy_from_slice(row.key()), cells.collect()));
+            }
+        }
+        merger.finish()
+    };
+    let is_whole = merge().is_ok();
+    (rows, is_whole)
+}
+
+#[test]
+fn row_merger() {
+    keyderive_tests::fuzz::fuzz("row_merger", |bytes| {
+        let mut input = keyderive_tests::fuzz::Input::new(bytes);
+        let (reversed, mut messages) = (input.below(2) == 1, Vec::new());
+        while !input.is_empty() {
+            messages.push(Bytes::copy_from_slice(input.bytes()));
+        }
+        let found = merged(reversed, &messages);
+        let messages = messages.into_iter().map(|message| RowsMessage(message).decoded());
+        let Ok(messages) = messages.collect::<Result<Vec<_>, _>>() else {
+            assert!(!found.1);
+            return;
+        };
+        assert_eq!(found, modelled(reversed, &messages), "{messages:?}");
+        // Rows over several messages are copied, and are the same.
+        if messages.iter().all(|message| message.last_scanned_row_key.is_empty()) {
+            let chunks = messages.into_iter().flat_map(|message| message.chunks);
+            let single: Vec<_> =
+                chunks.map(|chunk| RowsMessage::from(&response(vec![chunk], "")).0).collect();
+            assert_eq!(merged(reversed, &single), found);
+        }
+    });
 }

@@ -138,6 +138,10 @@ async fn a_request_whose_token_is_rejected_is_sent_once_more() {
     let error = client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err();
     assert!(error.is_permission_denied() && error.attempts() == 2, "{error}");
     assert_eq!(sent(&fleet), ["ReadRows Bearer token-1", "ReadRows Bearer token-2"]);
+    // Within the attempts that it has.
+    let once = client.with(|settings| settings.each(|call| call.max_attempts = 1));
+    let error = once.read_row(&client.route("t"), "k".into(), None).await.unwrap_err();
+    assert!(error.is_permission_denied() && error.attempts() == 1, "{error}");
 }
 
 #[tokio::test(start_paused = true)]

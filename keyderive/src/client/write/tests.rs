@@ -217,6 +217,24 @@ fn successive_rows_are_those_of_the_generated_messages() {
     }
 }
 
+/// A cell is copied at its own time, unless no column may have so long a name.
+#[test]
+fn copied_cells_are_those_of_the_generated_messages() {
+    let mut copied = Mutations::default();
+    copied.copy_cell("cf", b"q", 1000, b"v");
+    copied.copy_cell("cf", b"", 1001, b"");
+    let set = [Mutation::set("cf", "q", 1000, "v"), Mutation::set("cf", "", 1001, "")];
+    let expected = data::mutate_rows_request::Entry {
+        mutations: set.iter().map(generated).collect(),
+        ..Default::default()
+    };
+    assert_eq!(copied.bytes(), expected.encode_to_vec());
+    assert_eq!((copied.count(), copied.idempotency()), (2, Idempotency::Idempotent));
+    copied.copy_cell("cf", &[b'q'; (16 << 10) + 1], 1000, b"v");
+    assert_eq!(copied.bytes(), expected.encode_to_vec());
+    assert_eq!((copied.count(), copied.large().len()), (3, 1));
+}
+
 #[test]
 fn mutations_that_add_need_a_token() {
     let replay = |mutation| Mutations::from(vec![mutation]).idempotency();
@@ -379,5 +397,6 @@ async fn mutations_make_of_a_row_what_the_server_makes_of_it() {
         client.mutate_row(table, key(), mutations.clone()).await.unwrap();
         let after = client.read_row(table, key(), None).await.unwrap();
         assert_eq!(cells(applied.as_ref()), cells(after.as_ref()), "round {round}: {mutations:?}");
+        assert_eq!(applied.is_some(), after.is_some(), "round {round}: {mutations:?}");
     }
 }

@@ -871,3 +871,150 @@ impl Part for ErasedPart<'_> {
         self.codec.show(self.value, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use FieldOrder::{Ascending, BitReversed, Descending};
+    use Layout::{Delimited, OrderedCode};
+    use Width::Fixed;
+
+    const INT: Width = Width::Between(1, 10);
+
+    fn of(
+        values: FieldValues,
+        format: Format,
+        width: Width,
+        order: FieldOrder,
+        layout: Layout,
+    ) -> Option<ErasedCodec> {
+        let field = Field::new("f", "T", format, width, order).with_values(values);
+        ErasedCodec::of(&field, layout).ok()
+    }
+
+    fn integers<T: Integer>() -> FieldValues {
+        FieldValues::Integer { min: T::MIN, max: T::MAX }
+    }
+
+    fn written(codec: ErasedCodec, value: &Value) -> Result<String, String> {
+        let mut out = Vec::new();
+        codec.write(value, &mut out).map_err(|error| error.to_string())?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    /// Only formats, widths and orders that a typed codec has together have one here.
+    #[test]
+    fn a_field_that_no_type_has_is_refused() {
+        let codes = FieldValues::Codes(&[(1, "One"), (12, "Twelve")]);
+        let uuid = FieldValues::Uuid { version: None };
+        let [bools, text, bytes] = [FieldValues::Bool, FieldValues::Text, FieldValues::Bytes];
+        for (values, format, width, order, layout) in [
+            (bools, Format::Bool, Fixed(1), Descending, Delimited),
+            (bools, Format::BoolInt64, Fixed(1), Ascending, OrderedCode),
+            (codes, Format::Decimal, Fixed(2), Ascending, Delimited),
+            (codes, Format::Int64, INT, Ascending, OrderedCode),
+            (uuid, Format::Uuid, Fixed(36), Ascending, Delimited),
+            (uuid, Format::Uuid, Fixed(16), Ascending, OrderedCode),
+            (FieldValues::Uuid { version: Some(4) }, Format::UuidSimple, Fixed(32), Ascending, Delimited),
+            (text, Format::PaddedUtf8, Fixed(1), Ascending, Delimited),
+            (text, Format::PaddedUtf8, Fixed(MAX_WIDTH), Ascending, Delimited),
+            (bytes, Format::Hex, Fixed(2), Ascending, Delimited),
+            (integers::<i64>(), Format::Int64, INT, Descending, OrderedCode),
+            (integers::<u8>(), Format::Decimal, Fixed(1), Ascending, Delimited),
+            (integers::<u32>(), Format::Decimal, Fixed(10), BitReversed, Delimited),
+            (integers::<u64>(), Format::Decimal, Fixed(40), Descending, Delimited),
+        ] {
+            assert!(of(values, format, width, order, layout).is_some(), "{values:?} as {format:?}");
+        }
+        for (values, format, width, order, layout) in [
+            (bools, Format::Hex, Fixed(1), Ascending, Delimited),
+            (bools, Format::Bool, Fixed(2), Ascending, Delimited),
+            (bools, Format::Bool, Fixed(1), BitReversed, Delimited),
+            (codes, Format::Decimal, Fixed(2), Descending, Delimited),
+            (codes, Format::Decimal, Fixed(3), Ascending, Delimited),
+            (codes, Format::Int64, INT, Descending, OrderedCode),
+            (FieldValues::Codes(&[]), Format::Decimal, Fixed(0), Ascending, Delimited),
+            (uuid, Format::Uuid, Fixed(35), Ascending, Delimited),
+            (uuid, Format::Uuid, Fixed(36), Descending, Delimited),
+            (FieldValues::Uuid { version: Some(7) }, Format::Uuid, Fixed(36), Ascending, Delimited),
+            (text, Format::PaddedUtf8, Fixed(0), Ascending, Delimited),
+            (text, Format::PaddedUtf8, Fixed(MAX_WIDTH + 1), Ascending, Delimited),
+            (text, Format::PaddedUtf8, Fixed(4), Ascending, OrderedCode),
+            (bytes, Format::Utf8, Width::Delimited, Ascending, Delimited),
+            (bytes, Format::Hex, Width::Delimited, Descending, Delimited),
+            (integers::<u128>(), Format::Int64, INT, Ascending, OrderedCode),
+            (integers::<i64>(), Format::Decimal, INT, Ascending, OrderedCode),
+            (integers::<i64>(), Format::Int64, Fixed(10), Ascending, OrderedCode),
+            (integers::<i32>(), Format::Hex, Fixed(4), Ascending, Delimited),
+            (integers::<u16>(), Format::Decimal, Fixed(5), BitReversed, Delimited),
+            (integers::<u32>(), Format::Decimal, Fixed(4), BitReversed, Delimited),
+            // With so few digits it is `ReversedFrom`.
+            (integers::<u64>(), Format::Decimal, Fixed(4), Descending, Delimited),
+        ] {
+            assert!(
+                of(values, format, width, order, layout).is_none(),
+                "{values:?} as {format:?}, {width:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn widths_of_more_digits_than_the_type_has_are_filled() {
+        let padded = |width, order| of(integers::<u64>(), Format::Decimal, Fixed(width), order, Delimited);
+        let seven = &Value::from(7_u64);
+        assert_eq!(written(padded(70, Ascending).unwrap(), seven), Ok(format!("{}7", "0".repeat(69))));
+        assert_eq!(written(padded(40, Descending).unwrap(), seven), Ok(format!("{}2", "9".repeat(39))));
+        assert!(!padded(70, Ascending).unwrap().has_prefixes());
+    }
+
+    /// Of bytes that a module of the user's own writes only the length is known.
+    #[test]
+    fn custom_bytes_have_the_length_of_the_field() {
+        let codec =
+            |width| of(FieldValues::Custom, Format::Custom("own"), width, Ascending, Delimited).unwrap();
+        let bytes = |text: &str| Value::from(text.as_bytes());
+        for (width, text, is_right) in [
+            (Fixed(3), "abc", true),
+            (Fixed(3), "ab", false),
+            (Width::Between(2, 3), "abcd", false),
+            (Width::Between(2, 3), "ab", true),
+            (Width::Delimited, "abcd", true),
+        ] {
+            let expected = is_right.then(|| text.to_owned());
+            assert_eq!(written(codec(width), &bytes(text)).ok(), expected, "{width:?}");
+            let mut read = ReadValue::EMPTY;
+            let is_read = codec(width).read(Cow::Borrowed(text.as_bytes()), None, &mut read).is_ok();
+            assert_eq!(is_read.then(|| read.into_value()), is_right.then(|| bytes(text)), "{width:?}");
+        }
+    }
+
+    #[test]
+    fn hashes_have_sixteen_bytes() {
+        let [text, ordered] = [Delimited, OrderedCode].map(ErasedCodec::of_hash);
+        assert_eq!((text.width(), ordered.width()), (Fixed(32), Fixed(16)));
+    }
+
+    #[test]
+    fn text_is_accepted_as_a_value_of_the_type() {
+        const HEX: &str = "0197F9F2-5C3A-7000-8000-0000000000AB";
+        let uuid = FieldValues::Uuid { version: None };
+        let uuid = of(uuid, Format::Uuid, Fixed(36), Ascending, Delimited).unwrap();
+        let bools = of(FieldValues::Bool, Format::Bool, Fixed(1), Ascending, Delimited).unwrap();
+        let time = Format::UnixTime(crate::key::TimeUnit::Secs);
+        let time = of(FieldValues::Time { exact: false }, time, Fixed(10), Ascending, Delimited).unwrap();
+        let accepted = |codec: ErasedCodec, value: &Value| codec.accept(value).map(Cow::into_owned).ok();
+        let text = |codec, text: &str| accepted(codec, &Value::from(text));
+        let value = Some(Value::Uuid(0x0197_f9f2_5c3a_7000_8000_0000_0000_00ab));
+        assert_eq!((text(uuid, HEX), text(uuid, &HEX.replace('-', ""))), (value.clone(), value));
+        assert_eq!(text(uuid, &HEX[1..]), None);
+        assert_eq!(text(bools, "true"), Some(Value::Bool(true)));
+        assert_eq!(text(bools, "false"), Some(Value::Bool(false)));
+        assert_eq!(text(bools, "1"), None);
+        assert_eq!(text(time, "2016-12-31T23:59:59Z"), Some(Value::Time(1_483_228_799_000_000_000)));
+        assert_eq!(text(time, "2016-12-31T23:59:60Z"), None);
+        // 64 bits of seconds.
+        let last = i128::from(i64::MAX) * 1_000_000_000 + 999_999_999;
+        assert_eq!(accepted(time, &Value::Time(last)), Some(Value::Time(last)));
+        assert_eq!(accepted(time, &Value::Time(last + 1)), None);
+    }
+}

@@ -248,7 +248,7 @@ impl Control {
     }
 
     pub(super) fn next(&self, state: State) -> Self {
-        let mut next = Self { state, change: self.change + 1, ..self.clone() };
+        let mut next = Self { state, change: self.change.saturating_add(1), ..self.clone() };
         match state {
             State::Paused => {
                 (next.fence, next.fences_before) = (Some(new_fence()), Vec::new());

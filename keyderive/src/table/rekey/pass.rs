@@ -393,3 +393,57 @@ impl Migration {
         Ok(PartsLeft::new(mapping, windows(starts.into_iter().step_by(step).collect())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use keyderive_tests::fuzz::{Input, fuzz};
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+    use crate::table::load::Checkpoint;
+
+    /// What is stored, if it is stored again as it is read.
+    fn read<T: Serialize + DeserializeOwned>(json: &[u8]) -> Option<T> {
+        let read: T = serde_json::from_slice(json).ok()?;
+        let stored = serde_json::to_vec(&read).unwrap();
+        let again: T = serde_json::from_slice(&stored).unwrap();
+        assert_eq!(serde_json::to_vec(&again).unwrap(), stored);
+        Some(read)
+    }
+
+    fn check_parts(parts: &PartsLeft) {
+        let again = parts.at(&parts.done());
+        assert_eq!((again.copied(), again.done().left()), (parts.copied(), parts.done().left()));
+    }
+
+    /// Stored progress that somebody has changed is refused, or is the progress of some transfer.
+    #[test]
+    fn checkpoints() {
+        fuzz("checkpoints", |bytes| {
+            let mut input = Input::new(bytes);
+            match input.below(4) {
+                0 => {
+                    let Some(checkpoint) = read::<Checkpoint>(input.rest()) else { return };
+                    assert_eq!(checkpoint.at(&checkpoint.done()), checkpoint);
+                }
+                1 => {
+                    let Some(stored) = read::<Versioned<PartsLeft>>(input.rest()) else { return };
+                    if let Ok(parts) = stored.read() {
+                        check_parts(&parts);
+                    }
+                }
+                2 => {
+                    let Some(stored) = read::<Versioned<PassRecord>>(input.rest()) else { return };
+                    if let Ok(record) = stored.read() {
+                        check_parts(&record.left);
+                    }
+                }
+                _ => {
+                    let Some(control) = read::<Control>(input.rest()) else { return };
+                    assert!(control.change == 0 || control.wait() >= control.lease());
+                    assert_eq!(control.next(State::Copying).state, State::Copying);
+                }
+            }
+        });
+    }
+}

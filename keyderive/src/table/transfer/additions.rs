@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::hex;
+use super::checkpoint::{count, hex};
 use super::look_ahead::LoadBatch;
 use crate::client::token::{REMEMBERED_FOR, RETRIED_FOR, Token};
 use crate::client::{Clock, Error};
@@ -36,6 +36,7 @@ pub(crate) struct StoredAdditions {
     #[serde(with = "hex")]
     load: u64,
     /// No further item was sent. Those before it that are not processed may have been.
+    #[serde(deserialize_with = "count")]
     sent: u64,
     /// When the first of these was sent, at the earliest.
     since: i64,

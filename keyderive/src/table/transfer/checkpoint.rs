@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::additions::StoredAdditions;
 use super::keys::Mapping;
@@ -49,7 +50,9 @@ impl<T> Versioned<T> {
 pub(crate) struct PartsLeft {
     old: TableIdentity,
     new: TableIdentity,
+    #[serde(deserialize_with = "count")]
     copied: u64,
+    #[serde(deserialize_with = "count")]
     left_out: u64,
     left: Vec<KeyRange>,
 }
@@ -151,6 +154,19 @@ struct TableIdentity {
     fingerprint: String,
 }
 
+/// More rows than any table has. Sums of such numbers, and their products with numbers of tables, fit in 64 bits.
+const MOST_ROWS: u64 = 1 << 48;
+
+/// A number of rows.
+pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        rows if rows <= MOST_ROWS => Ok(rows),
+        rows => Err(D::Error::custom(format!(
+            "the checkpoint is damaged: it counts {rows} rows, and no table has more than {MOST_ROWS}"
+        ))),
+    }
+}
+
 /// A number in hexadecimal, since some JSON readers take numbers as floats.
 pub(super) mod hex {
     use serde::de::Error as _;
@@ -227,6 +243,7 @@ impl TableIdentity {
 /// A checkpoint of a load as it is stored.
 #[derive(Serialize, Deserialize)]
 struct Items {
+    #[serde(deserialize_with = "count")]
     items: u64,
     failed: Vec<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -470,5 +487,24 @@ mod tests {
         assert!(rejected("[3,7]", "[3,100]").contains("item 100 failed, and only 100 were processed"));
         assert!(rejected("00000000000000ff", "x").contains("`x` is not the number of a table"));
         assert!(rejected(r#""failed":[3,7],"#, "").contains("missing field `failed`"));
+        let endless = rejected(r#""items":100"#, r#""items":18446744073709551615"#);
+        assert!(endless.contains("it counts 18446744073709551615 rows"), "{endless}");
+    }
+
+    /// Their sum is a number too.
+    #[test]
+    fn counts_that_no_table_has_are_rejected() {
+        let parts = |copied: u64, left_out: u64| {
+            let identity = r#"{"table":"t","table_id":null,"fingerprint":"0c"}"#;
+            let stored = format!(
+                r#"{{"format":1,"old":{identity},"new":{identity},"copied":{copied},"left_out":{left_out},"left":[]}}"#
+            );
+            serde_json::from_str::<Versioned<PartsLeft>>(&stored)
+                .map(|stored| stored.read().unwrap().done().rows())
+        };
+        assert_eq!(parts(MOST_ROWS, MOST_ROWS).unwrap(), 2 * MOST_ROWS);
+        for stored in [parts(u64::MAX, 1), parts(1, u64::MAX)] {
+            assert!(stored.unwrap_err().to_string().contains("it counts 18446744073709551615 rows"));
+        }
     }
 }

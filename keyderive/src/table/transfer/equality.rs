@@ -124,3 +124,99 @@ impl<'a> StoredRow<'a> {
         Some(cells)
     }
 }
+
+#[cfg(all(test, feature = "embedded"))]
+mod tests {
+    use super::*;
+    use crate::client::{Client, GcRule, NewTable};
+    use crate::row::RowBuilder;
+
+    const SECOND: i64 = 1_000_000;
+    const MINUTE: i64 = 60 * SECOND;
+    const NOW: i64 = 1_000_000 * MINUTE;
+
+    type Cell = (&'static str, &'static str, i64, &'static str);
+
+    async fn info() -> TableInfo {
+        let age = |minutes: u64| GcRule::max_age(Duration::from_secs(60 * minutes));
+        let families = [
+            ("kept", GcRule::never()),
+            ("few", GcRule::max_versions(1)),
+            ("minute", age(1)),
+            ("aged", age(10)),
+        ];
+        let families = families.map(|(name, rule)| Family::new(name, rule)).to_vec();
+        let client = Client::embedded();
+        client.create_table("t", NewTable { families, ..NewTable::default() }).await.unwrap();
+        client.table_info("t").await.unwrap()
+    }
+
+    fn row(cells: &[Cell]) -> RawRow {
+        let mut row = RowBuilder::new(b"k").unwrap();
+        for (family, qualifier, micros, value) in cells {
+            row.cell(Some(family.as_bytes()), Some(qualifier.as_bytes()), *micros).unwrap();
+            row.value(value.as_bytes()).unwrap();
+        }
+        row.build()
+    }
+
+    /// The values that differ, `-` for none, and how many cells are alone and no difference.
+    fn compared(info: &TableInfo, old: &[Cell], new: &[Cell], only_newest: bool) -> (String, u64) {
+        let (old, new) = (row(old), row(new));
+        let stored = |row| StoredRow { row, info, now_micros: NOW };
+        let text = |cell: Option<RawCell<'_>>| {
+            cell.map_or("-".into(), |cell| cell.value().escape_ascii().to_string())
+        };
+        let mut differences = String::new();
+        let removable = compare(stored(&old), stored(&new), only_newest, |old, new| {
+            differences += &format!("{}{} ", text(old), text(new));
+        });
+        (differences.trim_end().to_owned(), removable)
+    }
+
+    #[tokio::test]
+    async fn cells_are_compared_by_their_places() {
+        let info = &info().await;
+        // Servers may order families in different ways.
+        let cells =
+            [("aged", "q", NOW, "a"), ("kept", "q", 2, "b"), ("kept", "q", 1, "c"), ("kept", "r", 1, "d")];
+        let [a, b, c, d] = cells;
+        assert_eq!(compared(info, &cells, &[b, c, d, a], false), (String::new(), 0));
+        assert_eq!(compared(info, &cells, &[a, b, d], false), ("c-".into(), 0));
+        assert_eq!(compared(info, &[a, b, d], &cells, false), ("-c".into(), 0));
+        assert_eq!(compared(info, &cells, &[a, b, ("kept", "q", 1, "x"), d], false), ("cx".into(), 0));
+        assert_eq!(compared(info, &cells, &[a, b, ("kept", "q", 0, "c"), d], false), ("c- -c".into(), 0));
+        // Of the newest values neither the times count, nor what is older.
+        assert_eq!(compared(info, &cells, &[a, ("kept", "q", 9, "b"), d], true), (String::new(), 0));
+        assert_eq!(compared(info, &cells, &[a, ("kept", "q", 9, "x"), d], true), ("bx".into(), 0));
+    }
+
+    #[tokio::test]
+    async fn what_a_server_may_remove_is_no_difference_of_a_cell_alone() {
+        let info = &info().await;
+        let none = ("kept", "q", 1, "v");
+        let alone = |cells: &[Cell]| compared(info, &[&[none][..], cells].concat(), &[none], false);
+        // A minute before its age says so.
+        assert_eq!(alone(&[("aged", "q", NOW - 9 * MINUTE, "a")]), ("a-".into(), 0));
+        assert_eq!(alone(&[("aged", "q", NOW - 9 * MINUTE - SECOND, "a")]), (String::new(), 1));
+        // A cell of the future has no age.
+        assert_eq!(alone(&[("minute", "q", NOW + SECOND, "a")]), ("a-".into(), 0));
+        assert_eq!(alone(&[("minute", "q", NOW - SECOND, "a")]), (String::new(), 1));
+        let versions =
+            [("few", "q", 3, "a"), ("few", "q", 2, "b"), ("few", "q", 1, "c"), ("few", "r", 3, "d")];
+        assert_eq!(alone(&versions), ("a- d-".into(), 2));
+        // No rule is known of the family.
+        assert_eq!(alone(&[("other", "q", 1, "a")]), ("a-".into(), 0));
+        // A value that differs does, however old the cell is.
+        let (old, new) = ([("aged", "q", 1, "a")], [("aged", "q", 1, "b")]);
+        assert_eq!(compared(info, &old, &new, false), ("ab".into(), 0));
+        let stored = |row| StoredRow { row, info, now_micros: NOW };
+        let newest = row(&versions[1..3]);
+        assert_eq!(removable_cells(stored(&newest)), None);
+        let aged = row(&[("aged", "q", 2, "a"), ("aged", "q", 1, "b")]);
+        assert_eq!(removable_cells(stored(&aged)), Some(2));
+        let young = row(&[("aged", "q", NOW, "a")]);
+        assert_eq!(removable_cells(stored(&young)), None);
+        assert_eq!(stored(&young).removable_within(Duration::from_secs(541)), Some(1));
+    }
+}

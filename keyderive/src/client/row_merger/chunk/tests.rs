@@ -155,6 +155,11 @@ fn messages_are_read_as_the_generated_ones() {
 }
 
 #[test]
+fn chunks() {
+    keyderive_tests::fuzz::fuzz("chunks", |message| assert_eq!(read(message).ok(), generated(message)));
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_place() {
     for (message, fault) in [
         (&[0x0a, 5, 0x0a][..], "byte 2: a field is longer than the message around it"),

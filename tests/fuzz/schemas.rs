@@ -1,0 +1,42 @@
+//! Key layouts as data: what is accepted is printed as what is read again, and keys and plans of it hold the laws of derived ones.
+
+use fastrand::Rng;
+use keyderive::dynamic::KeyLayout;
+use keyderive_tests::fuzz::{Input, fuzz};
+
+use crate::changed;
+use crate::samples::{
+    Battery, Escaped, Event, Grown, GrownFront, Integers, Log, OrderedEvent, OrderedGrown, OrderedResalted,
+    Orders, Phone, Quote, Resalted, Trade, Visit,
+};
+use crate::schema_laws::{Counts, read, try_keys};
+
+#[test]
+fn schemas() {
+    let schemas = [
+        Event::SCHEMA,
+        Battery::SCHEMA,
+        Integers::SCHEMA,
+        Quote::SCHEMA,
+        Phone::SCHEMA,
+        Trade::SCHEMA,
+        Orders::SCHEMA,
+        Escaped::SCHEMA,
+        Visit::SCHEMA,
+        OrderedEvent::SCHEMA,
+        Grown::SCHEMA,
+        Resalted::SCHEMA,
+        GrownFront::SCHEMA,
+        OrderedGrown::SCHEMA,
+        OrderedResalted::SCHEMA,
+        Log::SCHEMA,
+    ];
+    fuzz("schemas", |bytes| {
+        let mut input = Input::new(bytes);
+        let schema = serde_json::to_value(schemas[input.below(schemas.len())]).unwrap();
+        let Some(layout) = read(changed(schema, input)) else { return };
+        let printed = serde_json::to_string(layout.schema()).unwrap();
+        assert_eq!(KeyLayout::from_json(&printed).unwrap().schema(), layout.schema());
+        try_keys(&layout, &mut Rng::with_seed(bytes.len() as u64), &mut Counts::default());
+    });
+}
