@@ -1,7 +1,9 @@
 //! A session: the tables of a Bigtable, and statements that run one after the other.
 
+use std::future::pending;
 use std::io::{self, IsTerminal as _};
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,7 +26,6 @@ use keyderive_command::exit::{Exit, Failure, Outcome};
 use keyderive_command::instance::Target;
 use keyderive_command::layout::Connection;
 use keyderive_command::output::{self, Meter};
-use tokio::task::yield_now;
 use tokio::time::interval;
 
 use crate::SessionArgs;
@@ -171,30 +172,39 @@ impl Session {
             Ok::<_, DataFusionError>((frame.create_physical_plan().await?, task))
         };
         let listens = self.listens;
+        let cancelled = async {
+            match listens {
+                true => _ = tokio::signal::ctrl_c().await,
+                false => pending().await,
+            }
+            Failure::failed("cancelled")
+        };
+        let mut cancelled = pin!(cancelled);
         let mut has_begun = false;
         let ended = async {
-            let (plan, task) = planned.await.map_err(|error| failure::of_plan(&error))?;
+            let (plan, task) = tokio::select! {
+                planned = planned => planned.map_err(|error| failure::of_plan(&error))?,
+                cancelled = &mut cancelled => return Err(cancelled),
+            };
             has_begun = true;
             let mut batches = execute_stream(Arc::clone(&plan), task).map_err(|error| failure::of(&error))?;
             let mut printing = Printing::new(format, &batches.schema(), [is_plan, is_change])?;
             let mut ticks = interval(EVERY);
             loop {
                 tokio::select! {
+                    // Batches may be there all the time.
+                    biased;
+                    cancelled = &mut cancelled => return Err(cancelled),
+                    _ = ticks.tick() => printing.progress(&plan),
                     batch = batches.next() => match batch {
                         Some(batch) => printing.batch(&batch.map_err(|error| failure::of(&error))?)?,
                         None => break,
                     },
-                    _ = ticks.tick() => printing.progress(&plan),
                 }
-                // Batches that have arrived would leave no moment for Ctrl-C.
-                yield_now().await;
             }
             printing.finish()
         };
-        let rows = tokio::select! {
-            rows = ended => rows,
-            _ = tokio::signal::ctrl_c(), if listens => Err(Failure::failed("cancelled")),
-        };
+        let rows = ended.await;
         let rows = rows.map_err(|failure| match writes && has_begun {
             true => {
                 failure.after("rows that were written stay, each whole; the same statement may be run again")
