@@ -185,7 +185,7 @@ fn lists_in_the_ordered_layout_with_buckets_of_several_lengths() {
         let (held, refused): (Vec<_>, Vec<_>) =
             sites.partition(|site| OrderedPair::scan().site(site).name("x").into_plan().is_ok());
         let (Some(held), Some(refused)) = (held.first(), refused.first()) else { continue };
-        assert!(is_planned(&[held.clone()]), "{len} bytes");
+        assert!(is_planned(std::slice::from_ref(held)), "{len} bytes");
         assert!(!is_planned(&[held.clone(), refused.clone()]), "{len} bytes");
         lengths += 1;
     }

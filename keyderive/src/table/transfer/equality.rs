@@ -125,7 +125,8 @@ impl<'a> StoredRow<'a> {
     }
 }
 
-#[cfg(all(test, feature = "embedded"))]
+#[cfg(test)]
+#[cfg(feature = "embedded")]
 mod tests {
     use super::*;
     use crate::client::{Client, GcRule, NewTable};
