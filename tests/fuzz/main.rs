@@ -31,7 +31,7 @@ mod tokens;
 use keyderive_tests::fuzz::Input;
 use serde_json::Value as Json;
 
-/// The document with some nodes replaced, by JSON from the input, or by text if that is none.
+/// The document with some nodes replaced by texts of the input, as JSON where they are valid JSON.
 fn changed(mut document: Json, mut input: Input<'_>) -> Json {
     while !input.is_empty() {
         let mut nodes = Vec::new();

@@ -33,7 +33,7 @@ pub fn fuzz(_: &str, check: impl Fn(&[u8])) {
 ///
 /// # Panics
 ///
-/// When they are none.
+/// If the text has other characters than hexadecimal digits, or an odd number of them.
 #[must_use]
 pub fn bytes_of(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()

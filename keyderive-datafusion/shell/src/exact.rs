@@ -1,4 +1,4 @@
-//! What DataFusion would answer with another value than the statement asks for, and no error: it is computed exactly, or refused.
+//! Statements to which DataFusion would give a wrong answer without an error: they are computed exactly, or refused.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) fn rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 }
 
 /// Arithmetic of short integers is that of 64 bits, where it would wrap, and that of `u64` is decimal. Dates, times and text are not compared
-/// with numbers: `date > 2013-05-01` is a comparison with 2007.
+/// with numbers: `date > 2013-05-01` would compare with the difference, 2007.
 #[derive(Debug)]
 struct ExactOperators;
 
@@ -78,7 +78,7 @@ fn exact(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-/// The type that holds what operands of these types give, unless theirs does, or they are no integers.
+/// A type that holds the results of arithmetic on these integer types; `None` if they need none, or are not integers.
 fn wide(left: &DataType, right: &DataType) -> Option<DataType> {
     let types = [left, right];
     if !types.iter().all(|of| of.is_integer()) || types == [&DataType::Int64; 2] {
@@ -111,7 +111,7 @@ fn check_comparison(one: &Expr, other: &Expr, schema: &DFSchema) -> Result<()> {
                 "`{name}` is a time, and `{number}` a number: write '2013-05-01T06:00:00Z' in quotation marks, or `to_timestamp_millis(…)`"
             );
         }
-        // Of a column of numbers, text is parsed.
+        // Text beside a column of numbers is parsed as one.
         if matches!(of, DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8)
             && number.parse::<f64>().is_ok()
         {
@@ -121,7 +121,7 @@ fn check_comparison(one: &Expr, other: &Expr, schema: &DFSchema) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a statement with what DataFusion leaves out silently.
+/// Refuses a statement with a part that DataFusion ignores.
 ///
 /// # Errors
 /// If it samples a table.

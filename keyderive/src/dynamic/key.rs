@@ -255,7 +255,7 @@ impl KeyLayout {
     pub fn walk(&self, key: &[u8], mut each: impl FnMut(usize, ValueRef<'_>)) -> Result<(), DecodeError> {
         let mut value = ReadValue::EMPTY;
         read(self.schema, self.codecs(), key, |at, codec, bytes, text| {
-            codec.read(bytes, text, &mut value)?;
+            codec.read_to(bytes, text, &mut value)?;
             each(at, value.as_ref());
             Ok(())
         })
@@ -266,7 +266,7 @@ impl KeyLayout {
     pub(crate) fn read<'k>(&self, key: &'k [u8], fields: &mut Vec<ReadValue<'k>>) -> Result<(), DecodeError> {
         fields.resize_with(self.fields.len(), || ReadValue::EMPTY);
         read(self.schema, self.codecs(), key, |at, codec, bytes, text| {
-            codec.read(bytes, text, &mut fields[at])
+            codec.read_to(bytes, text, &mut fields[at])
         })
     }
 
@@ -294,7 +294,7 @@ impl KeyLayout {
             for (at, field) in self.fields.iter().enumerate() {
                 (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
                 let (codec, mut value) = (&field.codec, ReadValue::EMPTY);
-                reader.part(at, codec.width(), |bytes, text| codec.read(bytes, text, &mut value))?;
+                reader.part(at, codec.width(), |bytes, text| codec.read_to(bytes, text, &mut value))?;
                 start.fields.push(value.into_value());
             }
             (start.bucket, start.rest) = (reader.bucket(), reader.rest().into());
@@ -320,7 +320,7 @@ impl KeyLayout {
             let mut whole = start.rest.to_vec();
             whole.resize(width.max(whole.len()), least);
             let mut value = ReadValue::EMPTY;
-            if field.codec.read(whole.into(), None, &mut value).is_ok() {
+            if field.codec.read_to(whole.into(), None, &mut value).is_ok() {
                 start.fields.push(value.into_value());
                 start.rest = [].into();
                 break;
@@ -463,7 +463,7 @@ fn decode(
     let mut values = Vec::with_capacity(codecs.len());
     read(schema, codecs, key, |_, codec, bytes, text| {
         let mut value = ReadValue::EMPTY;
-        codec.read(bytes, text, &mut value)?;
+        codec.read_to(bytes, text, &mut value)?;
         values.push(value.into_value());
         Ok(())
     })?;

@@ -56,8 +56,8 @@ pub enum Value {
 /// ```
 ///
 /// It is printed as the value.
-// A tag of one byte has padding after it that compilers copy as two overlapping halves, and a processor stalls on reading back what was
-// just written in other pieces. A tag of a word is moved in one register: half the time of decoding a row.
+// Compilers copy the padding after a tag of one byte as two overlapping halves, and a processor stalls when it reads back what was just
+// written in other pieces. A tag of a word is moved in one register.
 #[repr(u64)]
 #[derive(Clone, Copy, PartialEq)]
 #[non_exhaustive]

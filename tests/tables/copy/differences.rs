@@ -160,13 +160,13 @@ async fn random_differences_are_counted() {
                 _ => {}
             }
         }
-        let mut told = 0_u64;
+        let mut reported = 0_u64;
         let diff = old.diff(&new, |key, _| user_key(key)).parallel(rng.usize(..5));
-        let found = diff.first(1).on_difference(|_| told += 1).await.unwrap();
+        let found = diff.first(1).on_difference(|_| reported += 1).await.unwrap();
         assert_eq!(counts(&found), expected, "seed {seed}: {found}");
-        // Each is told, and one is kept.
+        // All are reported, and one is kept.
         let all: u64 = expected.iter().sum();
-        assert_eq!((told, found.first().len()), (all, 1), "seed {seed}: {found}");
+        assert_eq!((reported, found.first().len()), (all, 1), "seed {seed}: {found}");
     }
 }
 

@@ -242,7 +242,7 @@ fn a_scanned_key_takes_its_place_among_the_chunks() {
         (false, "c", "d", true),
         (true, "c", "a", true),
         (true, "a", "a", false),
-        // A row that was sent is none that was only scanned.
+        // The reported key is that of the row itself.
         (false, "b", "c", false),
         (true, "b", "a", false),
     ] {

@@ -574,7 +574,7 @@ impl ErasedCodec {
     ///
     /// It is written to its place: a value that is moved through several results costs more than reading it.
     #[inline]
-    pub(crate) fn read<'k>(
+    pub(crate) fn read_to<'k>(
         &self,
         bytes: Cow<'k, [u8]>,
         known: Option<&'k str>,
@@ -983,7 +983,7 @@ mod tests {
             let expected = is_right.then(|| text.to_owned());
             assert_eq!(written(codec(width), &bytes(text)).ok(), expected, "{width:?}");
             let mut read = ReadValue::EMPTY;
-            let is_read = codec(width).read(Cow::Borrowed(text.as_bytes()), None, &mut read).is_ok();
+            let is_read = codec(width).read_to(Cow::Borrowed(text.as_bytes()), None, &mut read).is_ok();
             assert_eq!(is_read.then(|| read.into_value()), is_right.then(|| bytes(text)), "{width:?}");
         }
     }
