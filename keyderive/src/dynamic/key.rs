@@ -262,6 +262,7 @@ impl KeyLayout {
     }
 
     /// Decodes a key into `fields`.
+    #[cfg(feature = "client")]
     #[inline]
     pub(crate) fn read<'k>(&self, key: &'k [u8], fields: &mut Vec<ReadValue<'k>>) -> Result<(), DecodeError> {
         fields.resize_with(self.fields.len(), || ReadValue::EMPTY);
