@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use keyderive::Client;
 use keyderive::dynamic::TableLayout;
 use keyderive_command::exit::{Failure, Outcome};
-use keyderive_command::layout::key_type;
+use keyderive_command::layout::{key_type, nearest};
 use keyderive_command::output;
 use keyderive_datafusion::BigtableTable;
 
@@ -62,6 +62,11 @@ impl Catalog {
             };
             Failure::refused(format_args!("there is no layout of a table `{name}`; {names}"))
         })
+    }
+
+    /// The table that a wrong name can be a slip of.
+    pub(crate) fn nearest(&self, wrong: &str) -> Option<&str> {
+        nearest(wrong, self.0.keys().map(String::as_str))
     }
 
     /// A record for each table: its name, its key type and its row type.

@@ -84,6 +84,9 @@ struct Run {
     /// Run the statements of this file, or of standard input if it is `-`
     #[arg(short = 'f', long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Refuse statements that write rows
+    #[arg(long)]
+    read_only: bool,
     /// How results are printed
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -109,6 +112,7 @@ impl Run {
             }
         };
         let mut session = Session::open(&self.session, self.format).await?;
+        session.is_read_only = self.read_only;
         match text {
             Some(text) => session.run_all(&text).await,
             None => editor::run(&mut session).await,

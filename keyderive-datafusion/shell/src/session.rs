@@ -29,7 +29,7 @@ use keyderive_command::output::{self, Meter};
 use tokio::time::interval;
 
 use crate::SessionArgs;
-use crate::catalog::{CATALOG, Catalog, SCHEMA};
+use crate::catalog::{CATALOG, Catalog, SCHEMA, quoted};
 use crate::editor::help;
 use crate::exact;
 use crate::failure;
@@ -75,6 +75,8 @@ pub(crate) struct Session {
     pub(crate) catalog: Catalog,
     pub(crate) target: Target,
     format: Format,
+    /// Whether statements that write rows are refused.
+    pub(crate) is_read_only: bool,
     /// Whether Ctrl-C is listened for, which from then on does not end the process.
     listens: bool,
 }
@@ -93,7 +95,7 @@ impl Session {
                 "there are no tables: no `layouts.json` in this folder or above it, and no program has registered any",
             );
         }
-        Ok(Self { context, catalog, target, format, listens: false })
+        Ok(Self { context, catalog, target, format, is_read_only: false, listens: false })
     }
 
     /// Listens for Ctrl-C from now on: it cancels a statement, and not the process.
@@ -159,9 +161,14 @@ impl Session {
     async fn run_inner(&mut self, statement: Statement, format: Option<Format>) -> Outcome<Printed> {
         let begun = Instant::now();
         let is_plan = is_explained(&statement);
-        let plan = self.context.state().statement_to_plan(statement).await;
-        let plan = plan.map_err(|error| failure::of_plan(&error))?;
+        let state = self.context.state();
+        let tables = state.resolve_table_references(&statement).unwrap_or_default();
+        let plan = state.statement_to_plan(statement).await;
+        let plan = plan.map_err(|error| self.with_nearest(failure::of_plan(&error), &tables))?;
         let (writes, is_change) = (writes(&plan), matches!(plan, LogicalPlan::Dml(_) | LogicalPlan::Copy(_)));
+        if writes && self.is_read_only {
+            return Err(Failure::usage("the statement writes rows, which `--read-only` refuses"));
+        }
         if writes && format.is_some() {
             name_production(&self.target);
         }
@@ -224,11 +231,22 @@ impl Session {
             ("d", Some(name)) => {
                 // As the parser reads the name: in lower case, unless it is in quotation marks.
                 let place = TableReference::from(name);
+                let table = self.context.table_provider(place.clone()).await;
                 let table =
-                    self.context.table_provider(place.clone()).await.map_err(|error| failure::of(&error))?;
+                    table.map_err(|error| self.with_nearest(failure::of(&error), &[place.clone()]))?;
                 self.print(["column", "type", "is"], self.catalog.columns(place.table(), &*table))
             }
             _ => Err(Failure::usage(format_args!("there is no command `\\{command}`; `\\?` lists them"))),
+        }
+    }
+
+    /// The failure of a statement about these tables, with the name that is nearest to that of one that is not there.
+    fn with_nearest(&self, failure: Failure, tables: &[TableReference]) -> Failure {
+        let is_absent =
+            |table: &&TableReference| matches!(self.context.table_exist((*table).clone()), Ok(false));
+        match tables.iter().filter(is_absent).find_map(|table| self.catalog.nearest(table.table())) {
+            Some(name) => failure.help(format_args!("did you mean `{}`?", quoted(name))),
+            None => failure,
         }
     }
 

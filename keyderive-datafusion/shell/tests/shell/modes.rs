@@ -197,6 +197,8 @@ fn exit_codes_are_those_of_the_command() {
         ("SELECT * FROM 'gone.parquet'", 2, "gone.parquet"),
         ("INSERT INTO events VALUES ('a#b', 'x', '2026-11-24', 'buy', 2.5, NULL)", 3, "user_id"),
         ("DELETE FROM events", 2, "DELETE"),
+        ("SELECT * FROM event JOIN events AS gone USING (site)", 2, "help: did you mean `events`?"),
+        ("\\d evnts", 2, "help: did you mean `events`?"),
     ] {
         server.fails(&["-c", sql], code, says);
     }
@@ -233,6 +235,16 @@ fn rows_are_written() {
         server.prints(&["--format", "csv", "-c", "SELECT * FROM events WHERE user_id = 'dave'"]),
         "user_id,site,at,kind,amount,note\ndave,home,2026-11-24T01:00:00Z,login,,\n"
     );
+    // A session that only reads.
+    for write in [
+        insert.to_owned(),
+        format!("EXPLAIN ANALYZE {insert}"),
+        format!("PREPARE write AS {insert}; EXECUTE write"),
+    ] {
+        server.fails(&["--read-only", "-c", &write.replace("dave", "erin")], 2, "`--read-only` refuses");
+    }
+    let erin = "SELECT count(*) AS n FROM events WHERE user_id = 'erin'";
+    assert_eq!(server.prints(&["--read-only", "--format", "csv", "-c", erin]), "n\n0\n");
     // Production is named before.
     let settings = format!("[instances.live]\naddress = \"{}\"\nproduction = true\n", server.address());
     server.write("keyderive.toml", settings);
