@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use keyderive::client::{Aggregate, Family, FamilyChange};
+use keyderive::dynamic::TableLayout;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::key::TableKey;
 use keyderive::plan::IntoPlan;
-use keyderive::row::Condition;
+use keyderive::row::{Condition, Mutation};
 use keyderive::{Client, Error, ErrorKind, GcRule, Row, RowKey, Table, WriteOutcome, put_both};
 use tokio::time::Instant;
 
@@ -46,6 +47,7 @@ on_every_bigtable! {
     key_types_with_tags_have_a_stamp_each
     a_table_of_another_program_is_stamped_after_a_look_at_its_keys
     a_stamp_looks_at_the_keys_of_its_tag
+    the_keys_of_a_table_without_a_stamp_are_held_against_a_layout
     of_several_programs_one_creates_and_the_others_compare
     a_table_that_is_stamped_with_two_layouts_is_used_by_none
     families_and_their_kinds_are_checked_too
@@ -206,6 +208,26 @@ async fn a_stamp_looks_at_the_keys_of_its_tag(client: Client) {
     b.stamp().await.unwrap();
     changed.stamp().await.unwrap();
     assert!(b.verify().await.unwrap().stamp && changed.verify().await.unwrap().stamp);
+}
+
+async fn the_keys_of_a_table_without_a_stamp_are_held_against_a_layout(client: Client) {
+    let raw = client.raw_table("events");
+    raw.create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
+    let salted = table::<Salt8>(&client);
+    for id in 0..40 {
+        salted.put(&Salt8 { user: format!("user-{id}"), at: 5 }, &row("old")).await.unwrap();
+    }
+    let own = client.dynamic_table(&TableLayout::of::<Salt8, Columns>("events"));
+    own.verify_keys().await.unwrap();
+    let other = client.dynamic_table(&TableLayout::of::<Salt32, Columns>("events"));
+    let error = other.verify_keys().await.unwrap_err();
+    assert!(error.is_table_mismatch() && error.to_string().contains("it has no stamp, and a row"), "{error}");
+
+    // A stamp counts more than keys: none of these decodes.
+    salted.delete_all((0..40).map(|id| Salt8 { user: format!("user-{id}"), at: 5 })).await.unwrap();
+    table::<Salt32>(&client).stamp().await.unwrap();
+    raw.mutate_row("no key", vec![Mutation::set("cf", "value", 0, "x")]).await.unwrap();
+    other.verify_keys().await.unwrap();
 }
 
 async fn of_several_programs_one_creates_and_the_others_compare(client: Client) {
