@@ -29,6 +29,7 @@ on_every_bigtable! {
     a_client_that_is_behind_takes_a_lock_late
     a_row_that_is_hidden_in_part_is_there
     a_part_of_a_row_type_hides_what_the_whole_does
+    a_map_as_another_row_type_has_the_entries_that_the_whole_has
 }
 
 #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -559,4 +560,44 @@ async fn a_part_of_a_row_type_hides_what_the_whole_does(client: Client) {
         assert_eq!(names.get(&LockKey { id }).await.unwrap().as_ref(), Some(&named));
         assert!(!names.put_if_absent(&LockKey { id }, &named).await.unwrap());
     }
+}
+
+/// Labels that expire.
+#[derive(Row, Clone, Debug, Default, PartialEq)]
+struct Labelled {
+    name: Option<String>,
+    #[row(family, ttl = "1h", gc(never))]
+    labels: BTreeMap<String, String>,
+}
+
+/// The labels as an older release has them.
+#[derive(Row, Clone, Debug, Default, PartialEq)]
+struct Labels {
+    #[row(family, gc(never))]
+    labels: BTreeMap<String, String>,
+}
+
+async fn a_map_as_another_row_type_has_the_entries_that_the_whole_has(client: Client) {
+    let whole = client.table::<LockKey, Labelled>("labels");
+    whole.create_if_absent().await.unwrap();
+    let live = BTreeMap::from([("live".to_owned(), "yes".to_owned())]);
+    for id in 0..2 {
+        let key = LockKey { id };
+        if id == 0 {
+            let row = Labelled { name: Some("door".into()), labels: live.clone() };
+            whole.put(&key, &row).await.unwrap();
+        }
+        let old = Mutation::set("labels", "old", now() - 2 * HOUR, "no");
+        client.raw_table("labels").mutate_row(key.encode().unwrap(), [old]).await.unwrap();
+    }
+    let part = whole.rows_as::<Labels>();
+    let (key, hidden) = (LockKey { id: 0 }, LockKey { id: 1 });
+    let expected = Labels { labels: live };
+    assert_eq!(part.get(&key).await.unwrap().as_ref(), Some(&expected));
+    assert_eq!(part.get(&hidden).await.unwrap(), None);
+    assert_eq!(part.get_many([&key, &hidden]).await.unwrap(), [Some(expected.clone()), None]);
+    assert_eq!(part.scan(LockKey::scan()).collect().await.unwrap(), [(key.clone(), expected.clone())]);
+    assert_eq!(part.scan(LockKey::scan()).count().await.unwrap(), 1);
+    let has_old = Labels::LABELS.at("old").exists();
+    assert_eq!(part.scan(LockKey::scan()).matching(has_old).count().await.unwrap(), 0);
 }
