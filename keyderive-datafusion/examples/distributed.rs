@@ -1,12 +1,12 @@
 //! Queries on several machines by datafusion-distributed: here on workers that are processes of this machine.
 //!
-//! `cargo run --features codec --example distributed` serves an embedded Bigtable, starts three workers, and prints each query's rows beside
-//! those of one process. Another number of workers is an argument.
+//! `cargo run --features codec --example distributed` serves an embedded Bigtable, starts three workers, and prints the rows of each query, and
+//! for comparison those of one process. To start another number of workers, pass it as an argument.
 //!
-//! To deploy it, run `distributed worker 50051 bigtable://my-project/my-instance` on each machine, with the credentials that the machine
-//! has, and let the worker listen on an address that the others reach: workers read each other's rows. Their protocol knows no passwords,
-//! so keep it in a private network. The program that makes queries has the same tables, and a `Workers` of the machines that are up: a
-//! query whose worker dies fails, and so does the next one if the worker is still listed.
+//! To deploy it, run `distributed worker 50051 bigtable://my-project/my-instance` on each machine; the worker uses the credentials of the
+//! machine. Workers read each other's rows, so change the address on which they listen to one that the other machines reach. They do not
+//! authenticate their clients, so run them in a private network only. The program that plans the queries registers the same tables, and lists
+//! the running workers in `Workers`. A query fails if one of its workers dies; later queries fail too until the worker is removed from the list.
 #![allow(clippy::print_stdout)]
 
 use std::env;

@@ -35,7 +35,7 @@ const MAGIC: &[u8] = b"keyderive";
 /// Of what follows it.
 const VERSION: u8 = 1;
 
-/// Scans and tables of keyderive as bytes, for engines that send plans to other processes.
+/// Encodes scans and tables of keyderive, for engines that send plans to other processes.
 ///
 /// Every process has a codec with the same tables:
 ///
@@ -67,12 +67,11 @@ const VERSION: u8 = 1;
 /// # }
 /// ```
 ///
-/// As a [`PhysicalExtensionCodec`] it has scans, for engines whose workers run physical plans, such as datafusion-distributed and Ballista's
-/// executors; as a [`LogicalExtensionCodec`] it has tables, for Ballista's scheduler, which plans for its clients.
+/// As a [`PhysicalExtensionCodec`] it encodes scans, for the workers of datafusion-distributed and the executors of Ballista. As a
+/// [`LogicalExtensionCodec`] it encodes tables, for Ballista's scheduler, which plans for its clients.
 ///
-/// Engines that run physical plans also need [`SortAfterShuffle`](crate::SortAfterShuffle), and perhaps
-/// [`ScanWindows`](crate::ScanWindows). A table that was decoded declares no order of its rows, so that Ballista's scheduler, which takes no
-/// such rule, sorts them.
+/// datafusion-distributed also needs [`SortAfterShuffle`](crate::SortAfterShuffle) and [`ScanWindows`](crate::ScanWindows). Ballista needs
+/// neither: its scheduler accepts no optimizer rule, so a decoded table declares no order of its rows, and Ballista sorts.
 ///
 /// The bytes name the instance, the table and the fingerprints of its layouts, and hold the values that a query constrains the key to. They
 /// hold no address and no credentials: each process reads by the clients that its own tables were made with, so it connects to no other
@@ -105,7 +104,7 @@ impl KeyderiveCodec {
         }
     }
 
-    /// Adds a table, in place of one with the same instance, name and layouts.
+    /// Adds a table. It replaces a table with the same instance, name and layouts.
     #[must_use]
     pub fn with(mut self, table: &BigtableTable) -> Self {
         let id = TableId::of(&table.source);
@@ -114,13 +113,13 @@ impl KeyderiveCodec {
         self
     }
 
-    /// Leaves other nodes of physical plans to this codec: an engine's own, if the engine takes only one.
+    /// Delegates all other nodes of physical plans to `codec`. Use it if the engine accepts one codec and has its own.
     #[must_use]
     pub fn over_physical(self, codec: Arc<dyn PhysicalExtensionCodec>) -> Self {
         Self { physical: codec, ..self }
     }
 
-    /// Leaves other tables and nodes of logical plans to this codec: an engine's own, if the engine takes only one.
+    /// Delegates all other tables and nodes of logical plans to `codec`. Use it if the engine accepts one codec and has its own.
     #[must_use]
     pub fn over_logical(self, codec: Arc<dyn LogicalExtensionCodec>) -> Self {
         Self { logical: codec, ..self }

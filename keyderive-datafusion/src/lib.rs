@@ -10,8 +10,8 @@
 //!
 //! | keyderive | Arrow |
 //! |---|---|
-//! | text, a `char`, names of variants, UUIDs in lower case, IP addresses, JSON | `Utf8` |
-//! | integers of a key | of the same width; `u128` and `i128`: `Decimal256(39, 0)` |
+//! | text, a `char`, enums (the name of the variant), UUIDs in lower case, IP addresses, JSON | `Utf8` |
+//! | integers of a key, with `reverse_ts` too | integers of the same width and sign; `u128` and `i128`: `Decimal256(39, 0)` |
 //! | integers of a cell, counters, sums, minima, maxima | `Int64` |
 //! | `bool`, `f32`, `f64` | `Boolean`, `Float32`, `Float64` |
 //! | bytes, messages, values of your own encodings and `with` modules | `Binary` |
@@ -23,9 +23,8 @@
 //! | a family that is a map | `Map` |
 //! | a hashed field | no column: its value is not in the key |
 //!
-//! The fields of the key are not NULL, and are the primary key unless one is hashed. An absent column is NULL, even if the program with the
-//! row type reads it as a default. A time that is text or counts nanoseconds fails the query if it is outside of the years 1677 to 2262,
-//! unless the query leaves the column out.
+//! Key fields are NOT NULL, and form the primary key unless one of them is hashed. An absent column is NULL, even where the row type gives it a
+//! default. Times in nanoseconds, and times stored as text, must be in the years 1677 to 2262: a query that reads another one fails.
 //!
 //! A column is named by its qualifier, and an optional family or a map by its family. If that name is taken, by a field of the key or
 //! another column, the column is `family:qualifier` and the family `family:`, which SQL needs in quotation marks; the field of the key
@@ -33,45 +32,52 @@
 //!
 //! # What is read
 //!
-//! A predicate on a key field limits what is read if all fields left of it are fixed, by `=`, `IN` or an `OR` of equalities.
+//! A predicate on a key field narrows the scan if all key fields before it are fixed, by `=`, `IN` or an `OR` of equalities.
 //!
-//! | predicate | |
+//! | predicate | effect |
 //! |---|---|
 //! | `f = v`, `v = f`, `f IN (…)`, `f = v OR f = w` | fixes the field |
-//! | `<`, `<=`, `>`, `>=`, `BETWEEN` | a range, the last constraint |
-//! | `LIKE 'x%'` without another wildcard | a prefix, the last constraint; it takes precedence over a range |
+//! | `<`, `<=`, `>`, `>=`, `BETWEEN` | limits the field to a range; later fields do not narrow the scan |
+//! | `LIKE 'x%'` without another wildcard | limits the field to a prefix; later fields, and a range on the same field, do not narrow the scan |
 //! | any of these on an enum | fixes the field to the matching variants |
 //! | a `bool` field alone, or after `NOT` | fixes the field |
-//! | on a field further right, `<>`, other functions, lossy casts, more than 100,000 values in all | filtered after the scan |
-//! | on a column | filtered after the scan |
+//! | on a key field after one that is not fixed; `<>`; other functions; lossy casts; lists whose combinations exceed 100,000 | filtered after the scan |
+//! | on a column that is not in the key | filtered after the scan |
 //!
-//! So each predicate is applied exactly, by the plan or by a filter. A value that no key can hold matches nothing; it is not an error.
+//! Every predicate is applied exactly, by the scan or by a filter above it. A value that no key can hold matches nothing; it is not an error.
 //! `EXPLAIN` shows the constraints, the number of salt buckets, and the first ranges or keys.
 //!
-//! - **Order.** A scan returns rows sorted by the key fields that are not fixed, as far as they have an order, in either direction: such an
-//!   `ORDER BY` needs no sort, and with a `LIMIT` reads few rows.
-//! - **Joins.** A join reads only the keys that its other side has, up to 150 values and 128 KiB by default, or else their range. The
-//!   options `hash_join_inlist_pushdown_max_distinct_values` and `hash_join_inlist_pushdown_max_size` allow more.
-//! - **Columns.** Only the columns of a query are sent, and for `count(*)` only keys.
-//! - **Partitions** are neighbouring tablets and buckets, sampled at most once a minute.
-//! - **Memory.** A partition holds one batch, of at most `batch_size` rows and about 8 MiB, and what the client buffers.
-//!   `sort_pushdown_buffer_capacity` bounds what DataFusion buffers of each partition when it omits a sort, 1 GiB by default.
+//! - **Order.** A scan returns rows sorted by the key fields that are not fixed, up to the first field whose encoding has no order, ascending or
+//!   descending. An `ORDER BY` on these fields needs no sort, and with a `LIMIT` it reads few rows.
+//! - **Joins.** In a hash join, the scan of the probe side reads only the keys that the build side has: each key, up to 150 values and 128 KiB by
+//!   default, otherwise the range from the least to the greatest. Raise the limits with
+//!   `datafusion.optimizer.hash_join_inlist_pushdown_max_distinct_values` and `datafusion.optimizer.hash_join_inlist_pushdown_max_size`.
+//! - **Columns.** The server sends only the columns that the query uses, and for `count(*)` only keys.
+//! - **Partitions.** Each partition reads neighbouring tablets or buckets. The tablet boundaries are sampled at most once a minute.
+//! - **Memory.** A partition holds one batch, of at most `batch_size` rows and about 8 MiB, and what the client buffers. When DataFusion omits a
+//!   sort, it also buffers up to `sort_pushdown_buffer_capacity` for each partition, 1 GiB by default.
 //! - **Unreadable rows**, whose cells do not decode as the row type, fail a query that reads a column of the rows; `count(*)` counts them.
 //! - **Consistency.** A query is not a snapshot: a row written while it runs may or may not be in the result, but is never partial.
 //!
 //! # Insert
 //!
-//! `INSERT INTO` writes its rows by [`DynTable::load`](keyderive::DynTable::load): it replaces each row atomically, but not all rows at
-//! once. Of two rows with one key, the later one in the statement wins. If it fails or is cancelled, some of its rows are written; you can
-//! run the same statement again. It cannot set sums, minima and maxima, which the server computes: leave them out, or insert NULL. A table
-//! whose key has a hashed field cannot be written, nor a map whose keys are bytes.
+//! `INSERT INTO` writes its rows with [`DynTable::load`](keyderive::DynTable::load). It is an upsert of whole rows: a row replaces the row
+//! with the same key, and columns that the statement leaves out are absent afterwards. Each row is written atomically, the statement is not: if
+//! it fails or is cancelled, some rows are written, and you can run it again. If two rows of the statement have the same key, the later one
+//! wins. It cannot set sums, minima and maxima, which the server computes: leave them out, or insert NULL. It can write neither a table whose
+//! key has a hashed field nor a map whose keys are bytes. There is no `INSERT OVERWRITE`, `UPDATE` or `DELETE`.
 //!
 //! # On several machines
 //!
-//! With the feature `codec`, `KeyderiveCodec` has scans and tables as bytes, for engines that run parts of a plan in other processes. A scan
-//! takes the windows of the table that it reads from its child, and an engine gives each task some of them: [`ScanWindows`] does so for an
-//! engine that cannot divide rows in memory by itself. Such an engine also needs [`SortAfterShuffle`], without which some queries have another
-//! order and other groups, and no error. `README.md` says how, and what happens when a machine fails.
+//! With the feature `codec`, `KeyderiveCodec` encodes scans and tables, for engines that run parts of a plan in other processes. The child of
+//! a scan is a leaf whose rows are *windows*: key ranges of the table, about one for each tablet or bucket. Each window must run in exactly one
+//! task, or its rows are read more than once.
+//!
+//! - datafusion-distributed also needs [`ScanWindows`], which gives each task its windows, and [`SortAfterShuffle`]. Without the rule, some
+//!   queries return rows in the wrong order, or one group as several rows, without an error.
+//! - Ballista needs neither: it divides the leaf itself, and a decoded table declares no order, so Ballista sorts.
+//!
+//! `README.md` shows the setup of each, and what happens when a machine fails.
 
 mod batches;
 #[cfg(feature = "codec")]

@@ -76,15 +76,15 @@ pub struct BigtableTable {
 }
 
 impl BigtableTable {
-    /// The table of a layout. Sends nothing.
+    /// Creates a table from its layout. Sends no request.
     ///
     /// # Errors
-    /// If two columns have the same name, even in their long form.
+    /// If two columns have the same name, even as `family:qualifier`.
     pub fn new(client: &Client, layout: &TableLayout) -> Result<Self> {
         Ok(Self { source: Arc::new(Source::new(client, layout)?), pushdown: true, ordered: true })
     }
 
-    /// The same table without pushdown: its scans read every row, for tests that compare results.
+    /// Disables pushdown: every scan then reads every row. For tests that compare results.
     #[must_use]
     pub fn without_pushdown(self) -> Self {
         Self { pushdown: false, ..self }
@@ -105,8 +105,8 @@ impl TableProvider for BigtableTable {
         Some(&self.source.columns.constraints)
     }
 
-    /// Exact, or unsupported. For filters that arrive later, DataFusion asks again without the earlier ones, so [`scan`](Self::scan) plans
-    /// from all filters, and applies those that the plan does not.
+    /// Answers exact or unsupported, never inexact. DataFusion asks about later filters without the earlier ones, so [`scan`](Self::scan) plans
+    /// again from all filters, and adds a filter for those that the key ranges do not cover.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let known: Vec<_> =
             filters.iter().map(|filter| Predicate::of_expr(filter, &self.source.columns)).collect();

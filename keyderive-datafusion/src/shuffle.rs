@@ -11,12 +11,11 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
 
-/// Sorts rows after a repartition by hash that is to keep their order, for engines that repartition between machines.
+/// A physical optimizer rule that adds a sort after each order-preserving hash repartition, for engines that replace it by a network shuffle.
 ///
-/// A scan has an order, and DataFusion keeps it where that helps: it merges what the parts of a repartition get, in order, so that what is
-/// above needs no sort. In one process that is right. datafusion-distributed 4.0 replaces the repartition by a shuffle, in which a part gets
-/// the rows of all tasks as they arrive. Without this rule it returns the rows of an `ORDER BY` in another order, and groups in parts, and
-/// reports no error. The rule comes after DataFusion's own:
+/// A scan declares its order, and DataFusion may keep it through a hash repartition: each output partition merges its inputs in order, so no
+/// sort is needed above. datafusion-distributed 4.0 replaces the repartition by a shuffle, which delivers the rows of all tasks as they arrive.
+/// Without this rule it returns rows in the wrong order, and one group as several rows, without an error. Add the rule after DataFusion's own:
 ///
 /// ```
 /// use std::sync::Arc;

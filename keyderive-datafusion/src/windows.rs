@@ -59,10 +59,10 @@ pub(crate) fn range_of(batches: &[RecordBatch]) -> Result<Option<KeyRange>> {
     Ok(all)
 }
 
-/// The windows of a scan, for an engine that does not know by itself how to give each of its tasks some of them.
+/// Divides the windows of a scan among tasks, for an engine that cannot do so by itself, such as datafusion-distributed.
 ///
-/// A window is a part of the table, about a tablet or a bucket of it. The windows that a scan reads are the rows of its child, a leaf of the
-/// plan. With datafusion-distributed:
+/// A window is a key range of the table, about a tablet or a bucket. The child of a scan is a leaf whose rows are the windows that it reads. With
+/// datafusion-distributed:
 ///
 /// ```ignore
 /// state
@@ -77,7 +77,7 @@ pub(crate) fn range_of(batches: &[RecordBatch]) -> Result<Option<KeyRange>> {
 ///     })
 /// ```
 ///
-/// Each window must be in one task: rows are read as often as there are tasks with their window. Such an engine also needs
+/// Each window must be in exactly one task: a window in two tasks is read twice, and its rows are duplicated. datafusion-distributed also needs
 /// [`SortAfterShuffle`](crate::SortAfterShuffle).
 #[derive(Debug)]
 pub struct ScanWindows {
@@ -86,7 +86,7 @@ pub struct ScanWindows {
 }
 
 impl ScanWindows {
-    /// The windows of a leaf; none if its rows are no windows.
+    /// Returns the windows that `plan` holds, or `None` if it is not the leaf under a scan of keyderive.
     #[must_use]
     pub fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<Self> {
         let leaf = plan.downcast_ref::<DataSourceExec>().filter(|leaf| are_windows(*leaf))?;
@@ -94,16 +94,16 @@ impl ScanWindows {
         Some(Self { windows: rows.iter().flatten().flat_map(ranges).collect(), partitions: rows.len() })
     }
 
-    /// How many there are: more tasks than this have nothing to do.
+    /// The number of windows, and so the greatest useful number of tasks.
     #[must_use]
     pub fn count(&self) -> usize {
         self.windows.len()
     }
 
-    /// A leaf for each task, in place of the one for all. Each has as many partitions as that one had.
+    /// Returns one leaf for each task, with the windows of that task. Each has as many partitions as the original leaf.
     ///
     /// # Errors
-    /// For no task.
+    /// If `tasks` is zero.
     pub fn split(&self, tasks: usize) -> Result<Vec<Arc<dyn ExecutionPlan>>> {
         if tasks == 0 {
             return internal_err!("the windows of a scan are for at least one task");

@@ -1,4 +1,4 @@
-//! Filters of strangers: what is accepted is the same in combination with filters that do nothing, and for each row alone.
+//! Untrusted filters: an accepted filter gives the same result when it is combined with no-op filters, and when each row is read alone.
 
 use keyderive_embedded::Bigtable;
 use keyderive_proto::data::row_filter::{Chain, Condition, Filter, Interleave};

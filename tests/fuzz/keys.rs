@@ -1,4 +1,4 @@
-//! Keys: a key type and its layout as data read the same bytes, and write them back.
+//! Keys: a derived key type and the same layout as data accept the same bytes, and encode the decoded key to these bytes again.
 
 use keyderive::dynamic::KeyLayout;
 use keyderive::key::Field;

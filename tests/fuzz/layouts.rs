@@ -1,5 +1,5 @@
-//! Files of layouts, which have the keys and the rows of all tables: what is accepted is printed as what is read again, and does not differ
-//! from itself.
+//! Layout files, with the key and row layouts of all tables: an accepted file is the same after printing and parsing it again, and a comparison
+//! with itself finds no difference.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;

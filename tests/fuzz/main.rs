@@ -1,7 +1,8 @@
-//! Fuzz targets of what is public: bytes, texts and requests that somebody else wrote. Each holds laws, and not only that nothing panics.
+//! Fuzz targets for the public API that takes untrusted bytes, texts and requests. Each target checks invariants, not only that nothing panics.
 //!
-//! Targets of what is private are in the tests of their files, and those that share the key types of `tests/keys` are there. The corpora of
-//! all are in `corpus`, an input in each line; `run` looks for further ones.
+//! Fuzz targets for private functions are in the unit tests of their files; those that use the key types of `tests/keys` are in `tests/keys`. The
+//! corpora of all targets are in `corpus`, one input per line. `cargo test` replays them; `tests/fuzz/run TARGET` searches for new inputs with
+//! libFuzzer.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Plans as data, which another process sent: what is accepted is a plan of the key type, and is sent again as it was read.
+//! Plans as data, received from another process: an accepted plan is valid for the key type, and encodes again to the same data.
 
 use keyderive::RowKey;
 use keyderive::dynamic::{DynScan, KeyLayout};

@@ -1,5 +1,5 @@
-//! Regular expressions in RE2's syntax: what is accepted matches alike in a group and in a choice, and quoted text matches itself
-//! alone.
+//! Regular expressions in RE2's syntax: an accepted expression matches the same in a group and in an alternation; quoted text matches only
+//! itself.
 
 use keyderive_embedded::translate_re2;
 use keyderive_tests::fuzz::{Input, fuzz};

@@ -1,4 +1,4 @@
-//! Requests of strangers on a port: bytes for each RPC of the embedded Bigtable. None panics, and one that is refused changes nothing.
+//! Untrusted requests to each RPC of the embedded Bigtable, as bytes. None panics, and a rejected request changes nothing.
 
 use std::sync::LazyLock;
 use std::time::{Duration, UNIX_EPOCH};

@@ -1,4 +1,5 @@
-//! Key layouts as data: what is accepted is printed as what is read again, and keys and plans of it hold the laws of derived ones.
+//! Key layouts as data: an accepted layout is the same after printing and parsing it again, and its keys and plans meet the same invariants as
+//! those of a derived key type.
 
 use fastrand::Rng;
 use keyderive::dynamic::KeyLayout;

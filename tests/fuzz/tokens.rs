@@ -1,5 +1,5 @@
-//! Page tokens: a plan after a token reads what follows the token's row in the order of the scan; a token that somebody made reads nothing
-//! outside of the plan.
+//! Page tokens: a plan resumed from a token reads what follows the token's row in the order of the scan; a forged token reads nothing outside of
+//! the plan.
 
 use keyderive::RowKey;
 use keyderive::dynamic::{DynKey, DynScan, KeyLayout};

@@ -1,4 +1,5 @@
-//! Every two features of the library meet in a table, and every read is that of a model in memory.
+//! Tests every pair of features in one table: random writes, and reads that are compared with a model in memory. ARCHITECTURE.md, "Pairs of
+//! features", lists the features, and says when two of them have met.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,27 +1,28 @@
 //! The whole system in one thread, by one seed: clients, a bulk writer, a load, a copy, a re-keying and an embedded Bigtable, over a
 //! network and a disk with faults.
 //!
-//! A seed decides everything that happens, so a run that fails can be made again, exactly. [`world`] has the seams: tokio's paused clock,
-//! which is also that of every client and of the server; `fastrand`'s generator of the thread, from which the library draws; pipes in the
-//! place of sockets, between which [`network`] delays, loses, reorders and repeats requests and breaks streams and connections; and
-//! [`disk`], which loses what was not synced. HTTP/2, the pool of connections, retries, the typed calls, the server and redb are the real
-//! ones. What a run returns to its callers is checked by [`history`].
+//! A deterministic simulation: the seed decides everything that happens, so a failed run can be reproduced exactly. [`world`] replaces what is not
+//! deterministic. All clients and the server use tokio's paused clock; the library draws random numbers from the thread's `fastrand` generator;
+//! pipes replace sockets, and [`network`] delays, loses, reorders and repeats requests on them, and breaks streams and connections; [`disk`] loses
+//! what was not synced. HTTP/2, the connection pool, retries, the typed calls, the server and redb are the real code. [`history`] checks the
+//! results that the callers got.
 //!
 //! ```sh
 //! KEYDERIVE_SEEDS=10000 cargo test --release -p keyderive-tests --test system seeds
 //! KEYDERIVE_SEED=17 cargo test -p keyderive-tests --test system seeds -- --nocapture
 //! ```
 //!
-//! The first runs so many seeds, 100 by default. The second repeats one, and prints its trace. A seed that fails becomes a named test.
-//! `tests/faults/system` has faults that the seeds must find, with some that they cannot reach, each beside the test that finds it.
+//! The first command runs that many seeds, 100 by default. The second repeats one seed and prints its trace. When a seed fails, we keep it as a
+//! named test. `tests/faults/system` lists bugs that the seeds must find. It also lists bugs that they cannot reach, each with the test that finds
+//! it.
 //!
-//! # What no seam reaches
+//! # What is not simulated
 //!
-//! - tokio's own seed, which `tokio_unstable` sets alone: only `select!` without `biased` draws by it, and nothing of a run uses that.
-//! - The header with the time of an attempt has the machine's time. Nothing reads it, and the trace is without it.
-//! - The hash tables of the standard library have seeds of their own. No order of one may show, which the trace would.
-//! - The writer thread of a file. The thread of the runtime waits for it, so both never run at once, and each write is a commit of its own:
-//!   runs do not reach writes that share a commit.
+//! - tokio's own seed, which can be set only with `tokio_unstable`. Only `select!` without `biased` uses it, and no run does.
+//! - The header with the time of an attempt, which has the machine's time. Nothing reads it, and the trace leaves it out.
+//! - The seeds of the standard library's hash tables. If the order of one changed a run, the traces of one seed would differ.
+//! - The writer thread of a file. The runtime's thread waits for it, so they never run at the same time, and each write is its own commit: runs do
+//!   not cover writes that share a commit.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 

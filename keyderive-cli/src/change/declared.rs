@@ -22,7 +22,7 @@ pub(crate) struct DeclaredArgs {
     instance: Instance,
     #[command(flatten)]
     layouts: LayoutFile,
-    /// Do it, without a question; otherwise the command says what it would do, and on a terminal asks
+    /// Do it without asking; otherwise the command shows what it would do, and on a terminal asks
     #[arg(long, help_heading = "Change")]
     yes: bool,
     /// How the changes are printed: a line for each

@@ -22,7 +22,7 @@ use crate::output;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Change")]
 pub(crate) struct ChangeArgs {
-    /// Do it, without a question; otherwise the command says what it would do, and on a terminal asks
+    /// Do it without asking; otherwise the command shows what it would do, and on a terminal asks
     #[arg(long)]
     pub(crate) yes: bool,
     /// Write at most this many rows a second

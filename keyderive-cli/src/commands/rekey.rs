@@ -62,7 +62,7 @@ enum Action {
 struct ChangeArgs {
     #[command(flatten)]
     pair: PairArgs,
-    /// Do it, without a question; otherwise the command says what it would do, and on a terminal asks
+    /// Do it without asking; otherwise the command shows what it would do, and on a terminal asks
     #[arg(long, help_heading = "Change")]
     yes: bool,
 }

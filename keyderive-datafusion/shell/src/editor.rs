@@ -24,10 +24,10 @@ A statement ends with `;`. Tab completes tables, fields and keywords; Ctrl-C can
 
   \\d          the tables
   \\d TABLE    the columns of a table
-  EXPLAIN …;  what a query would read, by ranges of keys and buckets
+  EXPLAIN …;  the key ranges and buckets that a query would read
   EXPLAIN ANALYZE …;
-              runs it, and shows what it cost: `rows_seen` are rows that the server has read
-  \\q          leave; also Ctrl-D
+              run the query and show its cost: `rows_seen` counts the rows that the server has read
+  \\q          quit; also Ctrl-D
   \\?          this help";
 
 const KEYWORDS: &[&str] = &[

@@ -1,4 +1,4 @@
-//! `keyderive-sql`: a shell for SQL on tables of Bigtable by the fields of their keys.
+//! `keyderive-sql`: an SQL shell for Bigtable, which knows the fields of the row keys.
 
 mod catalog;
 mod editor;
@@ -30,15 +30,15 @@ use self::session::Session;
 /// What parses, plans and evaluates an expression calls itself for each of its parts.
 const STACK: usize = 256 << 20;
 
-/// SQL on tables of Bigtable by the fields of their keys
+/// Run SQL on Bigtable tables
 ///
 ///     keyderive-sql -c "SELECT site, count(*) FROM events WHERE user_id = 'alice' GROUP BY site"
 ///     keyderive-sql --on prod --format csv -f report.sql > report.csv
 ///
-/// Without `-c` and `-f` it reads statements from standard input, on a terminal with history and completion. Each table of the layout file
-/// is there, or without a file each that programs have registered; `\d` lists them. A query reads what its conditions on the first fields of the
-/// key leave: `EXPLAIN` shows it, and `EXPLAIN ANALYZE` how many rows the server has seen. Files are read by their paths,
-/// `FROM 'events.parquet'`, and written by `COPY (SELECT …) TO 'events.parquet'`.
+/// Without `-c` and `-f` it reads statements from standard input, on a terminal with history and completion. The tables are those of the layout
+/// file, or without a file those of the registry; `\d` lists them. Conditions on the leading key fields narrow what a query reads: `EXPLAIN`
+/// shows the key ranges, `EXPLAIN ANALYZE` how many rows the server has read. `FROM 'events.parquet'` reads a file, and
+/// `COPY (SELECT …) TO 'events.parquet'` writes one.
 #[derive(Parser)]
 #[command(
     name = "keyderive-sql",

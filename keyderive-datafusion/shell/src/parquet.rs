@@ -27,8 +27,8 @@ const SHOWN_ROWS: usize = 3;
 ///
 ///     keyderive-sql export events events.parquet
 ///
-/// What the file had is lost, once the new one is complete. Each row is as it was when it was read: beside writers, the rows are of different
-/// moments. `COPY (SELECT …) TO 'events.parquet'` writes the rows of a query.
+/// An existing file is replaced, once the new one is complete. The export is not a snapshot: if rows are written during it, some are exported as
+/// before the write and some as after. `COPY (SELECT …) TO 'events.parquet'` exports the rows of a query.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Export {
@@ -46,13 +46,12 @@ pub(crate) struct Export {
 ///     keyderive-sql import events events.parquet
 ///     keyderive-sql import events events.parquet --yes
 ///
-/// Without `--yes` it writes nothing: it shows the first rows, and how many it would write; on a terminal it asks then. The file has the fields
-/// of the key, and those columns of the table that rows get: others are absent. A value is cast to the type of its column; a time in a finer
-/// unit is rounded down.
+/// Without `--yes` it shows the first rows and the number of rows, and asks on a terminal before it writes; without a terminal it writes nothing.
+/// The file must have every field of the key. Each value is cast to the type of its column; times in a finer unit are rounded down.
 ///
-/// Each row is written whole, in place of the row that has its key, and not all rows at once: a command that fails or is stopped has
-/// written some. Repeat it: the same rows are written again, and the table has each once. Values without a time of their own get the time of the
-/// import. Sums, minima and maxima are left out, since the server keeps them.
+/// Each row replaces the row with the same key, if there is one: columns that the file lacks are absent afterwards. The import is not a
+/// transaction: if it fails or is stopped, some rows are written. Run it again: it writes the same rows, and makes no duplicates. Cells whose
+/// timestamp is not in the file get the time of the import. Sums, minima and maxima are left out, since the server computes them.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Import {
@@ -63,7 +62,7 @@ pub(crate) struct Import {
     /// The file, whose name ends with `.parquet`
     #[arg(value_name = "FILE", value_parser = parquet_file)]
     parquet: PathBuf,
-    /// Do it, without a question; otherwise the command says what it would do, and on a terminal asks
+    /// Do it without asking; otherwise the command shows what it would do, and on a terminal asks
     #[arg(long)]
     yes: bool,
 }
