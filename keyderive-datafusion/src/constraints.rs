@@ -138,13 +138,13 @@ fn looser(one: Bound<Value>, other: Bound<Value>, side: Side) -> Bound<Value> {
 
 impl Predicate {
     fn new(column: &KeyColumn, test: Test) -> Self {
-        // Keys of an enum are in the order of its codes, and the column's text is not.
-        let test = match (&column.variants, test) {
-            (Some(variants), test @ (Test::Range(..) | Test::Prefix(_))) => {
+        // Keys of an enum are in the order of its codes, and the column's text is not; a scan takes codes too, which are no text of the column.
+        let test = match &column.variants {
+            Some(variants) => {
                 let variants = variants.iter().map(|variant| Value::from(*variant));
                 Test::In(variants.filter(|variant| test.holds(variant)).collect())
             }
-            (_, test) => test,
+            None => test,
         };
         Self { field: column.field, test }
     }

@@ -345,7 +345,8 @@ async fn aggregate_families_keep_the_least_and_the_greatest() {
     }
     let stored = raw.read_row("k", None).await.unwrap().unwrap();
     let values = stored.cells().map(|cell| i64::from_be_bytes(cell.value().try_into().unwrap()));
-    assert_eq!(values.collect::<Vec<_>>(), [-2, 5]);
+    assert_eq!(values.clone().collect::<Vec<_>>(), [-2, 5]);
+    assert_eq!(values.rev().collect::<Vec<_>>(), [5, -2]);
 }
 
 /// The embedded Bigtable stores row key schemas, as the service does; the emulator ignores them.

@@ -468,3 +468,16 @@ async fn sizes_are_those_of_types() {
     assert_eq!(client.dynamic_table(&layout()).sizes().await.unwrap().to_string(), of_type);
     assert_eq!(client.raw_table("events").sizes().await.unwrap().to_string(), of_type);
 }
+
+#[test]
+fn a_character_of_a_key_is_one() {
+    #[derive(RowKey)]
+    struct LetterKey {
+        letter: char,
+    }
+    let layout = KeyLayout::of::<LetterKey>();
+    assert_eq!(layout.decode("é".as_bytes()).unwrap().get("letter"), Some(&Value::from('é')));
+    for bytes in ["ab", "éa", ""] {
+        assert!(layout.decode(bytes.as_bytes()).is_err(), "{bytes}");
+    }
+}

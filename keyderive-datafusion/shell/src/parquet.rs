@@ -47,7 +47,7 @@ pub(crate) struct Export {
 ///     keyderive-sql import events events.parquet --yes
 ///
 /// Without `--yes` it shows the first rows and the number of rows, and asks on a terminal before it writes; without a terminal it writes nothing.
-/// The file must have every field of the key. Each value is cast to the type of its column; times in a finer unit are rounded down.
+/// The file must have every field of the key. Each value is cast to the type of its column; one that the column cannot hold is an error.
 ///
 /// Each row replaces the row with the same key, if there is one: columns that the file lacks are absent afterwards. The import is not a
 /// transaction: if it fails or is stopped, some rows are written. Run it again: it writes the same rows, and makes no duplicates. Cells whose

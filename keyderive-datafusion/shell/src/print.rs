@@ -3,8 +3,8 @@
 use std::io;
 
 use clap::ValueEnum;
-use datafusion::arrow::array::{AsArray as _, RecordBatch};
-use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::array::{Array as _, ArrayData, AsArray as _, RecordBatch, make_array};
+use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::writer::{JsonArray, LineDelimited};
 use datafusion::arrow::json::{Writer, WriterBuilder};
@@ -64,8 +64,14 @@ impl Printer {
                 let plans = batch.columns().last().and_then(|plans| plans.as_string_opt::<i32>());
                 plans.into_iter().flatten().flatten().try_for_each(|plan| write_safe(out, plan))?;
             }
-            Self::Json(json) => json.write(|to| to.write(batch))?,
-            Self::Ndjson(json) => json.write(|to| to.write(batch))?,
+            Self::Json(json) => {
+                check_times(batch)?;
+                json.write(|to| to.write(batch))?;
+            }
+            Self::Ndjson(json) => {
+                check_times(batch)?;
+                json.write(|to| to.write(batch))?;
+            }
         }
         Ok(())
     }
@@ -92,6 +98,23 @@ impl Printer {
 /// Objects that have the same names, also of what is NULL.
 fn builder() -> WriterBuilder {
     WriterBuilder::new().with_explicit_nulls(true)
+}
+
+/// Refuses times for which the writer of JSON has no text: it would write that it has none, without quotation marks.
+fn check_times(batch: &RecordBatch) -> Outcome<()> {
+    batch.columns().iter().try_for_each(|column| check_times_of(&column.to_data()))
+}
+
+fn check_times_of(of: &ArrayData) -> Outcome<()> {
+    if matches!(of.data_type(), DataType::Timestamp(..)) {
+        let times = make_array(of.clone());
+        let formatter = ArrayFormatter::try_new(&times, &FormatOptions::default());
+        let formatter = formatter.map_err(|error| unprinted(&error))?;
+        for at in 0..times.len() {
+            formatter.value(at).try_to_string().map_err(|error| unprinted(&error))?;
+        }
+    }
+    of.child_data().iter().try_for_each(check_times_of)
 }
 
 /// A value has no form in the output.

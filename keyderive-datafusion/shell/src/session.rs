@@ -15,7 +15,7 @@ use datafusion::common::{DataFusionError, TableReference};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement};
@@ -31,7 +31,7 @@ use tokio::time::interval;
 use crate::SessionArgs;
 use crate::catalog::{CATALOG, Catalog, SCHEMA, quoted};
 use crate::editor::help;
-use crate::exact;
+use crate::exact::{self, ExactSum};
 use crate::failure;
 use crate::print::{Format, Printer};
 use crate::statement::{Part, parts};
@@ -166,6 +166,11 @@ impl Session {
         let plan = state.statement_to_plan(statement).await;
         let plan = plan.map_err(|error| self.with_nearest(failure::of_plan(&error), &tables))?;
         let (writes, is_change) = (writes(&plan), matches!(plan, LogicalPlan::Dml(_) | LogicalPlan::Copy(_)));
+        if let Some(name) = self.redefined(&plan) {
+            return Err(Failure::usage(format_args!(
+                "`{name}` is a table of the Bigtable, which SQL neither creates nor drops: choose another name"
+            )));
+        }
         if writes && self.is_read_only {
             return Err(Failure::usage("the statement writes rows, which `--read-only` refuses"));
         }
@@ -240,6 +245,20 @@ impl Session {
         }
     }
 
+    /// The table that a statement would put something else in the place of, or drop.
+    fn redefined<'p>(&self, plan: &'p LogicalPlan) -> Option<&'p str> {
+        let LogicalPlan::Ddl(definition) = plan else { return None };
+        let place = match definition {
+            DdlStatement::CreateExternalTable(table) => &table.name,
+            DdlStatement::CreateMemoryTable(table) => &table.name,
+            DdlStatement::CreateView(view) => &view.name,
+            DdlStatement::DropTable(table) => &table.name,
+            DdlStatement::DropView(view) => &view.name,
+            _ => return None,
+        };
+        self.catalog.layout(place.table()).is_ok().then(|| place.table())
+    }
+
     /// The failure of a statement about these tables, with the name that is nearest to that of one that is not there.
     fn with_nearest(&self, failure: Failure, tables: &[TableReference]) -> Failure {
         let is_absent =
@@ -286,7 +305,9 @@ fn context(memory: usize) -> Result<SessionContext, DataFusionError> {
         .with_config(config)
         .with_runtime_env(runtime)
         .with_analyzer_rules(exact::rules());
-    Ok(SessionContext::new_with_state(state.build()).enable_url_table())
+    let context = SessionContext::new_with_state(state.build()).enable_url_table();
+    context.register_udaf(ExactSum::new().into());
+    Ok(context)
 }
 
 /// The statements of a text.

@@ -165,6 +165,10 @@ impl Table {
             }
             (1, Value::Text(text)) => ScalarValue::from(format!("{text}#")),
             (2, Value::Text(text)) => ScalarValue::from(format!("{text}0")),
+            // The code of a variant, which is no name.
+            (3, Value::Text(_)) if column.variants.is_some() => {
+                ScalarValue::from(random.u32(..4).to_string())
+            }
             _ => scalar(stored, column),
         }
     }

@@ -130,6 +130,9 @@ async fn constraints_of_every_type_are_those_of_arrow() {
         ("status > 'Archived'", 2),
         ("status LIKE 'C%'", 1),
         ("status = 'nothing'", 0),
+        // The codes that the keys have.
+        ("status = '1' OR status = '2'", 0),
+        ("status IN ('1', '01', '2', 'Closed')", 1),
         ("status IN ('Open', 'Closed') AND NOT flag", 1),
         ("status = 'Closed' AND flag AND small > -5", 1),
         ("status = 'Closed' AND flag AND small > -4", 0),

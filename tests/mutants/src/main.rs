@@ -19,8 +19,8 @@
 //! reaches survives. One that survives within the budget may be found with a greater one.
 //!
 //! Left out: constants and `const fn`, which run at compile time, calls of macros, and rules of macros that repeat parts; a run prints how
-//! many. So is `key/fast.rs`, whose `unsafe` code runs under Miri. Of the derives only the checks have mutants, which the unit tests of
-//! their crate look for. Examples of the documentation and the tests of re-keying look for no mutants.
+//! many. So is `key/fast.rs`, whose tests try every four bytes. Of the derives only the checks have mutants, which the unit tests of
+//! their crate look for. Examples of the documentation look for no mutants.
 
 #![allow(
     clippy::unwrap_used,

@@ -31,6 +31,24 @@ fn each_format() {
     assert!(of("table", odd).contains("twice\\x1b[31m\\u{202e}"));
 }
 
+/// A time for which the writer has no text would be no JSON.
+#[test]
+fn json_is_json() {
+    let server = Server::start("json");
+    for format in ["json", "ndjson"] {
+        for of in [
+            "arrow_cast(9000000000000000000, 'Timestamp(Microsecond, None)')",
+            "[arrow_cast(9000000000000000000, 'Timestamp(Microsecond, Some(\"UTC\"))')]",
+        ] {
+            server.fails(
+                &["--format", format, "-c", &format!("SELECT {of} AS at")],
+                3,
+                "a value cannot be printed",
+            );
+        }
+    }
+}
+
 #[test]
 fn statements_of_a_file_and_of_standard_input() {
     let server = Server::start("statements");
@@ -89,6 +107,82 @@ fn integers_do_not_wrap() {
     assert_eq!(server.prints(&["--format", "csv", "-c", &windows]), "n,m,d\n-2,-2.0,-2\n");
     let union = "SELECT a - b AS n FROM (SELECT arrow_cast(1, 'UInt16') AS a, arrow_cast(3, 'UInt16') AS b) UNION ALL SELECT arrow_cast(7, 'UInt16')";
     assert_eq!(server.prints(&["--format", "csv", "-c", &format!("{union} ORDER BY n")]), "n\n-2\n7\n");
+}
+
+#[test]
+fn integers_beyond_64_bits_are_errors() {
+    let server = Server::start("overflows");
+    let most = i64::MAX;
+    for expr in [
+        format!("{most} + 1"),
+        format!("-{most} - 2"),
+        "100000 * 100000 * 100000 * 100000".to_owned(),
+        format!("(SELECT max(x + 1) FROM (VALUES (1), ({most})) AS t (x))"),
+    ] {
+        let output = server.run(&["-c", &format!("SELECT {expr}")], b"");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(2 | 3)) && error.contains("overflow"), "{expr}: {error}");
+    }
+    let rows = format!("(VALUES (1, {most}), (1, {most}), (2, 3), (2, NULL)) AS t (g, x)");
+    for sum in [
+        format!("SELECT sum(x) FROM {rows}"),
+        format!("SELECT g, sum(x) FROM {rows} GROUP BY g"),
+        format!("SELECT sum(x) OVER () FROM {rows}"),
+        format!("SELECT sum(DISTINCT x) FROM {rows}"),
+        format!(
+            "SELECT sum(arrow_cast(x, 'UInt64') + 9223372036854775807) FROM {rows} HAVING sum(arrow_cast(x, 'UInt64')) > 0"
+        ),
+    ] {
+        server.fails(&["-c", &sum], 3, "a sum is beyond");
+    }
+    let sums = format!(
+        "SELECT g, sum(x) FILTER (WHERE x < 9) AS a, sum(CAST(x AS DECIMAL(38, 0))) AS b, sum(g) AS c FROM {rows} GROUP BY g ORDER BY g"
+    );
+    let printed = server.prints(&["--format", "csv", "-c", &sums]);
+    assert_eq!(printed, "g,a,b,c\n1,,18446744073709551614,2\n2,3,3,4\n");
+    let moving = "SELECT sum(x) OVER (ORDER BY x ROWS 1 PRECEDING) AS n FROM (VALUES (1), (2), (4)) AS t (x)";
+    assert_eq!(server.prints(&["--format", "csv", "-c", moving]), "n\n1\n3\n6\n");
+    server.fails(&["-c", "SELECT 18446744073709551616 > 1"], 2, "`18446744073709551616` is beyond 64 bits");
+}
+
+/// What DataFusion or its parser takes for something else.
+#[test]
+fn statements_that_mean_something_else_are_refused() {
+    let server = Server::start("meanings");
+    for (sql, says) in [
+        ("SELECT * FROM events WHERE site = ANY(SELECT site FROM events)", "write `IN (SELECT …)`"),
+        (
+            "SELECT * FROM events WHERE at >= ALL((SELECT at FROM events))",
+            "`ALL` is not supported before a query",
+        ),
+        ("EXPLAIN SELECT * FROM events WHERE site = ANY(SELECT site FROM events)", "write `IN (SELECT …)`"),
+        ("COPY (SELECT site FROM events EXCEPT ALL SELECT 'home') TO 'x.csv'", "`EXCEPT ALL`"),
+        ("SELECT * FROM (SELECT 1 UNION (SELECT 1 INTERSECT ALL SELECT 2))", "`INTERSECT ALL`"),
+        (
+            "SELECT * FROM events WHERE note IS DISTINCT FROM 'x' AND site = 'home'",
+            "write `(note IS DISTINCT FROM 'x')`, in parentheses",
+        ),
+        ("DROP TABLE events", "`events` is a table of the Bigtable"),
+        ("CREATE OR REPLACE VIEW events AS SELECT 1", "choose another name"),
+        ("CREATE OR REPLACE TABLE events AS SELECT 1", "choose another name"),
+        ("SELECT * FROM events WHERE at < '2026-11-24T00:00:00.0000005Z'", "has times in microseconds"),
+        (
+            "SELECT * FROM events WHERE at = TIMESTAMP '2026-11-24T00:00:00.0000001Z'",
+            "has times in microseconds",
+        ),
+        ("SELECT * FROM events WHERE CAST(at AS DATE) = '2026-11-24T12:00:00'", "has dates, and"),
+    ] {
+        server.fails(&["-c", sql], 2, says);
+    }
+    for sql in [
+        "SELECT 2 = ANY([1, 2])",
+        "SELECT site FROM events EXCEPT SELECT 'home' UNION ALL SELECT 'x'",
+        "SELECT * FROM events WHERE (note IS DISTINCT FROM 'x') AND site = 'home'",
+        "CREATE VIEW homes AS SELECT * FROM events WHERE site = 'home'; SELECT count(*) FROM homes; DROP VIEW homes",
+        "SELECT * FROM events WHERE at < '2026-11-24T00:00:00.005Z' AND CAST(at AS DATE) = '2026-11-24'",
+    ] {
+        server.prints(&["-c", sql]);
+    }
 }
 
 /// Instead of an answer to another question.
@@ -235,6 +329,25 @@ fn rows_are_written() {
         server.prints(&["--format", "csv", "-c", "SELECT * FROM events WHERE user_id = 'dave'"]),
         "user_id,site,at,kind,amount,note\ndave,home,2026-11-24T01:00:00Z,login,,\n"
     );
+    // A value that its column does not hold.
+    for (at, kind, amount, says) in [
+        ("'2026-11-24T01:00:00.0000005Z'", "'a'", "1.5", "the column `at` has Timestamp(µs, \"UTC\"), and"),
+        ("1764000000", "'a'", "1.5", "write `to_timestamp_millis(…)`"),
+        ("'2026-11-24T01:00:00Z'", "'a'", "9007199254740993", "the column `amount` has Float64, and"),
+    ] {
+        let values = format!("'dan', 'home', {at}, {kind}, {amount}");
+        for rows in [
+            format!("VALUES ({values})"),
+            format!("SELECT column1, column2, column3, column4, column5 FROM (VALUES ({values}))"),
+        ] {
+            let insert = format!("INSERT INTO events (user_id, site, at, kind, amount) {rows}");
+            let output = server.run(&["-c", &insert], b"");
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(matches!(output.status.code(), Some(2 | 3)) && error.contains(says), "{insert}: {error}");
+        }
+    }
+    let dan = "SELECT count(*) AS n FROM events WHERE user_id = 'dan'";
+    assert_eq!(server.prints(&["--format", "csv", "-c", dan]), "n\n0\n");
     // A session that only reads.
     for write in [
         insert.to_owned(),

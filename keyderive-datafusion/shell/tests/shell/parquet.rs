@@ -215,6 +215,21 @@ fn what_cannot_be_imported_is_said_before_anything_is_written() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(2 | 3)) && error.contains(says), "{select}: {error}");
     }
+    // What no column holds is an error while rows are written, and no other row.
+    for (at, amount, says) in [
+        (
+            "TIMESTAMP '2026-11-24T01:00:00.0000005Z'",
+            "1.5",
+            "the column `at` has Timestamp(µs, \"UTC\"), and",
+        ),
+        ("DATE '2026-11-24'", "9007199254740993", "the column `amount` has Float64, and"),
+    ] {
+        copy(
+            &format!("SELECT 'dan' AS user_id, 'x' AS site, {at} AS at, 'x' AS kind, {amount} AS amount"),
+            "bad.parquet",
+        );
+        server.fails(&["import", "events", "bad.parquet", "--yes"], 3, says);
+    }
     assert_eq!(count(), before);
     server.fails(&["import", "events", "gone.parquet"], 3, "`gone.parquet` is not read");
     server.write("text.parquet", "no Parquet");
