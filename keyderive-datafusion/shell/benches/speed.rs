@@ -333,7 +333,7 @@ fn group_by(runtime: &Runtime, client: &Client, host: &str, folder: &Path, rows:
             line("Google's Python client and pandas", read, by_python(&python, host, read));
         }
         Err(_) => {
-            eprintln!("left out: Google's Python client; `KEYDERIVE_PYTHON` names a Python that has it")
+            eprintln!("left out: Google's Python client; `KEYDERIVE_PYTHON` names a Python that has it");
         }
     }
     println!();
