@@ -4,6 +4,7 @@ use std::future::pending;
 use std::io::{self, IsTerminal as _};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
+use std::slice;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -232,14 +233,14 @@ impl Session {
         let name = words.next().unwrap_or_default();
         match (name, words.next().map(str::trim).filter(|name| !name.is_empty())) {
             ("?" | "h", None) => help(),
-            ("d", None) => self.print(["table", "key", "row"], self.catalog.tables()),
+            ("d", None) => self.print(["table", "key", "row"], &self.catalog.tables()),
             ("d", Some(name)) => {
                 // As the parser reads the name: in lower case, unless it is in quotation marks.
                 let place = TableReference::from(name);
                 let table = self.context.table_provider(place.clone()).await;
                 let table =
-                    table.map_err(|error| self.with_nearest(failure::of(&error), &[place.clone()]))?;
-                self.print(["column", "type", "is"], self.catalog.columns(place.table(), &*table))
+                    table.map_err(|error| self.with_nearest(failure::of(&error), slice::from_ref(&place)))?;
+                self.print(["column", "type", "is"], &self.catalog.columns(place.table(), &*table))
             }
             _ => Err(Failure::usage(format_args!("there is no command `\\{command}`; `\\?` lists them"))),
         }
@@ -269,7 +270,7 @@ impl Session {
         }
     }
 
-    fn print(&self, head: [&str; 3], rows: Vec<[String; 3]>) -> Outcome<()> {
+    fn print(&self, head: [&str; 3], rows: &[[String; 3]]) -> Outcome<()> {
         let schema = Schema::new(head.map(|name| Field::new(name, DataType::Utf8, false)).to_vec());
         let column =
             |at: usize| Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row[at]))) as ArrayRef;

@@ -2,7 +2,8 @@
 //!
 //! The departures are those of `examples/data`, and the hours the first 65 of 2013 at each airport, from the same source; or those of the
 //! files that `KEYDERIVE_FLIGHTS` and `KEYDERIVE_WEATHER` name. DuckDB runs if `KEYDERIVE_DUCKDB` names a Python that has its package.
-#![allow(missing_docs, clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+#![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::doc_markdown)]
 
 mod data;
 #[cfg(feature = "codec")]
