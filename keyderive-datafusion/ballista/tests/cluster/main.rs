@@ -1,5 +1,5 @@
 //! Random queries by Ballista, whose scheduler and executors are processes, must have the rows that one process has.
-#![allow(missing_docs, clippy::print_stderr, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
 
 use std::env;
 use std::fs;
