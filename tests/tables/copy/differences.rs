@@ -12,6 +12,7 @@ use super::*;
 on_every_bigtable! {
     a_difference_of_each_kind_is_found
     a_key_of_several_rows_is_found_beside_an_extra_row
+    foreign_rows_are_differences_if_they_may_be
 }
 
 /// Both tables, equal.
@@ -98,6 +99,31 @@ async fn a_difference_of_each_kind_is_found(client: Client) {
     let few = old.diff(&new, |key, _| user_key(key)).first(1).await.unwrap();
     assert_eq!((counts(&few), few.first().len()), (counts(&all), 1));
     assert!(few.to_string().ends_with("\n  and 3 more"), "{few}");
+}
+
+/// The foreign rows are among the others, and these are compared as without them.
+async fn foreign_rows_are_differences_if_they_may_be(client: Client) {
+    let (old, new) = copied(&client, 40).await;
+    for foreign in ["0", "zzz"] {
+        let value = Mutation::set("cf", "kind", 0, "x");
+        client.raw_table("events").mutate_row(foreign, [value]).await.unwrap();
+    }
+    assert_eq!(
+        old.diff(&new, |key, _| user_key(key)).await.unwrap_err().kind(),
+        keyderive::ErrorKind::ForeignRow
+    );
+    let found = old.diff(&new, |key, _| user_key(key)).report_foreign().await.unwrap();
+    assert_eq!((counts(&found), found.foreign(), found.compared()), ([0; 4], 2, 40));
+    let mut keys: Vec<_> = found
+        .first()
+        .iter()
+        .map(|row| match row {
+            RowDifference::Foreign { old_key, .. } => old_key.as_bytes().to_vec(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    keys.sort();
+    assert_eq!(keys, [b"0".to_vec(), b"zzz".to_vec()]);
 }
 
 /// The numbers of rows are equal, and so are the cells of both rows.
