@@ -282,6 +282,22 @@ async fn a_smaller_struct_reads_its_columns(client: Client) {
     // A row without any of these columns is absent.
     client.raw_table("pages").mutate_row("x", [Mutation::set("daily", "a", 0, "")]).await.unwrap();
     assert_eq!(parts.get(&key("x")).await.unwrap(), None);
+    // One of which each is absent is there if it was written as such.
+    parts.put(&key("y"), &none).await.unwrap();
+    assert_eq!(parts.get(&key("y")).await.unwrap(), Some(none));
+    // An optional family without a value is one, and a column has its former name.
+    let page = Page { title: "b".into(), extra: Some(Stats::default()), ..Page::default() };
+    pages.put(&key("z"), &page).await.unwrap();
+    let heading = Heading { heading: "b".into(), extra: Some(Clicks { clicks: None }) };
+    assert_eq!(pages.rows_as::<Heading>().get(&key("z")).await.unwrap(), Some(heading));
+}
+
+#[derive(Row, Debug, PartialEq)]
+struct Heading {
+    #[row(alias = "title")]
+    heading: String,
+    #[row(family)]
+    extra: Option<Clicks>,
 }
 
 async fn columns_are_selected_by_their_constants(client: Client) {
