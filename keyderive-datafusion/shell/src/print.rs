@@ -64,14 +64,8 @@ impl Printer {
                 let plans = batch.columns().last().and_then(|plans| plans.as_string_opt::<i32>());
                 plans.into_iter().flatten().flatten().try_for_each(|plan| write_safe(out, plan))?;
             }
-            Self::Json(json) => {
-                check_times(batch)?;
-                json.write(|to| to.write(batch))?;
-            }
-            Self::Ndjson(json) => {
-                check_times(batch)?;
-                json.write(|to| to.write(batch))?;
-            }
+            Self::Json(json) => json.write_batch(batch)?,
+            Self::Ndjson(json) => json.write_batch(batch)?,
         }
         Ok(())
     }
@@ -131,6 +125,11 @@ pub(crate) struct JsonPrinter<F: datafusion::arrow::json::writer::JsonFormat> {
 impl<F: datafusion::arrow::json::writer::JsonFormat> JsonPrinter<F> {
     fn new(writer: Writer<Vec<u8>, F>) -> Self {
         Self { writer, out: Out::new() }
+    }
+
+    fn write_batch(&mut self, batch: &RecordBatch) -> Outcome<()> {
+        check_times(batch)?;
+        self.write(|to| to.write(batch))
     }
 
     fn write(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray as _, BooleanArray};
 use datafusion::arrow::compute::kernels::cmp::neq;
-use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
+use datafusion::arrow::compute::{cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, TimeUnit};
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::tree_node::{Transformed, TreeNode as _};
@@ -14,6 +14,8 @@ use datafusion::logical_expr::{
     ColumnarValue, DmlStatement, Expr, ExprSchemable as _, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, Values, Volatility, expr::Alias,
 };
+
+use super::CHECKED;
 
 /// The plan; the casts to the columns of a table that it writes fail where they would lose a part of a value.
 pub(super) fn exact_writes(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -108,8 +110,7 @@ impl ExactCast {
     }
 
     fn cast(&self, values: &ArrayRef) -> Result<ArrayRef> {
-        let stored =
-            cast_with_options(values, &self.to, &CastOptions { safe: false, ..CastOptions::default() })?;
+        let stored = cast_with_options(values, &self.to, &CHECKED)?;
         match lost(values, &stored)?.iter().position(|is_lost| is_lost == Some(true)) {
             None => Ok(stored),
             Some(at) => exec_err!(

@@ -7,8 +7,10 @@ mod sum;
 
 use std::sync::Arc;
 
+use datafusion::arrow::compute::CastOptions;
 use datafusion::arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::arrow::util::display::FormatOptions;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
@@ -17,10 +19,14 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Between, BinaryExpr, Expr, ExprSchemable as _, LogicalPlan, Operator, expr::InList,
 };
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::optimizer::analyzer::{Analyzer, AnalyzerRule};
 
 pub(crate) use self::statements::check;
 pub(crate) use self::sum::ExactSum;
+
+/// Of casts that fail where a value is not of the type.
+const CHECKED: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
 /// DataFusion's rules, and before the one that brings operands to one type, [`ExactOperators`].
 pub(crate) fn rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
@@ -39,7 +45,7 @@ impl AnalyzerRule for ExactOperators {
         "exact_operators"
     }
 
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let analyzed = plan.transform_up_with_subqueries(|plan| {
             let (schema, names) = (merge_schema(&plan.inputs()), NamePreserver::new(&plan));
             let exact = plan.map_expressions(|expr| {
@@ -48,7 +54,11 @@ impl AnalyzerRule for ExactOperators {
                 let exact = expr.transform_up(|expr| exact(expr, &schema))?;
                 Ok(exact.update_data(|expr| name.restore(expr)))
             })?;
-            exact.map_data(LogicalPlan::recompute_schema)?.map_data(casts::exact_writes)
+            exact.map_data(LogicalPlan::recompute_schema)?.map_data(|plan| match plan {
+                // Until then its types are those of its first query.
+                LogicalPlan::Union(_) => TypeCoercion::new().analyze(plan, config),
+                plan => casts::exact_writes(plan),
+            })
         });
         analyzed.map(|analyzed| analyzed.data)
     }

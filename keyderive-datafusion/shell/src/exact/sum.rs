@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, BooleanArray};
-use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
+use datafusion::arrow::compute::{cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_datafusion_err};
 use datafusion::functions_aggregate::sum::sum_udaf;
@@ -14,11 +14,10 @@ use datafusion::logical_expr::{
     Signature,
 };
 
+use super::CHECKED;
+
 /// In which integers are summed.
 const WIDE: DataType = DataType::Decimal128(38, 0);
-
-const CHECKED: CastOptions<'static> =
-    CastOptions { safe: false, format_options: datafusion::arrow::util::display::FormatOptions::new() };
 
 /// DataFusion's function; sums of integers are computed as decimals, and then must fit in 64 bits.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -63,24 +62,18 @@ impl AggregateUDFImpl for ExactSum {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let of = args.return_type().clone();
-        match widened(&args.return_field) {
-            None => self.0.accumulator(args),
-            Some(return_field) => {
-                let wide = self.0.accumulator(AccumulatorArgs { return_field, ..args })?;
-                Ok(Box::new(Exact { wide, of }))
-            }
-        }
+        let Some(return_field) = widened(&args.return_field) else { return self.0.accumulator(args) };
+        let wide = self.0.accumulator(AccumulatorArgs { return_field, ..args })?;
+        Ok(Box::new(Exact { wide, of }))
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let of = args.return_type().clone();
-        match widened(&args.return_field) {
-            None => self.0.create_sliding_accumulator(args),
-            Some(return_field) => {
-                let wide = self.0.create_sliding_accumulator(AccumulatorArgs { return_field, ..args })?;
-                Ok(Box::new(Exact { wide, of }))
-            }
-        }
+        let Some(return_field) = widened(&args.return_field) else {
+            return self.0.create_sliding_accumulator(args);
+        };
+        let wide = self.0.create_sliding_accumulator(AccumulatorArgs { return_field, ..args })?;
+        Ok(Box::new(Exact { wide, of }))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
@@ -89,13 +82,11 @@ impl AggregateUDFImpl for ExactSum {
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         let of = args.return_type().clone();
-        match widened(&args.return_field) {
-            None => self.0.create_groups_accumulator(args),
-            Some(return_field) => {
-                let wide = self.0.create_groups_accumulator(AccumulatorArgs { return_field, ..args })?;
-                Ok(Box::new(Exact { wide, of }))
-            }
-        }
+        let Some(return_field) = widened(&args.return_field) else {
+            return self.0.create_groups_accumulator(args);
+        };
+        let wide = self.0.create_groups_accumulator(AccumulatorArgs { return_field, ..args })?;
+        Ok(Box::new(Exact { wide, of }))
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {

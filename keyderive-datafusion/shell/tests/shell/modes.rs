@@ -1,6 +1,7 @@
 //! Statements as an argument, in a file and on standard input, in each format; where tables are found; exit codes.
 
 use std::fs;
+use std::future::IntoFuture as _;
 
 use keyderive::layouts::Layouts;
 use keyderive::{Row, RowKey};
@@ -142,6 +143,9 @@ fn integers_beyond_64_bits_are_errors() {
     assert_eq!(printed, "g,a,b,c\n1,,18446744073709551614,2\n2,3,3,4\n");
     let moving = "SELECT sum(x) OVER (ORDER BY x ROWS 1 PRECEDING) AS n FROM (VALUES (1), (2), (4)) AS t (x)";
     assert_eq!(server.prints(&["--format", "csv", "-c", moving]), "n\n1\n3\n6\n");
+    // The first query of a union has integers alone.
+    let mixed = "SELECT n + 1 AS n FROM (SELECT 1 AS n UNION ALL SELECT 1.7) ORDER BY n";
+    assert_eq!(server.prints(&["--format", "csv", "-c", mixed]), "n\n2.0\n2.7\n");
     server.fails(&["-c", "SELECT 18446744073709551616 > 1"], 2, "`18446744073709551616` is beyond 64 bits");
 }
 
@@ -315,6 +319,43 @@ fn exit_codes_are_those_of_the_command() {
         server.shell("keyderive-sql --format csv -c 'SELECT * FROM generate_series(1, 1000000)' | head -n 2"),
         ("value\n1\n".into(), 0)
     );
+}
+
+#[derive(RowKey)]
+struct SeatKey {
+    number: u32,
+}
+
+#[derive(Row)]
+struct Seat {
+    name: String,
+}
+
+/// The types of a union are those of all of its queries, and not of the first one.
+#[test]
+fn fractions_are_no_integers() {
+    let server = Server::start("fractions");
+    server.wait(server.client.table::<SeatKey, Seat>("seats").create().into_future()).unwrap();
+    server.write("seats.json", Layouts::new().table::<SeatKey, Seat>("seats").to_json());
+    let insert = |rows: &str| {
+        let sql = format!("INSERT INTO seats (number, name) {rows}");
+        server.run(&["--layouts", "seats.json", "-c", &sql], b"")
+    };
+    for rows in [
+        "VALUES (1.7, 'a')",
+        "VALUES (1, 'a'), (1.7, 'b')",
+        "SELECT 1.7, 'a'",
+        "SELECT 1, 'a' WHERE false UNION ALL SELECT 1.7, 'b'",
+        "SELECT n + 1, 'a' FROM (SELECT 1 AS n WHERE false UNION ALL SELECT 1.7)",
+    ] {
+        let output = insert(rows);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("the column `number` has UInt32, and"), "{rows}: {error}");
+        assert_eq!(output.status.code(), Some(3), "{rows}");
+    }
+    assert!(insert("SELECT 1, 'a' UNION ALL SELECT 2.0, 'b'").status.success());
+    let all = ["--layouts", "seats.json", "--format", "csv", "-c", "SELECT * FROM seats"];
+    assert_eq!(server.prints(&all), "number,name\n1,a\n2,b\n");
 }
 
 #[test]
