@@ -204,6 +204,49 @@ fn a_key_in_the_layout_of_another_epoch_is_not_decoded() {
     }
 }
 
+/// What looks like a bucket is called one, and no number of more digits than a bucket has.
+#[test]
+fn a_number_in_place_of_a_salt_is_named() {
+    let said = |number: &str| {
+        let key = format!("{number}!alice#9221575953654775807#0007");
+        EventKey::decode(key.as_bytes()).unwrap_err().to_string()
+    };
+    let text = said("12345");
+    assert!(text.contains("`12345`"), "{text}");
+    let text = said("123456");
+    assert!(text.contains("it has no salt before its fields"), "{text}");
+}
+
+#[derive(RowKey)]
+#[salt(range = 1000, over = "user", sep = "!")]
+#[salt(range = 10, over = "user", sep = "!", since(at = "2026-06-01T00:00:00Z"))]
+#[salt(range = 4096, over = "user", sep = "!", since(at = "2026-12-01T00:00:00Z"))]
+struct LongKey {
+    user: String,
+    #[row_key(ts(unit = "secs"))]
+    at: SystemTime,
+}
+
+/// In the second epoch alone, a user of so many bytes is in a key.
+#[test]
+fn a_plan_needs_one_epoch_that_has_room() {
+    const ROOM: usize = 4096 - "0!".len() - "#1780272000".len();
+    let user = |len: usize| "x".repeat(len);
+    let key = |len, at| LongKey { user: user(len), at: micros(at * 1_000_000) };
+    assert_eq!(key(ROOM, JUNE).encode().unwrap().len(), 4096);
+    assert!(key(ROOM, JUNE - 1).encode().is_err() && key(ROOM, DECEMBER).encode().is_err());
+
+    assert!(LongKey::scan().user(&user(ROOM)).into_plan().is_ok());
+    let error = LongKey::scan().user(&user(ROOM + 1)).into_plan().unwrap_err();
+    assert!(error.to_string().contains("4096"), "{error}");
+    let at = |epochs: &[u64]| {
+        let times = epochs.iter().map(|at| micros(at * 1_000_000));
+        LongKey::scan().user(&user(ROOM)).at_any_of(times.collect::<Vec<_>>()).into_plan().is_ok()
+    };
+    assert!(at(&[JUNE, JUNE + 1]));
+    assert!(!at(&[JUNE, JUNE + 1, DECEMBER]));
+}
+
 #[test]
 fn a_plan_in_words() {
     let words = |plan: &keyderive::plan::Explain| {

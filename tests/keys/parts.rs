@@ -4,7 +4,7 @@ use keyderive::RowKey;
 use keyderive::plan::{KeyRange, Plan};
 use proptest::prelude::*;
 
-use crate::keys::{Sample, check, for_every_key};
+use crate::keys::{Phone, Sample, check, for_every_key};
 use crate::plans::{Candidates, lists, picks};
 use crate::stored::asks_for;
 
@@ -115,6 +115,35 @@ fn parts_of_a_long_list_are_not_each_as_long() {
     let splits = (0..4).flat_map(|bucket| cuts().map(move |cut| format!("{bucket}#{cut:020}").into_bytes()));
     // A table is split between its buckets too.
     parts(&plan, splits.chain(SaltedUserKey::SCHEMA.bucket_splits()).collect(), 4);
+}
+
+/// A list is one request of each bucket, up to the size of a request.
+#[test]
+fn a_long_list_of_keys_is_one_request() {
+    #[derive(RowKey)]
+    #[row_key(allow(point_reads))]
+    struct UserKey {
+        user: u64,
+    }
+
+    let plan = UserKey::scan().user_any_of(0..10_000).into_plan().unwrap();
+    assert_eq!(plan.requests().iter().map(|request| request.keys().len()).collect::<Vec<_>>(), [10_000]);
+}
+
+/// Buckets of `"java"` do not sort as their numbers do.
+#[test]
+fn parts_of_a_list_under_an_unpadded_salt_have_all_of_its_rows() {
+    let devices = || (0..60).map(|device| format!("d{device}"));
+    let plan = Phone::scan().device_any_of(devices()).into_plan().unwrap();
+    let keys = devices().flat_map(|device| (1..9).map(move |date| Phone { device: device.clone(), date }));
+    let keys: Vec<_> = keys.map(|key| key.encode().unwrap()).collect();
+    let windows =
+        between(Phone::SCHEMA.bucket_splits().into_iter().chain(keys.iter().step_by(7).cloned()).collect());
+    let parts: Vec<_> = windows.iter().map(|window| plan.within(window)).collect();
+    for key in &keys {
+        let asked = parts.iter().flat_map(Plan::requests).filter(|request| request.asks_for(key)).count();
+        assert_eq!(asked, 1, "{}", key.escape_ascii());
+    }
 }
 
 /// A part of a product of millions of values is found without visiting the values before it.

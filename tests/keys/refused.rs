@@ -29,6 +29,8 @@ fn bytes_at_and_below_the_delimiter() {
     for (text, byte) in [
         ("al#ice", "`#` (0x23)"),
         ("al ice", "a space (0x20)"),
+        // The first of them.
+        ("al#i ce", "`#` (0x23)"),
         ("alice\0", "0x00"),
         ("\"alice", "`\"` (0x22)"),
         ("\n", "0x0a"),

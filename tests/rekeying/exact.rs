@@ -401,6 +401,22 @@ mod equality {
         assert_eq!((diff.extra(), diff.differing()), (1, 2), "{diff}");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn rows_that_were_written_since_are_counted_and_not_compared() {
+        let client = Client::embedded();
+        let notes = notes(&client, 7200, 60).await;
+        drive(&notes, false, COPIED).await;
+        notes.put(&New { id: 1 }, &Note { text: "other".into(), rank: 2 }).await.unwrap();
+        notes.migration().run().await.unwrap();
+        let verified = notes.migration().verify().await.unwrap();
+        assert_eq!(
+            (verified.written(), verified.equal(), verified.different()),
+            (1, ROWS - 1, 0),
+            "{verified}"
+        );
+        assert_eq!((verified.compared(), verified.counted()), (ROWS, ROWS), "{verified}");
+    }
+
     /// A cell that both tables have is compared, however old it is.
     #[tokio::test(start_paused = true)]
     async fn a_value_that_differs_is_a_difference_at_any_age() {

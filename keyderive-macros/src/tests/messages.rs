@@ -207,6 +207,26 @@ fn rules_at_their_limits() {
     }
 }
 
+/// Each fault is said, and the first of two encodings is named.
+#[test]
+fn a_counter_with_two_encodings_has_two_faults() {
+    let errors = rejected("#[derive(Row)] struct A { #[row(counter, proto, json)] views: i64 }").errors;
+    let says = |text: &str| errors.iter().any(|error| error.contains(text));
+    assert!(errors.len() == 2 && says("`json` and `proto` are two encodings"), "{errors:?}");
+    assert!(says("stored as an integer and not as `json`"), "{errors:?}");
+}
+
+/// The compiler says what is wrong with the types of the other fields.
+#[test]
+fn a_faulty_field_leaves_the_others_as_they_are() {
+    let stand_ins = |others: &str| {
+        let code = format!("struct A {{ {others} #[row(counter, json)] views: i64 }}");
+        row::row(&syn::parse_str(&code).unwrap()).to_string().matches("Faulty").count()
+    };
+    assert_eq!(stand_ins("kind: String,"), stand_ins(""));
+    assert_ne!(stand_ins(""), 0);
+}
+
 /// Only a lifetime is borrowed, and not a type of its name.
 #[test]
 fn what_a_module_writes_borrows_no_lifetime() {

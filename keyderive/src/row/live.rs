@@ -127,6 +127,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_cell_is_hidden_once_it_is_older_than_its_ttl() {
+        #[derive(crate::Row)]
+        #[row(ttl = "1h")]
+        struct Seen {
+            _kind: String,
+        }
+
+        let hour = Duration::from_secs(3600);
+        let schema = <Seen as crate::Row>::SCHEMA;
+        let live = Live { schema, base: schema, now_micros: 3_600_000_007 };
+        assert_eq!([6, 7].map(|micros| live.hiding_ttl("cf", micros)), [Some(hour), None]);
+        assert_eq!(live.hiding_ttl("other", 0), None);
+    }
+
+    #[test]
     fn all_but_some_families_are_named_by_a_regular_expression() {
         for names in [&["cf"][..], &["cf", "c", "cfg", "a-b.c"], &["a", "b"]] {
             let filter = regex_of_all_but(names);

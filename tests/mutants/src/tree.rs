@@ -15,7 +15,7 @@ use crate::points::{LeftOut, Source};
 const CRATES: [&str; 3] = ["keyderive", "keyderive-embedded", "keyderive-macros"];
 
 /// The tests that look for mutants.
-const TESTS: [&str; 20] = [
+const TESTS: [&str; 21] = [
     "-p=keyderive",
     "-p=keyderive-embedded",
     "-p=keyderive-macros",
@@ -28,6 +28,7 @@ const TESTS: [&str; 20] = [
     "--test=embedded",
     "--test=formats",
     "--test=rekeying",
+    "--features=keyderive/metrics,keyderive/proto",
     // What most tests run is optimized, what most code is compiled for is not.
     "--config=profile.dev.package.keyderive.opt-level=1",
     "--config=profile.dev.package.keyderive-embedded.opt-level=1",

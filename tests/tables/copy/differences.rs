@@ -99,6 +99,18 @@ async fn a_difference_of_each_kind_is_found(client: Client) {
     let few = old.diff(&new, |key, _| user_key(key)).first(1).await.unwrap();
     assert_eq!((counts(&few), few.first().len()), (counts(&all), 1));
     assert!(few.to_string().ends_with("\n  and 3 more"), "{few}");
+
+    // All cells are counted, and ten kept.
+    let more = (0..12).map(|at| Mutation::set("cf", format!("more {at}"), 0, "x"));
+    new_raw.mutate_row(new_key(20), more).await.unwrap();
+    let many = diff(&old, &new).await;
+    let of_row = |row: &RowDifference| match row {
+        RowDifference::Cells { new_key: key, cells, count, .. } if key.as_bytes() == new_key(20) => {
+            Some((cells.len(), *count))
+        }
+        _ => None,
+    };
+    assert_eq!(many.first().iter().find_map(of_row), Some((10, 12)), "{many}");
 }
 
 /// The foreign rows are among the others, and these are compared as without them.

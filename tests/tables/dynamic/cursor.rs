@@ -31,7 +31,7 @@ struct Sensor {
     place: Option<Place>,
     #[row(family)]
     daily: BTreeMap<String, i16>,
-    #[row(family, ttl = "1d")]
+    #[row(family, gc(never), ttl = "1d")]
     recent: BTreeMap<String, Versions<i64>>,
     #[row(family = "sums")]
     alarms: Sum,
@@ -187,6 +187,11 @@ async fn fields_of_every_kind_are_those_of_types(client: Client) {
             .collect();
         assert_eq!(of_some, expected, "{some:?}");
     }
+    // A raw scan of some columns reads them as they are stored, hidden or not.
+    let at = rows.iter().position(|(key, _)| key.at == 1).unwrap();
+    let recent = |rows: Vec<(Vec<u8>, Vec<Shown>)>| rows[at].1[0].as_ref().unwrap()["a"].len();
+    assert_eq!(recent(read(scan(), &[8]).await.unwrap()), 2);
+    assert_eq!(recent(read(scan().raw(), &[8]).await.unwrap()), 3);
     // Owned rows are the same.
     let owned = scan().collect().await.unwrap();
     for ((key, row), (stored, columns)) in owned.iter().zip(&of_all) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures_util::stream;
 use keyderive::client::Settings;
-use keyderive::embedded::{Bigtable, Fault, Faults, Method};
+use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
 use keyderive::load::{Checkpoint, Load, LoadError, LoadReport, load_tables};
 use keyderive::row::{Max, Min, Sum, Timestamped, Versions};
 use keyderive::{Client, Row, RowKey, Table};
@@ -440,6 +440,44 @@ async fn a_failed_row_before_a_later_one_of_its_key_is_still_added() {
         report.all_written().unwrap();
         assert_eq!(stored(&days).await, totals(&items, merges));
     }
+}
+
+/// A server that still knows the token of the later row skips it, which must not leave the columns of the earlier one.
+#[tokio::test(start_paused = true)]
+async fn a_later_row_that_is_known_replaces_a_failed_one_that_is_added_again() {
+    let items: Vec<_> = (0..6).map(|last| day(1, last)).collect();
+    // A time that no cell can have.
+    let mut bad = items.clone();
+    bad[0].1.hourly = [Timestamped::new(0, Sum::new(1))].into();
+    for at in 0..6 {
+        let days = days(&Bigtable::in_memory()).await;
+        let told = Mutex::new(Vec::new());
+        let load = days.load_iter(&bad).add_sums().batch_rows(1).checkpoint_every(1);
+        load.on_checkpoint(|checkpoint| told.lock().unwrap().push(checkpoint.clone())).await.unwrap();
+        let told = told.into_inner().unwrap();
+        let Some(checkpoint) = told.into_iter().find(|checkpoint| checkpoint.items() > at) else {
+            panic!("no checkpoint after item {at}");
+        };
+        let load = days.load_iter(&items).add_sums().resume(checkpoint);
+        load.await.unwrap().all_written().unwrap();
+        assert_eq!(stored(&days).await, totals(&items, false), "after item {at}");
+    }
+}
+
+/// The rows are as good as others, and are added once the server is back.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_away_ends_the_load_and_fails_no_row() {
+    let bigtable = Bigtable::in_memory();
+    let steady = days(&bigtable).await;
+    let items = input(20);
+    let away = FaultRule::fail(Fault::unavailable()).methods([Method::MutateRows]);
+    let error =
+        faulty(&bigtable, Faults::seeded(0).rule(away)).load_iter(&items).add_sums().await.unwrap_err();
+    assert!(error.error().is_some_and(keyderive::Error::is_unavailable), "{error}");
+    assert!(error.checkpoint().failed().is_empty(), "{error}");
+    let load = steady.load_iter(&items).add_sums().resume(error.checkpoint().clone());
+    load.await.unwrap().all_written().unwrap();
+    assert_eq!(stored(&steady).await, totals(&items, false));
 }
 
 #[tokio::test(start_paused = true)]

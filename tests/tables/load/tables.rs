@@ -187,6 +187,11 @@ async fn a_checkpoint_of_other_tables_is_rejected() {
         one.to_string().contains("the checkpoint is of a load to 2 tables, and this load is to 1"),
         "{one}"
     );
+    let one = events.load_iter((0..9).map(|at| item(at).0)).await.unwrap().checkpoint().clone();
+    let two = load_tables((events.clone(), by_order.clone()), iter((0..9).map(item)));
+    let two = two.resume(one).await.unwrap_err().to_string();
+    let said = "the checkpoint is of a load to 1 tables, and this load is to 2";
+    assert!(two.contains("table `events`") && two.contains(said), "{two}");
     let turned = iter((0..9).map(|at| (item(at).1, item(at).0)));
     let turned =
         load_tables((by_order.clone(), events.clone()), turned).resume(both.clone()).await.unwrap_err();

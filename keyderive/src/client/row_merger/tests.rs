@@ -287,6 +287,13 @@ fn a_range_holds_its_start_and_not_its_end() {
         for (key, is_held) in [(b"a", false), (b"b", true), (b"c", true), (b"d", false)] {
             assert_eq!(requested().advance_to(key), is_held, "{} {reversed}", key.escape_ascii());
         }
+        // Its end may be asked for beside it.
+        let mut both = RequestedRows::new(
+            &[Bytes::from_static(b"d")],
+            &[KeyRange::new("b", Some(b"d".to_vec()))],
+            reversed,
+        );
+        assert!(both.advance_to(b"d"));
     }
 }
 

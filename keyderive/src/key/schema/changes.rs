@@ -264,7 +264,8 @@ fn values_effect(old: &Value, new: &Value) -> KeyEffect {
     if let (Some(old), Some(new)) = (old.get("uuid"), new.get("uuid")) {
         return effect(!new["version"].is_null(), !old["version"].is_null());
     }
-    if old.get("time").is_some() && new.get("time").is_some() {
+    // No format of times has other values.
+    if old.get("time").is_some() {
         return effect(false, false);
     }
     effect(true, true)

@@ -920,3 +920,6 @@ impl Computed {
         faults
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -256,6 +256,8 @@ mod times {
         at: SystemTime,
         #[row_key(ts(format = "datetime17"))]
         begin: SystemTime,
+        #[row_key(desc, ts(format = "datetime17"))]
+        end: SystemTime,
         hash: [u8; 4],
     }
 
@@ -286,6 +288,12 @@ mod times {
                 "begin",
                 "TIMESTAMP_ADD(PARSE_TIMESTAMP('%Y%m%d%H%M%S', SUBSTR(`begin`, 1, 14)), \
                  INTERVAL CAST(SUBSTR(`begin`, 15) AS INT64) MILLISECOND)",
+            ),
+            (
+                "end",
+                "TIMESTAMP_ADD(PARSE_TIMESTAMP('%Y%m%d%H%M%S', SUBSTR(LPAD(CAST(99999999999999999 - CAST(`end` AS INT64) AS \
+                 STRING), 17, '0'), 1, 14)), INTERVAL CAST(SUBSTR(LPAD(CAST(99999999999999999 - CAST(`end` AS INT64) AS STRING), \
+                 17, '0'), 15) AS INT64) MILLISECOND)",
             ),
             ("hash", "FROM_HEX(`hash`)"),
         ] {

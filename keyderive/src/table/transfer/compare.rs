@@ -528,3 +528,18 @@ impl Mapped {
         self.second = Some(second.map_or(key.clone(), |second| second.min(key)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_rows_of_one_key_the_first_two_are_kept() {
+        for [first, second, third] in [b"abc", b"acb", b"bac", b"bca", b"cab", b"cba"] {
+            let mut mapped = Mapped::new(&[*first]);
+            mapped.add(&[*second]);
+            mapped.add(&[*third]);
+            assert_eq!((&mapped.first[..], mapped.second.as_deref()), (&b"a"[..], Some(&b"b"[..])));
+        }
+    }
+}

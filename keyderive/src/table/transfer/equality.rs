@@ -143,6 +143,7 @@ mod tests {
         let families = [
             ("kept", GcRule::never()),
             ("few", GcRule::max_versions(1)),
+            ("some", GcRule::max_versions(2)),
             ("minute", age(1)),
             ("aged", age(10)),
         ];
@@ -206,6 +207,8 @@ mod tests {
         let versions =
             [("few", "q", 3, "a"), ("few", "q", 2, "b"), ("few", "q", 1, "c"), ("few", "r", 3, "d")];
         assert_eq!(alone(&versions), ("a- d-".into(), 2));
+        let versions = [("some", "q", 3, "a"), ("some", "q", 2, "b"), ("some", "q", 1, "c")];
+        assert_eq!(alone(&versions), ("a- b-".into(), 1));
         // No rule is known of the family.
         assert_eq!(alone(&[("other", "q", 1, "a")]), ("a-".into(), 0));
         // A value that differs does, however old the cell is.

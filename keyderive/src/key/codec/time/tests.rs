@@ -38,6 +38,7 @@ fn the_bytes_of_every_unit_and_order() {
         (write::<Ts<Exact<Secs>>, _>(second), "1426535612"),
         (write::<DateTime17, _>(time), "20150316195332156"),
         (write::<DateTime17, _>(at(-1)), "19691231235959999"),
+        (write::<DateTime17, _>(at(3600 * SECOND)), "19700101010000000"),
         (write::<ReverseTs<MAX>, _>(time), "9221945501242619807"),
         (write::<ReverseTs<MAX, Ts<Millis>>, _>(time), "9223370610319163651"),
         (write::<ReverseTs<9_999_999_999_999, Ts<Millis>>, _>(time), "8573464387843"),
@@ -65,7 +66,11 @@ fn errors_say_why_and_what_to_do() {
         ),
         (
             write::<Text, _>(at(-1_000)),
-            &["1969-12-31T23:59:59.999999Z is too early", "16 digits of microseconds", "datetime17"],
+            &[
+                "1969-12-31T23:59:59.999999Z is too early",
+                "16 digits of microseconds hold 1970-01-01T00:00:00Z to 2286-11-20T17:46:39.999999Z; \
+                 `row_key(ts(format = \"datetime17\"))`",
+            ],
         ),
         (
             write::<Ts<Secs>, _>(at(10_000_000_000_000_000_000)),
@@ -110,6 +115,8 @@ fn errors_say_why_and_what_to_do() {
             ],
         ),
         (write::<ReverseTs<{ u64::MAX }, Ts<Nanos, Ordered>>, _>(at(0)), &["too early", "a smaller `max`"]),
+        // The least `max` that leaves out 1970.
+        (write::<ReverseTs<{ 1 << 63 }, Ts<Nanos, Ordered>>, _>(at(0)), &["too early", "a smaller `max`"]),
     ] {
         let text = written.unwrap_err();
         for part in parts {
