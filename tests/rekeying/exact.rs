@@ -417,6 +417,33 @@ mod equality {
         assert_eq!((verified.compared(), verified.counted()), (ROWS, ROWS), "{verified}");
     }
 
+    /// It is read again before it is called extra.
+    #[tokio::test(start_paused = true)]
+    async fn a_copy_without_its_original_that_is_written_meanwhile_is_counted_once() {
+        let mut written = 0;
+        for delayed in 0..6 {
+            let bigtable = Bigtable::in_memory();
+            let client = bigtable.client();
+            let notes = notes(&client, 7200, 60).await;
+            notes.migration().run().await.unwrap();
+            client.raw_table("notes").mutate_row(old_key(1), [Mutation::delete_row()]).await.unwrap();
+            let late = FaultRule::delay(Duration::from_secs(1)).methods([Method::ReadRows]);
+            let late = late.tables(["notes-4"]).skip(delayed).times(1);
+            let slow = bigtable.with_faults(Faults::seeded(0).rule(late)).client();
+            let slow: Notes = slow.rekeyed("notes", "notes-4").await.unwrap();
+            let migration = slow.migration();
+            let write = async {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                notes.put(&New { id: 1 }, &note(1)).await.unwrap();
+            };
+            let (verified, ()) = tokio::join!(migration.verify(), write);
+            let verified = verified.unwrap();
+            assert_eq!(verified.written() + verified.different(), 1, "{delayed}: {verified}");
+            written += verified.written();
+        }
+        assert!((1..6).contains(&written), "{written}");
+    }
+
     /// A cell that both tables have is compared, however old it is.
     #[tokio::test(start_paused = true)]
     async fn a_value_that_differs_is_a_difference_at_any_age() {
