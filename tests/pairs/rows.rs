@@ -322,6 +322,11 @@ fn timed<T: Clone + Into<Value>>(versions: &[Timestamped<T>]) -> Vec<(i64, Value
     versions.iter().map(|version| (version.timestamp_micros, version.value.clone().into())).collect()
 }
 
+fn tags(view: &View) -> BTreeMap<String, i64> {
+    let names = view.0.iter().map(|(name, _)| name).filter(|name| name.0 == "tags");
+    names.filter_map(|name| Some((name.1.clone(), view.number(("tags", &name.1))?))).collect()
+}
+
 fn place(view: &View) -> Option<Place> {
     let place = Place { city: view.text(&[("place", "city")]), floor: view.number(("place", "floor")) };
     let has = |column| view.newest(("place", column)).is_some();
@@ -398,8 +403,6 @@ macro_rules! wide {
             }
 
             fn read($view: &View) -> Self {
-                let tags = $view.0.iter().filter(|(name, _)| name.0 == "tags");
-                let tags = tags.filter_map(|(name, _)| Some((name.1.clone(), $view.number(("tags", &name.1))?)));
                 Self {
                     name: $view.text(&[("cf", "name")]).unwrap_or_default(),
                     rank: $view.number(("cf", "rank")),
@@ -409,7 +412,7 @@ macro_rules! wide {
                     visits: $view.number(("n", "visits")).unwrap_or_default(),
                     owner: $view.text(&[("held", "owner"), ("held", "holder")]),
                     steps: texts($view, ("h", "steps")),
-                    tags: tags.collect(),
+                    tags: tags($view),
                     place: place($view),
                     $($read)*
                 }
@@ -650,6 +653,9 @@ pub(crate) struct Part {
     /// The `ttl` of the whole row type hides them.
     #[row(family = "h", gc(never))]
     steps: Versions<String>,
+    /// It hides these too.
+    #[row(family, gc(never))]
+    tags: BTreeMap<String, i64>,
     #[row(family)]
     place: Option<Place>,
 }
@@ -665,6 +671,7 @@ impl Kind for Part {
             "old" => qualifier == "note",
             "held" => ["holder", "owner", ""].contains(&qualifier),
             "h" => ["steps", ""].contains(&qualifier),
+            "tags" => true,
             "place" => ["city", "floor", ""].contains(&qualifier),
             _ => false,
         }
@@ -675,6 +682,7 @@ impl Kind for Part {
         write.renamed(("cf", "note"), ("old", "note"), self.note.as_ref());
         write.renamed(("held", "owner"), ("held", "holder"), self.owner.as_ref());
         write.versions(("h", "steps"), timed(&self.steps));
+        write.map("tags", &self.tags);
         write.place(self.place.as_ref().map(|place| (place.city.as_ref(), place.floor)));
         write.end();
     }
@@ -685,6 +693,7 @@ impl Kind for Part {
             note: view.text(&[("cf", "note"), ("old", "note")]),
             owner: view.text(&[("held", "owner"), ("held", "holder")]),
             steps: texts(view, ("h", "steps")),
+            tags: tags(view),
             place: place(view),
         }
     }
@@ -710,6 +719,8 @@ impl Part {
         };
         // Often a row that will be hidden whole.
         let (email, note) = if rng.bool() { (None, None) } else { (word(rng), word(rng)) };
-        Self { email, note, owner: word(rng), steps, place: None }
+        let tags =
+            (0..rng.usize(..2)).map(|_| (rng.choice(WORDS).unwrap().to_owned(), rng.i64(0..3))).collect();
+        Self { email, note, owner: word(rng), steps, tags, place: None }
     }
 }
