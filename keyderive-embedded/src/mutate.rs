@@ -552,6 +552,16 @@ mod tests {
     }
 
     #[test]
+    fn a_message_has_each_family_once() {
+        let rng = &mut Rng::with_seed(3);
+        let cells = ["a", "a", "b", "b", "b"].map(|family| Cell { family: family.into(), ..cell(rng) });
+        let row = row_message(&Bytes::from_static(b"k"), cells.to_vec());
+        let families: Vec<_> =
+            row.families.iter().map(|family| (&*family.name, family.columns.len())).collect();
+        assert_eq!(families, [("a", 2), ("b", 3)]);
+    }
+
+    #[test]
     fn many_changes_equal_the_same_changes_one_by_one() {
         let rng = &mut Rng::with_seed(17);
         for _ in 0..500 {

@@ -39,7 +39,7 @@ fn bytes_at_and_below_the_delimiter() {
         assert_refused(
             &key,
             "user_id",
-            &[&format!("{text:?}"), byte, "delimiter `#`", "`#[row_key(escape)]`"],
+            &[&format!("{text:?} contains {byte};"), "delimiter `#`", "`#[row_key(escape)]`"],
         );
         // A padded string holds no byte below a space.
         let remedy = key.encode().unwrap_err().to_string();

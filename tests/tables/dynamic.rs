@@ -469,6 +469,26 @@ async fn sizes_are_those_of_types() {
     assert_eq!(client.raw_table("events").sizes().await.unwrap().to_string(), of_type);
 }
 
+/// The number that is stored is a date too.
+#[test]
+fn a_date_of_a_key_may_be_its_number() {
+    #[derive(RowKey)]
+    struct DayKey {
+        user: String,
+        day: chrono::NaiveDate,
+    }
+    let layout = KeyLayout::of::<DayKey>();
+    let user = Value::from("a");
+    let encode = |day| layout.encode([("user", &user), ("day", day)]);
+    for day in [Value::from(20_150_316), Value::from("20150316"), Value::from("2015-03-16")] {
+        assert_eq!(encode(&day).unwrap(), b"a#20150316", "{day:?}");
+    }
+    for day in [Value::from(20_150_229), Value::from("20150229"), Value::from(-1)] {
+        let error = encode(&day).unwrap_err().to_string();
+        assert!(error.contains("is not a date as `YYYYMMDD`"), "{error}");
+    }
+}
+
 #[test]
 fn a_character_of_a_key_is_one() {
     #[derive(RowKey)]

@@ -275,7 +275,17 @@ fn one_place_for_each(cx: &Ctxt, row: &Row<'_>) {
             if alias.name.is_empty() {
                 continue;
             }
-            if let Some(other) = names.get(&(family.clone(), alias.name.clone())) {
+            if let Some(whole) =
+                row.fields.iter().find(|other| other.is_family() && Some(&other.name) == family.as_ref())
+            {
+                cx.error(
+                    alias.written,
+                    format_args!(
+                        "the family `{}` is that of the field `{}`, all of whose columns are its own; remove the alias",
+                        whole.name, whole.ident
+                    ),
+                );
+            } else if let Some(other) = names.get(&(family.clone(), alias.name.clone())) {
                 let what = if field.is_family() { "family" } else { "column" };
                 cx.error(
                     alias.written,

@@ -21,6 +21,8 @@ const NEAR: usize = 3;
 #[derive(Debug)]
 pub(crate) struct RowReader {
     schema: &'static RowSchema,
+    /// The row type that the schema may be a part of.
+    whole: &'static RowSchema,
     /// The family of a row that is a map.
     family: Arc<str>,
     /// The columns to read, in the order of the caller.
@@ -79,11 +81,37 @@ impl RowReader {
         Self::new(schema, family, &all)
     }
 
+    /// Reads all columns of a part of a row type: an optional family is there if any of its columns is, of the whole type.
+    pub(crate) fn of_part(
+        schema: &'static RowSchema,
+        whole: &'static RowSchema,
+        family: impl Into<Arc<str>>,
+    ) -> Self {
+        let mut reader = Self { whole, ..Self::of_all(schema, family) };
+        let places = |field: &'static FieldSchema| {
+            let names = field.columns().iter().flat_map(|column| {
+                let former = column.aliases().filter(|alias| alias.family.is_none()).map(|alias| alias.name);
+                std::iter::once(column.name()).chain(former)
+            });
+            names.map(|name| (field.family(), name))
+        };
+        let optional = schema.fields().iter().filter(|field| field.is_optional());
+        for (family, name) in optional.filter_map(|field| whole.field_of(field.family())).flat_map(places) {
+            let family = reader.family_named(family);
+            let place = |place: &Place| (&place.family, place.name).cmp(&(&family, Some(name)));
+            if let Err(at) = reader.places.binary_search_by(place) {
+                reader.places.insert(at, Place { family, name: Some(name), of: Vec::new() });
+            }
+        }
+        reader
+    }
+
     /// Reads the columns with these indices among those that the schema declares.
     pub(crate) fn new(schema: &'static RowSchema, family: impl Into<Arc<str>>, columns: &[usize]) -> Self {
         let (family, all): (Arc<str>, Vec<_>) = (family.into(), schema.declared_columns().collect());
         let mut reader = Self {
             schema,
+            whole: schema,
             family,
             columns: columns.iter().filter_map(|at| all.get(*at).copied()).map(ReadColumn::new).collect(),
             places: Vec::new(),
@@ -230,7 +258,10 @@ impl RowReader {
     pub(super) fn is_present(&self, field: &FieldSchema, row: &RawRow) -> bool {
         let cells = || RowCells::new(row, "").of_family(self.family_of(field.family()));
         match field {
-            FieldSchema::Struct { is_optional: true, .. } => is_present(cells(), |name| field.owns(name)),
+            FieldSchema::Struct { is_optional: true, .. } => {
+                let whole = self.whole.field_of(field.family()).unwrap_or(field);
+                is_present(cells(), |name| whole.owns(name))
+            }
             FieldSchema::Map { is_optional: true, .. } => !cells().is_empty(),
             _ => true,
         }

@@ -306,7 +306,17 @@ impl DynRow {
     /// # Errors
     /// Those of the row type: a required column is missing, or a cell does not have the column's type.
     pub fn read(schema: &'static RowSchema, family: &str, row: &RawRow) -> Result<Self, RowError> {
-        let (mut reader, mut read) = (RowReader::of_all(schema, family), RowBuffer::default());
+        Self::read_part(schema, schema, family, row)
+    }
+
+    /// The same, of a part of a row type.
+    pub(crate) fn read_part(
+        schema: &'static RowSchema,
+        whole: &'static RowSchema,
+        family: &str,
+        row: &RawRow,
+    ) -> Result<Self, RowError> {
+        let (mut reader, mut read) = (RowReader::of_part(schema, whole, family), RowBuffer::default());
         reader.read(row, &mut read).map_err(|error| error.of_row(row))?;
         Ok(Self::of_read(&reader, &read, row))
     }

@@ -78,7 +78,7 @@ impl Live {
         (timestamp_micros < self.oldest(ttl)).then_some(ttl)
     }
 
-    fn ttl(self, family: &str) -> Option<Duration> {
+    pub(super) fn ttl(self, family: &str) -> Option<Duration> {
         let ttl = |schema: &'static RowSchema| schema.rule(family)?.ttl;
         ttl(self.schema).or_else(|| ttl(self.base))
     }

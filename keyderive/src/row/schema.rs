@@ -178,6 +178,13 @@ impl RowSchema {
         Some(self.family).filter(|family| !family.is_empty())
     }
 
+    /// The struct or map that is a family.
+    pub(crate) fn field_of(&self, family: &str) -> Option<&'static FieldSchema> {
+        self.fields
+            .iter()
+            .find(|field| !matches!(field, FieldSchema::Column { .. }) && field.family() == family)
+    }
+
     /// What the type says of how long a family's cells are kept.
     pub(crate) fn rule(&self, family: &str) -> Option<&'static FamilyRule> {
         self.rules.iter().find(|rule| rule.family == family)

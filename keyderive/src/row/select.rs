@@ -52,6 +52,16 @@ pub struct SelectedColumns {
     has_required: bool,
 }
 
+impl SelectedColumns {
+    /// Whether a column is among them, or with `None` all of a family.
+    pub(super) fn contains(&self, family: &str, name: Option<&str>) -> bool {
+        let is_it = |((of, _), names): (&(String, bool), &Vec<Bytes>)| {
+            of == family && name.is_some_and(|name| names.iter().any(|other| other == name.as_bytes()))
+        };
+        self.families.iter().any(|(of, _)| of == family) || self.columns.iter().any(is_it)
+    }
+}
+
 /// The label of the cell by which a row is returned that has none of the selected columns.
 pub(super) const PRESENCE: &str = "keyderive-row";
 
@@ -60,16 +70,26 @@ impl SelectedColumns {
     ///
     /// A row without any of them is returned all the same if none is required: its first cell is passed without its value, with
     /// a label.
-    pub(crate) fn filter(self, live: Live) -> RowFilter {
+    pub(crate) fn filter(mut self, live: Live) -> RowFilter {
         let of_family = |family: &str, filter: RowFilter| live.of_family(family, filter);
+        // A server sends a cell as often as filters beside each other pass it.
+        let mut families: BTreeMap<String, bool> = BTreeMap::new();
+        for (family, all) in self.families {
+            *families.entry(family).or_default() |= all;
+        }
+        self.columns.retain(|(family, all), _| match families.get_mut(family) {
+            Some(of_family) => {
+                *of_family |= all;
+                false
+            }
+            None => true,
+        });
         let columns = self
             .columns
             .into_iter()
             .map(|((family, all), names)| (all, of_family(&family, RowFilter::any_column(&*family, names))));
-        let families = self
-            .families
-            .into_iter()
-            .map(|(family, all)| (all, of_family(&family, RowFilter::family(&*family))));
+        let families =
+            families.into_iter().map(|(family, all)| (all, of_family(&family, RowFilter::family(&*family))));
         let (every_version, newest): (Vec<_>, Vec<_>) = columns.chain(families).partition(|(all, _)| *all);
         let filters = |of: Vec<(bool, RowFilter)>| of.into_iter().map(|(_, filter)| filter);
         let newest = (!newest.is_empty())
@@ -150,8 +170,7 @@ impl ErasedSelection for SchemaSelection {
             for column in columns {
                 let former = column.aliases().map(|alias| (alias.family.unwrap_or(family), alias.name));
                 let places = [(family, column.name())].into_iter().chain(former);
-                // A family that is read whole has its cells once.
-                for (family, name) in places.filter(|place| whole.is_none() || place.0 != family) {
+                for (family, name) in places {
                     let key = (family.to_owned(), column.kind().reads_versions());
                     out.columns.entry(key).or_default().push(Bytes::copy_from_slice(name.as_bytes()));
                 }

@@ -148,6 +148,41 @@ impl Visible {
         matches!(self.columns, Columns::Selected(_))
     }
 
+    /// The first column of another row type that reads do not ask for, if there is one: it would be read as absent.
+    pub(crate) fn unasked_column(&self, schema: &'static RowSchema) -> Option<String> {
+        let asked = match &self.columns {
+            Columns::Everything | Columns::Stored | Columns::Failed(_) => return None,
+            Columns::RowType => {
+                let all =
+                    |schema| SelectedField { schema, columns: FieldSchema::columns(schema).iter().collect() };
+                let fields = self.schema.fields().iter().map(all).collect();
+                let mut asked = SelectedColumns::default();
+                SchemaSelection { fields, family: Arc::clone(&self.family) }.columns(&mut asked);
+                asked
+            }
+            Columns::Selected(selection) => {
+                let mut asked = SelectedColumns::default();
+                selection.columns(&mut asked);
+                asked
+            }
+        };
+        schema.fields().iter().find_map(|field| {
+            let family = field.family();
+            if let FieldSchema::Map { .. } = field {
+                let named = if family.is_empty() { &*self.family } else { family };
+                return (!asked.contains(named, None)).then(|| format!("the family `{named}`"));
+            }
+            let unasked =
+                field.columns().iter().find(|column| !asked.contains(family, Some(column.name())))?;
+            Some(format!("the column `{family}:{}`", unasked.name()))
+        })
+    }
+
+    /// The `ttl` of a family: that of the row type, or else of the type that the table was declared with.
+    pub(crate) fn ttl(&self, family: &str) -> Option<Duration> {
+        self.live(0).ttl(family)
+    }
+
     /// The cells that count at this time, in every version; none if all stored ones do.
     pub(crate) fn cells(&self, now_micros: i64) -> Option<RowFilter> {
         match &self.columns {

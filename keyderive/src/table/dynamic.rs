@@ -21,7 +21,7 @@ use crate::client::{Client, Error, ReadStats};
 use crate::dynamic::{DynKey, DynRow, KeyLayout, TableLayout, Value, decode_key};
 use crate::key::{DecodeError, EncodeError, RawKey, RowKey, Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{Any, Entry, RawRow, Row, RowSchema, Visible, without_presence};
+use crate::row::{Any, Entry, RawRow, Row, RowSchema, Visible};
 
 pub use self::cursor::DynCursor;
 pub use self::keys::DynKeys;
@@ -73,14 +73,9 @@ impl ReadRow<EncodedKey> for DynRow {
 
 /// Reads a stored row by the schema of the table.
 fn read(table: &Handle, row: &RawRow) -> Result<DynRow, Error> {
-    let unmarked = unmarked(table, row);
-    DynRow::read(table.visible.schema(), table.visible.family(), unmarked.as_ref().unwrap_or(row))
+    let (visible, unmarked) = (&table.visible, table.unmarked(row));
+    DynRow::read_part(visible.schema(), visible.base(), visible.family(), unmarked.as_ref().unwrap_or(row))
         .map_err(|error| Error::row(&table.name, row.key(), error))
-}
-
-/// The row without the cell that says that it is there, if columns are selected and the row has one: it is not stored with that value.
-fn unmarked(table: &Handle, row: &RawRow) -> Option<RawRow> {
-    table.visible.is_selected().then(|| without_presence(row)).flatten()
 }
 
 /// A table whose layout is known only at run time, for tools: reads and writes as a typed [`Table`] does.

@@ -8,7 +8,7 @@ use super::skipped::Skipped;
 use crate::client::{Client, Error, Route, check_filter};
 use crate::key::KeyType;
 use crate::plan::{KeyRange, Plan};
-use crate::row::{DEFAULT_FAMILY, OwnedRow, RawRow, Row, RowCells, RowFilter, Visible};
+use crate::row::{DEFAULT_FAMILY, OwnedRow, RawRow, Row, RowCells, RowFilter, Visible, without_presence};
 
 /// A table without its types: the client, the name, the layout of the keys, and which cells of rows count.
 ///
@@ -79,6 +79,11 @@ impl Handle {
             #[cold]
             |error| Error::row(&self.name, stored.key(), error.of_row(stored)),
         )
+    }
+
+    /// The row without the cell that says that it is there, if columns are selected and the row has one: it is not stored with that value.
+    pub(super) fn unmarked(&self, row: &RawRow) -> Option<RawRow> {
+        self.visible.is_selected().then(|| without_presence(row)).flatten()
     }
 
     /// Decodes a row of which columns are selected.

@@ -10,7 +10,7 @@ use super::{Handle, RowStore, Scan, Table};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{OwnedRow, RawRow, Row};
+use crate::row::{OwnedRow, RawRow, Row, RowSchema};
 
 impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// Reads the row with this key, if it exists: one point read.
@@ -255,12 +255,13 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// Reads ask for the columns and families of `T`, former names too, and a row without any of them is `None`. If `T` is a map,
     /// reads ask for its family. A `put` writes the columns of `T`, and leaves the others as they are.
     ///
-    /// Where both types have a column, it must be stored the same way; otherwise calls of the table fail before anything is
-    /// sent.
+    /// Where both types have a column, it must be stored the same way, and have the same former names; otherwise calls of the table fail
+    /// before anything is sent. What the table's own row type says of a family, such as its `ttl`, holds for `T` too.
     #[must_use]
     pub fn rows_as<T: Row>(&self) -> Table<K, T, S> {
         let (handle, visible) = (&self.handle, &self.handle.visible);
-        let check = match visible.schema().conflict_with(T::SCHEMA, visible.family()) {
+        let conflict = |schema: &RowSchema| schema.conflict_with(T::SCHEMA, visible.family());
+        let check = match conflict(visible.schema()).or_else(|| conflict(visible.base())) {
             None => handle.check.again(),
             Some(conflict) => Check::Failed(Error::definition(&handle.name, conflict)),
         };

@@ -19,7 +19,7 @@ use crate::key::{Field, RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
 use crate::row::{
     Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter,
-    RowSchema,
+    RowSchema, Visible,
 };
 
 /// A scan of a table: a plan and how to run it.
@@ -168,6 +168,10 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
 
     /// Adds a filter that the server applies to each row, after earlier ones. The server does not send a row without a
     /// cell left.
+    ///
+    /// The filter is applied to every stored version, before the newest of each column is taken: a filter of timestamps reads rows as of
+    /// a time, and a filter of values may leave an earlier value, which a server keeps for a while, as the newest. For rows whose columns
+    /// have a value now, ask by [`matching`](Self::matching).
     pub fn filter(mut self, filter: RowFilter) -> Self {
         self.filters.push(filter);
         self
@@ -990,6 +994,8 @@ impl<K: TableKey, R> Rows<K, R> {
         let skip_unreadable = self.skip_unreadable;
         self.poll_each(cx, max, |handle, compared, row| {
             let last_read = skip_unreadable.then(LastRead::default);
+            let unmarked = handle.unmarked(row);
+            let row = unmarked.as_ref().unwrap_or(row);
             let visited = match B::decode(row.key()) {
                 // `visit` is called in the match, so that the key is not moved into a variable of its own.
                 Ok(key) => visit(key, RowRef::new(row, handle, compared, last_read.as_ref()))
@@ -1085,9 +1091,7 @@ impl<K: TableKey, R, S: RowStore> fmt::Debug for Rows<K, R, S> {
 pub struct RowRef<'a> {
     row: &'a RawRow,
     table: &'a str,
-    family: &'a str,
-    /// That of the table's row type.
-    schema: &'static RowSchema,
+    visible: &'a Visible,
     compared: &'a ComparedSchema,
     /// Notes that the row could not be read, if such rows are skipped.
     last_read: Option<&'a LastRead>,
@@ -1101,8 +1105,7 @@ impl<'a> RowRef<'a> {
         last_read: Option<&'a LastRead>,
     ) -> Self {
         let Handle { name, visible, .. } = table;
-        let (family, schema) = (visible.family(), visible.schema());
-        Self { row, table: name, family, schema, compared, last_read }
+        Self { row, table: name, visible, compared, last_read }
     }
 
     /// Decodes the row as any type that reads the table's columns. Its text and bytes may be borrowed.
@@ -1111,7 +1114,8 @@ impl<'a> RowRef<'a> {
     /// hold the newest version. [`Table::rows_as`] gives the table another row type.
     ///
     /// A column that both types have must be stored in a way that `S` reads: an integer of fewer bits, or the name of a variant as
-    /// text. Otherwise the call fails, before it decodes the first row.
+    /// text. Where a scan reads a part of the columns, by [`Table::select`] or [`Table::rows_as`], `S` has some of these. Otherwise the
+    /// call fails, before it decodes the first row.
     ///
     /// # Errors
     /// If the stored columns cannot be read as `S`; [`Scan::visit`] says what happens to such a row. If the scan reads
@@ -1120,10 +1124,11 @@ impl<'a> RowRef<'a> {
     pub fn read<S: Row>(self) -> Result<S::Decoded<'a>, Error> {
         if !self.compared.is_same(S::SCHEMA) {
             self.compared
-                .compare(self.schema, S::SCHEMA, self.family)
+                .compare(self.visible, S::SCHEMA)
                 .map_err(|text| Error::definition(self.table, text))?;
         }
-        let row = S::decode(RowCells::new(self.row, self.family)).map_err(|error| self.unreadable(error))?;
+        let row = S::decode(RowCells::new(self.row, self.visible.family()))
+            .map_err(|error| self.unreadable(error))?;
         if let Some(last_read) = self.last_read {
             last_read.note(None);
         }
@@ -1174,10 +1179,16 @@ impl ComparedSchema {
         std::ptr::eq(self.0.load(Ordering::Relaxed), schema)
     }
 
-    /// Fails if both types have a column that they store in different ways.
+    /// Fails if both types have a column that they store in different ways, or if rows are read without a column of the other type.
     #[cold]
-    fn compare(&self, own: &RowSchema, other: &'static RowSchema, family: &str) -> Result<(), String> {
-        own.conflict_with(other, family).map_or(Ok(()), Err)?;
+    fn compare(&self, visible: &Visible, other: &'static RowSchema) -> Result<(), String> {
+        visible.schema().conflict_with(other, visible.family()).map_or(Ok(()), Err)?;
+        if let Some(unasked) = visible.unasked_column(other) {
+            return Err(format!(
+                "`{}` has {unasked}, which this scan does not read; select it too, or read a type without it",
+                other.name()
+            ));
+        }
         self.0.store(std::ptr::from_ref(other).cast_mut(), Ordering::Relaxed);
         Ok(())
     }

@@ -25,7 +25,7 @@ use crate::row::{
     Addable, AddableAt, AdditionsAlone, Appendable, CellError, CellType, CellValue, CellWriter, Clearable,
     ColumnKind, ColumnPlace, ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation,
     MutationList, MutationSink, Name, RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema,
-    RowWriter, SERVER_TIME, Settable, SettableAt, WithoutAdditions, aggregate_addition, check_kind,
+    RowWriter, SERVER_TIME, Settable, SettableAt, Visible, WithoutAdditions, aggregate_addition, check_kind,
     check_timestamp,
 };
 
@@ -351,7 +351,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// A call that succeeds was applied exactly once. It is not retried when it may have been applied: after an error with
     /// [`is_outcome_unknown`](Error::is_outcome_unknown), the same call may count twice. A sum that overflows wraps around.
     ///
-    /// A row that is missing, or was deleted meanwhile, is created with this column alone; reads can
+    /// An absent column counts from 0, whatever its `default` is. A row that is missing, or was deleted meanwhile, is created with this
+    /// column alone; reads can
     /// [skip](crate::Scan::on_unreadable) rows that lack others. A `put` of the row overwrites the count: keep counters
     /// in a row type of their own, in the same table or in another, or use a [`Sum`](crate::row::Sum), which `put` leaves alone.
     ///
@@ -1266,7 +1267,9 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     fn parts(self) -> Result<Parts<K, R, S>, Error> {
         let Self { table, key, mutations, fault } = self;
         let key = key?;
-        match fault.or_else(|| mutations.deleted_required_column(table.handle.visible.schema())) {
+        let visible = &table.handle.visible;
+        let deleted = |schema: &RowSchema| mutations.deleted_required_column(schema);
+        match fault.or_else(|| deleted(visible.schema())).or_else(|| deleted(visible.base())) {
             Some(error) => Err(Error::row(&table.handle.name, &key, error)),
             None => Ok((table, key, mutations)),
         }
@@ -1294,10 +1297,10 @@ fn check_has_no_former(place: &ColumnPlace) -> Result<(), RowError> {
 }
 
 /// Rejects a change of what the server finds in a column, where the value may have expired.
-fn check_has_no_ttl(place: &ColumnPlace, schema: &RowSchema) -> Result<(), RowError> {
+fn check_has_no_ttl(place: &ColumnPlace, visible: &Visible) -> Result<(), RowError> {
     let text = "is in a family with `ttl`, and the server would change an expired value that reads hide; count with \
                 `Versions<Sum>` and `window`, or `set` it";
-    check_kind(place, |_| schema.rule(&place.family).is_none_or(|rule| rule.ttl.is_none()), text)
+    check_kind(place, |_| visible.ttl(&place.family).is_none(), text)
 }
 
 fn delete_former(place: &ColumnPlace, sink: &mut dyn MutationSink) {
@@ -1370,7 +1373,7 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
     where
         C::Type: Countable,
     {
-        let schema = self.table.handle.visible.schema();
+        let visible = self.table.handle.visible.clone();
         self.with(column, |place| {
             let is_integer = matches!(place.stored, CellType::Integer { min: i64::MIN, max: i64::MAX });
             let is_counter = |kind| {
@@ -1378,7 +1381,7 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
             };
             check_kind(&place, is_counter, "is no counter; `set` it, or `add` to an aggregate")?;
             check_has_no_former(&place)?;
-            check_has_no_ttl(&place, schema)?;
+            check_has_no_ttl(&place, &visible)?;
             Ok(ReadModifyWrite::increment(place.family, place.qualifier, amount))
         })
     }
@@ -1388,14 +1391,14 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
     where
         C::Type: Appendable,
     {
-        let schema = self.table.handle.visible.schema();
+        let visible = self.table.handle.visible.clone();
         self.with(column, |place| {
             let is_text = |kind: ColumnKind| {
                 kind == ColumnKind::Value && matches!(place.stored, CellType::Text | CellType::Bytes)
             };
             check_kind(&place, is_text, "is neither text nor bytes; `set` it")?;
             check_has_no_former(&place)?;
-            check_has_no_ttl(&place, schema)?;
+            check_has_no_ttl(&place, &visible)?;
             Ok(ReadModifyWrite::append(place.family, place.qualifier, value))
         })
     }

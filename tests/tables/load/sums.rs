@@ -453,7 +453,8 @@ async fn a_later_row_that_is_known_replaces_a_failed_one_that_is_added_again() {
         let days = days(&Bigtable::in_memory()).await;
         let told = Mutex::new(Vec::new());
         let load = days.load_iter(&bad).add_sums().batch_rows(1).checkpoint_every(1);
-        load.on_checkpoint(|checkpoint| told.lock().unwrap().push(checkpoint.clone())).await.unwrap();
+        let load = load.on_checkpoint(|checkpoint| told.lock().unwrap().push(checkpoint.clone()));
+        assert_eq!(load.await.unwrap().failed_count(), 1);
         let told = told.into_inner().unwrap();
         let Some(checkpoint) = told.into_iter().find(|checkpoint| checkpoint.items() > at) else {
             panic!("no checkpoint after item {at}");

@@ -1,11 +1,12 @@
 //! Calls that once returned success over wrong data: each is an error, or right.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use keyderive::client::FamilyChange;
-use keyderive::row::{Sum, Versions};
-use keyderive::{Client, GcRule, Row, RowKey, Table};
+use keyderive::dynamic::TableLayout;
+use keyderive::row::{Mutation, Sum, Timestamped, Versions};
+use keyderive::{Client, Error, GcRule, Row, RowKey, RowRef, Table};
 
 use super::{PageKey, key};
 use crate::servers::on_every_bigtable;
@@ -17,6 +18,11 @@ on_every_bigtable! {
     an_expired_value_is_not_incremented
     another_rule_keeps_the_type_of_a_family
     a_sample_has_each_row_once
+    a_selection_visited_has_stored_cells_alone
+    rows_of_another_type_are_those_of_the_table
+    a_part_takes_no_hidden_value_and_keeps_what_is_required
+    columns_selected_twice_have_each_version_once
+    a_selected_column_of_an_optional_family_leaves_it_there
 }
 
 const HOUR: i64 = 3_600_000_000;
@@ -178,4 +184,211 @@ async fn another_rule_keeps_the_type_of_a_family(client: Client) {
     rows.create().family("sums", GcRule::max_versions(2)).await.unwrap();
     rows.update(&key("/")).add(Counted::VIEWS, 5).await.unwrap();
     assert_eq!(rows.get(&key("/")).await.unwrap().unwrap().views.get(), 5);
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct Wide {
+    name: Option<String>,
+    rank: Option<i64>,
+    #[row(family = "v", gc(never))]
+    steps: Versions<String>,
+    #[row(family)]
+    place: Option<Place>,
+    #[row(family, gc(never))]
+    days: BTreeMap<String, Versions<i64>>,
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct Place {
+    city: Option<String>,
+    floor: Option<i64>,
+    moves: Versions<i64>,
+}
+
+fn wide() -> Wide {
+    let versions = || Versions::from([Timestamped::new(2_000, 2), Timestamped::new(1_000, 1)]);
+    Wide {
+        name: Some("alice".into()),
+        rank: None,
+        steps: [Timestamped::new(2_000, "two".to_owned()), Timestamped::new(1_000, "one".to_owned())].into(),
+        place: Some(Place { city: None, floor: Some(3), moves: versions() }),
+        days: [("a".to_owned(), versions())].into(),
+    }
+}
+
+/// Rows without any selected column come with a mark, which no row has.
+async fn a_selection_visited_has_stored_cells_alone(client: Client) {
+    #[derive(Row, Clone, Debug, PartialEq)]
+    struct Steps {
+        #[row(family = "v", gc(never))]
+        steps: Versions<String>,
+    }
+
+    #[derive(Row)]
+    struct Rank {
+        rank: Option<i64>,
+    }
+
+    let rows = table::<Wide>(&client).await;
+    rows.put(&key("/"), &wide()).await.unwrap();
+    let mut found = Vec::new();
+    let selected = rows.select(Wide::STEPS).scan(PageKey::scan());
+    let visit = selected.visit::<PageKey, Error>(|_, row| {
+        found.push((row.read::<Steps>()?.steps, row.cells().len()));
+        Ok(())
+    });
+    visit.await.unwrap();
+    assert_eq!(found, [(wide().steps, 2)]);
+    let mut cells = Vec::new();
+    let visit = rows.select(Wide::RANK).scan(PageKey::scan()).visit::<PageKey, Error>(|_, row| {
+        cells.push((row.read::<Rank>()?.rank, row.cells().len()));
+        Ok(())
+    });
+    visit.await.unwrap();
+    assert_eq!(cells, [(None, 0)]);
+    // What is not read is not absent.
+    for selected in [true, false] {
+        let read = |_: <PageKey as RowKey>::Decoded<'_>, row: RowRef<'_>| row.read::<Wide>().map(drop);
+        let error = match selected {
+            true => rows.select(Wide::STEPS).scan(PageKey::scan()).visit::<PageKey, Error>(read).await,
+            false => rows.rows_as::<Steps>().scan(PageKey::scan()).visit::<PageKey, Error>(read).await,
+        };
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("has the column `cf:name`, which this scan does not read"), "{error}");
+    }
+}
+
+async fn rows_of_another_type_are_those_of_the_table(client: Client) {
+    #[derive(Row)]
+    struct Seen {
+        #[row(ts(unit = "secs"))]
+        at: Option<SystemTime>,
+        #[row(alias = "old")]
+        count: Option<i64>,
+        other: Option<i64>,
+    }
+
+    #[derive(Row)]
+    struct Other {
+        other: Option<i64>,
+    }
+
+    #[derive(Row)]
+    struct Millis {
+        #[row(ts(unit = "millis"))]
+        at: Option<SystemTime>,
+    }
+
+    #[derive(Row)]
+    struct Counter {
+        #[row(counter)]
+        count: i64,
+    }
+
+    #[derive(Row)]
+    struct Taken {
+        #[row(alias = "old", alias = "other")]
+        count: Option<i64>,
+    }
+
+    let rows = table::<Seen>(&client).await;
+    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    rows.put(&key("/"), &Seen { at: Some(at), count: None, other: Some(1) }).await.unwrap();
+    client
+        .raw_table("attacked")
+        .mutate_row("/", [Mutation::set("cf", "old", 0, 100_i64.to_be_bytes().to_vec())])
+        .await
+        .unwrap();
+    let refused = |found: Result<bool, Error>, says: &str| {
+        let error = found.unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+    };
+    let stored = "the column `cf:at` is stored as";
+    let got = |row: Option<Millis>| row.is_some_and(|row| row.at.is_some());
+    refused(rows.rows_as::<Millis>().get(&key("/")).await.map(got), stored);
+    refused(rows.rows_as::<Other>().rows_as::<Millis>().get(&key("/")).await.map(got), stored);
+    refused(rows.rows_as::<()>().rows_as::<Millis>().get(&key("/")).await.map(got), stored);
+    let counter = rows.rows_as::<Counter>();
+    let former = "`Seen` reads `cf:count` under its former name `cf:old` too, and `Counter` does not";
+    refused(counter.get(&key("/")).await.map(|row| row.is_some()), former);
+    refused(counter.increment(&key("/"), Counter::COUNT, 1).await.map(|count| count == 101), former);
+    let taken = rows.rows_as::<Taken>();
+    let alias = "`cf:count` of `Taken` has an alias that is the column `cf:other` of `Seen`";
+    refused(taken.get(&key("/")).await.map(|row| row.is_some()), alias);
+    refused(taken.update(&key("/")).set(Taken::COUNT, 2).await.map(|()| true), alias);
+}
+
+async fn a_part_takes_no_hidden_value_and_keeps_what_is_required(client: Client) {
+    #[derive(Row)]
+    #[row(ttl = "1h")]
+    struct Whole {
+        count: Option<i64>,
+        text: Option<String>,
+        #[row(family)]
+        more: More,
+    }
+
+    #[derive(Row)]
+    struct More {
+        needed: String,
+        rank: Option<i64>,
+    }
+
+    #[derive(Row)]
+    struct Counter {
+        #[row(counter)]
+        count: i64,
+    }
+
+    #[derive(Row)]
+    struct Part {
+        text: Option<String>,
+        #[row(family)]
+        more: Rank,
+    }
+
+    #[derive(Row)]
+    struct Rank {
+        rank: Option<i64>,
+    }
+
+    let rows = table::<Whole>(&client).await;
+    let more = More { needed: "n".into(), rank: Some(1) };
+    rows.put(&key("/"), &Whole { count: Some(100), text: Some("a".into()), more }).await.unwrap();
+    let hidden = "is in a family with `ttl`";
+    let part = rows.rows_as::<Part>();
+    let error = rows.rows_as::<Counter>().increment(&key("/"), Counter::COUNT, 1).await.unwrap_err();
+    assert!(error.to_string().contains(hidden), "{error}");
+    let error = part.append(&key("/"), Part::TEXT, "b").await.unwrap_err();
+    assert!(error.to_string().contains(hidden), "{error}");
+    let error = part.update(&key("/")).clear_family(Part::MORE).await.unwrap_err();
+    assert!(error.to_string().contains("`more:needed` is cleared with its family"), "{error}");
+    let row = rows.get(&key("/")).await.unwrap().unwrap();
+    assert_eq!((row.count, row.text.as_deref(), &*row.more.needed), (Some(100), Some("a"), "n"));
+}
+
+async fn columns_selected_twice_have_each_version_once(client: Client) {
+    let rows = table::<Wide>(&client).await;
+    rows.put(&key("/"), &wide()).await.unwrap();
+    let (place, moves) = rows.select((Wide::PLACE, Wide::PLACE.moves)).get(&key("/")).await.unwrap().unwrap();
+    assert_eq!((&place, &moves), (&wide().place, &wide().place.unwrap().moves));
+    let (days, day) = rows.select((Wide::DAYS, Wide::DAYS.at("a"))).get(&key("/")).await.unwrap().unwrap();
+    assert_eq!((&days, &day), (&wide().days, &wide().days["a"]));
+    let (one, other) = rows.select((Wide::DAYS, Wide::DAYS)).get(&key("/")).await.unwrap().unwrap();
+    assert_eq!((&one, &other), (&wide().days, &wide().days));
+    let selected = rows.select((Wide::PLACE, Wide::PLACE.moves)).scan(PageKey::scan()).latest(2);
+    assert_eq!(selected.collect().await.unwrap()[0].1.1, wide().place.unwrap().moves);
+}
+
+async fn a_selected_column_of_an_optional_family_leaves_it_there(client: Client) {
+    let rows = table::<Wide>(&client).await;
+    rows.put(&key("/"), &wide()).await.unwrap();
+    let layout = TableLayout::of::<PageKey, Wide>("attacked");
+    let by_data = client.dynamic_table(&layout);
+    for column in ["place:city", "place:floor"] {
+        let scan = by_data.scan(layout.key().scan()).select([column]).unwrap();
+        let found = scan.collect().await.unwrap();
+        assert!(found[0].1.has_family("place"), "{column}: {}", found[0].1);
+        assert_eq!(found[0].1.foreign().len(), 0, "{column}: {}", found[0].1);
+    }
 }

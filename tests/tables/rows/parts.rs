@@ -40,7 +40,7 @@ async fn an_update_changes_what_it_names(client: Client) {
     pages.put(&key("/"), &page()).await.unwrap();
     pages
         .update(&key("/"))
-        .set(Page::TITLE, "b")
+        .set(Page::TITLE, &"b".to_owned())
         .set(Page::VISITS, 2)
         .set(Page::STATS.open, true)
         .clear(Page::STATS.clicks)

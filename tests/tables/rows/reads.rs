@@ -288,8 +288,18 @@ async fn a_smaller_struct_reads_its_columns(client: Client) {
     // An optional family without a value is one, and a column has its former name.
     let page = Page { title: "b".into(), extra: Some(Stats::default()), ..Page::default() };
     pages.put(&key("z"), &page).await.unwrap();
+    // The marker of a row is in a family that the part has no column of.
+    let extra = pages.rows_as::<Extra>();
+    extra.put(&key("w"), &Extra { extra: None }).await.unwrap();
+    assert_eq!(extra.get(&key("w")).await.unwrap(), Some(Extra { extra: None }));
     let heading = Heading { heading: "b".into(), extra: Some(Clicks { clicks: None }) };
     assert_eq!(pages.rows_as::<Heading>().get(&key("z")).await.unwrap(), Some(heading));
+}
+
+#[derive(Row, Debug, PartialEq)]
+struct Extra {
+    #[row(family)]
+    extra: Option<Clicks>,
 }
 
 #[derive(Row, Debug, PartialEq)]

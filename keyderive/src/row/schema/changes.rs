@@ -85,7 +85,7 @@ impl RowSchema {
         Ok(SchemaChanges(compare(&new, &old)))
     }
 
-    /// Where another row type stores a column in a way that this one's values do not fit; `own` is the family of a map.
+    /// Where another row type reads a column in another way than this one stores it, or at other places; `own` is the family of a map.
     pub(crate) fn conflict_with(&self, other: &Self, own: &str) -> Option<String> {
         if std::ptr::eq(self, other) {
             return None;
@@ -93,18 +93,34 @@ impl RowSchema {
         let (ours, theirs) = (RowLayout::of(self), RowLayout::of(other));
         let (writer, reader) = (LayoutColumns::of(&ours, own), LayoutColumns::of(&theirs, own));
         let faults = ReadCheck { reader: &reader, writer: &writer, is_new: true }.faults();
-        faults.into_iter().find_map(|fault| {
-            let ReadFault::Type { reader: ours, writer: theirs } = fault else { return None };
-            let (column, stored) = (reader.at(ours)?, writer.at(theirs)?);
-            Some(format!(
-                "the column `{}:{}` is stored as {} by `{}`, and as {} by `{}`; give both fields the same type",
-                column.family,
-                column.name.or(stored.name).unwrap_or("…"),
-                stored.shown(),
-                self.name,
-                column.shown(),
+        let at = |column: &LayoutColumn<'_>| format!("`{}:{}`", column.family, column.name.unwrap_or("…"));
+        faults.into_iter().find_map(|fault| match fault {
+            ReadFault::Type { reader: ours, writer: theirs } => {
+                let (column, stored) = (reader.at(ours)?, writer.at(theirs)?);
+                Some(format!(
+                    "the column `{}:{}` is stored as {} by `{}`, and as {} by `{}`; give both fields the same type",
+                    column.family,
+                    column.name.or(stored.name).unwrap_or("…"),
+                    stored.shown(),
+                    self.name,
+                    column.shown(),
+                    other.name,
+                ))
+            }
+            ReadFault::AliasOfOther { reader: ours, writer: theirs } => Some(format!(
+                "{} of `{}` has an alias that is the column {} of `{}`; remove the alias",
+                at(reader.at(ours)?),
                 other.name,
-            ))
+                at(writer.at(theirs)?),
+                self.name,
+            )),
+            ReadFault::AliasDropped { reader: ours, alias: (family, name) } => Some(format!(
+                "`{}` reads {} under its former name `{family}:{name}` too, and `{}` does not; give the field that alias",
+                self.name,
+                at(reader.at(ours)?),
+                other.name,
+            )),
+            _ => None,
         })
     }
 }

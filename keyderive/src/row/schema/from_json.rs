@@ -410,6 +410,17 @@ impl<'l> Check<'l> {
                 self.fault(path, text);
             }
         }
+        for Placed { path, column, .. } in &own {
+            for (at, alias) in column.aliases.iter().enumerate() {
+                if let Some(whole) = families.get(&*alias.family) {
+                    let text = format!(
+                        "the family `{}` is that of the field `{whole}`, all of whose columns are its own; remove the alias",
+                        alias.family
+                    );
+                    self.fault(format_args!("{path}.aliases[{at}]"), text);
+                }
+            }
+        }
         self.rules(&own);
     }
 

@@ -114,7 +114,7 @@ impl DynTableScan {
     /// A cursor that reads every column.
     pub(super) fn cursor_of_all(self) -> DynCursor {
         let visible = &self.scan.table.handle.visible;
-        let reader = RowReader::of_all(visible.schema(), visible.family());
+        let reader = RowReader::of_part(visible.schema(), visible.base(), visible.family());
         DynCursor::new(self, reader)
     }
 

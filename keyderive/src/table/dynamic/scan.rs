@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DynTableScan, EncodedKey, read, unmarked};
+use super::{DynTableScan, EncodedKey, read};
 use crate::client::Error;
 use crate::dynamic::{DynKey, DynRow};
 use crate::plan::Explain;
@@ -21,7 +21,8 @@ impl DynTableScan {
     /// # }
     /// ```
     ///
-    /// The server sends only these columns. Rows without any of them are read too, as unreadable ones if a selected column is required.
+    /// The server sends only these columns, and of an optional family all, since any of its columns says that it is there. Rows without any of
+    /// the selected columns are read too, as unreadable ones if one of these is required.
     ///
     /// # Errors
     /// If the row type has no such column.
@@ -125,7 +126,7 @@ impl DynStoredRows {
     /// A dropped future loses no row.
     pub async fn next(&mut self) -> Option<Result<(DynKey, RawRow), Error>> {
         let row = self.rows.next().await?;
-        Some(row.map(|(key, row)| (key, unmarked(&self.handle, &row).unwrap_or(row))))
+        Some(row.map(|(key, row)| (key, self.handle.unmarked(&row).unwrap_or(row))))
     }
 
     /// Decodes a row of the scan as the row type.

@@ -294,12 +294,10 @@ enum NewKeyOf {
 impl Tables<'_, '_> {
     /// Appends the key of an old row in the new table, if it has one.
     fn append_key(&self, row: &RawRow, out: &mut Vec<u8>) -> Result<NewKeyOf, Error> {
-        let len = out.len();
         match self.mapping.keys.append_key(row, out) {
             Ok(true) => Ok(NewKeyOf::Row),
             Ok(false) => Ok(NewKeyOf::LeftOut),
             Err(error) if self.reports_foreign && error.kind() == ErrorKind::ForeignRow => {
-                out.truncate(len);
                 Ok(NewKeyOf::Foreign)
             }
             Err(error) => Err(error),

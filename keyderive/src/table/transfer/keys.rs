@@ -13,7 +13,7 @@ use crate::table::{Handle, RowRef, Table};
 
 /// The keys that the rows of one table have in another.
 pub(crate) trait NewKeys: Send + Sync {
-    /// Appends the key of a stored row in the other table to `out`; returns false if the row is left out.
+    /// Appends the key of a stored row in the other table to `out`, or nothing on an error; returns false if the row is left out.
     ///
     /// # Errors
     /// For a row whose key is not of the table's key type, or that has no key in the other table. They name the row.

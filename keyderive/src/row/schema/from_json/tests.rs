@@ -126,6 +126,11 @@ fn broken() -> Vec<(Json, &'static str, &'static str)> {
             "all of whose columns are its own; give one another family",
         ),
         (
+            row(&[with(column("a"), &[("aliases", alias("p", "x"))])], &[of("p")], &[]),
+            "fields[0].column.column.aliases[0]",
+            "all of whose columns are its own; remove the alias",
+        ),
+        (
             map(&[("kind", json!("counter"))]),
             "fields[1].map.kind",
             "`counter` is for a column, and this is a family; put it on a field of the family's struct",
