@@ -479,6 +479,13 @@ async fn another_row_type_stores_shared_columns_the_same_way() {
         #[row(name = "a")]
         _amount: i64,
     }
+    #[derive(crate::Row, Debug, PartialEq)]
+    struct LentEvent<'a> {
+        kind: &'a str,
+        #[row(name = "a", alias = "amounts", alias = "old:amount")]
+        amount: f64,
+        note: Option<&'a str>,
+    }
     let events = events().await;
     events.put(&KEY, &event()).await.unwrap();
     let expected = "the column `cf:a` is stored as an `f64` by `Event`, and as an integer of";
@@ -489,10 +496,11 @@ async fn another_row_type_stores_shared_columns_the_same_way() {
     let text = visited.await.unwrap_err().to_string();
     assert!(text.contains(expected), "{text}");
     // Text reads the name of a variant.
-    let lent = events.rows_as::<Lent<'_>>();
+    let lent = events.rows_as::<LentEvent<'_>>();
     let mut rows = 0;
     let visited = lent.scan(Key::scan()).raw().visit::<Key, crate::Error>(|_, row| {
-        assert_eq!(row.read::<Lent<'_>>()?, Lent { kind: "lo", amount: 1.5, note: Some("") });
+        let expected = LentEvent { kind: "lo", amount: 1.5, note: Some("") };
+        assert_eq!(row.read::<LentEvent<'_>>()?, expected);
         rows += 1;
         Ok(())
     });
