@@ -323,7 +323,7 @@ fn timed<T: Clone + Into<Value>>(versions: &[Timestamped<T>]) -> Vec<(i64, Value
 }
 
 fn tags(view: &View) -> BTreeMap<String, i64> {
-    let names = view.0.iter().map(|(name, _)| name).filter(|name| name.0 == "tags");
+    let names = view.0.keys().filter(|name| name.0 == "tags");
     names.filter_map(|name| Some((name.1.clone(), view.number(("tags", &name.1))?))).collect()
 }
 
