@@ -121,7 +121,6 @@ fn parts_of_a_long_list_are_not_each_as_long() {
 #[test]
 fn a_long_list_of_keys_is_one_request() {
     #[derive(RowKey)]
-    #[row_key(allow(point_reads))]
     struct UserKey {
         user: u64,
     }

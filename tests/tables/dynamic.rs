@@ -478,8 +478,7 @@ fn a_date_of_a_key_may_be_its_number() {
         day: chrono::NaiveDate,
     }
     let layout = KeyLayout::of::<DayKey>();
-    let user = Value::from("a");
-    let encode = |day| layout.encode([("user", &user), ("day", day)]);
+    let encode = |day: &Value| layout.encode([("user", Value::from("a")), ("day", day.clone())]);
     for day in [Value::from(20_150_316), Value::from("20150316"), Value::from("2015-03-16")] {
         assert_eq!(encode(&day).unwrap(), b"a#20150316", "{day:?}");
     }

@@ -34,6 +34,7 @@ struct OrderedKey {
 }
 
 #[derive(RowKey)]
+#[allow(clippy::duplicated_attributes, reason = "salts of epochs")]
 #[salt(range = 4, over = "user", sep = "!", since(at = 100))]
 #[salt(range = 16, over = "user", sep = "!", since(at = 200))]
 struct EpochKey {
