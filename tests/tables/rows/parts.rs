@@ -38,9 +38,10 @@ fn page() -> Page {
 async fn an_update_changes_what_it_names(client: Client) {
     let pages = pages(&client).await;
     pages.put(&key("/"), &page()).await.unwrap();
+    let title = "b".to_owned();
     pages
         .update(&key("/"))
-        .set(Page::TITLE, &"b".to_owned())
+        .set(Page::TITLE, &title)
         .set(Page::VISITS, 2)
         .set(Page::STATS.open, true)
         .clear(Page::STATS.clicks)
@@ -53,7 +54,7 @@ async fn an_update_changes_what_it_names(client: Client) {
         .await
         .unwrap();
     let expected = Page {
-        title: "b".into(),
+        title,
         visits: Some(2),
         stats: Stats { clicks: None, open: Some(true), deep: None },
         extra: None,
