@@ -216,6 +216,24 @@ fn a_counter_with_two_encodings_has_two_faults() {
     assert!(says("stored as an integer and not as `json`"), "{errors:?}");
 }
 
+/// What a salt with a fault would be is not known.
+#[test]
+fn a_faulty_salt_is_not_called_the_same_as_another() {
+    let code = |option: &str| {
+        format!(
+            "#[derive(RowKey)] #[salt(range = 4, over = \"user\" {option})] #[salt(range = 4, over = \"user\", since(at = 100))] \
+             struct A {{ user: String, #[pad(9)] at: u64 }}"
+        )
+    };
+    let is_called_so = |option| {
+        let errors = rejected(&code(option)).errors;
+        assert!(!errors.is_empty());
+        errors.iter().any(|error| error.contains("have the same salt"))
+    };
+    assert!(is_called_so(""));
+    assert!(!is_called_so(", bogus = 1"));
+}
+
 /// The compiler says what is wrong with the types of the other fields.
 #[test]
 fn a_faulty_field_leaves_the_others_as_they_are() {
