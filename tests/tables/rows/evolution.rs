@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use keyderive::client::{Aggregate, Family};
-use keyderive::row::{OwnedRow, Sum, Versions};
+use keyderive::row::{OwnedRow, Sum, Timestamped, Versions};
 use keyderive::{Cell, Client, ErrorKind, GcRule, Row, Table};
 
 use super::{PageKey, key};
@@ -314,6 +314,25 @@ async fn other_types_and_encodings_do_not_replace_each_other() {
     // The older program takes JSON for text.
     assert_eq!(meet([Text { value: "a".into() }], [Json { value: "a".into() }]).await, NEWER_ROWS);
     assert_eq!(meet([Text { value: "a".into() }], [Integer { value: -1 }]).await, NONE);
+}
+
+/// The older program keeps the version that it puts alone.
+#[test]
+fn a_column_of_one_version_that_gets_several_breaks_older_programs() {
+    #[derive(Row)]
+    struct Older {
+        #[row(family = "h")]
+        _state: Option<Timestamped<String>>,
+    }
+    #[derive(Row)]
+    struct Newer {
+        #[row(family = "h", gc(never))]
+        _state: Versions<String>,
+    }
+    let changes = Newer::SCHEMA.changes_from(&Older::SCHEMA.to_json()).unwrap();
+    let text = changes.to_string();
+    assert!(text.contains("`put` of older programs deletes all but the one that it writes"), "{text}");
+    assert!(changes.reads_older_rows() && changes.breaks_older_programs(), "{text}");
 }
 
 /// Inside JSON, serde decides what is read, and `changes_from` does not look.
