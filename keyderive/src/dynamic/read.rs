@@ -88,6 +88,9 @@ impl RowReader {
         family: impl Into<Arc<str>>,
     ) -> Self {
         let mut reader = Self { whole, ..Self::of_all(schema, family) };
+        if std::ptr::eq(schema, whole) {
+            return reader;
+        }
         let places = |field: &'static FieldSchema| {
             let names = field.columns().iter().flat_map(|column| {
                 let former = column.aliases().filter(|alias| alias.family.is_none()).map(|alias| alias.name);

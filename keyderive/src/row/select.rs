@@ -11,7 +11,7 @@ use super::column::{Column, ColumnPlace, ColumnRef, ColumnType, Entry, Family, M
 use super::field::optional_family;
 use super::live::Live;
 use super::raw::{CellSlice, RawRow};
-use super::schema::{ColumnSchema, FieldSchema};
+use super::schema::{ColumnSchema, FieldSchema, RowSchema};
 use super::{
     FamilyField, Name, Qualifier, RowCells, RowError, RowFilter, StoredCell, Sum, Timestamped, Versions,
 };
@@ -52,20 +52,18 @@ pub struct SelectedColumns {
     has_required: bool,
 }
 
-impl SelectedColumns {
-    /// Whether a column is among them, or with `None` all of a family.
-    pub(super) fn contains(&self, family: &str, name: Option<&str>) -> bool {
-        let is_it = |((of, _), names): (&(String, bool), &Vec<Bytes>)| {
-            of == family && name.is_some_and(|name| names.iter().any(|other| other == name.as_bytes()))
-        };
-        self.families.iter().any(|(of, _)| of == family) || self.columns.iter().any(is_it)
-    }
-}
-
 /// The label of the cell by which a row is returned that has none of the selected columns.
 pub(super) const PRESENCE: &str = "keyderive-row";
 
 impl SelectedColumns {
+    /// Whether a column is among them; with `None`, whether a whole family is.
+    pub(super) fn contains(&self, family: &str, name: Option<&str>) -> bool {
+        let has_name = |((of, _), names): (&(String, bool), &Vec<Bytes>)| {
+            of == family && name.is_some_and(|name| names.iter().any(|other| other == name.as_bytes()))
+        };
+        self.families.iter().any(|(of, _)| of == family) || self.columns.iter().any(has_name)
+    }
+
     /// The filter of these columns.
     ///
     /// A row without any of them is returned all the same if none is required: its first cell is passed without its value, with
@@ -154,6 +152,14 @@ pub(crate) struct SchemaSelection {
 pub(crate) struct SelectedField {
     pub(crate) schema: &'static FieldSchema,
     pub(crate) columns: Vec<&'static ColumnSchema>,
+}
+
+impl SelectedField {
+    /// All fields of a row type with all their columns.
+    pub(crate) fn all_of(schema: &'static RowSchema) -> Vec<Self> {
+        let all = |schema: &'static FieldSchema| Self { schema, columns: schema.columns().iter().collect() };
+        schema.fields().iter().map(all).collect()
+    }
 }
 
 impl ErasedSelection for SchemaSelection {

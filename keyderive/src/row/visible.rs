@@ -90,11 +90,7 @@ impl Visible {
 
     /// The columns of a part of the row type alone, and rows without any of them too.
     pub(crate) fn selected_as(&self, schema: &'static RowSchema) -> Self {
-        let all = |schema: &'static FieldSchema| SelectedField {
-            schema,
-            columns: schema.columns().iter().collect(),
-        };
-        self.of_selection(schema, schema.fields().iter().map(all).collect())
+        self.of_selection(schema, SelectedField::all_of(schema))
     }
 
     /// The columns of the row type with these indices alone, and rows without any of them too. All that is stored stays that.
@@ -148,24 +144,24 @@ impl Visible {
         matches!(self.columns, Columns::Selected(_))
     }
 
+    /// Where another row type stores a column in another way, or at other places, than the row type or the one that the table was
+    /// declared with.
+    pub(crate) fn conflict_with(&self, other: &RowSchema) -> Option<String> {
+        let conflict = |schema: &RowSchema| schema.conflict_with(other, &self.family);
+        conflict(self.schema).or_else(|| conflict(self.base))
+    }
+
     /// The first column of another row type that reads do not ask for, if there is one: it would be read as absent.
     pub(crate) fn unasked_column(&self, schema: &'static RowSchema) -> Option<String> {
-        let asked = match &self.columns {
+        let mut asked = SelectedColumns::default();
+        match &self.columns {
             Columns::Everything | Columns::Stored | Columns::Failed(_) => return None,
             Columns::RowType => {
-                let all =
-                    |schema| SelectedField { schema, columns: FieldSchema::columns(schema).iter().collect() };
-                let fields = self.schema.fields().iter().map(all).collect();
-                let mut asked = SelectedColumns::default();
+                let fields = SelectedField::all_of(self.schema);
                 SchemaSelection { fields, family: Arc::clone(&self.family) }.columns(&mut asked);
-                asked
             }
-            Columns::Selected(selection) => {
-                let mut asked = SelectedColumns::default();
-                selection.columns(&mut asked);
-                asked
-            }
-        };
+            Columns::Selected(selection) => selection.columns(&mut asked),
+        }
         schema.fields().iter().find_map(|field| {
             let family = field.family();
             if let FieldSchema::Map { .. } = field {

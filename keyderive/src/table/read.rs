@@ -10,7 +10,7 @@ use super::{Handle, RowStore, Scan, Table};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
-use crate::row::{OwnedRow, RawRow, Row, RowSchema};
+use crate::row::{OwnedRow, RawRow, Row};
 
 impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// Reads the row with this key, if it exists: one point read.
@@ -260,8 +260,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     #[must_use]
     pub fn rows_as<T: Row>(&self) -> Table<K, T, S> {
         let (handle, visible) = (&self.handle, &self.handle.visible);
-        let conflict = |schema: &RowSchema| schema.conflict_with(T::SCHEMA, visible.family());
-        let check = match conflict(visible.schema()).or_else(|| conflict(visible.base())) {
+        let check = match visible.conflict_with(T::SCHEMA) {
             None => handle.check.again(),
             Some(conflict) => Check::Failed(Error::definition(&handle.name, conflict)),
         };

@@ -1182,7 +1182,7 @@ impl ComparedSchema {
     /// Fails if both types have a column that they store in different ways, or if rows are read without a column of the other type.
     #[cold]
     fn compare(&self, visible: &Visible, other: &'static RowSchema) -> Result<(), String> {
-        visible.schema().conflict_with(other, visible.family()).map_or(Ok(()), Err)?;
+        visible.conflict_with(other).map_or(Ok(()), Err)?;
         if let Some(unasked) = visible.unasked_column(other) {
             return Err(format!(
                 "`{}` has {unasked}, which this scan does not read; select it too, or read a type without it",

@@ -28,6 +28,7 @@ const TESTS: [&str; 21] = [
     "--test=embedded",
     "--test=formats",
     "--test=rekeying",
+    // Some unit tests need these, which no other package turns on.
     "--features=keyderive/metrics,keyderive/proto",
     // What most tests run is optimized, what most code is compiled for is not.
     "--config=profile.dev.package.keyderive.opt-level=1",

@@ -451,12 +451,13 @@ async fn a_later_row_that_is_known_replaces_a_failed_one_that_is_added_again() {
     bad[0].1.hourly = [Timestamped::new(0, Sum::new(1))].into();
     for at in 0..6 {
         let days = days(&Bigtable::in_memory()).await;
-        let told = Mutex::new(Vec::new());
+        let stored_checkpoints = Mutex::new(Vec::new());
         let load = days.load_iter(&bad).add_sums().batch_rows(1).checkpoint_every(1);
-        let load = load.on_checkpoint(|checkpoint| told.lock().unwrap().push(checkpoint.clone()));
+        let load =
+            load.on_checkpoint(|checkpoint| stored_checkpoints.lock().unwrap().push(checkpoint.clone()));
         assert_eq!(load.await.unwrap().failed_count(), 1);
-        let told = told.into_inner().unwrap();
-        let Some(checkpoint) = told.into_iter().find(|checkpoint| checkpoint.items() > at) else {
+        let mut checkpoints = stored_checkpoints.into_inner().unwrap().into_iter();
+        let Some(checkpoint) = checkpoints.find(|checkpoint| checkpoint.items() > at) else {
             panic!("no checkpoint after item {at}");
         };
         let load = days.load_iter(&items).add_sums().resume(checkpoint);

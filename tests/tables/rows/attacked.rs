@@ -308,6 +308,9 @@ async fn rows_of_another_type_are_those_of_the_table(client: Client) {
     refused(rows.rows_as::<Millis>().get(&key("/")).await.map(got), stored);
     refused(rows.rows_as::<Other>().rows_as::<Millis>().get(&key("/")).await.map(got), stored);
     refused(rows.rows_as::<()>().rows_as::<Millis>().get(&key("/")).await.map(got), stored);
+    let raw = rows.rows_as::<()>().scan(PageKey::scan()).raw();
+    let visited = raw.visit::<PageKey, Error>(|_, row| row.read::<Millis>().map(drop));
+    refused(visited.await.map(|rows| rows > 0), stored);
     let counter = rows.rows_as::<Counter>();
     let former = "`Seen` reads `cf:count` under its former name `cf:old` too, and `Counter` does not";
     refused(counter.get(&key("/")).await.map(|row| row.is_some()), former);
