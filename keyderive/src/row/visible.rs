@@ -144,11 +144,19 @@ impl Visible {
         matches!(self.columns, Columns::Selected(_))
     }
 
-    /// Where another row type stores a column in another way, or at other places, than the row type or the one that the table was
-    /// declared with.
-    pub(crate) fn conflict_with(&self, other: &RowSchema) -> Option<String> {
-        let conflict = |schema: &RowSchema| schema.conflict_with(other, &self.family);
-        conflict(self.schema).or_else(|| conflict(self.base))
+    /// Whether rows are read as a part of the row type that the table was declared with.
+    fn is_part(&self) -> bool {
+        matches!(self.columns, Columns::RowType)
+    }
+
+    /// Why the row type is no part of the one that the table was declared with.
+    pub(crate) fn misfit(&self) -> Option<String> {
+        self.is_part().then(|| self.misfit_of(self.schema)).flatten()
+    }
+
+    /// Why rows of the table cannot be read as another row type: it is no part of the one that the table was declared with.
+    pub(crate) fn misfit_of(&self, part: &RowSchema) -> Option<String> {
+        self.base.conflict_with(part, &self.family)
     }
 
     /// The first column of another row type that reads do not ask for, if there is one: it would be read as absent.
