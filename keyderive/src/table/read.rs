@@ -259,12 +259,12 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// before anything is sent. What the table's own row type says of a family, such as its `ttl`, holds for `T` too.
     #[must_use]
     pub fn rows_as<T: Row>(&self) -> Table<K, T, S> {
-        let (handle, visible) = (&self.handle, &self.handle.visible);
-        let check = match visible.conflict_with(T::SCHEMA) {
+        let (handle, visible) = (&self.handle, self.handle.visible.of_type(T::SCHEMA));
+        let check = match visible.misfit() {
             None => handle.check.again(),
-            Some(conflict) => Check::Failed(Error::definition(&handle.name, conflict)),
+            Some(misfit) => Check::Failed(Error::definition(&handle.name, misfit)),
         };
-        self.with_handle(Handle { visible: visible.of_type(T::SCHEMA), check, ..handle.clone() })
+        self.with_handle(Handle { visible, check, ..handle.clone() })
     }
 }
 
