@@ -1183,13 +1183,19 @@ impl ComparedSchema {
         std::ptr::eq(self.0.load(Ordering::Relaxed), schema)
     }
 
-    /// Fails if both types have a column that they store in different ways, or if rows are read without a column of the other type.
+    /// Fails if the other type does not fit that of the table, or if rows are read without a column of it, or with cells that it hides.
     #[cold]
     fn compare(&self, visible: &Visible, other: &'static RowSchema) -> Result<(), String> {
         visible.misfit_of(other).map_or(Ok(()), Err)?;
         if let Some(unasked) = visible.unasked_column(other) {
             return Err(format!(
                 "`{}` has {unasked}, which this scan does not read; select it too, or read a type without it",
+                other.name()
+            ));
+        }
+        if let Some(family) = visible.unheeded_ttl(other) {
+            return Err(format!(
+                "`{}` has a `ttl` in the family `{family}`, which this scan does not heed; scan the table's `rows_as` of this type",
                 other.name()
             ));
         }
