@@ -180,19 +180,40 @@ impl TableRecord {
         last.checked_add(STEP_MICROS)
     }
 
-    /// Passes cells of its row if that has a column more than this record, or another id.
-    fn changed(&self) -> RowFilter {
-        let columns = gaps(&self.columns).map(|gap| RowFilter::columns::<&[u8]>(REGISTRY_FAMILY, gap));
-        let ids = gaps(self.id.as_slice()).map(RowFilter::value_range::<&[u8]>);
+    /// Passes cells of its row if that has a row type of these tags more than this record, or another id.
+    fn changed(&self, tags: &[&str]) -> RowFilter {
+        let kinds = [LayoutKind::Row, LayoutKind::Columns];
+        let mut filters = Vec::new();
+        for (tag, kind) in tags.iter().flat_map(|tag| kinds.map(|kind| (tag, kind))) {
+            // The character after a colon is a semicolon.
+            let (first, last) = (column_name(kind, tag, ""), format!("{}:{tag};", kind.name()));
+            let known = self.columns.iter().filter(|column| column.starts_with(first.as_bytes()));
+            let ranges = gaps(Bound::Included(first.as_bytes()), known, Bound::Excluded(last.as_bytes()));
+            filters
+                .extend(ranges.into_iter().map(|range| RowFilter::columns::<&[u8]>(REGISTRY_FAMILY, range)));
+        }
+        let ids = gaps(Bound::Unbounded, &self.id, Bound::Unbounded);
+        let ids = ids.into_iter().map(RowFilter::value_range::<&[u8]>);
         let other_id = RowFilter::chain([column(ID), RowFilter::latest(1), RowFilter::interleave(ids)]);
-        RowFilter::interleave(columns.chain([other_id]))
+        filters.push(other_id);
+        RowFilter::interleave(filters)
     }
 }
 
-/// The ranges that names in order leave out.
-fn gaps<T: AsRef<[u8]>>(names: &[T]) -> impl Iterator<Item = (Bound<&[u8]>, Bound<&[u8]>)> {
-    let bounds = || names.iter().map(|name| Bound::Excluded(name.as_ref()));
-    [Bound::Unbounded].into_iter().chain(bounds()).zip(bounds().chain([Bound::Unbounded]))
+/// The ranges from the first to the last bound that names in order leave out.
+fn gaps<'a, T: AsRef<[u8]> + 'a>(
+    first: Bound<&'a [u8]>,
+    names: impl IntoIterator<Item = &'a T>,
+    last: Bound<&'a [u8]>,
+) -> Vec<(Bound<&'a [u8]>, Bound<&'a [u8]>)> {
+    let (mut ranges, mut from) = (Vec::new(), first);
+    for name in names {
+        let name = Bound::Excluded(name.as_ref());
+        ranges.push((from, name));
+        from = name;
+    }
+    ranges.push((from, last));
+    ranges
 }
 
 fn column_name(kind: LayoutKind, tag: &str, fingerprint: &str) -> String {
@@ -370,6 +391,9 @@ impl Client {
             let key = layout.kind.row_key(&layout.fingerprint);
             self.mutate_row(&registry, key, vec![set]).await?;
         }
+        let mut tags: Vec<_> = missing.iter().map(|(layout, _)| &*layout.tag).collect();
+        tags.sort_unstable();
+        tags.dedup();
         let mut changes = Vec::new();
         if is_replaced {
             changes.push(Mutation::delete_row());
@@ -386,7 +410,7 @@ impl Client {
             }
         }
         // A repetition finds that the record has changed.
-        let (changed, idempotency) = (Some(record.changed()), Idempotency::Idempotent);
+        let (changed, idempotency) = (Some(record.changed(&tags)), Idempotency::Idempotent);
         let (key, none) = (table_key(table), Mutations::default());
         let changes = Mutations::from(changes);
         let is_changed = self.check_and_mutate(&registry, key, changed, none, changes, idempotency).await?;

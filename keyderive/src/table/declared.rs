@@ -205,9 +205,8 @@ impl Handle {
         let json = schema.layout_json(self.visible.family());
         let layout = DeclaredLayout {
             kind: match written {
-                // A whole row of another type than the table's leaves the columns that it does not have.
-                Written::Rows if std::ptr::eq(schema, self.visible.base()) => LayoutKind::Row,
-                Written::Rows | Written::Columns => LayoutKind::Columns,
+                Written::Rows => LayoutKind::Row,
+                Written::Columns => LayoutKind::Columns,
             },
             tag: String::new(),
             fingerprint: Fnv::new().text(&json).fingerprint().to_string(),
