@@ -133,7 +133,7 @@ pub use query::{Query, QueryRows};
 pub use raw::{RawTable, RowOutcomes};
 pub(crate) use read::{ROWS_PER_TURN, RowCursor, RowTurns};
 pub use read::{ReadRows, RowStream};
-pub(crate) use registry::{DeclaredLayout, LayoutKind, REGISTRY, REGISTRY_FAMILY, Registers, TableRecord};
+pub(crate) use registry::{DeclaredLayout, LayoutKind, REGISTRY, REGISTRY_FAMILY, TableRecord};
 use retry::{Attempts, InFlight, Received};
 pub(crate) use scan_counters::ScanCounters;
 use scan_counters::ScanWarnings;

@@ -33,6 +33,10 @@ const FIXED_TIMESTAMP: i64 = 0;
 const MAX_AGE: Duration = Duration::from_secs(60);
 /// Has the server set the time.
 const SERVER_TIMESTAMP: i64 = -1;
+/// The registry stores whole milliseconds.
+const STEP_MICROS: i64 = 1000;
+/// How often a record is read again that others change meanwhile.
+const MAX_ATTEMPTS: usize = 8;
 
 /// Which layouts a row of the registry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +46,8 @@ pub(crate) enum LayoutKind {
     Row,
     /// Of programs that write columns of rows.
     Columns,
+    /// A row type that was retired.
+    Retired,
 }
 
 impl LayoutKind {
@@ -50,6 +56,7 @@ impl LayoutKind {
             Self::Key => "key",
             Self::Row => "row",
             Self::Columns => "columns",
+            Self::Retired => "retired",
         }
     }
 
@@ -57,21 +64,10 @@ impl LayoutKind {
     fn row_key(self, fingerprint: &str) -> Bytes {
         let prefix = match self {
             Self::Key => "layout",
-            Self::Row | Self::Columns => "row",
+            Self::Row | Self::Columns | Self::Retired => "row",
         };
         format!("{prefix}/{fingerprint}").into()
     }
-}
-
-/// What registers layouts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Registers {
-    /// The call that has created the table.
-    NewTable,
-    /// One that has stamped it, or found its stamp.
-    Table,
-    /// The first write of a handle.
-    Write,
 }
 
 /// A layout that a program declares for a table.
@@ -82,6 +78,8 @@ pub(crate) struct DeclaredLayout {
     pub(crate) fingerprint: String,
     /// The name of the Rust type.
     pub(crate) type_name: String,
+    /// When the registry first had it, in microseconds; none for what a program declares of its own.
+    pub(crate) first_at: Option<i64>,
 }
 
 impl DeclaredLayout {
@@ -91,19 +89,19 @@ impl DeclaredLayout {
     }
 
     fn column(&self) -> String {
-        format!("{}:{}:{}", self.kind.name(), self.tag, self.fingerprint)
+        column_name(self.kind, &self.tag, &self.fingerprint)
     }
 
     /// None for a column of another form.
-    fn parse(column: &[u8], value: &[u8]) -> Option<Self> {
+    fn parse(column: &[u8], value: &[u8], first_at: i64) -> Option<Self> {
         let (kind, rest) = std::str::from_utf8(column).ok()?.split_once(':')?;
-        let kind = [LayoutKind::Key, LayoutKind::Row, LayoutKind::Columns]
-            .into_iter()
-            .find(|known| known.name() == kind)?;
+        let kinds = [LayoutKind::Key, LayoutKind::Row, LayoutKind::Columns, LayoutKind::Retired];
+        let kind = kinds.into_iter().find(|known| known.name() == kind)?;
         // A tag may have colons.
         let (tag, fingerprint) = rest.rsplit_once(':')?;
         let type_name = String::from_utf8_lossy(value).into_owned();
-        Some(Self { kind, tag: tag.to_owned(), fingerprint: fingerprint.to_owned(), type_name })
+        let (tag, fingerprint) = (tag.to_owned(), fingerprint.to_owned());
+        Some(Self { kind, tag, fingerprint, type_name, first_at: Some(first_at) })
     }
 }
 
@@ -113,6 +111,8 @@ pub(crate) struct TableRecord {
     /// The id of the stamp that the table had.
     pub(crate) id: Option<String>,
     pub(crate) layouts: Vec<DeclaredLayout>,
+    /// The names of all columns of its row, in order.
+    columns: Vec<Vec<u8>>,
     /// When it was read.
     read_at: Option<Instant>,
 }
@@ -121,7 +121,8 @@ impl TableRecord {
     fn of(row: Option<&RawRow>) -> Self {
         let mut record = Self { read_at: Some(Instant::now()), ..Self::default() };
         for cell in row.into_iter().flat_map(RawRow::cells) {
-            match DeclaredLayout::parse(cell.qualifier(), cell.value()) {
+            record.columns.push(cell.qualifier().to_vec());
+            match DeclaredLayout::parse(cell.qualifier(), cell.value(), cell.timestamp_micros()) {
                 Some(layout) => record.layouts.push(layout),
                 None if cell.qualifier() == ID.as_bytes() => {
                     record.id = Some(String::from_utf8_lossy(cell.value()).into_owned());
@@ -130,6 +131,7 @@ impl TableRecord {
                 None => {}
             }
         }
+        record.columns.sort_unstable();
         record
     }
 
@@ -145,8 +147,77 @@ impl TableRecord {
 
     /// The row types that programs declare for keys of one tag.
     pub(crate) fn row_types<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = &'a DeclaredLayout> {
+        self.row_types_ever(tag).filter(|layout| layout.kind != LayoutKind::Retired)
+    }
+
+    /// The same, with those that were retired.
+    pub(crate) fn row_types_ever<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = &'a DeclaredLayout> {
         self.layouts.iter().filter(move |layout| layout.kind != LayoutKind::Key && layout.tag == tag)
     }
+
+    /// When the registry first had a row type, whatever programs write of its rows; none if it does not have it.
+    pub(crate) fn first_time(&self, of: &DeclaredLayout) -> Option<i64> {
+        let same = self.row_types(&of.tag).filter(|layout| layout.fingerprint == of.fingerprint);
+        same.filter_map(|layout| layout.first_at).min()
+    }
+
+    /// Whether a row type was retired. It may have been declared again since.
+    pub(crate) fn has_retired(&self, of: &DeclaredLayout) -> bool {
+        let retired = DeclaredLayout { kind: LayoutKind::Retired, ..of.clone() };
+        self.layouts.iter().any(|layout| layout.is_same(&retired))
+    }
+
+    /// Whether it has a layout, and from no later time.
+    fn has(&self, layout: &DeclaredLayout) -> bool {
+        let is_early =
+            |known: &DeclaredLayout| layout.first_at.is_none() || known.first_at <= layout.first_at;
+        self.layouts.iter().any(|known| known.is_same(layout) && is_early(known))
+    }
+
+    /// The first time that is later than those of all layouts.
+    fn next_time(&self) -> Option<i64> {
+        let last = self.layouts.iter().filter_map(|layout| layout.first_at).max()?;
+        last.checked_add(STEP_MICROS)
+    }
+
+    /// Passes cells of its row if that has a row type of these tags more than this record, or another id.
+    fn changed(&self, tags: &[&str]) -> RowFilter {
+        let kinds = [LayoutKind::Row, LayoutKind::Columns];
+        let mut filters = Vec::new();
+        for (tag, kind) in tags.iter().flat_map(|tag| kinds.map(|kind| (tag, kind))) {
+            // The character after a colon is a semicolon.
+            let (first, last) = (column_name(kind, tag, ""), format!("{}:{tag};", kind.name()));
+            let known = self.columns.iter().filter(|column| column.starts_with(first.as_bytes()));
+            let ranges = gaps(Bound::Included(first.as_bytes()), known, Bound::Excluded(last.as_bytes()));
+            filters
+                .extend(ranges.into_iter().map(|range| RowFilter::columns::<&[u8]>(REGISTRY_FAMILY, range)));
+        }
+        let ids = gaps(Bound::Unbounded, &self.id, Bound::Unbounded);
+        let ids = ids.into_iter().map(RowFilter::value_range::<&[u8]>);
+        let other_id = RowFilter::chain([column(ID), RowFilter::latest(1), RowFilter::interleave(ids)]);
+        filters.push(other_id);
+        RowFilter::interleave(filters)
+    }
+}
+
+/// The ranges from the first to the last bound that names in order leave out.
+fn gaps<'a, T: AsRef<[u8]> + 'a>(
+    first: Bound<&'a [u8]>,
+    names: impl IntoIterator<Item = &'a T>,
+    last: Bound<&'a [u8]>,
+) -> Vec<(Bound<&'a [u8]>, Bound<&'a [u8]>)> {
+    let (mut ranges, mut from) = (Vec::new(), first);
+    for name in names {
+        let name = Bound::Excluded(name.as_ref());
+        ranges.push((from, name));
+        from = name;
+    }
+    ranges.push((from, last));
+    ranges
+}
+
+fn column_name(kind: LayoutKind, tag: &str, fingerprint: &str) -> String {
+    format!("{}:{tag}:{fingerprint}", kind.name())
 }
 
 fn table_key(table: &str) -> Bytes {
@@ -196,9 +267,9 @@ impl Client {
     }
 
     /// The record of a table as it is, if there is a registry.
-    pub(crate) async fn read_table_record(&self, table: &Route) -> Result<Option<TableRecord>, Error> {
+    pub(crate) async fn read_table_record(&self, table: &str) -> Result<Option<TableRecord>, Error> {
         let filter = Some(RowFilter::latest(1));
-        match self.read_row(&self.registry(), table_key(table.table()), filter).await {
+        match self.read_row(&self.registry(), table_key(table), filter).await {
             Err(error) if error.is_not_found() => Ok(None),
             row => Ok(Some(TableRecord::of(row?.as_ref()))),
         }
@@ -291,72 +362,95 @@ impl Client {
         }
     }
 
-    /// Registers layouts of a table, with their JSON. A record of another table that had its name is replaced: if this one is new, a record
-    /// without an id too.
+    /// Registers the layouts that the record of a table lacks, with their JSON, if the record still is as it was read: whoever registers a
+    /// row type has compared it with all others. A record of another table that had its name is replaced: if this one is new, a record
+    /// without an id too. Returns false if another program has changed the record since.
+    ///
+    /// A layout keeps the time at which the registry first had it.
     pub(crate) async fn register(
         &self,
         table: &str,
         ids: &[String],
         layouts: &[(DeclaredLayout, String)],
         is_new: bool,
-    ) -> Result<(), Error> {
+        record: &TableRecord,
+    ) -> Result<bool, Error> {
+        let is_replaced = match is_new {
+            true => !record.id.as_ref().is_some_and(|id| ids.contains(id)),
+            false => !record.is_of(ids),
+        };
+        let nothing = TableRecord::default();
+        let kept = if is_replaced { &nothing } else { record };
+        let missing: Vec<_> = layouts.iter().filter(|(layout, _)| !kept.has(layout)).collect();
+        if missing.is_empty() {
+            return Ok(true);
+        }
         let registry = self.registry();
-        for (layout, json) in layouts {
+        for (layout, json) in &missing {
             let set = Mutation::set(REGISTRY_FAMILY, JSON, FIXED_TIMESTAMP, json.clone());
             let key = layout.kind.row_key(&layout.fingerprint);
             self.mutate_row(&registry, key, vec![set]).await?;
         }
-        let set = layouts.iter().map(|(layout, _)| {
-            Mutation::set(REGISTRY_FAMILY, layout.column(), SERVER_TIMESTAMP, layout.type_name.clone())
-        });
-        let set: Vec<_> = set.collect();
-        match ids.first() {
-            None => self.mutate_row(&registry, table_key(table), set).await?,
-            Some(id) => {
-                let bounds = || ids.iter().map(|id| Bound::Excluded(id.as_str()));
-                let others =
-                    [Bound::Unbounded].into_iter().chain(bounds()).zip(bounds().chain([Bound::Unbounded]));
-                let others = RowFilter::interleave(others.map(RowFilter::value_range::<&str>));
-                let own = RowFilter::interleave(
-                    ids.iter().map(|id| RowFilter::value_range(id.as_str()..=id.as_str())),
-                );
-                let known = if is_new { own } else { others };
-                let known = RowFilter::chain([column(ID), RowFilter::latest(1), known]);
-                let set_id = Mutation::set(REGISTRY_FAMILY, ID, FIXED_TIMESTAMP, id.clone());
-                let set: Vec<_> = [set_id].into_iter().chain(set).collect();
-                let renewed: Vec<_> =
-                    [Mutation::delete_row()].into_iter().chain(set.iter().cloned()).collect();
-                let (renewed, set) = (Mutations::from(renewed), Mutations::from(set));
-                let (then, otherwise) = if is_new { (set, renewed) } else { (renewed, set) };
-                // A repetition finds the id.
-                let idempotency = Idempotency::Idempotent;
-                let key = table_key(table);
-                self.check_and_mutate(&registry, key, Some(known), then, otherwise, idempotency).await?;
+        let mut tags: Vec<_> = missing.iter().map(|(layout, _)| &*layout.tag).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        let mut changes = Vec::new();
+        if is_replaced {
+            changes.push(Mutation::delete_row());
+        }
+        changes.extend(ids.first().map(|id| Mutation::set(REGISTRY_FAMILY, ID, FIXED_TIMESTAMP, id.clone())));
+        for (layout, _) in missing {
+            let set = |time| Mutation::set(REGISTRY_FAMILY, layout.column(), time, layout.type_name.clone());
+            match layout.first_at {
+                Some(time) => {
+                    changes.extend([Mutation::delete_column(REGISTRY_FAMILY, layout.column()), set(time)]);
+                }
+                // The later of two versions counts: clocks of servers can be behind each other.
+                None => changes.extend([SERVER_TIMESTAMP].into_iter().chain(kept.next_time()).map(set)),
             }
         }
+        // A repetition finds that the record has changed.
+        let (changed, idempotency) = (Some(record.changed(&tags)), Idempotency::Idempotent);
+        let (key, none) = (table_key(table), Mutations::default());
+        let changes = Mutations::from(changes);
+        let is_changed = self.check_and_mutate(&registry, key, changed, none, changes, idempotency).await?;
         self.inner.records.forget(table);
-        Ok(())
+        Ok(!is_changed)
     }
 
-    /// [`register`](Self::register)s as far as it can be done; creates the registry for it, unless it is a write.
+    /// [`register`](Self::register)s the row type of a write, as far as it can be done; returns false if another program has changed the
+    /// record since it was read.
+    pub(crate) async fn register_written(
+        &self,
+        table: &str,
+        ids: &[String],
+        row_type: (DeclaredLayout, String),
+        record: &TableRecord,
+    ) -> bool {
+        let registered = self.for_check().register(table, ids, &[row_type], false, record).await;
+        registered.unwrap_or_else(|error| {
+            self.registry_failed(&error);
+            true
+        })
+    }
+
+    /// [`register`](Self::register)s as far as it can be done; creates the registry for it.
     pub(crate) async fn try_register(
         &self,
         table: &str,
         ids: &[String],
         layouts: &[(DeclaredLayout, String)],
-        by: Registers,
+        is_new: bool,
     ) {
         if !self.settings.registry || layouts.is_empty() {
             return;
         }
-        let (client, is_new) = (self.for_check(), by == Registers::NewTable);
-        let registered = match client.register(table, ids, layouts, is_new).await {
-            Err(error) if error.is_not_found() && by != Registers::Write => {
-                match client.create_registry().await {
-                    Ok(()) => client.register(table, ids, layouts, is_new).await,
-                    failed => failed,
-                }
-            }
+        let client = self.for_check();
+        let registered = match client.register_all(table, ids, layouts, is_new).await {
+            Err(error) if error.is_not_found() => match client.create_registry().await {
+                Ok(()) => client.register_all(table, ids, layouts, is_new).await,
+                failed => failed,
+            },
             registered => registered,
         };
         if let Err(error) = registered {
@@ -364,14 +458,41 @@ impl Client {
         }
     }
 
-    /// Removes a layout from a table's record; returns whether it was there.
-    pub(crate) async fn unregister(&self, table: &str, layout: &DeclaredLayout) -> Result<bool, Error> {
-        let delete = vec![Mutation::delete_column(REGISTRY_FAMILY, layout.column())];
-        let there = Some(column(&layout.column()));
-        let removed =
-            self.check_and_mutate_row(&self.registry(), table_key(table), there, delete, vec![]).await;
+    async fn register_all(
+        &self,
+        table: &str,
+        ids: &[String],
+        layouts: &[(DeclaredLayout, String)],
+        is_new: bool,
+    ) -> Result<(), Error> {
+        // A new table has none, as a rule.
+        let mut record = match is_new {
+            true => TableRecord::default(),
+            false => self.read_table_record(table).await?.unwrap_or_default(),
+        };
+        for _ in 0..MAX_ATTEMPTS {
+            if self.register(table, ids, layouts, is_new, &record).await? {
+                break;
+            }
+            record = self.read_table_record(table).await?.unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Retires a row type in a table's record; returns whether it was there.
+    pub(crate) async fn retire(&self, table: &str, tag: &str, fingerprint: &str) -> Result<bool, Error> {
+        let [row, columns, retired] = [LayoutKind::Row, LayoutKind::Columns, LayoutKind::Retired]
+            .map(|kind| column_name(kind, tag, fingerprint));
+        let there = RowFilter::any_column(REGISTRY_FAMILY, [&row, &columns]);
+        let retire = vec![
+            Mutation::delete_column(REGISTRY_FAMILY, row),
+            Mutation::delete_column(REGISTRY_FAMILY, columns),
+            Mutation::set(REGISTRY_FAMILY, retired, SERVER_TIMESTAMP, ""),
+        ];
+        let was_there =
+            self.check_and_mutate_row(&self.registry(), table_key(table), Some(there), retire, vec![]).await;
         self.inner.records.forget(table);
-        removed
+        was_there
     }
 
     /// Removes the record of a table that was deleted, as far as it can be done. The state of its re-keying stays, since programs look for
@@ -402,11 +523,12 @@ mod tests {
                 tag: tag.to_owned(),
                 fingerprint: "00112233445566aa".to_owned(),
                 type_name: "Event".to_owned(),
+                first_at: Some(5000),
             };
-            assert_eq!(DeclaredLayout::parse(layout.column().as_bytes(), b"Event"), Some(layout));
+            assert_eq!(DeclaredLayout::parse(layout.column().as_bytes(), b"Event", 5000), Some(layout));
         }
         for other in ["id", "row", "row:", "form:a:b", "\u{fffd}"] {
-            assert_eq!(DeclaredLayout::parse(other.as_bytes(), b""), None, "{other}");
+            assert_eq!(DeclaredLayout::parse(other.as_bytes(), b"", 0), None, "{other}");
         }
     }
 }

@@ -122,7 +122,7 @@
 //! | [`remove_row_key_schema`](crate::Table::remove_row_key_schema), [`RawTable::remove_row_key_schema`](crate::client::RawTable::remove_row_key_schema) | All concurrent calls succeed, whatever their row type. Retried | A retry can remove a schema that was added meanwhile. Dropped or killed, it has removed the schema or not: call it again |
 //! | [`stamp`](crate::Table::stamp) | All concurrent calls succeed, and a program with an older row type adds the same stamp | Not retried: a second call finds the stamp. Dropped or killed, it has added the stamp or not: call it again |
 //! | [`advance_stamp`](crate::Table::advance_stamp) | All concurrent calls succeed; on a table that `verify` would still reject, all fail and change nothing | Not retried: a second call finds the change made, or completes it. Dropped or killed, it has replaced the stamp or not: call it again. Refused in the hour before a bound by the client's clock. An older key type fails, since the table's stamp has more salts |
-//! | [`retire_row_type`](crate::Table::retire_row_type) | Of several concurrent calls, one finds the row type | Not retried: a second call finds it gone. Dropped or killed, it has retired the type or not: call it again. A program with the retired type is compared with the others when it starts again |
+//! | [`retire_row_type`](crate::Table::retire_row_type) | Of several concurrent calls, one finds the row type | Not retried: a second call finds it gone. Dropped or killed, it has retired the type or not: call it again. A program with the retired type is compared with the others when it starts again, as the newest |
 //!
 //! # Without a key type
 //!

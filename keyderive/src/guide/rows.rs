@@ -316,8 +316,8 @@
 //! # }
 //! ```
 //!
-//! So each deployment can be rolled back by one release. The release before can run again only if no row has the new name: release 1
-//! gives a row its former name when it writes the column.
+//! So each deployment can be rolled back by one release, until the row type of that release is retired: then its writes are refused. The
+//! release before can run again only if no row has the new name: release 1 gives a row its former name when it writes the column.
 //!
 //! Keep the alias until no row has a value under the former name. To get there, rewrite each row by an update on the condition that the
 //! value is unchanged, so that no newer value is overwritten:

@@ -129,11 +129,15 @@
 //!   share the table, the write fails with [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing is written. For programs
 //!   that write whole rows ([`put`](crate::Table::put), [`insert`](crate::Table::insert), loads, copies) the client compares the whole
 //!   type; for those that write only columns ([`update`](crate::Table::update), [`merge`](crate::Table::merge), increments), what they
-//!   store where, but not which columns they lack. Reads and deletions are not checked. [`row_types`](crate::Table::row_types) lists the
-//!   types. When no program has an older type any more, and the newer ones read its rows, remove it with
-//!   [`retire_row_type`](crate::Table::retire_row_type).
-//! - If two programs with new, incompatible types make their first writes at the same moment, both succeed; the next start of either
-//!   reports it. Programs without the registry, raw tables and [`unchecked()`](crate::Table::unchecked) handles are not compared.
+//!   store where, under which former names, and what they hide or delete, but not which columns they lack. Reads and deletions are not
+//!   checked. Of two programs that declare their types at the same time, one has compared them.
+//! - **The newer of two types** must also read what only the older one reads, such as a former name. The order is that in which the registry
+//!   first had the types; a type that it does not have is the newer one. So a release can be started again, or rolled back to, beside one
+//!   that adds a former name. [`row_types`](crate::Table::row_types) lists the types, the oldest first.
+//! - **Retire** an older type with [`retire_row_type`](crate::Table::retire_row_type) when no program has it any more, and the newer ones read
+//!   its rows. From then on it counts as the newest, and its release is refused if it does not read what the others store; the error says
+//!   that it was retired.
+//! - Programs without the registry, raw tables and [`unchecked()`](crate::Table::unchecked) handles are not compared.
 //!
 //! **If there is no registry**, nothing is compared, and nothing is logged above debug. If it cannot be read within 3 s, writes go ahead
 //! with one warning, unless [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) is set. If a record cannot be

@@ -12,8 +12,8 @@ use super::stamp::{self, StampStatus};
 use super::verify::{self, Expected, Faults, Verify};
 use super::{Handle, Table};
 use crate::client::{
-    Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Registers, Route,
-    TableInfo, TableSchema,
+    Aggregate, Client, Error, Family, FamilyChange, GcRule, Granularity, NewTable, Route, TableInfo,
+    TableSchema,
 };
 use crate::dynamic::{LayoutError, TableLayout};
 use crate::key::{KeyType, Schema, TableKey};
@@ -710,7 +710,7 @@ impl<K> CreateTable<K> {
         let new = NewTable { families, splits, row_key_schema, granularity };
         self.client.create_table(&self.name, new).await?;
         let declared: Vec<_> = self.keys.iter().map(|key| declared_key(*key)).collect();
-        self.client.try_register(&self.name, &[id], &declared, Registers::NewTable).await;
+        self.client.try_register(&self.name, &[id], &declared, true).await;
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! What programs declare for a table, as the [registry](crate::guide::tables#registry) has it: key layouts, by which tools read rows, and
 //! row types, which are compared before a handle's first write.
 
+use std::cmp::Ordering;
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
 
 use futures_util::future::{join, try_join};
 
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 use super::handle::{Check, Written};
 use super::{Handle, Reads, Table, Writes, stamp};
 use crate::client::{
-    CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Registers, Route, TableInfo, TableRecord,
+    CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Route, TableInfo, TableRecord,
 };
 use crate::dynamic::{KeyLayout, TableLayout};
 use crate::key::{Fnv, KeyType};
@@ -21,6 +22,8 @@ use crate::row::{RowSchema, SchemaChange};
 
 /// How many changes of a row type an error lists.
 const MAX_SHOWN: usize = 3;
+/// How often a row type is compared if other programs declare theirs meanwhile.
+const MAX_COMPARISONS: usize = 8;
 
 /// A row type that programs write to a table, as the registry has it: [`Table::row_types`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +61,7 @@ impl<K, R, S: Reads> Table<K, R, S> {
     /// # }
     /// ```
     ///
-    /// It is empty without a registry, and if the record is about an earlier table of this name. Another program may register a type, or
+    /// The list is in the order in which the registry first had them: the oldest first. It is empty without a registry, and if the record is about an earlier table of this name. Another program may register a type, or
     /// retire one, while the list is read.
     ///
     /// # Errors
@@ -72,8 +75,10 @@ impl<K, R, S: Reads> Table<K, R, S> {
         let record = table.client.read_table_record(&table.name).await?;
         let info = table.client.table_info(&table.name).await?;
         let (tag, own) = (tag_of(table.key), table.declared_row(Written::Rows));
-        let types = record.iter().filter(|record| record.is_of(&stamp::table_ids(&info)));
-        let types = types.flat_map(|record| record.row_types(&tag)).map(|layout| WrittenRowType {
+        let record = record.filter(|record| record.is_of(&stamp::table_ids(&info))).unwrap_or_default();
+        let mut layouts: Vec<_> = record.row_types(&tag).collect();
+        layouts.sort_by_key(|layout| record.first_time(layout));
+        let types = layouts.into_iter().map(|layout| WrittenRowType {
             name: layout.type_name.clone(),
             fingerprint: layout.fingerprint.clone(),
             is_of_rows: layout.kind == LayoutKind::Row,
@@ -114,7 +119,7 @@ impl<K, R, S: Reads> Table<K, R, S> {
     /// ```
     ///
     /// Returns false if the table's record has no such row type. A program with the retired type that still runs writes on, and one that
-    /// starts is compared with this one in its turn.
+    /// starts is compared with the others as the newest: if it does not fit, the error says that it was retired.
     ///
     /// # Errors
     /// When the registry cannot be read or written.
@@ -126,17 +131,7 @@ impl<K, R, S: Reads> Table<K, R, S> {
         S: Writes,
     {
         let table = &self.handle;
-        let mut was_there = false;
-        for kind in [LayoutKind::Row, LayoutKind::Columns] {
-            let layout = DeclaredLayout {
-                kind,
-                tag: tag_of(table.key),
-                fingerprint: fingerprint.to_owned(),
-                type_name: String::new(),
-            };
-            was_there |= table.client.unregister(&table.name, &layout).await?;
-        }
-        Ok(was_there)
+        table.client.retire(&table.name, &tag_of(table.key), fingerprint).await
     }
 }
 
@@ -188,7 +183,7 @@ impl Handle {
                 Err(_) => {}
             }
         }
-        checked.of(written).store(version, Ordering::Relaxed);
+        checked.of(written).store(version, Relaxed);
         Ok(())
     }
 
@@ -220,47 +215,71 @@ impl Handle {
             tag: String::new(),
             fingerprint: Fnv::new().text(&json).fingerprint().to_string(),
             type_name: schema.name().to_owned(),
+            first_at: None,
         };
         Some((layout, json))
     }
 
     async fn check_declared(&self, table: &Route, own: DeclaredLayout, json: &str) -> Result<(), Error> {
         let (client, name) = (&self.client, table.table());
-        let (record, info) = join(client.table_record(name), client.cached_info(name)).await;
-        let Some(record) = record? else { return Ok(()) };
-        // Without the table, the write fails by itself.
-        let Some((_, info)) = info? else { return Ok(()) };
-        let mut ids = stamp::table_ids(&info);
-        if !record.is_of(&ids) {
-            // The record is replaced if this table is the later one; the schema in the cache may be of an earlier one.
-            match client.for_check().table_info(name).await {
-                Ok(info) => ids = stamp::table_ids(&info),
-                Err(error) if client.settings().require_layout_check => return Err(error),
-                Err(_) => return Ok(()),
+        for _ in 0..MAX_COMPARISONS {
+            let (record, info) = join(client.table_record(name), client.cached_info(name)).await;
+            let Some(record) = record? else { return Ok(()) };
+            // Without the table, the write fails by itself.
+            let Some((_, info)) = info? else { return Ok(()) };
+            let mut ids = stamp::table_ids(&info);
+            if !record.is_of(&ids) {
+                // The record is replaced if this table is the later one; the schema in the cache may be of an earlier one.
+                match client.for_check().table_info(name).await {
+                    Ok(info) => ids = stamp::table_ids(&info),
+                    Err(error) if client.settings().require_layout_check => return Err(error),
+                    Err(_) => return Ok(()),
+                }
+            }
+            if record.is_of(&ids) {
+                self.compare_with(table, &record, &own, json).await?;
+                // Whoever writes rows writes their columns.
+                let kinds = [own.kind, LayoutKind::Row];
+                let mut known = record.row_types(&own.tag).filter(|known| kinds.contains(&known.kind));
+                if known.any(|known| known.fingerprint == own.fingerprint) {
+                    return Ok(());
+                }
+            }
+            if client.register_written(name, &ids, (own.clone(), json.to_owned()), &record).await {
+                return Ok(());
             }
         }
-        let record = match record.is_of(&ids) {
-            true => record,
-            false => Arc::new(TableRecord::default()),
-        };
-        let others: Vec<_> = record.row_types(&own.tag).collect();
-        // Whoever writes rows writes their columns.
-        let says_it = |other: &&DeclaredLayout| {
-            other.fingerprint == own.fingerprint && [own.kind, LayoutKind::Row].contains(&other.kind)
-        };
-        // A known one too: of two programs that wrote at the same time, each registered after it was compared.
-        for other in others.iter().filter(|other| other.fingerprint != own.fingerprint) {
+        Ok(())
+    }
+
+    /// Compares the row type with those of a table's record: with each as the newer or as the older one of the two.
+    async fn compare_with(
+        &self,
+        table: &Route,
+        record: &TableRecord,
+        own: &DeclaredLayout,
+        json: &str,
+    ) -> Result<(), Error> {
+        let own_time = record.first_time(own);
+        // A known one too: a program may have declared it by the columns that it writes alone.
+        for other in record.row_types(&own.tag).filter(|other| other.fingerprint != own.fingerprint) {
+            let order = match own_time {
+                Some(_) => own_time.cmp(&record.first_time(other)),
+                // One that the registry does not have is the newer one.
+                None => Ordering::Greater,
+            };
             let writes_rows = (own.kind, other.kind) == (LayoutKind::Row, LayoutKind::Row);
             let saved = self.saved_row(&other.fingerprint).await;
-            if let Some(saved) = saved.map_err(|error| error.with_registry_hint(name))?
-                && let Some(fault) = incompatibility(json, &saved, writes_rows)
-            {
-                client.count_mismatch(name);
-                return Err(Error::mismatch(table, refusal(&own, other, &fault)));
+            let Some(saved) = saved.map_err(|error| error.with_registry_hint(table))? else { continue };
+            // Each of two from the same time counts as the newer one.
+            let as_newer = order.is_ge().then(|| incompatibility(json, &saved, writes_rows)).flatten();
+            let as_older = || order.is_le().then(|| incompatibility(&saved, json, writes_rows)).flatten();
+            let by_other = |fault| format!("as programs with `{}` see it, {fault}", other.type_name);
+            if let Some(fault) = as_newer.or_else(|| as_older().map(by_other)) {
+                self.client.count_mismatch(table.table());
+                let is_retired = own_time.is_none() && record.has_retired(own);
+                return Err(Error::mismatch(table, refusal(own, other, order, is_retired, &fault)));
             }
-        }
-        if !others.iter().any(says_it) {
-            client.try_register(table, &ids, &[(own, json.to_owned())], Registers::Write).await;
         }
         Ok(())
     }
@@ -346,7 +365,7 @@ const NOT_THERE: &str = "it is not there, or was not read in time; try again";
 fn unread_layout(table: &str, layout: &DeclaredLayout, fault: impl Display) -> Error {
     let what = match layout.kind {
         LayoutKind::Key => "key type",
-        LayoutKind::Row | LayoutKind::Columns => "row type",
+        LayoutKind::Row | LayoutKind::Columns | LayoutKind::Retired => "row type",
     };
     let name = &layout.type_name;
     Error::definition(
@@ -366,7 +385,7 @@ pub(super) async fn register_key(key: KeyType, client: &Client, info: &TableInfo
         record.is_of(&ids) && record.layouts.iter().any(|known| known.is_same(&layout.0))
     });
     if !is_known {
-        client.try_register(info.name(), &ids, &[layout], Registers::Table).await;
+        client.try_register(info.name(), &ids, &[layout], false).await;
     }
 }
 
@@ -402,14 +421,14 @@ async fn try_carry_row_types(
     }
     let (old_tag, tag) = (tag_of(old_key), tag_of(new_key));
     let (mut carried, mut unread) = (Vec::new(), None);
-    for layout in record.row_types(&old_tag) {
+    for layout in record.row_types_ever(&old_tag) {
         match client.layout(LayoutKind::Row, &layout.fingerprint).await? {
             Some(json) => carried.push((DeclaredLayout { tag: tag.clone(), ..layout.clone() }, json)),
             None => unread = Some(layout),
         }
     }
     let ids = stamp::table_ids(&client.table_info(new).await?);
-    client.try_register(new, &ids, &carried, Registers::Table).await;
+    client.try_register(new, &ids, &carried, false).await;
     match unread {
         None => Ok(()),
         Some(layout) => Err(unread_layout(old, layout, NOT_THERE)),
@@ -424,6 +443,7 @@ pub(super) fn declared_key(key: KeyType) -> (DeclaredLayout, String) {
         tag: tag_of(key),
         fingerprint: schema.fingerprint().to_string(),
         type_name: schema.key_type().to_owned(),
+        first_at: None,
     };
     (layout, schema.layout_json())
 }
@@ -461,12 +481,33 @@ fn incompatibility(json: &str, saved: &str, writes_rows: bool) -> Option<String>
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn refusal(own: &DeclaredLayout, other: &DeclaredLayout, fault: &str) -> String {
+/// `order` is that of this program's type and the other one in the registry, the newer one greater.
+fn refusal(
+    own: &DeclaredLayout,
+    other: &DeclaredLayout,
+    order: Ordering,
+    is_retired: bool,
+    fault: &str,
+) -> String {
     let DeclaredLayout { fingerprint, type_name, .. } = other;
+    let remedy = match order {
+        // It may well be the older one.
+        Ordering::Greater if is_retired => {
+            "This program's type was retired: a release can run again until its row type is retired; run one whose type the table has"
+                .to_owned()
+        }
+        Ordering::Greater => format!(
+            "If this program's type is the newer one and can read the other's rows, and no program has the other any more, take the \
+             other off by `retire_row_type(\"{fingerprint}\")`"
+        ),
+        Ordering::Less => "This program's type is the older one: run a release with the newer one".to_owned(),
+        Ordering::Equal => "The registry has had both since the same time, so that each counts as the newer one: give every program \
+                            the same type, then retire the other one"
+            .to_owned(),
+    };
     format!(
         "nothing was written: rows of this program's `{}` (fingerprint {}) and those of `{type_name}` (fingerprint {fingerprint}), which \
-         other programs write or have written, do not fit: {fault}. If no program has that type any more, and this one can read its \
-         rows, take it off by `retire_row_type(\"{fingerprint}\")`",
+         other programs write or have written, do not fit: {fault}. {remedy}",
         own.type_name, own.fingerprint
     )
 }

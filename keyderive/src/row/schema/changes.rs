@@ -132,7 +132,7 @@ pub struct SchemaChange {
     text: String,
     reads_older_rows: bool,
     breaks_older_programs: bool,
-    /// Whether values that one of the two types writes are no values of the other, or are stored at another place.
+    /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
     is_of_columns: bool,
 }
 
@@ -147,8 +147,7 @@ impl SchemaChange {
         self.reads_older_rows && !self.breaks_older_programs
     }
 
-    /// Whether the columns that one of the two types writes are not what the other reads there, or are missing, whichever columns of a row
-    /// either writes.
+    /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
     pub(crate) fn is_of_columns(&self) -> bool {
         self.is_of_columns
     }
@@ -897,10 +896,36 @@ impl<'l> LayoutComparison<'_, 'l> {
             text: self.text(found),
             reads_older_rows: !found.breaks_reading,
             breaks_older_programs: found.breaks_older_programs,
-            is_of_columns: matches!(
-                found.topic,
-                Topic::Type { .. } | Topic::Family { .. } | Topic::Moved { .. } | Topic::MovedBack { .. }
-            ),
+            is_of_columns: self.is_of_columns(found.topic),
+        }
+    }
+
+    /// Whether it shows where a program writes some columns of rows, whichever of its columns they lack.
+    fn is_of_columns(&self, topic: Topic<'l>) -> bool {
+        let sets_one_version = |writer: &LayoutColumns<'l>, reader: &LayoutColumn<'l>| {
+            let written = reader.place().and_then(|place| writer.at(writer.written_at(place)?));
+            written.is_some_and(|column| column.kind == KindLayout::Timestamped)
+        };
+        match topic {
+            Topic::Type { .. }
+            | Topic::Moved { .. }
+            | Topic::MovedBack { .. }
+            | Topic::AliasTaken { .. }
+            | Topic::FormerTaken { .. }
+            | Topic::AliasDropped { .. }
+            | Topic::Family { .. }
+            | Topic::NewHides { .. }
+            | Topic::OldHides { .. } => true,
+            Topic::OldKeepsOne { new } => sets_one_version(self.old, &self.new.all[new]),
+            Topic::NewKeepsOne { old } => sets_one_version(self.new, &self.old.all[old]),
+            Topic::Needed { .. }
+            | Topic::NeededInFamily { .. }
+            | Topic::Lacking { .. }
+            | Topic::LackingInFamily { .. }
+            | Topic::OldLeaves { .. }
+            | Topic::NewLeaves { .. }
+            | Topic::OldEmpties { .. }
+            | Topic::NewEmpties { .. } => false,
         }
     }
 
