@@ -183,7 +183,7 @@ pub(super) struct LayoutColumn<'l> {
     pub(super) name: Option<&'l str>,
     pub(super) aliases: Vec<ColumnName<'l>>,
     /// The names of the columns of a map.
-    key: Option<&'l StoredType>,
+    pub(super) key: Option<&'l StoredType>,
     stored: &'l StoredType,
     pub(super) kind: KindLayout,
     is_required: bool,

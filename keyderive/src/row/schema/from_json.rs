@@ -162,7 +162,7 @@ impl RowLayout {
         )])))
     }
 
-    fn leak(&self) -> RowSchema {
+    pub(super) fn leak(&self) -> RowSchema {
         RowSchema {
             name: leak_text(&self.row),
             family: leak_text(self.family.as_deref().unwrap_or_default()),

@@ -97,14 +97,14 @@ impl<'l> Pair<'_, 'l> {
         let [part, whole] = self.names();
         self.whole.all.iter().find_map(|other| {
             let is_here = other.family == map.family;
-            if is_here && !map.reads_names_of(other) {
+            if let (true, false, Some(key)) = (is_here, map.reads_names_of(other), map.key) {
+                let keys = other.key.map(|key| format!(", by keys that are {key}"));
                 return Some(format!(
-                    "the map of `{part}` in the family `{}` has {}, and `{whole}` has {} there, which is {}; give the map keys that \
-                     read these names",
+                    "the map of `{part}` in the family `{}` has keys that are {key}, and `{whole}` has {} there{}; give the map keys that \
+                     read all names",
                     map.family,
-                    map.shown(),
                     other.written(),
-                    other.shown(),
+                    keys.unwrap_or_default(),
                 ));
             }
             if is_here && !map.reads_cells_of(other) {
@@ -112,7 +112,7 @@ impl<'l> Pair<'_, 'l> {
             }
             let mut former = other.aliases.iter();
             let alias = former.find(|(family, _)| is_here || *family == map.family)?;
-            let remedy = "has a map there, which does not; read them as a struct with that alias";
+            let remedy = "has a map there, which does not; read the columns as a struct with that alias";
             Some(self.without_former(&other.written(), *alias, remedy))
         })
     }
@@ -171,7 +171,7 @@ impl<'l> Pair<'_, 'l> {
             };
             (is_of_whole && others != Some(ttl)).then(|| {
                 format!(
-                    "the family `{family}` has {says} in `{whole}`, and a `ttl` of {ttl}s in `{part}`; remove that of `{part}`: what \
+                    "the family `{family}` has {says} in `{whole}`, and one of {ttl}s in `{part}`; remove that of `{part}`: what \
                      `{whole}` says holds for it too"
                 )
             })
@@ -182,3 +182,7 @@ impl<'l> Pair<'_, 'l> {
 fn shown((family, name): ColumnName<'_>) -> String {
     format!("`{family}:{name}`")
 }
+
+#[cfg(feature = "embedded")]
+#[cfg(test)]
+mod tests;
