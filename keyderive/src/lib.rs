@@ -298,6 +298,8 @@ pub mod query;
 #[cfg(feature = "client")]
 pub mod row;
 #[cfg(feature = "client")]
+mod streams;
+#[cfg(feature = "client")]
 mod table;
 
 #[cfg(feature = "client")]
@@ -363,8 +365,5 @@ pub mod __private {
         Format, KeyField, Layout, OwnedRowKey, RawKey, RowKey, RowKeySchema, Salt, SaltHash, SaltPlace,
         Schema, Sql, SqlError, TableKey, Width,
     };
-    pub use crate::plan::{
-        CanPlan, Draft, Ended, EndsAt, Explain, Fixed, IntoPlan, IsAfter, IsFirst, IsSecond, IsThird, Listed,
-        NextAt, Plan, PlanError,
-    };
+    pub use crate::plan::{Draft, Ended, Explain, Fixed, IntoPlan, Listed, Open, Plan, PlanError, RangeOf};
 }

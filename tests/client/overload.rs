@@ -295,7 +295,7 @@ async fn a_deadline_bounds_the_layout_check() {
         let text = error.to_string();
         assert!(
             text.starts_with("GetTable on table `users` failed: DEADLINE_EXCEEDED: the layout check of the table got no answer")
-                && text.ends_with("at the deadline of `with_deadline`"),
+                && text.ends_with("at the deadline of `with_deadline` or `with_timeout`"),
             "{text}"
         );
         assert!((deadline..=deadline + 2).contains(&elapsed.as_millis()), "{elapsed:?}");

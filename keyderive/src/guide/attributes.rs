@@ -479,6 +479,11 @@
 //! # Ok::<(), keyderive::key::EncodeError>(())
 //! ```
 //!
+//! # `no_implicit_prelude`
+//!
+//! In a module with `#![no_implicit_prelude]`, write `#[row_key(no_implicit_prelude)]` too: the derive's messages for a scan out of order
+//! need a name of the prelude, so the key type does not compile without.
+//!
 //! # The path of the crate
 //!
 //! `#[row_key(crate = "path")]` on the struct is the path of `keyderive`, for a crate that renames or re-exports it.

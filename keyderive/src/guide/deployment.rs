@@ -205,7 +205,7 @@
 //! ```
 //!
 //! ```text
-//! INFO bigtable{operation="ReadRows" table="users" attempts=1 code="OK" rows=1 bytes=67}: keyderive::client::observe: close time.busy=210µs time.idle=1.30ms
+//! INFO bigtable{operation="ReadRows" table="users" attempts=1 code="OK" rows=1 bytes=67}: keyderive::operation: close time.busy=210µs time.idle=1.30ms
 //! ```
 //!
 //! [The front page](crate#features) lists the features of the crate.

@@ -373,10 +373,7 @@ async fn three_lines_show_operations_in_a_terminal() {
     let shown = String::from_utf8(terminal.0.lock().unwrap().clone()).unwrap();
     let last = shown.lines().last().unwrap();
     let span = r#" INFO bigtable{operation="ReadRow" table="t" attempts=1 code="OK" rows=1 bytes="#;
-    assert!(
-        last.contains(span) && last.contains(": keyderive::client::observe: close time.busy="),
-        "{shown}"
-    );
+    assert!(last.contains(span) && last.contains(": keyderive::operation: close time.busy="), "{shown}");
 }
 
 #[tokio::test(start_paused = true)]
