@@ -259,9 +259,11 @@ fn message(status: &Status) -> String {
 /// A text that may be a server's, without its end if it is so long that errors and logs should not have all of it.
 pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     const MAX_BYTES: usize = 4 * 1024;
+    /// Room for the mark, so that a text that has one is not shortened again.
+    const MARK: usize = 64;
     match text.len() > MAX_BYTES {
         true => {
-            let start = &text[..text.floor_char_boundary(MAX_BYTES)];
+            let start = &text[..text.floor_char_boundary(MAX_BYTES - MARK)];
             format!("{start}… (the first {} of {} bytes)", start.len(), text.len()).into()
         }
         false => text.into(),

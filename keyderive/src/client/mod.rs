@@ -3,7 +3,10 @@
 //! # Traces and metrics
 //!
 //! Each operation is a span `bigtable` of the `tracing` crate, at the level info; a scan over several buckets has one for
-//! each request. Row keys and values are never logged at info or above.
+//! each request. Its target is `keyderive::operation`, for filters such as `warn,keyderive::operation=info`. The client enters it while it polls
+//! the operation's future, so that its busy time is that of the client, and what your own
+//! [`Credentials`] log belongs to it. Events have the module that logs them as target, which begins with `keyderive`; the modules may change
+//! in any release. Row keys and values are never logged at info or above.
 //!
 //! | field | |
 //! |---|---|

@@ -10,7 +10,7 @@ mod chunk;
 mod fast_path;
 mod requested;
 
-use std::mem;
+use std::{fmt, mem};
 
 use bytes::Bytes;
 use keyderive_proto::data::RequestStats;
@@ -22,13 +22,26 @@ pub(super) use self::requested::{KeyOrRange, RequestedRows, in_key_order};
 use super::fault;
 use super::stats::ReadCost;
 use crate::client::Clock;
-use crate::row::{CellSpans, RawRow, RowBuilder, Shown, Span, TooLarge};
+use crate::row::{CellSpans, RawRow, RowBuilder, Shown as ShownBytes, Span, TooLarge};
 
 /// A minute in microseconds, the unit of cell timestamps. Clocks differ by less.
 const MINUTE: i64 = 60_000_000;
 
 /// Which rule an answer breaks.
 type ProtocolViolation = String;
+
+/// Bytes of the server, which no text has without end.
+struct Shown<'a>(&'a [u8]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MAX_BYTES: usize = 256;
+        match self.0.get(..MAX_BYTES).filter(|start| start.len() < self.0.len()) {
+            Some(start) => write!(f, "{}… (of {} bytes)", ShownBytes(start), self.0.len()),
+            None => write!(f, "{}", ShownBytes(self.0)),
+        }
+    }
+}
 
 /// Why the rows of an answer cannot be read.
 #[derive(Debug)]

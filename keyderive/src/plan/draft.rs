@@ -347,6 +347,9 @@ listed!(OfBytes, [u8]: [] Vec<u8>, [] &Vec<u8>, [] Cow<'_, [u8]>, [] &Cow<'_, [u
 listed!(OfBytes, [u8]: [const N: usize,] [u8; N], [const N: usize,] &[u8; N]);
 
 /// The first `N` fields are fixed; the next one can be fixed, ranged over or given a prefix.
+///
+/// Branches that fix different fields have different types: call `into_plan` in each, as in
+/// [branches of a scan](crate::guide::compiler#branches-of-a-scan).
 #[derive(Clone, Copy, Debug)]
 pub enum Fixed<const N: usize> {}
 

@@ -15,7 +15,8 @@ pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let vis = key.vis();
     let doc = format!(
         "A scan of [`{0}`]: constrain its fields from the left; a range or prefix ends it.\n\n\
-         `__KeyderiveStage` counts the fields that are fixed. Begin with `{0}::scan()`.",
+         `__KeyderiveStage` counts the fields that are fixed. Begin with `{0}::scan()`. Where branches fix different fields, call \
+         `into_plan` in each.",
         key.input.ident,
     );
     quote! {
