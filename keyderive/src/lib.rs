@@ -318,10 +318,10 @@ pub use row::{Cell, OwnedRow, Row};
 pub use table::{
     Analysis, CreateTable, DEFAULT_FAMILY, DeclaredTable, DeclaredTables, DeclaredTablesError, Direct,
     DynCursor, DynKeys, DynRows, DynStoredRows, DynTable, DynTableScan, ExplainExport, Export, Exported,
-    HotTablet, HotTablets, KeyOnly, Modify, OnForeign, OnUnreadable, Page, Progress, PutBothError, PutSide,
-    ReadRow, RowRef, RowStore, Rows, Scan, Select, Selected, SizedPart, Skipped, SkippedRow, Table,
-    TableChange, TableChanges, TableSizes, UndeclaredRule, Update, Verified, Verify, WriteOutcome, Writer,
-    WrittenRowType, copy, diff, load, put_both, rekey,
+    HotTablet, HotTablets, KeyOnly, Modify, OnForeign, OnUnreadable, OneTable, Page, Progress, PutBothError,
+    PutSide, ReadOnly, ReadRow, Reads, RowRef, Rows, Scan, Select, Selected, SizedPart, Skipped, SkippedRow,
+    Table, TableChange, TableChanges, TableSizes, UndeclaredRule, Update, Verified, Verify, WriteOutcome,
+    Writer, Writes, WrittenRowType, copy, diff, load, put_both, rekey,
 };
 
 /// The examples of the derives. They need this crate, and `keyderive-macros` is one of its dependencies.

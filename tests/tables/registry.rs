@@ -453,7 +453,7 @@ async fn maps_are_compared() {
     refused(outcome);
 }
 
-/// Other row types of a handle, conditions, and copies.
+/// Conditions, copies, and parts of a row type.
 #[tokio::test]
 async fn every_write_is_compared() {
     #[derive(Row)]
@@ -474,7 +474,7 @@ async fn every_write_is_compared() {
     source.create_if_absent().await.unwrap();
     source.put(&at, &row).await.unwrap();
     source.copy_to(&other(), |key, _| key).await.unwrap_err();
-    let part = || table::<Event>(&client).rows_as::<NumberedNote>();
+    let part = || table::<NumberedNote>(&client);
     refused(part().put(&at, &NumberedNote { note: Some(7) }).await);
     refused(part().update(&at).set(NumberedNote::NOTE, 7).await);
 }

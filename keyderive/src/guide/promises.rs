@@ -24,6 +24,8 @@
 //!   an embedded Bigtable in the process, which a test can move. [`Client::now`](crate::Client::now) shows it.
 //! - **An older program**, whose row type has fewer columns than the stored rows, writes its own columns whole, and leaves the others
 //!   as they are.
+//! - **A part of a row type**, by [`rows_as`](crate::Table::rows_as), only reads: no call here that writes, such as a load or a writer,
+//!   compiles for it.
 //!
 //! # Rows
 //!

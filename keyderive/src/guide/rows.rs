@@ -76,7 +76,7 @@
 //! | increment and append at the server | [`increment`](crate::Table::increment), [`append`](crate::Table::append); several at once: [`modify`](crate::Table::modify) |
 //! | delete a row | [`delete`](crate::Table::delete) |
 //! | read one row; many, in the order of the keys given | [`get`](crate::Table::get), [`exists`](crate::Table::exists); [`get_many`](crate::Table::get_many) |
-//! | read some columns | [`select`](crate::Table::select); into a smaller struct: [`rows_as`](crate::Table::rows_as) |
+//! | read some columns | [`select`](crate::Table::select); into a smaller struct: [`rows_as`](crate::Table::rows_as), a table that only reads: `update` the columns of the whole |
 //! | read the rows that meet a condition | [`Scan::matching`](crate::Scan::matching), before a `select` |
 //! | read stored cells | [`get_raw`](crate::Table::get_raw); without a key type or a row type: [`raw_table`](crate::Client::raw_table) |
 //!

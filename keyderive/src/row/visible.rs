@@ -11,7 +11,7 @@ use super::error::RowError;
 use super::filter::RowFilter;
 use super::live::Live;
 use super::raw::RawRow;
-use super::schema::{FieldSchema, RowSchema};
+use super::schema::{ColumnSchema, FamilyRule, FieldSchema, RowSchema};
 use super::select::{
     ErasedSelection, HeldSelection, SchemaSelection, SelectedColumns, SelectedField, Selection,
 };
@@ -33,6 +33,8 @@ pub(crate) struct Visible {
     base: &'static RowSchema,
     /// The family of a row that is a map.
     family: Arc<str>,
+    /// The same for `base`.
+    base_family: Arc<str>,
     columns: Columns,
     /// Whether reads take every version of a column, or the newest alone.
     every_version: bool,
@@ -56,12 +58,20 @@ impl Visible {
     /// Every column of a table with rows of this type, named by it or not.
     pub(crate) fn everything(schema: &'static RowSchema, family: &str) -> Self {
         let every_version = schema.has_versions(None);
-        Self { schema, base: schema, family: family.into(), columns: Columns::Everything, every_version }
+        let family: Arc<str> = family.into();
+        let base_family = Arc::clone(&family);
+        Self { schema, base: schema, family, base_family, columns: Columns::Everything, every_version }
     }
 
     /// The same columns, of a row that is a map in another family.
     pub(crate) fn in_family(self, family: &str) -> Self {
-        Self { family: family.into(), ..self }
+        let family: Arc<str> = family.into();
+        // That of a part is another one than that of the whole.
+        let base_family = match self.columns {
+            Columns::RowType => self.base_family,
+            _ => Arc::clone(&family),
+        };
+        Self { family, base_family, ..self }
     }
 
     /// The columns of another row type alone.
@@ -144,11 +154,14 @@ impl Visible {
         matches!(self.columns, Columns::Selected(_))
     }
 
-    /// Where another row type stores a column in another way, or at other places, than the row type or the one that the table was
-    /// declared with.
-    pub(crate) fn conflict_with(&self, other: &RowSchema) -> Option<String> {
-        let conflict = |schema: &RowSchema| schema.conflict_with(other, &self.family);
-        conflict(self.schema).or_else(|| conflict(self.base))
+    /// Why the row type does not fit the type that the table was declared with, if it is a part that does not.
+    pub(crate) fn misfit(&self) -> Option<String> {
+        self.misfit_of(self.schema)
+    }
+
+    /// The same for another type that rows are read as.
+    pub(crate) fn misfit_of(&self, part: &RowSchema) -> Option<String> {
+        self.base.misfit_of_part(&self.base_family, part, &self.family)
     }
 
     /// The first column of another row type that reads do not ask for, if there is one: it would be read as absent.
@@ -168,10 +181,21 @@ impl Visible {
                 let named = if family.is_empty() { &*self.family } else { family };
                 return (!asked.contains(named, None)).then(|| format!("the family `{named}`"));
             }
-            let unasked =
-                field.columns().iter().find(|column| !asked.contains(family, Some(column.name())))?;
+            let is_unasked = |column: &&ColumnSchema| {
+                let former = column.aliases().map(|alias| (alias.family.unwrap_or(family), alias.name));
+                let mut places = [(family, column.name())].into_iter().chain(former);
+                places.any(|(family, name)| !asked.contains(family, Some(name)))
+            };
+            let unasked = field.columns().iter().find(is_unasked)?;
             Some(format!("the column `{family}:{}`", unasked.name()))
         })
+    }
+
+    /// The first family in which another row type hides cells by a `ttl` that reads do not heed, if there is one.
+    pub(crate) fn unheeded_ttl(&self, schema: &'static RowSchema) -> Option<&'static str> {
+        let is_unheeded = |rule: &&FamilyRule| rule.ttl.is_some() && self.ttl(rule.family) != rule.ttl;
+        let all = matches!(self.columns, Columns::Stored);
+        schema.rules().find(is_unheeded).filter(|_| !all).map(|rule| rule.family)
     }
 
     /// The `ttl` of a family: that of the row type, or else of the type that the table was declared with.

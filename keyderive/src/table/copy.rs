@@ -16,10 +16,10 @@ pub use self::report::{CopyError, CopyFindings, CopyReport};
 use super::diff;
 use super::transfer::{self, Comparison, MAX_BATCH_BYTES, Mapping, OnProgress, Progress, StopSignal};
 pub use super::transfer::{Fault, NewKey};
-use super::{RowRef, Table};
+use super::{OneTable, Reads, RowRef, Table, Writes};
 use crate::key::TableKey;
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// Copies all rows to another table, in which each has the key that a closure gives it, and compares both tables.
     ///
     /// ```
@@ -73,9 +73,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// same, and of different rows different keys: two rows with one new key are an error.
     ///
     /// [`CopyTo`] says what is copied, what must hold before, and what its settings are.
-    pub fn copy_to<'a, N, S, T>(
+    pub fn copy_to<'a, N, Q, T>(
         &self,
-        new: &Table<N, S>,
+        new: &Table<N, Q, impl OneTable + Writes>,
         new_key: impl Fn(K::Stored, RowRef<'_>) -> T + Send + Sync + 'a,
     ) -> CopyTo<'a>
     where
@@ -83,6 +83,7 @@ impl<K: TableKey, R> Table<K, R> {
         T: NewKey<N>,
         K::Stored: fmt::Debug,
         N::Stored: fmt::Debug,
+        S: OneTable,
     {
         CopyTo::new(Mapping::of_closure(self, new, new_key))
     }

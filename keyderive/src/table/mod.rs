@@ -60,8 +60,8 @@ use crate::row::{self, Cell, Entry, MapRow, Qualifier, Row, Visible};
 
 pub(crate) use self::handle::Handle;
 use self::handle::Written;
-pub(crate) use self::store::Store;
-pub use self::store::{Direct, RowStore};
+use self::store::ReadStore;
+pub use self::store::{Direct, OneTable, ReadOnly, Reads, Writes};
 
 /// The result of polling a stream that can fail.
 type Next<T> = Poll<Option<Result<T, Error>>>;
@@ -142,7 +142,7 @@ impl Client {
 }
 
 /// Rows that do not name their family: maps, and `()`.
-impl<K: TableKey, R: MapRow, S: RowStore> Table<K, R, S> {
+impl<K: TableKey, R: MapRow, S: Reads> Table<K, R, S> {
     /// The same table with its columns in this family, not in [`DEFAULT_FAMILY`].
     ///
     /// ```
@@ -156,16 +156,15 @@ impl<K: TableKey, R: MapRow, S: RowStore> Table<K, R, S> {
     /// A struct names its family itself: `#[row(family = "m")]`.
     #[must_use]
     pub fn family(self, name: &str) -> Self {
-        let Self { handle, store, types } = self;
-        let (visible, check) = (handle.visible.in_family(name), handle.check.again());
-        Self { handle: Handle { visible, check, ..handle }, store, types }
+        let visible = self.handle.visible.clone().in_family(name);
+        Self { handle: self.handle.with_rows(visible), ..self }
     }
 }
 
 /// Rows that are maps: their columns are in one family of the table, and have their names at run time.
 macro_rules! maps {
     ($([$($bound:tt)*] $map:ident<Q, V $(, $hasher:ident)?>;)*) => {$(
-        impl<K: TableKey, Q: Qualifier $($bound)*, V: Cell $(, $hasher)?, S: RowStore> Table<K, $map<Q, V $(, $hasher)?>, S> {
+        impl<K: TableKey, Q: Qualifier $($bound)*, V: Cell $(, $hasher)?, S: Reads> Table<K, $map<Q, V $(, $hasher)?>, S> {
             /// The column of this name.
             ///
             /// ```
@@ -192,7 +191,7 @@ maps! {
     [+ Hash] HashMap<Q, V, H>;
 }
 
-impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// The same table with other [settings](crate::client::Settings), for one kind of work or for one call.
     ///
     /// ```
@@ -260,13 +259,26 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// The check that every typed call begins with.
     #[inline]
     async fn ensure_checked(&self) -> Result<(), Error> {
-        self.store.ensure_checked(&self.handle).await
+        self.store.scanned().ensure_checked(&self.handle).await
     }
 
     /// The check that every call begins with that writes cells.
     #[inline]
-    async fn ensure_writable(&self, written: Written) -> Result<(), Error> {
+    async fn ensure_writable(&self, written: Written) -> Result<(), Error>
+    where
+        S: Writes,
+    {
         self.store.ensure_writable(&self.handle, written).await
+    }
+
+    /// The table that its scans are of.
+    fn scanned(&self) -> Table<K, R, S::Scanned> {
+        self.scanned_with(self.handle.clone())
+    }
+
+    /// The table of another handle that its scans are of.
+    fn scanned_with<T>(&self, handle: Handle) -> Table<K, T, S::Scanned> {
+        Table { handle, store: self.store.scanned().clone(), types: PhantomData }
     }
 
     fn encode_into(&self, key: &K, out: &mut Vec<u8>) -> Result<(), Error> {

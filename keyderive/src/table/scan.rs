@@ -13,7 +13,7 @@ use futures_core::Stream;
 
 use super::execution::{KeyFilter, ScanCursor as _, ScanOptions, ScanRequest, Visited, is_spread};
 use super::skipped::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
-use super::{Direct, Handle, Next, RowStore, Table};
+use super::{Direct, Handle, Next, ReadStore, Reads, Table};
 use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
 use crate::key::{Field, RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
@@ -27,11 +27,11 @@ use crate::row::{
 /// Rows come in the order of their logical keys, the key without its salt: one stream for each bucket, in parallel,
 /// merged. If a field left of the salt is not fixed, they come in one stream, in the order of the stored keys.
 #[must_use = "a scan reads nothing until it is streamed or collected"]
-pub struct Scan<K: TableKey, R, S: RowStore = Direct> {
+pub struct Scan<K: TableKey, R, S: Reads = Direct> {
     pub(super) table: Table<K, R, S>,
     plan: Result<Plan<K>, PlanError>,
     /// What it selects besides, for a pair of tables.
-    other: S::OtherPlan,
+    other: <S::Scanned as ReadStore>::OtherPlan,
     limit: Option<u64>,
     reversed: bool,
     unordered: bool,
@@ -60,8 +60,12 @@ pub struct Scan<K: TableKey, R, S: RowStore = Direct> {
 /// Decides by its key whether a row is kept.
 type TypedFilter<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
 
-impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
-    pub(super) fn new(table: Table<K, R, S>, plan: Result<Plan<K>, PlanError>, other: S::OtherPlan) -> Self {
+impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
+    pub(super) fn new(
+        table: Table<K, R, S>,
+        plan: Result<Plan<K>, PlanError>,
+        other: <S::Scanned as ReadStore>::OtherPlan,
+    ) -> Self {
         Self {
             skip_unreadable: table.handle.skipped.is_some(),
             log: Arc::new(LogSkipped::new(table.handle.name.table())),
@@ -345,7 +349,7 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
                 distinct,
                 name,
             };
-            store.scan(&handle, ScanRequest { plan: plan.untyped(), limit, options }, other)
+            store.scanned().scan(&handle, ScanRequest { plan: plan.untyped(), limit, options }, other)
         });
         Rows {
             handle,
@@ -778,7 +782,7 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 }
 
-impl<K: TableKey, R, S: RowStore> fmt::Debug for Scan<K, R, S> {
+impl<K: TableKey, R, S: Reads> fmt::Debug for Scan<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { table, plan, limit, reversed, unordered, .. } = self;
         f.debug_struct("Scan")
@@ -898,10 +902,10 @@ impl<K: TableKey> ReadRow<K> for RawRow {
 ///
 /// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
 #[must_use = "a stream reads nothing until it is polled"]
-pub struct Rows<K: TableKey, R, S: RowStore = Direct> {
+pub struct Rows<K: TableKey, R, S: Reads = Direct> {
     handle: Handle,
     /// The running scan, or the error of its plan until it is returned.
-    execution: Result<Box<S::Cursor>, Option<Error>>,
+    execution: Result<Box<<S::Scanned as ReadStore>::Cursor>, Option<Error>>,
     skip_unreadable: bool,
     log: Arc<LogSkipped>,
     /// The row type that `visit` has read last.
@@ -910,9 +914,9 @@ pub struct Rows<K: TableKey, R, S: RowStore = Direct> {
 }
 
 /// Nothing in it is pinned: the scan is in a box, and keys are only moved.
-impl<K: TableKey, R, S: RowStore> Unpin for Rows<K, R, S> {}
+impl<K: TableKey, R, S: Reads> Unpin for Rows<K, R, S> {}
 
-impl<K: TableKey, R, S: RowStore> Rows<K, R, S> {
+impl<K: TableKey, R, S: Reads> Rows<K, R, S> {
     /// Which rows the scan has skipped so far.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
@@ -929,7 +933,7 @@ impl<K: TableKey, R, S: RowStore> Rows<K, R, S> {
     }
 }
 
-impl<K: TableKey, R: ReadRow<K>, S: RowStore> Rows<K, R, S> {
+impl<K: TableKey, R: ReadRow<K>, S: Reads> Rows<K, R, S> {
     /// The next row; none after the last one, or after an error.
     ///
     /// # Errors
@@ -1071,7 +1075,7 @@ pub(super) enum VisitError<E> {
     Visit(E),
 }
 
-impl<K: TableKey, R: ReadRow<K>, S: RowStore> Stream for Rows<K, R, S> {
+impl<K: TableKey, R: ReadRow<K>, S: Reads> Stream for Rows<K, R, S> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -1079,7 +1083,7 @@ impl<K: TableKey, R: ReadRow<K>, S: RowStore> Stream for Rows<K, R, S> {
     }
 }
 
-impl<K: TableKey, R, S: RowStore> fmt::Debug for Rows<K, R, S> {
+impl<K: TableKey, R, S: Reads> fmt::Debug for Rows<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rows").field("table", &self.handle).finish_non_exhaustive()
     }
@@ -1180,13 +1184,19 @@ impl ComparedSchema {
         std::ptr::eq(self.0.load(Ordering::Relaxed), schema)
     }
 
-    /// Fails if both types have a column that they store in different ways, or if rows are read without a column of the other type.
+    /// Fails if the other type does not fit that of the table, or if rows are read without a column of it, or with cells that it hides.
     #[cold]
     fn compare(&self, visible: &Visible, other: &'static RowSchema) -> Result<(), String> {
-        visible.conflict_with(other).map_or(Ok(()), Err)?;
+        visible.misfit_of(other).map_or(Ok(()), Err)?;
         if let Some(unasked) = visible.unasked_column(other) {
             return Err(format!(
                 "`{}` has {unasked}, which this scan does not read; select it too, or read a type without it",
+                other.name()
+            ));
+        }
+        if let Some(family) = visible.unheeded_ttl(other) {
+            return Err(format!(
+                "`{}` has a `ttl` in the family `{family}`, which this scan does not heed; scan the table's `rows_as` of this type",
                 other.name()
             ));
         }

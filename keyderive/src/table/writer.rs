@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use crate::row::Row;
 
 use super::handle::Written;
-use super::{Table, Update};
+use super::{OneTable, Reads, Table, Update, Writes};
 use crate::client::{Error, RawWriter, WriteErrors, WriterSettings};
 use crate::key::TableKey;
 use crate::row::Mutation;
@@ -47,20 +47,26 @@ pub struct Writer<K, R> {
     types: PhantomData<fn(K, R)>,
 }
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// A writer of many rows in the background.
     ///
     /// For rows that arrive one by one, for as long as the program runs. [Load](Self::load) an input that ends.
     #[must_use]
-    pub fn writer(&self) -> Writer<K, R> {
+    pub fn writer(&self) -> Writer<K, R>
+    where
+        S: OneTable + Writes,
+    {
         self.writer_with(|_| ())
     }
 
     /// A writer of many rows in the background, with other [settings](WriterSettings).
     #[must_use]
-    pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> Writer<K, R> {
+    pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> Writer<K, R>
+    where
+        S: OneTable + Writes,
+    {
         let raw = self.handle.client.raw_table(&self.handle.name).writer_with(change);
-        Writer { raw, table: self.clone(), types: PhantomData }
+        Writer { raw, table: self.scanned(), types: PhantomData }
     }
 }
 

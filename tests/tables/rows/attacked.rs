@@ -20,7 +20,6 @@ on_every_bigtable! {
     a_sample_has_each_row_once
     a_selection_visited_has_stored_cells_alone
     rows_of_another_type_are_those_of_the_table
-    a_part_takes_no_hidden_value_and_keeps_what_is_required
     columns_selected_twice_have_each_version_once
     a_selected_column_of_an_optional_family_leaves_it_there
 }
@@ -314,60 +313,9 @@ async fn rows_of_another_type_are_those_of_the_table(client: Client) {
     let counter = rows.rows_as::<Counter>();
     let former = "`Seen` reads `cf:count` under its former name `cf:old` too, and `Counter` does not";
     refused(counter.get(&key("/")).await.map(|row| row.is_some()), former);
-    refused(counter.increment(&key("/"), Counter::COUNT, 1).await.map(|count| count == 101), former);
     let taken = rows.rows_as::<Taken>();
     let alias = "`cf:count` of `Taken` has an alias that is the column `cf:other` of `Seen`";
     refused(taken.get(&key("/")).await.map(|row| row.is_some()), alias);
-    refused(taken.update(&key("/")).set(Taken::COUNT, 2).await.map(|()| true), alias);
-}
-
-async fn a_part_takes_no_hidden_value_and_keeps_what_is_required(client: Client) {
-    #[derive(Row)]
-    #[row(ttl = "1h")]
-    struct Whole {
-        count: Option<i64>,
-        text: Option<String>,
-        #[row(family)]
-        more: More,
-    }
-
-    #[derive(Row)]
-    struct More {
-        needed: String,
-        rank: Option<i64>,
-    }
-
-    #[derive(Row)]
-    struct Counter {
-        #[row(counter)]
-        count: i64,
-    }
-
-    #[derive(Row)]
-    struct Part {
-        text: Option<String>,
-        #[row(family)]
-        more: Rank,
-    }
-
-    #[derive(Row)]
-    struct Rank {
-        rank: Option<i64>,
-    }
-
-    let rows = table::<Whole>(&client).await;
-    let more = More { needed: "n".into(), rank: Some(1) };
-    rows.put(&key("/"), &Whole { count: Some(100), text: Some("a".into()), more }).await.unwrap();
-    let hidden = "is in a family with `ttl`";
-    let part = rows.rows_as::<Part>();
-    let error = rows.rows_as::<Counter>().increment(&key("/"), Counter::COUNT, 1).await.unwrap_err();
-    assert!(error.to_string().contains(hidden), "{error}");
-    let error = part.append(&key("/"), Part::TEXT, "b").await.unwrap_err();
-    assert!(error.to_string().contains(hidden), "{error}");
-    let error = part.update(&key("/")).clear_family(Part::MORE).await.unwrap_err();
-    assert!(error.to_string().contains("`more:needed` is cleared with its family"), "{error}");
-    let row = rows.get(&key("/")).await.unwrap().unwrap();
-    assert_eq!((row.count, row.text.as_deref(), &*row.more.needed), (Some(100), Some("a"), "n"));
 }
 
 async fn columns_selected_twice_have_each_version_once(client: Client) {

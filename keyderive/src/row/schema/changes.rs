@@ -84,45 +84,6 @@ impl RowSchema {
         let (new, old) = (RowLayout::from_json(own)?, RowLayout::from_json(saved)?);
         Ok(SchemaChanges(compare(&new, &old)))
     }
-
-    /// Where another row type reads a column in another way than this one stores it, or at other places; `own` is the family of a map.
-    pub(crate) fn conflict_with(&self, other: &Self, own: &str) -> Option<String> {
-        if std::ptr::eq(self, other) {
-            return None;
-        }
-        let (ours, theirs) = (RowLayout::of(self), RowLayout::of(other));
-        let (writer, reader) = (LayoutColumns::of(&ours, own), LayoutColumns::of(&theirs, own));
-        let faults = ReadCheck { reader: &reader, writer: &writer, is_new: true }.faults();
-        let at = |column: &LayoutColumn<'_>| format!("`{}:{}`", column.family, column.name.unwrap_or("…"));
-        faults.into_iter().find_map(|fault| match fault {
-            ReadFault::Type { reader: ours, writer: theirs } => {
-                let (column, stored) = (reader.at(ours)?, writer.at(theirs)?);
-                Some(format!(
-                    "the column `{}:{}` is stored as {} by `{}`, and as {} by `{}`; give both fields the same type",
-                    column.family,
-                    column.name.or(stored.name).unwrap_or("…"),
-                    stored.shown(),
-                    self.name,
-                    column.shown(),
-                    other.name,
-                ))
-            }
-            ReadFault::AliasOfOther { reader: ours, writer: theirs } => Some(format!(
-                "{} of `{}` has an alias that is the column {} of `{}`; remove the alias",
-                at(reader.at(ours)?),
-                other.name,
-                at(writer.at(theirs)?),
-                self.name,
-            )),
-            ReadFault::AliasDropped { reader: ours, alias: (family, name) } => Some(format!(
-                "`{}` reads {} under its former name `{family}:{name}` too, and `{}` does not; give the field that alias",
-                self.name,
-                at(reader.at(ours)?),
-                other.name,
-            )),
-            _ => None,
-        })
-    }
 }
 
 /// The differences between a row type and an older one, from [`RowSchema::changes_from`].
@@ -214,18 +175,18 @@ impl fmt::Display for SchemaChange {
 }
 
 /// A family and the name of a column in it.
-type ColumnName<'l> = (&'l str, &'l str);
+pub(super) type ColumnName<'l> = (&'l str, &'l str);
 
 /// A column of a layout, or all columns of a map.
-struct LayoutColumn<'l> {
-    family: &'l str,
+pub(super) struct LayoutColumn<'l> {
+    pub(super) family: &'l str,
     /// None for a map.
-    name: Option<&'l str>,
-    aliases: Vec<ColumnName<'l>>,
+    pub(super) name: Option<&'l str>,
+    pub(super) aliases: Vec<ColumnName<'l>>,
     /// The names of the columns of a map.
     key: Option<&'l StoredType>,
     stored: &'l StoredType,
-    kind: KindLayout,
+    pub(super) kind: KindLayout,
     is_required: bool,
     /// The number of the field if it is optional: an optional struct that has the column, or an optional map.
     optional: Option<usize>,
@@ -246,13 +207,18 @@ impl<'l> LayoutColumn<'l> {
     }
 
     /// The place of a column that is no map.
-    fn place(&self) -> Option<ColumnName<'l>> {
+    pub(super) fn place(&self) -> Option<ColumnName<'l>> {
         Some((self.family, self.name?))
     }
 
     /// The places that a column is read at, in order.
     fn places(&self) -> impl Iterator<Item = ColumnName<'l>> {
         self.place().into_iter().chain(self.aliases.iter().copied())
+    }
+
+    /// Its family, and those of its former places.
+    pub(super) fn families(&self) -> impl Iterator<Item = &'l str> {
+        [self.family].into_iter().chain(self.aliases.iter().map(|(family, _)| *family))
     }
 
     fn is_read_at(&self, place: ColumnName<'_>) -> bool {
@@ -270,7 +236,7 @@ impl<'l> LayoutColumn<'l> {
     }
 
     /// Whether cells of the other column are cells of this one, with the same values.
-    fn reads_cells_of(&self, other: &Self) -> bool {
+    pub(super) fn reads_cells_of(&self, other: &Self) -> bool {
         match (self.kind.aggregate(), other.kind.aggregate()) {
             (None, None) => self.stored.reads(other.stored),
             (Some((of, window)), Some((other, other_window))) => {
@@ -282,7 +248,7 @@ impl<'l> LayoutColumn<'l> {
     }
 
     /// Whether names of the other one's columns are names of this one's.
-    fn reads_names_of(&self, other: &Self) -> bool {
+    pub(super) fn reads_names_of(&self, other: &Self) -> bool {
         match (self.key, other.key, other.name) {
             (Some(key), Some(other), _) => key.reads(other),
             (Some(key), None, Some(name)) => key.is_name(name),
@@ -291,12 +257,12 @@ impl<'l> LayoutColumn<'l> {
     }
 
     /// How a text names it.
-    fn written(&self) -> String {
+    pub(super) fn written(&self) -> String {
         format!("`{}:{}`", self.family, self.name.unwrap_or("…"))
     }
 
     /// What the column holds, for a text that compares two.
-    fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         let value = match self.kind.aggregate() {
             None => self.stored.to_string(),
             Some((of, None)) => format!("a {of}"),
@@ -313,16 +279,16 @@ impl<'l> LayoutColumn<'l> {
 }
 
 /// The columns of a layout.
-struct LayoutColumns<'l> {
-    layout: &'l RowLayout,
+pub(super) struct LayoutColumns<'l> {
+    pub(super) layout: &'l RowLayout,
     /// The family that has the marker of an empty row.
     own: &'l str,
-    all: Vec<LayoutColumn<'l>>,
+    pub(super) all: Vec<LayoutColumn<'l>>,
 }
 
 impl<'l> LayoutColumns<'l> {
     /// `own` is the family of a map that does not name it.
-    fn of(layout: &'l RowLayout, own: &'l str) -> Self {
+    pub(super) fn of(layout: &'l RowLayout, own: &'l str) -> Self {
         let own = layout.family.as_deref().unwrap_or(own);
         let mut all = Vec::new();
         for (at, field) in layout.fields.iter().enumerate() {
@@ -349,14 +315,19 @@ impl<'l> LayoutColumns<'l> {
         Self { layout, own, all }
     }
 
-    fn at(&self, at: usize) -> Option<&LayoutColumn<'l>> {
-        self.all.get(at)
-    }
-
     /// The column, or else the map, whose writes are at this place.
     fn written_at(&self, place: ColumnName<'_>) -> Option<usize> {
         let named = self.all.iter().position(|column| column.place() == Some(place));
         named.or_else(|| self.all.iter().position(|column| column.is_map_with(place)))
+    }
+
+    pub(super) fn column_at(&self, place: ColumnName<'_>) -> Option<&LayoutColumn<'l>> {
+        self.written_at(place).and_then(|at| self.all.get(at))
+    }
+
+    /// The families that a row of the type can have cells in.
+    pub(super) fn families(&self) -> impl Iterator<Item = &'l str> {
+        [self.own].into_iter().chain(self.all.iter().flat_map(LayoutColumn::families))
     }
 
     /// Whether a row can be put that has no cell but the marker.
@@ -364,7 +335,7 @@ impl<'l> LayoutColumns<'l> {
         !self.all.iter().any(LayoutColumn::is_in_every_row)
     }
 
-    fn rule(&self, family: &str) -> Option<&'l RuleLayout> {
+    pub(super) fn rule(&self, family: &str) -> Option<&'l RuleLayout> {
         self.layout.rules.iter().find(|rule| rule.family == family)
     }
 

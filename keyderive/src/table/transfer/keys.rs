@@ -41,9 +41,9 @@ pub(crate) struct Mapping<'a> {
 
 impl<'a> Mapping<'a> {
     /// The mapping of a closure, whose types end here.
-    pub(crate) fn of_closure<K, R, N, S, T>(
-        old: &Table<K, R>,
-        new: &Table<N, S>,
+    pub(crate) fn of_closure<K, R, S, N, Q, U, T>(
+        old: &Table<K, R, S>,
+        new: &Table<N, Q, U>,
         closure: impl Fn(K::Stored, RowRef<'_>) -> T + Send + Sync + 'a,
     ) -> Self
     where
