@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use tonic::Code;
 
 use super::Target;
 use super::credentials::CredentialsError;
-use super::failure::Failure;
+use super::failure::{Failure, shortened};
 use super::operation::{Idempotency, Operation};
 use super::registry::REGISTRY;
 use crate::key::{DecodeError, EncodeError, SqlError};
@@ -541,7 +542,9 @@ impl Error {
 
     pub(crate) fn rpc(operation: &Operation, failure: Failure, tries: AttemptSummary) -> Self {
         let (rpc, table) = (operation.rpc(), Arc::clone(operation.table()));
-        let (target, failure) = (operation.target().clone(), Box::new(failure));
+        // The headers of an answer, which may be large, are read by now.
+        let failure = Box::new(Failure { headers: HeaderMap::new(), ..failure });
+        let target = operation.target().clone();
         Self::new(Repr::Rpc(Rpc { rpc, table, target, failure, tries, key: None, last: None }))
     }
 
@@ -575,7 +578,7 @@ impl Error {
         Self::new(Repr::Protocol(Protocol {
             rpc: operation.rpc(),
             table: Arc::clone(operation.table()),
-            message: message.into(),
+            message: shortened(&message.into()).into_owned(),
             is_write: operation.is_write(),
             attempts,
             key: None,

@@ -174,7 +174,7 @@
 //!
 //! 1. Commit a [file of the layouts](super::layouts) of all tables, which a test compares with the types: a change fails the test, and the
 //!    message says what it does to stored rows.
-//! 2. Call `verify` at startup, before the first write, with a [deadline](crate::Table::with_deadline) of some seconds. The table's
+//! 2. Call `verify` at startup, before the first write, with a [timeout](crate::Table::with_timeout) of some seconds. The table's
 //!    [stamp](super::tables#layout) records the layout of its keys, so a program with another layout fails then, or at its first request at
 //!    the latest.
 //! 3. If Terraform or another tool declares the table, let it declare or ignore the [families](super::tables#layout) that
@@ -205,7 +205,7 @@
 //! ```
 //!
 //! ```text
-//! INFO bigtable{operation="ReadRows" table="users" attempts=1 code="OK" rows=1 bytes=67}: keyderive::client::observe: close time.busy=210µs time.idle=1.30ms
+//! INFO bigtable{operation="ReadRows" table="users" attempts=1 code="OK" rows=1 bytes=67}: keyderive::operation: close time.busy=210µs time.idle=1.30ms
 //! ```
 //!
 //! [The front page](crate#features) lists the features of the crate.

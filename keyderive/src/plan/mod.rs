@@ -22,7 +22,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 #[doc(hidden)]
-pub use draft::{CanPlan, Draft, Ended, EndsAt, Fixed, IsAfter, IsFirst, IsSecond, IsThird, Listed, NextAt};
+pub use draft::{Draft, Ended, Fixed, Listed, Open, RangeOf};
 pub use error::PlanError;
 pub use explain::Explain;
 #[cfg(feature = "client")]

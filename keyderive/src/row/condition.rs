@@ -64,7 +64,7 @@ pub struct Condition<R> {
     of: PhantomData<fn() -> R>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Test {
     Row,
     Filter(RowFilter),
@@ -85,6 +85,13 @@ enum Test {
     And(Vec<Test>),
     /// At least two, none of which is an `Or`.
     Or(Vec<Test>),
+}
+
+impl<R> Clone for Condition<R> {
+    fn clone(&self) -> Self {
+        let Self { test, fault, depth, of } = self;
+        Self { test: test.clone(), fault: fault.clone(), depth: *depth, of: *of }
+    }
 }
 
 impl<R> Condition<R> {

@@ -33,7 +33,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -226,6 +226,24 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     #[must_use]
     pub fn with_deadline(&self, at: Instant) -> Self {
         self.with_client(self.handle.client.with_deadline(at))
+    }
+
+    /// The same table with a deadline after `timeout` from now, as [`Client::with_timeout`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use keyderive::{Client, Row, RowKey, Table};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # async fn sample(users: Table<UserKey, User>) -> Result<(), keyderive::Error> {
+    /// let users = users.with_timeout(Duration::from_millis(300));
+    /// let (one, other) = (users.get(&UserKey { id: 7 }).await?, users.get(&UserKey { id: 8 }).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        self.with_client(self.handle.client.with_timeout(timeout))
     }
 
     /// The table's name.

@@ -740,7 +740,8 @@ impl<K: TableKey, R> Scan<K, R> {
     /// repeats the attributes of the table's key type, `#[salt]` among them. Both types must be named: `B` and the
     /// closure's error, which may be the program's own. An `Err` ends the visit early.
     ///
-    /// The closure blocks its thread while it runs; other tasks have a turn about every thousand rows.
+    /// The closure blocks its thread while it runs, and cannot be `async`: for calls that wait, take rows from a [`stream`](Self::stream).
+    /// Other tasks have a turn about every thousand rows.
     ///
     /// The closure decodes the row, so a row that [cannot be read](RowRef::read) fails there. Under
     /// [`OnUnreadable::Skip`](super::OnUnreadable::Skip), if the closure's last `read` of a row fails and the closure
