@@ -16,7 +16,7 @@ const OF_PAGES: u8 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only tables have pages"))]
 pub(crate) struct Pages {
-    /// A hash of the table's id, which is the same in every instance and through every authorized view.
+    /// A hash of the table's id, without its project and instance.
     table: u64,
     /// How many fields `distinct` has; 0 without it.
     distinct: u64,

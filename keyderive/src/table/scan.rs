@@ -640,8 +640,8 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// The token is text that shows the stored key of the last row, and is not signed:
     /// [encrypt it](crate::plan::Plan::page_token) before you hand it to strangers. It is bound to the table's name, the key layout, the
-    /// constraints, the direction and the fields of [`distinct`](Self::distinct); it is valid in every process and instance, and
-    /// through every authorized view, as long as the layout is. Pages need an order, so
+    /// constraints, the direction and the fields of [`distinct`](Self::distinct); it is valid in every process and
+    /// instance, as long as the layout is. Pages need an order, so
     /// [`unordered`](Self::unordered) has no effect here, and the page size replaces the [`limit`](Self::limit).
     ///
     /// # Errors
