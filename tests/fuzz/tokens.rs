@@ -1,11 +1,11 @@
 //! Page tokens: a plan resumed from a token reads what follows the token's row in the order of the scan; a forged token reads nothing outside of
 //! the plan. Those of a table's pages do the same as those of the plan, and are of the table and of the fields of `distinct`.
 
-use keyderive::{Client, DynTable, DynTableScan, RowKey};
 use keyderive::dynamic::{DynKey, DynScan, KeyLayout};
 use keyderive::key::Field;
 use keyderive::layouts::Layouts;
 use keyderive::plan::Plan;
+use keyderive::{Client, DynTable, DynTableScan, RowKey};
 use keyderive_farmhash::fingerprint64;
 use keyderive_tests::fuzz::{Input, bytes_of, fuzz};
 

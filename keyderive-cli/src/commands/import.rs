@@ -427,7 +427,9 @@ impl Import {
                     false => "the first ones of the input".to_owned(),
                 };
                 let (rows, how) = match is_replaced {
-                    true => (counted(numbers.rows, "row"), "import all of it again, into the table that is read"),
+                    true => {
+                        (counted(numbers.rows, "row"), "import all of it again, into the table that is read")
+                    }
                     false => (counted(numbers.rows, "row"), self.change.how_to_go_on()),
                 };
                 Err(failure.after(format_args!("wrote {rows}, {of}; {how}")))
