@@ -17,6 +17,7 @@ mod keys;
 mod leases;
 mod mappings;
 mod model;
+mod pauses;
 mod refusals;
 mod registry;
 #[path = "../tables/servers.rs"]

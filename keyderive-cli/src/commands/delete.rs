@@ -585,7 +585,7 @@ impl Deletion<'_> {
         stop: &mut Stop,
     ) -> Outcome<()> {
         let Some(last) = batch.last() else { return Ok(()) };
-        let after = selected.filter.plan.page_token(last, false);
+        let after = selected.scan(None).token_after(last)?;
         self.send(batch, stop).await?;
         self.state.after = Some(after);
         batch.clear();

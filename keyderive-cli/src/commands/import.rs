@@ -365,9 +365,12 @@ impl Import {
 
     /// Says what was done.
     fn end(&self, result: Result<LoadReport, LoadError>, found: &mut Found, file: &ResumeFile) -> Outcome {
+        let mut is_replaced = false;
         let (report, error) = match result {
             Ok(report) => (report, None),
             Err(error) => {
+                is_replaced = error.report().written() > 0
+                    && error.error().is_some_and(|cause| cause.kind() == ErrorKind::TableMismatch);
                 let failure = match (&found.ended, error.error()) {
                     (Some((exit, why)), _) if error.is_input() => Failure::of(*exit, why),
                     (None, _) if error.is_input() => Failure::failed("stopped"),
@@ -423,7 +426,12 @@ impl Import {
                     true => format!("of the first {} of the input", counted(items, "row")),
                     false => "the first ones of the input".to_owned(),
                 };
-                let (rows, how) = (counted(numbers.rows, "row"), self.change.how_to_go_on());
+                let (rows, how) = match is_replaced {
+                    true => {
+                        (counted(numbers.rows, "row"), "import all of it again, into the table that is read")
+                    }
+                    false => (counted(numbers.rows, "row"), self.change.how_to_go_on()),
+                };
                 Err(failure.after(format_args!("wrote {rows}, {of}; {how}")))
             }
         }

@@ -65,8 +65,12 @@ impl Scan {
 
     async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
         let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
-        let (mut scan, kept) =
-            (filter.rows(&client.dynamic_table(layout), filter.plan.clone()), filter.kept());
+        let table = client.dynamic_table(layout);
+        let in_order = || {
+            let scan = filter.rows(&table, filter.plan.clone());
+            if self.reversed { scan.reversed() } else { scan }
+        };
+        let (mut scan, kept) = (in_order(), filter.kept());
         if !self.select.is_empty() {
             scan = scan.select(&self.select).map_err(Failure::usage)?;
         }
@@ -75,14 +79,13 @@ impl Scan {
             note_no_row_type(layout);
         }
         scan = if is_raw { scan.raw() } else { scan };
-        scan = if self.reversed { scan.reversed() } else { scan };
         if let Some(token) = &self.after {
             scan = scan.after(Kept::unbind(kept.as_ref(), token)?);
         }
         if self.explain || self.analyze {
             return self.explained(scan, kept.as_ref(), layout).await;
         }
-        let token = |last: &[u8]| Kept::bind(kept.as_ref(), &filter.plan.page_token(last, self.reversed));
+        let token = |last: &[u8]| Ok(Kept::bind(kept.as_ref(), &in_order().token_after(last)?));
         self.print(scan, token, layout, is_raw).await
     }
 
@@ -113,7 +116,7 @@ impl Scan {
     async fn print(
         &self,
         scan: DynTableScan,
-        token: impl Fn(&[u8]) -> String,
+        token: impl Fn(&[u8]) -> Outcome<String>,
         layout: &TableLayout,
         is_raw: bool,
     ) -> Outcome {
@@ -137,7 +140,7 @@ impl Scan {
                 }
             };
             if self.limit == Some(count) {
-                next = Some(token(&last));
+                next = Some(token(&last)?);
                 break;
             }
             count += 1;

@@ -714,6 +714,17 @@ impl Error {
         ))
     }
 
+    /// Adds what a table that is not as it must be means for what the call wrote before.
+    pub(crate) fn after_writes(self, hint: &str) -> Self {
+        match self.repr() {
+            Repr::Mismatch { table, message } => {
+                let message = message.replace("nothing was sent", "nothing more was sent");
+                Self::mismatch(table, format!("{message}; {hint}"))
+            }
+            _ => self.with_hint(hint),
+        }
+    }
+
     /// Adds to a failed request what the call makes of it.
     pub(crate) fn with_hint(self, hint: &str) -> Self {
         match self.repr() {

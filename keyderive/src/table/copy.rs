@@ -149,7 +149,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
 /// | [`first_differences`](Self::first_differences) | 20 | differing rows that the error shows |
 ///
 /// # Errors
-/// A [`CopyError`] if the copy did not start, ended early, or found a difference.
+/// A [`CopyError`] if the copy did not start, ended early, or found a difference. It ends early, too, if the new table was [re-keyed,
+/// deleted or created again](crate::guide::tables#layout) meanwhile, and says how many rows may be in a table that is not read.
 ///
 /// # Cancel safety
 /// If its future is dropped, it sends nothing more. Requests in flight may still be applied; written rows stay.

@@ -218,7 +218,9 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
 ///
 /// A failure that every row would share ends the load: a server that stays unreachable for as long as the settings allow, a
 /// missing table or family, a missing permission, a closed client. Rows in flight then count as not processed, and a resumed
-/// load writes them.
+/// load writes them. So does a table that was re-keyed, deleted or created again since the load began: its definition is [compared
+/// again](crate::guide::tables#layout) after 10 s, and at the end. The error says how many rows may be in a table that is not read; no
+/// load resumes there.
 ///
 /// # Errors
 ///

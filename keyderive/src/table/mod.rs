@@ -25,6 +25,7 @@ mod stamp;
 mod store;
 mod transfer;
 mod verify;
+mod watch;
 mod write;
 mod writer;
 

@@ -16,7 +16,7 @@ use super::skipped::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
 use super::{Direct, Handle, Next, ReadStore, Reads, Table};
 use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
 use crate::key::{Field, RowKey, TableKey};
-use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
+use crate::plan::{Explain, ExplainOptions, Limit, Pages, Plan, PlanError, VersionsRead};
 use crate::row::{
     Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter,
     RowSchema, Visible,
@@ -277,7 +277,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     /// The plan, or the part of it after the previous page.
     fn planned(&self) -> Result<Plan<K>, Error> {
         let planned = self.plan.clone().and_then(|plan| match &self.after {
-            Some(token) => plan.after(token, self.reversed),
+            Some(token) => plan.after_page(self.pages(), token, self.reversed),
             None => Ok(plan),
         });
         let plan = planned.map_err(|error| Error::plan(&self.table.handle.name, error))?;
@@ -292,6 +292,11 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
             )),
             _ => Ok(plan),
         }
+    }
+
+    /// What page tokens name beside the plan. While a table is re-keyed, this is its new table.
+    fn pages(&self) -> Pages {
+        Pages::new(self.table.handle.name.table(), self.distinct)
     }
 
     /// What the server sends of each row.
@@ -479,8 +484,8 @@ impl<K: TableKey, R> Scan<K, R> {
         self.keys_only().unordered().stream().count_rows().await
     }
 
-    /// Resumes after the page that returned this token; the scan must otherwise be the same. The token of another plan or
-    /// direction is an error when this one runs; conditions and filters are not compared.
+    /// Resumes after the page that returned this token; the scan must otherwise be the same. The token of another table, plan,
+    /// direction or [`distinct`](Self::distinct) is an error when this one runs; conditions and filters are not compared.
     pub fn after(self, token: &str) -> Self {
         Self { after: Some(token.to_owned()), ..self }
     }
@@ -638,8 +643,9 @@ impl<K: TableKey, R> Scan<K, R> {
     /// ```
     ///
     /// The token is text that shows the stored key of the last row, and is not signed:
-    /// [encrypt it](crate::plan::Plan::page_token) before you hand it to strangers. It is bound to the constraints, the direction and
-    /// the key layout; it is valid in every process, as long as the layout is. Pages need an order, so
+    /// [encrypt it](crate::plan::Plan::page_token) before you hand it to strangers. It is bound to the table's name, the key layout, the
+    /// constraints, the direction and the fields of [`distinct`](Self::distinct); it is valid in every process and
+    /// instance, as long as the layout is. Pages need an order, so
     /// [`unordered`](Self::unordered) has no effect here, and the page size replaces the [`limit`](Self::limit).
     ///
     /// # Errors
@@ -651,9 +657,8 @@ impl<K: TableKey, R> Scan<K, R> {
     where
         R: ReadRow<K>,
     {
-        let (plan, reversed, rows) = (self.plan.clone(), self.reversed, rows.max(1));
-        let distinct = self.distinct;
-        if let (Some(count), Ok(plan)) = (distinct, &plan)
+        let (plan, pages, reversed, rows) = (self.plan.clone(), self.pages(), self.reversed, rows.max(1));
+        if let (Some(count), Ok(plan)) = (self.distinct, &plan)
             && !plan.is_ordered()
             && is_spread(K::SCHEMA, count)
         {
@@ -672,15 +677,19 @@ impl<K: TableKey, R> Scan<K, R> {
             }
             let last = stream.last_key().to_vec();
             let more = stream.next().await.transpose()?.is_some();
-            page.next = plan.ok().filter(|_| more).map(|plan| match distinct {
-                Some(count) => plan.page_token_after_value(&last, count, reversed),
-                None => plan.page_token(&last, reversed),
-            });
+            page.next = plan.ok().filter(|_| more).map(|plan| plan.token_of(pages, &last, reversed));
             // No row is left, but the requests end here, where they say what they have cost.
             stream.next().await.transpose()?;
             break;
         }
         Ok(page)
+    }
+
+    /// The token of a page that ends with the row with this stored key.
+    pub(super) fn token_after(&self, key: &[u8]) -> Result<String, Error> {
+        let plan = self.plan.as_ref();
+        let plan = plan.map_err(|error| Error::plan(&self.table.handle.name, error.clone()))?;
+        Ok(plan.token_of(self.pages(), key, self.reversed))
     }
 
     /// Runs the scan and calls `visit` with each key and row, borrowed; returns how many there were.

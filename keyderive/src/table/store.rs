@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::Handle;
 use super::execution::{ScanCursor, ScanExecution, ScanRequest, TableCheck};
 use super::handle::Written;
+use super::watch::Watch;
 use crate::client::{Client, Entries, Error, Mutations, ReadRows, RowStream, TableInfo};
 use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
 
@@ -218,6 +219,9 @@ pub(crate) trait WriteStore: ReadStore {
     /// What deletes a row, in a larger request.
     fn deletion(&self) -> MutationList;
 
+    /// Watches whether a call with several requests still writes to the table that it began with.
+    fn watch(&self, table: &Handle) -> Watch;
+
     /// Sends the entries of a batch; returns their outcomes in their order.
     fn send_entries(
         &self,
@@ -325,6 +329,10 @@ impl WriteStore for Direct {
         let mut deletion = MutationList::default();
         deletion.push(Mutation::delete_row());
         deletion
+    }
+
+    fn watch(&self, table: &Handle) -> Watch {
+        Watch::from_now(table)
     }
 
     async fn send_entries(&self, table: &Handle, entries: &Entries) -> Vec<Result<(), Error>> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::slice::from_ref;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::create::CreateTable;
 use super::handle::Check;
 use super::stamp::{self, StampStatus};
 use super::{Handle, OneTable, Reads, Table};
-use crate::client::{Client, Error, Family, GcRule, Granularity, Route, TableInfo, TableSchema};
+use crate::client::{Client, Error, Family, Freshness, GcRule, Granularity, Route, TableInfo, TableSchema};
 use crate::key::{KeyType, TableKey};
 use crate::row::now_micros;
 
@@ -266,9 +267,29 @@ impl Handle {
         self.check_fit()?;
         check_reserved(&self.name, self.family_names())?;
         let Some((version, info)) = self.client.cached_info(self.name.table()).await? else { return Ok(()) };
-        if let Err(error) = self.compare(&info) {
+        self.compare_at(version, &info).await
+    }
+
+    /// The definition of the table, not older than a caller wants, which is compared; none if it cannot be read.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference; [`is_not_found`](Error::is_not_found) if there is no such
+    /// table.
+    pub(super) async fn current_info(
+        &self,
+        freshness: Freshness,
+    ) -> Result<Option<(u64, Arc<TableInfo>)>, Error> {
+        let Some((version, info)) = self.client.info_since(self.name.table(), Some(freshness)).await? else {
+            return Ok(None);
+        };
+        self.compare_at(version, &info).await?;
+        Ok(Some((version, info)))
+    }
+
+    async fn compare_at(&self, version: u64, info: &TableInfo) -> Result<(), Error> {
+        if let Err(error) = self.compare(info) {
             self.client.count_mismatch(self.name.table());
-            return Err(stamp::explained(error, self.key, &self.client, &info).await);
+            return Err(stamp::explained(error, self.key, &self.client, info).await);
         }
         if let Check::At(checked) = &self.check {
             checked.table.store(version, Ordering::Relaxed);

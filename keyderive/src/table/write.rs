@@ -15,6 +15,7 @@ use bytes::Bytes;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
 use super::handle::Written;
+use super::watch::Watch;
 use super::{Direct, OnForeign, OneTable, ReadStore as _, Reads, Table, Writes};
 use crate::client::{
     Batch, Entry, Error, ExplicitTimestamp, Family, GcRule, Granularity, Mutations, REQUEST_BYTES, TableInfo,
@@ -654,7 +655,7 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
             None => self.ensure_checked().await?,
         }
         let (mut batch, mut entry) = (Batch::timed_by(self.handle.client.clock()), Entry::default());
-        let mut keys = BatchKeys::new();
+        let (mut keys, watch) = (BatchKeys::new(), self.store.watch(&self.handle));
         // An entry is filled within one call, so that no row is held across an await.
         while let Some(filled) = next(&mut entry) {
             let filled = filled.and_then(|()| {
@@ -662,25 +663,28 @@ impl<K: TableKey, R, S: Writes> Table<K, R, S> {
                 checked.map_err(|error| Error::entry(&Bytes::copy_from_slice(&entry.key), error))
             });
             if let Err(error) = filled {
-                self.send_batch(&mut batch).await?;
+                self.send_batch(&mut batch, &watch).await?;
                 return Err(error);
             }
             let is_full = batch.is_full_for(&entry.key, &entry.mutations, REQUEST_BYTES);
             if is_full || !keys.insert(&entry.key, &batch) {
                 // Earlier rows must be stored first: one of them may have the key of this row.
-                self.send_batch(&mut batch).await?;
+                self.send_batch(&mut batch, &watch).await?;
                 keys.clear();
                 keys.insert(&entry.key, &batch);
             }
             batch.add(&entry.key, &entry.mutations);
         }
-        self.send_batch(&mut batch).await
+        self.send_batch(&mut batch, &watch).await?;
+        watch.end(&self.handle).await
     }
 
     /// Sends a batch; fails with the error of the first entry that failed.
-    async fn send_batch(&self, batch: &mut Batch) -> Result<(), Error> {
+    async fn send_batch(&self, batch: &mut Batch, watch: &Watch) -> Result<(), Error> {
         let entries = batch.take();
+        watch.before(&self.handle, entries.len()).await?;
         let outcomes = self.store.send_entries(&self.handle, &entries).await;
+        watch.after(entries.len(), 0);
         match outcomes.into_iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.err()?))) {
             Some((index, error)) => Err(Error::entry(&entries.key(index), error)),
             None => {
@@ -911,13 +915,15 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         let mut rows = rows.unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
         let (mut batch, deletion) = (Batch::default(), Mutations::delete_row());
+        let watch = Watch::from_now(&self.handle);
         while rows.next().await.transpose()?.is_some() {
             if batch.len() == DELETED_ROWS || batch.is_full_for(rows.last_key(), &deletion, REQUEST_BYTES) {
-                deleted += self.delete_batch(&mut batch).await?;
+                deleted += self.delete_batch(&mut batch, &watch).await?;
             }
             batch.add(rows.last_key(), &deletion);
         }
-        Ok(deleted + self.delete_batch(&mut batch).await?)
+        deleted += self.delete_batch(&mut batch, &watch).await?;
+        watch.end(&self.handle).await.map(|()| deleted)
     }
 
     /// Drops all rows of a plan by the prefixes of their keys, with one request for each bucket: far cheaper than
@@ -969,12 +975,12 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         Ok(())
     }
 
-    async fn delete_batch(&self, batch: &mut Batch) -> Result<u64, Error>
+    async fn delete_batch(&self, batch: &mut Batch, watch: &Watch) -> Result<u64, Error>
     where
         S: Writes,
     {
         let rows = batch.len() as u64;
-        self.send_batch(batch).await.map(|()| rows)
+        self.send_batch(batch, watch).await.map(|()| rows)
     }
 }
 

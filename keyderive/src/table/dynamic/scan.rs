@@ -107,6 +107,32 @@ impl DynTableScan {
     pub async fn page(self, rows: u64) -> Result<Page<(DynKey, DynRow)>, Error> {
         self.scan.page(rows).await
     }
+
+    /// The token of a [page](Self::page) that ends with the row with this stored key: for a tool that reads rows one by one, and goes
+    /// on later.
+    ///
+    /// ```
+    /// # use keyderive::dynamic::TableLayout;
+    /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
+    /// let events = client.dynamic_table(&layout);
+    /// let scan = || events.scan(layout.key().scan());
+    /// let (mut rows, mut token) = (scan().limit(1000).stored(), None);
+    /// while let Some(row) = rows.next().await {
+    ///     let (_, row) = row?;
+    ///     token = Some(scan().token_after(row.key())?);
+    /// }
+    /// if let Some(token) = token {
+    ///     let rest = scan().after(&token).collect().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When no key can hold a value of the scan.
+    pub fn token_after(&self, key: &[u8]) -> Result<String, Error> {
+        self.scan.token_after(key)
+    }
 }
 
 /// The rows of a scan of a [`DynTable`](crate::DynTable) as they are stored, from [`DynTableScan::stored`].

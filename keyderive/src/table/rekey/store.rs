@@ -16,6 +16,7 @@ use crate::row::{MutationList, RawRow, ReadModifyWrite, RowFilter};
 use crate::table::execution::ScanRequest;
 use crate::table::handle::Written;
 use crate::table::store::{FoundRows, ReadStore, Source, WriteStore};
+use crate::table::watch::Watch;
 use crate::table::{Handle, ReadOnly, Reads, Scan, Table, Writes};
 
 /// A table with keys `Old` that becomes one with keys `New`, from [`Client::rekeyed`](crate::Client::rekeyed).
@@ -195,6 +196,11 @@ impl<Old: PairKey> WriteStore for Pair<Old> {
         let mut deletion = MutationList::default();
         self.tables.deletions().for_each(|family| deletion.push(family));
         deletion
+    }
+
+    /// Each request knows the state that it acts by.
+    fn watch(&self, _: &Handle) -> Watch {
+        Watch::off()
     }
 
     async fn send_entries(&self, table: &Handle, entries: &Entries) -> Vec<Result<(), Error>> {
