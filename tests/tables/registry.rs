@@ -478,6 +478,24 @@ async fn every_write_is_compared() {
     refused(part().update(&at).set(NumberedNote::NOTE, 7).await);
 }
 
+/// The types of other programs are compared with one that writes, whatever the table of a part declares.
+#[tokio::test]
+async fn a_part_of_a_table_without_columns_reads_as_a_table_of_its_type() {
+    let client = Client::embedded();
+    table::<Event>(&client).create_if_absent().await.unwrap();
+    table::<Event>(&client).put(&key("a"), &event()).await.unwrap();
+    let before = registered(&client).await;
+    let part = table::<()>(&client).rows_as::<Event>();
+    assert_eq!(part.get(&key("a")).await.unwrap(), Some(event()));
+    let other = table::<()>(&client).rows_as::<Numbered>();
+    let found = [other.get(&key("a")).await, table::<Numbered>(&client).get(&key("a")).await];
+    for error in found.map(|row| row.map(|row| row.map(|row| row.kind)).unwrap_err()) {
+        assert_eq!(error.kind(), ErrorKind::InvalidRow, "{error}");
+    }
+    refused(table::<Numbered>(&client).put(&key("a"), &Numbered { kind: 7 }).await);
+    assert_eq!(registered(&client).await, before);
+}
+
 /// A program that opened a pair before the new table was there is known there too.
 #[tokio::test(start_paused = true)]
 async fn row_types_of_a_re_keyed_table_are_those_of_its_new_one() {

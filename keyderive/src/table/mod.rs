@@ -69,7 +69,8 @@ type Next<T> = Poll<Option<Result<T, Error>>>;
 
 /// A table whose row keys are `K` and whose rows are `R`.
 ///
-/// `S` is where the rows are: in this table, unless it is being [re-keyed](rekey).
+/// `S` is where the rows are, in this table or in a pair of tables that is being [re-keyed](rekey), or [`ReadOnly`] of it. Functions over
+/// several kinds of tables have the bounds [`Reads`], [`Writes`] and [`OneTable`].
 ///
 /// ```
 /// use keyderive::{Client, Row, RowKey};

@@ -45,7 +45,7 @@ pub trait Reads: Source {
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
 /// # #[derive(Row)] struct User { age: u32 }
 ///
-/// async fn rename<S: Writes>(users: &Table<UserKey, User, S>, id: u64, age: u32) -> Result<(), Error> {
+/// async fn set_age<S: Writes>(users: &Table<UserKey, User, S>, id: u64, age: u32) -> Result<(), Error> {
 ///     users.update(&UserKey { id }).set(User::AGE, age).await
 /// }
 /// ```

@@ -276,17 +276,16 @@ async fn a_smaller_struct_reads_its_columns(client: Client) {
     // A row without any of these columns is absent.
     client.raw_table("pages").mutate_row("x", [Mutation::set("daily", "a", 0, "")]).await.unwrap();
     assert_eq!(parts.get(&key("x")).await.unwrap(), None);
-    // An optional family without a value is one, and a column has its former name.
+    // An optional family without a value is one.
     let page = Page { title: "b".into(), extra: Some(Stats::default()), ..Page::default() };
     pages.put(&key("z"), &page).await.unwrap();
-    let heading = Heading { heading: "b".into(), extra: Some(Clicks { clicks: None }) };
-    assert_eq!(pages.rows_as::<Heading>().get(&key("z")).await.unwrap(), Some(heading));
+    let titled = Titled { title: "b".into(), extra: Some(Clicks { clicks: None }) };
+    assert_eq!(pages.rows_as::<Titled>().get(&key("z")).await.unwrap(), Some(titled));
 }
 
 #[derive(Row, Debug, PartialEq)]
-struct Heading {
-    #[row(alias = "title")]
-    heading: String,
+struct Titled {
+    title: String,
     #[row(family)]
     extra: Option<Clicks>,
 }
