@@ -190,12 +190,19 @@ impl Scan {
 
     /// The columns that the table of rows has, if not all.
     fn selected(&self, layout: &TableLayout) -> Option<Vec<String>> {
-        let own = layout.row_type().and_then(|row| row.families().next()).unwrap_or_default();
-        let path = |name: &String| match name.contains(':') {
-            true => name.clone(),
-            false => format!("{own}:{name}"),
+        let row = layout.row_type()?;
+        let own = row.families().next().unwrap_or_default();
+        let all = || row.columns().map(|(family, column)| (family, format!("{family}:{}", column.name())));
+        let paths = |name: &String| {
+            let path = if name.contains(':') { name.clone() } else { format!("{own}:{name}") };
+            let of_family: Vec<_> =
+                all().filter(|(family, _)| family == name).map(|(_, path)| path).collect();
+            match of_family.is_empty() || all().any(|(_, known)| known == path) {
+                true => vec![path],
+                false => of_family,
+            }
         };
-        (!self.select.is_empty()).then(|| self.select.iter().map(path).collect())
+        (!self.select.is_empty()).then(|| self.select.iter().flat_map(paths).collect())
     }
 
     /// The rows of a table without a layout.

@@ -290,6 +290,11 @@ impl Error {
         matches!(self.cause(), Repr::Mismatch { .. })
     }
 
+    /// Whether the declaration of a table is at fault, and not the table.
+    pub(crate) fn is_definition(&self) -> bool {
+        matches!(self.cause(), Repr::Definition { .. })
+    }
+
     /// Whether the failure is transient and the program may safely make the same call again.
     ///
     /// The client has already retried within the limits of its settings, where that was safe. False for writes that are not

@@ -326,13 +326,14 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// `BIGTABLE_EMULATOR_HOST` names an emulator by `host:port`; its project and instance are those of
+    /// `KEYDERIVE_ADDRESS` is an address, as [`connect`](Self::connect) takes it. Without it, `BIGTABLE_EMULATOR_HOST` names an emulator by
+    /// `host:port`; its project and instance are those of
     /// `GOOGLE_CLOUD_PROJECT` and `BIGTABLE_INSTANCE`, or else `keyderive` and `local`. Without an emulator, these two
     /// variables name an instance in the cloud. An empty variable counts as not set. The resulting address is logged at the
     /// level info.
     ///
     /// # Errors
-    /// When the environment names neither an emulator nor an instance, or an instance without its project; and as
+    /// When the environment names no Bigtable, or an instance without its project; and as
     /// [`connect`](Self::connect).
     ///
     /// # Cancel safety

@@ -15,17 +15,19 @@
 //!
 //! [`Client::connect`](crate::Client::connect) lists the forms of an address, such as
 //! `bigtable://my-project/my-instance`, `emulator://localhost:8086` and `embedded:events.keyderive`.
-//! [`Client::from_env`](crate::Client::from_env) reads the variables of Google's tools and clients:
+//! [`Client::from_env`](crate::Client::from_env) reads such an address, as the command and the examples do, or else the variables of
+//! Google's tools and clients:
 //!
 //! | variable | meaning |
 //! |---|---|
+//! | `KEYDERIVE_ADDRESS` | an address; takes precedence over the others |
 //! | `BIGTABLE_EMULATOR_HOST` | an emulator, as `host:port`; takes precedence over a cloud instance |
 //! | `GOOGLE_CLOUD_PROJECT` | the project; the default for an emulator is `keyderive` |
 //! | `BIGTABLE_INSTANCE` | the instance; the default for an emulator is `local` |
 //! | `GOOGLE_APPLICATION_CREDENTIALS` | a credentials file for the cloud, which Google's own crate reads |
 //!
 //! An empty variable counts as unset. An instance without a project is an error, and so is an environment that names
-//! neither an emulator nor an instance: a client never falls back to an in-memory Bigtable.
+//! none of them: a client never falls back to an in-memory Bigtable.
 //!
 //! # On the embedded Bigtable
 //!

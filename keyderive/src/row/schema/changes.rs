@@ -51,6 +51,7 @@ impl RowSchema {
     /// | a column is added to, or dropped from, an optional struct that needs another one | are read | the program that does not know the column leaves it when it stores `None`; the other program then cannot read the row |
     /// | a new required column; a column becomes required, in an optional family too | cannot be read | read and write as before |
     /// | an optional column is dropped | are read | read and write as before |
+    /// | an optional column is dropped, and one of its type is new: perhaps a new name, without the former one as `alias` | are read, without the values under the former name | read and write as before |
     /// | a required column is dropped, or becomes optional | are read | cannot read rows without it |
     /// | a new name, with the former name as `alias` | are read | do not find new values; in a row that has the new name, this type does not see their later writes |
     /// | a new `alias` that no older type writes | are read | read and write as before |
@@ -134,11 +135,24 @@ pub struct SchemaChange {
     breaks_older_programs: bool,
     /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
     is_of_columns: bool,
+    /// The column that went and the one of its type that came, as `family:name`.
+    rename: Option<(String, String)>,
 }
 
 impl SchemaChange {
     fn harmless(text: String) -> Self {
-        Self { text, reads_older_rows: true, breaks_older_programs: false, is_of_columns: false }
+        Self {
+            text,
+            reads_older_rows: true,
+            breaks_older_programs: false,
+            is_of_columns: false,
+            rename: None,
+        }
+    }
+
+    /// The column that went and the one of its type that came, each as `family:name`, if the change is perhaps a new name.
+    pub(crate) fn rename(&self) -> Option<(&str, &str)> {
+        self.rename.as_ref().map(|(old, new)| (&**old, &**new))
     }
 
     /// Whether each program still reads what both write: this type reads older rows, and older programs do not break.
@@ -255,9 +269,13 @@ impl<'l> LayoutColumn<'l> {
         }
     }
 
+    fn path(&self) -> String {
+        format!("{}:{}", self.family, self.name.unwrap_or("…"))
+    }
+
     /// How a text names it.
     pub(super) fn written(&self) -> String {
-        format!("`{}:{}`", self.family, self.name.unwrap_or("…"))
+        format!("`{}`", self.path())
     }
 
     /// What the column holds, for a text that compares two.
@@ -778,11 +796,12 @@ impl<'l> LayoutComparison<'_, 'l> {
                 let old = &self.old.all[old];
                 old.name.is_some() && old.stored == column.stored && old.kind == column.kind
             };
-            if let (true, [old]) = (is_added && column.name.is_some(), &dropped[..])
-                && is_same(*old)
-            {
-                let old = *old;
-                dropped.clear();
+            let is_near = |old: &&usize| self.old.all[**old].family == column.family;
+            let mut candidates =
+                dropped.iter().filter(|old| is_added && column.name.is_some() && is_same(**old));
+            let near = candidates.clone().find(is_near);
+            if let Some(old) = near.or_else(|| candidates.next()).copied() {
+                dropped.retain(|other| *other != old);
                 changes.push(self.renamed(new, old));
                 let is_said = |topic: Topic<'l>| match topic {
                     Topic::Needed { new: at, .. } => at == new,
@@ -867,6 +886,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             reads_older_rows: !new.is_in_every_row(),
             breaks_older_programs: old.is_in_every_row(),
             is_of_columns: false,
+            rename: Some((old.path(), new.path())),
         }
     }
 
@@ -897,13 +917,14 @@ impl<'l> LayoutComparison<'_, 'l> {
             reads_older_rows: !found.breaks_reading,
             breaks_older_programs: found.breaks_older_programs,
             is_of_columns: self.is_of_columns(found.topic),
+            rename: None,
         }
     }
 
     /// Whether it shows where a program writes some columns of rows, whichever of its columns they lack.
     fn is_of_columns(&self, topic: Topic<'l>) -> bool {
         let sets_one_version = |writer: &LayoutColumns<'l>, reader: &LayoutColumn<'l>| {
-            let written = reader.place().and_then(|place| writer.at(writer.written_at(place)?));
+            let written = reader.place().and_then(|place| writer.column_at(place));
             written.is_some_and(|column| column.kind == KindLayout::Timestamped)
         };
         match topic {

@@ -24,8 +24,10 @@ impl DynTableScan {
     /// The server sends only these columns, and of an optional family all, since any of its columns says that it is there. Rows without any of
     /// the selected columns are read too, as unreadable ones if one of these is required.
     ///
+    /// A name is that of a column, `name` or `family:name`, or of a family, whose columns are all read.
+    ///
     /// # Errors
-    /// If the row type has no such column.
+    /// If the row type has no such column or family.
     pub fn select<N: AsRef<str>>(self, columns: impl IntoIterator<Item = N>) -> Result<Self, Error> {
         let handle = &self.scan.table.handle;
         let columns: Vec<N> = columns.into_iter().collect();
