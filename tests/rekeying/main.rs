@@ -19,6 +19,7 @@ mod mappings;
 mod model;
 mod refusals;
 mod registry;
+mod selected;
 #[path = "../tables/servers.rs"]
 #[allow(unused_macros, unused_imports, reason = "the tests of tables use all of it")]
 mod servers;
