@@ -18,8 +18,8 @@ use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
 use crate::key::{Field, RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Pages, Plan, PlanError, VersionsRead};
 use crate::row::{
-    Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter,
-    RowSchema, Visible,
+    Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, ReadFilters, Row, RowCells, RowError,
+    RowFilter, RowSchema, Visible,
 };
 
 /// A scan of a table: a plan and how to run it.
@@ -39,14 +39,8 @@ pub struct Scan<K: TableKey, R, S: Reads = Direct> {
     skip_foreign: bool,
     skip_unreadable: bool,
     log: Arc<LogSkipped>,
-    /// Only for `explain`: `R` decides what is read.
     keys_only: bool,
-    /// How many versions of a column to read, if the caller set it.
-    versions: Option<u32>,
-    /// The filters that keep or drop whole rows, before any that keeps some of their cells.
-    row_filters: Vec<RowFilter>,
-    /// The filters that the server applies then, in this order.
-    filters: Vec<RowFilter>,
+    filters: ReadFilters,
     /// The token of the page before.
     after: Option<String>,
     /// What to add the cost of the scan to.
@@ -78,9 +72,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
             key_filter: None,
             skip_foreign: false,
             keys_only: false,
-            versions: None,
-            row_filters: Vec::new(),
-            filters: Vec::new(),
+            filters: ReadFilters::default(),
             after: None,
             stats: None,
             distinct: None,
@@ -176,8 +168,11 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     /// The filter is applied to every stored version, before the newest of each column is taken: a filter of timestamps reads rows as of
     /// a time, and a filter of values may leave an earlier value, which a server keeps for a while, as the newest. For rows whose columns
     /// have a value now, ask by [`matching`](Self::matching).
+    ///
+    /// A filter sees the row as it is without a [`select`](Self::select), which picks of what all filters leave. With a selection, a filter
+    /// that [labels](RowFilter::label) cells or has a [sink](RowFilter::sink) is an error of the scan.
     pub fn filter(mut self, filter: RowFilter) -> Self {
-        self.filters.push(filter);
+        self.filters.cells.push(filter);
         self
     }
 
@@ -205,17 +200,19 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
                     false => (RowFilter::pass_all(), RowFilter::block_all()),
                     true => (RowFilter::block_all(), RowFilter::pass_all()),
                 };
-                self.row_filters.push(RowFilter::condition(holds, then, otherwise));
+                self.filters.rows.push(RowFilter::condition(holds, then, otherwise));
             }
-            Err(error) => self.row_filters.push(RowFilter::of_no_column(&error)),
+            Err(error) => self.filters.rows.push(RowFilter::of_no_column(&error)),
         }
         self
     }
 
     /// Reads up to this many versions of each column, the newest first. The default is one, or all if the row type has
-    /// [`Versions`](crate::row::Versions) or the scan is [`raw`](Self::raw). Other fields are read from the newest.
-    pub fn latest(self, versions: u32) -> Self {
-        Self { versions: Some(versions), ..self }
+    /// [`Versions`](crate::row::Versions) or the scan is [`raw`](Self::raw). Other fields are read from the newest. Of 0 versions, there
+    /// are no rows.
+    pub fn latest(mut self, versions: u32) -> Self {
+        self.filters.versions = Some(versions);
+        self
     }
 
     /// Reads only the keys of the rows: the server sends no values.
@@ -264,8 +261,6 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
             skip_unreadable: self.skip_unreadable,
             log: self.log,
             keys_only: self.keys_only,
-            versions: self.versions,
-            row_filters: self.row_filters,
             filters: self.filters,
             after: self.after,
             stats: self.stats,
@@ -301,18 +296,16 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
 
     /// What the server sends of each row.
     pub(super) fn read_filter(&self) -> RowFilter {
-        let visible = &self.table.handle.visible;
-        let versions = self.versions.or((!visible.has_every_version()).then_some(DEFAULT_VERSIONS));
-        let rows = self.row_filters.iter().cloned();
-        let read_filter = rows.chain(self.cells()).chain(self.filters.iter().cloned());
+        let newest = self.table.handle.visible.newest(self.filters.versions);
         let keys_only = self.keys_only.then(RowFilter::existence);
-        let narrowed = versions.map(RowFilter::latest).into_iter().chain(keys_only.into_iter().flatten());
-        RowFilter::chain(read_filter.chain(narrowed))
+        RowFilter::chain(
+            self.server_filters().into_iter().chain(newest).chain(keys_only.into_iter().flatten()),
+        )
     }
 
-    /// The filter of the cells that count; none if all stored ones do.
-    fn cells(&self) -> Option<RowFilter> {
-        self.table.handle.visible.cells(self.client().now_micros())
+    /// What it has of each row, in as many versions as there are.
+    fn server_filters(&self) -> Vec<RowFilter> {
+        self.table.handle.visible.filters(self.client().now_micros(), &self.filters)
     }
 
     /// Runs the scan. The first poll of the stream sends the first request.
@@ -334,8 +327,8 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
         let filter = self.read_filter();
         let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
         let Self { table, other, limit, reversed, unordered, key_filter, .. } = self;
-        let Self { skip_foreign, skip_unreadable, log, stats, distinct, name, .. } = self;
-        let Table { handle, store, .. } = table;
+        let Self { skip_foreign, skip_unreadable, log, stats, distinct, name, keys_only, .. } = self;
+        let Table { mut handle, store, .. } = table;
         let execution = planned.and_then(|plan| {
             let options = ScanOptions {
                 client: handle.client.clone(),
@@ -356,6 +349,9 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
             };
             store.scanned().scan(&handle, ScanRequest { plan: plan.untyped(), limit, options }, other)
         });
+        if keys_only {
+            handle.visible = handle.visible.of_keys();
+        }
         Rows {
             handle,
             execution: execution.map(Box::new).map_err(Some),
@@ -548,7 +544,7 @@ impl<K: TableKey, R> Scan<K, R> {
             unordered: self.unordered,
             limit: self.limit.map(|rows| Limit { rows, is_sent: self.key_filter.is_none() }),
             keys_only: self.keys_only,
-            versions: match self.versions {
+            versions: match self.filters.versions {
                 Some(DEFAULT_VERSIONS) => None,
                 Some(versions) => Some(VersionsRead::Newest(versions)),
                 None => (visible.has_every_version() && !visible.is_selected()).then_some(VersionsRead::All),
@@ -558,9 +554,8 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 
     fn filters(&self) -> Vec<String> {
-        let columns = self.cells();
-        let read_filter = self.row_filters.iter().chain(&columns).chain(&self.filters);
-        let mut filters: Vec<_> = read_filter.map(|filter| format!("at the server: {filter}")).collect();
+        let mut filters: Vec<_> =
+            self.server_filters().iter().map(|filter| format!("at the server: {filter}")).collect();
         if let Some(count) = self.distinct {
             let names: Vec<_> = K::SCHEMA.fields().iter().take(count).map(Field::name).collect();
             filters.push(format!(

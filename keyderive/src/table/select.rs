@@ -45,7 +45,7 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
     ///
     /// The server sends only these columns. If a selected column is required, rows with none of the selected columns are not
     /// returned. Otherwise every row is, and absent columns are `None` or empty. For [`rows_as`](Self::rows_as), a row with
-    /// none of its columns does not exist, whether one is required or not.
+    /// none of its columns does not exist, whether one is required or not, and a selection of it has no such row either.
     pub fn select<C: Selection<R>>(&self, selection: C) -> Select<K, C::Output, S::Scanned>
     where
         C::Output: 'static,
@@ -55,7 +55,8 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
 }
 
 impl<K: TableKey, R: Row, S: Reads> Scan<K, R, S> {
-    /// Reads these columns alone, as [`Table::select`] does.
+    /// Reads these columns alone, as [`Table::select`] does, of what the scan's conditions, [filters](Self::filter) and
+    /// [versions](Self::latest) leave of a row: the same rows, or, if a column is required, those that still have a selected one.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};

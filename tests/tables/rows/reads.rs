@@ -17,6 +17,7 @@ on_every_bigtable! {
     many_rows_are_got_in_the_order_of_their_keys
     more_keys_than_one_request_takes_are_got
     a_row_exists_or_not
+    a_row_of_other_columns_is_there_if_none_is_required
     raw_rows_have_every_version
     a_smaller_struct_reads_its_columns
     columns_are_selected_by_their_constants
@@ -213,6 +214,20 @@ async fn a_row_exists_or_not(client: Client) {
     assert!(!pages.exists(&key("/")).await.unwrap());
     pages.increment(&key("/"), Page::DAILY.at("a"), 1).await.unwrap();
     assert!(pages.exists(&key("/")).await.unwrap());
+}
+
+async fn a_row_of_other_columns_is_there_if_none_is_required(client: Client) {
+    #[derive(Row, Debug, Default, PartialEq)]
+    struct Note {
+        text: Option<String>,
+    }
+    let notes = client.table::<PageKey, Note>("notes");
+    notes.create_if_absent().await.unwrap();
+    client.raw_table("notes").mutate_row("/", [Mutation::set("cf", "other", 1_000, "x")]).await.unwrap();
+    assert_eq!(notes.get(&key("/")).await.unwrap(), Some(Note::default()));
+    assert!(notes.exists(&key("/")).await.unwrap());
+    assert!(!notes.put_if_absent(&key("/"), &Note { text: Some("a".into()) }).await.unwrap());
+    assert_eq!(notes.count(PageKey::scan()).await.unwrap(), 1);
 }
 
 async fn raw_rows_have_every_version(client: Client) {

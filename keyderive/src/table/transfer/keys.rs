@@ -52,7 +52,9 @@ impl<'a> Mapping<'a> {
         T: NewKey<N>,
     {
         let (old, new) = (old.handle.clone(), new.handle.clone());
-        let (from, to, compared) = (old.clone(), new.name.clone(), ComparedSchema::default());
+        // Every stored cell is read, whatever the row type of the table.
+        let from = Handle { visible: old.visible.clone().stored(), ..old.clone() };
+        let (to, compared) = (new.name.clone(), ComparedSchema::default());
         let append_key = move |row: &RawRow, out: &mut Vec<u8>| {
             let key = K::stored(row.key()).map_err(|error| Error::foreign(&from.name, error))?;
             let failed = |error| Error::new_key(&from.name, row.key(), error);
