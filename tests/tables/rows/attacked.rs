@@ -384,7 +384,7 @@ async fn a_map_is_compared_in_the_family_that_it_reads(client: Client) {
 
     #[derive(Row)]
     struct Hourly {
-        #[row(family = "h")]
+        #[row(family, name = "h")]
         counts: BTreeMap<String, i64>,
     }
 
