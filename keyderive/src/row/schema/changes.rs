@@ -173,11 +173,19 @@ pub struct SchemaChange {
     breaks_older_programs: bool,
     /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
     is_of_columns: bool,
+    /// Whether only this type misses something, in rows that programs older than both have written.
+    is_of_former_rows: bool,
 }
 
 impl SchemaChange {
     fn harmless(text: String) -> Self {
-        Self { text, reads_older_rows: true, breaks_older_programs: false, is_of_columns: false }
+        Self {
+            text,
+            reads_older_rows: true,
+            breaks_older_programs: false,
+            is_of_columns: false,
+            is_of_former_rows: false,
+        }
     }
 
     /// Whether each program still reads what both write: this type reads older rows, and older programs do not break.
@@ -189,6 +197,11 @@ impl SchemaChange {
     /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
     pub(crate) fn is_of_columns(&self) -> bool {
         self.is_of_columns
+    }
+
+    /// Whether only this type misses something, in rows that programs older than both have written.
+    pub(crate) fn is_of_former_rows(&self) -> bool {
+        self.is_of_former_rows
     }
 
     /// Whether this row type reads rows that programs of the older type have written, with their values.
@@ -896,6 +909,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             reads_older_rows: !new.is_in_every_row(),
             breaks_older_programs: old.is_in_every_row(),
             is_of_columns: false,
+            is_of_former_rows: false,
         }
     }
 
@@ -926,6 +940,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             reads_older_rows: !found.breaks_reading,
             breaks_older_programs: found.breaks_older_programs,
             is_of_columns: self.is_of_columns(found.topic),
+            is_of_former_rows: matches!(found.topic, Topic::AliasDropped { .. }),
         }
     }
 
