@@ -174,10 +174,10 @@ impl TableRecord {
         self.layouts.iter().any(|known| known.is_same(layout) && is_early(known))
     }
 
-    /// The first time that is later than those of all layouts.
+    /// The first time that is later than those of all row types.
     fn next_time(&self) -> Option<i64> {
-        let last = self.layouts.iter().filter_map(|layout| layout.first_at).max()?;
-        last.checked_add(STEP_MICROS)
+        let row_types = self.layouts.iter().filter(|layout| layout.kind != LayoutKind::Key);
+        row_types.filter_map(|layout| layout.first_at).max()?.checked_add(STEP_MICROS)
     }
 
     /// Passes cells of its row if that has a row type of these tags more than this record, or another id.

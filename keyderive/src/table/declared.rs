@@ -271,11 +271,7 @@ impl Handle {
             let writes_rows = (own.kind, other.kind) == (LayoutKind::Row, LayoutKind::Row);
             let saved = self.saved_row(&other.fingerprint).await;
             let Some(saved) = saved.map_err(|error| error.with_registry_hint(table))? else { continue };
-            // Each of two from the same time counts as the newer one.
-            let as_newer = order.is_ge().then(|| incompatibility(json, &saved, writes_rows)).flatten();
-            let as_older = || order.is_le().then(|| incompatibility(&saved, json, writes_rows)).flatten();
-            let by_other = |fault| format!("as programs with `{}` see it, {fault}", other.type_name);
-            if let Some(fault) = as_newer.or_else(|| as_older().map(by_other)) {
+            if let Some(fault) = incompatibility(json, &saved, writes_rows, order) {
                 self.client.count_mismatch(table.table());
                 let is_retired = own_time.is_none() && record.has_retired(own);
                 return Err(Error::mismatch(table, refusal(own, other, order, is_retired, &fault)));
@@ -452,10 +448,11 @@ fn tag_of(key: KeyType) -> String {
     key.schema().tag().unwrap_or_default().to_owned()
 }
 
-/// Why programs of a row type cannot share a table with those of another one, whose layout was saved: if both write rows, or one of them
-/// columns alone.
-fn incompatibility(json: &str, saved: &str, writes_rows: bool) -> Option<String> {
-    let changes = match RowSchema::changes_between(json, saved) {
+/// Why a program of a row type cannot share a table with those of another one, whose layout was saved: if both write rows, or one of them
+/// columns alone. Of two types from the same time, each counts as the newer one.
+fn incompatibility(json: &str, saved: &str, writes_rows: bool, order: Ordering) -> Option<String> {
+    let (new, old) = if order.is_ge() { (json, saved) } else { (saved, json) };
+    let changes = match RowSchema::changes_between(new, old) {
         Ok(changes) => changes,
         // Of a later release, which compares itself with this one.
         Err(error) => {
@@ -463,10 +460,10 @@ fn incompatibility(json: &str, saved: &str, writes_rows: bool) -> Option<String>
             return None;
         }
     };
-    let is_fault = |change: &&SchemaChange| match writes_rows {
-        true => !change.is_compatible(),
-        // Each writes some columns: what the other does with those is what counts.
-        false => change.is_of_columns() && !change.is_compatible(),
+    // Each writes some columns, or both whole rows; what only the newer one misses is no fault of the older one.
+    let is_fault = |change: &&SchemaChange| {
+        let counts = (writes_rows || change.is_of_columns()) && (order.is_ge() || !change.is_of_former_rows());
+        counts && !change.is_compatible()
     };
     let mut text = String::new();
     let faults = changes.iter().filter(is_fault);
@@ -493,7 +490,8 @@ fn refusal(
     let remedy = match order {
         // It may well be the older one.
         Ordering::Greater if is_retired => {
-            "This program's type was retired: a release can run again until its row type is retired; run one whose type the table has"
+            "This program's type was retired: a release can be started again, or rolled back to, until its row type is retired; run one \
+             whose type the table still has"
                 .to_owned()
         }
         Ordering::Greater => format!(
@@ -505,9 +503,10 @@ fn refusal(
                             the same type, then retire the other one"
             .to_owned(),
     };
+    let seen = if order.is_lt() { format!("as programs with `{type_name}` see it, ") } else { String::new() };
     format!(
         "nothing was written: rows of this program's `{}` (fingerprint {}) and those of `{type_name}` (fingerprint {fingerprint}), which \
-         other programs write or have written, do not fit: {fault}. {remedy}",
+         other programs write or have written, do not fit: {seen}{fault}. {remedy}",
         own.type_name, own.fingerprint
     )
 }

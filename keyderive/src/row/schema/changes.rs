@@ -137,6 +137,8 @@ pub struct SchemaChange {
     is_of_columns: bool,
     /// The column that went and the one of its type that came, as `family:name`.
     rename: Option<(String, String)>,
+    /// Whether only this type misses something, in rows that programs older than both have written.
+    is_of_former_rows: bool,
 }
 
 impl SchemaChange {
@@ -147,6 +149,7 @@ impl SchemaChange {
             breaks_older_programs: false,
             is_of_columns: false,
             rename: None,
+            is_of_former_rows: false,
         }
     }
 
@@ -164,6 +167,11 @@ impl SchemaChange {
     /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
     pub(crate) fn is_of_columns(&self) -> bool {
         self.is_of_columns
+    }
+
+    /// Whether only this type misses something, in rows that programs older than both have written.
+    pub(crate) fn is_of_former_rows(&self) -> bool {
+        self.is_of_former_rows
     }
 
     /// Whether this row type reads rows that programs of the older type have written, with their values.
@@ -887,6 +895,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             breaks_older_programs: old.is_in_every_row(),
             is_of_columns: false,
             rename: Some((old.path(), new.path())),
+            is_of_former_rows: false,
         }
     }
 
@@ -918,6 +927,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             breaks_older_programs: found.breaks_older_programs,
             is_of_columns: self.is_of_columns(found.topic),
             rename: None,
+            is_of_former_rows: matches!(found.topic, Topic::AliasDropped { .. }),
         }
     }
 
