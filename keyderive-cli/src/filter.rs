@@ -149,14 +149,14 @@ fn exclude_each_other(tests: &[&Test]) -> bool {
     pairs.any(|pair| match pair {
         // Values with a prefix are not less than it.
         (Test::From(Bound::Included(least)) | Test::Prefix(least), Test::Until(Bound::Included(most))) => {
-            compare(least, most).is_some_and(Ordering::is_gt)
+            least.compare(most).is_some_and(Ordering::is_gt)
         }
         (
             Test::From(Bound::Included(least) | Bound::Excluded(least)) | Test::Prefix(least),
             Test::Until(Bound::Included(most) | Bound::Excluded(most)),
-        ) => compare(least, most).is_some_and(Ordering::is_ge),
+        ) => least.compare(most).is_some_and(Ordering::is_ge),
         (prefix @ Test::Prefix(least), Test::From(Bound::Included(from) | Bound::Excluded(from))) => {
-            compare(from, least).is_some_and(Ordering::is_gt) && !prefix.holds(from)
+            from.compare(least).is_some_and(Ordering::is_gt) && !prefix.holds(from)
         }
         (one @ Test::Prefix(prefix), other @ Test::Prefix(longer)) => {
             !one.holds(longer) && !other.holds(prefix)
@@ -281,28 +281,9 @@ impl fmt::Display for Test {
 fn is_within(bound: &Bound<Value>, value: &Value, side: Ordering) -> bool {
     match bound {
         Bound::Unbounded => true,
-        Bound::Excluded(bound) => compare(value, bound) == Some(side),
-        Bound::Included(bound) => compare(value, bound).is_some_and(|order| order == side || order.is_eq()),
+        Bound::Excluded(bound) => value.compare(bound) == Some(side),
+        Bound::Included(bound) => value.compare(bound).is_some_and(|order| order == side || order.is_eq()),
     }
-}
-
-/// The order of two values of a field.
-fn compare(one: &Value, other: &Value) -> Option<Ordering> {
-    Some(match (one, other) {
-        (Value::Integer(one), Value::Integer(other)) => one.cmp(other),
-        // Larger than every other integer.
-        (Value::Integer(_), Value::Unsigned(_)) => Ordering::Less,
-        (Value::Unsigned(_), Value::Integer(_)) => Ordering::Greater,
-        (Value::Unsigned(one), Value::Unsigned(other)) | (Value::Uuid(one), Value::Uuid(other)) => {
-            one.cmp(other)
-        }
-        (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
-        (Value::Text(one), Value::Text(other)) => one.cmp(other),
-        (Value::Bytes(one), Value::Bytes(other)) => one.cmp(other),
-        (Value::Time(one), Value::Time(other)) => one.cmp(other),
-        (Value::Date(one), Value::Date(other)) => one.cmp(other),
-        _ => return None,
-    })
 }
 
 /// Splits a condition into the field, the operator and the value, and says whether the value directly follows the operator.
@@ -380,7 +361,8 @@ fn bare<'t>(name: &str, text: &'t str, marks: &[(char, char)]) -> Outcome<&'t st
 
 /// A value that a key can have: a plan would read the rows of the time before it or refuse it, and a comparison after the read find none.
 fn whole(layout: &KeyLayout, name: &str, value: Value) -> Outcome<Value> {
-    if let Some(words) = finer_than(layout, name, &value) {
+    if let Some(unit) = finer_than(layout, name, &value) {
+        let words = unit.name();
         return Err(Failure::usage(format_args!(
             "the field `{name}` has whole {words}, and no row is of {value}: write `{name}>=…` and `{name}<…`, or a time of whole {words}"
         )));
@@ -393,16 +375,19 @@ fn whole(layout: &KeyLayout, name: &str, value: Value) -> Outcome<Value> {
     }
 }
 
-/// The unit of a field's times in words, if the value is a time between two that the field can hold.
-pub(crate) fn finer_than(layout: &KeyLayout, name: &str, value: &Value) -> Option<&'static str> {
+/// The unit of a field's times.
+pub(crate) fn time_unit(layout: &KeyLayout, name: &str) -> Option<TimeUnit> {
     let field = layout.schema().fields().iter().find(|field| field.name() == name)?;
-    let (unit, words) = match field.hash_of().unwrap_or(field).format() {
-        Format::UnixTime(TimeUnit::Secs) => (1_000_000_000, "seconds"),
-        Format::UnixTime(TimeUnit::Millis) | Format::DateTime17 => (1_000_000, "milliseconds"),
-        Format::UnixTime(TimeUnit::Micros) => (1_000, "microseconds"),
-        _ => return None,
-    };
-    matches!(value, Value::Time(nanos) if nanos % unit != 0).then_some(words)
+    match field.hash_of().unwrap_or(field).format() {
+        Format::UnixTime(unit) => Some(unit),
+        Format::DateTime17 => Some(TimeUnit::Millis),
+        _ => None,
+    }
+}
+
+/// The unit of a field's times, if the value is a time between two that the field can hold.
+pub(crate) fn finer_than(layout: &KeyLayout, name: &str, value: &Value) -> Option<TimeUnit> {
+    time_unit(layout, name).filter(|unit| value.is_finer_than(*unit))
 }
 
 /// The parts of a list with commas; `\,` is a comma within one.
@@ -449,7 +434,14 @@ pub(crate) fn assignments(layout: &KeyLayout, arguments: &[String]) -> Outcome<V
         let (name, text) = argument.split_once('=').ok_or_else(|| {
             Failure::usage(format_args!("`{argument}` is not the value of a field: write `field=value`"))
         })?;
-        Ok((name.to_owned(), value(layout, name, text)?))
+        let value = value(layout, name, text)?;
+        if let Some(unit) = finer_than(layout, name, &value) {
+            return Err(Failure::usage(format_args!(
+                "the field `{name}` has whole {}, and no key is of {value}: round it",
+                unit.name()
+            )));
+        }
+        Ok((name.to_owned(), value))
     });
     values.collect()
 }

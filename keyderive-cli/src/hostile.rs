@@ -17,8 +17,9 @@ use keyderive_tests::fuzz::{Input, fuzz};
 use keyderive_tests::{amount, variable};
 
 use crate::codegen::{Choices, Language, columns_of, generate};
-use crate::exchange::{Fault, Form, Line, Lines, Reader, Shape, Writer};
+use crate::exchange::{Fault, Form, Line, Lines, Reader, Shape, Times, Writer};
 use crate::exit::Failure;
+use crate::input::Text;
 use crate::output::Safe;
 use crate::{Cli, arguments};
 
@@ -210,7 +211,8 @@ type Record = Result<(DynKey, DynRow), Fault>;
 
 /// The records of the input, or why it is refused.
 fn read(shape: &Shape, form: Form, input: Vec<u8>) -> Result<Vec<Record>, Failure> {
-    let lines = Lines::new(Reader::new(shape.clone(), &[], &[])?, form, Box::new(Cursor::new(input)))?;
+    let reader = Reader::new(shape.clone(), &[], &[], Times::Exact)?;
+    let lines = Lines::new(reader, form, Text::new(Box::new(Cursor::new(input))))?;
     lines.map(|line| line.map(|Line { row, .. }| row)).collect()
 }
 

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use keyderive_command::arguments::{joined, refuse};
-use keyderive_command::{exit, instance, layout, output};
+use keyderive_command::{exit, input, instance, layout, output};
 
 use self::exit::{CODES, Outcome};
 

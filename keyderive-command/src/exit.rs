@@ -19,7 +19,8 @@ Exit codes:
   1  done, with findings: differences, rows that do not belong, keys that do not decode, a missing row
   2  the arguments are wrong
   3  refused: the table, its layout or a file is not as the command needs it; nothing was changed, or the message says what
-  4  the server, the network or a file failed, or Ctrl-C stopped a command that writes or deletes rows, or `export`; what is done stays done
+  4  the server, the network or a file failed, also for one table of `status`, or Ctrl-C stopped a command that writes or deletes rows, or \
+`export`; what is done stays done
   5  done, and the busiest tablet of `simulate` takes as much as `--below` says, or more
 
 Ctrl-C ends other commands at once, as the signal does: 130 in most shells. A second one ends every command at once.";
@@ -103,6 +104,15 @@ impl Failure {
     /// A file that the command writes cannot be written.
     pub fn unwritten(path: &Path, error: &io::Error) -> Self {
         Self::failed(format_args!("`{}` cannot be written: {error}", path.display()))
+    }
+
+    /// An input cannot be read, or is no text.
+    pub fn unread(what: impl fmt::Display, error: &io::Error) -> Self {
+        let exit = match error.kind() {
+            io::ErrorKind::InvalidData => Exit::Refused,
+            _ => Exit::Failed,
+        };
+        Self::of(exit, format_args!("{what} is not read: {error}"))
     }
 
     /// What was asked for is not there.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,6 +10,7 @@ use keyderive::Client;
 use serde::Deserialize;
 
 use crate::exit::{Failure, Outcome};
+use crate::input;
 
 /// The variable that names a Bigtable, in place of `--address`.
 const ADDRESS: &str = "KEYDERIVE_ADDRESS";
@@ -119,7 +119,7 @@ impl Settings {
         let faulty = |fault: &dyn std::fmt::Display| {
             Failure::usage(format_args!("`{}` is not read: {fault}", path.display()))
         };
-        let text = fs::read_to_string(&path).map_err(|error| faulty(&error))?;
+        let text = input::read(&path).map_err(|error| faulty(&error))?;
         let settings = toml::from_str(&text).map_err(|error| faulty(&error))?;
         Ok(Some((path, settings)))
     }

@@ -1,6 +1,5 @@
 //! The layout of a table: where a command finds it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,6 +10,7 @@ use keyderive::layouts::Layouts;
 use keyderive::{Client, Error};
 
 use crate::exit::{Failure, Outcome};
+use crate::input;
 use crate::instance::{Instance, Target, find_above};
 use crate::output;
 
@@ -300,7 +300,7 @@ pub fn read(path: &Path) -> Outcome<Layouts> {
     let faulty = |fault: &dyn std::fmt::Display| {
         Failure::refused(format_args!("the layouts `{}` are not read: {fault}", path.display()))
     };
-    let text = fs::read_to_string(path).map_err(|error| faulty(&error))?;
+    let text = input::read(path).map_err(|error| faulty(&error))?;
     Layouts::from_json(&text).map_err(|error| faulty(&error))
 }
 

@@ -1,5 +1,5 @@
-//! What the commands `keyderive` and `keyderive-sql` have in common: which Bigtable and which layouts they are about, how they print, ask and
-//! end.
+//! What the commands `keyderive` and `keyderive-sql` have in common: which Bigtable and which layouts they are about, how they read, print,
+//! ask and end.
 
 #![allow(
     clippy::missing_errors_doc,
@@ -10,6 +10,7 @@
 pub mod arguments;
 pub mod confirm;
 pub mod exit;
+pub mod input;
 pub mod instance;
 pub mod layout;
 pub mod output;

@@ -1,6 +1,5 @@
 //! The columns of a table: the Arrow types of key fields and cells, and conversions of values in both directions.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -191,24 +190,6 @@ fn uuid(text: &str) -> Option<u128> {
             _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
         });
     is_canonical.then(|| u128::from_str_radix(&text.replace('-', ""), 16).ok())?
-}
-
-/// The order of two values of one column, which is Arrow's.
-pub(crate) fn compare(one: &Value, other: &Value) -> Option<Ordering> {
-    Some(match (one, other) {
-        (Value::Integer(one), Value::Integer(other)) => one.cmp(other),
-        (Value::Unsigned(one), Value::Unsigned(other)) => one.cmp(other),
-        // Above every `Integer`.
-        (Value::Integer(_), Value::Unsigned(_)) => Ordering::Less,
-        (Value::Unsigned(_), Value::Integer(_)) => Ordering::Greater,
-        (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
-        (Value::Text(one), Value::Text(other)) => one.cmp(other),
-        (Value::Bytes(one), Value::Bytes(other)) => one.cmp(other),
-        (Value::Time(one), Value::Time(other)) => one.cmp(other),
-        (Value::Date(one), Value::Date(other)) => one.cmp(other),
-        (Value::Uuid(one), Value::Uuid(other)) => one.cmp(other),
-        _ => return None,
-    })
 }
 
 /// The kind of the stored bytes of a row key's field.

@@ -20,7 +20,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use keyderive::dynamic::{DynKey, DynScan, KeyLayout, Value};
 use keyderive::plan::Plan;
 
-use crate::columns::{Columns, KeyColumn, Kind, Literal, compare};
+use crate::columns::{Columns, KeyColumn, Kind, Literal};
 
 #[cfg(test)]
 mod tests;
@@ -50,7 +50,7 @@ impl Test {
             Self::Prefix(prefix) => matches!(value, Value::Text(text) if text.starts_with(prefix.as_str())),
             Self::Range(lower, upper) => {
                 let is =
-                    |bound: &Value, passes: fn(Ordering) -> bool| compare(value, bound).is_some_and(passes);
+                    |bound: &Value, passes: fn(Ordering) -> bool| value.compare(bound).is_some_and(passes);
                 (match lower {
                     Bound::Included(bound) => is(bound, Ordering::is_ge),
                     Bound::Excluded(bound) => is(bound, Ordering::is_gt),
@@ -122,7 +122,7 @@ fn tighter(one: Bound<Value>, other: Bound<Value>, side: Side) -> Bound<Value> {
         (_, Bound::Unbounded) => true,
         (Bound::Unbounded, _) => false,
         (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) => {
-            match compare(a, b) {
+            match a.compare(b) {
                 Some(Ordering::Equal) => matches!(one, Bound::Excluded(_)),
                 order => (order == Some(Ordering::Greater)) == (side == Side::Lower),
             }
@@ -445,7 +445,7 @@ fn whole(layout: &KeyLayout) -> Plan<DynKey> {
 
 /// If a test is a list, the values that pass all tests, sorted and distinct. Lists may have many thousand values.
 fn listed<'t>(tests: &(impl Iterator<Item = &'t Test> + Clone)) -> Option<Vec<Value>> {
-    let order = |one: &Value, other: &Value| compare(one, other).unwrap_or(Ordering::Equal);
+    let order = |one: &Value, other: &Value| one.compare(other).unwrap_or(Ordering::Equal);
     let lists = tests.clone().filter_map(|test| match test {
         Test::In(values) => {
             let mut values = values.clone();
@@ -457,7 +457,7 @@ fn listed<'t>(tests: &(impl Iterator<Item = &'t Test> + Clone)) -> Option<Vec<Va
     });
     let of_all = lists.reduce(|mut values, list| {
         // As a test of one value decides: values that cannot be compared are not equal.
-        let has = |at: usize, value: &Value| compare(&list[at], value) == Some(Ordering::Equal);
+        let has = |at: usize, value: &Value| list[at].compare(value) == Some(Ordering::Equal);
         values.retain(|value| {
             list.binary_search_by(|other| order(other, value)).is_ok_and(|at| has(at, value))
         });

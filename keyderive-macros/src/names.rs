@@ -14,6 +14,7 @@ pub(crate) const ON_STRUCT: &[&str] = &[
     "display",
     "foreign",
     "trait_methods",
+    "no_implicit_prelude",
 ];
 /// The options of `#[row_key(…)]` on a field.
 pub(crate) const ON_FIELD: &[&str] = &[
@@ -137,8 +138,8 @@ mod tests {
         assert_eq!(suggestion("rnage", IN_SALT.iter().copied()), "did you mean `range`?");
         assert_eq!(
             suggestion("frobnicate", ON_STRUCT.iter().copied()),
-            "expected `salt`, `tag`, `delimiter`, `crate`, `allow`, `layout`, `fingerprint`, `display`, `foreign` \
-             or `trait_methods`"
+            "expected `salt`, `tag`, `delimiter`, `crate`, `allow`, `layout`, `fingerprint`, `display`, `foreign`, \
+             `trait_methods` or `no_implicit_prelude`"
         );
     }
 }

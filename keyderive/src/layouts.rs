@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::dynamic::{KeyLayout, LayoutError, TableLayout};
+use crate::dynamic::{KeyLayout, LayoutError, TableLayout, unique_json};
 use crate::key::{KeyChange, KeyType, RowKey, Schema};
 use crate::row::{DEFAULT_FAMILY, Row, RowSchema};
 
@@ -81,6 +81,7 @@ pub(crate) struct Declared {
 #[serde(deny_unknown_fields)]
 struct KeyEntry {
     key_type: String,
+    #[serde(deserialize_with = "unique_json::value")]
     key: Value,
     rows: Vec<RowEntry>,
 }
@@ -108,6 +109,7 @@ impl KeyEntry {
 #[serde(deny_unknown_fields)]
 struct RowEntry {
     row_type: String,
+    #[serde(deserialize_with = "unique_json::value")]
     row: Value,
 }
 
@@ -115,6 +117,7 @@ struct RowEntry {
 #[serde(deny_unknown_fields)]
 struct Document {
     format: u32,
+    #[serde(deserialize_with = "unique_json::map")]
     tables: BTreeMap<String, Vec<KeyEntry>>,
 }
 
@@ -225,12 +228,14 @@ impl Layouts {
         serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
     }
 
-    /// Reads the text of a file, of this release or an older one.
+    /// Reads the text of a file, of this release or an older one. It may begin with a byte order mark.
     ///
     /// # Errors
-    /// If the text is not such a file, or a later release wrote it.
+    /// If the text is not such a file, such as one with a table twice, which a merge of two versions can leave; if a later release wrote
+    /// it.
     pub fn from_json(json: &str) -> Result<Self, LayoutsError> {
         let malformed = |fault: String| LayoutsError(Fault::Malformed { path: None, fault });
+        let json = json.strip_prefix('\u{feff}').unwrap_or(json);
         let document: Document =
             serde_json::from_str(json).map_err(|error| malformed(format!("it is not read: {error}")))?;
         if document.format != FORMAT {
@@ -304,9 +309,12 @@ impl Layouts {
     /// Compares the layouts with the file, or writes it if the environment variable `KEYDERIVE_BLESS` is set. A relative path starts at the
     /// root of the package whose test runs.
     ///
+    /// A file in which a column perhaps has a [new name](LayoutChange::rename) is written only if `KEYDERIVE_BLESS` names the pair: as
+    /// `KEYDERIVE_BLESS='users/cf:mail=cf:email'`, several with commas.
+    ///
     /// # Errors
     /// If something has changed; the text says what, and what that does to stored rows. If the file does not exist, or cannot be read or
-    /// written.
+    /// written; if a pair of columns is to be accepted, and is not named.
     pub fn check(&self, path: impl AsRef<Path>) -> Result<(), LayoutsError> {
         let path = path.as_ref();
         if !self.conflicts.is_empty() {
@@ -315,16 +323,14 @@ impl Layouts {
             return Err(LayoutsError(Fault::Conflicts(conflicts.collect())));
         }
         let failed = |error| LayoutsError(Fault::File { path: path.to_owned(), error });
-        if std::env::var_os(BLESS).is_some() {
+        if let Some(accepted) = std::env::var_os(BLESS) {
+            // Of a file that is not read, there is nothing to compare with.
+            if let Ok(committed) = Self::read(path) {
+                self.check_renames(&committed, &accepted.to_string_lossy(), path)?;
+            }
             return fs::write(path, self.to_json()).map_err(failed);
         }
-        let text = fs::read_to_string(path).map_err(failed)?;
-        let committed = Self::from_json(&text).map_err(|error| match error.0 {
-            Fault::Malformed { fault, .. } => {
-                LayoutsError(Fault::Malformed { path: Some(path.to_owned()), fault })
-            }
-            other => LayoutsError(other),
-        })?;
+        let committed = Self::read(path)?;
         match self.tables == committed.tables {
             true => Ok(()),
             false => {
@@ -336,6 +342,28 @@ impl Layouts {
 }
 
 impl Layouts {
+    fn read(path: &Path) -> Result<Self, LayoutsError> {
+        let failed = |error| LayoutsError(Fault::File { path: path.to_owned(), error });
+        let malformed = |fault| LayoutsError(Fault::Malformed { path: Some(path.to_owned()), fault });
+        let text = String::from_utf8(fs::read(path).map_err(failed)?)
+            .map_err(|_| malformed("it is not UTF-8; save it as UTF-8".to_owned()))?;
+        Self::from_json(&text).map_err(|error| match error.0 {
+            Fault::Malformed { fault, .. } => malformed(fault),
+            other => LayoutsError(other),
+        })
+    }
+
+    /// Fails if a column perhaps has a new name, and the pair is none of those that are `accepted`, with commas between them.
+    fn check_renames(&self, committed: &Self, accepted: &str, path: &Path) -> Result<(), LayoutsError> {
+        let mut changes = self.changes_from(committed);
+        let is_accepted = |pair: &str| accepted.split(',').any(|accepted| accepted.trim() == pair);
+        changes.0.retain(|change| change.rename().is_some_and(|pair| !is_accepted(pair)));
+        match changes.0.is_empty() {
+            true => Ok(()),
+            false => Err(LayoutsError(Fault::Renames { path: path.to_owned(), changes })),
+        }
+    }
+
     /// The names of the tables, in order.
     ///
     /// ```
@@ -426,14 +454,13 @@ fn table_changes(table: &str, older: &[KeyEntry], newer: &[KeyEntry]) -> Vec<Lay
     let same = |one: &KeyEntry, other: &KeyEntry| is_alone || one.tag() == other.tag();
     for old in older {
         let Some(new) = newer.iter().find(|new| same(old, new)) else {
-            found.push(LayoutChange {
-                text: format!(
+            found.push(LayoutChange::harmful(
+                format!(
                     "key of `{table}`: `{}` is gone: its rows stay stored, as foreign rows",
                     old.key_type
                 ),
-                reads_older_rows: false,
-                breaks_older_programs: false,
-            });
+                false,
+            ));
             continue;
         };
         for KeyChange { part, old, new, effect } in crate::key::changes(&old.key, &new.key) {
@@ -441,6 +468,7 @@ fn table_changes(table: &str, older: &[KeyEntry], newer: &[KeyEntry]) -> Vec<Lay
                 text: format!("key of `{table}`: {part} was {old} and is {new}: {effect}"),
                 reads_older_rows: effect.reads_older_rows(),
                 breaks_older_programs: effect.breaks_older_programs(),
+                rename: None,
             });
         }
         if old.key_type != new.key_type {
@@ -479,16 +507,25 @@ fn row_changes(table: &str, older: &[RowEntry], newer: &[RowEntry]) -> Vec<Layou
             continue;
         }
         match RowSchema::changes_between(&new.row.to_string(), &old.row.to_string()) {
-            Ok(changes) => found.extend(changes.iter().map(|change| LayoutChange {
-                text: format!("row of `{table}`: {change}"),
-                reads_older_rows: change.reads_older_rows(),
-                breaks_older_programs: change.breaks_older_programs(),
+            Ok(changes) => found.extend(changes.iter().map(|change| {
+                // Others are not read, whatever the name.
+                let rename = change.rename().filter(|_| change.reads_older_rows());
+                let rename = rename.map(|(old, new)| format!("{table}/{old}={new}"));
+                let text = match &rename {
+                    Some(pair) => format!("; if it is another column, accept the pair `{pair}`"),
+                    None => String::new(),
+                };
+                LayoutChange {
+                    text: format!("row of `{table}`: {change}{text}"),
+                    reads_older_rows: change.reads_older_rows() && rename.is_none(),
+                    breaks_older_programs: change.breaks_older_programs(),
+                    rename,
+                }
             })),
-            Err(error) => found.push(LayoutChange {
-                text: format!("row of `{table}`: `{}` cannot be compared: {error}", old.row_type),
-                reads_older_rows: false,
-                breaks_older_programs: true,
-            }),
+            Err(error) => found.push(LayoutChange::harmful(
+                format!("row of `{table}`: `{}` cannot be compared: {error}", old.row_type),
+                true,
+            )),
         }
     }
     for new in newer.iter().filter(|new| !older.iter().any(|old| same(old, new))) {
@@ -526,17 +563,49 @@ pub struct LayoutChange {
     text: String,
     reads_older_rows: bool,
     breaks_older_programs: bool,
+    rename: Option<String>,
 }
 
 impl LayoutChange {
     fn harmless(text: String) -> Self {
-        Self { text, reads_older_rows: true, breaks_older_programs: false }
+        Self { text, reads_older_rows: true, breaks_older_programs: false, rename: None }
     }
 
-    /// Whether the newer program finds and reads all stored rows that the older one does.
+    fn harmful(text: String, breaks_older_programs: bool) -> Self {
+        Self { reads_older_rows: false, breaks_older_programs, ..Self::harmless(text) }
+    }
+
+    /// Whether the newer program finds and reads all stored rows that the older one does, with their values. False for what is perhaps a
+    /// [rename](Self::rename).
     #[must_use]
     pub fn reads_older_rows(&self) -> bool {
         self.reads_older_rows
+    }
+
+    /// A column that went and one of its type that came, as `table/family:name=family:name`: perhaps one column with a new name, whose
+    /// older values nobody reads then. `#[row(alias = "…")]` with the former name reads them.
+    ///
+    /// ```
+    /// use keyderive::layouts::Layouts;
+    /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
+    ///
+    /// #[derive(keyderive::Row)]
+    /// struct User { mail: Option<String> }
+    ///
+    /// mod next {
+    ///     #[derive(keyderive::Row)]
+    ///     pub struct User { email: Option<String> }
+    /// }
+    ///
+    /// let older = Layouts::new().table::<UserKey, User>("users");
+    /// let changes = Layouts::new().table::<UserKey, next::User>("users").changes_from(&older);
+    /// let change = changes.iter().next().unwrap();
+    /// assert_eq!(change.rename(), Some("users/cf:mail=cf:email"));
+    /// assert!(!change.reads_older_rows());
+    /// ```
+    #[must_use]
+    pub fn rename(&self) -> Option<&str> {
+        self.rename.as_deref()
     }
 
     /// Whether this change forbids running programs of both layouts at the same time: one would not read, not find, overwrite or hide what
@@ -559,9 +628,23 @@ impl fmt::Display for LayoutChange {
 pub struct LayoutsError(Fault);
 
 enum Fault {
-    Changed { path: PathBuf, changes: LayoutChanges },
-    File { path: PathBuf, error: io::Error },
-    Malformed { path: Option<PathBuf>, fault: String },
+    Changed {
+        path: PathBuf,
+        changes: LayoutChanges,
+    },
+    /// Those that are perhaps new names.
+    Renames {
+        path: PathBuf,
+        changes: LayoutChanges,
+    },
+    File {
+        path: PathBuf,
+        error: io::Error,
+    },
+    Malformed {
+        path: Option<PathBuf>,
+        fault: String,
+    },
     Conflicts(Vec<String>),
 }
 
@@ -575,7 +658,7 @@ impl LayoutsError {
     #[must_use]
     pub fn changes(&self) -> Option<&LayoutChanges> {
         match &self.0 {
-            Fault::Changed { changes, .. } => Some(changes),
+            Fault::Changed { changes, .. } | Fault::Renames { changes, .. } => Some(changes),
             Fault::File { .. } | Fault::Malformed { .. } | Fault::Conflicts(_) => None,
         }
     }
@@ -590,6 +673,16 @@ impl fmt::Display for LayoutsError {
                 write!(
                     f,
                     "If all of that is intended, write the file by `{BLESS}=1 cargo test`, and commit it with the change"
+                )
+            }
+            Fault::Renames { path, changes } => {
+                writeln!(f, "`{}` is not written, since columns perhaps have new names:", path.display())?;
+                changes.iter().try_for_each(|change| writeln!(f, "- {change}"))?;
+                let pairs: Vec<_> = changes.iter().filter_map(LayoutChange::rename).collect();
+                write!(
+                    f,
+                    "If they are other columns, write the file by `{BLESS}='{}' cargo test`",
+                    pairs.join(",")
                 )
             }
             Fault::File { path, error } if error.kind() == io::ErrorKind::NotFound => write!(
@@ -616,6 +709,63 @@ impl std::error::Error for LayoutsError {
         match &self.0 {
             Fault::File { error, .. } => Some(error),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(crate::RowKey)]
+    struct UserKey {
+        _id: u64,
+    }
+
+    #[derive(crate::Row)]
+    struct User {
+        _mail: Option<String>,
+        _phone: Option<String>,
+    }
+
+    mod later {
+        #[derive(crate::Row)]
+        pub(super) struct User {
+            _email: Option<String>,
+            _phone: Option<String>,
+        }
+    }
+
+    #[test]
+    fn a_file_with_perhaps_a_new_name_is_written_if_the_pair_is_named() {
+        let committed = Layouts::new().table::<UserKey, User>("users");
+        let newer = Layouts::new().table::<UserKey, later::User>("users");
+        let check = |accepted| newer.check_renames(&committed, accepted, Path::new("layouts.json"));
+        for accepted in ["1", "", "users/cf:_mail=cf:_phone", "other/cf:_mail=cf:_email"] {
+            let text = check(accepted).unwrap_err().to_string();
+            for part in [
+                "`layouts.json` is not written, since columns perhaps have new names:\n- row of `users`: `cf:_mail` is dropped and `cf:_email` added",
+                "write `#[row(alias = \"_mail\")]`",
+                "write the file by `KEYDERIVE_BLESS='users/cf:_mail=cf:_email' cargo test`",
+            ] {
+                assert!(text.contains(part), "{text}");
+            }
+        }
+        check("users/cf:_mail=cf:_email").unwrap();
+        check("other/a=b, users/cf:_mail=cf:_email").unwrap();
+        assert!(!newer.changes_from(&committed).are_compatible());
+    }
+
+    #[test]
+    fn a_table_twice_is_refused() {
+        let json = Layouts::new().table::<UserKey, User>("users").to_json();
+        assert!(Layouts::from_json(&format!("\u{feff}{json}")).is_ok());
+        for (name, twice) in [
+            ("users", json.replacen("\"tables\": {", "\"tables\": {\"users\": [],", 1)),
+            ("name", json.replacen("\"name\":", "\"name\": \"other\", \"name\":", 1)),
+        ] {
+            let error = Layouts::from_json(&twice).unwrap_err().to_string();
+            assert!(error.contains(&format!("the name `{name}` is there twice at line")), "{error}");
         }
     }
 }

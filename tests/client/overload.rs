@@ -255,6 +255,40 @@ async fn a_deadline_bounds_everything_that_is_asked_through_a_table() {
     assert!(in_time(begun), "{:?}", begun.elapsed());
 }
 
+/// The paused clock runs ahead of the machine's, so that an instant of the latter is over.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_goes_by_the_clock_that_tests_move() {
+    let mock = Mock::new().by(|request| match request.rpc {
+        Rpc::MutateRow => Answer::written().wait(SECOND),
+        _ => Answer::new().stall(),
+    });
+    let table = table(&mock, 1);
+    tokio::time::advance(MINUTE).await;
+    let late = table.with_deadline(std::time::Instant::now() + 2 * SECOND);
+    assert!(late.mutate_row("k", set()).await.unwrap_err().is_deadline_exceeded());
+    table.with_timeout(2 * SECOND).mutate_row("k", set()).await.unwrap();
+
+    let begun = Instant::now();
+    // The earlier of two counts.
+    let hasty = table.with_timeout(700 * MILLISECOND).with_timeout(MINUTE);
+    let error = hasty.read_row("k", None).await.unwrap_err();
+    assert!(error.is_deadline_exceeded() && error.to_string().contains("`with_timeout`"), "{error}");
+    assert!((700..=701).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+    let sent = mock.requests().len();
+    assert!(hasty.mutate_row("k", set()).await.unwrap_err().is_deadline_exceeded());
+    assert_eq!(mock.requests().len(), sent);
+    // Longer than any clock goes on.
+    table.with_timeout(Duration::MAX).mutate_row("k", set()).await.unwrap();
+
+    // Of a client, and of a typed table.
+    let client = client(&mock, 1).with(|settings| settings.registry = false);
+    let users = client.with_timeout(SECOND / 2).table::<UserKey, User>("users");
+    for users in [users, client.table::<UserKey, User>("users").with_timeout(SECOND / 2)] {
+        let error = users.put(&UserKey { id: 7 }, &User { age: 42 }).await.unwrap_err();
+        assert!(error.is_deadline_exceeded(), "{error}");
+    }
+}
+
 #[derive(RowKey, Clone)]
 #[salt(range = 4)]
 struct UserKey {
@@ -295,7 +329,7 @@ async fn a_deadline_bounds_the_layout_check() {
         let text = error.to_string();
         assert!(
             text.starts_with("GetTable on table `users` failed: DEADLINE_EXCEEDED: the layout check of the table got no answer")
-                && text.ends_with("at the deadline of `with_deadline`"),
+                && text.ends_with("at the deadline of `with_deadline` or `with_timeout`"),
             "{text}"
         );
         assert!((deadline..=deadline + 2).contains(&elapsed.as_millis()), "{elapsed:?}");

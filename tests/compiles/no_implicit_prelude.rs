@@ -14,7 +14,7 @@ enum Kind {
 }
 
 #[derive(RowKey)]
-#[row_key(tag = "EVENT", display)]
+#[row_key(tag = "EVENT", display, no_implicit_prelude)]
 #[salt(range = 4, over = "user_id,kind")]
 struct EventKey {
     user_id: UserId,
@@ -29,7 +29,7 @@ struct EventKey {
 }
 
 #[derive(RowKey)]
-#[row_key(layout = "ordered")]
+#[row_key(layout = "ordered", no_implicit_prelude)]
 struct OrderKey<'a> {
     name: &'a str,
     #[row_key(desc)]
@@ -56,7 +56,7 @@ mod shout {
 /// The attribute of a module is that of all modules in it.
 mod within {
     #[derive(::keyderive::RowKey)]
-    #[row_key(allow(point_reads))]
+    #[row_key(allow(point_reads), no_implicit_prelude)]
     pub struct HashedKey {
         pub user_id: ::std::string::String,
         #[row_key(sequential, hash(md5))]

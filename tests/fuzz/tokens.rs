@@ -1,10 +1,11 @@
 //! Page tokens: a plan resumed from a token reads what follows the token's row in the order of the scan; a forged token reads nothing outside of
-//! the plan.
+//! the plan. Those of a table's pages do the same as those of the plan, and are of the table and of the fields of `distinct`.
 
-use keyderive::RowKey;
 use keyderive::dynamic::{DynKey, DynScan, KeyLayout};
 use keyderive::key::Field;
+use keyderive::layouts::Layouts;
 use keyderive::plan::Plan;
+use keyderive::{Client, DynTable, DynTableScan, RowKey};
 use keyderive_farmhash::fingerprint64;
 use keyderive_tests::fuzz::{Input, bytes_of, fuzz};
 
@@ -14,8 +15,10 @@ use crate::samples::{
 };
 use crate::stored::{asks_for, logical};
 
-/// The bytes of a token before its position: its version and direction, two hashes, and a length.
-const HEADER: usize = 26;
+/// The bytes of a token before the length of its position: its version and direction, and two hashes.
+const OF_PLAN: usize = 18;
+/// Those of a table's pages name the table and the fields of `distinct` too.
+const OF_PAGES: usize = 34;
 
 /// A key of values from the input.
 pub(crate) fn key(layout: &KeyLayout, input: &mut Input<'_>) -> Option<Vec<u8>> {
@@ -39,15 +42,20 @@ pub(crate) fn scan(layout: &KeyLayout, input: &mut Input<'_>) -> Option<DynScan>
 }
 
 /// Another position in the same token, with the checksum of whoever made it.
-fn forged(token: &str, input: Input<'_>) -> String {
+fn forged(token: &str, header: usize, input: Input<'_>) -> String {
     let mut bytes = bytes_of(token);
-    bytes.truncate(HEADER - size_of::<u64>());
+    bytes.truncate(header);
     let (mut input, mut position) = (input, [0; 8]);
     position[7] = input.byte();
     bytes.extend(position);
     bytes.extend_from_slice(input.rest());
     bytes.extend(fingerprint64(&bytes).to_be_bytes());
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn pages(table: &DynTable, plan: &Plan<DynKey>, reversed: bool) -> DynTableScan {
+    let scan = table.scan(plan.clone());
+    if reversed { scan.reversed() } else { scan }
 }
 
 fn check<K: RowKey>(mut input: Input<'_>) {
@@ -77,8 +85,32 @@ fn check<K: RowKey>(mut input: Input<'_>) {
             );
         }
     }
-    let token = forged(&plan.page_token(b"", reversed), input);
-    let Ok(rest) = plan.after(&token, reversed) else { return };
+    let client = Client::embedded();
+    let layouts = Layouts::new().table::<K, ()>("one").table::<K, ()>("other");
+    let [table, other] =
+        ["one", "other"].map(|name| client.dynamic_table(&layouts.table_layout(name).unwrap()));
+    for from in &keys {
+        let token = pages(&table, &plan, reversed).token_after(from).unwrap();
+        let of_plan = plan.after(&plan.page_token(from, reversed), reversed).unwrap();
+        let explained = |scan: DynTableScan| scan.explain().map(|explain| explain.to_string());
+        assert_eq!(
+            explained(pages(&table, &plan, reversed).after(&token)).unwrap(),
+            explained(pages(&table, &of_plan, reversed)).unwrap()
+        );
+        for refused in [
+            pages(&table, &plan, !reversed).after(&token),
+            pages(&other, &plan, reversed).after(&token),
+            pages(&table, &plan, reversed).after(&plan.page_token(from, reversed)),
+        ] {
+            assert!(explained(refused).is_err());
+        }
+        assert!(plan.after(&token, reversed).is_err());
+    }
+    let of_pages = forged(&pages(&table, &plan, reversed).token_after(b"").unwrap(), OF_PAGES, input);
+    let token = forged(&plan.page_token(b"", reversed), OF_PLAN, input);
+    let rest = plan.after(&token, reversed);
+    assert_eq!(pages(&table, &plan, reversed).after(&of_pages).explain().is_ok(), rest.is_ok());
+    let Ok(rest) = rest else { return };
     for key in &keys {
         assert!(!read(&rest, key) || read(&plan, key), "{plan:?} after {token} has {}", key.escape_ascii());
     }

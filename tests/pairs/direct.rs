@@ -46,7 +46,7 @@ impl<K: Layout, R: WideKind> Tables<K, R> {
         for _ in 0..world.rng.u32(1..8) {
             match world.rng.u32(..9) {
                 0..=3 => write(world, &self.wide, keys).await,
-                4 | 5 => write_second(world, &self.former, Lens::whole(), keys).await,
+                4 | 5 => write_second(world, &self.former, keys).await,
                 6 | 7 => write_many(world, &self.wide.table, &self.former, keys).await,
                 _ => world.advance(),
             }

@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use keyderive::key::TableKey;
 use keyderive::plan::Plan;
 use keyderive::row::RowFilter;
-use keyderive::{Error, RowStore, Scan, Table};
+use keyderive::{Error, OneTable, Reads, Scan, Table};
 
 use crate::features::{Feature, Features};
 use crate::layouts::{Layout, Point, Range};
@@ -83,7 +83,7 @@ impl Question {
         self.plan::<K>().is_ordered()
     }
 
-    pub(crate) fn apply<K: TableKey, Q: Kind, S: RowStore>(&self, mut scan: Scan<K, Q, S>) -> Scan<K, Q, S> {
+    pub(crate) fn apply<K: TableKey, Q: Kind, S: Reads>(&self, mut scan: Scan<K, Q, S>) -> Scan<K, Q, S> {
         if let Some(asked) = &self.asked {
             scan = scan.matching(Q::condition(asked));
         }
@@ -205,9 +205,9 @@ async fn pages<K: Layout, Q: Kind>(
 }
 
 /// Scans a table in one of the ways.
-pub(crate) async fn check_scan<K: Layout, Q: Kind>(
+pub(crate) async fn check_scan<K: Layout, Q: Kind, S: OneTable>(
     world: &mut World,
-    table: &Table<K, Q>,
+    table: &Table<K, Q, S>,
     lens: Lens<Q>,
     question: &Question,
     is_second: bool,
@@ -339,7 +339,7 @@ pub(crate) async fn check_select<K: Layout, R: WideKind>(
 }
 
 /// Reads rows by their keys.
-pub(crate) async fn check_points<K: Layout, Q: Kind, S: RowStore>(
+pub(crate) async fn check_points<K: Layout, Q: Kind, S: Reads>(
     world: &mut World,
     table: &Table<K, Q, S>,
     lens: Lens<Q>,

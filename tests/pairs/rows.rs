@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use keyderive::key::TableKey;
 use keyderive::row::{Condition, Max, Min, Sum, Timestamped, Versions};
-use keyderive::{OwnedRow, Row, RowStore, Scan, Selected, Update};
+use keyderive::{OwnedRow, Reads, Row, Scan, Selected, Update, Writes};
 
 use crate::features::{Feature, Features};
 use crate::model::{Cells, HOUR, MINUTE, Take, Value, View, Write};
@@ -19,11 +19,15 @@ pub(crate) trait Kind:
     fn ttl(family: &str) -> Option<i64>;
     /// Whether the row type has the column, under any of its names, or marks its absence there.
     fn owns(family: &str, qualifier: &str) -> bool;
-    fn write(&self, write: Write<'_>);
     fn read(view: &View) -> Self;
     fn condition(asked: &Asked) -> Condition<Self>;
     /// Whether the row type writes the names that the others call former.
     const IS_FORMER: bool = false;
+}
+
+/// A row type that programs write.
+pub(crate) trait WrittenKind: Kind {
+    fn write(&self, write: Write<'_>);
 }
 
 /// What a condition asks of a row.
@@ -284,12 +288,12 @@ fn time(rng: &mut fastrand::Rng, now: i64, is_fine: bool) -> i64 {
 }
 
 /// A row type that has everything.
-pub(crate) trait WideKind: Kind {
+pub(crate) trait WideKind: WrittenKind {
     const HAS_AGGREGATES: bool;
     /// The times are those of a row that is written now.
     fn random(rng: &mut fastrand::Rng, now: i64, is_fine: bool) -> Self;
-    fn change<K: TableKey, S: RowStore>(update: Update<K, Self, S>, change: &Change) -> Update<K, Self, S>;
-    fn selected<K: TableKey, S: RowStore>(scan: Scan<K, Self, S>) -> Scan<K, Selected<Columns>, S>;
+    fn change<K: TableKey, S: Writes>(update: Update<K, Self, S>, change: &Change) -> Update<K, Self, S>;
+    fn selected<K: TableKey, S: Reads>(scan: Scan<K, Self, S>) -> Scan<K, Selected<Columns>, S>;
     fn columns(&self) -> Columns;
     fn name(&self) -> &str;
     fn name_mut(&mut self) -> &mut String;
@@ -386,22 +390,6 @@ macro_rules! wide {
                 true
             }
 
-            fn write(&self, mut $write: Write<'_>) {
-                let $row = self;
-                $write.value(("cf", "name"), Some(self.name.clone()));
-                $write.value(("cf", "rank"), self.rank);
-                $write.renamed(("cf", "email"), ("cf", "mail"), self.email.as_ref());
-                $write.renamed(("cf", "note"), ("old", "note"), self.note.as_ref());
-                $write.versions(("cf", "seen"), self.seen.map(|seen| (seen.timestamp_micros, seen.value.into())));
-                $write.value(("n", "visits"), Some(self.visits));
-                $write.renamed(("held", "owner"), ("held", "holder"), self.owner.as_ref());
-                $write.versions(("h", "steps"), timed(&self.steps));
-                $write.map("tags", &self.tags);
-                $write.place(self.place.as_ref().map(|place| (place.city.as_ref(), place.floor)));
-                $add
-                $write.end();
-            }
-
             fn read($view: &View) -> Self {
                 Self {
                     name: $view.text(&[("cf", "name")]).unwrap_or_default(),
@@ -443,6 +431,24 @@ macro_rules! wide {
             }
         }
 
+        impl WrittenKind for $name {
+            fn write(&self, mut $write: Write<'_>) {
+                let $row = self;
+                $write.value(("cf", "name"), Some(self.name.clone()));
+                $write.value(("cf", "rank"), self.rank);
+                $write.renamed(("cf", "email"), ("cf", "mail"), self.email.as_ref());
+                $write.renamed(("cf", "note"), ("old", "note"), self.note.as_ref());
+                $write.versions(("cf", "seen"), self.seen.map(|seen| (seen.timestamp_micros, seen.value.into())));
+                $write.value(("n", "visits"), Some(self.visits));
+                $write.renamed(("held", "owner"), ("held", "holder"), self.owner.as_ref());
+                $write.versions(("h", "steps"), timed(&self.steps));
+                $write.map("tags", &self.tags);
+                $write.place(self.place.as_ref().map(|place| (place.city.as_ref(), place.floor)));
+                $add
+                $write.end();
+            }
+        }
+
         impl WideKind for $name {
             const HAS_AGGREGATES: bool = $has_aggregates;
 
@@ -473,7 +479,7 @@ macro_rules! wide {
                 }
             }
 
-            fn change<K: TableKey, S: RowStore>(
+            fn change<K: TableKey, S: Writes>(
                 $update: Update<K, Self, S>,
                 $change: &Change,
             ) -> Update<K, Self, S> {
@@ -494,7 +500,7 @@ macro_rules! wide {
                 }
             }
 
-            fn selected<K: TableKey, S: RowStore>(scan: Scan<K, Self, S>) -> Scan<K, Selected<Columns>, S> {
+            fn selected<K: TableKey, S: Reads>(scan: Scan<K, Self, S>) -> Scan<K, Selected<Columns>, S> {
                 scan.select((Self::EMAIL, Self::OWNER, Self::STEPS, Self::TAGS, Self::SEEN))
             }
 
@@ -602,15 +608,6 @@ impl Kind for Former {
         }
     }
 
-    fn write(&self, mut write: Write<'_>) {
-        write.renamed(("cf", "mail"), ("cf", "email"), self.mail.as_ref());
-        write.renamed(("old", "note"), ("cf", "note"), self.note.as_ref());
-        write.renamed(("held", "holder"), ("held", "owner"), self.holder.as_ref());
-        write.value(("cf", "rank"), self.rank);
-        write.value(("cf", "extra"), self.extra);
-        write.end();
-    }
-
     fn read(view: &View) -> Self {
         Self {
             mail: view.text(&[("cf", "mail"), ("cf", "email")]),
@@ -630,6 +627,17 @@ impl Kind for Former {
             Asked::HasOwner => Self::HOLDER.exists(),
             asked => unreachable!("{asked:?}"),
         })
+    }
+}
+
+impl WrittenKind for Former {
+    fn write(&self, mut write: Write<'_>) {
+        write.renamed(("cf", "mail"), ("cf", "email"), self.mail.as_ref());
+        write.renamed(("old", "note"), ("cf", "note"), self.note.as_ref());
+        write.renamed(("held", "holder"), ("held", "owner"), self.holder.as_ref());
+        write.value(("cf", "rank"), self.rank);
+        write.value(("cf", "extra"), self.extra);
+        write.end();
     }
 }
 
@@ -677,16 +685,6 @@ impl Kind for Part {
         }
     }
 
-    fn write(&self, mut write: Write<'_>) {
-        write.renamed(("cf", "email"), ("cf", "mail"), self.email.as_ref());
-        write.renamed(("cf", "note"), ("old", "note"), self.note.as_ref());
-        write.renamed(("held", "owner"), ("held", "holder"), self.owner.as_ref());
-        write.versions(("h", "steps"), timed(&self.steps));
-        write.map("tags", &self.tags);
-        write.place(self.place.as_ref().map(|place| (place.city.as_ref(), place.floor)));
-        write.end();
-    }
-
     fn read(view: &View) -> Self {
         Self {
             email: view.text(&[("cf", "email"), ("cf", "mail")]),
@@ -707,20 +705,5 @@ impl Kind for Part {
             Asked::HasOwner => Self::OWNER.exists(),
             asked => unreachable!("{asked:?}"),
         })
-    }
-}
-
-impl Part {
-    pub(crate) fn random(rng: &mut fastrand::Rng, now: i64, is_fine: bool) -> Self {
-        let word = |rng: &mut fastrand::Rng| rng.bool().then(|| rng.choice(WORDS).unwrap().to_owned());
-        let steps = match rng.bool() {
-            true => [Timestamped::new(time(rng, now, is_fine), "red".to_owned())].into(),
-            false => Versions::new(),
-        };
-        // Often a row that will be hidden whole.
-        let (email, note) = if rng.bool() { (None, None) } else { (word(rng), word(rng)) };
-        let tags =
-            (0..rng.usize(..2)).map(|_| (rng.choice(WORDS).unwrap().to_owned(), rng.i64(0..3))).collect();
-        Self { email, note, owner: word(rng), steps, tags, place: None }
     }
 }

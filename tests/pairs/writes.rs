@@ -2,12 +2,12 @@
 
 use keyderive::key::TableKey;
 use keyderive::row::{Condition, Mutation};
-use keyderive::{Error, RowStore, Table};
+use keyderive::{Error, Table, Writes};
 
 use crate::features::Feature;
 use crate::layouts::{Layout, Point, Range, USERS};
 use crate::model::{Cells, How, MINUTE, Write};
-use crate::rows::{Asked, Change, Former, Kind, Part, WORDS, WideKind};
+use crate::rows::{Asked, Change, Former, Kind, WORDS, WideKind, WrittenKind};
 use crate::world::{Lens, World};
 
 /// A table, by a client whose clock is right, and by the slow one, whose clock need not be.
@@ -16,7 +16,7 @@ pub(crate) struct Handles<K, R, S> {
     pub(crate) slow: Option<Table<K, R, S>>,
 }
 
-impl<K: TableKey, R, S: RowStore> Handles<K, R, S> {
+impl<K: TableKey, R, S: Writes> Handles<K, R, S> {
     /// The table by one of the clients, and how far its clock is ahead.
     fn draw(&self, world: &mut World) -> (&Table<K, R, S>, i64) {
         match (&self.slow, world.skew()) {
@@ -41,7 +41,7 @@ pub(crate) enum Keys {
 
 impl World {
     /// Writes a row as the model does.
-    fn stores<Q: Kind>(&mut self, point: Point, row: &Q, how: How, adds: bool, by: &[Feature]) {
+    fn stores<Q: WrittenKind>(&mut self, point: Point, row: &Q, how: How, adds: bool, by: &[Feature]) {
         let now = self.now;
         let cells = self.rows.entry(point).or_default();
         by.iter().for_each(|feature| cells.by.insert(*feature));
@@ -49,7 +49,7 @@ impl World {
     }
 
     /// Writes a row over one that no reader sees, or over none; returns whether it does.
-    fn stores_if_absent<Q: Kind>(
+    fn stores_if_absent<Q: WrittenKind>(
         &mut self,
         lens: Lens<Q>,
         point: Point,
@@ -89,7 +89,7 @@ fn assert_needs_row<T: std::fmt::Debug>(written: Result<T, Error>) {
 }
 
 /// A write that both a table and a pair of tables has.
-pub(crate) async fn write<K: Layout, R: WideKind, S: RowStore>(
+pub(crate) async fn write<K: Layout, R: WideKind, S: Writes>(
     world: &mut World,
     handles: &Handles<K, R, S>,
     keys: Keys,
@@ -206,10 +206,9 @@ pub(crate) async fn write<K: Layout, R: WideKind, S: RowStore>(
 }
 
 /// A write of rows of another type.
-pub(crate) async fn write_second<K: Layout, S: RowStore>(
+pub(crate) async fn write_second<K: Layout, S: Writes>(
     world: &mut World,
     former: &Table<K, Former, S>,
-    lens: Lens<Former>,
     keys: Keys,
 ) {
     let point = world.point();
@@ -217,6 +216,7 @@ pub(crate) async fn write_second<K: Layout, S: RowStore>(
         return;
     }
     let (key, row, now) = (K::of(point), Former::random(&mut world.rng), world.now);
+    let lens = Lens::<Former>::whole();
     let asked = Asked::random(&mut world.rng, false, false);
     let by = [Feature::TwoTypes];
     match world.rng.u32(..6) {
@@ -266,7 +266,7 @@ pub(crate) async fn write_many<K: Layout, R: WideKind>(
     former: &Table<K, Former>,
     keys: Keys,
 ) {
-    match world.rng.u32(..12) {
+    match world.rng.u32(..9) {
         0..=3 => load(world, table, keys).await,
         4 | 5 => {
             let writer = table.writer();
@@ -305,21 +305,7 @@ pub(crate) async fn write_many<K: Layout, R: WideKind>(
                 world.rows.retain(|point, _| !range.contains(*point));
             }
         }
-        8 | 10 | 11 if keys == Keys::Given => {
-            let (point, row) = (world.point(), Part::random(&mut world.rng, world.now, world.is_fine));
-            let (part, lens) = (table.rows_as::<Part>(), Lens::<Part>::of_table::<R>());
-            match world.rng.bool() {
-                true => {
-                    part.put(&K::of(point), &row).await.unwrap();
-                    world.stores(point, &row, How::Put, false, &[]);
-                }
-                false => {
-                    let put = part.put_if_absent(&K::of(point), &row).await.unwrap();
-                    assert_eq!(put, world.stores_if_absent(lens, point, &row, 0, &[]), "{point:?}");
-                }
-            }
-        }
-        9 => {
+        8 => {
             // A program of a release before the former one, which leaves the newer name as it is.
             let (point, now) = (world.point(), world.now);
             if let Some(cells) = world.rows.get_mut(&point) {
@@ -382,7 +368,7 @@ pub(crate) async fn load<K: Layout, R: WideKind>(world: &mut World, table: &Tabl
 }
 
 /// The condition of no row type, so that a handle is ready before a clock is off.
-pub(crate) async fn warm_up<K: Layout, R: WideKind, S: RowStore>(table: &Table<K, R, S>) {
+pub(crate) async fn warm_up<K: Layout, R: WideKind, S: Writes>(table: &Table<K, R, S>) {
     let key = K::of((USERS[0], 0, 0));
     let never = || Condition::row_exists().and(Condition::row_exists().not());
     assert!(!table.put_if(&key, &R::default(), never()).await.unwrap());

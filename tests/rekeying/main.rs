@@ -17,8 +17,10 @@ mod keys;
 mod leases;
 mod mappings;
 mod model;
+mod pauses;
 mod refusals;
 mod registry;
+mod selected;
 #[path = "../tables/servers.rs"]
 #[allow(unused_macros, unused_imports, reason = "the tests of tables use all of it")]
 mod servers;

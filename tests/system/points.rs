@@ -7,7 +7,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use keyderive::client::{Hedging, Settings};
 use keyderive::rekey::Pair;
-use keyderive::{Direct, Error, Row, RowKey, RowStore, Scan, Table};
+use keyderive::{Direct, Error, Row, RowKey, Scan, Table, Writes};
 use keyderive_tests::linearizable::{Op, Outcome, Row as RowState};
 use tokio::time::{sleep, timeout};
 use tonic::Code;
@@ -141,7 +141,7 @@ pub(crate) fn passes(error: &Error) {
 }
 
 /// Where the rows are.
-pub(crate) trait Scanned: RowStore + Sized {
+pub(crate) trait Scanned: Writes + Sized {
     /// A scan of all rows, or of those of a user.
     fn scan(table: &Table<New, Event, Self>, user: Option<&'static str>) -> Scan<New, Event, Self>;
 }

@@ -372,14 +372,34 @@ async fn conditions_of_many_parts_hold(client: Client) {
         }
     }
     // What alternates is nested, and ends at the limit of nesting, however deep it is.
-    for parts in [40, 100_000] {
+    for parts in [16, 17, 40, 100_000] {
         let alternating = (1..parts).fold(Task::SIZE.equals(0), |all, part| {
             let equal = Task::SIZE.equals(part);
             if part % 2 == 0 { all.and(equal) } else { all.or(equal) }
         });
-        let error = matching(&tasks, alternating).await.unwrap_err().to_string();
-        assert!(error.contains("nested more than 20 deep"), "{error}");
+        let found = matching(&tasks, alternating).await;
+        if parts == 16 {
+            assert_eq!(found.unwrap(), [0_u64; 0]);
+            continue;
+        }
+        let error = found.unwrap_err().to_string();
+        assert!(
+            error.contains("nested more than 20 deep") && error.contains("one `or` of `and`s"),
+            "{error}"
+        );
     }
+    // As the error says: of one `or` of `and`s.
+    let mut terms = vec![vec![0_u64]];
+    for part in 1..17 {
+        match part % 2 {
+            0 => terms.iter_mut().for_each(|term| term.push(part)),
+            _ => terms.push(vec![part]),
+        }
+    }
+    let all_of =
+        |term: Vec<u64>| term.into_iter().map(|part| Task::SIZE.at_most(part)).reduce(Condition::and);
+    let multiplied = terms.into_iter().filter_map(all_of).reduce(Condition::or).unwrap();
+    assert_eq!(matching(&tasks, multiplied).await.unwrap(), [0, 1]);
 }
 
 async fn a_column_named_by_text_is_compared_by_its_type(client: Client) {

@@ -44,6 +44,7 @@ type UserEvents = Table<UserEventKey, Event>;
 on_every_bigtable! {
     rows_are_copied_to_another_key_type
     the_closure_leaves_rows_out
+    the_closure_of_a_part_reads_whole_rows
     a_table_is_copied_to_the_same_key_type
     copies_beside_each_other_give_the_same_rows
     rows_are_copied_to_another_instance
@@ -163,6 +164,24 @@ async fn the_closure_leaves_rows_out(client: Client) {
     assert_eq!(keys.into_iter().collect::<BTreeSet<_>>(), kept);
     assert_eq!((report.copied(), report.left_out()), (kept.len() as u64, 50 - kept.len() as u64));
     assert_eq!(report.diff().unwrap().left_out(), report.left_out());
+}
+
+async fn the_closure_of_a_part_reads_whole_rows(client: Client) {
+    #[derive(Row)]
+    struct Amount {
+        amount: Option<f64>,
+    }
+    let (old, new) = filled(&client, 50).await;
+    // A copy has every stored cell, whichever columns the source has.
+    let new_key = |key: EventKey, row: keyderive::RowRef<'_>| {
+        let is_kept = row.read::<Event>()?.hits.get() > 0;
+        Ok::<_, keyderive::Error>(is_kept.then(|| user_key(key)))
+    };
+    let part = old.rows_as::<Amount>();
+    let report = part.copy_to(&new, new_key).await.unwrap();
+    assert_eq!((report.copied(), report.left_out()), (17, 33));
+    let diff = part.diff(&new, new_key).await.unwrap();
+    assert!(diff.is_equal() && diff.left_out() == 33, "{diff}");
 }
 
 async fn a_table_is_copied_to_the_same_key_type(client: Client) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use keyderive::client::{Family, FamilyChange};
+use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::layouts::Layouts;
 use keyderive::row::{Sum, Versions};
 use keyderive::{Client, GcRule, Row, RowKey};
@@ -211,6 +212,32 @@ async fn a_key_type_is_added_to_a_table_of_another(client: Client) {
     foreign.verify(&client).await.unwrap();
     client.table::<UserKey, User>("foreign").modify_families([FamilyChange::drop("cf")]).await.unwrap();
     assert!(foreign.verify(&client).await.is_err());
+}
+
+/// A table whose definition a request did not get may be as declared.
+#[tokio::test]
+async fn what_could_not_be_read_is_not_said_to_differ() {
+    let bigtable = Bigtable::in_memory();
+    let layouts = Layouts::new().table::<UserKey, User>("one").table::<UserKey, User>("two");
+    layouts.create_if_absent(&bigtable.client()).await.unwrap();
+    let failing = |faults: Faults| bigtable.with_faults(faults).client();
+    let denied = Fault::permission_denied;
+    let all = failing(Faults::seeded(0).fail(Method::GetTable, 1.0, denied()));
+    let error = layouts.verify(&all).await.unwrap_err();
+    assert!(error.to_string().starts_with("2 of 2 tables could not be read:\n`one`: "), "{error}");
+    assert!(error.tables().iter().all(|table| table.is_unread() && !table.is_different()), "{error}");
+    let error = layouts.create_if_absent(&all).await.unwrap_err();
+    assert!(error.to_string().starts_with("2 of 2 tables could not be created or read:\n"), "{error}");
+    let error = Layouts::new().table::<UserKey, User>("one").verify(&all).await.unwrap_err();
+    assert!(error.to_string().starts_with("the table could not be read:\n"), "{error}");
+
+    let first = failing(Faults::seeded(0).fail_nth(Method::GetTable, 1, denied()));
+    let error = layouts.table::<UserKey, User>("zero").verify(&first).await.unwrap_err();
+    let text = "1 of 3 tables are not as declared, and 1 could not be read:\n`one`: ";
+    assert!(error.to_string().starts_with(text), "{error}");
+    let found: Vec<_> =
+        error.tables().iter().map(|table| (table.is_unread(), table.is_different())).collect();
+    assert_eq!(found, [(true, false), (false, false), (false, true)], "{error}");
 }
 
 #[tokio::test]

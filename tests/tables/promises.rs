@@ -104,6 +104,7 @@ struct Tables<R> {
     accounts: Table<AccountKey, R>,
     /// The second table of [`put_both`].
     copies: Table<AccountKey, R>,
+    counts: Table<AccountKey, Counts>,
     raw: RawTable,
 }
 
@@ -112,6 +113,7 @@ impl<R: Program> Tables<R> {
         Self {
             accounts: client.table("accounts"),
             copies: client.table("copies"),
+            counts: client.table("accounts"),
             raw: client.raw_table("accounts"),
         }
     }
@@ -234,11 +236,10 @@ impl Call {
         tables: &Tables<R>,
         id: u64,
     ) -> Result<bool, Box<dyn StdError + Send + Sync>> {
-        let Tables { accounts, copies, raw } = tables;
+        let Tables { accounts, copies, counts, raw } = tables;
         let (key, row) = (AccountKey { id }, R::value());
         let bytes = key.encode()?;
         let unchanged = || R::ID.equals(1);
-        let counts = accounts.rows_as::<Counts>();
         let update = || accounts.update(&key).set(R::ID, 2).clear(R::CARD);
         let rows = [(key.clone(), row.clone())];
         match self {

@@ -452,7 +452,7 @@ async fn maps_are_compared() {
     refused(outcome);
 }
 
-/// Other row types of a handle, conditions, and copies.
+/// Conditions, copies, and parts of a row type.
 #[tokio::test]
 async fn every_write_is_compared() {
     #[derive(Row)]
@@ -473,9 +473,27 @@ async fn every_write_is_compared() {
     source.create_if_absent().await.unwrap();
     source.put(&at, &row).await.unwrap();
     source.copy_to(&other(), |key, _| key).await.unwrap_err();
-    let part = || table::<Event>(&client).rows_as::<NumberedNote>();
+    let part = || table::<NumberedNote>(&client);
     refused(part().put(&at, &NumberedNote { note: Some(7) }).await);
     refused(part().update(&at).set(NumberedNote::NOTE, 7).await);
+}
+
+/// The types of other programs are compared with one that writes, whatever the table of a part declares.
+#[tokio::test]
+async fn a_part_of_a_table_without_columns_reads_as_a_table_of_its_type() {
+    let client = Client::embedded();
+    table::<Event>(&client).create_if_absent().await.unwrap();
+    table::<Event>(&client).put(&key("a"), &event()).await.unwrap();
+    let before = registered(&client).await;
+    let part = table::<()>(&client).rows_as::<Event>();
+    assert_eq!(part.get(&key("a")).await.unwrap(), Some(event()));
+    let other = table::<()>(&client).rows_as::<Numbered>();
+    let found = [other.get(&key("a")).await, table::<Numbered>(&client).get(&key("a")).await];
+    for error in found.map(|row| row.map(|row| row.map(|row| row.kind)).unwrap_err()) {
+        assert_eq!(error.kind(), ErrorKind::InvalidRow, "{error}");
+    }
+    refused(table::<Numbered>(&client).put(&key("a"), &Numbered { kind: 7 }).await);
+    assert_eq!(registered(&client).await, before);
 }
 
 /// A program that opened a pair before the new table was there is known there too.

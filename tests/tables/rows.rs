@@ -8,6 +8,7 @@ mod laws;
 mod parts;
 mod reads;
 mod refused;
+mod selected;
 mod unreadable;
 mod wide;
 

@@ -175,7 +175,8 @@ async fn pages_of_a_part_stay_in_the_part(client: Client) {
     let plan: Plan<EventKey> = EventKey::scan().into_plan().unwrap();
     let token_after = async |rows| events.scan(plan.clone()).page(rows).await.unwrap().next.unwrap();
     let (early, late) = (token_after(4).await, token_after(9).await);
-    let rest = plan.after(&late, false).unwrap();
+    let of_plan = |rows: usize| plan.page_token(&keys[rows - 1].encode().unwrap(), false);
+    let rest = plan.after(&of_plan(9), false).unwrap();
 
     // In the other direction, the pages end where the part begins.
     let (mut read, mut token) = (Vec::new(), None::<String>);
@@ -194,7 +195,7 @@ async fn pages_of_a_part_stay_in_the_part(client: Client) {
 
     // A token from before the part does not widen it, also as data.
     assert_eq!(events.scan(rest.clone()).after(&early).keys_only().collect().await.unwrap(), keys[9..]);
-    let part = plan.after(&early, false).unwrap();
+    let part = plan.after(&of_plan(4), false).unwrap();
     assert_eq!(events.scan(part).after(&late).keys_only().collect().await.unwrap(), keys[9..]);
     let backwards = rest.page_token(&keys[12].encode().unwrap(), true);
     let part: Plan<EventKey> =
@@ -205,8 +206,38 @@ async fn pages_of_a_part_stay_in_the_part(client: Client) {
 }
 
 async fn a_token_of_another_scan_is_refused(client: Client) {
-    let (events, _) = filled(&client).await;
+    let (events, keys) = filled(&client).await;
     let token = events.scan(EventKey::scan()).page(3).await.unwrap().next.unwrap();
+    // Of a plan alone, as those of earlier releases are, and for a plan alone.
+    let plan: Plan<EventKey> = EventKey::scan().into_plan().unwrap();
+    let of_plan = plan.page_token(&keys[2].encode().unwrap(), false);
+    assert!(of_plan.starts_with("01") && token.starts_with("02"), "{of_plan} {token}");
+    let without = events.scan(EventKey::scan()).after(&of_plan).page(3).await.unwrap_err();
+    assert!(without.to_string().contains("of an earlier release of keyderive"), "{without}");
+    let with = plan.after(&token, false).unwrap_err();
+    assert!(with.is_invalid_page_token() && with.to_string().contains("of the pages of a table"), "{with}");
+    let after_plan = events.scan(plan.after(&of_plan, false).unwrap()).keys_only();
+    let after_page = events.scan(EventKey::scan()).after(&token).keys_only();
+    assert_eq!(after_plan.collect().await.unwrap(), after_page.collect().await.unwrap());
+    // Of another table with the same layout.
+    let copied = client.table::<EventKey, Event>("events-copied");
+    copied.create_if_absent().await.unwrap();
+    let table = copied.scan(EventKey::scan()).after(&token).page(3).await.unwrap_err();
+    assert!(table.to_string().contains("is of another table"), "{table}");
+    assert_eq!(table.kind(), ErrorKind::InvalidPageToken);
+    // With other fields of `distinct`, or without.
+    let distinct = |count| events.scan(EventKey::scan().user("alice")).distinct(count);
+    let plain = || events.scan(EventKey::scan().user("alice")).keys_only();
+    let of_distinct = distinct(2).page(3).await.unwrap().next.unwrap();
+    let of_plain = plain().page(3).await.unwrap().next.unwrap();
+    assert!(distinct(2).after(&of_distinct).page(3).await.is_ok());
+    for error in [
+        plain().after(&of_distinct).page(3).await.unwrap_err(),
+        distinct(2).after(&of_plain).page(3).await.unwrap_err(),
+        distinct(1).after(&of_distinct).page(3).await.unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("another `distinct`, or with none"), "{error}");
+    }
     let other = events.scan(EventKey::scan().user("bob")).after(&token).page(3).await.unwrap_err();
     assert!(other.to_string().contains("other constraints"), "{other}");
     let backwards = events.scan(EventKey::scan()).reversed().after(&token).page(3).await.unwrap_err();

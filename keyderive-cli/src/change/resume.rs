@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::exit::{Failure, Outcome};
+use crate::input;
 
 /// The version of the file.
 const FORMAT: u32 = 1;
@@ -49,7 +50,7 @@ impl ResumeFile {
         let refused = |fault: &dyn std::fmt::Display| {
             Failure::refused(format_args!("`--resume {}`: {fault}", path.display()))
         };
-        let text = match fs::read_to_string(path) {
+        let text = match input::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((file, None)),
             text => text.map_err(|error| refused(&error))?,
         };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, BufRead, Write as _};
+use std::io::{self, BufRead, BufReader, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -12,7 +12,8 @@ use keyderive::key::RawKey;
 use serde::Serialize;
 
 use super::block_on;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::input::Text;
 use crate::layout::{TableArgs, key_type};
 use crate::output::{Out, Safe, TextFormat, json_line};
 
@@ -58,7 +59,7 @@ impl Decode {
         };
         for key in &self.keys {
             match key.as_str() {
-                "-" => decoder.stream(io::stdin().lock())?,
+                "-" => decoder.stream(BufReader::new(Text::new(io::stdin())))?,
                 key => decoder.line(key.as_bytes())?,
             }
         }
@@ -94,7 +95,7 @@ struct Undecoded {
 
 impl Decoder {
     /// Decodes lines of keys, or the output of `cbt read`, of which the other lines are passed on.
-    fn stream(&mut self, mut input: impl BufRead) -> io::Result<()> {
+    fn stream(&mut self, mut input: impl BufRead) -> Outcome<()> {
         let mut line = Vec::new();
         let (mut is_cbt, mut is_key) = (false, true);
         while let Some(is_whole) = read_line(&mut input, &mut line)? {
@@ -205,13 +206,13 @@ impl Decoder {
 
 /// Reads the next line, without its end, and returns whether it is whole; `None` at the end of the input. What is longer than the longest
 /// line is read and dropped.
-pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
+pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Outcome<Option<bool>> {
     line.clear();
     let (mut is_any, mut is_whole) = (false, true);
     loop {
         let buffer = match input.fill_buf() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            buffer => buffer?,
+            buffer => buffer.map_err(|error| Failure::unread("standard input", &error))?,
         };
         if buffer.is_empty() {
             break;

@@ -1,7 +1,7 @@
 //! `delete`: the rows that meet conditions on the fields of their keys, or that are named by their keys.
 
 use std::collections::{BTreeSet, HashSet};
-use std::io::{self, Write as _};
+use std::io::{self, BufReader, Write as _};
 use std::iter::from_fn;
 
 use clap::{ArgGroup, Args, ValueEnum};
@@ -20,6 +20,7 @@ use crate::change::{ChangeArgs, Pace, ResumeFile, Stop, counted, is_agreed, name
 use crate::exchange::Digest;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
+use crate::input::Text;
 use crate::layout::{TableArgs, verify_keys};
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 use crate::outside::{count_outside, note_outside};
@@ -429,12 +430,13 @@ impl Keys {
     }
 
     /// Each key, or line that is not blank.
-    fn iter(&self) -> Box<dyn Iterator<Item = io::Result<Named>> + '_> {
+    fn iter(&self) -> Box<dyn Iterator<Item = Outcome<Named>> + '_> {
         let (layout, findings) = match self {
             Self::Given(keys) => return Box::new(keys.iter().cloned().map(|key| Ok(Named::Key(key)))),
             Self::Stream(layout, findings) => (layout.as_ref(), findings),
         };
-        let (mut input, mut line, mut number) = (io::stdin().lock(), Vec::new(), 0_u64);
+        let mut input = BufReader::new(Text::new(io::stdin()));
+        let (mut line, mut number) = (Vec::new(), 0_u64);
         let lines = from_fn(move || {
             loop {
                 let is_whole = match read_line(&mut input, &mut line) {
@@ -585,7 +587,7 @@ impl Deletion<'_> {
         stop: &mut Stop,
     ) -> Outcome<()> {
         let Some(last) = batch.last() else { return Ok(()) };
-        let after = selected.filter.plan.page_token(last, false);
+        let after = selected.scan(None).token_after(last)?;
         self.send(batch, stop).await?;
         self.state.after = Some(after);
         batch.clear();
@@ -668,7 +670,7 @@ impl Deletion<'_> {
 
 /// Keys in the batches that requests delete.
 struct KeyBatches<'a> {
-    keys: Box<dyn Iterator<Item = io::Result<Named>> + 'a>,
+    keys: Box<dyn Iterator<Item = Outcome<Named>> + 'a>,
     most: usize,
     /// How many lines that are no keys were shown.
     shown: usize,
@@ -703,9 +705,7 @@ impl<'a> KeyBatches<'a> {
 
     /// The next key, or why it is not of the layout.
     fn take(&mut self) -> Outcome<Option<Named>> {
-        let Some(key) = self.keys.next().transpose().map_err(|error| unread(&error))? else {
-            return Ok(None);
-        };
+        let Some(key) = self.keys.next().transpose()? else { return Ok(None) };
         self.taken += 1;
         self.digest = match &key {
             Named::Key(key) => self.hash.add([key.as_slice()]),
@@ -752,8 +752,4 @@ impl<'a> KeyBatches<'a> {
         }
         Ok((!batch.keys.is_empty() || batch.skipped + batch.left_out > 0).then_some(batch))
     }
-}
-
-fn unread(error: &io::Error) -> Failure {
-    Failure::failed(format_args!("standard input is not read: {error}"))
 }

@@ -154,7 +154,8 @@ impl Export {
             };
             let is_terminal = self.output.is_none() && io::stdout().is_terminal();
             let writer = Writer::new(shape, self.format, out, is_terminal, state.bytes == 0)?;
-            let mut run = Run { plan, writer, file, kept, state, last: None, stop };
+            let pages = filter.rows(&table, plan);
+            let mut run = Run { pages, writer, file, kept, state, last: None, stop };
             let done = run.write(rows, &skipped).await;
             let stored = run.keep();
             done.map_err(|failure| {
@@ -234,7 +235,8 @@ impl Export {
 
 /// An export that runs.
 struct Run<'a> {
-    plan: Plan<DynKey>,
+    /// The scan, whose page tokens say how far it is.
+    pages: DynTableScan,
     writer: Writer<Box<dyn Write>>,
     file: Option<(File, &'a Path)>,
     kept: ResumeFile,
@@ -292,7 +294,7 @@ impl Run<'_> {
             self.state.bytes = length.map_err(|error| Failure::unwritten(path, &error))?.len();
         }
         if let Some(last) = &self.last {
-            self.state.after = Some(self.plan.page_token(last.as_ref(), false));
+            self.state.after = Some(self.pages.token_after(last.as_ref())?);
         }
         self.kept.store(&self.state)
     }

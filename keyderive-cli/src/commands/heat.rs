@@ -18,6 +18,7 @@ use super::simulate::{LINES, WIDTH};
 use super::tablets::{Hot, Part, boundary, fields, listed};
 use crate::change::{check_distinct, counted};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::input;
 use crate::layout::{TableArgs, note_raw};
 use crate::output::{Out, Safe, TextFormat, drawn, json_line, write_safe};
 
@@ -187,7 +188,7 @@ fn unread(path: &Path, fault: &dyn std::fmt::Display) -> Failure {
 }
 
 fn read_snapshot(path: &Path) -> Outcome<Snapshot> {
-    let text = fs::read_to_string(path).map_err(|error| unread(path, &error))?;
+    let text = input::read(path).map_err(|error| unread(path, &error))?;
     serde_json::from_str(&text).map_err(|error| unread(path, &error))
 }
 

@@ -20,8 +20,9 @@ use super::block_on;
 use crate::change::{
     ChangeArgs, Pace, ResumeFile, Stop, check_distinct, counted, is_agreed, name_production,
 };
-use crate::exchange::{self, Fault, Form, Line, Lines, Reader, Shape};
+use crate::exchange::{self, Fault, Form, Line, Lines, Reader, Shape, Times};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::input::{self, Text};
 use crate::layout::{TableArgs, verify_keys};
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 
@@ -58,6 +59,10 @@ pub(crate) struct Import {
     /// At a line that is no row: `stop`, after the rows before it were written; or `skip=FILE`, go on, and write these lines to the file
     #[arg(long, value_name = "WHAT", default_value = "stop", value_parser = BadLines::parse)]
     bad_lines: BadLines,
+    /// What becomes of a time with more digits than its column has; one that a key does not have is never rounded, since rows of two
+    /// times would have one key
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "exact")]
+    times: Times,
     /// Leave rows as they are that exist
     #[arg(long)]
     if_absent: bool,
@@ -109,6 +114,8 @@ struct Arguments<'a> {
     format: &'static str,
     maps: &'a [String],
     ignored: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<&'static str>,
     if_absent: bool,
     skips: bool,
 }
@@ -196,6 +203,7 @@ impl Import {
                 format: self.format.name(),
                 maps: &self.maps,
                 ignored: &self.ignored,
+                times: (self.times == Times::Round).then_some("round"),
                 if_absent: self.if_absent,
                 skips: self.bad_lines.path().is_some(),
             };
@@ -234,7 +242,7 @@ impl Import {
 
     /// The records of the input.
     fn lines(&self, table: &DynTable, layout: &TableLayout) -> Outcome<Lines> {
-        let reader = Reader::new(Shape::new(table, layout)?, &self.maps, &self.ignored)?;
+        let reader = Reader::new(Shape::new(table, layout)?, &self.maps, &self.ignored, self.times)?;
         Lines::new(reader, self.format, open(&self.input)?)
     }
 
@@ -365,9 +373,12 @@ impl Import {
 
     /// Says what was done.
     fn end(&self, result: Result<LoadReport, LoadError>, found: &mut Found, file: &ResumeFile) -> Outcome {
+        let mut is_replaced = false;
         let (report, error) = match result {
             Ok(report) => (report, None),
             Err(error) => {
+                is_replaced = error.report().written() > 0
+                    && error.error().is_some_and(|cause| cause.kind() == ErrorKind::TableMismatch);
                 let failure = match (&found.ended, error.error()) {
                     (Some((exit, why)), _) if error.is_input() => Failure::of(*exit, why),
                     (None, _) if error.is_input() => Failure::failed("stopped"),
@@ -423,7 +434,12 @@ impl Import {
                     true => format!("of the first {} of the input", counted(items, "row")),
                     false => "the first ones of the input".to_owned(),
                 };
-                let (rows, how) = (counted(numbers.rows, "row"), self.change.how_to_go_on());
+                let (rows, how) = match is_replaced {
+                    true => {
+                        (counted(numbers.rows, "row"), "import all of it again, into the table that is read")
+                    }
+                    false => (counted(numbers.rows, "row"), self.change.how_to_go_on()),
+                };
                 Err(failure.after(format_args!("wrote {rows}, {of}; {how}")))
             }
         }
@@ -449,13 +465,9 @@ const OTHER_INPUT: &str = "the input has other records than the one whose rows w
                            that input, or name another file for `--resume` to begin anew";
 
 /// The file, or standard input.
-pub(super) fn open(path: &Path) -> Outcome<Box<dyn Read + Send>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(io::stdin()));
-    }
-    let file = File::open(path)
-        .map_err(|error| Failure::refused(format_args!("`{}` is not read: {error}", path.display())))?;
-    Ok(Box::new(file))
+pub(super) fn open(path: &Path) -> Outcome<Text<Box<dyn Read + Send>>> {
+    input::open(path)
+        .map_err(|error| Failure::refused(format_args!("`{}` is not read: {error}", path.display())))
 }
 
 type Row = Result<(DynKey, DynRow), String>;

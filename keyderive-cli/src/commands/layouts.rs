@@ -49,6 +49,9 @@ enum Action {
         /// Fail too if programs of the older layouts must not run beside newer ones
         #[arg(long)]
         older_programs: bool,
+        /// A column that went and one of its type that came, which is no new name of it, as the change has the pair
+        #[arg(long, value_name = "TABLE/OLD=NEW")]
+        not_renamed: Vec<String>,
     },
     /// Print every change, and fail if there is one
     Diff(Files),
@@ -87,18 +90,22 @@ struct Files {
 
 /// A change, for programs.
 #[derive(Serialize)]
-struct Change {
+struct Change<'a> {
     change: String,
     reads_older_rows: bool,
     breaks_older_programs: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rename: Option<&'a str>,
 }
 
 impl LayoutsCommand {
     pub(crate) fn run(self) -> Outcome {
         match self.action {
             Action::Show { tables, layouts, markdown } => show(layouts.as_deref(), tables, markdown),
-            Action::Check { files, older_programs } => files.print(|change| {
-                !change.reads_older_rows() || older_programs && change.breaks_older_programs()
+            Action::Check { files, older_programs, not_renamed } => files.print(|change| {
+                let is_accepted =
+                    change.rename().is_some_and(|pair| not_renamed.iter().any(|named| named == pair));
+                !change.reads_older_rows() && !is_accepted || older_programs && change.breaks_older_programs()
             }),
             Action::Diff(files) => files.print(|_| true),
             Action::Pull(pull) => block_on(pull.run()),
@@ -221,6 +228,7 @@ impl Files {
                     change: change.to_string(),
                     reads_older_rows: change.reads_older_rows(),
                     breaks_older_programs: change.breaks_older_programs(),
+                    rename: change.rename(),
                 };
                 json_line(&mut out, &line)?;
             } else {

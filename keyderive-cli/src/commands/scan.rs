@@ -65,8 +65,12 @@ impl Scan {
 
     async fn typed(&self, client: &Client, layout: &TableLayout) -> Outcome {
         let filter = Filter::of_arguments(layout.key(), &self.conditions)?;
-        let (mut scan, kept) =
-            (filter.rows(&client.dynamic_table(layout), filter.plan.clone()), filter.kept());
+        let table = client.dynamic_table(layout);
+        let in_order = || {
+            let scan = filter.rows(&table, filter.plan.clone());
+            if self.reversed { scan.reversed() } else { scan }
+        };
+        let (mut scan, kept) = (in_order(), filter.kept());
         if !self.select.is_empty() {
             scan = scan.select(&self.select).map_err(Failure::usage)?;
         }
@@ -75,14 +79,13 @@ impl Scan {
             note_no_row_type(layout);
         }
         scan = if is_raw { scan.raw() } else { scan };
-        scan = if self.reversed { scan.reversed() } else { scan };
         if let Some(token) = &self.after {
             scan = scan.after(Kept::unbind(kept.as_ref(), token)?);
         }
         if self.explain || self.analyze {
             return self.explained(scan, kept.as_ref(), layout).await;
         }
-        let token = |last: &[u8]| Kept::bind(kept.as_ref(), &filter.plan.page_token(last, self.reversed));
+        let token = |last: &[u8]| Ok(Kept::bind(kept.as_ref(), &in_order().token_after(last)?));
         self.print(scan, token, layout, is_raw).await
     }
 
@@ -113,7 +116,7 @@ impl Scan {
     async fn print(
         &self,
         scan: DynTableScan,
-        token: impl Fn(&[u8]) -> String,
+        token: impl Fn(&[u8]) -> Outcome<String>,
         layout: &TableLayout,
         is_raw: bool,
     ) -> Outcome {
@@ -137,7 +140,7 @@ impl Scan {
                 }
             };
             if self.limit == Some(count) {
-                next = Some(token(&last));
+                next = Some(token(&last)?);
                 break;
             }
             count += 1;
@@ -187,12 +190,19 @@ impl Scan {
 
     /// The columns that the table of rows has, if not all.
     fn selected(&self, layout: &TableLayout) -> Option<Vec<String>> {
-        let own = layout.row_type().and_then(|row| row.families().next()).unwrap_or_default();
-        let path = |name: &String| match name.contains(':') {
-            true => name.clone(),
-            false => format!("{own}:{name}"),
+        let row = layout.row_type()?;
+        let own = row.families().next().unwrap_or_default();
+        let all = || row.columns().map(|(family, column)| (family, format!("{family}:{}", column.name())));
+        let paths = |name: &String| {
+            let path = if name.contains(':') { name.clone() } else { format!("{own}:{name}") };
+            let of_family: Vec<_> =
+                all().filter(|(family, _)| family == name).map(|(_, path)| path).collect();
+            match of_family.is_empty() || all().any(|(_, known)| known == path) {
+                true => vec![path],
+                false => of_family,
+            }
         };
-        (!self.select.is_empty()).then(|| self.select.iter().map(path).collect())
+        (!self.select.is_empty()).then(|| self.select.iter().flat_map(paths).collect())
     }
 
     /// The rows of a table without a layout.

@@ -10,8 +10,8 @@ use keyderive::{Client, TableChanges};
 use serde::Serialize;
 
 use super::block_on;
-use crate::change::{failed_request, shown_change};
-use crate::exit::{Exit, Outcome, in_words, remedy};
+use crate::change::{counted, failed_request, shown_change};
+use crate::exit::{Exit, Failure, Outcome, in_words, remedy};
 use crate::instance::Instance;
 use crate::layout::{LayoutFile, check_names, read};
 use crate::output::{Out, Safe, TextFormat, json_line};
@@ -19,7 +19,7 @@ use crate::output::{Out, Safe, TextFormat, json_line};
 /// Compare all tables of the layout file with the Bigtable
 ///
 /// For each table: its stamp, its families and their rules, its row key schema, how often it is split, and what would have to change.
-/// Exits with 1 if a table is not as declared.
+/// Exits with 1 if a table is not as declared; with 3 or 4 if one could not be read, after the others.
 #[derive(Args, Debug)]
 pub(crate) struct Status {
     /// These tables alone
@@ -53,6 +53,13 @@ struct TableStatus {
     deletion_protection: bool,
 }
 
+/// A table of which a request failed.
+#[derive(Serialize)]
+struct UnreadTable<'a> {
+    table: &'a str,
+    error: &'a str,
+}
+
 #[derive(Serialize)]
 struct KeyTypeStatus {
     key_type: &'static str,
@@ -68,15 +75,23 @@ impl Status {
         block_on(async {
             let client = target.connect().await?;
             let mut out = Out::new();
-            let mut differ = 0;
+            let (mut differ, mut unread) = (0, Vec::new());
             for table in layouts.table_changes(&client).await {
                 if !self.tables.is_empty() && !self.tables.iter().any(|name| name == table.name()) {
                     continue;
                 }
-                if let Some(fault) = failed_request(table.faults()) {
-                    return Err(fault.clone().into());
-                }
-                let status = status(&client, &layouts, &table).await?;
+                let status = match failed_request(table.faults()) {
+                    Some(fault) => Err(fault.clone().into()),
+                    None => status(&client, &layouts, &table).await,
+                };
+                let status = match status {
+                    Ok(status) => status,
+                    Err(failure) => {
+                        self.write_unread(&mut out, table.name(), &failure)?;
+                        unread.push(failure);
+                        continue;
+                    }
+                };
                 differ += usize::from(!status.as_declared);
                 match self.format.is_json() {
                     true => json_line(&mut out, &status)?,
@@ -84,8 +99,26 @@ impl Status {
                 }
             }
             out.finish()?;
-            Ok(Exit::found(differ > 0))
+            let count = unread.len() as u64;
+            match unread.into_iter().next() {
+                None => Ok(Exit::found(differ > 0)),
+                Some(first) => Err(Failure::of(
+                    first.exit,
+                    format_args!(
+                        "{} could not be read, and may be as declared or not",
+                        counted(count, "table")
+                    ),
+                )),
+            }
         })
+    }
+
+    fn write_unread(&self, out: &mut Out, table: &str, failure: &Failure) -> std::io::Result<()> {
+        let error = failure.to_string();
+        match self.format.is_json() {
+            true => json_line(out, &UnreadTable { table, error: &error }),
+            false => writeln!(out, "{}: not read: {error}", Safe(table)),
+        }
     }
 }
 

@@ -6,11 +6,16 @@ use clap::ValueEnum;
 use keyderive::dynamic::{KeyLayout, Value, parse_cell};
 use keyderive::key::{Field, Format};
 use keyderive::row::CellType;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::lines::Parse;
 use super::read::{mapped, one_text};
+use super::times::rfc3339;
 use crate::exit::{Failure, Outcome};
+use crate::filter::time_unit;
+
+/// The zone of times without one.
+const UTC: Option<&str> = Some("Z");
 
 /// The unit of times that are numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -115,13 +120,7 @@ impl EventReader {
         if let Ok(number) = text.parse::<i64>() {
             return self.time_of_value(&Value::Integer(number.into()));
         }
-        let rfc = |text: &str| parse_cell(CellType::Time, text).ok();
-        // As databases and spreadsheets write it: in UTC then.
-        let time = rfc(text)
-            .or_else(|| rfc(&format!("{}Z", text.replacen(' ', "T", 1))))
-            .or_else(|| rfc(&text.replacen(' ', "T", 1)))
-            .or_else(|| rfc(&format!("{text}T00:00:00Z")));
-        match time {
+        match rfc3339(text, UTC).and_then(|text| parse_cell(CellType::Time, &text).ok()) {
             Some(time @ Value::Time(_)) => self.time_of_value(&time),
             _ => Err(format!("`{text}` is not a time: write RFC 3339, or a number of `--time-unit`")),
         }
@@ -146,7 +145,10 @@ impl EventReader {
                 columns += if is_time || is_bytes { 0 } else { len };
                 continue;
             };
-            let Some(text) = text else { continue };
+            let Some(mut text) = text else { continue };
+            if time_unit(&self.layout, name).is_some() {
+                text = rfc3339(&text, UTC).unwrap_or(text);
+            }
             let value = self.layout.value(name, text).map_err(|error| error.to_string())?;
             if is_time {
                 time = Some(self.time_of_value(&value)?);
@@ -214,7 +216,7 @@ impl Parse for EventReader {
         }))
     }
 
-    fn of_object(&self, members: Vec<(String, Json)>) -> Result<Event, String> {
+    fn of_object(&self, members: Map<String, Json>) -> Result<Event, String> {
         self.event(members.into_iter().map(|(name, value)| {
             let place = self.place(&name);
             let is_read = (place.field.is_some() || place.is_time || place.is_bytes) && value != Json::Null;

@@ -1,20 +1,18 @@
 //! The records of an input, with the numbers of their lines, in constant memory.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::mem;
 
 use csv::ByteRecord;
-use keyderive::dynamic::{DynKey, DynRow};
+use keyderive::dynamic::{DynKey, DynRow, UniqueJson};
 use keyderive::key::fingerprint64;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::Form;
 use super::read::Reader;
 use crate::exit::{Failure, Outcome};
+use crate::input::Text;
 
 /// The most bytes of a record. A row has at most 256 MiB, of which most are shorter by far.
 const MAX_RECORD: usize = 256 << 20;
@@ -41,22 +39,21 @@ pub(crate) trait Parse {
         cells: impl Iterator<Item = &'a str>,
     ) -> Result<Self::Record, String>;
 
-    /// A record of JSON: each member of the object as often as it is there.
-    fn of_object(&self, members: Vec<(String, Json)>) -> Result<Self::Record, String>;
+    /// A record of JSON.
+    fn of_object(&self, members: Map<String, Json>) -> Result<Self::Record, String>;
 }
 
 /// The records of an input.
 pub(crate) struct Lines<P: Parse = Reader> {
     reader: P,
-    input: Input<P::Place>,
-    left: Arc<AtomicUsize>,
-    quotes: Arc<Mutex<Quotes>>,
+    input: LineReader,
+    form: Records<P::Place>,
     digest: Digest,
 }
 
-enum Input<P> {
-    Csv { input: Box<csv::Reader<Bounded>>, record: ByteRecord, places: Vec<P>, names: Vec<String> },
-    Json { input: BufReader<Bounded>, line: Vec<u8>, number: u64 },
+enum Records<P> {
+    Csv { record: CsvRecord, places: Vec<P>, names: Vec<String> },
+    Json { line: Vec<u8>, is_first: bool },
 }
 
 /// A record of the input.
@@ -76,108 +73,113 @@ pub(crate) struct Fault {
     pub(crate) record: Vec<String>,
 }
 
-/// An input of which no record is longer than the longest.
-struct Bounded {
-    input: Box<dyn Read + Send>,
-    left: Arc<AtomicUsize>,
-    /// Of csv.
-    quotes: Option<Arc<Mutex<Quotes>>>,
+/// The lines of an input, and their numbers: of whatever is read from it, this alone counts them.
+struct LineReader {
+    input: BufReader<Text<Box<dyn Read + Send>>>,
+    /// The number of the line that was read last, from 1.
+    number: u64,
 }
 
-impl Read for Bounded {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(buffer)?;
-        if let Some(quotes) = &self.quotes {
-            locked(quotes).read(&buffer[..read]);
-        }
-        let left = self.left.load(Ordering::Relaxed);
-        self.left.store(left.saturating_sub(read), Ordering::Relaxed);
-        match left {
-            0 => Err(io::Error::other(format!(
-                "a record is longer than {MAX_RECORD} bytes; is a quotation mark not closed?"
-            ))),
-            _ => Ok(read),
-        }
-    }
-}
-
-/// Finds cells of csv whose quotation marks do not pair. The reader of csv takes any text: of a mark that is not closed it makes one cell of
-/// all that follows, and it joins what follows a closing mark to the cell.
-#[derive(Default)]
-struct Quotes {
-    place: QuotePlace,
-    /// How many bytes were read.
-    read: u64,
-    /// Where the last cell in quotation marks begins.
-    opened: u64,
-    /// Whether the record that is read has a fault.
-    is_faulty: bool,
-    /// The faults of records that the reader of csv has not returned, each with the offset of a byte of the record.
-    faults: VecDeque<(u64, &'static str)>,
-}
-
-/// Where in a cell the next byte is.
-#[derive(Clone, Copy, Default)]
-enum QuotePlace {
-    #[default]
-    Begin,
-    Plain,
-    Quoted,
-    /// After a quotation mark in a quoted cell, which closes it, or is the first of two.
-    Closed,
-}
-
-impl Quotes {
-    /// Reads the next bytes; none are the end of the input.
-    fn read(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() && matches!(self.place, QuotePlace::Quoted) {
-            self.faults
-                .push_back((self.opened, "the input ends in a cell whose quotation mark is not closed"));
-            self.place = QuotePlace::Begin;
-        }
-        let mark = if self.read == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        self.read += mark as u64;
-        for byte in &bytes[mark..] {
-            self.place = match (self.place, byte) {
-                (QuotePlace::Begin, b'"') => {
-                    self.opened = self.read;
-                    QuotePlace::Quoted
-                }
-                (QuotePlace::Quoted, b'"') => QuotePlace::Closed,
-                (QuotePlace::Quoted, _) | (QuotePlace::Closed, b'"') => QuotePlace::Quoted,
-                (_, b',') => QuotePlace::Begin,
-                (_, b'\n' | b'\r') => {
-                    self.is_faulty = false;
-                    QuotePlace::Begin
-                }
-                (QuotePlace::Closed, _) => {
-                    if !self.is_faulty {
-                        let why = "a cell goes on after its closing quotation mark; one within a cell is written twice";
-                        self.faults.push_back((self.read, why));
-                    }
-                    self.is_faulty = true;
-                    QuotePlace::Plain
-                }
-                _ => QuotePlace::Plain,
+impl LineReader {
+    /// Appends the next line with its end, which is `\n`, `\r\n` or `\r`; false at the end of the input.
+    fn read(&mut self, line: &mut Vec<u8>) -> Outcome<bool> {
+        let begin = line.len();
+        while !line[begin..].ends_with(b"\n") {
+            let buffer = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                buffer => buffer.map_err(|error| Failure::unread("the input", &error))?,
             };
-            self.read += 1;
+            let used = match buffer {
+                [] => break,
+                [b'\n', ..] => 1,
+                // A new line.
+                _ if line[begin..].ends_with(b"\r") => break,
+                buffer => {
+                    let end = buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+                    end.map_or(buffer.len(), |end| end + 1)
+                }
+            };
+            line.extend_from_slice(&buffer[..used]);
+            self.input.consume(used);
+            if line.len() > MAX_RECORD {
+                return Err(Failure::refused(format_args!(
+                    "the record that ends in line {} or after it is longer than {MAX_RECORD} bytes; is a quotation mark not closed?",
+                    self.number + 1
+                )));
+            }
         }
-    }
-
-    /// The fault of the record that ends before this byte.
-    fn fault_before(&mut self, end: u64) -> Option<&'static str> {
-        let mut found = None;
-        while let Some((_, why)) = self.faults.front().filter(|(at, _)| *at < end) {
-            found.get_or_insert(*why);
-            self.faults.pop_front();
-        }
-        found
+        let is_any = line.len() > begin;
+        self.number += u64::from(is_any);
+        Ok(is_any)
     }
 }
 
-fn locked(quotes: &Mutex<Quotes>) -> MutexGuard<'_, Quotes> {
-    // A thread that panicked has left whole values.
-    quotes.lock().unwrap_or_else(PoisonError::into_inner)
+/// Why a record of csv is faulty: other readers make cells of it that nobody wrote.
+const OPEN: &str = "the input ends in a cell whose quotation mark is not closed";
+const AFTER_QUOTES: &str =
+    "a cell goes on after its closing quotation mark; one within a cell is written twice";
+
+/// A record of csv: its cells, as RFC 4180 has them.
+#[derive(Default)]
+struct CsvRecord {
+    cells: ByteRecord,
+    /// Its text.
+    text: Vec<u8>,
+    /// The line where it begins.
+    number: u64,
+    fault: Option<&'static str>,
+}
+
+impl CsvRecord {
+    /// Reads the next record, after blank lines; false at the end of the input.
+    fn read(&mut self, input: &mut LineReader) -> Outcome<bool> {
+        let Self { cells, text, number, fault } = self;
+        (*fault, *number) = (None, 0);
+        cells.clear();
+        while matches!(text[..], [] | [b'\n' | b'\r', ..]) {
+            text.clear();
+            if !input.read(text)? {
+                return Ok(false);
+            }
+        }
+        *number = input.number;
+        let (mut cell, mut at) = (Vec::new(), 0);
+        loop {
+            cell.clear();
+            let is_quoted = text.get(at) == Some(&b'"');
+            at += usize::from(is_quoted);
+            while is_quoted {
+                let Some(mark) = text[at..].iter().position(|byte| *byte == b'"') else {
+                    cell.extend_from_slice(&text[at..]);
+                    at = text.len();
+                    if !input.read(text)? {
+                        *fault = Some(OPEN);
+                        break;
+                    }
+                    continue;
+                };
+                cell.extend_from_slice(&text[at..at + mark]);
+                at += mark + 1;
+                if text.get(at) != Some(&b'"') {
+                    break;
+                }
+                cell.push(b'"');
+                at += 1;
+            }
+            let end = text[at..].iter().position(|byte| matches!(byte, b',' | b'\n' | b'\r'));
+            let end = end.map_or(text.len(), |end| at + end);
+            if is_quoted && end > at {
+                fault.get_or_insert(AFTER_QUOTES);
+            }
+            cell.extend_from_slice(&text[at..end]);
+            cells.push_field(&cell);
+            at = end + 1;
+            if text.get(end) != Some(&b',') {
+                text.clear();
+                return Ok(true);
+            }
+        }
+    }
 }
 
 /// The hash of the records that were read.
@@ -206,42 +208,33 @@ impl<P: Parse> Lines<P> {
     ///
     /// # Errors
     /// If a name is no part of a row, or a field of the key has none.
-    pub(crate) fn new(reader: P, form: Form, input: Box<dyn Read + Send>) -> Outcome<Self> {
-        let left = Arc::new(AtomicUsize::new(MAX_RECORD));
-        let quotes = Arc::new(Mutex::new(Quotes::default()));
-        let input = Bounded {
-            input,
-            left: Arc::clone(&left),
-            quotes: (form == Form::Csv).then(|| Arc::clone(&quotes)),
-        };
+    pub(crate) fn new(reader: P, form: Form, input: Text<Box<dyn Read + Send>>) -> Outcome<Self> {
+        let mut input = LineReader { input: BufReader::with_capacity(BUFFER, input), number: 0 };
         let mut digest = Digest::default();
-        let input = match form {
-            Form::Json => {
-                Input::Json { input: BufReader::with_capacity(BUFFER, input), line: Vec::new(), number: 0 }
-            }
+        let form = match form {
+            Form::Json => Records::Json { line: Vec::new(), is_first: true },
             Form::Csv => {
-                let mut input = csv::ReaderBuilder::new()
-                    .has_headers(false)
-                    .flexible(true)
-                    .buffer_capacity(BUFFER)
-                    .from_reader(input);
-                let mut record = ByteRecord::new();
-                if !input.read_byte_record(&mut record).map_err(|error| unread(&error))? {
+                let mut record = CsvRecord::default();
+                if !record.read(&mut input)? {
                     return Err(Failure::refused("the input is empty: csv begins with a line of names"));
                 }
-                if let Some(why) = locked(&quotes).fault_before(input.position().byte()) {
-                    return Err(Failure::refused(format_args!("in the line of names {why}")));
-                }
-                let names = record.iter().map(|name| str::from_utf8(name).map(str::to_owned));
+                let names = record.cells.iter().map(|name| str::from_utf8(name).map(str::to_owned));
                 let names: Vec<_> = names
                     .collect::<Result<_, _>>()
                     .map_err(|_| Failure::refused("the line of names is not UTF-8"))?;
-                let places = reader.places(&names)?;
-                digest.add(&record);
-                Input::Csv { input: Box::new(input), record, places, names }
+                let places = match record.fault {
+                    Some(why) => Err(Failure::refused(format_args!("in the line of names {why}"))),
+                    None => reader.places(&names),
+                };
+                let places = places.map_err(|failure| match other_form(&names) {
+                    Some(words) => failure.help(words),
+                    None => failure,
+                })?;
+                digest.add(&record.cells);
+                Records::Csv { record, places, names }
             }
         };
-        Ok(Self { reader, input, left, quotes, digest })
+        Ok(Self { reader, input, form, digest })
     }
 
     /// What each name of csv is.
@@ -249,61 +242,90 @@ impl<P: Parse> Lines<P> {
     where
         P::Place: fmt::Display,
     {
-        match &self.input {
-            Input::Csv { names, places, .. } => {
+        match &self.form {
+            Records::Csv { names, places, .. } => {
                 names.iter().map(String::as_str).zip(places.iter().map(ToString::to_string)).collect()
             }
-            Input::Json { .. } => Vec::new(),
+            Records::Json { .. } => Vec::new(),
         }
     }
 
     /// The index of the first name of csv that is something.
     pub(crate) fn place(&self, is: impl Fn(&P::Place) -> bool) -> Option<usize> {
-        match &self.input {
-            Input::Csv { places, .. } => places.iter().position(is),
-            Input::Json { .. } => None,
+        match &self.form {
+            Records::Csv { places, .. } => places.iter().position(is),
+            Records::Json { .. } => None,
         }
     }
 
     fn read(&mut self) -> Outcome<Option<Line<P::Record>>> {
-        self.left.store(MAX_RECORD, Ordering::Relaxed);
-        let (reader, digest, quotes) = (&self.reader, &mut self.digest, &self.quotes);
-        match &mut self.input {
-            Input::Csv { input, record, places, names } => {
-                if !input.read_byte_record(record).map_err(|error| unread(&error))? {
+        let Self { reader, input, form, digest } = self;
+        match form {
+            Records::Csv { record, places, names } => {
+                if !record.read(input)? {
                     return Ok(None);
                 }
-                let number = record.position().map_or(0, csv::Position::line);
-                let digest = digest.add(&*record);
-                let row = match locked(quotes).fault_before(input.position().byte()) {
+                let digest = digest.add(&record.cells);
+                let row = match record.fault {
                     Some(why) => Err(why.to_owned()),
-                    None => row_of_record(reader, places, names.len(), record),
+                    None => row_of_record(reader, places, names.len(), &record.cells),
                 };
                 let row = row.map_err(|why| {
-                    let record = record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned());
-                    Fault { why, record: record.collect() }
+                    let cells = record.cells.iter().map(|cell| String::from_utf8_lossy(cell).into_owned());
+                    Fault { why, record: cells.collect() }
                 });
-                Ok(Some(Line { number, digest, row }))
+                Ok(Some(Line { number: record.number, digest, row }))
             }
-            Input::Json { input, line, number } => loop {
+            Records::Json { line, is_first } => loop {
                 line.clear();
-                if input.read_until(b'\n', line).map_err(|error| unread(&error.into()))? == 0 {
+                if !input.read(line)? {
                     return Ok(None);
                 }
-                *number += 1;
                 let text = line.trim_ascii();
                 if text.is_empty() {
                     continue;
                 }
+                let json = serde_json::from_slice(text);
+                if mem::take(is_first) {
+                    check_first(text, json.as_ref().err())?;
+                }
                 let digest = digest.add([text]);
-                let members =
-                    serde_json::from_slice(text).map_err(|error| format!("it is no object of JSON: {error}"));
-                let row = members.and_then(|Members(members)| reader.of_object(members));
+                let row = match json {
+                    Ok(UniqueJson(Json::Object(members))) => reader.of_object(members),
+                    Ok(_) => Err("it is no object of JSON".to_owned()),
+                    Err(error) => Err(format!("it is no object of JSON: {error}")),
+                };
                 let row = row
                     .map_err(|why| Fault { why, record: vec![String::from_utf8_lossy(text).into_owned()] });
-                return Ok(Some(Line { number: *number, digest, row }));
+                return Ok(Some(Line { number: input.number, digest, row }));
             },
         }
+    }
+}
+
+/// Refuses JSON of another form than an object in each line, of which every line would be a bad one.
+fn check_first(text: &[u8], fault: Option<&serde_json::Error>) -> Outcome<()> {
+    let (is, remedy) = match text {
+        [b'[', ..] => ("is an array", "`jq -c '.[]'`"),
+        [b'{', ..] if fault.is_some_and(serde_json::Error::is_eof) => {
+            ("has objects of several lines", "`jq -c .`")
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::refused(format_args!(
+        "the input {is}, and is read as lines of JSON, each of which is an object; {remedy} writes it so"
+    )))
+}
+
+/// What an input is whose first line has no names of csv.
+fn other_form(names: &[String]) -> Option<&'static str> {
+    match names {
+        [first, ..] if first.trim_start().starts_with(['{', '[']) => {
+            Some("the input begins as JSON does: `json` is the form of lines of JSON")
+        }
+        [only] if only.contains(';') => Some("the cells are separated by `;`: write the file with commas"),
+        [only] if only.contains('\t') => Some("the cells are separated by tabs: write the file with commas"),
+        _ => None,
     }
 }
 
@@ -331,33 +353,181 @@ fn row_of_record<P: Parse>(
     reader.of_cells(places, cells.into_iter())
 }
 
-fn unread(error: &csv::Error) -> Failure {
-    Failure::failed(format_args!("the input is not read: {error}"))
-}
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+    use keyderive_tests::amount;
 
-/// The members of an object, each as often as it is there.
-struct Members(Vec<(String, Json)>);
+    use super::*;
 
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
+    /// Takes any names and cells.
+    struct Cells;
 
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members;
+    impl Parse for Cells {
+        type Place = ();
+        type Record = Vec<String>;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
+        fn places(&self, names: &[String]) -> Outcome<Vec<()>> {
+            Ok(vec![(); names.len()])
         }
 
-        deserializer.deserialize_map(MembersVisitor)
+        fn of_cells<'a>(
+            &self,
+            _: &[()],
+            cells: impl Iterator<Item = &'a str>,
+        ) -> Result<Vec<String>, String> {
+            Ok(cells.map(str::to_owned).collect())
+        }
+
+        fn of_object(&self, members: Map<String, Json>) -> Result<Vec<String>, String> {
+            Ok(members.into_iter().map(|(name, value)| format!("{name}={value}")).collect())
+        }
+    }
+
+    /// Gives its bytes in pieces of any length.
+    struct Pieces {
+        bytes: Vec<u8>,
+        at: usize,
+        random: Rng,
+    }
+
+    impl Read for Pieces {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let most = [1, 2, 3, 7, BUFFER][self.random.usize(..5)].min(buffer.len());
+            let read = (&self.bytes[self.at..]).read(&mut buffer[..most])?;
+            self.at += read;
+            Ok(read)
+        }
+    }
+
+    fn lines(form: Form, bytes: &[u8], seed: u64) -> Outcome<Vec<Line<Vec<String>>>> {
+        let pieces = Pieces { bytes: bytes.to_vec(), at: 0, random: Rng::with_seed(seed) };
+        Lines::new(Cells, form, Text::new(Box::new(pieces)))?.collect()
+    }
+
+    fn rounds() -> u64 {
+        amount("KEYDERIVE_HOSTILE_INPUTS", "random inputs", 3_000, 200_000)
+    }
+
+    /// As an editor numbers the lines: that of the byte after this text.
+    fn line_after(text: &str) -> u64 {
+        let ends = text.replace("\r\n", "\n").replace('\r', "\n");
+        1 + ends.bytes().filter(|byte| *byte == b'\n').count() as u64
+    }
+
+    #[test]
+    fn the_number_of_a_line_is_that_of_an_editor() {
+        for seed in 0..rounds() {
+            let mut random = Rng::with_seed(seed);
+            let ends = ["\n", "\r\n", "\r"];
+            let usual = ends[random.usize(..3)];
+            let (mut text, mut expected) = (String::new(), Vec::new());
+            for record in 0..random.usize(2..12) {
+                for _ in 0..[0, 0, 0, 1, 2][random.usize(..5)] {
+                    // After `\r`, `\n` would be no blank line.
+                    text += if usual == "\n" && text.ends_with('\r') { "\r" } else { usual };
+                }
+                let number = line_after(&text);
+                let mut cells = [(); 2].map(|()| {
+                    let parts = ["a", "b c", "é", ",", "\"", "\n", "\r\n", "\r", "", "{"];
+                    (0..random.usize(..4)).map(|_| parts[random.usize(..parts.len())]).collect::<String>()
+                });
+                if record == 0 {
+                    cells = ["one".to_owned(), "two".to_owned()];
+                }
+                let is_bad = record > 0 && random.u8(..4) == 0;
+                for (at, cell) in cells.iter().enumerate() {
+                    let is_quoted = cell.contains([',', '"', '\n', '\r']) || random.bool();
+                    text += if at > 0 { "," } else { "" };
+                    text +=
+                        &if is_quoted { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.clone() };
+                }
+                text += match is_bad {
+                    false => "",
+                    true if text.ends_with('"') && random.bool() => "x",
+                    true => ",third",
+                };
+                text += if random.u8(..8) == 0 { ends[random.usize(..3)] } else { usual };
+                if record > 0 {
+                    expected.push((number, (!is_bad).then(|| cells.to_vec())));
+                }
+            }
+            let found = lines(Form::Csv, text.as_bytes(), seed).unwrap();
+            let found: Vec<_> = found.into_iter().map(|line| (line.number, line.row.ok())).collect();
+            assert_eq!(found, expected, "seed {seed}: {text:?}");
+        }
+    }
+
+    /// Of any bytes, records without a fault have the cells that the crate `csv` finds.
+    #[test]
+    fn cells_are_those_of_another_reader() {
+        let mut good = 0;
+        for seed in 0..rounds() {
+            let mut random = Rng::with_seed(seed);
+            let parts = ["a", ",", "\"", "\"\"", "\n", "\r\n", "\r", " ", "é", "\0"];
+            let text: String = (0..random.usize(1..30)).map(|_| parts[random.usize(..parts.len())]).collect();
+            // With a zero beside each character, it is UTF-16.
+            let text = format!("é{text}");
+            let mut reader =
+                csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+            let others: Vec<_> = reader.byte_records().map(Result::unwrap).collect();
+            let pieces = Pieces { bytes: text.clone().into_bytes(), at: 0, random: Rng::with_seed(seed) };
+            let input = BufReader::with_capacity(BUFFER, Text::new(Box::new(pieces) as _));
+            let (mut input, mut record) = (LineReader { input, number: 0 }, CsvRecord::default());
+            for other in others {
+                assert!(record.read(&mut input).unwrap(), "{text:?}");
+                // It joins what follows a closing mark.
+                assert_eq!(record.cells, other, "{text:?}");
+                good += u64::from(record.fault.is_none());
+            }
+            assert!(!record.read(&mut input).unwrap(), "{text:?}");
+        }
+        assert!(good > rounds());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_left_out_and_utf16_refused() {
+        let forms = [(Form::Csv, "id,name\r\n1,é\r\n2,b"), (Form::Json, "{\"id\":1}\r\n{\"id\":2}\r\n")];
+        for seed in 0..400 {
+            let (form, text) = forms[seed as usize % 2];
+            let plain = lines(form, text.as_bytes(), seed).unwrap();
+            let marked = lines(form, format!("\u{feff}{text}").as_bytes(), seed).unwrap();
+            let rows = |lines: Vec<Line<Vec<String>>>| -> Vec<_> {
+                lines.into_iter().map(|line| (line.number, line.digest, line.row.unwrap())).collect()
+            };
+            assert_eq!(rows(plain), rows(marked));
+            for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+                for mark in ["", "\u{feff}"] {
+                    let bytes: Vec<u8> = format!("{mark}{text}").encode_utf16().flat_map(to_bytes).collect();
+                    let failure = lines(form, &bytes, seed).map(drop).unwrap_err();
+                    assert_eq!(failure.exit, crate::exit::Exit::Refused);
+                    assert!(failure.to_string().contains("it is text in UTF-16"), "{failure}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_forms_are_one_refusal() {
+        let refused = |form, text: &str| lines(form, text.as_bytes(), 1).map(drop).unwrap_err().to_string();
+        for text in ["[{\"id\":1},\n{\"id\":2}]\n", "\n [\n  {}\n]", "[]"] {
+            assert!(refused(Form::Json, text).contains("the input is an array"), "{text}");
+        }
+        for text in ["{\n  \"id\": 1\n}\n", "{ \"id\": 1,\n \"name\": \"a\" }"] {
+            assert!(refused(Form::Json, text).contains("has objects of several lines"), "{text}");
+        }
+        // A line that is cut later is a bad one.
+        let later = lines(
+            Form::Json,
+            b"{\"id\":1}\n[]\n{\"id\"\n{\"id\":1,\"id\":1}\r{\"a\":[{\"b\":1,\"b\":1}]}",
+            1,
+        );
+        let later = later.unwrap();
+        assert_eq!(
+            later.iter().map(|line| (line.number, line.row.is_ok())).collect::<Vec<_>>(),
+            [(1, true), (2, false), (3, false), (4, false), (5, false)]
+        );
+        let why = &later[4].row.as_ref().unwrap_err().why;
+        assert!(why.contains("the name `b` is there twice"), "{why}");
     }
 }

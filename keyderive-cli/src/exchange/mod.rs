@@ -6,6 +6,7 @@
 mod event;
 mod lines;
 mod read;
+mod times;
 mod write;
 
 use keyderive::dynamic::{DynRow, TableLayout};
@@ -19,13 +20,14 @@ use crate::exit::{Failure, Outcome};
 pub(crate) use self::event::{Event, EventReader, Place, TimeUnit};
 pub(crate) use self::lines::{Digest, Fault, Line, Lines};
 pub(crate) use self::read::Reader;
+pub(crate) use self::times::Times;
 pub(crate) use self::write::Writer;
 
 /// What both forms are, for the help of the commands.
 pub(crate) const HELP: &str = "\
 Forms:
   Each row is a record: the fields of its key, by their names, and its columns as `family:name`. Bytes are hexadecimal digits, times
-  RFC 3339. A value with a time of its own is `{\"timestamp_micros\":…,\"value\":…}`, and versions are a list of these, in csv as JSON.
+  RFC 3339; those of Postgres and BigQuery, `2026-11-24 08:00:00+00` and `2026-11-24 08:00:00 UTC`, are read, too. A value with a time of its own is `{\"timestamp_micros\":…,\"value\":…}`, and versions are a list of these, in csv as JSON.
   A field that is stored as a hash cannot be read back: then `:key` has the whole row key, in hexadecimal after `0x`.
 
   json: an object in each line. Columns that are absent are left out. `family:` is true for a family that may be absent, and is there
@@ -130,8 +132,8 @@ impl Shape {
         column.is_required() && !self.optional.iter().any(|known| Some(known.as_str()) == family)
     }
 
-    /// Whether a column holds floats.
-    fn has_floats(&self, path: &str) -> bool {
+    /// How the cells of a column are stored.
+    fn stored(&self, path: &str) -> Option<CellType> {
         let family = path.split(':').next().unwrap_or_default();
         let of_map = |column: DeclaredColumn| match column {
             DeclaredColumn::Map { family: of, stored, .. } => {
@@ -139,11 +141,10 @@ impl Shape {
             }
             _ => None,
         };
-        let stored = match self.column(path) {
+        match self.column(path) {
             Some(column) => Some(column.stored()),
             None => self.layout.row_type().and_then(|row| row.declared_columns().find_map(of_map)),
-        };
-        matches!(stored, Some(CellType::F32 | CellType::F64))
+        }
     }
 }
 

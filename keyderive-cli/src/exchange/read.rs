@@ -3,15 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use keyderive::dynamic::{ColumnValue, DynKey, DynRow, Value};
+use keyderive::dynamic::{ColumnValue, DynKey, DynRow, UniqueJson, Value, parse_cell};
 use keyderive::key::RawKey;
-use keyderive::row::{ColumnKind, Timestamped, Versions};
-use serde_json::Value as Json;
+use keyderive::row::{CellType, ColumnKind, Timestamped, Versions};
+use serde_json::{Map, Value as Json};
 
 use super::lines::Parse;
+use super::times::{Times, rfc3339};
 use super::{KEY, Shape, is_escaped};
 use crate::exit::{Failure, Outcome, in_words};
-use crate::filter::finer_than;
+use crate::filter::{finer_than, time_unit};
 use crate::layout::{field_names, nearest};
 
 /// Makes rows of records.
@@ -20,6 +21,7 @@ pub(crate) struct Reader {
     /// What a name stands for.
     mapped: HashMap<String, String>,
     ignored: HashSet<String>,
+    times: Times,
 }
 
 /// Where a value of a record belongs.
@@ -74,8 +76,8 @@ pub(super) fn mapped(maps: &[String]) -> Outcome<HashMap<String, String>> {
 
 impl Reader {
     /// `maps` are arguments such as `name=field`.
-    pub(crate) fn new(shape: Shape, maps: &[String], ignored: &[String]) -> Outcome<Self> {
-        let reader = Self { shape, mapped: mapped(maps)?, ignored: ignored.iter().cloned().collect() };
+    pub(crate) fn new(shape: Shape, maps: &[String], ignored: &[String], times: Times) -> Outcome<Self> {
+        let reader = Self { shape, mapped: mapped(maps)?, ignored: ignored.iter().cloned().collect(), times };
         for name in reader.mapped.keys() {
             reader.place(name, true).map_err(Failure::usage)?;
         }
@@ -186,7 +188,7 @@ impl Parse for Reader {
         places: &[Place],
         cells: impl Iterator<Item = &'a str>,
     ) -> Result<(DynKey, DynRow), String> {
-        let mut draft = Draft::new(&self.shape);
+        let mut draft = Draft::new(&self.shape, self.times);
         for (place, cell) in places.iter().zip(cells) {
             match place {
                 Place::Column(path) => draft.cell(path, cell)?,
@@ -198,8 +200,8 @@ impl Parse for Reader {
         draft.finish()
     }
 
-    fn of_object(&self, members: Vec<(String, Json)>) -> Result<(DynKey, DynRow), String> {
-        let (mut draft, mut known) = (Draft::new(&self.shape), HashSet::new());
+    fn of_object(&self, members: Map<String, Json>) -> Result<(DynKey, DynRow), String> {
+        let (mut draft, mut known) = (Draft::new(&self.shape, self.times), HashSet::new());
         for (name, value) in members {
             let place = self.place(&name, false)?;
             if place != Place::Ignored && !known.insert(place.clone()) {
@@ -216,14 +218,15 @@ impl Parse for Reader {
 /// A row of which some parts are set.
 struct Draft<'a> {
     shape: &'a Shape,
+    times: Times,
     key: Option<Vec<u8>>,
     fields: Vec<(String, String)>,
     row: DynRow,
 }
 
 impl<'a> Draft<'a> {
-    fn new(shape: &'a Shape) -> Self {
-        Self { shape, key: None, fields: Vec::new(), row: shape.empty.clone() }
+    fn new(shape: &'a Shape, times: Times) -> Self {
+        Self { shape, times, key: None, fields: Vec::new(), row: shape.empty.clone() }
     }
 
     fn set(&mut self, place: &Place, given: Given<'_>) -> Result<(), String> {
@@ -234,7 +237,10 @@ impl<'a> Draft<'a> {
                 self.key = Some(key.as_bytes().to_vec());
             }
             Place::Field(name) => {
-                let text = text(given, false).map_err(|fault| format!("`{name}`: {fault}"))?;
+                let mut text = text(given, false).map_err(|fault| format!("`{name}`: {fault}"))?;
+                if time_unit(self.shape.layout.key(), name).is_some() {
+                    text = rfc3339(&text, None).unwrap_or(text);
+                }
                 self.fields.push((name.clone(), text));
             }
             Place::Family(family) => match text(given, false)?.as_str() {
@@ -244,7 +250,7 @@ impl<'a> Draft<'a> {
             Place::Column(path) => {
                 let value = match given {
                     Given::Text(text) => Value::from(text).into(),
-                    Given::Json(json) => column_value(json, self.shape.has_floats(path))
+                    Given::Json(json) => column_value(json, self.has_floats(path))
                         .map_err(|fault| format!("`{path}`: {fault}"))?,
                 };
                 self.column(path, value)?;
@@ -254,7 +260,40 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
+    fn has_floats(&self, path: &str) -> bool {
+        matches!(self.shape.stored(path), Some(CellType::F32 | CellType::F64))
+    }
+
+    /// A value of a column; of times, one that it has.
+    fn value(&self, path: &str, value: Value) -> Result<Value, String> {
+        let (Some(stored @ (CellType::Time | CellType::UnixTime(_))), Value::Text(text)) =
+            (self.shape.stored(path), &value)
+        else {
+            return Ok(value);
+        };
+        let value = rfc3339(text, None).map_or(value.clone(), Value::Text);
+        let CellType::UnixTime(unit) = stored else { return Ok(value) };
+        match parse_cell(stored, &value.to_string()) {
+            Ok(time) => self.times.of_column(path, time, unit),
+            // The row says why.
+            Err(_) => Ok(value),
+        }
+    }
+
+    fn version(&self, path: &str, version: &Timestamped<Value>) -> Result<Timestamped<Value>, String> {
+        Ok(Timestamped::new(version.timestamp_micros, self.value(path, version.value.clone())?))
+    }
+
     fn column(&mut self, path: &str, value: ColumnValue) -> Result<(), String> {
+        let value = match value {
+            ColumnValue::Value(value) => self.value(path, value)?.into(),
+            ColumnValue::Timestamped(version) => self.version(path, &version)?.into(),
+            ColumnValue::Versions(versions) => {
+                let versions = versions.iter().map(|version| self.version(path, version));
+                versions.collect::<Result<Versions<Value>, _>>()?.into()
+            }
+            absent => absent,
+        };
         self.row.set(path, value).map(|_| ()).map_err(|error| error.to_string())
     }
 
@@ -268,7 +307,8 @@ impl<'a> Draft<'a> {
             return Ok(());
         }
         if has_times {
-            let json = serde_json::from_str(cell).map_err(|error| format!("`{path}` is no JSON: {error}"))?;
+            let UniqueJson(json) =
+                serde_json::from_str(cell).map_err(|error| format!("`{path}` is no JSON: {error}"))?;
             return self.set(&Place::Column(path.to_owned()), Given::Json(json));
         }
         let text = match cell.strip_prefix('\\').filter(|_| is_escaped(cell)) {
@@ -281,8 +321,11 @@ impl<'a> Draft<'a> {
 
     /// Sets the columns of a map by a cell of csv.
     fn map(&mut self, family: &str, cell: &str) -> Result<(), String> {
-        let members: serde_json::Map<String, Json> = serde_json::from_str(cell)
-            .map_err(|error| format!("`{family}:*` is no object of JSON: {error}"))?;
+        let members = match serde_json::from_str(cell) {
+            Ok(UniqueJson(Json::Object(members))) => members,
+            Ok(_) => return Err(format!("`{family}:*` is no object of JSON")),
+            Err(error) => return Err(format!("`{family}:*` is no object of JSON: {error}")),
+        };
         if self.shape.optional.iter().any(|known| known == family) {
             self.row.set_family(family, true).map_err(|error| error.to_string())?;
         }
@@ -299,9 +342,9 @@ impl<'a> Draft<'a> {
         // Rows of two times would have one key.
         for (name, text) in &self.fields {
             if let Ok(value) = layout.value(name, text.as_str())
-                && let Some(words) = finer_than(layout, name, &value)
+                && let Some(unit) = finer_than(layout, name, &value)
             {
-                return Err(format!("`{name}` is {value}, and the key has whole {words}: round it"));
+                return Err(format!("`{name}` is {value}, and the key has whole {}: round it", unit.name()));
             }
         }
         let key = match self.key {

@@ -8,6 +8,7 @@ mod delete;
 mod exchange;
 mod hostile;
 mod import;
+mod inputs;
 mod layouts;
 mod reads;
 mod rekey;

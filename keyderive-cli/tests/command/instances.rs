@@ -140,6 +140,20 @@ fn a_token_is_of_its_conditions() {
     assert!(code == 2 && text.contains("is of a scan with other conditions"), "{text}");
 }
 
+/// Another table with the same layout has other rows between two pages.
+#[test]
+fn a_token_is_of_its_table() {
+    let folder = Folder::new("other-table");
+    // Both tables are in the registry.
+    fs::remove_file(folder.path().join("layouts.json")).unwrap();
+    let (first, _) = folder.shell("keyderive scan users --limit 1");
+    let (_, token) = first.split_once("--after ").unwrap();
+    let after = |table: &str| folder.shell(&format!("keyderive scan {table} --after {}", token.trim()));
+    assert_eq!(after("users").1, 0);
+    let (text, code) = after("visits");
+    assert!(code == 2 && text.contains("the page token is of another table"), "{text}");
+}
+
 #[test]
 fn conditions_that_a_plan_does_not_decide_keep_the_same_rows() {
     let folder = Folder::new("conditions");

@@ -73,6 +73,7 @@ fn write_files(folder: &Folder) {
         ("later.json", tables::later_layouts()),
         ("shops.json", tables::shop_layouts()),
         ("changed.json", tables::changed_layouts()),
+        ("renamed.json", tables::renamed_layouts()),
         ("views.json", tables::view_layouts()),
         ("views.csv", tables::views(5000)),
     ] {

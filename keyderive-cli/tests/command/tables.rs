@@ -61,6 +61,20 @@ pub(crate) fn later_layouts() -> String {
     Layouts::new().table::<EventKey, Event>("events").table::<UserKey, User>("members").to_json()
 }
 
+/// The lock file of a release in which the addresses of users have another name.
+pub(crate) fn renamed_layouts() -> String {
+    #[derive(Row)]
+    #[allow(dead_code)]
+    struct User {
+        name: String,
+        mail: Option<String>,
+        #[row(counter)]
+        visits: i64,
+    }
+
+    Layouts::new().table::<EventKey, Event>("events").table::<UserKey, User>("users").to_json()
+}
+
 /// The lock file of a program whose orders get other keys: in a copy, and in a table that it moves to while it runs.
 pub(crate) fn shop_layouts() -> String {
     Layouts::new()

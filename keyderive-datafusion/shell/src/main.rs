@@ -19,6 +19,7 @@ use std::thread;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use keyderive_command::arguments::{joined, refuse};
 use keyderive_command::exit::{self, CODES, Exit, Failure, Outcome};
+use keyderive_command::input::{self, Text};
 use keyderive_command::instance::Instance;
 use keyderive_command::layout::LayoutFile;
 use keyderive_command::output;
@@ -97,15 +98,13 @@ impl Run {
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
         let text = match (self.command, &self.script) {
             (Some(text), _) => Some(text),
-            (None, Some(path)) if path != Path::new("-") => {
-                Some(std::fs::read_to_string(path).map_err(|error| {
-                    Failure::refused(format_args!("`{}` is not read: {error}", path.display()))
-                })?)
-            }
+            (None, Some(path)) if path != Path::new("-") => Some(input::read(path).map_err(|error| {
+                Failure::refused(format_args!("`{}` is not read: {error}", path.display()))
+            })?),
             (None, None) if is_terminal => None,
             _ => {
                 let mut text = String::new();
-                io::stdin()
+                Text::new(io::stdin())
                     .read_to_string(&mut text)
                     .map_err(|error| Failure::refused(format_args!("standard input is not read: {error}")))?;
                 Some(text)

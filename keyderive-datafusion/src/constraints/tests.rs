@@ -314,7 +314,7 @@ fn expected(table: &Table, predicates: &[Predicate]) -> (Vec<bool>, Vec<usize>) 
                     holds && table.layout.key().can_hold(of.name(), *value).unwrap_or(false)
                 }));
             }
-            values.sort_by(|one, other| compare(one, other).unwrap());
+            values.sort_by(|one, other| one.compare(other).unwrap());
             values.dedup();
             fixed.push(values.len());
             continue;

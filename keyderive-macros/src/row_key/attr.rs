@@ -30,6 +30,7 @@ pub(super) struct StructAttrs {
     pub(super) allow: Allowed,
     pub(super) display: Attr<()>,
     pub(super) trait_methods: Attr<()>,
+    pub(super) no_implicit_prelude: Attr<()>,
     pub(super) layout: Attr<Layout>,
     pub(super) fingerprint: Attr<u64>,
     foreign: Foreign,
@@ -58,6 +59,7 @@ impl StructAttrs {
             foreign: Foreign::default(),
             display: Attr::none("display"),
             trait_methods: Attr::none("trait_methods"),
+            no_implicit_prelude: Attr::none("no_implicit_prelude"),
             faulty: false,
         };
         for attr in attrs.iter().filter(|attr| attr.path().is_ident("row_key")) {
@@ -137,6 +139,9 @@ impl StructAttrs {
         // #[row_key(trait_methods)]
         } else if meta.path.is_ident("trait_methods") {
             flag(cx, meta, &mut self.trait_methods)?;
+        // #[row_key(no_implicit_prelude)]
+        } else if meta.path.is_ident("no_implicit_prelude") {
+            flag(cx, meta, &mut self.no_implicit_prelude)?;
         } else if names::ON_FIELD.iter().any(|name| meta.path.is_ident(name)) {
             let name = meta.path.to_token_stream();
             cx.error(&meta.path, format_args!("`{name}` belongs on a field; move it to the field it is for"));

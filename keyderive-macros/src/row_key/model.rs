@@ -154,6 +154,11 @@ impl<'a> Key<'a> {
         self.fields.iter().position(Field::is_hashed)
     }
 
+    /// Whether the key type is in a module without the prelude.
+    pub(super) fn has_no_prelude(&self) -> bool {
+        self.attrs.no_implicit_prelude.get().is_some()
+    }
+
     pub(super) fn runtime(&self) -> Runtime {
         Runtime::new(self.attrs.krate.get(), &self.input.ident)
     }

@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
 use tonic::{Code, Status};
 
-use super::cache::{CacheRead, Cached};
+use super::cache::{CacheRead, Cached, Freshness};
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::Failure;
 use super::grpc::Request;
@@ -217,10 +217,10 @@ impl Client {
         let full_name = self.table_name(name);
         let operation = self.admin_operation("GetTable", name, ("name", &full_name));
         let message = admin::GetTableRequest { name: full_name, view: View::SchemaView.into() };
-        let version = self.info_version();
+        let (version, asked) = (self.info_version(), Instant::now());
         let table = self.call(operation, Request::new(&message)).await?;
         let info = TableInfo::new(name, table);
-        self.inner.infos.learn(name, version, || info.clone());
+        self.inner.infos.learn(name, version, asked, || info.clone());
         Ok(info)
     }
 
@@ -542,6 +542,21 @@ impl Client {
     /// Waits for the admin service once, at most [`CHECK_TIMEOUT`]. Concurrent calls share one `GetTable`, which a dropped
     /// future does not cancel.
     pub(crate) async fn cached_info(&self, table: &Arc<str>) -> Result<Option<(u64, Arc<TableInfo>)>, Error> {
+        match self.info_since(table, None).await {
+            Err(error) if error.is_not_found() => Ok(None),
+            found => found,
+        }
+    }
+
+    /// As [`cached_info`](Self::cached_info), read again if it is too old.
+    ///
+    /// # Errors
+    /// Those of `cached_info`, and [`is_not_found`](Error::is_not_found) if there is no such table.
+    pub(crate) async fn info_since(
+        &self,
+        table: &Arc<str>,
+        freshness: Option<Freshness>,
+    ) -> Result<Option<(u64, Arc<TableInfo>)>, Error> {
         let (begun, required) = (Instant::now(), self.settings.require_layout_check);
         let (client, name) = (self.for_check(), Arc::clone(table));
         let read = CacheRead {
@@ -550,15 +565,21 @@ impl Client {
             load: async move { client.table_info(&name).await },
             failed: cannot_be_checked,
         };
-        match self.inner.infos.get(table, read).await {
+        match self.inner.infos.get_fresh(table, read, freshness).await {
             Cached::Found(version, info) => Ok(Some((version, info))),
             Cached::Late => Err(self.check_ended(table, begun.elapsed())),
+            Cached::Failed(error) if error.is_not_found() => Err(error),
             Cached::Failed(error) if required && !fails_the_request(&error) => Err(error),
             Cached::Unknown if required && Handle::try_current().is_ok() => Err(Error::configuration(
                 format!("table `{table}`: the tokio runtime ended before the layout was checked"),
             )),
             Cached::Failed(_) | Cached::Unknown => Ok(None),
         }
+    }
+
+    /// When the schema of a table was asked for that is cached.
+    pub(crate) fn info_asked(&self, table: &str) -> Option<Instant> {
+        self.inner.infos.asked(table)
     }
 
     /// A client whose requests take no longer than a call waits for the layout check, whatever deadline the call has: other calls wait for

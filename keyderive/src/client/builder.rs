@@ -35,6 +35,7 @@ const FIRST_TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
 #[cfg(feature = "cloud")]
 const FIRST_TOKEN_PAUSE: Duration = Duration::from_millis(500);
 
+const ADDRESS: &str = "KEYDERIVE_ADDRESS";
 const EMULATOR_HOST: &str = "BIGTABLE_EMULATOR_HOST";
 const PROJECT: &str = "GOOGLE_CLOUD_PROJECT";
 const INSTANCE: &str = "BIGTABLE_INSTANCE";
@@ -638,6 +639,9 @@ impl Address {
     /// The Bigtable that the environment names; `lookup` reads a variable.
     fn from_variables(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let variable = |name: &str| variable_text(name, lookup(name));
+        if let Some(address) = variable(ADDRESS)? {
+            return Self::parse(&address);
+        }
         let (project, instance) = (variable(PROJECT)?, variable(INSTANCE)?);
         if let Some(host) = variable(EMULATOR_HOST)? {
             return Ok(Self::Emulator {
@@ -740,7 +744,7 @@ fn nothing_named(project: Option<&str>) -> Error {
         None => String::new(),
     };
     Error::configuration(format!(
-        "the environment names no Bigtable{half}: set `{EMULATOR_HOST}` to an emulator's `host:port`, \
+        "the environment names no Bigtable{half}: set `{ADDRESS}` to an address, `{EMULATOR_HOST}` to an emulator's `host:port`, \
          or `{PROJECT}` and `{INSTANCE}` to an instance of the cloud"
     ))
 }
@@ -839,6 +843,15 @@ mod tests {
     }
 
     #[test]
+    fn an_address_takes_precedence() {
+        let others = [(EMULATOR_HOST, "localhost:8086"), (PROJECT, "p"), (INSTANCE, "i")];
+        let with = |address| from_variables(&[&[(ADDRESS, address)][..], &others].concat());
+        assert_eq!(with("embedded:file").unwrap(), Address::Embedded { path: Some("file".to_owned()) });
+        assert_eq!(with("").unwrap(), from_variables(&others).unwrap());
+        assert!(with("localhost:8086").unwrap_err().to_string().contains("is no address of a Bigtable"));
+    }
+
+    #[test]
     fn an_emulator_takes_precedence() {
         let emulator = |project: &str, instance: &str| Address::Emulator {
             host: "localhost:8086".to_owned(),
@@ -874,10 +887,7 @@ mod tests {
             let error = from_variables(nothing).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Misconfiguration, "{error}");
             let text = error.to_string();
-            assert!(
-                text.starts_with("the environment names no Bigtable: set `BIGTABLE_EMULATOR_HOST`"),
-                "{text}"
-            );
+            assert!(text.starts_with("the environment names no Bigtable: set `KEYDERIVE_ADDRESS`"), "{text}");
         }
         let text = from_variables(&[(PROJECT, "p")]).unwrap_err().to_string();
         assert!(text.contains("`GOOGLE_CLOUD_PROJECT` is `p`, but `BIGTABLE_INSTANCE` is not set"), "{text}");

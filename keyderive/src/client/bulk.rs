@@ -7,6 +7,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::error::Error as StdError;
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -101,6 +103,27 @@ pub struct RawWriter {
     inner: Arc<WriterInner>,
 }
 
+/// What a writer asks whether its rows still go to the table that it began with.
+pub(crate) trait WriterWatch: Send + Sync {
+    /// Before a batch of so many rows is sent.
+    ///
+    /// # Errors
+    /// If they must not be sent.
+    fn before<'a>(&'a self, client: &'a Client, rows: usize) -> WatchFuture<'a>;
+
+    /// After so many rows were sent, of which so many are certainly not written.
+    fn after(&self, rows: usize, not_written: usize);
+
+    /// When the writer is flushed.
+    ///
+    /// # Errors
+    /// If rows that were written may be in a table that is not read.
+    fn end(&self) -> WatchFuture<'_>;
+}
+
+/// What a [`WriterWatch`] asks for.
+pub(crate) type WatchFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
 impl RawWriter {
     pub(super) fn new(client: Client, table: Route, settings: WriterSettings) -> Self {
         let batch = Batch::timed_by(client.clock());
@@ -111,11 +134,20 @@ impl RawWriter {
                 entries: FlowControl::new(settings.entries_in_flight, 64),
                 bytes: FlowControl::new(settings.bytes_in_flight, 64 * 1024),
                 settings,
+                watch: None,
                 state: Mutex::new(State { batch, ..State::default() }),
                 yield_requested: AtomicBool::new(false),
                 ended: Notify::new(),
             }),
         }
+    }
+
+    /// This writer, which nobody has used yet, with a watch.
+    pub(crate) fn watched_by(mut self, watch: impl WriterWatch + 'static) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.watch = Some(Box::new(watch));
+        }
+        self
     }
 
     /// Buffers a write to one row; waits while too much is buffered or in flight, and yields once after a full batch.
@@ -214,7 +246,11 @@ impl RawWriter {
     pub async fn flush(&self) -> Result<u64, WriteErrors> {
         self.inner.send();
         self.inner.wait_for_sent().await;
-        std::mem::take(&mut self.inner.state().outcomes).into_result()
+        let unread = match &self.inner.watch {
+            Some(watch) => watch.end().await.err(),
+            None => None,
+        };
+        Outcomes { unread, ..std::mem::take(&mut self.inner.state().outcomes) }.into_result()
     }
 
     /// [`flush`](Self::flush), for the last time.
@@ -285,14 +321,30 @@ impl WriteErrors {
     pub fn redacted(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| {
             self.write_counts(f)?;
-            self.0.first_error().map_or(Ok(()), |error| write!(f, "; the first: {}", error.redacted()))
+            self.0.first_error().map_or(Ok(()), |error| write!(f, "{}", error.redacted()))
         })
     }
 
+    /// What stands before the first error.
     fn write_counts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Outcomes { written, failed, unknown, .. } = &self.0;
+        let Outcomes { written, failed, unknown, unread, .. } = &self.0;
         let verb = if *unknown == 0 { "were not" } else { "may not have been" };
-        write!(f, "{failed} of {} rows {verb} written", failed + written)
+        match (failed, unread) {
+            (0, Some(_)) => write!(f, "{written} rows were written, but their table is not as it was: "),
+            (_, Some(_)) => write!(
+                f,
+                "{failed} of {} rows {verb} written, and their table is not as it was: ",
+                failed + written
+            ),
+            (_, None) => write!(f, "{failed} of {} rows {verb} written; the first: ", failed + written),
+        }
+    }
+
+    /// Why rows that were written, and are no failures, may be in a table that is not read, since it was re-keyed or created again
+    /// meanwhile. The error says how many.
+    #[must_use]
+    pub fn table_error(&self) -> Option<&Error> {
+        self.0.unread.as_ref()
     }
 
     /// How many rows were written.
@@ -305,7 +357,7 @@ impl WriteErrors {
 impl fmt::Display for WriteErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_counts(f)?;
-        self.0.first_error().map_or(Ok(()), |error| write!(f, "; the first: {error}"))
+        self.0.first_error().map_or(Ok(()), |error| write!(f, "{error}"))
     }
 }
 
@@ -320,6 +372,7 @@ struct WriterInner {
     client: Client,
     table: Route,
     settings: WriterSettings,
+    watch: Option<Box<dyn WriterWatch>>,
     entries: FlowControl,
     bytes: FlowControl,
     state: Mutex<State>,
@@ -552,9 +605,22 @@ impl InFlightBatch {
     }
 
     async fn run(mut self) {
-        let WriterInner { client, table, settings, .. } = &*self.inner;
-        let client = client.with_in_flight(self.guard.clone());
-        let outcomes = client.send_entries(table, &self.entries).await;
+        let WriterInner { client, table, settings, watch, .. } = &*self.inner;
+        let (client, rows) = (client.with_in_flight(self.guard.clone()), self.entries.len());
+        let outcomes = match watch {
+            None => client.send_entries(table, &self.entries).await,
+            Some(watch) => match watch.before(&client, rows).await {
+                Ok(()) => {
+                    let outcomes = client.send_entries(table, &self.entries).await;
+                    let is_unwritten = |outcome: &&Result<(), Error>| {
+                        outcome.as_ref().is_err_and(|error| !error.is_outcome_unknown())
+                    };
+                    watch.after(rows, outcomes.iter().filter(is_unwritten).count());
+                    outcomes
+                }
+                Err(error) => vec![Err(error); rows],
+            },
+        };
         let state = &mut *self.inner.state();
         let entries = std::mem::take(&mut self.entries);
         for (index, outcome) in outcomes.into_iter().enumerate() {
@@ -591,6 +657,8 @@ struct Outcomes {
     failed: u64,
     /// The failures whose row may have been written.
     unknown: u64,
+    /// Why rows that were written may be in a table that is not read.
+    unread: Option<Error>,
 }
 
 impl Outcomes {
@@ -612,12 +680,12 @@ impl Outcomes {
     }
 
     fn first_error(&self) -> Option<&Error> {
-        self.kept.first().map(FailedWrite::error)
+        self.unread.as_ref().or_else(|| self.kept.first().map(FailedWrite::error))
     }
 
     fn into_result(self) -> Result<u64, WriteErrors> {
-        match self.failed {
-            0 => Ok(self.written),
+        match (self.failed, &self.unread) {
+            (0, None) => Ok(self.written),
             _ => Err(WriteErrors(self)),
         }
     }

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use super::Error;
+use super::{Error, ErrorKind};
 
 /// When to retry a read that failed; until then calls do without its answer.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
@@ -30,11 +30,33 @@ pub(crate) struct TableCache<T> {
 
 #[derive(Debug)]
 struct Entry<T> {
-    answer: Option<Answer<T>>,
+    found: Option<Found<T>>,
     /// The read in flight, for which all callers wait.
     reading: Option<Reading<T>>,
-    /// When to retry a failed read; none if none has failed.
-    retry_at: Option<Instant>,
+    /// The failure of the last read, if it failed.
+    failure: Option<Failure>,
+}
+
+#[derive(Debug)]
+struct Found<T> {
+    value: Arc<T>,
+    /// When the read began.
+    asked: Instant,
+}
+
+#[derive(Debug)]
+struct Failure {
+    error: Error,
+    retry_at: Instant,
+}
+
+/// How old an answer may be that a caller takes from the cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Freshness {
+    /// Its read began after this. A read in flight began less than [`CHECK_TIMEOUT`](super::CHECK_TIMEOUT) ago.
+    pub(crate) after: Instant,
+    /// Whether the caller waits for another read where the last one has failed less than a minute ago, unless that was refused.
+    pub(crate) insists: bool,
 }
 
 /// What a cache has for a table.
@@ -63,7 +85,7 @@ pub(crate) struct CacheRead<F> {
 
 impl<T> Default for Entry<T> {
     fn default() -> Self {
-        Self { answer: None, reading: None, retry_at: None }
+        Self { found: None, reading: None, failure: None }
     }
 }
 
@@ -83,7 +105,12 @@ impl<T> TableCache<T> {
 
     /// What was read about a table, if it is cached.
     pub(crate) fn known(&self, table: &str) -> Option<Arc<T>> {
-        self.tables().get(table)?.answer.as_ref()?.as_ref().ok().map(Arc::clone)
+        self.tables().get(table)?.found.as_ref().map(|found| Arc::clone(&found.value))
+    }
+
+    /// When the read began whose answer is cached.
+    pub(crate) fn asked(&self, table: &str) -> Option<Instant> {
+        self.tables().get(table)?.found.as_ref().map(|found| found.asked)
     }
 
     /// Has the table read again.
@@ -114,23 +141,26 @@ impl<T> TableCache<T> {
 }
 
 impl<T: PartialEq> TableCache<T> {
-    /// Caches what was read at this version, unless a table was changed or removed since. If it differs from what is cached, another
-    /// program has changed the table, and every handle must be checked again.
-    pub(super) fn learn(&self, table: &str, version: u64, read: impl FnOnce() -> T + Copy) {
+    /// Caches what a read that began at this time and version has found, unless a table was changed or removed since. If it differs from
+    /// what is cached, another program has changed the table, and every handle must be checked again.
+    pub(super) fn learn(&self, table: &str, version: u64, asked: Instant, read: impl FnOnce() -> T + Copy) {
         let mut tables = self.tables();
         let is_new = self.version.load(Ordering::Relaxed) == version;
-        match tables.get(table).and_then(|entry| entry.answer.as_ref()) {
-            Some(Ok(kept)) if **kept == read() => return,
-            Some(Ok(_)) => {
+        match tables.get_mut(table).and_then(|entry| entry.found.as_mut()) {
+            Some(kept) if *kept.value == read() => {
+                kept.asked = kept.asked.max(asked);
+                return;
+            }
+            Some(_) => {
                 tables.remove(table);
                 self.version.fetch_add(1, Ordering::Relaxed);
             }
-            Some(Err(_)) | None => {}
+            None => {}
         }
         if is_new {
             self.make_room(&mut tables, table);
             let entry = tables.entry(table.into()).or_default();
-            (entry.answer, entry.retry_at) = (Some(Ok(Arc::new(read()))), None);
+            (entry.found, entry.failure) = (Some(Found { value: Arc::new(read()), asked }), None);
         }
     }
 }
@@ -141,9 +171,22 @@ impl<T: Send + Sync + 'static> TableCache<T> {
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
+        self.get_fresh(table, read, None).await
+    }
+
+    /// As [`get`](Self::get); a table of which the answer is too old is read again.
+    pub(crate) async fn get_fresh<F>(
+        self: &Arc<Self>,
+        table: &Arc<str>,
+        read: CacheRead<F>,
+        freshness: Option<Freshness>,
+    ) -> Cached<T>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
         let Ok(runtime) = Handle::try_current() else { return Cached::Unknown };
         let deadline = read.deadline;
-        let (version, mut reading) = match self.look_up(table, &runtime, read) {
+        let (version, mut reading) = match self.look_up(table, &runtime, read, freshness) {
             Lookup::Cached(version, found) => return Cached::Found(version, found),
             Lookup::InFlight(version, reading) => (version, reading),
             Lookup::Unreadable => return Cached::Unknown,
@@ -163,7 +206,13 @@ impl<T: Send + Sync + 'static> TableCache<T> {
         }
     }
 
-    fn look_up<F>(self: &Arc<Self>, table: &Arc<str>, runtime: &Handle, read: CacheRead<F>) -> Lookup<T>
+    fn look_up<F>(
+        self: &Arc<Self>,
+        table: &Arc<str>,
+        runtime: &Handle,
+        read: CacheRead<F>,
+        freshness: Option<Freshness>,
+    ) -> Lookup<T>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
@@ -171,12 +220,20 @@ impl<T: Send + Sync + 'static> TableCache<T> {
         self.make_room(&mut tables, table);
         let version = self.version();
         let entry = tables.entry(Arc::clone(table)).or_default();
-        let waits = match &entry.answer {
-            Some(Ok(found)) => return Lookup::Cached(version, Arc::clone(found)),
-            Some(Err(_)) => read.is_required,
-            None => true,
+        if let Some(found) = &entry.found
+            && freshness.is_none_or(|wanted| found.asked > wanted.after)
+        {
+            return Lookup::Cached(version, Arc::clone(&found.value));
+        }
+        let (waits, is_due) = match &entry.failure {
+            None => (true, true),
+            Some(Failure { error, retry_at }) => {
+                let is_due = *retry_at <= Instant::now();
+                let insists = |wanted: Freshness| is_due || (wanted.insists && !is_refusal(error));
+                let waits = read.is_required || freshness.is_some_and(insists);
+                (waits, waits || is_due)
+            }
         };
-        let is_due = waits || entry.retry_at.is_none_or(|retry_at| retry_at <= Instant::now());
         // A read whose sender is gone was lost with its runtime.
         let in_flight = entry.reading.take().filter(|reading| reading.has_changed().is_ok());
         entry.reading = match in_flight {
@@ -196,21 +253,23 @@ impl<T: Send + Sync + 'static> TableCache<T> {
         let (sender, receiver) = watch::channel(None);
         let (cache, table) = (Arc::clone(self), Arc::clone(table));
         let CacheRead { load, failed, .. } = read;
+        let asked = Instant::now();
         runtime.spawn(async move {
             let answer = load.await.map(Arc::new);
-            cache.settle(&table, &sender, &answer, failed);
+            cache.settle(&table, &sender, &answer, asked, failed);
             // Fails if no call waits any more.
             let _ = sender.send(Some(answer));
         });
         receiver
     }
 
-    /// Caches an answer, unless the table was removed while it was in flight.
+    /// Caches an answer, unless the table was removed while it was in flight, as `learn` removes one that has changed.
     fn settle(
         &self,
         table: &Arc<str>,
         sender: &watch::Sender<Option<Answer<T>>>,
         answer: &Answer<T>,
+        asked: Instant,
         failed: fn(&str, &Error, bool) -> bool,
     ) {
         let mut tables = self.tables();
@@ -220,14 +279,26 @@ impl<T: Send + Sync + 'static> TableCache<T> {
         }
         entry.reading = None;
         match answer {
-            Ok(found) => (entry.answer, entry.retry_at) = (Some(Ok(Arc::clone(found))), None),
-            Err(error) if failed(table, error, entry.retry_at.is_none()) => {
-                entry.retry_at = Some(Instant::now() + RETRY_AFTER);
-                entry.answer = Some(Err(error.clone()));
+            Ok(value) => {
+                (entry.found, entry.failure) = (Some(Found { value: Arc::clone(value), asked }), None);
             }
-            Err(_) => _ = tables.remove(table),
+            Err(error) if failed(table, error, entry.failure.is_none()) => {
+                entry.failure =
+                    Some(Failure { error: error.clone(), retry_at: Instant::now() + RETRY_AFTER });
+            }
+            Err(error) if entry.found.is_some() && !error.is_not_found() => {}
+            Err(_) => {
+                if tables.remove(table).is_some_and(|entry| entry.found.is_some()) {
+                    self.version.fetch_add(1, Ordering::Relaxed);
+                }
+            }
         }
     }
+}
+
+/// Whether a read that failed so would fail again.
+fn is_refusal(error: &Error) -> bool {
+    error.is_permission_denied() || error.kind() == ErrorKind::Unimplemented
 }
 
 /// What a cache has for a table, with its version.

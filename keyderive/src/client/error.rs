@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use tonic::Code;
 
 use super::Target;
 use super::credentials::CredentialsError;
-use super::failure::Failure;
+use super::failure::{Failure, shortened};
 use super::operation::{Idempotency, Operation};
 use super::registry::REGISTRY;
 use crate::key::{DecodeError, EncodeError, SqlError};
@@ -289,6 +290,11 @@ impl Error {
         matches!(self.cause(), Repr::Mismatch { .. })
     }
 
+    /// Whether the declaration of a table is at fault, and not the table.
+    pub(crate) fn is_definition(&self) -> bool {
+        matches!(self.cause(), Repr::Definition { .. })
+    }
+
     /// Whether the failure is transient and the program may safely make the same call again.
     ///
     /// The client has already retried within the limits of its settings, where that was safe. False for writes that are not
@@ -541,7 +547,9 @@ impl Error {
 
     pub(crate) fn rpc(operation: &Operation, failure: Failure, tries: AttemptSummary) -> Self {
         let (rpc, table) = (operation.rpc(), Arc::clone(operation.table()));
-        let (target, failure) = (operation.target().clone(), Box::new(failure));
+        // The headers of an answer, which may be large, are read by now.
+        let failure = Box::new(Failure { headers: HeaderMap::new(), ..failure });
+        let target = operation.target().clone();
         Self::new(Repr::Rpc(Rpc { rpc, table, target, failure, tries, key: None, last: None }))
     }
 
@@ -575,7 +583,7 @@ impl Error {
         Self::new(Repr::Protocol(Protocol {
             rpc: operation.rpc(),
             table: Arc::clone(operation.table()),
-            message: message.into(),
+            message: shortened(&message.into()).into_owned(),
             is_write: operation.is_write(),
             attempts,
             key: None,
@@ -709,6 +717,17 @@ impl Error {
              first (`require_layout_check`): call again, and if that fails too, see that the program can read and write the table \
              `{REGISTRY}`"
         ))
+    }
+
+    /// Adds what a table that is not as it must be means for what the call wrote before.
+    pub(crate) fn after_writes(self, hint: &str) -> Self {
+        match self.repr() {
+            Repr::Mismatch { table, message } => {
+                let message = message.replace("nothing was sent", "nothing more was sent");
+                Self::mismatch(table, format!("{message}; {hint}"))
+            }
+            _ => self.with_hint(hint),
+        }
     }
 
     /// Adds to a failed request what the call makes of it.

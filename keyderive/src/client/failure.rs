@@ -1,5 +1,6 @@
 //! What a failed attempt means: whether it is transient, and whether the server may have applied it.
 
+use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use bytes::Bytes;
 use http::HeaderMap;
 use keyderive_proto::values;
 use prost::Message as _;
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::credentials::CredentialsError;
-use super::fault::{ConnectError, Overload, ProtocolViolation, RuntimeEnded, Source, TooLong};
+use super::fault::{ConnectError, Overload, ProtocolViolation, RuntimeEnded, Source, TooLarge};
 
 /// The text of an attempt that timed out.
 pub(super) const NO_COMPLETE_ANSWER: &str = "no complete answer came";
@@ -210,7 +212,7 @@ impl From<Status> for Failure {
 fn code(status: &Status) -> Code {
     match status.source() {
         None => status.code(),
-        Some(source) if source.is::<TooLong>() => Code::ResourceExhausted,
+        Some(source) if source.is::<TooLarge>() => Code::ResourceExhausted,
         Some(source) if source.is::<ProtocolViolation>() => Code::Internal,
         Some(_) => Code::Unavailable,
     }
@@ -249,8 +251,22 @@ fn is_refused_stream(status: &Status) -> bool {
 fn message(status: &Status) -> String {
     let message = status.message();
     match causes(status).last().map(ToString::to_string) {
-        Some(cause) if !message.contains(&cause) => format!("{message}: {cause}"),
-        _ => message.to_owned(),
+        Some(cause) if !message.contains(&cause) => shortened(&format!("{message}: {cause}")).into_owned(),
+        _ => shortened(message).into_owned(),
+    }
+}
+
+/// A text that may be a server's, without its end if it is so long that errors and logs should not have all of it.
+pub(super) fn shortened(text: &str) -> Cow<'_, str> {
+    const MAX_BYTES: usize = 4 * 1024;
+    /// Room for the mark, so that a text that has one is not shortened again.
+    const MARK: usize = 64;
+    match text.len() > MAX_BYTES {
+        true => {
+            let start = &text[..text.floor_char_boundary(MAX_BYTES - MARK)];
+            format!("{start}… (the first {} of {} bytes)", start.len(), text.len()).into()
+        }
+        false => text.into(),
     }
 }
 
@@ -316,8 +332,9 @@ fn causes(status: &Status) -> impl Iterator<Item = &(dyn StdError + 'static)> {
 }
 
 /// The source of a status, kept alive by the status itself.
-fn source(status: Status) -> Option<Source> {
+fn source(mut status: Status) -> Option<Source> {
     status.source()?;
+    *status.metadata_mut() = MetadataMap::new();
     Some(Arc::new(Cause(status)))
 }
 

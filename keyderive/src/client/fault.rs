@@ -60,18 +60,43 @@ pub(super) struct Overload {
     pub(super) cause: Option<ConnectError>,
 }
 
-/// A message is longer than a client accepts.
-#[derive(Debug)]
-pub(super) struct TooLong(pub(super) usize);
+/// An answer has more than the client holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TooLarge {
+    /// A message announces so many bytes.
+    Message(usize),
+    /// A row takes more memory than this.
+    Row(usize),
+    /// The keys of the samples have more bytes than this.
+    Samples(usize),
+}
 
-impl fmt::Display for TooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(len) = self;
-        write!(f, "a message of the answer has {len} bytes, and at most {MAX_MESSAGE_BYTES} are accepted")
+impl TooLarge {
+    pub(super) fn status(self) -> Status {
+        Status::from_error(Box::new(self))
     }
 }
 
-impl StdError for TooLong {}
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(len) => {
+                write!(
+                    f,
+                    "a message of the answer has {len} bytes, and at most {MAX_MESSAGE_BYTES} are accepted"
+                )
+            }
+            Self::Row(limit) => write!(
+                f,
+                "the row takes more than {limit} bytes, the limit of `Settings::max_row_bytes`; read fewer of its columns or \
+                 versions, or raise the limit"
+            ),
+            Self::Samples(limit) => write!(f, "the keys of the answer have more than {limit} bytes"),
+        }
+    }
+}
+
+impl StdError for TooLarge {}
 
 /// An answer breaks the protocol: how.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::connections::StreamPermit;
-use super::fault::{ProtocolViolation, TooLong};
+use super::fault::{ProtocolViolation, TooLarge};
 
 /// The prefix of a message: a byte for the compression, four for the length.
 const PREFIX: usize = 5;
@@ -340,7 +340,7 @@ fn message_len(bytes: &[u8]) -> Result<Option<usize>, Status> {
     }
     let len = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
     match len > MAX_MESSAGE_BYTES {
-        true => Err(Status::from_error(Box::new(TooLong(len)))),
+        true => Err(TooLarge::Message(len).status()),
         false => Ok(Some(len)),
     }
 }

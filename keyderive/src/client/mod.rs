@@ -3,7 +3,10 @@
 //! # Traces and metrics
 //!
 //! Each operation is a span `bigtable` of the `tracing` crate, at the level info; a scan over several buckets has one for
-//! each request. Row keys and values are never logged at info or above.
+//! each request. Its target is `keyderive::operation`, for filters such as `warn,keyderive::operation=info`. The client enters it while it polls
+//! the operation's future, so that its busy time is that of the client, and what your own
+//! [`Credentials`] log belongs to it. Events have the module that logs them as target, which begins with `keyderive`; the modules may change
+//! in any release. Row keys and values are never logged at info or above.
 //!
 //! | field | |
 //! |---|---|
@@ -113,6 +116,8 @@ pub use builder::{ClientBuilder, ConnectionCount, Target};
 #[doc(hidden)]
 pub use builder::{connected_by, connected_by_clock};
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
+pub(crate) use bulk::{WatchFuture, WriterWatch};
+pub(crate) use cache::Freshness;
 use cache::TableCache;
 pub(crate) use connections::Clock;
 #[cfg(feature = "embedded")]
@@ -122,7 +127,7 @@ use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub(crate) use error::RekeyingEnd;
 pub use error::{Error, ErrorKind};
-use fault::ProtocolViolation;
+use fault::{ProtocolViolation, TooLarge};
 pub(crate) use filter::check as check_filter;
 use grpc::{Answer, Request};
 use heat::Heat;
@@ -321,13 +326,14 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// `BIGTABLE_EMULATOR_HOST` names an emulator by `host:port`; its project and instance are those of
+    /// `KEYDERIVE_ADDRESS` is an address, as [`connect`](Self::connect) takes it. Without it, `BIGTABLE_EMULATOR_HOST` names an emulator by
+    /// `host:port`; its project and instance are those of
     /// `GOOGLE_CLOUD_PROJECT` and `BIGTABLE_INSTANCE`, or else `keyderive` and `local`. Without an emulator, these two
     /// variables name an instance in the cloud. An empty variable counts as not set. The resulting address is logged at the
     /// level info.
     ///
     /// # Errors
-    /// When the environment names neither an emulator nor an instance, or an instance without its project; and as
+    /// When the environment names no Bigtable, or an instance without its project; and as
     /// [`connect`](Self::connect).
     ///
     /// # Cancel safety
@@ -370,9 +376,36 @@ impl Client {
     /// Each attempt tells the server how much time is left. After the deadline nothing is sent. A call that ends by it fails with
     /// [`is_deadline_exceeded`](Error::is_deadline_exceeded); a write may have been applied then, as
     /// [`is_outcome_unknown`](Error::is_outcome_unknown) says. The earlier of two deadlines counts.
+    ///
+    /// With tokio's clock paused, in tests, `at` may be over before it begins, since that clock runs ahead: use
+    /// [`with_timeout`](Self::with_timeout), which goes by the same clock as the client.
     #[must_use]
     pub fn with_deadline(&self, at: std::time::Instant) -> Self {
-        let at = Instant::from_std(at);
+        self.until(Instant::from_std(at))
+    }
+
+    /// This client with a deadline after `timeout` from now, by tokio's clock, which tests can move: as
+    /// [`with_deadline`](Self::with_deadline) in all else.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { name: String }
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let request = client.with_timeout(Duration::from_millis(300));
+    /// let user = request.table::<UserKey, User>("users").get(&UserKey { id: 7 }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The time runs from this call, for all calls together. Make one for each request of your service.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        self.until(Instant::now() + timeout.min(retry::NEVER))
+    }
+
+    fn until(&self, at: Instant) -> Self {
         Self { deadline: Some(self.at_deadline_or(at)), ..self.clone() }
     }
 
@@ -515,6 +548,8 @@ impl Client {
     ///
     /// No row needs to have these keys. The last may be empty, and then stands for the table's end.
     pub(crate) async fn sample_row_keys(&self, table: &Route) -> Result<Vec<(Bytes, i64)>, Error> {
+        /// More than the samples of any table, whose keys are short.
+        const MAX_SAMPLE_BYTES: usize = 256 << 20;
         let operation = self.data_operation(RpcMethod::SampleRowKeys, table);
         let message = data::SampleRowKeysRequest {
             table_name: table.full_name().to_owned(),
@@ -523,8 +558,10 @@ impl Client {
         };
         let attempts = self.attempts(operation).await?;
         retry::call(attempts, Request::new(&message), |mut answer| async move {
-            let mut samples = Vec::new();
+            let (mut samples, mut left) = (Vec::new(), MAX_SAMPLE_BYTES);
             while let Some(sample) = answer.next::<data::SampleRowKeysResponse>().await? {
+                let bytes = sample.row_key.len() + size_of::<(Bytes, i64)>();
+                left = left.checked_sub(bytes).ok_or_else(|| TooLarge::Samples(MAX_SAMPLE_BYTES).status())?;
                 samples.push((sample.row_key, sample.offset_bytes));
             }
             Ok(Received::new(samples))

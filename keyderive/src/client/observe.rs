@@ -1,5 +1,7 @@
 //! The span and the metrics of an operation.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 
 use keyderive_proto::code_name;
@@ -11,6 +13,9 @@ use tracing::field::Empty;
 use super::error::Error;
 use super::operation::Operation;
 use super::scan_counters::ScanCounters;
+
+/// The target of the spans.
+const SPANS: &str = "keyderive::operation";
 
 /// The span of an operation, which emits its metrics when dropped. An operation that is dropped before its end counts as
 /// cancelled.
@@ -35,6 +40,7 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn new(operation: &Operation, begun: Instant) -> Self {
         let span = tracing::info_span!(
+            target: SPANS,
             "bigtable",
             operation = operation.name(),
             table = &**operation.table(),
@@ -63,6 +69,12 @@ impl Watch {
 
     pub(super) fn span(&self) -> &Span {
         &self.span
+    }
+
+    /// The future, polled within the span: what it logs, and what the program's own credentials log, belongs to the operation.
+    pub(super) async fn entered<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| self.span.in_scope(|| future.as_mut().poll(cx))).await
     }
 
     /// Whether anything records the span or its metrics, so that costly values are worth computing.

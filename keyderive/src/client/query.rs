@@ -534,7 +534,8 @@ impl Execution {
                 },
             };
             let next = answer.next::<data::ExecuteQueryResponse>();
-            let taken = match attempt.head_within(begun.attempts.idle_timeout(), next).await {
+            let next = attempt.head_within(begun.attempts.idle_timeout(), next);
+            let taken = match begun.attempts.watch.entered(next).await {
                 Ok(Some(message)) => self.take(begun, message),
                 Ok(None) => match self.assembler.finish() {
                     Ok(()) => {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 use std::vec;
 
 use bytes::Bytes;
@@ -59,6 +60,12 @@ impl RawTable {
     #[must_use]
     pub fn with_deadline(&self, at: std::time::Instant) -> Self {
         Self { client: self.client.with_deadline(at), name: self.name.clone() }
+    }
+
+    /// This table with a deadline, as [`Client::with_timeout`].
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        Self { client: self.client.with_timeout(timeout), name: self.name.clone() }
     }
 
     /// This table with other settings.

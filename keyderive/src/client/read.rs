@@ -13,11 +13,10 @@ use tonic::Status;
 
 use super::error::Error;
 use super::failure::Failure;
-use super::fault::ProtocolViolation;
 use super::grpc::{Answer, Request};
 use super::operation::RpcMethod;
 use super::retry::Received;
-use super::row_merger::{KeyOrRange, RequestedRows, RowMerger, in_key_order};
+use super::row_merger::{KeyOrRange, MergeError, RequestedRows, RowMerger, in_key_order};
 use super::stats::ReadStats;
 use super::{Client, Clock, Route, ScanCounters, filter, retry};
 use crate::plan::{KeyRange, RequestSize};
@@ -259,7 +258,7 @@ impl Client {
             let operation = self.data_operation(RpcMethod::ReadRow, table).asking(asked);
             let attempts = self.attempts(operation).await?;
             let row = retry::call(attempts, Request::new(&message), |answer| {
-                only_row(answer, &key, self.clock().clone())
+                only_row(answer, &key, self.clock().clone(), self.settings.max_row_bytes)
             });
             row.await.inspect(|row| {
                 row.iter().for_each(|row| self.inner.heat.received(table, row, self.clock()));
@@ -270,17 +269,22 @@ impl Client {
 }
 
 /// The only row of an answer, which has at most one.
-async fn only_row(mut answer: Answer, key: &Bytes, clock: Clock) -> Result<Received<Option<RawRow>>, Status> {
-    let mut merger = RowMerger::new(RequestedRows::key(key.clone()), None, clock);
+async fn only_row(
+    mut answer: Answer,
+    key: &Bytes,
+    clock: Clock,
+    limit: usize,
+) -> Result<Received<Option<RawRow>>, Status> {
+    let mut merger = RowMerger::new(RequestedRows::key(key.clone()), None, clock, limit);
     let mut received = Received::new(None);
     loop {
         match answer.message().await {
             Ok(Some(message)) => {
                 received.bytes += message.len();
-                merger.take(message).map_err(ProtocolViolation::status)?;
+                merger.take(message)?;
             }
             Ok(None) => {
-                merger.finish().map_err(ProtocolViolation::status)?;
+                merger.finish().map_err(MergeError::from)?;
                 return Ok(received);
             }
             // Only the end of the answer was lost.
@@ -289,7 +293,7 @@ async fn only_row(mut answer: Answer, key: &Bytes, clock: Clock) -> Result<Recei
             }
             Err(status) => return Err(status),
         }
-        while merger.advance().map_err(ProtocolViolation::status)? {
+        while merger.advance()? {
             received.answer = Some(merger.row().clone());
             received.rows += 1;
         }

@@ -291,25 +291,32 @@ impl Attempts {
         F: Future<Output = Result<R, Status>>,
     {
         let _heat = self.client.inner.heat.row(self.operation.asked(), self.sending(attempt));
-        let headers = self.headers(attempt).await?;
         let answer = async {
-            let path = self.operation.path();
-            let transport = attempt.connection.transport();
-            let request = request.clone();
-            let answer = transport.send(path, headers, request, attempt.deadline, &attempt.is_sent).await?;
-            self.note_server(answer.headers());
-            read(answer).await
+            let headers = self.headers(attempt).await?;
+            let answer = async {
+                let path = self.operation.path();
+                let transport = attempt.connection.transport();
+                let request = request.clone();
+                let answer =
+                    transport.send(path, headers, request, attempt.deadline, &attempt.is_sent).await?;
+                self.note_server(answer.headers());
+                read(answer).await
+            };
+            attempt.within(answer).await
         };
-        attempt.within(answer).await.inspect(|_| self.pool.answered(&attempt.connection))
+        self.watch.entered(answer).await.inspect(|_| self.pool.answered(&attempt.connection))
     }
 
     /// Sends the request of a stream, up to the head of its answer.
     pub(super) async fn open(&self, attempt: &Attempt, request: Request) -> Result<Answer, Failure> {
-        let headers = self.headers(attempt).await?;
-        let path = self.operation.path();
-        let transport = attempt.connection.transport();
-        let head = transport.send(path, headers, request, attempt.deadline, &attempt.is_sent);
-        attempt.head_within(self.idle_timeout(), head).await
+        let head = async {
+            let headers = self.headers(attempt).await?;
+            let path = self.operation.path();
+            let transport = attempt.connection.transport();
+            let head = transport.send(path, headers, request, attempt.deadline, &attempt.is_sent);
+            attempt.head_within(self.idle_timeout(), head).await
+        };
+        self.watch.entered(head).await
     }
 
     /// After how long a read is sent a second time, if it is.

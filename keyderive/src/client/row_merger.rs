@@ -10,7 +10,7 @@ mod chunk;
 mod fast_path;
 mod requested;
 
-use std::mem;
+use std::{fmt, mem};
 
 use bytes::Bytes;
 use keyderive_proto::data::RequestStats;
@@ -19,15 +19,52 @@ use prost::Message as _;
 use self::chunk::{Chunk, MessagePart, Status};
 use self::fast_path::LastNumber;
 pub(super) use self::requested::{KeyOrRange, RequestedRows, in_key_order};
+use super::fault;
 use super::stats::ReadCost;
 use crate::client::Clock;
-use crate::row::{CellSpans, RawRow, RowBuilder, Shown, Span, TooLarge};
+use crate::row::{CellSpans, RawRow, RowBuilder, Shown as ShownBytes, Span, TooLarge};
 
 /// A minute in microseconds, the unit of cell timestamps. Clocks differ by less.
 const MINUTE: i64 = 60_000_000;
 
 /// Which rule an answer breaks.
 type ProtocolViolation = String;
+
+/// Bytes of the server, which no text has without end.
+struct Shown<'a>(&'a [u8]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MAX_BYTES: usize = 256;
+        match self.0.get(..MAX_BYTES).filter(|start| start.len() < self.0.len()) {
+            Some(start) => write!(f, "{}… (of {} bytes)", ShownBytes(start), self.0.len()),
+            None => write!(f, "{}", ShownBytes(self.0)),
+        }
+    }
+}
+
+/// Why the rows of an answer cannot be read.
+#[derive(Debug)]
+pub(super) enum MergeError {
+    ProtocolViolation(ProtocolViolation),
+    /// The row with this key takes more than this many bytes.
+    TooLarge(Bytes, usize),
+}
+
+impl From<ProtocolViolation> for MergeError {
+    fn from(violation: ProtocolViolation) -> Self {
+        Self::ProtocolViolation(violation)
+    }
+}
+
+impl From<MergeError> for tonic::Status {
+    fn from(error: MergeError) -> Self {
+        match error {
+            MergeError::ProtocolViolation(how) => fault::ProtocolViolation::status(how),
+            MergeError::TooLarge(_, limit) => fault::TooLarge::Row(limit).status(),
+        }
+    }
+}
 
 /// Merges the chunks of one `ReadRows` stream into rows.
 pub(super) struct RowMerger {
@@ -58,6 +95,8 @@ pub(super) struct RowMerger {
     /// The current row, complete or not.
     row: RawRow,
     open: Open,
+    /// How many bytes a row may take.
+    limit: usize,
 }
 
 /// The part of a row that no chunk has committed yet.
@@ -79,9 +118,10 @@ struct SplitCell {
 }
 
 impl RowMerger {
-    /// A merger for a read of these rows that resumes after `last_key`.
-    pub(super) fn new(requested: RequestedRows, last_key: Option<&[u8]>, clock: Clock) -> Self {
+    /// A merger for a read of these rows that resumes after `last_key`. A row may take at most `limit` bytes.
+    pub(super) fn new(requested: RequestedRows, last_key: Option<&[u8]>, clock: Clock, limit: usize) -> Self {
         Self {
+            limit,
             clock,
             requested,
             last: None,
@@ -127,16 +167,16 @@ impl RowMerger {
     }
 
     /// Takes the next message, once the one before has no further row.
-    pub(super) fn take(&mut self, message: Bytes) -> Result<(), ProtocolViolation> {
+    pub(super) fn take(&mut self, message: Bytes) -> Result<(), MergeError> {
         if let Open::Shared = self.open {
-            self.open = Open::Copied(Box::new(RowBuilder::copy_of(&self.row).map_err(too_large)?));
+            self.open = Open::Copied(self.copy()?);
         }
         if let Some(key) = self.last.take() {
             self.last_key.clear();
             self.last_key.extend_from_slice(key.of(&self.message));
         }
         if u32::try_from(message.len()).is_err() {
-            return Err("a message has more than 4 GiB".to_owned());
+            return Err("a message has more than 4 GiB".to_owned().into());
         }
         (self.starts_between_rows, self.key_before) = (matches!(self.open, Open::None), None);
         self.latest = self.clock.now_micros().saturating_add(MINUTE);
@@ -146,11 +186,11 @@ impl RowMerger {
 
     /// Advances [`row`](Self::row) to the next row; returns false if the message has no further one.
     #[inline]
-    pub(super) fn advance(&mut self) -> Result<bool, ProtocolViolation> {
+    pub(super) fn advance(&mut self) -> Result<bool, MergeError> {
         if self.try_fast_path() { Ok(true) } else { self.advance_by_chunks() }
     }
 
-    fn advance_by_chunks(&mut self) -> Result<bool, ProtocolViolation> {
+    fn advance_by_chunks(&mut self) -> Result<bool, MergeError> {
         loop {
             match chunk::next(&self.message, &mut self.at)? {
                 MessagePart::Chunk(chunk) => {
@@ -160,7 +200,10 @@ impl RowMerger {
                 }
                 MessagePart::Scanned(scanned_key) => self.scanned_key = scanned_key,
                 MessagePart::Stats(stats) => self.note_cost(stats)?,
-                MessagePart::End => return self.end_message().map(|()| false),
+                MessagePart::End => {
+                    self.end_message()?;
+                    return Ok(false);
+                }
             }
         }
     }
@@ -217,9 +260,10 @@ impl RowMerger {
     }
 
     /// Adds a chunk; returns whether it commits a row.
-    fn push(&mut self, chunk: &Chunk) -> Result<bool, ProtocolViolation> {
+    fn push(&mut self, chunk: &Chunk) -> Result<bool, MergeError> {
         if chunk.status == Status::Reset {
-            return self.reset(chunk).map(|()| false);
+            self.reset(chunk)?;
+            return Ok(false);
         }
         self.future_cells += u64::from(chunk.timestamp_micros > self.latest);
         let commit = chunk.status == Status::Commit;
@@ -228,7 +272,8 @@ impl RowMerger {
             _ => self.check_key(chunk)?,
         }
         if commit && chunk.value_size > 0 {
-            return Err(format!("row {} is committed in the middle of a value", Shown(self.open_key())));
+            let key = Shown(self.open_key());
+            return Err(format!("row {key} is committed in the middle of a value").into());
         }
         match mem::replace(&mut self.open, Open::None) {
             Open::Split(split) => self.continue_cell(*split, chunk)?,
@@ -369,7 +414,10 @@ impl RowMerger {
     }
 
     /// Adds a whole cell to a row that borrows from the current message.
-    fn share_cell(&mut self, chunk: &Chunk) {
+    fn share_cell(&mut self, chunk: &Chunk) -> Result<(), MergeError> {
+        if !self.has_room_for_cell() {
+            return Err(self.too_large(self.row.key()));
+        }
         let last = self.row.cells.last();
         // A row's first cell has both.
         let family = self.family(chunk.family, last.map(|cell| cell.family));
@@ -381,6 +429,25 @@ impl RowMerger {
             self.row.labels.extend(labels.map(|label| (number, label)));
         }
         self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
+        Ok(())
+    }
+
+    /// Whether a further cell of a row that borrows from the current message is within the limit. A message may have 16 times as many
+    /// bytes of cells as it has itself.
+    #[inline(always)]
+    fn has_room_for_cell(&self) -> bool {
+        self.row.cells.len() < self.limit / size_of::<CellSpans>()
+    }
+
+    #[cold]
+    fn too_large(&self, key: &[u8]) -> MergeError {
+        MergeError::TooLarge(Bytes::copy_from_slice(key), self.limit)
+    }
+
+    /// A copy of the row that borrows from the current message.
+    fn copy(&self) -> Result<Box<RowBuilder>, MergeError> {
+        let copy = RowBuilder::copy_of(&self.row, self.limit).map_err(|_| self.too_large(self.row.key()))?;
+        Ok(Box::new(copy))
     }
 
     /// The span of a cell's family. It is the last cell's span if the name is the same, so that comparing them is
@@ -394,45 +461,46 @@ impl RowMerger {
     }
 
     /// Begins a cell, which may be complete.
-    fn begin_cell(&mut self, chunk: &Chunk) -> Result<(), ProtocolViolation> {
+    fn begin_cell(&mut self, chunk: &Chunk) -> Result<(), MergeError> {
         self.check_column(chunk)?;
         let size = size_of_value(self.open_key(), chunk.value_size)?;
         if size != 0 {
             return self.begin_pieces(chunk, size);
         }
-        match &mut self.open {
-            Open::Copied(row) => copy_cell(row, chunk, &self.message).map_err(too_large),
-            _ => {
-                self.share_cell(chunk);
+        match mem::replace(&mut self.open, Open::Shared) {
+            Open::Copied(mut row) => {
+                copy_cell(&mut row, chunk, &self.message).map_err(|_| self.too_large(row.key()))?;
+                self.open = Open::Copied(row);
                 Ok(())
             }
+            _ => self.share_cell(chunk),
         }
     }
 
     /// Begins a cell of several pieces.
-    fn begin_pieces(&mut self, chunk: &Chunk, size: usize) -> Result<(), ProtocolViolation> {
+    fn begin_pieces(&mut self, chunk: &Chunk, size: usize) -> Result<(), MergeError> {
         if chunk.value.is_empty() {
             let key = Shown(self.open_key());
-            return Err(format!("a piece of a value of {size} bytes is empty in row {key}"));
+            return Err(format!("a piece of a value of {size} bytes is empty in row {key}").into());
         }
         let mut row = match mem::replace(&mut self.open, Open::None) {
             Open::Copied(row) => row,
-            _ => Box::new(RowBuilder::copy_of(&self.row).map_err(too_large)?),
+            _ => self.copy()?,
         };
         let labels = chunk.labels.of(&self.message);
         let labels = labels.into_iter().map(|label| label.of(&self.message).to_vec()).collect();
-        begin_copy(&mut row, chunk, &self.message).map_err(too_large)?;
+        begin_copy(&mut row, chunk, &self.message).map_err(|_| self.too_large(row.key()))?;
         let mut split = SplitCell { row, labels, size, received: 0 };
-        split.append(chunk.value.of(&self.message))?;
+        self.append(&mut split, chunk.value)?;
         self.open = Open::Split(Box::new(split));
         Ok(())
     }
 
     /// Adds a piece to the incomplete cell.
-    fn continue_cell(&mut self, mut split: SplitCell, chunk: &Chunk) -> Result<(), ProtocolViolation> {
+    fn continue_cell(&mut self, mut split: SplitCell, chunk: &Chunk) -> Result<(), MergeError> {
         if !has_no_column(chunk) || !has_no_version(chunk) {
             let key = Shown(split.row.key());
-            return Err(format!("a further piece of a value names its cell again in row {key}"));
+            return Err(format!("a further piece of a value names its cell again in row {key}").into());
         }
         let size = size_of_value(split.row.key(), chunk.value_size)?;
         let SplitCell { size: whole, .. } = split;
@@ -440,9 +508,10 @@ impl RowMerger {
             let key = Shown(split.row.key());
             return Err(format!(
                 "a further piece of a value of {whole} bytes states {size} bytes in row {key}"
-            ));
+            )
+            .into());
         }
-        split.append(chunk.value.of(&self.message))?;
+        self.append(&mut split, chunk.value)?;
         if size != 0 {
             self.open = Open::Split(Box::new(split));
             return Ok(());
@@ -450,11 +519,27 @@ impl RowMerger {
         let SplitCell { mut row, labels, received, .. } = split;
         if received != whole {
             let key = Shown(row.key());
-            return Err(format!("the pieces of a value of {whole} bytes have {received} bytes in row {key}"));
+            return Err(
+                format!("the pieces of a value of {whole} bytes have {received} bytes in row {key}").into()
+            );
         }
-        labels.iter().try_for_each(|label| row.label(label)).map_err(too_large)?;
+        labels.iter().try_for_each(|label| row.label(label)).map_err(|_| self.too_large(row.key()))?;
         self.open = Open::Copied(row);
         Ok(())
+    }
+
+    /// Adds a piece to an incomplete cell.
+    fn append(&self, split: &mut SplitCell, piece: Span) -> Result<(), MergeError> {
+        let piece = piece.of(&self.message);
+        if piece.len() > split.size - split.received {
+            let (key, size) = (Shown(split.row.key()), split.size);
+            return Err(format!(
+                "the pieces of a value of {size} bytes have more bytes than that in row {key}"
+            )
+            .into());
+        }
+        split.received += piece.len();
+        split.row.value(piece).map_err(|_| self.too_large(split.row.key()))
     }
 }
 
@@ -471,19 +556,6 @@ fn begin_copy(row: &mut RowBuilder, chunk: &Chunk, message: &[u8]) -> Result<(),
     row.cell(column(chunk.family), column(chunk.qualifier), chunk.timestamp_micros)
 }
 
-impl SplitCell {
-    fn append(&mut self, piece: &[u8]) -> Result<(), ProtocolViolation> {
-        if piece.len() > self.size - self.received {
-            let (key, size) = (Shown(self.row.key()), self.size);
-            return Err(format!(
-                "the pieces of a value of {size} bytes have more bytes than that in row {key}"
-            ));
-        }
-        self.received += piece.len();
-        self.row.value(piece).map_err(too_large)
-    }
-}
-
 fn size_of_value(key: &[u8], size: i32) -> Result<usize, ProtocolViolation> {
     usize::try_from(size).map_err(|_| format!("a value has the size {size} in row {}", Shown(key)))
 }
@@ -494,10 +566,6 @@ fn has_no_column(chunk: &Chunk) -> bool {
 
 fn has_no_version(chunk: &Chunk) -> bool {
     chunk.timestamp_micros == 0 && chunk.labels.is_empty()
-}
-
-fn too_large(_: TooLarge) -> ProtocolViolation {
-    "a row has more than 4 GiB".to_owned()
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@ use std::time::Duration;
 /// | [`max_waiting`](Self::max_waiting) | 10,000 requests | 1,000 requests | `usize::MAX`: no limit |
 /// | [`hedging`](Self::hedging) | off | off | off |
 /// | [`scan_warning`](Self::scan_warning) | 10,000 rows, 100 for each one returned | the same | the same |
+/// | [`max_row_bytes`](Self::max_row_bytes) | 512 MiB | the same | the same |
 ///
 /// All operations have the same backoff: 25 ms after the first failure, twice as long after each further one, at most 10 s,
 /// times a random factor from a half to one, so that clients that failed together do not retry together.
@@ -128,6 +129,12 @@ pub struct Settings {
     pub hedging: Hedging,
     /// When a scan that has read far more rows than it returned is logged as a warning: see [`ScanWarning`].
     pub scan_warning: ScanWarning,
+    /// How many bytes one row of an answer may take: its key, the names and values of its cells, and 32 bytes for each cell. 512 MiB by
+    /// default, twice what the service stores in a row. A read of a larger row fails with
+    /// [`ResourceExhausted`](crate::ErrorKind::ResourceExhausted), which names the row and this limit; it is at most 4 GiB.
+    ///
+    /// An embedded Bigtable and Google's emulator store larger rows.
+    pub max_row_bytes: usize,
 }
 
 /// When the end of a scan is logged as a warning because it has read far more rows than it returned.
@@ -283,6 +290,7 @@ impl Settings {
             max_waiting: _,
             hedging: _,
             scan_warning: _,
+            max_row_bytes: _,
         } = self;
         let all = [
             read_row,
@@ -322,6 +330,7 @@ impl Default for Settings {
             max_waiting: 10_000,
             hedging: Hedging::Off,
             scan_warning: ScanWarning::default(),
+            max_row_bytes: 512 << 20,
         }
     }
 }

@@ -28,6 +28,7 @@ mod table_layout;
 #[cfg(all(feature = "chrono", feature = "jiff", feature = "time", feature = "uuid", feature = "proto"))]
 #[cfg(test)]
 pub(crate) mod tests;
+pub(crate) mod unique_json;
 
 pub use self::error::LayoutError;
 #[cfg(feature = "client")]
@@ -44,6 +45,8 @@ pub use self::row::{ColumnValue, DynColumn, DynRow};
 pub use self::scan::DynScan;
 #[cfg(feature = "client")]
 pub use self::table_layout::TableLayout;
+#[doc(hidden)]
+pub use self::unique_json::UniqueJson;
 pub use crate::key::{Value, ValueRef};
 #[cfg(feature = "client")]
 use crate::row::{CellError, CellType};

@@ -66,6 +66,14 @@
 //! `#[reverse_ts(max = 9999999999999)]` stores `max - t` in as many digits as `max` has. Scan methods take the plain
 //! value, and a range begins with its lesser value.
 //!
+//! Both `reverse_ts` and [`desc`](#desc) sort the newest time first. Which one to take:
+//!
+//! | the field | take | why |
+//! |---|---|---|
+//! | a time type, in a new table | `#[row_key(desc)]` | 16 digits in place of 19; 13 with `ts(unit = "millis")` |
+//! | an integer that is a time | `#[reverse_ts]` | 19 digits, or as many as `max` has; `desc` counts down from the greatest number of its type: 20 for a `u64` |
+//! | either, where programs in other languages write the keys | `#[reverse_ts]` | `i64::MAX - t` is what Google's guides show, `Long.MAX_VALUE - t` in Java |
+//!
 //! ```
 //! # use keyderive::RowKey;
 //! #[derive(RowKey)]
@@ -478,6 +486,11 @@
 //! assert_eq!(RowKey::encode(&key)?, b"0000000007");
 //! # Ok::<(), keyderive::key::EncodeError>(())
 //! ```
+//!
+//! # `no_implicit_prelude`
+//!
+//! In a module with `#![no_implicit_prelude]`, write `#[row_key(no_implicit_prelude)]` too: the derive's messages for a scan out of order
+//! need a name of the prelude, so the key type does not compile without.
 //!
 //! # The path of the crate
 //!

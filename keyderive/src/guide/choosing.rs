@@ -120,8 +120,8 @@
 //!
 //! # Newest first
 //!
-//! `#[reverse_ts]`, or `#[row_key(desc)]` on a time, sorts the newest row of a prefix first, so a scan with a limit of
-//! ten reads the ten newest. If you need the newest rows only now and then, leave the times readable and scan backwards
+//! `#[row_key(desc)]` on a time, or `#[reverse_ts]` on an integer ([which of them](super::attributes#reverse_ts)), sorts the newest row of a
+//! prefix first, so a scan with a limit of ten reads the ten newest. If you need the newest rows only now and then, leave the times readable and scan backwards
 //! with [`Scan::reversed`](crate::Scan::reversed). A key that begins with a reversed time is a hotspot too, at the
 //! start of the table.
 //!

@@ -15,17 +15,19 @@
 //!
 //! [`Client::connect`](crate::Client::connect) lists the forms of an address, such as
 //! `bigtable://my-project/my-instance`, `emulator://localhost:8086` and `embedded:events.keyderive`.
-//! [`Client::from_env`](crate::Client::from_env) reads the variables of Google's tools and clients:
+//! [`Client::from_env`](crate::Client::from_env) reads such an address, as the command and the examples do, or else the variables of
+//! Google's tools and clients:
 //!
 //! | variable | meaning |
 //! |---|---|
+//! | `KEYDERIVE_ADDRESS` | an address; takes precedence over the others |
 //! | `BIGTABLE_EMULATOR_HOST` | an emulator, as `host:port`; takes precedence over a cloud instance |
 //! | `GOOGLE_CLOUD_PROJECT` | the project; the default for an emulator is `keyderive` |
 //! | `BIGTABLE_INSTANCE` | the instance; the default for an emulator is `local` |
 //! | `GOOGLE_APPLICATION_CREDENTIALS` | a credentials file for the cloud, which Google's own crate reads |
 //!
 //! An empty variable counts as unset. An instance without a project is an error, and so is an environment that names
-//! neither an emulator nor an instance: a client never falls back to an in-memory Bigtable.
+//! none of them: a client never falls back to an in-memory Bigtable.
 //!
 //! # On the embedded Bigtable
 //!
@@ -174,7 +176,7 @@
 //!
 //! 1. Commit a [file of the layouts](super::layouts) of all tables, which a test compares with the types: a change fails the test, and the
 //!    message says what it does to stored rows.
-//! 2. Call `verify` at startup, before the first write, with a [deadline](crate::Table::with_deadline) of some seconds. The table's
+//! 2. Call `verify` at startup, before the first write, with a [timeout](crate::Table::with_timeout) of some seconds. The table's
 //!    [stamp](super::tables#layout) records the layout of its keys, so a program with another layout fails then, or at its first request at
 //!    the latest.
 //! 3. If Terraform or another tool declares the table, let it declare or ignore the [families](super::tables#layout) that
@@ -205,7 +207,7 @@
 //! ```
 //!
 //! ```text
-//! INFO bigtable{operation="ReadRows" table="users" attempts=1 code="OK" rows=1 bytes=67}: keyderive::client::observe: close time.busy=210µs time.idle=1.30ms
+//! INFO bigtable{operation="ReadRows" table="users" attempts=1 code="OK" rows=1 bytes=67}: keyderive::operation: close time.busy=210µs time.idle=1.30ms
 //! ```
 //!
 //! [The front page](crate#features) lists the features of the crate.

@@ -75,6 +75,9 @@
 //! Input in key order that is larger than the look-ahead covers few partitions at a time: shuffle it first, or increase
 //! the look-ahead.
 //!
+//! A load that waits for its input for a long time may find that its table was [re-keyed or created again](super::tables#layout) meanwhile:
+//! it then ends with an error that says how many of its rows may be in a table that is not read.
+//!
 //! # Resuming
 //!
 //! A [`Checkpoint`](crate::load::Checkpoint) says how far a load has come; serde serializes it. Store each one that

@@ -14,12 +14,14 @@
 //! | [`loading`] | how to load and export many rows |
 //! | [`rekeying`] | when a key must change: three ways, what each costs, and a checklist |
 //! | [`recipes`] | what services build from rows: lookups, erasures, rankings, totals |
+//! | [`compiler`] | what the compiler says where it does not name the way, and what to write |
 //! | [`errors`] | what each predicate means, what to do, and how retries work |
 //! | [`limits`] | what is rejected, and what is out of scope |
 //! | [`deployment`] | how to connect to an emulator and to the cloud, permissions, a checklist |
 //! | [`operating`] | what to look at when something is slow, hot, large or wrong; setting up a service in the cloud |
 //! | [`testing`] | how to test a service: clocks, garbage collection, faults, waits in virtual time |
 //! | [`sql`] | how to run Bigtable's SQL |
+//! | [`running`] | running a service: start, health checks, shutdown, pools, who repeats a write, alerts |
 //! | [`serving`] | a service under load: timeouts, overload, slow servers, what to alert on |
 //!
 //! Elsewhere: [`designs`](crate::designs) has the schema designs of Google's guides as key types,
@@ -28,6 +30,7 @@
 
 pub mod attributes;
 pub mod choosing;
+pub mod compiler;
 pub mod deployment;
 pub mod errors;
 pub mod from_serde;
@@ -41,6 +44,7 @@ pub mod promises;
 pub mod recipes;
 pub mod rekeying;
 pub mod rows;
+pub mod running;
 pub mod scans;
 pub mod serving;
 pub mod sql;

@@ -138,7 +138,8 @@
 //!    [rejected](crate::rekey#one-mapping).
 //! 3. **Stop every other writer**, such as a job that runs at night with an older release: what it writes is not read until `verify()`
 //!    reports it and you repair it. From `paused` on, a program that opens the old table by itself is rejected at its first request,
-//!    with [`is_table_mismatch`](crate::Error::is_table_mismatch). Not rejected are programs that run already, raw and `unchecked()`
+//!    with [`is_table_mismatch`](crate::Error::is_table_mismatch). Loads, imports and writers that run already fail at
+//!    their [next check](super::tables#layout), within 10 s. Not rejected are single calls of programs that run already, raw and `unchecked()`
 //!    tables, other clients such as `cbt`, and programs that [cannot read the table's definition](super::tables#layout). `verify()`
 //!    finds what they wrote, unless the same row was written through `rekeyed` as well: that write hides theirs, which is lost.
 //! 4. **`check()`** reads every row. If a [mapping of field names](crate::dynamic::KeyMapping) suffices, this and the next steps can also
@@ -194,7 +195,7 @@
 //! - Hashed fields, in the old key or the new one: each table's keys are made from the other's.
 //! - Pages, `visit`, `explain`, `with_stats` and counts of a table: [`Rekeyed`](crate::rekey::Rekeyed) does not have them, and its scans
 //!   take a plan for each key. For pages while it runs, scan with a limit and a range that begins after the last row of the page before.
-//!   Page tokens of the old key are rejected by the new table.
+//!   Page tokens name the table and its key: those of the old table are rejected by the new one.
 //! - Ordered scans, if the keys differ in their fields or the order of them (even if the plan fixes those), or if the conversions change a
 //!   field's value: use [`unordered`](crate::Scan::unordered) scans, which fail when the state changes, and repeat them. For the newest
 //!   rows of such a table read a range of times that has enough of them, in both plans, and sort it.

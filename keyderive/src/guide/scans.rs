@@ -55,7 +55,8 @@
 //!
 //! A page token shows the stored key of the last row: it is hexadecimal, neither encrypted nor signed. Users who may not see keys, such as
 //! those of another tenant, must not get it as it is: encrypt it, or keep it in a session. A forged token can only skip or repeat rows of
-//! its own scan, since the scan's constraints still apply.
+//! its own scan, since the scan's constraints still apply. A token is for the pages of one table with the same key layout, constraints,
+//! direction and fields of [`distinct`](crate::Scan::distinct).
 //!
 //! Two terms are used below. A *foreign row* is one whose key does not decode as the table's key type. An *unreadable
 //! row* is one whose cells do not decode as the row type.

@@ -3,7 +3,7 @@
 //! A service should answer in time, or quickly say that it cannot. These settings are for many concurrent reads and writes of one row:
 //!
 //! ```
-//! use std::time::{Duration, Instant};
+//! use std::time::Duration;
 //!
 //! use keyderive::client::{Hedging, Settings};
 //! # use keyderive::{Client, ErrorKind, Row, RowKey};
@@ -18,7 +18,7 @@
 //! let users = client.table::<UserKey, User>("users");
 //!
 //! // In a request of the service: all its calls together take at most 300 ms.
-//! let users = users.with_deadline(Instant::now() + Duration::from_millis(300));
+//! let users = users.with_timeout(Duration::from_millis(300));
 //! match users.put(&UserKey { id: 7 }, &User { name: "Ada".into() }).await {
 //!     Ok(()) => println!("answer 200"),
 //!     Err(error) if error.is_outcome_unknown() => println!("answer 502; the row may have been written"),
@@ -34,8 +34,9 @@
 //! # Time
 //!
 //! Each operation has a timeout for an attempt and one for all attempts: [`Settings`](crate::client::Settings) lists them.
-//! [`with_deadline`](crate::Table::with_deadline) bounds all calls through a table or a client, retries included; nothing is sent after the
-//! deadline. Each attempt tells the server how much time is left. A write that hits the deadline may have been applied:
+//! [`with_timeout`](crate::Table::with_timeout) bounds all calls through a table or a client together, retries included; nothing is sent after
+//! its end. [`with_deadline`](crate::Table::with_deadline) takes the instant of the end; in tests with a [paused clock](super::testing#time)
+//! use `with_timeout`. Each attempt tells the server how much time is left. A write that hits the deadline may have been applied:
 //! [`is_outcome_unknown`](crate::Error::is_outcome_unknown).
 //!
 //! The first call of a table also checks the table's [layout](super::tables#layout), for up to 3 s beyond its timeout, though never
@@ -103,6 +104,7 @@
 //! | a stream of a scan with up to 8 buckets, and of any other read | a window of 1 MiB, and the message that is being read |
 //! | a stream of a scan with more buckets | a window of 64 KiB, and the message that is being read |
 //! | the streams that scans keep open | 70 of each of the two kinds above, per connection, by the pool's *minimum* number of [`connections`](crate::client::ClientBuilder::connections) |
+//! | a row while it is put together from messages | [`max_row_bytes`](crate::client::Settings::max_row_bytes), 512 MiB, in a buffer that can be twice as large |
 //! | other reads | as many streams as the server allows on a connection, about 100 with those of scans |
 //! | the scans that find no free stream | they read each bucket in pages: 64 MiB for the pages of all scans of a client, plus 16 KiB per bucket for each scan, at most 1 MiB; but always one row of each bucket, which a merge needs |
 //! | a query | about 512 MiB: 256 MiB of rows, as received, that no [resume token](super::sql#what-the-client-promises) follows yet, in a buffer that can be twice as large; and the values of one row |

@@ -80,9 +80,18 @@
 //! [`verify`](crate::Table::verify) and [`info`](crate::Table::info) read the definition again, and every handle is checked again if it
 //! differs; otherwise a program notices changes by other programs only after a restart.
 //!
+//! **Calls that run long** check again: a [load](crate::Table::load), a [writer](crate::Table::writer), [`put_all`](crate::Table::put_all)
+//! and its like, [`delete_rows`](crate::Table::delete_rows) and the target of a [copy](crate::Table::copy_to) send no row by a definition
+//! that is older than 10 s, and compare another one at their end, if the last one is older than that. A load and a writer count from when
+//! the client last read the definition, a call such as `put_all` from its beginning. If the table was re-keyed, deleted or created again
+//! meanwhile, the call fails, with `is_table_mismatch` or `is_not_found`, and its error says how many of its rows may be in a table that
+//! is not read. A call that returns `Ok` has written to the table that it began with; what it wrote in its last 10 s can still be lost if a
+//! re-keying began and passed these rows in that time: [stop other writers](super::rekeying#the-operators-checklist) before.
+//!
 //! **If the check cannot run**, because the service account lacks the permission or the admin service does not respond
 //! within 3 s, requests proceed unchecked. The client logs one warning, counts the metric `keyderive.layout.unchecked`,
-//! and retries every minute in the background. If it then finds a difference, later requests fail.
+//! and retries every minute in the background. If it then finds a difference, later requests fail. A call that runs long goes on, too, and
+//! ends with success.
 //! [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) makes unchecked requests fail
 //! instead.
 //!

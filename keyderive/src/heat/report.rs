@@ -191,6 +191,7 @@ pub(super) fn shown_window(window: Duration) -> String {
         60.0 => "minute".to_owned(),
         3600.0 => "hour".to_owned(),
         86_400.0 => "day".to_owned(),
+        seconds if seconds < 1.0 => format!("{:.0} ms", (seconds * 1000.0).max(1.0)),
         seconds if seconds < 10.0 => format!("{seconds:.2} s"),
         seconds if seconds < 120.0 => format!("{seconds:.0} s"),
         seconds if seconds < 7200.0 => format!("{:.0} minutes", seconds / 60.0),

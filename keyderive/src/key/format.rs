@@ -300,8 +300,9 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// The unit's name in words.
-    pub(crate) const fn name(self) -> &'static str {
+    /// The unit's name in words, such as `milliseconds`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Secs => "seconds",
             Self::Millis => "milliseconds",

@@ -1,5 +1,6 @@
 //! A value whose type is known at run time.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
@@ -160,6 +161,67 @@ impl Value {
         }
     }
 
+    /// The order of two values of one field or column: of numbers, times and dates their own, of text and bytes that of the bytes.
+    ///
+    /// ```
+    /// use std::cmp::Ordering;
+    /// use keyderive::dynamic::Value;
+    ///
+    /// assert_eq!(Value::from(3).compare(&Value::from(20)), Some(Ordering::Less));
+    /// assert_eq!(Value::from(i128::MAX).compare(&Value::from(u128::MAX)), Some(Ordering::Less));
+    /// assert_eq!(Value::from(3).compare(&Value::from("20")), None);
+    /// ```
+    ///
+    /// `None` for values of different kinds, such as an integer and text, and for floats, which no key has: their equality is no order.
+    /// Otherwise it is a total order, and values are equal in it if they are `==`.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        Some(match (self, other) {
+            (Self::Integer(one), Self::Integer(other)) | (Self::Time(one), Self::Time(other)) => {
+                one.cmp(other)
+            }
+            (Self::Unsigned(one), Self::Unsigned(other)) | (Self::Uuid(one), Self::Uuid(other)) => {
+                one.cmp(other)
+            }
+            // It is above every `Integer`.
+            (Self::Integer(_), Self::Unsigned(_)) => Ordering::Less,
+            (Self::Unsigned(_), Self::Integer(_)) => Ordering::Greater,
+            (Self::Bool(one), Self::Bool(other)) => one.cmp(other),
+            (Self::Text(one), Self::Text(other)) => one.cmp(other),
+            (Self::Bytes(one), Self::Bytes(other)) => one.cmp(other),
+            (Self::Date(one), Self::Date(other)) => one.cmp(other),
+            _ => return None,
+        })
+    }
+
+    /// Whether it is a time between two counts of this unit, of which a field or column in the unit stores the earlier one.
+    ///
+    /// ```
+    /// use keyderive::dynamic::Value;
+    /// use keyderive::key::TimeUnit;
+    ///
+    /// let time = Value::Time(1_500_000_000);
+    /// assert!(time.is_finer_than(TimeUnit::Secs) && !time.is_finer_than(TimeUnit::Millis));
+    /// assert_eq!(time.rounded_to(TimeUnit::Secs), Value::Time(2_000_000_000));
+    /// ```
+    #[must_use]
+    pub fn is_finer_than(&self, unit: TimeUnit) -> bool {
+        matches!(self, Self::Time(nanos) if nanos % unit.nanos() != 0)
+    }
+
+    /// A time as the nearest count of this unit, of two the later one; another value as it is.
+    #[must_use]
+    pub fn rounded_to(&self, unit: TimeUnit) -> Self {
+        match self {
+            Self::Time(nanos) => {
+                let rest = nanos.rem_euclid(unit.nanos());
+                let up = if rest * 2 < unit.nanos() { 0 } else { unit.nanos() };
+                Self::Time(nanos.saturating_sub(rest).saturating_add(up))
+            }
+            value => value.clone(),
+        }
+    }
+
     /// As a noun: `an integer`.
     pub(crate) fn noun(&self) -> &'static str {
         self.as_ref().noun()
@@ -300,5 +362,67 @@ values! {
 impl From<&Value> for Value {
     fn from(value: &Value) -> Self {
         value.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A value of a kind, of few that are often equal.
+    fn value(kind: u8, random: &mut fastrand::Rng) -> Value {
+        let number = i128::from(random.i8(-3..3));
+        let number = [number, i128::MIN, i128::MAX][random.usize(..3)];
+        match kind {
+            0 if random.bool() => Value::from(u128::MAX - u128::from(random.u8(..2))),
+            0 => Value::Integer(number),
+            1 => Value::Bool(random.bool()),
+            2 => Value::Text(["", "a", "ab", "b", "\u{e9}"][random.usize(..5)].to_owned()),
+            3 => Value::Bytes(vec![random.u8(..); random.usize(..3)]),
+            4 => Value::Time(number),
+            5 => Value::Date(random.i64(-2..2)),
+            6 => Value::Uuid(u128::from(random.u8(..3))),
+            7 => Value::F32(f32::from(random.i8(-2..2))),
+            _ => Value::F64(f64::from(random.i8(-2..2))),
+        }
+    }
+
+    #[test]
+    fn the_order_of_a_kind_is_total_and_agrees_with_equality() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut found = BTreeSet::new();
+        for _ in 0..100_000 {
+            let kind = random.u8(..7);
+            let [a, b, c] = std::array::from_fn(|_| value(kind, &mut random));
+            let order = |one: &Value, other: &Value| one.compare(other).unwrap();
+            assert_eq!(order(&a, &b) == Ordering::Equal, a == b, "{a:?} {b:?}");
+            assert_eq!(order(&a, &b), order(&b, &a).reverse(), "{a:?} {b:?}");
+            if order(&a, &b).is_le() && order(&b, &c).is_le() {
+                assert!(order(&a, &c).is_le(), "{a:?} {b:?} {c:?}");
+            }
+            found.insert((kind, order(&a, &b)));
+            let (one, other) = (random.u8(..9), random.u8(..9));
+            if one != other || one > 6 {
+                assert_eq!(value(one, &mut random).compare(&value(other, &mut random)), None);
+            }
+        }
+        assert_eq!(found.len(), 21);
+    }
+
+    #[test]
+    fn times_are_rounded_to_the_nearest() {
+        let rounded = |nanos| Value::Time(nanos).rounded_to(TimeUnit::Micros);
+        for (nanos, nearest) in
+            [(0, 0), (499, 0), (500, 1000), (1000, 1000), (-1, 0), (-500, 0), (-501, -1000), (-1000, -1000)]
+        {
+            assert_eq!(rounded(nanos), Value::Time(nearest), "{nanos}");
+            assert_eq!(Value::Time(nanos).is_finer_than(TimeUnit::Micros), nanos % 1000 != 0);
+        }
+        for extreme in [i128::MIN, i128::MAX] {
+            assert!(matches!(rounded(extreme), Value::Time(_)));
+        }
+        assert_eq!(Value::from(7).rounded_to(TimeUnit::Secs), Value::from(7));
     }
 }

@@ -1,8 +1,7 @@
 //! The runtime half of the derived scan builders: constraints, lists of values, and the stages of a builder.
 //!
-//! The stages carry the compiler's messages for a call out of order: the derive cannot generate `#[diagnostic::…]`,
-//! which cannot be named in a module with `#![no_implicit_prelude]`. The messages name a field by a type, which the
-//! derive declares with the field's name.
+//! A call on a stage that does not allow it fails by a bound, which says why: [`Open`] after a range, and a trait for each field,
+//! which the derive generates with its message, for a field out of order.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -116,7 +115,7 @@ impl Draft {
 
     /// Ends the scan with a range over the next field, in the field's own order.
     #[must_use]
-    pub fn range<'v, C, T: RangeField<C>>(self, range: &impl RangeBounds<T::Arg<'v>>) -> Self {
+    pub fn range<'v, C, T: RangeField<C>>(self, range: &impl RangeOf<T::Arg<'v>>) -> Self {
         let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
         self.range_by(bounds, T::ORDER, |value, side| T::cut(*value, side), |value, f| T::show(*value, f))
     }
@@ -255,6 +254,17 @@ fn range_words(start: Bound<String>, end: Bound<String>) -> String {
     format!("in {start}..{end}")
 }
 
+/// A range of values that `f_range` takes for a field: of the standard library's types, and with a message where it is of another type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a range of `{T}`",
+    label = "not a range of `{T}`",
+    note = "a range is `a..b`, `a..=b`, `a..`, `..b` or a pair of `Bound`s; one of text or bytes borrows its ends: for `String`s, write `a.as_str()..b.as_str()`, and for `Vec`s `a.as_slice()..b.as_slice()`"
+)]
+pub trait RangeOf<T>: RangeBounds<T> {}
+
+#[diagnostic::do_not_recommend]
+impl<T, R: RangeBounds<T>> RangeOf<T> for R {}
+
 /// An item of the list that `f_any_of` takes for a field of the type `T`, stored as `C`.
 ///
 /// `How` distinguishes the implementations. It is inferred, since exactly one fits an item and a field.
@@ -337,6 +347,9 @@ listed!(OfBytes, [u8]: [] Vec<u8>, [] &Vec<u8>, [] Cow<'_, [u8]>, [] &Cow<'_, [u
 listed!(OfBytes, [u8]: [const N: usize,] [u8; N], [const N: usize,] &[u8; N]);
 
 /// The first `N` fields are fixed; the next one can be fixed, ranged over or given a prefix.
+///
+/// Branches that fix different fields have different types: call `into_plan` in each, as in
+/// [branches of a scan](crate::guide::compiler#branches-of-a-scan).
 #[derive(Clone, Copy, Debug)]
 pub enum Fixed<const N: usize> {}
 
@@ -344,90 +357,18 @@ pub enum Fixed<const N: usize> {}
 #[derive(Clone, Copy, Debug)]
 pub enum Ended {}
 
-/// The derive implements this for the type of a field's name: the field is next once `N` fields are fixed.
-pub trait NextAt<const N: usize> {
-    /// The format of the field.
-    type Codec;
-}
-
-/// The stages at which `F`, the first field of the key `K`, can be constrained.
+/// The stages at which another field can be constrained.
 #[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
-    label = "`{F}` comes first, once: write `{K}::scan()`, then `{F}`",
-    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
+    message = "no field can be constrained after a range or a prefix",
+    label = "a range ends a scan; `filter_key` tests other fields",
+    note = "`table.scan(…).filter_key(|key| …)` tests the other fields of each row that is read; the method of a field that ends in `_any_of` fixes it to several values, and another field can follow"
 )]
-pub trait IsFirst<K, F> {
-    /// The format of the field. It comes from the stage, so that the compiler reports the call of `_range` on a field
-    /// without ranges.
-    type Codec;
-}
-
-/// The stages at which `F`, after the field `A` of the key `K`, can be constrained.
-#[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
-    label = "`{A}` is fixed first: write `{K}::scan()`, then `{A}`, then `{F}`",
-    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
-)]
-pub trait IsSecond<K, A, F> {
-    /// As for [`IsFirst`].
-    type Codec;
-}
-
-/// The stages at which `F`, after the fields `A` and `B` of the key `K`, can be constrained.
-#[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
-    label = "`{A}` and `{B}` are fixed first: write `{K}::scan()`, then `{A}`, then `{B}`, then `{F}`",
-    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
-)]
-pub trait IsThird<K, A, B, F> {
-    /// As for [`IsFirst`].
-    type Codec;
-}
-
-/// The stages at which `F`, after all fields of the tuple `Before`, can be constrained.
-#[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
-    label = "`{Before}` are fixed first, in this order: write `{K}::scan()`, then each of them, then `{F}`",
-    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
-)]
-pub trait IsAfter<K, Before, F> {
-    /// As for [`IsFirst`].
-    type Codec;
+pub trait Open {
+    /// How many fields are fixed, as a [`Fixed`]: the derive implements the trait of a field for the one before it.
+    type At;
 }
 
 #[diagnostic::do_not_recommend]
-impl<K, F: NextAt<N>, const N: usize> IsFirst<K, F> for Fixed<N> {
-    type Codec = F::Codec;
+impl<const N: usize> Open for Fixed<N> {
+    type At = Self;
 }
-
-#[diagnostic::do_not_recommend]
-impl<K, A, F: NextAt<N>, const N: usize> IsSecond<K, A, F> for Fixed<N> {
-    type Codec = F::Codec;
-}
-
-#[diagnostic::do_not_recommend]
-impl<K, A, B, F: NextAt<N>, const N: usize> IsThird<K, A, B, F> for Fixed<N> {
-    type Codec = F::Codec;
-}
-
-#[diagnostic::do_not_recommend]
-impl<K, Before, F: NextAt<N>, const N: usize> IsAfter<K, Before, F> for Fixed<N> {
-    type Codec = F::Codec;
-}
-
-/// The derive implements this for the type of a hashed field's name: a scan can end once `N` fields are fixed.
-pub trait EndsAt<const N: usize> {}
-
-/// The stages at which a scan of `K` can be planned. The field `F` of `K` is stored as a hash: once it is fixed, only
-/// whole keys can be looked up.
-#[diagnostic::on_unimplemented(
-    message = "a scan of `{K}` cannot end between its hashed field `{F}` and its last field",
-    label = "fix every field, for a point read, or none from the hashed one on"
-)]
-pub trait CanPlan<K, F> {}
-
-#[diagnostic::do_not_recommend]
-impl<K, F: EndsAt<N>, const N: usize> CanPlan<K, F> for Fixed<N> {}
-
-#[diagnostic::do_not_recommend]
-impl<K, F> CanPlan<K, F> for Ended {}

@@ -21,7 +21,13 @@ enum PlanFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenFault {
     Malformed,
+    /// It is of a plan alone, or of an earlier release.
+    WithoutTable,
+    /// It is of a table's pages, and read by a plan alone.
+    OfTable,
+    OtherTable,
     OtherLayout,
+    OtherDistinct,
     OtherPlan,
     OtherDirection,
 }
@@ -73,6 +79,17 @@ impl fmt::Display for PlanError {
         write!(f, "the scan of `{key_type}` cannot resume: ")?;
         f.write_str(match fault {
             TokenFault::Malformed => "the page token is malformed; pass the one of the last page unchanged",
+            TokenFault::WithoutTable => {
+                "the page token names no table, since it is of an earlier release of keyderive, or of `Plan::page_token`, for \
+                 `Plan::after`; start a new scan"
+            }
+            TokenFault::OfTable => {
+                "the page token is of the pages of a table; pass it to `after` of a scan of the table"
+            }
+            TokenFault::OtherTable => "the page token is of another table; start a new scan",
+            TokenFault::OtherDistinct => {
+                "the page token is of a scan with another `distinct`, or with none; use the same for all pages"
+            }
             TokenFault::OtherLayout => "the page token is of another key layout; start a new scan",
             TokenFault::OtherPlan => {
                 "the page token is of a scan with other constraints; use the same ones for all pages"

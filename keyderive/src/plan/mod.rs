@@ -22,7 +22,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 #[doc(hidden)]
-pub use draft::{CanPlan, Draft, Ended, EndsAt, Fixed, IsAfter, IsFirst, IsSecond, IsThird, Listed, NextAt};
+pub use draft::{Draft, Ended, Fixed, Listed, Open, RangeOf};
 pub use error::PlanError;
 pub use explain::Explain;
 #[cfg(feature = "client")]
@@ -34,6 +34,8 @@ pub(crate) use explain::ExplainOptions;
 pub(crate) use explain::{Limit, MANY_ROW_ITEMS, VersionsRead, many_row_items};
 #[cfg(feature = "client")]
 pub(crate) use leading::Leading;
+#[cfg(feature = "client")]
+pub(crate) use page_token::Pages;
 use position::Position;
 #[cfg(feature = "client")]
 pub(crate) use request::RequestSize;
@@ -259,20 +261,21 @@ impl<K: ?Sized> Plan<K> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Only a plan with the same constraints, direction and key layout accepts the token.
+    /// Only a plan with the same constraints, direction and key layout accepts the token. It names no table, so the scans of tables reject it:
+    /// scan the plan that [`after`](Self::after) returns, or take the tokens of `Scan::page`.
     ///
     /// **It is no secret, and not signed**: it is the stored key in hexadecimal, with hashes of the plan and a checksum against accidents.
     /// Whoever has it can read the key, and make one for another row; none reads a row outside of the plan. Encrypt tokens that go to
     /// strangers, or keep them and hand out names of them.
     #[must_use]
     pub fn page_token(&self, key: &[u8], reversed: bool) -> String {
-        Position::of(&self.selection, key, reversed).to_token(&self.selection)
+        Position::of(&self.selection, key, reversed).to_token(&self.selection, None)
     }
 
-    /// As [`page_token`](Self::page_token), after all rows that have the values of the first `count` fields of the row.
+    /// The token of these pages after one that ends with the row with this stored key.
     #[cfg(feature = "client")]
-    pub(crate) fn page_token_after_value(&self, key: &[u8], count: usize, reversed: bool) -> String {
-        Position::after_value(&self.selection, key, count, reversed).to_token(&self.selection)
+    pub(crate) fn token_of(&self, pages: Pages, key: &[u8], reversed: bool) -> String {
+        pages.position_after(&self.selection, key, reversed).to_token(&self.selection, Some(pages))
     }
 
     /// The part of the plan after the row of a [page token](Self::page_token), in every bucket.
@@ -281,11 +284,27 @@ impl<K: ?Sized> Plan<K> {
     /// in the other direction is valid for that part alone, not for the whole plan.
     ///
     /// # Errors
-    /// For text that is not a token, and for a token of another plan, direction or layout.
+    /// For text that is not a token, for a token of another plan, direction or layout, and for that of a table's page.
     pub fn after(&self, token: &str, reversed: bool) -> Result<Self, PlanError> {
+        Ok(self.resumed(Position::from_token(token, &self.selection, None, reversed)?))
+    }
+
+    /// As [`after`](Self::after), of a token of these pages.
+    #[cfg(feature = "client")]
+    pub(crate) fn after_page(&self, pages: Pages, token: &str, reversed: bool) -> Result<Self, PlanError> {
+        Ok(self.resumed(Position::from_token(token, &self.selection, Some(pages), reversed)?))
+    }
+
+    /// As [`after`](Self::after), of the row with this stored key.
+    #[cfg(feature = "client")]
+    pub(crate) fn after_row(&self, key: &[u8], reversed: bool) -> Self {
+        self.resumed(Position::of(&self.selection, key, reversed))
+    }
+
+    fn resumed(&self, position: Position) -> Self {
         let mut selection = self.selection.clone();
-        selection.resume_after(Position::from_token(token, &selection, reversed)?);
-        Ok(Self::from_selection(selection))
+        selection.resume_after(position);
+        Self::from_selection(selection)
     }
 
     /// The byte prefixes that hold the plan's rows and nothing else, one for each bucket, for `DropRowRange`. `None` if

@@ -1,4 +1,5 @@
-//! Page tokens: positions as text that shows the key, which only a plan with the same constraints, direction and key layout accepts.
+//! Page tokens: positions as text that shows the key, which only a plan with the same constraints, direction and key layout accepts; those of
+//! a table's pages only the same table, with the same fields of `distinct`.
 
 use super::error::{PlanError, TokenFault};
 use super::position::Position;
@@ -6,8 +7,36 @@ use super::selection::Selection;
 use crate::key::codec::read_hex;
 use crate::key::{Cut, Hex, fingerprint64};
 
-/// The first byte of a page token.
-const TOKEN_VERSION: u8 = 1;
+/// The first byte of a token of a plan, which knows no table.
+const OF_PLAN: u8 = 1;
+/// The first byte of a token of a table's pages.
+const OF_PAGES: u8 = 2;
+
+/// The pages that a token is for, beside their plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only tables have pages"))]
+pub(crate) struct Pages {
+    /// A hash of the table's id, without its project and instance.
+    table: u64,
+    /// How many fields `distinct` has; 0 without it.
+    distinct: u64,
+}
+
+#[cfg(feature = "client")]
+impl Pages {
+    pub(crate) fn new(table: &str, distinct: Option<usize>) -> Self {
+        let distinct = distinct.map_or(0, |count| count as u64);
+        Self { table: fingerprint64(table.as_bytes()), distinct }
+    }
+
+    /// The position of the next page, after one that ends with the row with this stored key.
+    pub(super) fn position_after(self, selection: &Selection, key: &[u8], reversed: bool) -> Position {
+        match usize::try_from(self.distinct) {
+            Ok(count @ 1..) => Position::after_value(selection, key, count, reversed),
+            _ => Position::of(selection, key, reversed),
+        }
+    }
+}
 
 impl Position {
     /// The position of a row by its stored key.
@@ -18,10 +47,15 @@ impl Position {
     }
 
     /// The position as text, with hashes of the plan and the layout. It is neither encrypted nor signed.
-    pub(super) fn to_token(&self, selection: &Selection) -> String {
-        let mut bytes = vec![TOKEN_VERSION, u8::from(self.reversed)];
+    pub(super) fn to_token(&self, selection: &Selection, pages: Option<Pages>) -> String {
+        let version = if pages.is_some() { OF_PAGES } else { OF_PLAN };
+        let mut bytes = vec![version, u8::from(self.reversed)];
         bytes.extend_from_slice(&layout_hash(selection).to_be_bytes());
         bytes.extend_from_slice(&plan_hash(selection, self.reversed).to_be_bytes());
+        if let Some(Pages { table, distinct }) = pages {
+            bytes.extend_from_slice(&table.to_be_bytes());
+            bytes.extend_from_slice(&distinct.to_be_bytes());
+        }
         bytes.extend_from_slice(&(self.front.len() as u64).to_be_bytes());
         bytes.extend_from_slice(&self.front);
         bytes.extend_from_slice(&self.after);
@@ -30,12 +64,26 @@ impl Position {
         Hex(&bytes).to_string()
     }
 
-    /// Reads a token back.
-    pub(super) fn from_token(token: &str, selection: &Selection, reversed: bool) -> Result<Self, PlanError> {
+    /// Reads a token back, of these pages or of a plan alone.
+    pub(super) fn from_token(
+        token: &str,
+        selection: &Selection,
+        pages: Option<Pages>,
+        reversed: bool,
+    ) -> Result<Self, PlanError> {
         let fault = |fault| PlanError::token(selection.schema.key_type(), fault);
         let token = Token::read(token).ok_or_else(|| fault(TokenFault::Malformed))?;
+        match (token.pages, pages) {
+            (None, Some(_)) => return Err(fault(TokenFault::WithoutTable)),
+            (Some(_), None) => return Err(fault(TokenFault::OfTable)),
+            (Some(of), Some(own)) if of.table != own.table => return Err(fault(TokenFault::OtherTable)),
+            _ => {}
+        }
         if token.layout != layout_hash(selection) {
             return Err(fault(TokenFault::OtherLayout));
+        }
+        if token.pages != pages {
+            return Err(fault(TokenFault::OtherDistinct));
         }
         if token.plan != plan_hash(selection, token.position.reversed) {
             return Err(fault(TokenFault::OtherPlan));
@@ -49,6 +97,7 @@ impl Position {
 
 /// The content of a page token.
 struct Token {
+    pages: Option<Pages>,
     layout: u64,
     plan: u64,
     position: Position,
@@ -61,15 +110,24 @@ impl Token {
         if fingerprint64(bytes).to_be_bytes() != *sum {
             return None;
         }
-        let ([TOKEN_VERSION, direction @ (0 | 1)], rest) = bytes.split_first_chunk()? else {
+        let ([version @ (OF_PLAN | OF_PAGES), direction @ (0 | 1)], mut rest) = bytes.split_first_chunk()?
+        else {
             return None;
         };
-        let (layout, rest) = rest.split_first_chunk()?;
-        let (plan, rest) = rest.split_first_chunk()?;
-        let (len, rest) = rest.split_first_chunk()?;
-        let (front, after) = rest.split_at_checked(usize::try_from(u64::from_be_bytes(*len)).ok()?)?;
+        let mut number = || {
+            let (number, after) = rest.split_first_chunk()?;
+            rest = after;
+            Some(u64::from_be_bytes(*number))
+        };
+        let (layout, plan) = (number()?, number()?);
+        let pages = match *version {
+            OF_PAGES => Some(Pages { table: number()?, distinct: number()? }),
+            _ => None,
+        };
+        let len = usize::try_from(number()?).ok()?;
+        let (front, after) = rest.split_at_checked(len)?;
         let position = Position { front: front.to_vec(), after: after.to_vec(), reversed: *direction == 1 };
-        Some(Self { layout: u64::from_be_bytes(*layout), plan: u64::from_be_bytes(*plan), position })
+        Some(Self { pages, layout, plan, position })
     }
 }
 

@@ -8,29 +8,36 @@ use super::span::Span;
 /// A row whose parts are copied into one piece of memory.
 ///
 /// A family or qualifier that is that of the cell before is kept once.
-#[derive(Default)]
 pub(crate) struct RowBuilder {
     bytes: Vec<u8>,
     key: Span,
     cells: Vec<CellSpans>,
     labels: Vec<(usize, Span)>,
+    /// How many bytes it may take.
+    limit: usize,
 }
 
-/// More bytes than a row can have here: 4 GiB.
+/// More bytes than a row can have here: 4 GiB, or the limit of the builder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TooLarge;
 
 impl RowBuilder {
     /// A row without cells yet.
     pub(crate) fn new(key: &[u8]) -> Result<Self, TooLarge> {
-        let mut builder = Self::default();
+        Self::within(usize::MAX, key)
+    }
+
+    /// As [`new`](Self::new), of a row that takes at most `limit` bytes: its key, names and values, and what the cells take.
+    fn within(limit: usize, key: &[u8]) -> Result<Self, TooLarge> {
+        let (cells, labels) = (Vec::new(), Vec::new());
+        let mut builder = Self { bytes: Vec::new(), key: Span::default(), cells, labels, limit };
         builder.key = builder.copy(key)?;
         Ok(builder)
     }
 
-    /// A copy of a row.
-    pub(crate) fn copy_of(row: &RawRow) -> Result<Self, TooLarge> {
-        let mut copy = Self::new(row.key())?;
+    /// A copy of a row, to which more may be added, up to `limit` bytes.
+    pub(crate) fn copy_of(row: &RawRow, limit: usize) -> Result<Self, TooLarge> {
+        let mut copy = Self::within(limit, row.key())?;
         for cell in row.cells() {
             copy.cell(Some(cell.family_bytes()), Some(cell.qualifier()), cell.timestamp_micros())?;
             copy.value(cell.value())?;
@@ -78,7 +85,7 @@ impl RowBuilder {
     }
 
     pub(crate) fn build(self) -> RawRow {
-        let Self { bytes, key, cells, labels } = self;
+        let Self { bytes, key, cells, labels, .. } = self;
         RawRow { bytes: Bytes::from(bytes), key, cells, labels }
     }
 
@@ -93,6 +100,10 @@ impl RowBuilder {
     fn copy(&mut self, part: &[u8]) -> Result<Span, TooLarge> {
         let start = u32::try_from(self.bytes.len()).map_err(|_| TooLarge)?;
         let end = u32::try_from(self.bytes.len() + part.len()).map_err(|_| TooLarge)?;
+        let of_cells = size_of_val(&*self.cells) + size_of_val(&*self.labels);
+        if self.bytes.len() + part.len() + of_cells > self.limit {
+            return Err(TooLarge);
+        }
         self.bytes.extend_from_slice(part);
         Ok(Span::new(start, end))
     }
@@ -101,7 +112,7 @@ impl RowBuilder {
 impl RawRow {
     /// Copies the row out of its message, which it no longer keeps in memory.
     pub(crate) fn detach(&mut self) {
-        if let Ok(copy) = RowBuilder::copy_of(self) {
+        if let Ok(copy) = RowBuilder::copy_of(self, usize::MAX) {
             *self = copy.build();
         }
     }

@@ -19,6 +19,7 @@ use std::cmp::Ordering;
 use std::error::Error;
 use std::fmt::{self, Display};
 use std::io;
+use std::sync::Arc;
 
 pub(crate) use self::order::{Bounded, StoredOrder, StoredRange};
 pub use self::order::{ComparableCell, OrderedCell};
@@ -260,14 +261,14 @@ impl io::Write for CellWriter<'_> {
 }
 
 /// Why a value cannot be encoded, or stored bytes are no value of a type. It does not know the column.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CellError(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     kind: Kind,
     message: String,
-    source: Option<Box<dyn Error + Send + Sync>>,
+    source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -310,7 +311,7 @@ impl CellError {
     /// The same error with its cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
-        self.0.source = Some(Box::new(source));
+        self.0.source = Some(Arc::new(source));
         self
     }
 

@@ -497,6 +497,8 @@ impl<R, T: ColumnType> ColumnRef<R> for Column<R, T> {
 }
 
 /// A column that has its name at run time: an entry of a map, or a column that was named by text.
+///
+/// Clone it to use it twice. It owns its name, so it is not `Copy`, as a [`Column`] is.
 pub struct Entry<R, T> {
     place: Result<ColumnPlace, RowError>,
     of: PhantomData<fn() -> (R, T)>,
@@ -513,6 +515,12 @@ impl<R, T: ColumnType> ColumnRef<R> for Entry<R, T> {
 
     fn place(self) -> Result<ColumnPlace, RowError> {
         self.place
+    }
+}
+
+impl<R, T> Clone for Entry<R, T> {
+    fn clone(&self) -> Self {
+        Self { place: self.place.clone(), of: PhantomData }
     }
 }
 

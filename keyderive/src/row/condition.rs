@@ -46,8 +46,9 @@ use crate::plan::prefix_end;
 /// # Limits
 ///
 /// Bigtable takes a condition of 20,480 bytes and 20 levels. The parts of `a.and(b).and(c)` are a balanced tree, and those of
-/// `a.or(b).or(c)` one level, so that the bytes are the limit: 200 comparisons of short columns fit. Each change from `and` to `or` is a
-/// level of its own. A value is sent twice to be found equal, so it may have about 10,000 bytes. A condition above a limit is an
+/// `a.or(b).or(c)` one level, so that the bytes are the limit: 200 comparisons of short columns fit. Each change between `and` and `or` is
+/// a level of its own: a chain that alternates ends at about 16 parts. Multiply it out to one `or` of `and`s: `a.or(b).and(c)` is
+/// `a.and(c).or(b.and(c))`. A value is sent twice to be found equal, so it may have about 10,000 bytes. A condition above a limit is an
 /// error that says what takes the room, before anything is sent.
 ///
 /// [`and`](Self::and), and a `not` inside another condition, are sent as Bigtable's condition filters, which are slow. Bigtable
@@ -64,7 +65,7 @@ pub struct Condition<R> {
     of: PhantomData<fn() -> R>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Test {
     Row,
     Filter(RowFilter),
@@ -85,6 +86,13 @@ enum Test {
     And(Vec<Test>),
     /// At least two, none of which is an `Or`.
     Or(Vec<Test>),
+}
+
+impl<R> Clone for Condition<R> {
+    fn clone(&self) -> Self {
+        let Self { test, fault, depth, of } = self;
+        Self { test: test.clone(), fault: fault.clone(), depth: *depth, of: *of }
+    }
 }
 
 impl<R> Condition<R> {

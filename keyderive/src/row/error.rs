@@ -9,10 +9,10 @@ use super::{CellError, Name, RawRow};
 /// The error of writing a row, or of reading a stored row as its type.
 ///
 /// Its text names the column as `family:qualifier`, the found value, and the remedy.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RowError(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     family: Box<str>,
     qualifier: Box<[u8]>,
@@ -21,7 +21,7 @@ struct Inner {
     present: Vec<String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum RowFault {
     Missing,
     Cell(CellError),

@@ -407,6 +407,11 @@ impl RowFilter {
         if self.traits.reads_key { Err(FilterFault::KeyOfOneTable.into()) } else { Ok(()) }
     }
 
+    /// Whether a cell may be sent with a label, or past later filters.
+    pub(super) fn has_label_or_sink(&self) -> bool {
+        self.traits.has_label || self.traits.has_sink
+    }
+
     pub(crate) fn is_block_all(&self) -> bool {
         matches!(self.kind, FilterKind::BlockAll)
     }
@@ -414,6 +419,11 @@ impl RowFilter {
     /// A filter that fails before it is sent: it would be nested too deep.
     pub(super) fn too_deep() -> Self {
         refused(FilterFault::Depth)
+    }
+
+    /// A filter that fails before it is sent: a selection takes no labels and no sinks.
+    pub(super) fn in_selection() -> Self {
+        refused(FilterFault::InSelection)
     }
 
     /// A filter that fails before it is sent: one of the columns to keep is not a column.

@@ -201,7 +201,7 @@ pub(crate) use versions::now_micros;
 pub use versions::{Timestamped, Versions};
 #[doc(hidden)]
 pub use visible::DEFAULT_FAMILY;
-pub(crate) use visible::{DEFAULT_VERSIONS, Visible};
+pub(crate) use visible::{DEFAULT_VERSIONS, ReadFilters, Visible};
 
 /// The bounds of calls: which columns, families, rows and values a call takes. Derives implement them.
 pub mod bounds {

@@ -4,6 +4,7 @@ mod changes;
 mod fingerprint;
 mod from_json;
 mod layout;
+mod part;
 mod stored;
 #[cfg(test)]
 mod tests;

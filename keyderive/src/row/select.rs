@@ -64,23 +64,47 @@ impl SelectedColumns {
         self.families.iter().any(|(of, _)| of == family) || self.columns.iter().any(has_name)
     }
 
-    /// The filter of these columns.
+    /// Those of a selection.
+    pub(super) fn of(selection: &dyn ErasedSelection) -> Self {
+        let mut columns = Self::default();
+        selection.columns(&mut columns);
+        columns
+    }
+
+    /// The filter of these columns, those with versions in at most so many; of cells that are live, if it has to see to that.
     ///
-    /// A row without any of them is returned all the same if none is required: its first cell is passed without its value, with
-    /// a label.
-    pub(crate) fn filter(mut self, live: Live) -> RowFilter {
-        let of_family = |family: &str, filter: RowFilter| live.of_family(family, filter);
+    /// A row without any of them is returned all the same if none is required: its first counted cell is passed without its value, with
+    /// a label. A filter of versions after it would count that cell too, so each branch has its own.
+    pub(super) fn filter(
+        mut self,
+        live: Option<Live>,
+        counted: Option<RowFilter>,
+        versions: Option<u32>,
+    ) -> RowFilter {
+        if versions == Some(0) {
+            return RowFilter::block_all();
+        }
+        let of_family = |family: &str, filter: RowFilter| match live {
+            Some(live) => live.of_family(family, filter),
+            None => filter,
+        };
         // A server sends a cell as often as filters beside each other pass it.
         let mut families: BTreeMap<String, bool> = BTreeMap::new();
         for (family, all) in self.families {
             *families.entry(family).or_default() |= all;
         }
-        self.columns.retain(|(family, all), _| match families.get_mut(family) {
+        let of_every_version = self.columns.clone();
+        self.columns.retain(|(family, all), names| match families.get_mut(family) {
             Some(of_family) => {
                 *of_family |= all;
                 false
             }
-            None => true,
+            None => {
+                if !all && let Some(others) = of_every_version.get(&(family.clone(), true)) {
+                    names.retain(|name| !others.contains(name));
+                }
+                !names.is_empty()
+            }
         });
         let columns = self
             .columns
@@ -89,13 +113,19 @@ impl SelectedColumns {
         let families =
             families.into_iter().map(|(family, all)| (all, of_family(&family, RowFilter::family(&*family))));
         let (every_version, newest): (Vec<_>, Vec<_>) = columns.chain(families).partition(|(all, _)| *all);
-        let filters = |of: Vec<(bool, RowFilter)>| of.into_iter().map(|(_, filter)| filter);
-        let newest = (!newest.is_empty())
-            .then(|| RowFilter::chain([RowFilter::interleave(filters(newest)), RowFilter::latest(1)]));
-        let presence = live.cells().into_iter().chain(RowFilter::existence());
+        let latest = |of: Vec<(bool, RowFilter)>, versions: Option<u32>| -> Vec<RowFilter> {
+            let filters: Vec<_> = of.into_iter().map(|(_, filter)| filter).collect();
+            match versions.map(RowFilter::latest) {
+                Some(latest) if !filters.is_empty() => {
+                    vec![RowFilter::chain([RowFilter::interleave(filters), latest])]
+                }
+                _ => filters,
+            }
+        };
+        let presence = counted.into_iter().chain(RowFilter::existence());
         let presence = RowFilter::chain(presence.chain([RowFilter::own_label(PRESENCE)]));
-        let presence = (!self.has_required).then_some(presence);
-        RowFilter::interleave(newest.into_iter().chain(filters(every_version)).chain(presence))
+        let selected = latest(newest, Some(1)).into_iter().chain(latest(every_version, versions));
+        RowFilter::interleave(selected.chain((!self.has_required).then_some(presence)))
     }
 }
 

@@ -488,7 +488,7 @@ async fn another_row_type_stores_shared_columns_the_same_way() {
     }
     let events = events().await;
     events.put(&KEY, &event()).await.unwrap();
-    let expected = "the column `cf:a` is stored as an `f64` by `Event`, and as an integer of";
+    let expected = "the column `cf:a` is stored as an `f64` by `Event`, and read as an integer of";
     let text = events.rows_as::<Amount>().get(&KEY).await.unwrap_err().to_string();
     assert!(text.contains(expected), "{text}");
     let visited =

@@ -11,7 +11,7 @@ use super::error::RowError;
 use super::filter::RowFilter;
 use super::live::Live;
 use super::raw::RawRow;
-use super::schema::{FieldSchema, RowSchema};
+use super::schema::{ColumnSchema, FamilyRule, FieldSchema, RowSchema};
 use super::select::{
     ErasedSelection, HeldSelection, SchemaSelection, SelectedColumns, SelectedField, Selection,
 };
@@ -33,12 +33,16 @@ pub(crate) struct Visible {
     base: &'static RowSchema,
     /// The family of a row that is a map.
     family: Arc<str>,
+    /// The same for `base`.
+    base_family: Arc<str>,
     columns: Columns,
+    /// The columns that reads pick of these.
+    selection: Option<Arc<dyn ErasedSelection>>,
     /// Whether reads take every version of a column, or the newest alone.
     every_version: bool,
 }
 
-/// Which columns reads ask for.
+/// Of which columns a row is made.
 #[derive(Clone, Debug)]
 enum Columns {
     /// All, but for those that a `ttl` hides.
@@ -47,32 +51,50 @@ enum Columns {
     Stored,
     /// Those of the row type.
     RowType,
-    Selected(Arc<dyn ErasedSelection>),
-    /// The selection names no column, and this filter is rejected with its error.
+    /// A selection names no column, and this filter is rejected with its error.
     Failed(RowFilter),
+}
+
+/// What the caller of a read asks of each row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReadFilters {
+    /// Keep or drop whole rows, before any filter that keeps some of their cells.
+    pub(crate) rows: Vec<RowFilter>,
+    /// Applied then to the cells that count, in this order.
+    pub(crate) cells: Vec<RowFilter>,
+    /// How many versions of a column to read, if the caller says so.
+    pub(crate) versions: Option<u32>,
 }
 
 impl Visible {
     /// Every column of a table with rows of this type, named by it or not.
     pub(crate) fn everything(schema: &'static RowSchema, family: &str) -> Self {
         let every_version = schema.has_versions(None);
-        Self { schema, base: schema, family: family.into(), columns: Columns::Everything, every_version }
+        let (family, columns): (Arc<str>, _) = (family.into(), Columns::Everything);
+        let base_family = Arc::clone(&family);
+        Self { schema, base: schema, family, base_family, columns, selection: None, every_version }
     }
 
     /// The same columns, of a row that is a map in another family.
     pub(crate) fn in_family(self, family: &str) -> Self {
-        Self { family: family.into(), ..self }
+        let family: Arc<str> = family.into();
+        // That of a part is another one than that of the whole.
+        let base_family = match self.columns {
+            Columns::RowType => self.base_family,
+            _ => Arc::clone(&family),
+        };
+        Self { family, base_family, ..self }
     }
 
     /// The columns of another row type alone.
     pub(crate) fn of_type(&self, schema: &'static RowSchema) -> Self {
         let every_version = schema.has_versions(None);
-        Self { schema, columns: Columns::RowType, every_version, ..self.clone() }
+        Self { schema, columns: Columns::RowType, selection: None, every_version, ..self.clone() }
     }
 
     /// All that is stored: every version of every column, hidden or not.
     pub(crate) fn stored(self) -> Self {
-        Self { columns: Columns::Stored, every_version: true, ..self }
+        Self { columns: Columns::Stored, selection: None, every_version: true, ..self }
     }
 
     /// The selected columns alone.
@@ -80,17 +102,20 @@ impl Visible {
     where
         S::Output: 'static,
     {
-        let columns = match selection.reader() {
-            Ok(reader) => Columns::Selected(Arc::new(HeldSelection::new(reader))),
-            Err(error) => Columns::Failed(RowFilter::of_no_column(&error)),
-        };
-        // The selection says how many versions of each column are read.
-        Self { columns, every_version: true, ..self.clone() }
+        match selection.reader() {
+            Ok(reader) => self.of_selection(self.schema, HeldSelection::new(reader)),
+            Err(error) => Self { columns: Columns::Failed(RowFilter::of_no_column(&error)), ..self.clone() },
+        }
+    }
+
+    /// No column: what a scan of keys reads.
+    pub(crate) fn of_keys(&self) -> Self {
+        self.of_fields(self.schema, Vec::new())
     }
 
     /// The columns of a part of the row type alone, and rows without any of them too.
     pub(crate) fn selected_as(&self, schema: &'static RowSchema) -> Self {
-        self.of_selection(schema, SelectedField::all_of(schema))
+        self.of_fields(schema, SelectedField::all_of(schema))
     }
 
     /// The columns of the row type with these indices alone, and rows without any of them too. All that is stored stays that.
@@ -108,12 +133,16 @@ impl Visible {
             }
             first += count;
         }
-        self.of_selection(self.schema, fields)
+        self.of_fields(self.schema, fields)
     }
 
-    fn of_selection(&self, schema: &'static RowSchema, fields: Vec<SelectedField>) -> Self {
-        let selection = SchemaSelection { fields, family: Arc::clone(&self.family) };
-        Self { schema, columns: Columns::Selected(Arc::new(selection)), every_version: true, ..self.clone() }
+    fn of_fields(&self, schema: &'static RowSchema, fields: Vec<SelectedField>) -> Self {
+        self.of_selection(schema, SchemaSelection { fields, family: Arc::clone(&self.family) })
+    }
+
+    fn of_selection(&self, schema: &'static RowSchema, selection: impl ErasedSelection + 'static) -> Self {
+        // The selection says how many versions of each column are read.
+        Self { schema, selection: Some(Arc::new(selection)), every_version: true, ..self.clone() }
     }
 
     fn live(&self, now_micros: i64) -> Live {
@@ -141,37 +170,50 @@ impl Visible {
 
     /// Whether reads take some columns alone, whose filter says how many versions of each.
     pub(crate) fn is_selected(&self) -> bool {
-        matches!(self.columns, Columns::Selected(_))
+        self.selection.is_some()
     }
 
-    /// Where another row type stores a column in another way, or at other places, than the row type or the one that the table was
-    /// declared with.
-    pub(crate) fn conflict_with(&self, other: &RowSchema) -> Option<String> {
-        let conflict = |schema: &RowSchema| schema.conflict_with(other, &self.family);
-        conflict(self.schema).or_else(|| conflict(self.base))
+    /// Why the row type does not fit the type that the table was declared with, if it is a part that does not.
+    pub(crate) fn misfit(&self) -> Option<String> {
+        self.misfit_of(self.schema)
+    }
+
+    /// The same for another type that rows are read as.
+    pub(crate) fn misfit_of(&self, part: &RowSchema) -> Option<String> {
+        self.base.misfit_of_part(&self.base_family, part, &self.family)
     }
 
     /// The first column of another row type that reads do not ask for, if there is one: it would be read as absent.
     pub(crate) fn unasked_column(&self, schema: &'static RowSchema) -> Option<String> {
-        let mut asked = SelectedColumns::default();
-        match &self.columns {
-            Columns::Everything | Columns::Stored | Columns::Failed(_) => return None,
-            Columns::RowType => {
+        let asked = match (&self.selection, &self.columns) {
+            (Some(selection), _) => SelectedColumns::of(&**selection),
+            (None, Columns::RowType) => {
                 let fields = SelectedField::all_of(self.schema);
-                SchemaSelection { fields, family: Arc::clone(&self.family) }.columns(&mut asked);
+                SelectedColumns::of(&SchemaSelection { fields, family: Arc::clone(&self.family) })
             }
-            Columns::Selected(selection) => selection.columns(&mut asked),
-        }
+            (None, Columns::Everything | Columns::Stored | Columns::Failed(_)) => return None,
+        };
         schema.fields().iter().find_map(|field| {
             let family = field.family();
             if let FieldSchema::Map { .. } = field {
                 let named = if family.is_empty() { &*self.family } else { family };
                 return (!asked.contains(named, None)).then(|| format!("the family `{named}`"));
             }
-            let unasked =
-                field.columns().iter().find(|column| !asked.contains(family, Some(column.name())))?;
+            let is_unasked = |column: &&ColumnSchema| {
+                let former = column.aliases().map(|alias| (alias.family.unwrap_or(family), alias.name));
+                let mut places = [(family, column.name())].into_iter().chain(former);
+                places.any(|(family, name)| !asked.contains(family, Some(name)))
+            };
+            let unasked = field.columns().iter().find(is_unasked)?;
             Some(format!("the column `{family}:{}`", unasked.name()))
         })
+    }
+
+    /// The first family in which another row type hides cells by a `ttl` that reads do not heed, if there is one.
+    pub(crate) fn unheeded_ttl(&self, schema: &'static RowSchema) -> Option<&'static str> {
+        let is_unheeded = |rule: &&FamilyRule| rule.ttl.is_some() && self.ttl(rule.family) != rule.ttl;
+        let all = matches!(self.columns, Columns::Stored);
+        schema.rules().find(is_unheeded).filter(|_| !all).map(|rule| rule.family)
     }
 
     /// The `ttl` of a family: that of the row type, or else of the type that the table was declared with.
@@ -180,29 +222,53 @@ impl Visible {
     }
 
     /// The cells that count at this time, in every version; none if all stored ones do.
-    pub(crate) fn cells(&self, now_micros: i64) -> Option<RowFilter> {
+    fn cells(&self, now_micros: i64) -> Option<RowFilter> {
         match &self.columns {
             Columns::Everything => self.live(now_micros).cells(),
             Columns::Stored => None,
             Columns::RowType => Some(self.live(now_micros).of_type(&self.family)),
-            Columns::Selected(selection) => {
-                let mut columns = SelectedColumns::default();
-                selection.columns(&mut columns);
-                Some(columns.filter(self.live(now_micros)))
-            }
             Columns::Failed(refused) => Some(refused.clone()),
         }
     }
 
-    /// What a read takes of a row: the cells that count, in as many versions as the row type reads.
+    /// What a read takes of a row, but for its [newest versions](Self::newest), by filters that are applied one after the other: the cells
+    /// that count, the caller's filters once, and the selection, which picks of what they leave.
+    pub(crate) fn filters(&self, now_micros: i64, asked: &ReadFilters) -> Vec<RowFilter> {
+        let (mut filters, counted) = (asked.rows.clone(), self.cells(now_micros));
+        let Some(selection) = &self.selection else {
+            filters.extend(counted.into_iter().chain(asked.cells.iter().cloned()));
+            return filters;
+        };
+        if asked.rows.iter().chain(&asked.cells).any(RowFilter::has_label_or_sink) {
+            return vec![RowFilter::in_selection()];
+        }
+        let columns = SelectedColumns::of(&**selection);
+        // Without filters between them, each branch of the selection has what counts of its own families, which is less to evaluate.
+        if asked.cells.is_empty() && !matches!(self.columns, Columns::Stored) {
+            filters.push(columns.filter(Some(self.live(now_micros)), counted, asked.versions));
+        } else {
+            filters.extend(counted.into_iter().chain(asked.cells.iter().cloned()));
+            filters.push(columns.filter(None, None, asked.versions));
+        }
+        filters
+    }
+
+    /// The newest versions of each column that a read takes of what is left. None if it takes all, or what a selection leaves.
+    pub(crate) fn newest(&self, versions: Option<u32>) -> Option<RowFilter> {
+        let versions = versions.or((!self.every_version).then_some(DEFAULT_VERSIONS));
+        versions.filter(|_| !self.is_selected()).map(RowFilter::latest)
+    }
+
+    /// What a read takes of a row without filters of a caller.
     pub(crate) fn read(&self, now_micros: i64) -> RowFilter {
-        let newest = (!self.every_version).then(|| RowFilter::latest(DEFAULT_VERSIONS));
-        RowFilter::chain(self.cells(now_micros).into_iter().chain(newest))
+        let filters = self.filters(now_micros, &ReadFilters::default());
+        RowFilter::chain(filters.into_iter().chain(self.newest(None)))
     }
 
     /// Passes one cell, without its value, of a row that a read finds.
     pub(crate) fn existence(&self, now_micros: i64) -> RowFilter {
-        RowFilter::chain(self.cells(now_micros).into_iter().chain(RowFilter::existence()))
+        let filters = self.filters(now_micros, &ReadFilters::default());
+        RowFilter::chain(filters.into_iter().chain(RowFilter::existence()))
     }
 
     /// Passes a cell of a row that is there for a write if absent: one with any cell that no `ttl` hides, named by the row type or not.
@@ -237,7 +303,83 @@ impl Visible {
 
     /// Reads the selected columns of a row; none unless they are selected, as a `T`.
     pub(crate) fn read_selected<T: 'static>(&self, row: &RawRow) -> Option<Result<T, RowError>> {
-        let Columns::Selected(held) = &self.columns else { return None };
-        Some(held.as_any().downcast_ref::<HeldSelection<T>>()?.read(row, &self.family))
+        let selection = self.selection.as_ref()?;
+        Some(selection.as_any().downcast_ref::<HeldSelection<T>>()?.read(row, &self.family))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{Row, Versions};
+
+    #[derive(crate::Row)]
+    #[row(gc(never))]
+    struct Walk {
+        _name: Option<String>,
+        _needed: String,
+        _steps: Versions<i64>,
+        #[row(family = "t", ttl = "1h")]
+        _seen: Option<i64>,
+    }
+
+    const NOW: i64 = 3_600_000_007;
+
+    fn columns(names: &[&str]) -> RowFilter {
+        RowFilter::any_column("cf", names)
+    }
+
+    /// The cells of families without a `ttl`, and the younger ones of that with one.
+    fn counted() -> RowFilter {
+        let Some(counted) = Visible::everything(Walk::SCHEMA, "cf").cells(NOW) else {
+            panic!("`t` has a `ttl`")
+        };
+        counted
+    }
+
+    fn marked(cells: impl IntoIterator<Item = RowFilter>) -> RowFilter {
+        let mark = RowFilter::existence().into_iter().chain([RowFilter::own_label("keyderive-row")]);
+        RowFilter::chain(cells.into_iter().chain(mark))
+    }
+
+    #[test]
+    fn a_selection_without_filters_has_what_counts_in_its_branches() {
+        let all = Visible::everything(Walk::SCHEMA, "cf");
+        let newest = |cells| RowFilter::chain([cells, RowFilter::latest(1)]);
+        let seen = || RowFilter::chain([RowFilter::exact_column("t", "_seen"), RowFilter::timestamps(7..)]);
+        assert_eq!(
+            all.selected((Walk::_NAME, Walk::_SEEN, Walk::_STEPS)).read(NOW),
+            RowFilter::interleave([
+                newest(RowFilter::interleave([columns(&["_name"]), seen()])),
+                columns(&["_steps"]),
+                marked([counted()]),
+            ])
+        );
+        assert_eq!(all.selected(Walk::_NEEDED).read(NOW), newest(columns(&["_needed"])));
+        assert_eq!(
+            all.selected((Walk::_STEPS, Walk::_NEEDED)).read(NOW),
+            RowFilter::interleave([newest(columns(&["_needed"])), columns(&["_steps"])])
+        );
+    }
+
+    #[test]
+    fn a_selection_picks_of_what_filters_leave() {
+        let all = Visible::everything(Walk::SCHEMA, "cf");
+        let filter = RowFilter::skip_cells(1);
+        let asked = |versions| ReadFilters {
+            rows: vec![RowFilter::sample(0.5)],
+            cells: vec![filter.clone()],
+            versions,
+        };
+        let picked = RowFilter::interleave([columns(&["_steps"]), marked([])]);
+        let rows = [RowFilter::sample(0.5), counted(), filter.clone()];
+        let steps = all.selected(Walk::_STEPS);
+        assert_eq!(steps.filters(NOW, &asked(None)), [&rows[..], &[picked]].concat());
+        let two = RowFilter::chain([columns(&["_steps"]), RowFilter::latest(2)]);
+        let picked = RowFilter::interleave([two, marked([])]);
+        assert_eq!(steps.filters(NOW, &asked(Some(2))), [&rows[..], &[picked]].concat());
+        assert_eq!(steps.newest(Some(2)), None);
+        assert_eq!(steps.filters(NOW, &asked(Some(0))), [&rows[..], &[RowFilter::block_all()]].concat());
+        assert_eq!(all.filters(NOW, &asked(Some(2))), rows);
     }
 }

@@ -16,10 +16,10 @@ pub use self::report::{CopyError, CopyFindings, CopyReport};
 use super::diff;
 use super::transfer::{self, Comparison, MAX_BATCH_BYTES, Mapping, OnProgress, Progress, StopSignal};
 pub use super::transfer::{Fault, NewKey};
-use super::{RowRef, Table};
+use super::{OneTable, Reads, RowRef, Table, Writes};
 use crate::key::TableKey;
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// Copies all rows to another table, in which each has the key that a closure gives it, and compares both tables.
     ///
     /// ```
@@ -73,9 +73,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// same, and of different rows different keys: two rows with one new key are an error.
     ///
     /// [`CopyTo`] says what is copied, what must hold before, and what its settings are.
-    pub fn copy_to<'a, N, S, T>(
+    pub fn copy_to<'a, N, Q, T>(
         &self,
-        new: &Table<N, S>,
+        new: &Table<N, Q, impl OneTable + Writes>,
         new_key: impl Fn(K::Stored, RowRef<'_>) -> T + Send + Sync + 'a,
     ) -> CopyTo<'a>
     where
@@ -83,6 +83,7 @@ impl<K: TableKey, R> Table<K, R> {
         T: NewKey<N>,
         K::Stored: fmt::Debug,
         N::Stored: fmt::Debug,
+        S: OneTable,
     {
         CopyTo::new(Mapping::of_closure(self, new, new_key))
     }
@@ -148,7 +149,8 @@ impl<K: TableKey, R> Table<K, R> {
 /// | [`first_differences`](Self::first_differences) | 20 | differing rows that the error shows |
 ///
 /// # Errors
-/// A [`CopyError`] if the copy did not start, ended early, or found a difference.
+/// A [`CopyError`] if the copy did not start, ended early, or found a difference. It ends early, too, if the new table was [re-keyed,
+/// deleted or created again](crate::guide::tables#layout) meanwhile, and says how many rows may be in a table that is not read.
 ///
 /// # Cancel safety
 /// If its future is dropped, it sends nothing more. Requests in flight may still be applied; written rows stay.

@@ -53,7 +53,7 @@ impl Layouts {
     /// # Cancel safety
     /// If the future is dropped, some tables are created, each whole, perhaps later. Call it again.
     pub async fn create_if_absent(&self, client: &Client) -> Result<DeclaredTables, DeclaredTablesError> {
-        self.for_each_table(client, async |table| table.create_or_compare().await).await
+        self.for_each_table(client, "created or read", async |table| table.create_or_compare().await).await
     }
 
     /// Compares each table with its key types and row types, as [`Table::verify`](crate::Table::verify) does, and changes nothing. Layouts
@@ -85,13 +85,15 @@ impl Layouts {
     /// # Cancel safety
     /// A dropped future cancels the reads.
     pub async fn verify(&self, client: &Client) -> Result<DeclaredTables, DeclaredTablesError> {
-        self.for_each_table(client, async |table| table.verify_types().run().await.map(|_| false)).await
+        self.for_each_table(client, "read", async |table| table.verify_types().run().await.map(|_| false))
+            .await
     }
 
     /// Runs a call for every table, and reports its result: whether the table was created.
     async fn for_each_table(
         &self,
         client: &Client,
+        done: &'static str,
         call: impl AsyncFn(&CreateTable<()>) -> Result<bool, Faults>,
     ) -> Result<DeclaredTables, DeclaredTablesError> {
         let call = &call;
@@ -113,7 +115,7 @@ impl Layouts {
         let tables: Vec<_> = iter(calls).buffered(AT_A_TIME).collect().await;
         match tables.iter().all(|table| table.faults.is_empty()) {
             true => Ok(DeclaredTables { tables }),
-            false => Err(DeclaredTablesError { tables }),
+            false => Err(DeclaredTablesError { tables, done }),
         }
     }
 
@@ -195,11 +197,29 @@ pub struct DeclaredTable {
     pub faults: Vec<Error>,
 }
 
-/// Tables of [`Layouts`] that are not as declared, or could not be created. Printed with `{}`, a line for each fault; the other tables
-/// come with it.
+impl DeclaredTable {
+    /// Whether it is known to differ from its types, is missing, or cannot be declared so.
+    #[must_use]
+    pub fn is_different(&self) -> bool {
+        self.faults
+            .iter()
+            .any(|fault| fault.is_table_mismatch() || fault.is_not_found() || fault.is_definition())
+    }
+
+    /// Whether a request failed, such as one without a permission, so that it is not known whether the table is as declared: call again.
+    #[must_use]
+    pub fn is_unread(&self) -> bool {
+        !self.faults.is_empty() && !self.is_different()
+    }
+}
+
+/// Tables of [`Layouts`] that are not as declared, or that could not be read or created. Printed with `{}`: how many of each, and a line
+/// for each fault; the other tables come with it.
 #[derive(Clone, Debug)]
 pub struct DeclaredTablesError {
     tables: Vec<DeclaredTable>,
+    /// What could not be done with a table whose request failed.
+    done: &'static str,
 }
 
 impl DeclaredTablesError {
@@ -245,10 +265,20 @@ impl fmt::Display for DeclaredTable {
 
 impl fmt::Display for DeclaredTablesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let faulty = self.tables.iter().filter(|table| !table.faults.is_empty()).count();
-        match self.tables.len() {
-            1 => writeln!(f, "the table is not as declared:")?,
-            all => writeln!(f, "{faulty} of {all} tables are not as declared:")?,
+        let count = |is: fn(&DeclaredTable) -> bool| self.tables.iter().filter(|table| is(table)).count();
+        let (different, unread) = (count(DeclaredTable::is_different), count(DeclaredTable::is_unread));
+        let (all, done) = (self.tables.len(), self.done);
+        match (different, unread) {
+            (0, _) if all == 1 => writeln!(f, "the table could not be {done}:")?,
+            _ if all == 1 => writeln!(f, "the table is not as declared:")?,
+            (0, unread) => writeln!(f, "{unread} of {all} tables could not be {done}:")?,
+            (different, 0) => writeln!(f, "{different} of {all} tables are not as declared:")?,
+            (different, unread) => {
+                writeln!(
+                    f,
+                    "{different} of {all} tables are not as declared, and {unread} could not be {done}:"
+                )?;
+            }
         }
         write_tables(f, &self.tables)
     }

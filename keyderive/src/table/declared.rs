@@ -12,7 +12,7 @@ use tokio::runtime::Handle as Runtime;
 use tokio::time::timeout;
 
 use super::handle::{Check, Written};
-use super::{Handle, RowStore, Table, stamp};
+use super::{Handle, Reads, Table, Writes, stamp};
 use crate::client::{
     CHECK_TIMEOUT, Client, DeclaredLayout, Error, LayoutKind, Route, TableInfo, TableRecord,
 };
@@ -41,7 +41,7 @@ pub struct WrittenRowType {
     pub is_own: bool,
 }
 
-impl<K, R, S: RowStore> Table<K, R, S> {
+impl<K, R, S: Reads> Table<K, R, S> {
     /// The row types that programs write under this key type's tag, as the [registry](crate::guide::tables#registry) has them. Each
     /// program adds its own by its first write; [`retire_row_type`](Self::retire_row_type) takes one off.
     ///
@@ -71,6 +71,7 @@ impl<K, R, S: RowStore> Table<K, R, S> {
     /// A dropped future cancels the reads.
     pub async fn row_types(&self) -> Result<Vec<WrittenRowType>, Error> {
         let table = &self.handle;
+        table.check_fit()?;
         let record = table.client.read_table_record(&table.name).await?;
         let info = table.client.table_info(&table.name).await?;
         let (tag, own) = (tag_of(table.key), table.declared_row(Written::Rows));
@@ -125,7 +126,10 @@ impl<K, R, S: RowStore> Table<K, R, S> {
     ///
     /// # Cancel safety
     /// If the future is dropped, the row type is retired or not, perhaps later.
-    pub async fn retire_row_type(&self, fingerprint: &str) -> Result<bool, Error> {
+    pub async fn retire_row_type(&self, fingerprint: &str) -> Result<bool, Error>
+    where
+        S: Writes,
+    {
         let table = &self.handle;
         table.client.retire(&table.name, &tag_of(table.key), fingerprint).await
     }

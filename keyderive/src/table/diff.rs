@@ -10,11 +10,11 @@ use std::pin::Pin;
 pub use super::transfer::NewKey;
 pub use super::transfer::{CellDifference, DifferentKey, RowDifference, TableDiff};
 use super::transfer::{Comparison, Mapping, OnDifference, OnProgress, Progress, Reporter, compare_with};
-use super::{RowRef, Table};
+use super::{OneTable, Reads, RowRef, Table};
 use crate::client::Error;
 use crate::key::TableKey;
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// Compares this table, the old one, with a new one, in which each row has the key that a closure gives it: every cell of every row.
     ///
     /// ```
@@ -65,9 +65,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// The closure has the decoded key and the row, of which [`RowRef::read`] decodes the columns; it returns the key in the other
     /// table, an `Option` of it, where `None` leaves the row out, or a `Result`. Of the same row it must always return the same. For
     /// tables of one key type it is `|key, _| key`. [`Diff`] describes how it runs, and its settings.
-    pub fn diff<'a, N, S, T>(
+    pub fn diff<'a, N, Q, T>(
         &self,
-        other: &Table<N, S>,
+        other: &Table<N, Q, impl OneTable>,
         new_key: impl Fn(K::Stored, RowRef<'_>) -> T + Send + Sync + 'a,
     ) -> Diff<'a>
     where
@@ -75,6 +75,7 @@ impl<K: TableKey, R> Table<K, R> {
         T: NewKey<N>,
         K::Stored: fmt::Debug,
         N::Stored: fmt::Debug,
+        S: OneTable,
     {
         let mapping = Mapping::of_closure(self, other, new_key);
         Diff::new(mapping)

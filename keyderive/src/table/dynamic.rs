@@ -397,7 +397,8 @@ impl DynTableScan {
         self.scan.skipped()
     }
 
-    /// Resumes after the row of a page token of the plan, such as that of a typed scan.
+    /// Resumes after the row of a page token: of [`page`](Self::page) or [`token_after`](Self::token_after), or of a typed scan of the
+    /// table.
     pub fn after(self, token: &str) -> Self {
         Self { scan: self.scan.after(token), ..self }
     }

@@ -13,7 +13,7 @@ use futures_util::stream::SelectAll;
 use super::scan::Scan;
 use super::scan::{ReadRow, Rows};
 use super::skipped::{LogSkipped, Skipped};
-use super::{Next, Table};
+use super::{Next, OneTable, Reads, Table};
 use crate::client::{Client, Error, StreamGuard};
 use crate::key::TableKey;
 use crate::plan::{Explain, IntoPlan, KeyRange, Plan};
@@ -24,7 +24,7 @@ const PARALLEL: usize = 8;
 /// How many partitions an explanation lists.
 const SHOWN: usize = 8;
 
-impl<K: TableKey, R: 'static> Table<K, R> {
+impl<K: TableKey, R: 'static, S: Reads> Table<K, R, S> {
     /// All rows that a plan selects, read from several partitions of the table at a time, in no order.
     ///
     /// ```
@@ -44,9 +44,12 @@ impl<K: TableKey, R: 'static> Table<K, R> {
     /// The partitions are those of [`partitions_of`](Self::partitions_of), requested when the stream is first polled. Together
     /// they have every row of the plan exactly once. With a salt, a row outside of every bucket is neither exported nor an error:
     /// [`Plan::complement`] says where such rows are.
-    pub fn export(&self, plan: impl IntoPlan<K>) -> Export<K, R> {
+    pub fn export(&self, plan: impl IntoPlan<K>) -> Export<K, R>
+    where
+        S: OneTable,
+    {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.handle.name, error));
-        Export::new(self, plan.map(|plan| Parts::Plan(Box::new(plan))))
+        Export::new(self.scanned(), plan.map(|plan| Parts::Plan(Box::new(plan))))
     }
 
     /// [`export`](Self::export) of some of the partitions that [`partitions_of`](Self::partitions_of) returned: the share
@@ -73,8 +76,11 @@ impl<K: TableKey, R: 'static> Table<K, R> {
     /// ```
     ///
     /// Partition the table in one process alone: another one may get other partitions, so that rows come twice or not at all.
-    pub fn export_parts(&self, parts: impl IntoIterator<Item = Plan<K>>) -> Export<K, R> {
-        Export::new(self, Ok(Parts::Given(parts.into_iter().collect())))
+    pub fn export_parts(&self, parts: impl IntoIterator<Item = Plan<K>>) -> Export<K, R>
+    where
+        S: OneTable,
+    {
+        Export::new(self.scanned(), Ok(Parts::Given(parts.into_iter().collect())))
     }
 }
 
@@ -97,10 +103,10 @@ enum Parts<K> {
 }
 
 impl<K: TableKey, R: 'static> Export<K, R> {
-    fn new(table: &Table<K, R>, parts: Result<Parts<K>, Error>) -> Self {
-        let (scanned, log) = (table.clone(), Arc::new(LogSkipped::new(table.handle.name.table())));
+    fn new(scanned: Table<K, R>, parts: Result<Parts<K>, Error>) -> Self {
+        let log = Arc::new(LogSkipped::new(scanned.handle.name.table()));
         Self {
-            table: table.with_handle(table.handle.clone()),
+            table: scanned.with_handle(scanned.handle.clone()),
             parts,
             parallel: PARALLEL,
             scan: Arc::new(move |part| scanned.scan(part).unordered()),

@@ -21,6 +21,8 @@ pub struct Handle {
     pub(super) key: KeyType,
     pub(super) visible: Visible,
     pub(super) check: Check,
+    /// Why the row type is no part of the table's; every call fails by it.
+    pub(super) misfit: Option<Error>,
     /// Counts the rows that reads by several keys skip, if they skip unreadable rows.
     pub(super) skipped: Option<Skipped>,
 }
@@ -29,7 +31,7 @@ impl Handle {
     pub(super) fn new(client: &Client, name: &str, key: KeyType, visible: Visible) -> Self {
         client.heat_boundaries(name, || key.schema().bucket_splits());
         let (client, name) = (client.clone(), client.route(name));
-        Self { client, name, key, visible, check: Check::pending(), skipped: None }
+        Self { client, name, key, visible, check: Check::pending(), misfit: None, skipped: None }
     }
 
     /// A table of which all that is stored counts, whatever its layout.
@@ -43,14 +45,20 @@ impl Handle {
         Self { client, ..self.clone() }
     }
 
+    /// The same table with rows of which other cells count.
+    pub(super) fn with_rows(&self, visible: Visible) -> Self {
+        let misfit = visible.misfit().map(|text| Error::definition(&self.name, text));
+        Self { visible, check: self.check.again(), misfit, ..self.clone() }
+    }
+
     /// Whether this handle has been checked, or is [`unchecked`](super::Table::unchecked).
     #[inline]
     pub(super) fn is_checked(&self) -> bool {
-        match &self.check {
+        let is_checked = match &self.check {
             Check::At(checked) => checked.table.load(Ordering::Relaxed) == self.client.info_version(),
             Check::Off => true,
-            Check::Failed(_) => false,
-        }
+        };
+        is_checked && self.misfit.is_none()
     }
 
     /// Whether its row type has been compared with those that other programs declare, for such writes.
@@ -59,7 +67,6 @@ impl Handle {
         match &self.check {
             Check::At(checked) => checked.of(written).load(Ordering::Relaxed) == self.client.info_version(),
             Check::Off => true,
-            Check::Failed(_) => false,
         }
     }
 
@@ -146,8 +153,6 @@ pub(super) fn windows(starts: Vec<Vec<u8>>) -> Vec<KeyRange> {
 pub(super) enum Check {
     At(Arc<CheckedAt>),
     Off,
-    /// The handle reads rows of a type that does not fit the table's.
-    Failed(Error),
 }
 
 /// The version of the client's schema cache at the last check; 0 before the first.
@@ -189,7 +194,6 @@ impl Check {
         match self {
             Self::At(_) => Self::pending(),
             Self::Off => Self::Off,
-            Self::Failed(error) => Self::Failed(error.clone()),
         }
     }
 }

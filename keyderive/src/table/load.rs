@@ -18,12 +18,12 @@ use futures_util::stream::{Iter, iter};
 pub use self::report::{LoadError, LoadReport};
 pub use self::tables::{LoadItem, LoadTables, load_tables};
 pub(super) use self::tables::{RowParts, TableSet};
-use super::Table;
 use super::transfer::{self, MAX_BATCH_BYTES, OnProgress, Progress};
 pub use super::transfer::{Checkpoint, FailedRow, LoadedTable};
+use super::{OneTable, Reads, Table, Writes};
 use crate::key::TableKey;
 
-impl<K: TableKey, R: Row> Table<K, R> {
+impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
     /// Loads the rows of a stream, as [`put`](Self::put) writes them, in an order that overloads no tablet.
     ///
     /// ```
@@ -50,11 +50,12 @@ impl<K: TableKey, R: Row> Table<K, R> {
     /// ```
     ///
     /// Items are `(K, R)`, `&(K, R)`, or a [`Result`] of one of them. [`Load`] describes how it runs, and its settings.
-    pub fn load<'a, S>(&self, rows: S) -> Load<'a, Self, S>
+    pub fn load<'a, I>(&self, rows: I) -> Load<'a, Table<K, R>, I>
     where
-        S: Stream<Item: LoadItem<(K, R)>>,
+        I: Stream<Item: LoadItem<(K, R)>>,
+        S: OneTable + Writes,
     {
-        Load::new(self.clone(), rows)
+        Load::new(self.scanned(), rows)
     }
 
     /// [`load`](Self::load) of the rows of an iterator.
@@ -82,11 +83,12 @@ impl<K: TableKey, R: Row> Table<K, R> {
     ///
     /// The iterator runs on the thread that awaits the load, so it must not block: turn one that waits for a disk or a network
     /// into a stream.
-    pub fn load_iter<'a, I>(&self, rows: I) -> Load<'a, Self, Iter<I::IntoIter>>
+    pub fn load_iter<'a, I>(&self, rows: I) -> Load<'a, Table<K, R>, Iter<I::IntoIter>>
     where
         I: IntoIterator<Item: LoadItem<(K, R)>>,
+        S: OneTable + Writes,
     {
-        Load::new(self.clone(), iter(rows))
+        Load::new(self.scanned(), iter(rows))
     }
 }
 
@@ -216,7 +218,9 @@ impl<K: TableKey, R: Row> Table<K, R> {
 ///
 /// A failure that every row would share ends the load: a server that stays unreachable for as long as the settings allow, a
 /// missing table or family, a missing permission, a closed client. Rows in flight then count as not processed, and a resumed
-/// load writes them.
+/// load writes them. So does a table that was re-keyed, deleted or created again since the load began: its definition is [compared
+/// again](crate::guide::tables#layout) after 10 s, and at the end. The error says how many rows may be in a table that is not read; no
+/// load resumes there.
 ///
 /// # Errors
 ///

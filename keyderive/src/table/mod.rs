@@ -25,6 +25,7 @@ mod stamp;
 mod store;
 mod transfer;
 mod verify;
+mod watch;
 mod write;
 mod writer;
 
@@ -33,7 +34,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -60,15 +61,16 @@ use crate::row::{self, Cell, Entry, MapRow, Qualifier, Row, Visible};
 
 pub(crate) use self::handle::Handle;
 use self::handle::Written;
-pub(crate) use self::store::Store;
-pub use self::store::{Direct, RowStore};
+use self::store::ReadStore;
+pub use self::store::{Direct, OneTable, ReadOnly, Reads, Writes};
 
 /// The result of polling a stream that can fail.
 type Next<T> = Poll<Option<Result<T, Error>>>;
 
 /// A table whose row keys are `K` and whose rows are `R`.
 ///
-/// `S` is where the rows are: in this table, unless it is being [re-keyed](rekey).
+/// `S` is where the rows are, in this table or in a pair of tables that is being [re-keyed](rekey), or [`ReadOnly`] of it. Functions over
+/// several kinds of tables have the bounds [`Reads`], [`Writes`] and [`OneTable`].
 ///
 /// ```
 /// use keyderive::{Client, Row, RowKey};
@@ -142,7 +144,7 @@ impl Client {
 }
 
 /// Rows that do not name their family: maps, and `()`.
-impl<K: TableKey, R: MapRow, S: RowStore> Table<K, R, S> {
+impl<K: TableKey, R: MapRow, S: Reads> Table<K, R, S> {
     /// The same table with its columns in this family, not in [`DEFAULT_FAMILY`].
     ///
     /// ```
@@ -156,16 +158,15 @@ impl<K: TableKey, R: MapRow, S: RowStore> Table<K, R, S> {
     /// A struct names its family itself: `#[row(family = "m")]`.
     #[must_use]
     pub fn family(self, name: &str) -> Self {
-        let Self { handle, store, types } = self;
-        let (visible, check) = (handle.visible.in_family(name), handle.check.again());
-        Self { handle: Handle { visible, check, ..handle }, store, types }
+        let visible = self.handle.visible.clone().in_family(name);
+        Self { handle: self.handle.with_rows(visible), ..self }
     }
 }
 
 /// Rows that are maps: their columns are in one family of the table, and have their names at run time.
 macro_rules! maps {
     ($([$($bound:tt)*] $map:ident<Q, V $(, $hasher:ident)?>;)*) => {$(
-        impl<K: TableKey, Q: Qualifier $($bound)*, V: Cell $(, $hasher)?, S: RowStore> Table<K, $map<Q, V $(, $hasher)?>, S> {
+        impl<K: TableKey, Q: Qualifier $($bound)*, V: Cell $(, $hasher)?, S: Reads> Table<K, $map<Q, V $(, $hasher)?>, S> {
             /// The column of this name.
             ///
             /// ```
@@ -192,7 +193,7 @@ maps! {
     [+ Hash] HashMap<Q, V, H>;
 }
 
-impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// The same table with other [settings](crate::client::Settings), for one kind of work or for one call.
     ///
     /// ```
@@ -229,6 +230,24 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         self.with_client(self.handle.client.with_deadline(at))
     }
 
+    /// The same table with a deadline after `timeout` from now, as [`Client::with_timeout`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use keyderive::{Client, Row, RowKey, Table};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # async fn sample(users: Table<UserKey, User>) -> Result<(), keyderive::Error> {
+    /// let users = users.with_timeout(Duration::from_millis(300));
+    /// let (one, other) = (users.get(&UserKey { id: 7 }).await?, users.get(&UserKey { id: 8 }).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        self.with_client(self.handle.client.with_timeout(timeout))
+    }
+
     /// The table's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -242,13 +261,26 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// The check that every typed call begins with.
     #[inline]
     async fn ensure_checked(&self) -> Result<(), Error> {
-        self.store.ensure_checked(&self.handle).await
+        self.store.scanned().ensure_checked(&self.handle).await
     }
 
     /// The check that every call begins with that writes cells.
     #[inline]
-    async fn ensure_writable(&self, written: Written) -> Result<(), Error> {
+    async fn ensure_writable(&self, written: Written) -> Result<(), Error>
+    where
+        S: Writes,
+    {
         self.store.ensure_writable(&self.handle, written).await
+    }
+
+    /// The table that its scans are of.
+    fn scanned(&self) -> Table<K, R, S::Scanned> {
+        self.scanned_with(self.handle.clone())
+    }
+
+    /// The table of another handle that its scans are of.
+    fn scanned_with<T>(&self, handle: Handle) -> Table<K, T, S::Scanned> {
+        Table { handle, store: self.store.scanned().clone(), types: PhantomData }
     }
 
     fn encode_into(&self, key: &K, out: &mut Vec<u8>) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use crate::row::Row;
 use bytes::Bytes;
 
 use super::handle::Written;
-use super::{RowStore, Table};
+use super::{Table, Writes};
 use crate::client::{Entry, Error};
 use crate::key::{ShownKey, TableKey};
 
@@ -81,10 +81,10 @@ pub async fn put_both<K, R, S, L, T, U>(
 where
     K: TableKey,
     R: Row,
-    S: RowStore,
+    S: Writes,
     L: TableKey,
     T: Row,
-    U: RowStore,
+    U: Writes,
 {
     let (mut one, mut other) = (PutSide::new(first.0), PutSide::new(second.0));
     let are_checked = one.check_table(first.0).await && other.check_table(second.0).await;
@@ -160,7 +160,7 @@ impl PutSide {
     }
 
     /// Encodes the row, or notes the error.
-    fn encode<K: TableKey, R: Row, S: RowStore>(
+    fn encode<K: TableKey, R: Row, S: Writes>(
         &mut self,
         (table, key, row): (&Table<K, R, S>, &K, &R),
     ) -> Option<Entry> {
@@ -172,13 +172,13 @@ impl PutSide {
     }
 
     /// Checks the layout of the table; returns whether the row may be written.
-    async fn check_table<K: TableKey, R, S: RowStore>(&mut self, table: &Table<K, R, S>) -> bool {
+    async fn check_table<K: TableKey, R, S: Writes>(&mut self, table: &Table<K, R, S>) -> bool {
         self.error = table.ensure_writable(Written::Rows).await.err();
         self.error.is_none()
     }
 
     /// Writes the row; returns whether it is written.
-    async fn put<K, R, S: RowStore>(
+    async fn put<K, R, S: Writes>(
         &mut self,
         table: &Table<K, R, S>,
         Entry { key, mutations }: Entry,

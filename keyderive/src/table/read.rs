@@ -1,18 +1,18 @@
 //! Every way to read: a row, many by their keys, a scan, a table in partitions; and as which row type.
 
 use std::borrow::Borrow;
+use std::marker::PhantomData;
 
 use bytes::Bytes;
 
-use super::handle::Check;
 use super::skipped::{LogSkipped, OnUnreadable, Skipped};
-use super::{Handle, RowStore, Scan, Table};
+use super::{Handle, OneTable, ReadOnly, ReadStore as _, Reads, Scan, Table};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{OwnedRow, RawRow, Row};
 
-impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// Reads the row with this key, if it exists: one point read.
     ///
     /// ```
@@ -115,7 +115,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         let key = self.encode(key)?;
         let filter = self.handle.read_filter();
         self.handle.check_filter(&filter)?;
-        self.store.read_row(&self.handle, key, Some(filter)).await
+        self.store.scanned().read_row(&self.handle, key, Some(filter)).await
     }
 
     /// The rows with these keys, in the order of the keys.
@@ -148,7 +148,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
             }
             Ok(())
         };
-        self.store.read_many(&self.handle, distinct, filter).await?.for_each(each).await?;
+        self.store.scanned().read_many(&self.handle, distinct, filter).await?.for_each(each).await?;
         Ok(found)
     }
 
@@ -191,7 +191,8 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
         self.ensure_checked().await?;
         let existence = self.handle.visible.existence(self.handle.client.now_micros());
-        Ok(self.store.read_row(&self.handle, self.encode(key)?, Some(existence)).await?.is_some())
+        let row = self.store.scanned().read_row(&self.handle, self.encode(key)?, Some(existence)).await?;
+        Ok(row.is_some())
     }
 
     /// Reads the row with this key as it is stored: every version of every column of every family, hidden by a `ttl` or not.
@@ -222,10 +223,10 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// A dropped future cancels the read.
     pub async fn get_raw(&self, key: &K) -> Result<Option<RawRow>, Error> {
         self.ensure_checked().await?;
-        self.store.read_row(&self.handle, self.encode(key)?, None).await
+        self.store.scanned().read_row(&self.handle, self.encode(key)?, None).await
     }
 
-    /// The same table, read and written as rows of another type, most often with a part of `R`'s fields.
+    /// The same table, read as rows of another type, most often with a part of `R`'s fields. It [only reads](ReadOnly).
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -253,30 +254,32 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// ```
     ///
     /// Reads ask for the columns and families of `T`, former names too, and a row without any of them is `None`. If `T` is a map,
-    /// reads ask for its family. A `put` writes the columns of `T`, and leaves the others as they are.
+    /// reads ask for its family.
     ///
-    /// Where both types have a column, it must be stored the same way, and have the same former names; otherwise calls of the table fail
-    /// before anything is sent. What the table's own row type says of a family, such as its `ttl`, holds for `T` too.
+    /// A call that writes does not compile. Change columns by the whole: `users.update(&key).set(User::NAME, "Cornelia")`, and in bulk
+    /// [`update_all`](Self::update_all) or [`Writer::update`](super::Writer::update).
+    ///
+    /// `T` must read every value that the table's own row type writes; otherwise every call of the new table fails before anything is
+    /// sent. What the table's own row type says of a family, such as its `ttl`, holds for `T` too. Of a table of `()`, which writes no
+    /// column, `T` may be any type.
     #[must_use]
-    pub fn rows_as<T: Row>(&self) -> Table<K, T, S> {
-        let (handle, visible) = (&self.handle, &self.handle.visible);
-        let check = match visible.conflict_with(T::SCHEMA) {
-            None => handle.check.again(),
-            Some(conflict) => Check::Failed(Error::definition(&handle.name, conflict)),
-        };
-        self.with_handle(Handle { visible: visible.of_type(T::SCHEMA), check, ..handle.clone() })
+    pub fn rows_as<T: Row>(&self) -> Table<K, T, ReadOnly<S::Scanned>> {
+        let handle = self.handle.with_rows(self.handle.visible.of_type(T::SCHEMA));
+        Table { handle, store: ReadOnly(self.store.scanned().clone()), types: PhantomData }
     }
 }
 
 /// Scans, of one table.
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: OneTable> Table<K, R, S> {
     /// A scan of the rows that `plan` selects: a builder of the key type, or a [`Plan`](crate::plan::Plan).
     ///
     /// Sends nothing yet. Running or explaining the scan reports a value that no key can hold.
     pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, R> {
-        Scan::new(self.clone(), plan.into_plan(), ())
+        Scan::new(self.scanned(), plan.into_plan(), ())
     }
+}
 
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// How many rows a plan selects.
     ///
     /// ```
@@ -301,7 +304,10 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// A dropped future cancels the read.
-    pub async fn count(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
+    pub async fn count(&self, plan: impl IntoPlan<K>) -> Result<u64, Error>
+    where
+        S: OneTable,
+    {
         self.scan(plan).count().await
     }
 
@@ -330,7 +336,10 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// A dropped future cancels the read.
-    pub async fn partitions(&self) -> Result<Vec<Plan<K>>, Error> {
+    pub async fn partitions(&self) -> Result<Vec<Plan<K>>, Error>
+    where
+        S: OneTable,
+    {
         self.partitions_of(Plan::full(K::SCHEMA)).await
     }
 
@@ -341,7 +350,10 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// A dropped future cancels the read.
-    pub async fn partitions_of(&self, plan: impl IntoPlan<K>) -> Result<Vec<Plan<K>>, Error> {
+    pub async fn partitions_of(&self, plan: impl IntoPlan<K>) -> Result<Vec<Plan<K>>, Error>
+    where
+        S: OneTable,
+    {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.handle.name, error))?;
         let windows = self.handle.partitions().await?;
         let parts = windows.iter().map(|window| plan.within(window));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
 
-use super::{Handle, Table};
+use super::{Handle, OneTable, Reads, Table};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
 use crate::plan::KeyRange;
@@ -17,7 +17,7 @@ const ROWS: u64 = 16;
 /// How many columns the text of an error names.
 const SHOWN: usize = 8;
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// Reads a sample of the stored rows as the row type, and fails if one cannot be read; returns how many were read.
     ///
     /// ```
@@ -65,6 +65,7 @@ impl<K: TableKey, R> Table<K, R> {
     pub async fn verify_rows(&self) -> Result<u64, Error>
     where
         R: Row,
+        S: OneTable,
     {
         self.ensure_checked().await?;
         let mut failed: BTreeMap<String, (u64, RowError, Vec<u8>)> = BTreeMap::new();

@@ -13,13 +13,13 @@ use futures_core::Stream;
 
 use super::execution::{KeyFilter, ScanCursor as _, ScanOptions, ScanRequest, Visited, is_spread};
 use super::skipped::{LastRead, LogSkipped, OnForeign, OnUnreadable, Skipped};
-use super::{Direct, Handle, Next, RowStore, Table};
+use super::{Direct, Handle, Next, ReadStore, Reads, Table};
 use crate::client::{Client, Error, ROWS_PER_TURN, ReadStats};
 use crate::key::{Field, RowKey, TableKey};
-use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
+use crate::plan::{Explain, ExplainOptions, Limit, Pages, Plan, PlanError, VersionsRead};
 use crate::row::{
-    Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter,
-    RowSchema, Visible,
+    Condition, DEFAULT_VERSIONS, OwnedRow, RawCell, RawCells, RawRow, ReadFilters, Row, RowCells, RowError,
+    RowFilter, RowSchema, Visible,
 };
 
 /// A scan of a table: a plan and how to run it.
@@ -27,11 +27,11 @@ use crate::row::{
 /// Rows come in the order of their logical keys, the key without its salt: one stream for each bucket, in parallel,
 /// merged. If a field left of the salt is not fixed, they come in one stream, in the order of the stored keys.
 #[must_use = "a scan reads nothing until it is streamed or collected"]
-pub struct Scan<K: TableKey, R, S: RowStore = Direct> {
+pub struct Scan<K: TableKey, R, S: Reads = Direct> {
     pub(super) table: Table<K, R, S>,
     plan: Result<Plan<K>, PlanError>,
     /// What it selects besides, for a pair of tables.
-    other: S::OtherPlan,
+    other: <S::Scanned as ReadStore>::OtherPlan,
     limit: Option<u64>,
     reversed: bool,
     unordered: bool,
@@ -39,14 +39,8 @@ pub struct Scan<K: TableKey, R, S: RowStore = Direct> {
     skip_foreign: bool,
     skip_unreadable: bool,
     log: Arc<LogSkipped>,
-    /// Only for `explain`: `R` decides what is read.
     keys_only: bool,
-    /// How many versions of a column to read, if the caller set it.
-    versions: Option<u32>,
-    /// The filters that keep or drop whole rows, before any that keeps some of their cells.
-    row_filters: Vec<RowFilter>,
-    /// The filters that the server applies then, in this order.
-    filters: Vec<RowFilter>,
+    filters: ReadFilters,
     /// The token of the page before.
     after: Option<String>,
     /// What to add the cost of the scan to.
@@ -60,8 +54,12 @@ pub struct Scan<K: TableKey, R, S: RowStore = Direct> {
 /// Decides by its key whether a row is kept.
 type TypedFilter<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
 
-impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
-    pub(super) fn new(table: Table<K, R, S>, plan: Result<Plan<K>, PlanError>, other: S::OtherPlan) -> Self {
+impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
+    pub(super) fn new(
+        table: Table<K, R, S>,
+        plan: Result<Plan<K>, PlanError>,
+        other: <S::Scanned as ReadStore>::OtherPlan,
+    ) -> Self {
         Self {
             skip_unreadable: table.handle.skipped.is_some(),
             log: Arc::new(LogSkipped::new(table.handle.name.table())),
@@ -74,9 +72,7 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
             key_filter: None,
             skip_foreign: false,
             keys_only: false,
-            versions: None,
-            row_filters: Vec::new(),
-            filters: Vec::new(),
+            filters: ReadFilters::default(),
             after: None,
             stats: None,
             distinct: None,
@@ -172,8 +168,11 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
     /// The filter is applied to every stored version, before the newest of each column is taken: a filter of timestamps reads rows as of
     /// a time, and a filter of values may leave an earlier value, which a server keeps for a while, as the newest. For rows whose columns
     /// have a value now, ask by [`matching`](Self::matching).
+    ///
+    /// A filter sees the row as it is without a [`select`](Self::select), which picks of what all filters leave. With a selection, a filter
+    /// that [labels](RowFilter::label) cells or has a [sink](RowFilter::sink) is an error of the scan.
     pub fn filter(mut self, filter: RowFilter) -> Self {
-        self.filters.push(filter);
+        self.filters.cells.push(filter);
         self
     }
 
@@ -201,17 +200,19 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
                     false => (RowFilter::pass_all(), RowFilter::block_all()),
                     true => (RowFilter::block_all(), RowFilter::pass_all()),
                 };
-                self.row_filters.push(RowFilter::condition(holds, then, otherwise));
+                self.filters.rows.push(RowFilter::condition(holds, then, otherwise));
             }
-            Err(error) => self.row_filters.push(RowFilter::of_no_column(&error)),
+            Err(error) => self.filters.rows.push(RowFilter::of_no_column(&error)),
         }
         self
     }
 
     /// Reads up to this many versions of each column, the newest first. The default is one, or all if the row type has
-    /// [`Versions`](crate::row::Versions) or the scan is [`raw`](Self::raw). Other fields are read from the newest.
-    pub fn latest(self, versions: u32) -> Self {
-        Self { versions: Some(versions), ..self }
+    /// [`Versions`](crate::row::Versions) or the scan is [`raw`](Self::raw). Other fields are read from the newest. Of 0 versions, there
+    /// are no rows.
+    pub fn latest(mut self, versions: u32) -> Self {
+        self.filters.versions = Some(versions);
+        self
     }
 
     /// Reads only the keys of the rows: the server sends no values.
@@ -260,8 +261,6 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
             skip_unreadable: self.skip_unreadable,
             log: self.log,
             keys_only: self.keys_only,
-            versions: self.versions,
-            row_filters: self.row_filters,
             filters: self.filters,
             after: self.after,
             stats: self.stats,
@@ -273,7 +272,7 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
     /// The plan, or the part of it after the previous page.
     fn planned(&self) -> Result<Plan<K>, Error> {
         let planned = self.plan.clone().and_then(|plan| match &self.after {
-            Some(token) => plan.after(token, self.reversed),
+            Some(token) => plan.after_page(self.pages(), token, self.reversed),
             None => Ok(plan),
         });
         let plan = planned.map_err(|error| Error::plan(&self.table.handle.name, error))?;
@@ -290,20 +289,23 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
         }
     }
 
-    /// What the server sends of each row.
-    pub(super) fn read_filter(&self) -> RowFilter {
-        let visible = &self.table.handle.visible;
-        let versions = self.versions.or((!visible.has_every_version()).then_some(DEFAULT_VERSIONS));
-        let rows = self.row_filters.iter().cloned();
-        let read_filter = rows.chain(self.cells()).chain(self.filters.iter().cloned());
-        let keys_only = self.keys_only.then(RowFilter::existence);
-        let narrowed = versions.map(RowFilter::latest).into_iter().chain(keys_only.into_iter().flatten());
-        RowFilter::chain(read_filter.chain(narrowed))
+    /// What page tokens name beside the plan. While a table is re-keyed, this is its new table.
+    fn pages(&self) -> Pages {
+        Pages::new(self.table.handle.name.table(), self.distinct)
     }
 
-    /// The filter of the cells that count; none if all stored ones do.
-    fn cells(&self) -> Option<RowFilter> {
-        self.table.handle.visible.cells(self.client().now_micros())
+    /// What the server sends of each row.
+    pub(super) fn read_filter(&self) -> RowFilter {
+        let newest = self.table.handle.visible.newest(self.filters.versions);
+        let keys_only = self.keys_only.then(RowFilter::existence);
+        RowFilter::chain(
+            self.server_filters().into_iter().chain(newest).chain(keys_only.into_iter().flatten()),
+        )
+    }
+
+    /// What it has of each row, in as many versions as there are.
+    fn server_filters(&self) -> Vec<RowFilter> {
+        self.table.handle.visible.filters(self.client().now_micros(), &self.filters)
     }
 
     /// Runs the scan. The first poll of the stream sends the first request.
@@ -325,8 +327,8 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
         let filter = self.read_filter();
         let planned = self.planned().and_then(|plan| self.table.handle.check_filter(&filter).map(|()| plan));
         let Self { table, other, limit, reversed, unordered, key_filter, .. } = self;
-        let Self { skip_foreign, skip_unreadable, log, stats, distinct, name, .. } = self;
-        let Table { handle, store, .. } = table;
+        let Self { skip_foreign, skip_unreadable, log, stats, distinct, name, keys_only, .. } = self;
+        let Table { mut handle, store, .. } = table;
         let execution = planned.and_then(|plan| {
             let options = ScanOptions {
                 client: handle.client.clone(),
@@ -345,8 +347,11 @@ impl<K: TableKey, R, S: RowStore> Scan<K, R, S> {
                 distinct,
                 name,
             };
-            store.scan(&handle, ScanRequest { plan: plan.untyped(), limit, options }, other)
+            store.scanned().scan(&handle, ScanRequest { plan: plan.untyped(), limit, options }, other)
         });
+        if keys_only {
+            handle.visible = handle.visible.of_keys();
+        }
         Rows {
             handle,
             execution: execution.map(Box::new).map_err(Some),
@@ -475,8 +480,8 @@ impl<K: TableKey, R> Scan<K, R> {
         self.keys_only().unordered().stream().count_rows().await
     }
 
-    /// Resumes after the page that returned this token; the scan must otherwise be the same. The token of another plan or
-    /// direction is an error when this one runs; conditions and filters are not compared.
+    /// Resumes after the page that returned this token; the scan must otherwise be the same. The token of another table, plan,
+    /// direction or [`distinct`](Self::distinct) is an error when this one runs; conditions and filters are not compared.
     pub fn after(self, token: &str) -> Self {
         Self { after: Some(token.to_owned()), ..self }
     }
@@ -539,7 +544,7 @@ impl<K: TableKey, R> Scan<K, R> {
             unordered: self.unordered,
             limit: self.limit.map(|rows| Limit { rows, is_sent: self.key_filter.is_none() }),
             keys_only: self.keys_only,
-            versions: match self.versions {
+            versions: match self.filters.versions {
                 Some(DEFAULT_VERSIONS) => None,
                 Some(versions) => Some(VersionsRead::Newest(versions)),
                 None => (visible.has_every_version() && !visible.is_selected()).then_some(VersionsRead::All),
@@ -549,9 +554,8 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 
     fn filters(&self) -> Vec<String> {
-        let columns = self.cells();
-        let read_filter = self.row_filters.iter().chain(&columns).chain(&self.filters);
-        let mut filters: Vec<_> = read_filter.map(|filter| format!("at the server: {filter}")).collect();
+        let mut filters: Vec<_> =
+            self.server_filters().iter().map(|filter| format!("at the server: {filter}")).collect();
         if let Some(count) = self.distinct {
             let names: Vec<_> = K::SCHEMA.fields().iter().take(count).map(Field::name).collect();
             filters.push(format!(
@@ -634,8 +638,9 @@ impl<K: TableKey, R> Scan<K, R> {
     /// ```
     ///
     /// The token is text that shows the stored key of the last row, and is not signed:
-    /// [encrypt it](crate::plan::Plan::page_token) before you hand it to strangers. It is bound to the constraints, the direction and
-    /// the key layout; it is valid in every process, as long as the layout is. Pages need an order, so
+    /// [encrypt it](crate::plan::Plan::page_token) before you hand it to strangers. It is bound to the table's name, the key layout, the
+    /// constraints, the direction and the fields of [`distinct`](Self::distinct); it is valid in every process and
+    /// instance, as long as the layout is. Pages need an order, so
     /// [`unordered`](Self::unordered) has no effect here, and the page size replaces the [`limit`](Self::limit).
     ///
     /// # Errors
@@ -647,9 +652,8 @@ impl<K: TableKey, R> Scan<K, R> {
     where
         R: ReadRow<K>,
     {
-        let (plan, reversed, rows) = (self.plan.clone(), self.reversed, rows.max(1));
-        let distinct = self.distinct;
-        if let (Some(count), Ok(plan)) = (distinct, &plan)
+        let (plan, pages, reversed, rows) = (self.plan.clone(), self.pages(), self.reversed, rows.max(1));
+        if let (Some(count), Ok(plan)) = (self.distinct, &plan)
             && !plan.is_ordered()
             && is_spread(K::SCHEMA, count)
         {
@@ -668,15 +672,19 @@ impl<K: TableKey, R> Scan<K, R> {
             }
             let last = stream.last_key().to_vec();
             let more = stream.next().await.transpose()?.is_some();
-            page.next = plan.ok().filter(|_| more).map(|plan| match distinct {
-                Some(count) => plan.page_token_after_value(&last, count, reversed),
-                None => plan.page_token(&last, reversed),
-            });
+            page.next = plan.ok().filter(|_| more).map(|plan| plan.token_of(pages, &last, reversed));
             // No row is left, but the requests end here, where they say what they have cost.
             stream.next().await.transpose()?;
             break;
         }
         Ok(page)
+    }
+
+    /// The token of a page that ends with the row with this stored key.
+    pub(super) fn token_after(&self, key: &[u8]) -> Result<String, Error> {
+        let plan = self.plan.as_ref();
+        let plan = plan.map_err(|error| Error::plan(&self.table.handle.name, error.clone()))?;
+        Ok(plan.token_of(self.pages(), key, self.reversed))
     }
 
     /// Runs the scan and calls `visit` with each key and row, borrowed; returns how many there were.
@@ -736,7 +744,8 @@ impl<K: TableKey, R> Scan<K, R> {
     /// repeats the attributes of the table's key type, `#[salt]` among them. Both types must be named: `B` and the
     /// closure's error, which may be the program's own. An `Err` ends the visit early.
     ///
-    /// The closure blocks its thread while it runs; other tasks have a turn about every thousand rows.
+    /// The closure blocks its thread while it runs, and cannot be `async`: for calls that wait, take rows from a [`stream`](Self::stream).
+    /// Other tasks have a turn about every thousand rows.
     ///
     /// The closure decodes the row, so a row that [cannot be read](RowRef::read) fails there. Under
     /// [`OnUnreadable::Skip`](super::OnUnreadable::Skip), if the closure's last `read` of a row fails and the closure
@@ -777,7 +786,7 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 }
 
-impl<K: TableKey, R, S: RowStore> fmt::Debug for Scan<K, R, S> {
+impl<K: TableKey, R, S: Reads> fmt::Debug for Scan<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { table, plan, limit, reversed, unordered, .. } = self;
         f.debug_struct("Scan")
@@ -897,10 +906,10 @@ impl<K: TableKey> ReadRow<K> for RawRow {
 ///
 /// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
 #[must_use = "a stream reads nothing until it is polled"]
-pub struct Rows<K: TableKey, R, S: RowStore = Direct> {
+pub struct Rows<K: TableKey, R, S: Reads = Direct> {
     handle: Handle,
     /// The running scan, or the error of its plan until it is returned.
-    execution: Result<Box<S::Cursor>, Option<Error>>,
+    execution: Result<Box<<S::Scanned as ReadStore>::Cursor>, Option<Error>>,
     skip_unreadable: bool,
     log: Arc<LogSkipped>,
     /// The row type that `visit` has read last.
@@ -909,9 +918,9 @@ pub struct Rows<K: TableKey, R, S: RowStore = Direct> {
 }
 
 /// Nothing in it is pinned: the scan is in a box, and keys are only moved.
-impl<K: TableKey, R, S: RowStore> Unpin for Rows<K, R, S> {}
+impl<K: TableKey, R, S: Reads> Unpin for Rows<K, R, S> {}
 
-impl<K: TableKey, R, S: RowStore> Rows<K, R, S> {
+impl<K: TableKey, R, S: Reads> Rows<K, R, S> {
     /// Which rows the scan has skipped so far.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
@@ -928,7 +937,7 @@ impl<K: TableKey, R, S: RowStore> Rows<K, R, S> {
     }
 }
 
-impl<K: TableKey, R: ReadRow<K>, S: RowStore> Rows<K, R, S> {
+impl<K: TableKey, R: ReadRow<K>, S: Reads> Rows<K, R, S> {
     /// The next row; none after the last one, or after an error.
     ///
     /// # Errors
@@ -1070,7 +1079,7 @@ pub(super) enum VisitError<E> {
     Visit(E),
 }
 
-impl<K: TableKey, R: ReadRow<K>, S: RowStore> Stream for Rows<K, R, S> {
+impl<K: TableKey, R: ReadRow<K>, S: Reads> Stream for Rows<K, R, S> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -1078,7 +1087,7 @@ impl<K: TableKey, R: ReadRow<K>, S: RowStore> Stream for Rows<K, R, S> {
     }
 }
 
-impl<K: TableKey, R, S: RowStore> fmt::Debug for Rows<K, R, S> {
+impl<K: TableKey, R, S: Reads> fmt::Debug for Rows<K, R, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rows").field("table", &self.handle).finish_non_exhaustive()
     }
@@ -1179,13 +1188,19 @@ impl ComparedSchema {
         std::ptr::eq(self.0.load(Ordering::Relaxed), schema)
     }
 
-    /// Fails if both types have a column that they store in different ways, or if rows are read without a column of the other type.
+    /// Fails if the other type does not fit that of the table, or if rows are read without a column of it, or with cells that it hides.
     #[cold]
     fn compare(&self, visible: &Visible, other: &'static RowSchema) -> Result<(), String> {
-        visible.conflict_with(other).map_or(Ok(()), Err)?;
+        visible.misfit_of(other).map_or(Ok(()), Err)?;
         if let Some(unasked) = visible.unasked_column(other) {
             return Err(format!(
                 "`{}` has {unasked}, which this scan does not read; select it too, or read a type without it",
+                other.name()
+            ));
+        }
+        if let Some(family) = visible.unheeded_ttl(other) {
+            return Err(format!(
+                "`{}` has a `ttl` in the family `{family}`, which this scan does not heed; scan the table's `rows_as` of this type",
                 other.name()
             ));
         }

@@ -5,13 +5,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::scan::ReadRow;
-use super::{Direct, Handle, RowStore, Scan, Table};
+use super::{Direct, Handle, OneTable, Reads, Scan, Table};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::IntoPlan;
 use crate::row::{RawRow, Row, Selection};
 
-impl<K: TableKey, R: Row, S: RowStore> Table<K, R, S> {
+impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
     /// Reads only these columns: `get`, `get_many` and `scan` return their values in place of the row.
     ///
     /// ```
@@ -45,25 +45,18 @@ impl<K: TableKey, R: Row, S: RowStore> Table<K, R, S> {
     ///
     /// The server sends only these columns. If a selected column is required, rows with none of the selected columns are not
     /// returned. Otherwise every row is, and absent columns are `None` or empty. For [`rows_as`](Self::rows_as), a row with
-    /// none of its columns does not exist, whether one is required or not.
-    pub fn select<C: Selection<R>>(&self, selection: C) -> Select<K, C::Output, S>
+    /// none of its columns does not exist, whether one is required or not, and a selection of it has no such row either.
+    pub fn select<C: Selection<R>>(&self, selection: C) -> Select<K, C::Output, S::Scanned>
     where
         C::Output: 'static,
     {
-        Select { table: self.selected(selection) }
-    }
-
-    fn selected<C: Selection<R>>(&self, selection: C) -> Table<K, Selected<C::Output>, S>
-    where
-        C::Output: 'static,
-    {
-        let visible = self.handle.visible.selected(selection);
-        self.with_handle(Handle { visible, ..self.handle.clone() })
+        Select { table: self.scanned_with(self.handle.selected(selection)) }
     }
 }
 
-impl<K: TableKey, R: Row, S: RowStore> Scan<K, R, S> {
-    /// Reads these columns alone, as [`Table::select`] does.
+impl<K: TableKey, R: Row, S: Reads> Scan<K, R, S> {
+    /// Reads these columns alone, as [`Table::select`] does, of what the scan's conditions, [filters](Self::filter) and
+    /// [versions](Self::latest) leave of a row: the same rows, or, if a column is required, those that still have a selected one.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -79,8 +72,18 @@ impl<K: TableKey, R: Row, S: RowStore> Scan<K, R, S> {
     where
         C::Output: 'static,
     {
-        let table = self.table.selected(selection);
+        let table = self.table.with_handle(self.table.handle.selected(selection));
         self.with_table(table)
+    }
+}
+
+impl Handle {
+    /// The same table with rows of which these columns alone are read.
+    fn selected<R, C: Selection<R>>(&self, selection: C) -> Self
+    where
+        C::Output: 'static,
+    {
+        Self { visible: self.visible.selected(selection), ..self.clone() }
     }
 }
 
@@ -89,7 +92,7 @@ pub struct Select<K, T, S = Direct> {
     table: Table<K, Selected<T>, S>,
 }
 
-impl<K: TableKey, T: 'static, S: RowStore> Select<K, T, S> {
+impl<K: TableKey, T: 'static, S: Reads> Select<K, T, S> {
     /// Reads the columns of the row with this key, if it exists: one point read.
     ///
     /// # Errors
@@ -112,11 +115,12 @@ impl<K: TableKey, T: 'static, S: RowStore> Select<K, T, S> {
     pub async fn get_many(&self, keys: impl IntoIterator<Item: Borrow<K>>) -> Result<Vec<Option<T>>, Error> {
         self.table.read_many(keys, |row| self.table.handle.decode_selected(row)).await
     }
-}
 
-impl<K: TableKey, T: 'static> Select<K, T> {
     /// A scan of the columns of the rows that `plan` selects, as [`Table::scan`].
-    pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, Selected<T>> {
+    pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, Selected<T>>
+    where
+        S: OneTable,
+    {
         self.table.scan(plan)
     }
 }

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use keyderive_proto::admin;
 use keyderive_proto::values::Timestamp;
 
-use super::Table;
+use super::{OneTable, Reads, Table};
 use crate::client::{Error, ErrorKind, RawTable};
 use crate::key::{RawKey, Readable, Schema, TableKey};
 use crate::plan::KeyRange;
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// How many bytes the service reckons are stored in each part of the table.
     ///
     /// ```
@@ -50,7 +50,10 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// A dropped future cancels the read.
-    pub async fn sizes(&self) -> Result<TableSizes<K::Stored>, Error> {
+    pub async fn sizes(&self) -> Result<TableSizes<K::Stored>, Error>
+    where
+        S: OneTable,
+    {
         self.ensure_checked().await?;
         let samples = self.handle.client.sample_row_keys(&self.handle.name).await?;
         let schema = self.handle.key.schema();
@@ -85,13 +88,18 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// A dropped future cancels the read.
-    pub async fn windows(&self) -> Result<TableSizes<K::Stored>, Error> {
+    pub async fn windows(&self) -> Result<TableSizes<K::Stored>, Error>
+    where
+        S: OneTable,
+    {
         let mut splits = self.handle.key.schema().bucket_splits();
         splits.sort_unstable();
         let schema = self.handle.key.schema();
         Ok(self.sizes().await?.cut_at(&splits, |key| K::stored_by(schema, key).ok()))
     }
+}
 
+impl<K: TableKey, R> Table<K, R> {
     /// The table's tablets that kept the nodes busiest in the last 24 hours, in every cluster, the hottest first.
     ///
     /// ```

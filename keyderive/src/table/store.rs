@@ -9,35 +9,155 @@ use bytes::Bytes;
 use super::Handle;
 use super::execution::{ScanCursor, ScanExecution, ScanRequest, TableCheck};
 use super::handle::Written;
+use super::watch::Watch;
 use crate::client::{Client, Entries, Error, Mutations, ReadRows, RowStream, TableInfo};
 use crate::row::{Mutation, MutationList, RawRow, ReadModifyWrite, RowFilter};
 
-/// Where a table's rows are: in one table, or in a pair of them that a [re-keying](crate::rekey) moves rows between.
+/// A bound for code that reads tables of any kind: in place or [re-keyed](crate::rekey), whole or [as a part](super::Table::rows_as).
 ///
 /// ```
-/// use keyderive::{Error, OwnedRow, RowStore, Table};
+/// use keyderive::{Error, Reads, Table};
 /// # use keyderive::{Row, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
 /// # #[derive(Row)] struct User { age: u32 }
 ///
-/// /// For both kinds of tables.
-/// async fn age<S: RowStore>(users: &Table<UserKey, User, S>, id: u64) -> Result<Option<u32>, Error> {
+/// async fn age<S: Reads>(users: &Table<UserKey, User, S>, id: u64) -> Result<Option<u32>, Error> {
 ///     Ok(users.get(&UserKey { id }).await?.map(|user| user.age))
 /// }
 /// ```
 ///
-/// [`Direct`] and [`Pair`](crate::rekey::Pair) implement it, and no other type can.
+/// [`Writes`] adds the calls that write, and [`OneTable`] those of a table that is not re-keyed. [`Direct`],
+/// [`Pair`](crate::rekey::Pair) and [`ReadOnly`] implement it, and no other type can.
 #[expect(private_bounds, reason = "it is sealed: its calls take types of the client")]
-pub trait RowStore: Store {}
+pub trait Reads: Source {
+    /// What scans and selections of the table are over. It is the same for a table that only reads, so no scan is compiled twice.
+    type Scanned: ReadStore + Reads<Scanned = Self::Scanned>;
 
-impl<S: Store> RowStore for S {}
+    #[doc(hidden)]
+    fn scanned(&self) -> &Self::Scanned;
+}
+
+/// A bound for code that writes tables of any kind, in place or [re-keyed](crate::rekey).
+///
+/// ```
+/// use keyderive::{Error, Table, Writes};
+/// # use keyderive::{Row, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+/// # #[derive(Row)] struct User { age: u32 }
+///
+/// async fn set_age<S: Writes>(users: &Table<UserKey, User, S>, id: u64, age: u32) -> Result<(), Error> {
+///     users.update(&UserKey { id }).set(User::AGE, age).await
+/// }
+/// ```
+///
+/// [`Direct`] and [`Pair`](crate::rekey::Pair) implement it. [`ReadOnly`] does not: the table of a part of the columns only reads.
+#[expect(private_bounds, reason = "it is sealed: its calls take types of the client")]
+#[diagnostic::on_unimplemented(
+    message = "this call writes, and a table over `{Self}` only reads",
+    label = "a table that only reads",
+    note = "a table from `rows_as` only reads; update the columns of the whole (`update(&key).set(User::NAME, …)`; in bulk `update_all`, \
+            `writer().update`)",
+    note = "generic code that writes takes a `Table<K, R, S>` with `S: Writes`"
+)]
+pub trait Writes: Reads + WriteStore {}
+
+/// A bound for code that needs what a table has only while it is not [re-keyed](crate::rekey): scans by one plan, exports, partitions;
+/// and with [`Writes`] loads, writers and deletions by a plan.
+///
+/// ```
+/// use keyderive::{Error, OneTable, Table};
+/// # use keyderive::{Row, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+///
+/// async fn count<R, S: OneTable>(users: &Table<UserKey, R, S>) -> Result<u64, Error> {
+///     users.count(UserKey::scan()).await
+/// }
+/// ```
+///
+/// [`Direct`] and `ReadOnly<Direct>` implement it.
+#[diagnostic::on_unimplemented(
+    message = "this call is of one table, and `{Self}` may be a pair of tables",
+    label = "may be a pair of tables",
+    note = "while a table is re-keyed it has no loads, writers, exports or deletions by a plan, and its scans take a plan for each table; \
+            make the call before the re-keying or after it",
+    note = "generic code for one table takes a `Table<K, R, S>` with `S: OneTable`, or with `S: OneTable + Writes`"
+)]
+pub trait OneTable: Reads<Scanned = Direct> {}
 
 /// The rows of one table, which calls go to directly.
 #[derive(Clone, Copy, Debug)]
 pub struct Direct;
 
-/// The calls that a table's methods are made of. Keys are those of the table's key type, encoded.
-pub(crate) trait Store: Clone + fmt::Debug + Send + Sync + 'static {
+/// The rows of a table, or of a pair of tables that is re-keyed, for reads alone: what [`rows_as`](super::Table::rows_as) gives.
+///
+/// ```
+/// use keyderive::{ReadOnly, Table};
+/// # use keyderive::{Row, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+/// # #[derive(Row)] struct User { name: String, portrait: String }
+///
+/// /// A part of a `User`.
+/// #[derive(Row)]
+/// struct Card {
+///     name: String,
+/// }
+///
+/// struct Cards(Table<UserKey, Card, ReadOnly>);
+///
+/// # fn sample(users: &Table<UserKey, User>) -> Cards {
+/// Cards(users.rows_as())
+/// # }
+/// ```
+///
+/// A call that writes does not compile:
+///
+/// ```compile_fail,E0277
+/// # use keyderive::{ReadOnly, Table};
+/// # use keyderive::{Row, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+/// # #[derive(Row)] struct Card { name: String }
+/// # async fn sample(cards: Table<UserKey, Card, ReadOnly>) -> Result<(), keyderive::Error> {
+/// cards.put(&UserKey { id: 7 }, &Card { name: "Corrie".into() }).await
+/// # }
+/// ```
+///
+/// Update the columns of the whole in its place: `users.update(&key).set(User::NAME, "Corrie")`, and in bulk
+/// [`update_all`](super::Table::update_all) or [`Writer::update`](super::Writer::update).
+#[derive(Clone, Debug)]
+pub struct ReadOnly<S = Direct>(pub(super) S);
+
+/// Seals [`Reads`].
+pub(crate) trait Source: Clone + fmt::Debug + Send + Sync + 'static {}
+
+impl Source for Direct {}
+impl<S: ReadStore> Source for ReadOnly<S> {}
+
+impl Reads for Direct {
+    type Scanned = Self;
+
+    fn scanned(&self) -> &Self {
+        self
+    }
+}
+
+impl<S: ReadStore + Reads<Scanned = S>> Reads for ReadOnly<S> {
+    type Scanned = S;
+
+    fn scanned(&self) -> &S {
+        &self.0
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Writes for Direct {}
+
+#[diagnostic::do_not_recommend]
+impl OneTable for Direct {}
+#[diagnostic::do_not_recommend]
+impl OneTable for ReadOnly<Direct> {}
+
+/// The calls that a table's reads are made of. Keys are those of the table's key type, encoded.
+pub(crate) trait ReadStore: Clone + fmt::Debug + Send + Sync + 'static {
     /// What a scan selects besides its plan.
     type OtherPlan: Clone + fmt::Debug + Send;
     /// A scan while it runs.
@@ -48,17 +168,6 @@ pub(crate) trait Store: Clone + fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference.
     fn ensure_checked(&self, table: &Handle) -> impl Future<Output = Result<(), Error>> + Send;
-
-    /// The check that every call begins with that writes cells: beside [`ensure_checked`](Self::ensure_checked), that the row type fits
-    /// those of other programs.
-    fn ensure_writable(
-        &self,
-        table: &Handle,
-        written: Written,
-    ) -> impl Future<Output = Result<(), Error>> + Send;
-
-    /// The schema of the table, if it is known.
-    fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>>;
 
     /// The stored row with this key, of which what the filter lets through.
     fn read_row(
@@ -81,6 +190,20 @@ pub(crate) trait Store: Clone + fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If it cannot be run.
     fn scan(&self, table: &Handle, scan: ScanRequest, other: Self::OtherPlan) -> Result<Self::Cursor, Error>;
+}
+
+/// The calls that a table's writes are made of, as [`ReadStore`].
+pub(crate) trait WriteStore: ReadStore {
+    /// The check that every call begins with that writes cells: beside [`ensure_checked`](ReadStore::ensure_checked), that the row type
+    /// fits those of other programs.
+    fn ensure_writable(
+        &self,
+        table: &Handle,
+        written: Written,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// The schema of the table, if it is known.
+    fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>>;
 
     /// Changes one row, all or nothing.
     fn mutate_row(
@@ -95,6 +218,9 @@ pub(crate) trait Store: Clone + fmt::Debug + Send + Sync + 'static {
 
     /// What deletes a row, in a larger request.
     fn deletion(&self) -> MutationList;
+
+    /// Watches whether a call with several requests still writes to the table that it began with.
+    fn watch(&self, table: &Handle) -> Watch;
 
     /// Sends the entries of a batch; returns their outcomes in their order.
     fn send_entries(
@@ -140,22 +266,13 @@ impl FoundRows {
     }
 }
 
-impl Store for Direct {
+impl ReadStore for Direct {
     type OtherPlan = ();
     type Cursor = ScanExecution;
 
     #[inline]
     async fn ensure_checked(&self, table: &Handle) -> Result<(), Error> {
         table.ensure_checked().await
-    }
-
-    #[inline]
-    async fn ensure_writable(&self, table: &Handle, written: Written) -> Result<(), Error> {
-        table.ensure_writable(written).await
-    }
-
-    fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>> {
-        table.client.known_info(&table.name)
     }
 
     #[inline]
@@ -187,6 +304,17 @@ impl Store for Direct {
         };
         Ok(ScanExecution::new(scan, check))
     }
+}
+
+impl WriteStore for Direct {
+    #[inline]
+    async fn ensure_writable(&self, table: &Handle, written: Written) -> Result<(), Error> {
+        table.ensure_writable(written).await
+    }
+
+    fn known_info(&self, table: &Handle) -> Option<Arc<TableInfo>> {
+        table.client.known_info(&table.name)
+    }
 
     #[inline]
     async fn mutate_row(&self, table: &Handle, key: Bytes, mutations: Mutations) -> Result<(), Error> {
@@ -201,6 +329,10 @@ impl Store for Direct {
         let mut deletion = MutationList::default();
         deletion.push(Mutation::delete_row());
         deletion
+    }
+
+    fn watch(&self, table: &Handle) -> Watch {
+        Watch::from_now(table)
     }
 
     async fn send_entries(&self, table: &Handle, entries: &Entries) -> Vec<Result<(), Error>> {

@@ -4,14 +4,15 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::slice::from_ref;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::create::CreateTable;
 use super::handle::Check;
 use super::stamp::{self, StampStatus};
-use super::{Handle, Table};
-use crate::client::{Client, Error, Family, GcRule, Granularity, Route, TableInfo, TableSchema};
+use super::{Handle, OneTable, Reads, Table};
+use crate::client::{Client, Error, Family, Freshness, GcRule, Granularity, Route, TableInfo, TableSchema};
 use crate::key::{KeyType, TableKey};
 use crate::row::now_micros;
 
@@ -214,7 +215,9 @@ impl<K: TableKey, R> Table<K, R> {
     pub fn verify(&self) -> Verify {
         CreateTable::<K>::of(&self.handle).verify_types()
     }
+}
 
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// This table without the layout check before the first request.
     ///
     /// ```
@@ -236,7 +239,10 @@ impl<K: TableKey, R> Table<K, R> {
     /// For tools that read a table with another layout than its own. Programs with the table's layout cannot find a row that
     /// is written this way.
     #[must_use]
-    pub fn unchecked(&self) -> Self {
+    pub fn unchecked(&self) -> Self
+    where
+        S: OneTable,
+    {
         self.with_handle(Handle { check: Check::Off, ..self.handle.clone() })
     }
 }
@@ -258,14 +264,32 @@ impl Handle {
     }
 
     async fn check_table(&self) -> Result<(), Error> {
-        if let Check::Failed(error) = &self.check {
-            return Err(error.clone());
-        }
+        self.check_fit()?;
         check_reserved(&self.name, self.family_names())?;
         let Some((version, info)) = self.client.cached_info(self.name.table()).await? else { return Ok(()) };
-        if let Err(error) = self.compare(&info) {
+        self.compare_at(version, &info).await
+    }
+
+    /// The definition of the table, not older than a caller wants, which is compared; none if it cannot be read.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference; [`is_not_found`](Error::is_not_found) if there is no such
+    /// table.
+    pub(super) async fn current_info(
+        &self,
+        freshness: Freshness,
+    ) -> Result<Option<(u64, Arc<TableInfo>)>, Error> {
+        let Some((version, info)) = self.client.info_since(self.name.table(), Some(freshness)).await? else {
+            return Ok(None);
+        };
+        self.compare_at(version, &info).await?;
+        Ok(Some((version, info)))
+    }
+
+    async fn compare_at(&self, version: u64, info: &TableInfo) -> Result<(), Error> {
+        if let Err(error) = self.compare(info) {
             self.client.count_mismatch(self.name.table());
-            return Err(stamp::explained(error, self.key, &self.client, &info).await);
+            return Err(stamp::explained(error, self.key, &self.client, info).await);
         }
         if let Check::At(checked) = &self.check {
             checked.table.store(version, Ordering::Relaxed);
@@ -275,16 +299,20 @@ impl Handle {
 
     /// As [`ensure_checked`](Self::ensure_checked), for a table of which the families alone are compared, with a schema that stays.
     pub(super) fn ensure_families(&self, info: &TableInfo) -> Result<(), Error> {
-        match &self.check {
-            Check::Failed(error) => return Err(error.clone()),
-            Check::At(checked) if checked.table.load(Ordering::Relaxed) == 0 => {
-                check_reserved(&self.name, self.family_names())?;
-                self.compare_families(info).inspect_err(|_| self.client.count_mismatch(self.name.table()))?;
-                checked.table.store(1, Ordering::Relaxed);
-            }
-            Check::At(_) | Check::Off => {}
+        self.check_fit()?;
+        if let Check::At(checked) = &self.check
+            && checked.table.load(Ordering::Relaxed) == 0
+        {
+            check_reserved(&self.name, self.family_names())?;
+            self.compare_families(info).inspect_err(|_| self.client.count_mismatch(self.name.table()))?;
+            checked.table.store(1, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Fails if the row type is no part of the table's.
+    pub(super) fn check_fit(&self) -> Result<(), Error> {
+        self.misfit.clone().map_or(Ok(()), Err)
     }
 
     fn compare(&self, info: &TableInfo) -> Result<(), Error> {

@@ -15,7 +15,8 @@ use bytes::Bytes;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 
 use super::handle::Written;
-use super::{Direct, OnForeign, RowStore, Table};
+use super::watch::Watch;
+use super::{Direct, OnForeign, OneTable, ReadStore as _, Reads, Table, Writes};
 use crate::client::{
     Batch, Entry, Error, ExplicitTimestamp, Family, GcRule, Granularity, Mutations, REQUEST_BYTES, TableInfo,
 };
@@ -24,8 +25,8 @@ use crate::plan::{IntoPlan, Plan};
 use crate::row::{
     Addable, AddableAt, AdditionsAlone, Appendable, CellError, CellType, CellValue, CellWriter, Clearable,
     ColumnKind, ColumnPlace, ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation,
-    MutationList, MutationSink, Name, RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema,
-    RowWriter, SERVER_TIME, Settable, SettableAt, Visible, WithoutAdditions, aggregate_addition, check_kind,
+    MutationList, MutationSink, Name, RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowWriter,
+    SERVER_TIME, Settable, SettableAt, Visible, WithoutAdditions, aggregate_addition, check_kind,
     check_timestamp,
 };
 
@@ -41,7 +42,7 @@ enum CheckedVersions {
 /// How many rows a request deletes.
 const DELETED_ROWS: usize = 5_000;
 
-impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// Stores a whole row: makes the columns of the row type equal to those of `row`, in one atomic request.
     ///
     /// ```
@@ -80,6 +81,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Row,
+        S: Writes,
     {
         self.ensure_writable(Written::Rows).await?;
         self.mutate(self.entry(key, row)?).await
@@ -111,6 +113,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     pub async fn insert(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Row,
+        S: Writes,
     {
         self.ensure_writable(Written::Rows).await?;
         self.merge_into(key, row).await
@@ -155,6 +158,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     pub async fn merge(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Row,
+        S: Writes,
     {
         self.ensure_writable(Written::Columns).await?;
         self.merge_into(key, row).await
@@ -192,6 +196,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
         R: Row,
+        S: Writes,
     {
         self.write_all(rows.into_iter(), false)
     }
@@ -207,6 +212,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     where
         I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
         R: Row,
+        S: Writes,
     {
         self.write_all(rows.into_iter(), true)
     }
@@ -235,14 +241,17 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     ///
     /// # Cancel safety
     /// If the future is dropped, the row is deleted or not, perhaps later.
-    pub async fn delete(&self, key: &K) -> Result<(), Error> {
+    pub async fn delete(&self, key: &K) -> Result<(), Error>
+    where
+        S: Writes,
+    {
         self.ensure_checked().await?;
         let key = self.encode(key)?;
         self.store.delete_row(&self.handle, key).await
     }
 }
 
-impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// Changes some columns of a row, and leaves the others as they are.
     ///
     /// ```
@@ -277,7 +286,10 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// `.only_if(Condition::row_exists())` prevents that. A row that loses its last cell is gone; a row whose fields were all absent when
     /// it was put has an empty cell, and exists until it is deleted. Use [`increment`](Self::increment) for counters, or
     /// [`modify`](Self::modify) for several at once: Bigtable has no request that both sets columns and increments others.
-    pub fn update(&self, key: &K) -> Update<K, R, S> {
+    pub fn update(&self, key: &K) -> Update<K, R, S>
+    where
+        S: Writes,
+    {
         Update { table: self.clone(), key: self.encode(key), mutations: MutationList::default(), fault: None }
     }
 
@@ -320,6 +332,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     pub fn update_all<'a, I>(&'a self, updates: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
         I: IntoIterator<Item = Update<K, R, S>, IntoIter: Send + 'a>,
+        S: Writes,
     {
         let mut updates = updates.into_iter().enumerate();
         self.write_entries(Some(Written::Columns), move |entry| {
@@ -365,6 +378,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     pub async fn increment<C: ColumnRef<R>>(&self, key: &K, column: C, amount: i64) -> Result<i64, Error>
     where
         C::Type: Countable,
+        S: Writes,
     {
         let count = |value: &[u8]| {
             let value = value.try_into().map_err(|_| "the new count does not have 8 bytes".to_owned())?;
@@ -406,6 +420,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     ) -> Result<Bytes, Error>
     where
         C::Type: Appendable,
+        S: Writes,
     {
         self.modify(key).append(column, value).send_one(|value| Ok(Bytes::copy_from_slice(value))).await
     }
@@ -437,12 +452,15 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn modify(&self, key: &K) -> Modify<K, R, S> {
+    pub fn modify(&self, key: &K) -> Modify<K, R, S>
+    where
+        S: Writes,
+    {
         Modify { table: self.clone(), key: self.encode(key), rules: Vec::new(), fault: None }
     }
 }
 
-impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// [`put`](Self::put), if the row meets a condition; returns whether it did.
     ///
     /// ```
@@ -480,6 +498,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     pub async fn put_if(&self, key: &K, row: &R, condition: Condition<R>) -> Result<bool, Error>
     where
         R: Row,
+        S: Writes,
     {
         self.write_if(key, row, false, condition).await
     }
@@ -509,7 +528,10 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     ///
     /// # Cancel safety
     /// As `put_if`.
-    pub async fn delete_if(&self, key: &K, condition: Condition<R>) -> Result<bool, Error> {
+    pub async fn delete_if(&self, key: &K, condition: Condition<R>) -> Result<bool, Error>
+    where
+        S: Writes,
+    {
         self.ensure_checked().await?;
         self.mutate_if(self.encode(key)?, self.store.deletion(), CheckedVersions::Newest, condition).await
     }
@@ -543,10 +565,14 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     pub async fn put_if_absent(&self, key: &K, row: &R) -> Result<bool, Error>
     where
         R: Row,
+        S: Writes,
     {
         self.write_if(key, row, self.handle.visible.hides_no_row(), Condition::row_exists().not()).await
     }
+}
 
+/// What the calls that write are made of.
+impl<K: TableKey, R, S: Writes> Table<K, R, S> {
     async fn write_if(&self, key: &K, row: &R, merges: bool, condition: Condition<R>) -> Result<bool, Error>
     where
         R: Row,
@@ -585,7 +611,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     async fn meets(&self, key: Bytes, condition: Condition<R>) -> Result<bool, Error> {
         let (filter, negated) = self.condition(&key, condition)?;
         let one = filter.into_iter().chain(RowFilter::existence());
-        let row = self.store.read_row(&self.handle, key, Some(RowFilter::chain(one))).await?;
+        let row = self.store.scanned().read_row(&self.handle, key, Some(RowFilter::chain(one))).await?;
         Ok(row.is_some() != negated)
     }
 
@@ -593,9 +619,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
         let filter = self.handle.visible.condition(condition, self.handle.client.now_micros());
         filter.map_err(|error| Error::row(&self.handle.name, key, error))
     }
-}
 
-impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
     /// Sets what is present in a row.
     async fn merge_into(&self, key: &K, row: &R) -> Result<(), Error>
     where
@@ -631,7 +655,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
             None => self.ensure_checked().await?,
         }
         let (mut batch, mut entry) = (Batch::timed_by(self.handle.client.clock()), Entry::default());
-        let mut keys = BatchKeys::new();
+        let (mut keys, watch) = (BatchKeys::new(), self.store.watch(&self.handle));
         // An entry is filled within one call, so that no row is held across an await.
         while let Some(filled) = next(&mut entry) {
             let filled = filled.and_then(|()| {
@@ -639,25 +663,28 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
                 checked.map_err(|error| Error::entry(&Bytes::copy_from_slice(&entry.key), error))
             });
             if let Err(error) = filled {
-                self.send_batch(&mut batch).await?;
+                self.send_batch(&mut batch, &watch).await?;
                 return Err(error);
             }
             let is_full = batch.is_full_for(&entry.key, &entry.mutations, REQUEST_BYTES);
             if is_full || !keys.insert(&entry.key, &batch) {
                 // Earlier rows must be stored first: one of them may have the key of this row.
-                self.send_batch(&mut batch).await?;
+                self.send_batch(&mut batch, &watch).await?;
                 keys.clear();
                 keys.insert(&entry.key, &batch);
             }
             batch.add(&entry.key, &entry.mutations);
         }
-        self.send_batch(&mut batch).await
+        self.send_batch(&mut batch, &watch).await?;
+        watch.end(&self.handle).await
     }
 
     /// Sends a batch; fails with the error of the first entry that failed.
-    async fn send_batch(&self, batch: &mut Batch) -> Result<(), Error> {
+    async fn send_batch(&self, batch: &mut Batch, watch: &Watch) -> Result<(), Error> {
         let entries = batch.take();
+        watch.before(&self.handle, entries.len()).await?;
         let outcomes = self.store.send_entries(&self.handle, &entries).await;
+        watch.after(entries.len(), 0);
         match outcomes.into_iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.err()?))) {
             Some((index, error)) => Err(Error::entry(&entries.key(index), error)),
             None => {
@@ -816,7 +843,7 @@ impl<K: TableKey, R, S: RowStore> Table<K, R, S> {
 }
 
 /// Deletions of many rows, in one table.
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// [`delete`](Self::delete) of many rows, in requests of about 1 MiB, one after the other.
     ///
     /// ```
@@ -846,6 +873,7 @@ impl<K: TableKey, R> Table<K, R> {
     pub fn delete_all<'a, I>(&'a self, keys: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
         I: IntoIterator<Item: Borrow<K>, IntoIter: Send + 'a>,
+        S: OneTable + Writes,
     {
         let mut keys = keys.into_iter().enumerate();
         self.write_entries(None, move |entry| {
@@ -878,19 +906,24 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// If the future is dropped, some of the rows are deleted, and others may be deleted later. Call it again.
-    pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
+    pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error>
+    where
+        S: OneTable + Writes,
+    {
         // Stored rows, so that none stays whose cells a `ttl` hides, or of which the row type has no column.
         let rows = self.scan(plan).raw().keys_only();
         let mut rows = rows.unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
         let (mut batch, deletion) = (Batch::default(), Mutations::delete_row());
+        let watch = Watch::from_now(&self.handle);
         while rows.next().await.transpose()?.is_some() {
             if batch.len() == DELETED_ROWS || batch.is_full_for(rows.last_key(), &deletion, REQUEST_BYTES) {
-                deleted += self.delete_batch(&mut batch).await?;
+                deleted += self.delete_batch(&mut batch, &watch).await?;
             }
             batch.add(rows.last_key(), &deletion);
         }
-        Ok(deleted + self.delete_batch(&mut batch).await?)
+        deleted += self.delete_batch(&mut batch, &watch).await?;
+        watch.end(&self.handle).await.map(|()| deleted)
     }
 
     /// Drops all rows of a plan by the prefixes of their keys, with one request for each bucket: far cheaper than
@@ -925,7 +958,10 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// If the future is dropped, some of the buckets are dropped, and another may be dropped later. Call it again.
-    pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error> {
+    pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error>
+    where
+        S: OneTable + Writes,
+    {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.handle.name, error))?;
         if plan.is_empty() {
             return Ok(());
@@ -939,9 +975,12 @@ impl<K: TableKey, R> Table<K, R> {
         Ok(())
     }
 
-    async fn delete_batch(&self, batch: &mut Batch) -> Result<u64, Error> {
+    async fn delete_batch(&self, batch: &mut Batch, watch: &Watch) -> Result<u64, Error>
+    where
+        S: Writes,
+    {
         let rows = batch.len() as u64;
-        self.send_batch(batch).await.map(|()| rows)
+        self.send_batch(batch, watch).await.map(|()| rows)
     }
 }
 
@@ -987,7 +1026,7 @@ pub struct Update<K, R, S = Direct> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "values and references to them are both `CellValue`s")]
-impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
+impl<K: TableKey, R, S: Reads> Update<K, R, S> {
     /// Sets a column to a value, at the server's time.
     ///
     /// A former name of the column is deleted, so that its value does not return. So are the other versions of a column of
@@ -1223,7 +1262,10 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     /// # Cancel safety
     /// As `put_if`.
     #[must_use = "false means that nothing was written"]
-    pub async fn only_if(self, condition: Condition<R>) -> Result<bool, Error> {
+    pub async fn only_if(self, condition: Condition<R>) -> Result<bool, Error>
+    where
+        S: Writes,
+    {
         self.table.ensure_writable(Written::Columns).await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
@@ -1232,7 +1274,10 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
         table.mutate_if(key, mutations, CheckedVersions::Each, condition).await
     }
 
-    async fn send(self) -> Result<(), Error> {
+    async fn send(self) -> Result<(), Error>
+    where
+        S: Writes,
+    {
         self.table.ensure_writable(Written::Columns).await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
@@ -1244,7 +1289,10 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     }
 
     /// Makes it the entry of a request with several, of the table `into`.
-    pub(super) fn encode_into(self, into: &Table<K, R, S>, entry: &mut Entry) -> Result<(), Error> {
+    pub(super) fn encode_into(self, into: &Table<K, R, S>, entry: &mut Entry) -> Result<(), Error>
+    where
+        S: Writes,
+    {
         entry.clear();
         let (table, key, mutations) = self.parts()?;
         if *table.handle.name != *into.handle.name {
@@ -1267,9 +1315,8 @@ impl<K: TableKey, R, S: RowStore> Update<K, R, S> {
     fn parts(self) -> Result<Parts<K, R, S>, Error> {
         let Self { table, key, mutations, fault } = self;
         let key = key?;
-        let visible = &table.handle.visible;
-        let deleted = |schema: &RowSchema| mutations.deleted_required_column(schema);
-        match fault.or_else(|| deleted(visible.schema())).or_else(|| deleted(visible.base())) {
+        let schema = table.handle.visible.schema();
+        match fault.or_else(|| mutations.deleted_required_column(schema)) {
             Some(error) => Err(Error::row(&table.handle.name, &key, error)),
             None => Ok((table, key, mutations)),
         }
@@ -1333,7 +1380,7 @@ fn addition(
 )]
 pub trait InUpdate {}
 
-impl<K: TableKey + 'static, R: 'static, S: RowStore> IntoFuture for Update<K, R, S> {
+impl<K: TableKey + 'static, R: 'static, S: Writes> IntoFuture for Update<K, R, S> {
     type Output = Result<(), Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
@@ -1367,7 +1414,7 @@ pub struct Modify<K, R, S = Direct> {
     fault: Option<RowError>,
 }
 
-impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
+impl<K: TableKey, R, S: Reads> Modify<K, R, S> {
     /// Adds to a counter, or to 0 if the column is absent. A sum that overflows wraps around.
     pub fn increment<C: ColumnRef<R>>(self, column: C, amount: i64) -> Self
     where
@@ -1419,7 +1466,10 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
     async fn send_one<T: Send>(
         self,
         check: impl Fn(&[u8]) -> Result<T, String> + Send + Sync,
-    ) -> Result<T, Error> {
+    ) -> Result<T, Error>
+    where
+        S: Writes,
+    {
         self.send(|row| match row.cells().next() {
             Some(cell) => check(cell.value()),
             None => Err("it has no cell".to_owned()),
@@ -1431,7 +1481,10 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
     async fn send<T: Send>(
         self,
         check: impl Fn(RawRow) -> Result<T, String> + Send + Sync,
-    ) -> Result<T, Error> {
+    ) -> Result<T, Error>
+    where
+        S: Writes,
+    {
         self.table.ensure_writable(Written::Columns).await?;
         let Self { table, key, rules, fault } = self;
         let key = key?;
@@ -1442,7 +1495,7 @@ impl<K: TableKey, R, S: RowStore> Modify<K, R, S> {
     }
 }
 
-impl<K: TableKey + 'static, R: 'static, S: RowStore> IntoFuture for Modify<K, R, S> {
+impl<K: TableKey + 'static, R: 'static, S: Writes> IntoFuture for Modify<K, R, S> {
     type Output = Result<RawRow, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 

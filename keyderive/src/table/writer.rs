@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 use crate::row::Row;
 
 use super::handle::Written;
-use super::{Table, Update};
-use crate::client::{Error, RawWriter, WriteErrors, WriterSettings};
+use super::watch::Watch;
+use super::{Handle, OneTable, Reads, Table, Update, Writes};
+use crate::client::{Client, Error, RawWriter, WatchFuture, WriteErrors, WriterSettings, WriterWatch};
 use crate::key::TableKey;
 use crate::row::Mutation;
 
@@ -47,20 +49,27 @@ pub struct Writer<K, R> {
     types: PhantomData<fn(K, R)>,
 }
 
-impl<K: TableKey, R> Table<K, R> {
+impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// A writer of many rows in the background.
     ///
     /// For rows that arrive one by one, for as long as the program runs. [Load](Self::load) an input that ends.
     #[must_use]
-    pub fn writer(&self) -> Writer<K, R> {
+    pub fn writer(&self) -> Writer<K, R>
+    where
+        S: OneTable + Writes,
+    {
         self.writer_with(|_| ())
     }
 
     /// A writer of many rows in the background, with other [settings](WriterSettings).
     #[must_use]
-    pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> Writer<K, R> {
+    pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> Writer<K, R>
+    where
+        S: OneTable + Writes,
+    {
         let raw = self.handle.client.raw_table(&self.handle.name).writer_with(change);
-        Writer { raw, table: self.clone(), types: PhantomData }
+        let raw = raw.watched_by(WriterTable { table: self.handle.clone(), watch: OnceLock::new() });
+        Writer { raw, table: self.scanned(), types: PhantomData }
     }
 }
 
@@ -161,7 +170,8 @@ impl<K: TableKey, R> Writer<K, R> {
     /// Waits until every buffered row is written or has failed; returns how many were written since the last flush.
     ///
     /// # Errors
-    /// The rows that failed since the last flush, each with its key.
+    /// The rows that failed since the last flush, each with its key; and [`WriteErrors::table_error`] if the table was [re-keyed, deleted or
+    /// created again](crate::guide::tables#layout) meanwhile.
     ///
     /// # Cancel safety
     /// A dropped future stops waiting. The buffered rows are still sent, and the next flush returns their outcomes.
@@ -178,6 +188,34 @@ impl<K: TableKey, R> Writer<K, R> {
     /// If the future is dropped, the buffered rows are still sent, and nobody learns their outcomes.
     pub async fn close(self) -> Result<u64, WriteErrors> {
         self.raw.close().await
+    }
+}
+
+/// The table of a writer, watched from its first batch on.
+struct WriterTable {
+    table: Handle,
+    watch: OnceLock<Watch>,
+}
+
+impl WriterWatch for WriterTable {
+    fn before<'a>(&'a self, client: &'a Client, rows: usize) -> WatchFuture<'a> {
+        let watch = self.watch.get_or_init(|| Watch::of(&self.table));
+        Box::pin(async move { watch.before(&self.table.with_client(client.clone()), rows).await })
+    }
+
+    fn after(&self, rows: usize, not_written: usize) {
+        if let Some(watch) = self.watch.get() {
+            watch.after(rows, not_written);
+        }
+    }
+
+    fn end(&self) -> WatchFuture<'_> {
+        Box::pin(async {
+            match self.watch.get() {
+                Some(watch) => watch.end(&self.table).await,
+                None => Ok(()),
+            }
+        })
     }
 }
 

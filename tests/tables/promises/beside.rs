@@ -154,7 +154,7 @@ async fn of_several_that_create_a_table_one_does(client: Client) {
 }
 
 async fn of_several_that_change_a_table_one_does(client: Client) {
-    let Tables { accounts, copies, raw } = Tables::<Account>::created(&client).await;
+    let Tables { accounts, copies, raw, .. } = Tables::<Account>::created(&client).await;
     let add = |name| [FamilyChange::add(Family::new(name, GcRule::max_versions(1)))];
     let changed = join_all((0..CALLERS).map(|_| accounts.modify_families(add("one")))).await;
     assert_eq!(changed.iter().filter(|changed| changed.is_ok()).count(), 1);

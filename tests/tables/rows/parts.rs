@@ -147,7 +147,8 @@ async fn a_fault_of_an_update_is_raised_when_it_is_made(client: Client) {
     let named = "has an empty name, which is that of the marker of an empty family; give the column a name";
     let error = pages.update(&key("/")).set(Page::TITLE, "x").set(Page::DAILY.at(""), 1).await.unwrap_err();
     assert_eq!(error.to_string(), format!("row `/` of table `pages`: column `daily:` {named}"));
-    let error = pages.rows_as::<Sizes>().update(&key("/")).set(Sizes::BYTES, u64::MAX).await.unwrap_err();
+    let sizes = client.table::<super::PageKey, Sizes>("pages");
+    let error = sizes.update(&key("/")).set(Sizes::BYTES, u64::MAX).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "row `/` of table `pages`: column `cf:n` is 18446744073709551615; an integer column ends at 9223372036854775807: \

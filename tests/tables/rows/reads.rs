@@ -17,6 +17,7 @@ on_every_bigtable! {
     many_rows_are_got_in_the_order_of_their_keys
     more_keys_than_one_request_takes_are_got
     a_row_exists_or_not
+    a_row_of_other_columns_is_there_if_none_is_required
     raw_rows_have_every_version
     a_smaller_struct_reads_its_columns
     columns_are_selected_by_their_constants
@@ -215,6 +216,20 @@ async fn a_row_exists_or_not(client: Client) {
     assert!(pages.exists(&key("/")).await.unwrap());
 }
 
+async fn a_row_of_other_columns_is_there_if_none_is_required(client: Client) {
+    #[derive(Row, Debug, Default, PartialEq)]
+    struct Note {
+        text: Option<String>,
+    }
+    let notes = client.table::<PageKey, Note>("notes");
+    notes.create_if_absent().await.unwrap();
+    client.raw_table("notes").mutate_row("/", [Mutation::set("cf", "other", 1_000, "x")]).await.unwrap();
+    assert_eq!(notes.get(&key("/")).await.unwrap(), Some(Note::default()));
+    assert!(notes.exists(&key("/")).await.unwrap());
+    assert!(!notes.put_if_absent(&key("/"), &Note { text: Some("a".into()) }).await.unwrap());
+    assert_eq!(notes.count(PageKey::scan()).await.unwrap(), 1);
+}
+
 async fn raw_rows_have_every_version(client: Client) {
     let pages = pages(&client).await;
     let cells = [1, 2, 3].map(|at| Mutation::set("cf", "a", at * 1000, at.to_string()));
@@ -273,39 +288,19 @@ async fn a_smaller_struct_reads_its_columns(client: Client) {
     let titles = pages.rows_as::<Plain>();
     assert_eq!(titles.get(&key("/")).await.unwrap().map(|row| row.title), Some("a".into()));
 
-    // A put writes the columns that the row type names.
-    let none = Part { visits: None, stats: Clicks { clicks: None }, tags: None };
-    parts.put(&key("/"), &none).await.unwrap();
-    let stats = Stats { clicks: None, ..page.stats };
-    let left = Page { visits: None, stats, tags: None, ..page };
-    assert_eq!(pages.get(&key("/")).await.unwrap(), Some(left));
     // A row without any of these columns is absent.
     client.raw_table("pages").mutate_row("x", [Mutation::set("daily", "a", 0, "")]).await.unwrap();
     assert_eq!(parts.get(&key("x")).await.unwrap(), None);
-    // One of which each is absent is there if it was written as such.
-    parts.put(&key("y"), &none).await.unwrap();
-    assert_eq!(parts.get(&key("y")).await.unwrap(), Some(none));
-    // An optional family without a value is one, and a column has its former name.
+    // An optional family without a value is one.
     let page = Page { title: "b".into(), extra: Some(Stats::default()), ..Page::default() };
     pages.put(&key("z"), &page).await.unwrap();
-    // The marker of a row is in a family that the part has no column of.
-    let extra = pages.rows_as::<Extra>();
-    extra.put(&key("w"), &Extra { extra: None }).await.unwrap();
-    assert_eq!(extra.get(&key("w")).await.unwrap(), Some(Extra { extra: None }));
-    let heading = Heading { heading: "b".into(), extra: Some(Clicks { clicks: None }) };
-    assert_eq!(pages.rows_as::<Heading>().get(&key("z")).await.unwrap(), Some(heading));
+    let titled = Titled { title: "b".into(), extra: Some(Clicks { clicks: None }) };
+    assert_eq!(pages.rows_as::<Titled>().get(&key("z")).await.unwrap(), Some(titled));
 }
 
 #[derive(Row, Debug, PartialEq)]
-struct Extra {
-    #[row(family)]
-    extra: Option<Clicks>,
-}
-
-#[derive(Row, Debug, PartialEq)]
-struct Heading {
-    #[row(alias = "title")]
-    heading: String,
+struct Titled {
+    title: String,
     #[row(family)]
     extra: Option<Clicks>,
 }

@@ -15,7 +15,8 @@ pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let vis = key.vis();
     let doc = format!(
         "A scan of [`{0}`]: constrain its fields from the left; a range or prefix ends it.\n\n\
-         `__KeyderiveStage` counts the fields that are fixed. Begin with `{0}::scan()`.",
+         `__KeyderiveStage` counts the fields that are fixed. Begin with `{0}::scan()`. Where branches fix different fields, call \
+         `into_plan` in each.",
         key.input.ident,
     );
     quote! {
@@ -34,25 +35,29 @@ pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 pub(super) fn stages(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let plan = plan(key, private);
     let fields = (0..key.fields.len()).map(|at| field(key, at, private));
-    let names = names(key);
-    quote!(#names #plan #(#fields)*)
+    let bounds = bounds(key);
+    quote!(#bounds #plan #(#fields)*)
 }
 
 /// Where the fields are in a scan, and the stages that can become a plan, if not all can: after a hash, only whole keys can be
 /// read.
 pub(super) fn at_stages(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let module = bounds_ident(key);
+    let hidden = (!key.has_no_prelude()).then(|| quote!(#[diagnostic::do_not_recommend]));
     let next_at = key.fields.iter().enumerate().map(|(at, field)| {
-        let (name, codec) = (name(key, field), field.codec.tokens(private));
+        let (name, codec) = (ident(field), field.codec.tokens(private));
         quote! {
-            impl #private::NextAt<#at> for #name {
+            #hidden
+            impl #module::#name for #private::Fixed<#at> {
                 type Codec = #codec;
             }
         }
     });
     let ends_at = key.first_hashed().map(|hashed| {
-        let name = name(key, &key.fields[hashed]);
-        let stages = (0..=hashed).chain([key.fields.len()]);
-        quote!(#(impl #private::EndsAt<#stages> for #name {})*)
+        let name = can_plan_ident();
+        let fixed = (0..=hashed).chain([key.fields.len()]).map(|at| quote!(#private::Fixed<#at>));
+        let stages = fixed.chain([quote!(#private::Ended)]);
+        quote!(#(#hidden impl #module::#name for #stages {})*)
     });
     quote!(#(#next_at)* #ends_at)
 }
@@ -61,9 +66,9 @@ pub(super) fn at_stages(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let scan = key.scan_ident();
     let this = key.type_at(&parse_quote!('static));
-    let can_plan = key.first_hashed().map(|hashed| {
-        let name = name(key, &key.fields[hashed]);
-        quote!(where __KeyderiveStage: #private::CanPlan<#this, #name>)
+    let can_plan = key.first_hashed().map(|_| {
+        let (module, name) = (bounds_ident(key), can_plan_ident());
+        quote!(where __KeyderiveStage: #module::#name)
     });
     let lints = lints();
     quote! {
@@ -111,11 +116,15 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let ty = field.type_at(&parse_quote!('static));
     let next = at + 1;
     let value: Lifetime = parse_quote!('__keyderive_value);
-    let is_next = is_next(key, at, private);
+    let (module, name) = (bounds_ident(key), ident(field));
+    // The codec comes from the stage, which is known at the call, so that the compiler reports a format without ranges there. The
+    // field's type does not come from the stage, since it may be more private than the key.
+    let is_next = quote!(__KeyderiveStage: #private::Open<At: #module::#name>);
+    let codec = quote!(<__KeyderiveStage::At as #module::#name>::Codec);
     let lints = lints();
     let [fix, range, prefix, any_of] = &methods_of(field);
     let [fix_doc, range_doc, prefix_doc, any_of_doc] = docs(key, field, next);
-    let arg = quote!(<#ty as #private::KeyField<__KeyderiveStage::Codec>>::Arg<#value>);
+    let arg = quote!(<#ty as #private::KeyField<#codec>>::Arg<#value>);
     let (draft_fix, draft_any_of) = match field.is_hashed() {
         true => (quote!(fix_hashed), quote!(any_of_hashed)),
         false => (quote!(fix), quote!(any_of)),
@@ -126,14 +135,14 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 #[doc = #range_doc]
                 pub fn #range<#value>(
                     self,
-                    __range: impl #private::core::ops::RangeBounds<#arg>,
+                    __range: impl #private::RangeOf<#arg>,
                 ) -> #scan<#private::Ended>
                 where
                     #is_next,
-                    #ty: #private::RangeField<__KeyderiveStage::Codec>,
+                    #ty: #private::RangeField<#codec>,
                 {
                     #scan {
-                        draft: #private::Draft::range::<__KeyderiveStage::Codec, #ty>(self.draft, &__range),
+                        draft: #private::Draft::range::<#codec, #ty>(self.draft, &__range),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
@@ -142,10 +151,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 pub fn #prefix<#value>(self, __prefix: #arg) -> #scan<#private::Ended>
                 where
                     #is_next,
-                    #ty: #private::PrefixField<__KeyderiveStage::Codec>,
+                    #ty: #private::PrefixField<#codec>,
                 {
                     #scan {
-                        draft: #private::Draft::prefix::<__KeyderiveStage::Codec, #ty>(self.draft, __prefix),
+                        draft: #private::Draft::prefix::<#codec, #ty>(self.draft, __prefix),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
@@ -160,10 +169,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             pub fn #fix<#value>(self, __value: #arg) -> #scan<#private::Fixed<#next>>
             where
                 #is_next,
-                #ty: #private::KeyField<__KeyderiveStage::Codec>,
+                #ty: #private::KeyField<#codec>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_fix::<__KeyderiveStage::Codec, #ty>(self.draft, __value),
+                    draft: #private::Draft::#draft_fix::<#codec, #ty>(self.draft, __value),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -172,15 +181,15 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             pub fn #any_of<__KeyderiveHow>(
                 self,
                 __values: impl #private::core::iter::IntoIterator<
-                    Item: #private::Listed<__KeyderiveStage::Codec, #ty, __KeyderiveHow>,
+                    Item: #private::Listed<#codec, #ty, __KeyderiveHow>,
                 >,
             ) -> #scan<#private::Fixed<#next>>
             where
                 #is_next,
-                #ty: #private::KeyField<__KeyderiveStage::Codec>,
+                #ty: #private::KeyField<#codec>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_any_of::<__KeyderiveStage::Codec, #ty, _>(self.draft, __values),
+                    draft: #private::Draft::#draft_any_of::<#codec, #ty, _>(self.draft, __values),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -190,17 +199,51 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     }
 }
 
-/// A type for each field, whose name stands for the field in the compiler's error about a call out of order.
+/// A trait for each field, of the stage at which it is next, with what the compiler says of a call at another stage; and one of the
+/// stages that can become a plan, if not all can.
 ///
 /// They are in a module of their own, since a field may have the name of a crate or module that another field's type
-/// uses. The module is beside the key type and as visible: the compiler prints the name alone, also for a key of another crate,
-/// and the path of the module before it only if the name is not unique. Only rustdoc hides the module, since the compiler prints a
-/// hidden item of another crate by its path.
-fn names(key: &Key<'_>) -> TokenStream {
-    let (module, vis) = (names_ident(key), key.vis());
-    let declared = key.fields.iter().map(ident);
-    let docs = declared.clone().map(|field| format!("The field `{}`.", unraw(&field)));
-    let doc = format!("The fields of [`{}`], for the messages of the compiler.", key.input.ident);
+/// uses. Only rustdoc hides the module, since the compiler prints a hidden item of another crate by its path.
+fn bounds(key: &Key<'_>) -> TokenStream {
+    let (module, vis) = (bounds_ident(key), key.vis());
+    let name = key.name();
+    let fields = key.fields.iter().enumerate().map(|(at, field)| {
+        let ident = ident(field);
+        let doc = format!("`{}` is the next field.", unraw(&ident));
+        let says = says(
+            key,
+            &format!(
+                "`{}` of `{name}` cannot be constrained here: it is out of order, or constrained already",
+                unraw(&ident)
+            ),
+            &order(key, at),
+            Some(&format!("the fields of `{name}` are constrained from the left, each once")),
+        );
+        quote! {
+            #[doc = #doc]
+            #says
+            pub trait #ident {
+                /// The format of the field.
+                type Codec;
+            }
+        }
+    });
+    let can_plan = key.first_hashed().map(|hashed| {
+        let ident = can_plan_ident();
+        let hashed = unraw(&self::ident(&key.fields[hashed]));
+        let says = says(
+            key,
+            &format!("a scan of `{name}` cannot end between its hashed field `{hashed}` and its last field"),
+            "fix every field, for a point read, or none from the hashed one on",
+            None,
+        );
+        quote! {
+            /// The scan can end.
+            #says
+            pub trait #ident {}
+        }
+    });
+    let doc = format!("The stages of a scan of [`{name}`], for the messages of the compiler.");
     let lints = lints();
     quote! {
         #[doc = #doc]
@@ -208,45 +251,46 @@ fn names(key: &Key<'_>) -> TokenStream {
         #lints
         #[allow(dead_code, unnameable_types, unreachable_pub)]
         #vis mod #module {
-            #(
-                #[doc = #docs]
-                pub enum #declared {}
-            )*
+            #(#fields)*
+            #can_plan
         }
     }
 }
 
-fn names_ident(key: &Key<'_>) -> Ident {
+/// What the compiler says where the bound fails. In a module without the prelude, the attribute has no name.
+fn says(key: &Key<'_>, message: &str, label: &str, note: Option<&str>) -> Option<TokenStream> {
+    let note = note.map(|note| quote!(note = #note));
+    (!key.has_no_prelude())
+        .then(|| quote!(#[diagnostic::on_unimplemented(message = #message, label = #label, #note)]))
+}
+
+/// Which fields come before a field, and how to write them.
+fn order(key: &Key<'_>, at: usize) -> String {
+    let name = key.name();
+    let fields: Vec<String> =
+        key.fields[..=at].iter().map(|field| format!("`{}`", unraw(&ident(field)))).collect();
+    let then = fields.join(", then ");
+    let first = match &fields[..] {
+        [] => String::new(),
+        [field] => format!("{field} comes first, once"),
+        [before, _] => format!("{before} is fixed first"),
+        [before @ .., last, _] => format!("{} and {last} are fixed first", before.join(", ")),
+    };
+    format!("{first}: write `{name}::scan()`, then {then}")
+}
+
+fn bounds_ident(key: &Key<'_>) -> Ident {
     format_ident!("FieldsOf{}", key.name())
 }
 
-fn name(key: &Key<'_>, field: &Field<'_>) -> TokenStream {
-    let module = names_ident(key);
-    let name = ident(field);
-    quote!(#module::#name)
+fn can_plan_ident() -> Ident {
+    format_ident!("__KeyderiveCanPlan")
 }
 
 /// The name of a field in a scan.
 fn ident(field: &Field<'_>) -> Ident {
     let [fix, ..] = methods_of(field);
     fix
-}
-
-/// The bound on the stage at which a field is next.
-///
-/// It bounds the stage parameter, which is known at the call, so that the error is there. The codec comes from the
-/// stage, so that a format without ranges is an error at the call too. The field's type does not come from the stage,
-/// since it may be more private than the key.
-fn is_next(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
-    let this = key.type_at(&parse_quote!('static));
-    let field = name(key, &key.fields[at]);
-    let before = key.fields[..at].iter().map(|field| name(key, field));
-    match at {
-        0 => quote!(__KeyderiveStage: #private::IsFirst<#this, #field>),
-        1 => quote!(__KeyderiveStage: #private::IsSecond<#this, #(#before,)* #field>),
-        2 => quote!(__KeyderiveStage: #private::IsThird<#this, #(#before,)* #field>),
-        _ => quote!(__KeyderiveStage: #private::IsAfter<#this, (#(#before),*), #field>),
-    }
 }
 
 fn docs(key: &Key<'_>, field: &Field<'_>, next: usize) -> [String; 4] {

@@ -372,7 +372,9 @@ impl fmt::Display for AttemptSummary {
             None => write!(f, "; {tried}"),
             Some(RetryLimit::Attempts) => write!(f, "; given up {tried}"),
             Some(RetryLimit::Time(allowed)) => write!(f, "; given up {tried}; the timeout is {allowed:?}"),
-            Some(RetryLimit::Deadline) => write!(f, "; given up {tried}, at the deadline of `with_deadline`"),
+            Some(RetryLimit::Deadline) => {
+                write!(f, "; given up {tried}, at the deadline of `with_deadline` or `with_timeout`")
+            }
             Some(RetryLimit::Budget) => write!(
                 f,
                 "; {tried}, and not retried, since too many requests of this client fail (`retry_budget`)"

@@ -87,7 +87,7 @@ async fn an_answer_that_breaks_off_is_an_error() {
 async fn a_message_that_is_too_long_or_compressed_is_not_awaited() {
     let prefix = |bytes: &'static [u8]| answer(vec![Ok(Frame::data(Bytes::from_static(bytes)))]);
     let error = prefix(b"\0\xff\0\0\0").message().await.unwrap_err();
-    assert!(error.source().unwrap().is::<TooLong>(), "{error}");
+    assert!(error.source().unwrap().is::<TooLarge>(), "{error}");
     let error = prefix(b"\x01\0\0\0\x01a").message().await.unwrap_err();
     assert!(error.message().contains("compressed"), "{error}");
 }

@@ -13,7 +13,7 @@ use futures_core::future::BoxFuture;
 use tokio::task::coop::poll_proceed;
 use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until};
-use tonic::Code;
+use tonic::{Code, Status};
 
 use super::ReadRows;
 use crate::client::failure::Failure;
@@ -22,7 +22,7 @@ use crate::client::heat::RowHeat;
 use crate::client::observe;
 use crate::client::operation::{Operation, RpcMethod};
 use crate::client::retry::{Attempt, Attempts, LOOK_INTERVAL};
-use crate::client::row_merger::{RequestedRows, RowMerger};
+use crate::client::row_merger::{MergeError, RequestedRows, RowMerger};
 use crate::client::{Client, Error, Route, StreamGuard};
 use crate::plan::KeyRange;
 use crate::row::RawRow;
@@ -137,6 +137,19 @@ struct Reading {
 enum AttemptError {
     Failed(Failure),
     ProtocolViolation(String),
+    /// The row with this key is larger than the client holds.
+    TooLarge(Bytes, Failure),
+}
+
+impl AttemptError {
+    fn of_rows(error: MergeError) -> Self {
+        match error {
+            MergeError::ProtocolViolation(how) => Self::ProtocolViolation(how),
+            MergeError::TooLarge(ref key, _) => {
+                Self::TooLarge(key.clone(), Failure::from(Status::from(error)))
+            }
+        }
+    }
 }
 
 impl RowStream {
@@ -480,6 +493,7 @@ impl Opened {
                         RequestedRows::new(&read.request.keys, &read.request.ranges, read.request.reversed),
                         read.last_key.as_deref(),
                         read.attempts.client().clock().clone(),
+                        read.attempts.client().settings().max_row_bytes,
                     ),
                     idle: IdleTimer::new(read.attempts.idle_timeout(), attempt.deadline),
                     answer,
@@ -507,7 +521,7 @@ impl Reading {
         }
         let mut has_taken = false;
         loop {
-            if self.merger.advance().map_err(AttemptError::ProtocolViolation)? {
+            if self.merger.advance().map_err(AttemptError::of_rows)? {
                 self.rows += 1;
                 self.read.attempts.watch.rows(1);
                 let attempts = &self.read.attempts;
@@ -529,14 +543,15 @@ impl Reading {
                 return Poll::Ready(Err(AttemptError::Failed(self.attempt.timed_out())));
             }
             self.read.attempts.watch.scanned(self.merger.take_scanned());
-            match self.answer.poll_message(cx) {
+            let span = self.read.attempts.watch.span();
+            match span.in_scope(|| self.answer.poll_message(cx)) {
                 Poll::Ready(Ok(Some(message))) => {
                     self.idle.stop();
                     let watch = &mut self.read.attempts.watch;
                     if watch.is_wanted() {
                         watch.count(0, message.len());
                     }
-                    self.merger.take(message).map_err(AttemptError::ProtocolViolation)?;
+                    self.merger.take(message).map_err(AttemptError::of_rows)?;
                     has_taken = true;
                 }
                 Poll::Ready(Err(status)) => {
@@ -592,6 +607,9 @@ impl Reading {
         }
         match error {
             AttemptError::Failed(failure) => read.fail(&attempt, failure),
+            AttemptError::TooLarge(key, failure) => {
+                read.fail(&attempt, failure).map_err(|error| error.with_row_key(&key))
+            }
             AttemptError::ProtocolViolation(broken) => {
                 Err(read.attempts.violation(broken).with_last_row(read.last_key))
             }

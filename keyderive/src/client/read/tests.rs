@@ -47,7 +47,7 @@ fn splits(chunks: &[CellChunk]) -> Vec<Vec<ReadRowsResponse>> {
 
 /// The cells of the rows that come before the end or the error.
 fn merge(responses: Vec<ReadRowsResponse>) -> (Vec<Expected>, Option<String>) {
-    let mut merger = RowMerger::new(RequestedRows::all(false), None, Clock::default());
+    let mut merger = RowMerger::new(RequestedRows::all(false), None, Clock::default(), usize::MAX);
     let mut cells = Vec::new();
     for response in responses {
         if let Err(broken) = merger.take(RowsMessage::from(&response).0) {

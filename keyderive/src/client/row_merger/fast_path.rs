@@ -188,7 +188,8 @@ impl RowMerger {
     /// Takes further cells after one of this column; returns whether one of them commits the row.
     #[inline(always)]
     fn take_further_cells(&mut self, mut column: (Span, Span)) -> bool {
-        while let Some((further, end)) = cell(&self.message, self.at, &mut self.last_number)
+        while self.has_room_for_cell()
+            && let Some((further, end)) = cell(&self.message, self.at, &mut self.last_number)
             && let Some(next) = self.column_after(column, &further)
         {
             column = next;

@@ -49,7 +49,7 @@ fn merge_messages(
     reversed: bool,
     messages: impl IntoIterator<Item = ReadRowsResponse>,
 ) -> Result<Vec<RawRow>, String> {
-    let mut merger = RowMerger::new(RequestedRows::all(reversed), None, Clock::default());
+    let mut merger = RowMerger::new(RequestedRows::all(reversed), None, Clock::default(), usize::MAX);
     let mut rows = Vec::new();
     for message in messages {
         merger.take(RowsMessage::from(&message).0)?;
@@ -273,7 +273,7 @@ fn cells_of_the_future_and_scanned_keys_are_counted() {
     let first = CellChunk { value_size: 3, ..late("c") };
     let chunks =
         vec![commit(late("a")), commit(labelled), first, commit(piece("3", 0)), commit(cell("d", "1"))];
-    let mut merger = RowMerger::new(RequestedRows::all(false), None, Clock::default());
+    let mut merger = RowMerger::new(RequestedRows::all(false), None, Clock::default(), usize::MAX);
     merger.take(RowsMessage::from(&response(chunks, "e")).0).unwrap();
     while merger.advance().unwrap() {}
     assert_eq!([merger.take_future_cells(), merger.take_future_cells()], [3, 0]);
@@ -300,7 +300,7 @@ fn a_range_holds_its_start_and_not_its_end() {
 #[test]
 fn a_row_in_one_message_shares_its_bytes() {
     let message = RowsMessage::from(&response(vec![commit(cell("a", "1"))], "")).0;
-    let mut merger = RowMerger::new(RequestedRows::all(false), None, Clock::default());
+    let mut merger = RowMerger::new(RequestedRows::all(false), None, Clock::default(), usize::MAX);
     merger.take(message.clone()).unwrap();
     assert!(merger.advance().unwrap());
     assert!(message.as_ptr_range().contains(&merger.row().key().as_ptr()));
@@ -420,7 +420,7 @@ fn modelled(reversed: bool, messages: &[ReadRowsResponse]) -> (Vec<(Bytes, Vec<C
 }
 
 fn merged(reversed: bool, messages: &[Bytes]) -> (Vec<(Bytes, Vec<Cell>)>, bool) {
-    let mut merger = RowMerger::new(RequestedRows::all(reversed), None, Clock::default());
+    let mut merger = RowMerger::new(RequestedRows::all(reversed), None, Clock::default(), usize::MAX);
     let mut rows = Vec::new();
     let mut merge = || {
         for message in messages {

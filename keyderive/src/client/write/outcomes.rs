@@ -9,7 +9,7 @@ use tonic::{Code, Status};
 
 use super::Entries;
 use crate::client::error::{Error, RetryLimit};
-use crate::client::failure::Failure;
+use crate::client::failure::{Failure, shortened};
 use crate::client::fault::ProtocolViolation;
 use crate::client::grpc::Request;
 use crate::client::operation::{Idempotency, RpcMethod};
@@ -160,7 +160,8 @@ impl Client {
         };
         let indexes = pending.iter().map(|pending| pending.index);
         let _heat = self.inner.heat.write(entries, indexes, attempts.sending(attempt));
-        let (request, headers) = (Request::with_tail(&head, body), attempts.headers(attempt).await?);
+        let request = Request::with_tail(&head, body);
+        let headers = attempts.watch.entered(attempts.headers(attempt)).await?;
         let answer = attempt.within(async {
             let path = attempts.operation().path();
             let mut answer = attempt
@@ -177,7 +178,7 @@ impl Client {
             }
             Ok(answer.headers().clone())
         });
-        answer.await
+        attempts.watch.entered(answer).await
     }
 }
 
@@ -331,7 +332,8 @@ fn decode_entry(entry: &[u8]) -> Result<(i64, EntryStatus), DecodeError> {
     let status = status.unwrap_or_default();
     let status = match Code::from_i32(status.code) {
         Code::Ok => EntryStatus::Applied,
-        code => EntryStatus::Failed(Status::new(code, status.message)),
+        // An answer may have as many of them as the request has rows.
+        code => EntryStatus::Failed(Status::new(code, shortened(&status.message))),
     };
     Ok((index, status))
 }

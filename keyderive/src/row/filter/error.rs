@@ -26,6 +26,8 @@ pub(crate) enum FilterFault {
     /// A value that no cell can hold, as its error says.
     Value(String),
     SinkInCondition,
+    /// A label or a sink, where columns are selected.
+    InSelection,
     Depth,
     /// More bytes, as a message, than the service takes.
     Size {
@@ -133,11 +135,16 @@ impl fmt::Display for FilterError {
             FilterFault::SinkInCondition => {
                 f.write_str("a sink is in a condition, where the service takes none; put it into an interleave")
             }
+            FilterFault::InSelection => f.write_str(
+                "a filter has a label or a sink, and columns are selected, of what the filter leaves: a sink would pass by the \
+                 selection, which labels a cell of each row itself; read whole rows with this filter, or select without it",
+            ),
             FilterFault::Depth => write!(
                 f,
-                "filters are nested more than {MAX_DEPTH} deep, which the service does not take; put the filters of \
-                 nested chains into one chain, and the parts of a condition side by side: `a.and(b).and(c)` nests \
-                 less than `a.and(b.or(c.and(d)))`"
+                "filters are nested more than {MAX_DEPTH} deep, which the service does not take; put the filters of nested chains into one \
+                 chain. In a condition, each change between `and` and `or` is a level: instead of `a.and(b).or(c).and(d)`, write one \
+                 `or` of `and`s, `a.and(b).and(d).or(c.and(d))`, which has few levels whatever its length, or check some parts in the \
+                 program that has read the row"
             ),
             FilterFault::Size { bytes, limit, largest } => {
                 write!(f, "the condition or filter has {bytes} bytes, and the service takes {limit}: {largest}")

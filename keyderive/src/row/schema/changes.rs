@@ -51,6 +51,7 @@ impl RowSchema {
     /// | a column is added to, or dropped from, an optional struct that needs another one | are read | the program that does not know the column leaves it when it stores `None`; the other program then cannot read the row |
     /// | a new required column; a column becomes required, in an optional family too | cannot be read | read and write as before |
     /// | an optional column is dropped | are read | read and write as before |
+    /// | an optional column is dropped, and one of its type is new: perhaps a new name, without the former one as `alias` | are read, without the values under the former name | read and write as before |
     /// | a required column is dropped, or becomes optional | are read | cannot read rows without it |
     /// | a new name, with the former name as `alias` | are read | do not find new values; in a row that has the new name, this type does not see their later writes |
     /// | a new `alias` that no older type writes | are read | read and write as before |
@@ -83,45 +84,6 @@ impl RowSchema {
     pub(crate) fn changes_between(own: &str, saved: &str) -> Result<SchemaChanges, SchemaError> {
         let (new, old) = (RowLayout::from_json(own)?, RowLayout::from_json(saved)?);
         Ok(SchemaChanges(compare(&new, &old)))
-    }
-
-    /// Where another row type reads a column in another way than this one stores it, or at other places; `own` is the family of a map.
-    pub(crate) fn conflict_with(&self, other: &Self, own: &str) -> Option<String> {
-        if std::ptr::eq(self, other) {
-            return None;
-        }
-        let (ours, theirs) = (RowLayout::of(self), RowLayout::of(other));
-        let (writer, reader) = (LayoutColumns::of(&ours, own), LayoutColumns::of(&theirs, own));
-        let faults = ReadCheck { reader: &reader, writer: &writer, is_new: true }.faults();
-        let at = |column: &LayoutColumn<'_>| format!("`{}:{}`", column.family, column.name.unwrap_or("…"));
-        faults.into_iter().find_map(|fault| match fault {
-            ReadFault::Type { reader: ours, writer: theirs } => {
-                let (column, stored) = (reader.at(ours)?, writer.at(theirs)?);
-                Some(format!(
-                    "the column `{}:{}` is stored as {} by `{}`, and as {} by `{}`; give both fields the same type",
-                    column.family,
-                    column.name.or(stored.name).unwrap_or("…"),
-                    stored.shown(),
-                    self.name,
-                    column.shown(),
-                    other.name,
-                ))
-            }
-            ReadFault::AliasOfOther { reader: ours, writer: theirs } => Some(format!(
-                "{} of `{}` has an alias that is the column {} of `{}`; remove the alias",
-                at(reader.at(ours)?),
-                other.name,
-                at(writer.at(theirs)?),
-                self.name,
-            )),
-            ReadFault::AliasDropped { reader: ours, alias: (family, name) } => Some(format!(
-                "`{}` reads {} under its former name `{family}:{name}` too, and `{}` does not; give the field that alias",
-                self.name,
-                at(reader.at(ours)?),
-                other.name,
-            )),
-            _ => None,
-        })
     }
 }
 
@@ -173,6 +135,8 @@ pub struct SchemaChange {
     breaks_older_programs: bool,
     /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
     is_of_columns: bool,
+    /// The column that went and the one of its type that came, as `family:name`.
+    rename: Option<(String, String)>,
     /// Whether only this type misses something, in rows that programs older than both have written.
     is_of_former_rows: bool,
 }
@@ -184,8 +148,14 @@ impl SchemaChange {
             reads_older_rows: true,
             breaks_older_programs: false,
             is_of_columns: false,
+            rename: None,
             is_of_former_rows: false,
         }
+    }
+
+    /// The column that went and the one of its type that came, each as `family:name`, if the change is perhaps a new name.
+    pub(crate) fn rename(&self) -> Option<(&str, &str)> {
+        self.rename.as_ref().map(|(old, new)| (&**old, &**new))
     }
 
     /// Whether each program still reads what both write: this type reads older rows, and older programs do not break.
@@ -226,18 +196,18 @@ impl fmt::Display for SchemaChange {
 }
 
 /// A family and the name of a column in it.
-type ColumnName<'l> = (&'l str, &'l str);
+pub(super) type ColumnName<'l> = (&'l str, &'l str);
 
 /// A column of a layout, or all columns of a map.
-struct LayoutColumn<'l> {
-    family: &'l str,
+pub(super) struct LayoutColumn<'l> {
+    pub(super) family: &'l str,
     /// None for a map.
-    name: Option<&'l str>,
-    aliases: Vec<ColumnName<'l>>,
+    pub(super) name: Option<&'l str>,
+    pub(super) aliases: Vec<ColumnName<'l>>,
     /// The names of the columns of a map.
-    key: Option<&'l StoredType>,
+    pub(super) key: Option<&'l StoredType>,
     stored: &'l StoredType,
-    kind: KindLayout,
+    pub(super) kind: KindLayout,
     is_required: bool,
     /// The number of the field if it is optional: an optional struct that has the column, or an optional map.
     optional: Option<usize>,
@@ -258,13 +228,18 @@ impl<'l> LayoutColumn<'l> {
     }
 
     /// The place of a column that is no map.
-    fn place(&self) -> Option<ColumnName<'l>> {
+    pub(super) fn place(&self) -> Option<ColumnName<'l>> {
         Some((self.family, self.name?))
     }
 
     /// The places that a column is read at, in order.
     fn places(&self) -> impl Iterator<Item = ColumnName<'l>> {
         self.place().into_iter().chain(self.aliases.iter().copied())
+    }
+
+    /// Its family, and those of its former places.
+    pub(super) fn families(&self) -> impl Iterator<Item = &'l str> {
+        [self.family].into_iter().chain(self.aliases.iter().map(|(family, _)| *family))
     }
 
     fn is_read_at(&self, place: ColumnName<'_>) -> bool {
@@ -282,7 +257,7 @@ impl<'l> LayoutColumn<'l> {
     }
 
     /// Whether cells of the other column are cells of this one, with the same values.
-    fn reads_cells_of(&self, other: &Self) -> bool {
+    pub(super) fn reads_cells_of(&self, other: &Self) -> bool {
         match (self.kind.aggregate(), other.kind.aggregate()) {
             (None, None) => self.stored.reads(other.stored),
             (Some((of, window)), Some((other, other_window))) => {
@@ -294,7 +269,7 @@ impl<'l> LayoutColumn<'l> {
     }
 
     /// Whether names of the other one's columns are names of this one's.
-    fn reads_names_of(&self, other: &Self) -> bool {
+    pub(super) fn reads_names_of(&self, other: &Self) -> bool {
         match (self.key, other.key, other.name) {
             (Some(key), Some(other), _) => key.reads(other),
             (Some(key), None, Some(name)) => key.is_name(name),
@@ -302,13 +277,17 @@ impl<'l> LayoutColumn<'l> {
         }
     }
 
+    fn path(&self) -> String {
+        format!("{}:{}", self.family, self.name.unwrap_or("…"))
+    }
+
     /// How a text names it.
-    fn written(&self) -> String {
-        format!("`{}:{}`", self.family, self.name.unwrap_or("…"))
+    pub(super) fn written(&self) -> String {
+        format!("`{}`", self.path())
     }
 
     /// What the column holds, for a text that compares two.
-    fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         let value = match self.kind.aggregate() {
             None => self.stored.to_string(),
             Some((of, None)) => format!("a {of}"),
@@ -325,16 +304,16 @@ impl<'l> LayoutColumn<'l> {
 }
 
 /// The columns of a layout.
-struct LayoutColumns<'l> {
-    layout: &'l RowLayout,
+pub(super) struct LayoutColumns<'l> {
+    pub(super) layout: &'l RowLayout,
     /// The family that has the marker of an empty row.
     own: &'l str,
-    all: Vec<LayoutColumn<'l>>,
+    pub(super) all: Vec<LayoutColumn<'l>>,
 }
 
 impl<'l> LayoutColumns<'l> {
     /// `own` is the family of a map that does not name it.
-    fn of(layout: &'l RowLayout, own: &'l str) -> Self {
+    pub(super) fn of(layout: &'l RowLayout, own: &'l str) -> Self {
         let own = layout.family.as_deref().unwrap_or(own);
         let mut all = Vec::new();
         for (at, field) in layout.fields.iter().enumerate() {
@@ -361,14 +340,19 @@ impl<'l> LayoutColumns<'l> {
         Self { layout, own, all }
     }
 
-    fn at(&self, at: usize) -> Option<&LayoutColumn<'l>> {
-        self.all.get(at)
-    }
-
     /// The column, or else the map, whose writes are at this place.
     fn written_at(&self, place: ColumnName<'_>) -> Option<usize> {
         let named = self.all.iter().position(|column| column.place() == Some(place));
         named.or_else(|| self.all.iter().position(|column| column.is_map_with(place)))
+    }
+
+    pub(super) fn column_at(&self, place: ColumnName<'_>) -> Option<&LayoutColumn<'l>> {
+        self.written_at(place).and_then(|at| self.all.get(at))
+    }
+
+    /// The families that a row of the type can have cells in.
+    pub(super) fn families(&self) -> impl Iterator<Item = &'l str> {
+        [self.own].into_iter().chain(self.all.iter().flat_map(LayoutColumn::families))
     }
 
     /// Whether a row can be put that has no cell but the marker.
@@ -376,7 +360,7 @@ impl<'l> LayoutColumns<'l> {
         !self.all.iter().any(LayoutColumn::is_in_every_row)
     }
 
-    fn rule(&self, family: &str) -> Option<&'l RuleLayout> {
+    pub(super) fn rule(&self, family: &str) -> Option<&'l RuleLayout> {
         self.layout.rules.iter().find(|rule| rule.family == family)
     }
 
@@ -820,11 +804,12 @@ impl<'l> LayoutComparison<'_, 'l> {
                 let old = &self.old.all[old];
                 old.name.is_some() && old.stored == column.stored && old.kind == column.kind
             };
-            if let (true, [old]) = (is_added && column.name.is_some(), &dropped[..])
-                && is_same(*old)
-            {
-                let old = *old;
-                dropped.clear();
+            let is_near = |old: &&usize| self.old.all[**old].family == column.family;
+            let mut candidates =
+                dropped.iter().filter(|old| is_added && column.name.is_some() && is_same(**old));
+            let near = candidates.clone().find(is_near);
+            if let Some(old) = near.or_else(|| candidates.next()).copied() {
+                dropped.retain(|other| *other != old);
                 changes.push(self.renamed(new, old));
                 let is_said = |topic: Topic<'l>| match topic {
                     Topic::Needed { new: at, .. } => at == new,
@@ -909,6 +894,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             reads_older_rows: !new.is_in_every_row(),
             breaks_older_programs: old.is_in_every_row(),
             is_of_columns: false,
+            rename: Some((old.path(), new.path())),
             is_of_former_rows: false,
         }
     }
@@ -940,6 +926,7 @@ impl<'l> LayoutComparison<'_, 'l> {
             reads_older_rows: !found.breaks_reading,
             breaks_older_programs: found.breaks_older_programs,
             is_of_columns: self.is_of_columns(found.topic),
+            rename: None,
             is_of_former_rows: matches!(found.topic, Topic::AliasDropped { .. }),
         }
     }
@@ -947,7 +934,7 @@ impl<'l> LayoutComparison<'_, 'l> {
     /// Whether it shows where a program writes some columns of rows, whichever of its columns they lack.
     fn is_of_columns(&self, topic: Topic<'l>) -> bool {
         let sets_one_version = |writer: &LayoutColumns<'l>, reader: &LayoutColumn<'l>| {
-            let written = reader.place().and_then(|place| writer.at(writer.written_at(place)?));
+            let written = reader.place().and_then(|place| writer.column_at(place));
             written.is_some_and(|column| column.kind == KindLayout::Timestamped)
         };
         match topic {

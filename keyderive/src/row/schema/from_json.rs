@@ -75,9 +75,13 @@ impl RowSchema {
             family => family.to_owned(),
         };
         let own_family = self.own_family().unwrap_or(own);
+        // A column of the row's own family has the name before a family.
+        let is_own = |field: &FieldSchema, path: &str| {
+            family_of(field) == own_family && field.columns().iter().any(|column| column.name == path)
+        };
         let is_family = |path: &str| {
-            let is_column = |field: &FieldSchema| matches!(field, FieldSchema::Column { .. });
-            self.fields.iter().any(|field| !is_column(field) && family_of(field) == path)
+            self.fields.iter().any(|field| family_of(field) == path)
+                && !self.fields.iter().any(|field| is_own(field, path))
         };
         for path in paths.iter().filter(|path| !is_family(path)) {
             let column = self.column_in::<()>(own, path)?.place()?;
@@ -96,10 +100,10 @@ impl RowSchema {
             })
         };
         let select = |field: &FieldSchema| {
-            let is_whole = paths.iter().any(|path| family_of(field) == *path);
+            let is_whole = paths.iter().any(|path| family_of(field) == *path && is_family(path));
             match *field {
-                FieldSchema::Column { column: [column], .. } => is_selected(field, column).then_some(*field),
                 whole if is_whole => Some(whole),
+                FieldSchema::Column { column: [column], .. } => is_selected(field, column).then_some(*field),
                 FieldSchema::Map { .. } => None,
                 FieldSchema::Struct { family, columns, is_optional } => {
                     let columns: Vec<_> =
@@ -162,7 +166,7 @@ impl RowLayout {
         )])))
     }
 
-    fn leak(&self) -> RowSchema {
+    pub(super) fn leak(&self) -> RowSchema {
         RowSchema {
             name: leak_text(&self.row),
             family: leak_text(self.family.as_deref().unwrap_or_default()),

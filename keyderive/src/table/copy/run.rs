@@ -16,9 +16,10 @@ use crate::table::Handle;
 use crate::table::handle::Written;
 use crate::table::transfer::{
     CellCopy, Checked, Engine, Every, Examined, Mapping, Paced, PartsLeft, Puts, Reporter, Sink, Store,
-    TableRows, Target, Tracker, TransferError, compare, first_row,
+    TableRows, Target, Tracker, TransferError, Watched, compare, first_row,
 };
 use crate::table::verify::is_reserved;
+use crate::table::watch::WatchedTable;
 
 pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
     let CopyTo { mut mapping, settings, checkpoint: path, mut stop, on_progress } = copy;
@@ -40,7 +41,9 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
     let rows = TableRows::new(&mapping, done.windows(), settings.parallel, cells(aggregates));
     let mut rows = Box::pin(rows.at_most(settings.at_most, done.moved()).until(stop.as_mut()));
     let tracker = Tracker::new(reporter, done, None, Every::Rows(settings.checkpoint_every), store);
-    let (puts, mut limits) = (Puts(mapping.new.clone()), settings.engine);
+    let watched = Arc::new(WatchedTable::new(&mapping.new));
+    let puts = Watched::new(Puts(mapping.new.clone()), Arc::clone(&watched));
+    let mut limits = settings.engine;
     let sink: Arc<dyn Sink> = match settings.rate {
         Some(rate) => {
             // A copy that is stopped writes what it has read ahead, in less than a second.
@@ -53,8 +56,11 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
         None => Arc::new(puts),
     };
     let engine = Engine::new(limits, tracker, vec![Target { starts, sink }]);
-    let (tracker, error) = engine.run(rows.as_mut()).await;
+    let (tracker, mut error) = engine.run(rows.as_mut()).await;
     drop(rows);
+    if error.is_none() {
+        error = watched.end().await.err().map(TransferError::Failed);
+    }
     (report.copied, report.left_out) = (tracker.done.moved(), tracker.done.left_out());
     reporter = tracker.reporter;
     if error.is_some() || !settings.verifies {

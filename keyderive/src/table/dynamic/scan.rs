@@ -24,8 +24,10 @@ impl DynTableScan {
     /// The server sends only these columns, and of an optional family all, since any of its columns says that it is there. Rows without any of
     /// the selected columns are read too, as unreadable ones if one of these is required.
     ///
+    /// A name is that of a column, `name` or `family:name`, or of a family, whose columns are all read.
+    ///
     /// # Errors
-    /// If the row type has no such column.
+    /// If the row type has no such column or family.
     pub fn select<N: AsRef<str>>(self, columns: impl IntoIterator<Item = N>) -> Result<Self, Error> {
         let handle = &self.scan.table.handle;
         let columns: Vec<N> = columns.into_iter().collect();
@@ -106,6 +108,32 @@ impl DynTableScan {
     /// A dropped future cancels the read. The same call reads the same page.
     pub async fn page(self, rows: u64) -> Result<Page<(DynKey, DynRow)>, Error> {
         self.scan.page(rows).await
+    }
+
+    /// The token of a [page](Self::page) that ends with the row with this stored key: for a tool that reads rows one by one, and goes
+    /// on later.
+    ///
+    /// ```
+    /// # use keyderive::dynamic::TableLayout;
+    /// # async fn sample(client: keyderive::Client, layout: TableLayout) -> Result<(), keyderive::Error> {
+    /// let events = client.dynamic_table(&layout);
+    /// let scan = || events.scan(layout.key().scan());
+    /// let (mut rows, mut token) = (scan().limit(1000).stored(), None);
+    /// while let Some(row) = rows.next().await {
+    ///     let (_, row) = row?;
+    ///     token = Some(scan().token_after(row.key())?);
+    /// }
+    /// if let Some(token) = token {
+    ///     let rest = scan().after(&token).collect().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When no key can hold a value of the scan.
+    pub fn token_after(&self, key: &[u8]) -> Result<String, Error> {
+        self.scan.token_after(key)
     }
 }
 

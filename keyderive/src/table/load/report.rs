@@ -307,6 +307,11 @@ impl LoadError {
                      the beginning: leave `.resume(…)` out",
                 );
             }
+            Reason::Stopped(TransferError::Failed(error)) if error.is_table_mismatch() => {
+                return f.write_str(
+                    "; a load from there on begins at the beginning of the input: leave `.resume(…)` out",
+                );
+            }
             Reason::NotStarted(_) | Reason::MayBeCounted(_) => return Ok(()),
             Reason::RowsFailed => {
                 return f.write_str("; a load resumed from the report's checkpoint retries them");

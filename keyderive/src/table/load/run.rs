@@ -20,8 +20,9 @@ use crate::table::Handle;
 use crate::table::handle::Written;
 use crate::table::transfer::{
     Additions, Engine, Every, IfAbsent, Intake, MayBeCounted, Policy, Puts, READ_AT_ONCE, Reporter, Sink,
-    Source, Store, Target, Tracker, TransferError,
+    Source, Store, Target, Tracker, TransferError, Watched,
 };
+use crate::table::watch::WatchedTable;
 
 pub(super) async fn run<T, S>(load: Load<'_, T, S>) -> Result<LoadReport, LoadError>
 where
@@ -80,10 +81,12 @@ where
     {
         tracker.progress().items = (most as u64).checked_mul(rows_of_item);
     }
-    let targets = handles.iter().zip(starts).map(|(table, starts)| {
+    let watched: Vec<_> = handles.iter().map(|table| Arc::new(WatchedTable::new(table))).collect();
+    let targets = watched.iter().zip(starts).map(|(watched, starts)| {
+        let (table, watched) = (watched.table.clone(), Arc::clone(watched));
         let sink: Arc<dyn Sink> = match settings.mode {
-            WriteMode::Put | WriteMode::Insert => Arc::new(Puts(table.clone())),
-            WriteMode::IfAbsent => Arc::new(IfAbsent(table.clone())),
+            WriteMode::Put | WriteMode::Insert => Arc::new(Watched::new(Puts(table), watched)),
+            WriteMode::IfAbsent => Arc::new(Watched::new(IfAbsent(table), watched)),
         };
         Target { starts, sink }
     });
@@ -111,7 +114,12 @@ where
     if resumes && let Err(reason) = rows.skip_to(&begin, &mut engine.intake()).await {
         return end(engine.into_tracker(), &begin, Some(reason));
     }
-    let (tracker, error) = engine.run(pin!(rows)).await;
+    let (tracker, mut error) = engine.run(pin!(rows)).await;
+    for table in &watched {
+        if error.is_none() {
+            error = table.end().await.err().map(TransferError::Failed);
+        }
+    }
     let reason = error.map(|error| match error {
         TransferError::MayBeCounted(items) => Reason::MayBeCounted(items),
         error => Reason::Stopped(error),

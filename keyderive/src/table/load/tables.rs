@@ -75,6 +75,10 @@ where
 
 /// What a load writes to: a [`Table`], or a tuple of two to four; or a [`DynTable`](crate::DynTable).
 #[expect(private_bounds, reason = "it is sealed: its calls take types of the client")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no table that rows are loaded into, nor a tuple of two to four",
+    note = "a table from `rows_as` only reads, and one that is re-keyed takes no load: load rows of the whole into one table"
+)]
 pub trait LoadTables: TableSet<<Self as LoadTables>::Item> {
     /// A key and a row for each table: `(K, R)` for one, `((K, R), (L, S))` for two.
     type Item;

@@ -82,7 +82,7 @@ impl PairScan {
                 None => (old.clone(), new.clone()),
                 Some(last) => {
                     let old_last = pair.keys().old_of(last)?;
-                    (self.resumed(old, &old_last, Side::Old)?, self.resumed(new, last, Side::New)?)
+                    (old.after_row(&old_last, options.reversed), new.after_row(last, options.reversed))
                 }
             };
             let ended = match view.state.reads() {
@@ -109,13 +109,6 @@ impl PairScan {
 
     fn filter(&self) -> RowFilter {
         self.options.filter.clone().unwrap_or_else(RowFilter::pass_all)
-    }
-
-    /// The plan after the last row that was delivered.
-    fn resumed(&self, plan: &Plan<()>, last: &[u8], side: Side) -> Result<Plan<()>, Error> {
-        let reversed = self.options.reversed;
-        let token = plan.page_token(last, reversed);
-        plan.after(&token, reversed).map_err(|error| Error::plan(self.pair.route(side), error))
     }
 
     /// The stored rows of one table.

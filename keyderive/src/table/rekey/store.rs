@@ -15,8 +15,9 @@ use crate::plan::{IntoPlan, Plan, PlanError};
 use crate::row::{MutationList, RawRow, ReadModifyWrite, RowFilter};
 use crate::table::execution::ScanRequest;
 use crate::table::handle::Written;
-use crate::table::store::FoundRows;
-use crate::table::{Handle, Scan, Store, Table};
+use crate::table::store::{FoundRows, ReadStore, Source, WriteStore};
+use crate::table::watch::Watch;
+use crate::table::{Handle, ReadOnly, Reads, Scan, Table, Writes};
 
 /// A table with keys `Old` that becomes one with keys `New`, from [`Client::rekeyed`](crate::Client::rekeyed).
 ///
@@ -35,7 +36,7 @@ pub type Rekeyed<Old, New, R> = Table<New, R, Pair<Old>>;
 /// [`delete`](Table::delete) deletes the families that the table had when it was opened, and leaves the row's origin until the
 /// re-keying ends. For the calls of this handle there is no row then; a client that knows nothing of the re-keying sees the origin.
 ///
-/// ```compile_fail,E0599
+/// ```compile_fail,E0277
 /// # use keyderive::rekey::Rekeyed;
 /// # use keyderive::{Row, RowKey};
 /// # #[derive(RowKey, Debug)] struct Old { id: u64 }
@@ -104,6 +105,14 @@ impl<Old: PairKey, New: PairKey, R> Table<New, R, Pair<Old>> {
     }
 }
 
+/// Scans of a [part](Table::rows_as) of the row type.
+impl<Old: PairKey, New: PairKey, R> Table<New, R, ReadOnly<Pair<Old>>> {
+    /// A [scan](Table::scan) of the rows that both plans select, as a scan of the whole.
+    pub fn scan(&self, new: impl IntoPlan<New>, old: impl IntoPlan<Old>) -> Scan<New, R, Pair<Old>> {
+        self.scanned().scan(new, old)
+    }
+}
+
 impl<Old: PairKey, New: PairKey, R> Scan<New, R, Pair<Old>> {
     /// Runs the scan and counts its rows.
     ///
@@ -117,24 +126,25 @@ impl<Old: PairKey, New: PairKey, R> Scan<New, R, Pair<Old>> {
     }
 }
 
-impl<Old: PairKey> Store for Pair<Old> {
+impl<Old: PairKey> Source for Pair<Old> {}
+
+impl<Old: PairKey> Reads for Pair<Old> {
+    type Scanned = Self;
+
+    fn scanned(&self) -> &Self {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<Old: PairKey> Writes for Pair<Old> {}
+
+impl<Old: PairKey> ReadStore for Pair<Old> {
     type OtherPlan = Result<Plan<()>, PlanError>;
     type Cursor = PairCursor;
 
     async fn ensure_checked(&self, table: &Handle) -> Result<(), Error> {
         table.ensure_families(self.tables.info())
-    }
-
-    async fn ensure_writable(&self, table: &Handle, written: Written) -> Result<(), Error> {
-        table.ensure_families(self.tables.info())?;
-        match table.is_row_type_checked(written) {
-            true => Ok(()),
-            false => Box::pin(table.check_row_type(written, &self.tables.declared_in())).await,
-        }
-    }
-
-    fn known_info(&self, _: &Handle) -> Option<Arc<TableInfo>> {
-        Some(Arc::clone(self.tables.info()))
     }
 
     async fn read_row(
@@ -159,6 +169,20 @@ impl<Old: PairKey> Store for Pair<Old> {
         table.ensure_families(self.tables.info())?;
         Ok(PairCursor::new(&self.tables, scan, old))
     }
+}
+
+impl<Old: PairKey> WriteStore for Pair<Old> {
+    async fn ensure_writable(&self, table: &Handle, written: Written) -> Result<(), Error> {
+        table.ensure_families(self.tables.info())?;
+        match table.is_row_type_checked(written) {
+            true => Ok(()),
+            false => Box::pin(table.check_row_type(written, &self.tables.declared_in())).await,
+        }
+    }
+
+    fn known_info(&self, _: &Handle) -> Option<Arc<TableInfo>> {
+        Some(Arc::clone(self.tables.info()))
+    }
 
     async fn mutate_row(&self, table: &Handle, key: Bytes, mutations: Mutations) -> Result<(), Error> {
         self.tables.mutate_row(&table.client, key, mutations).await
@@ -172,6 +196,11 @@ impl<Old: PairKey> Store for Pair<Old> {
         let mut deletion = MutationList::default();
         self.tables.deletions().for_each(|family| deletion.push(family));
         deletion
+    }
+
+    /// Each request knows the state that it acts by.
+    fn watch(&self, _: &Handle) -> Watch {
+        Watch::off()
     }
 
     async fn send_entries(&self, table: &Handle, entries: &Entries) -> Vec<Result<(), Error>> {

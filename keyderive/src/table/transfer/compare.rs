@@ -91,6 +91,7 @@ pub(crate) async fn compare_with(
     on_difference: Option<OnDifference<'_>>,
     reporter: &mut Reporter<'_>,
 ) -> Result<TableDiff, Error> {
+    mapping.new.check_fit()?;
     let old = reporter.reporting(ComparedTable::of(&mapping.old)).await?;
     let new = reporter.reporting(ComparedTable::of(&mapping.new)).await?;
     let diff = TableDiff::of(Arc::clone(mapping.old.name.table()), Arc::clone(mapping.new.name.table()));

@@ -41,9 +41,9 @@ pub(crate) struct Mapping<'a> {
 
 impl<'a> Mapping<'a> {
     /// The mapping of a closure, whose types end here.
-    pub(crate) fn of_closure<K, R, N, S, T>(
-        old: &Table<K, R>,
-        new: &Table<N, S>,
+    pub(crate) fn of_closure<K, R, S, N, Q, U, T>(
+        old: &Table<K, R, S>,
+        new: &Table<N, Q, U>,
         closure: impl Fn(K::Stored, RowRef<'_>) -> T + Send + Sync + 'a,
     ) -> Self
     where
@@ -52,7 +52,9 @@ impl<'a> Mapping<'a> {
         T: NewKey<N>,
     {
         let (old, new) = (old.handle.clone(), new.handle.clone());
-        let (from, to, compared) = (old.clone(), new.name.clone(), ComparedSchema::default());
+        // Every stored cell is read, whatever the row type of the table.
+        let from = Handle { visible: old.visible.clone().stored(), ..old.clone() };
+        let (to, compared) = (new.name.clone(), ComparedSchema::default());
         let append_key = move |row: &RawRow, out: &mut Vec<u8>| {
             let key = K::stored(row.key()).map_err(|error| Error::foreign(&from.name, error))?;
             let failed = |error| Error::new_key(&from.name, row.key(), error);

@@ -34,7 +34,7 @@ pub(super) use self::look_ahead::BatchLimits;
 pub use self::progress::Progress;
 pub(super) use self::progress::{OnProgress, Reporter, counted};
 pub use self::report::{CellDifference, DifferentKey, RowDifference, TableDiff};
-pub(super) use self::sink::{IfAbsent, Outcomes, Paced, Puts, Sink, write_each};
+pub(super) use self::sink::{IfAbsent, Outcomes, Paced, Puts, Sink, Watched, write_each};
 pub(super) use self::source::{CellCopy, Intake, READ_AT_ONCE, Source, StopSignal, TableRows, first_row};
 pub(super) use self::tracker::{Done, Every, Store, Tracker, TransferError};
 pub use self::tracker::{FailedRow, LoadedTable};

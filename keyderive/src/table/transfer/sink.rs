@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::client::{Entries, Error, ErrorKind};
 use crate::table::Handle;
+use crate::table::watch::WatchedTable;
 
 /// How many rows of a batch are in flight at a time if each is a request of its own.
 pub(crate) const ROWS_IN_FLIGHT: usize = 64;
@@ -43,6 +44,40 @@ impl Sink for Puts {
 
     fn requests(&self, _: usize) -> usize {
         1
+    }
+}
+
+/// Writes rows for as long as the table is the one that the call began with.
+pub(crate) struct Watched<S> {
+    sink: S,
+    table: Arc<WatchedTable>,
+}
+
+impl<S> Watched<S> {
+    pub(in crate::table) fn new(sink: S, table: Arc<WatchedTable>) -> Self {
+        Self { sink, table }
+    }
+}
+
+impl<S: Sink> Sink for Watched<S> {
+    fn write(&self, entries: Arc<Entries>) -> Pin<Box<dyn Future<Output = Outcomes> + Send + '_>> {
+        Box::pin(async move {
+            let rows = entries.len();
+            if let Err(error) = self.table.before(rows).await {
+                return vec![Err(error); rows];
+            }
+            let outcomes = self.sink.write(entries).await;
+            let is_unwritten = |outcome: &&Result<bool, Error>| match outcome {
+                Ok(written) => !written,
+                Err(error) => !error.is_outcome_unknown(),
+            };
+            self.table.after(rows, outcomes.iter().filter(is_unwritten).count());
+            outcomes
+        })
+    }
+
+    fn requests(&self, rows: usize) -> usize {
+        self.sink.requests(rows)
     }
 }
 
@@ -136,6 +171,7 @@ pub(crate) fn fails_every_row(error: &Error) -> bool {
         || error.is_unavailable()
         || error.is_overloaded()
         || error.is_not_found()
+        || error.is_table_mismatch()
         || error.is_permission_denied()
         || error.needs_single_row_transactions()
         || matches!(

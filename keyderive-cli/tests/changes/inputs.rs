@@ -1,0 +1,263 @@
+//! Inputs as other programs write them: their encodings, the ends of their lines, their times; and files that a merge has left.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
+use keyderive::layouts::Layouts;
+use keyderive::{Row, RowKey};
+use tokio::net::TcpListener;
+
+use crate::server::{Folder, created, stored, table, wait};
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+struct UserKey {
+    id: u32,
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct User {
+    name: String,
+    #[row(ts(unit = "millis"))]
+    seen: Option<SystemTime>,
+}
+
+fn utf16(text: &str) -> Vec<u8> {
+    format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+/// Each input of a command, with a byte order mark and in UTF-16.
+#[test]
+fn every_input_may_have_a_mark_and_none_is_utf16() {
+    let folder = Folder::new("marks");
+    let users = table::<UserKey, User>(&folder, "marks");
+    let rows = [0, 1].map(|id| (UserKey { id }, User { name: "a".into(), seen: None }));
+    wait(users.put_all(rows)).unwrap();
+    let json = "{\"id\":7,\"name\":\"b\"}\n";
+    let csv = "id,name\n8,c\n";
+    let views = "id,name,at\n8,c,2026-11-24 08:00:00+00\n";
+    let key = "0000000000\n";
+    for (arguments, input) in [
+        (&["import", "marks", "-", "--yes"][..], csv),
+        (&["import", "marks", "-", "--format", "json", "--yes"], json),
+        (&["simulate", "-", "marks", "--time", "at", "--input-format", "csv"], views),
+        (&["decode", "marks", "-"], key),
+        (&["delete", "marks", "-", "--yes"], key),
+        (&["delete", "marks", "--raw", "-", "--yes"], "0000000001\n"),
+    ] {
+        let refused = folder.run_with(arguments, &utf16(input)).expect(3);
+        let said = refused.error.contains("it is text in UTF-16 or UTF-32");
+        assert!(said && !refused.error.contains("output"), "{arguments:?}: {}", refused.error);
+        folder.run_with(arguments, format!("\u{feff}{input}").as_bytes()).expect(0);
+    }
+    assert_eq!(stored("marks").len(), 2);
+    let layouts = folder.read("layouts.json");
+    let settings = format!("[instances.here]\naddress = \"{}\"\n", crate::server::address());
+    for (file, text, arguments) in [
+        ("layouts.json", &layouts, &["get", "marks", "id=8"][..]),
+        ("keyderive.toml", &settings, &["get", "marks", "id=8", "--on", "here"]),
+    ] {
+        folder.write(file, format!("\u{feff}{text}"));
+        folder.run(arguments).expect(0);
+        folder.write(file, utf16(text));
+        let refused = folder.run(arguments);
+        assert!(refused.code > 1 && refused.error.contains("it is text in UTF-16"), "{}", refused.error);
+        folder.write(file, text);
+    }
+}
+
+#[test]
+fn the_named_line_is_the_bad_one() {
+    let folder = Folder::new("line-ends");
+    table::<UserKey, User>(&folder, "line_ends");
+    for end in ["\n", "\r\n", "\r"] {
+        // The bad one is in line 7.
+        let lines = ["id,name", "1,a", "", "2,\"b", "b\"", "", "x,c", "3,d", ""];
+        folder.write("users.csv", lines.join(end));
+        let stopped = folder.run(&["import", "line_ends", "users.csv", "--yes"]).expect(3);
+        assert!(stopped.error.contains("line 7: field `id`"), "{end:?}: {}", stopped.error);
+        folder.run(&["import", "line_ends", "users.csv", "--yes", "--bad-lines", "skip=bad"]).expect(1);
+        assert!(folder.read("bad").starts_with("{\"line\":7,"), "{end:?}: {}", folder.read("bad"));
+        let lines = ["{\"id\":1,\"name\":\"a\"}", "", "{\"id\":2}", ""];
+        folder.write("users.json", lines.join(end));
+        let arguments = ["import", "line_ends", "users.json", "--format", "json", "--yes"];
+        let stopped = folder.run(&arguments).expect(3);
+        assert!(stopped.error.contains("line 3: "), "{end:?}: {}", stopped.error);
+        assert_eq!(stored("line_ends").len(), 3);
+    }
+}
+
+#[test]
+fn times_of_columns() {
+    let folder = Folder::new("column-times");
+    let users = table::<UserKey, User>(&folder, "column_times");
+    let import = |seen: &str, more: &[&str]| {
+        folder.write("users.csv", format!("id,name,seen\n1,a,{seen}\n"));
+        folder.run(&[&["import", "column_times", "users.csv", "--yes"], more].concat())
+    };
+    let seen = || wait(users.get(&UserKey { id: 1 })).unwrap().unwrap().seen.unwrap();
+    let millis = |millis| UNIX_EPOCH + Duration::from_millis(millis);
+    for fine in ["2026-11-24T08:00:00.1235Z", "2026-11-24 08:00:00.123456+00"] {
+        let refused = import(fine, &[]).expect(3);
+        let said = "and the column has whole milliseconds: round it, or pass `--times round`";
+        assert!(refused.error.contains(said), "{}", refused.error);
+    }
+    assert!(stored("column_times").is_empty());
+    let json = "{\"id\":1,\"name\":\"a\",\"seen\":\"2026-11-24T08:00:00.1235Z\"}\n";
+    folder.run_with(&["import", "column_times", "-", "--format", "json"], json.as_bytes()).expect(1);
+    import("2026-11-24T08:00:00.1235Z", &["--times", "round"]).expect(0);
+    assert_eq!(seen(), millis(1_795_507_200_124));
+    for text in ["2026-11-24 08:00:00.120+00", "2026-11-24 13:30:00.120+0530", "2026-11-24 08:00:00.120 UTC"]
+    {
+        import(text, &[]).expect(0);
+        assert_eq!(seen(), millis(1_795_507_200_120), "{text}");
+    }
+    import("2026-11-24 08:00:00", &[]).expect(3);
+}
+
+#[derive(RowKey, Clone, Debug)]
+#[row_key(allow(hotspot))]
+struct TimeKey {
+    #[row_key(ts(unit = "millis"))]
+    at: SystemTime,
+}
+
+#[test]
+fn times_of_keys() {
+    let folder = Folder::new("key-times");
+    table::<TimeKey, User>(&folder, "key_times");
+    let fine = "at=2026-11-24T08:00:00.0001Z";
+    for command in ["encode", "get"] {
+        let refused = folder.run(&[command, "key_times", fine]).expect(2);
+        assert!(refused.error.contains("has whole milliseconds"), "{}", refused.error);
+    }
+    // A key is never rounded.
+    folder.write("rows.csv", "at,name\n2026-11-24T00:00:00.0001Z,a\n");
+    folder.run(&["import", "key_times", "rows.csv", "--yes", "--times", "round"]).expect(3);
+    folder.write("rows.csv", "at,name\n2026-11-24 08:00:00+00,a\n");
+    folder.run(&["import", "key_times", "rows.csv", "--yes"]).expect(0);
+    folder.run(&["get", "key_times", "at=2026-11-24T08:00:00Z"]).expect(0);
+}
+
+#[test]
+fn a_name_twice_is_refused() {
+    #[derive(Row)]
+    struct Totals {
+        #[row(family)]
+        totals: std::collections::BTreeMap<String, i64>,
+    }
+
+    let folder = Folder::new("twice");
+    created::<UserKey, Totals>("two_names");
+    let layouts = Layouts::new().table::<UserKey, Totals>("two_names").to_json();
+    folder.write("layouts.json", &layouts);
+    for (format, input) in [
+        ("csv", "id,totals:*\n1,\"{\"\"a\"\":1,\"\"a\"\":2}\"\n"),
+        ("json", "{\"id\":1,\"totals:a\":1,\"totals:a\":2}\n"),
+    ] {
+        let arguments = ["import", "two_names", "-", "--format", format, "--yes"];
+        let refused = folder.run_with(&arguments, input.as_bytes()).expect(3);
+        assert!(refused.error.contains("is there twice at line 1"), "{}", refused.error);
+    }
+    assert!(stored("two_names").is_empty());
+    // As a union merge leaves it.
+    let twice = layouts.replacen("\"tables\": {", "\"tables\": {\n    \"two_names\": [],", 1);
+    folder.write("layouts.json", twice);
+    let refused = folder.run(&["count", "two_names"]).expect(3);
+    assert!(refused.error.contains("the name `two_names` is there twice at line"), "{}", refused.error);
+}
+
+#[test]
+fn files_of_other_forms_are_one_refusal() {
+    let folder = Folder::new("other-forms");
+    table::<UserKey, User>(&folder, "other_forms");
+    for (format, input, said) in [
+        ("json", "[\n  {\"id\":1,\"name\":\"a\"}\n]\n", "the input is an array"),
+        ("json", "{\n  \"id\":1,\n  \"name\":\"a\"\n}\n", "has objects of several lines"),
+        ("csv", "{\"id\":1,\"name\":\"a\"}\n", "the input begins as JSON does"),
+        ("csv", "id;name\n1;a\n", "the cells are separated by `;`"),
+        ("csv", "id\tname\n1\ta\n", "the cells are separated by tabs"),
+    ] {
+        for more in [&[][..], &["--yes", "--bad-lines", "skip=bad"]] {
+            let arguments = [&["import", "other_forms", "-", "--format", format], more].concat();
+            let refused = folder.run_with(&arguments, input.as_bytes()).expect(3);
+            assert!(refused.error.contains(said), "{}", refused.error);
+        }
+    }
+}
+
+#[derive(Row, Clone, Debug)]
+struct Place {
+    city: Option<String>,
+    zip: Option<String>,
+}
+
+#[derive(Row, Clone, Debug)]
+struct Contact {
+    mail: Option<String>,
+    phone: Option<String>,
+    #[row(family)]
+    home: Option<Place>,
+}
+
+#[test]
+fn a_family_is_selected_by_its_name() {
+    let folder = Folder::new("families");
+    let contacts = table::<UserKey, Contact>(&folder, "families");
+    let home = Some(Place { city: Some("Chur".into()), zip: None });
+    let contact = Contact { mail: Some("m".into()), phone: None, home };
+    wait(contacts.put(&UserKey { id: 1 }, &contact)).unwrap();
+    let scan =
+        |select| folder.run(&["scan", "families", "--format", "csv", "--select", select]).expect(0).out;
+    assert_eq!(scan("cf"), "id,cf:mail,cf:phone\n1,m,\n");
+    assert_eq!(scan("home"), "id,home:city,home:zip\n1,Chur,\n");
+    assert_eq!(scan("mail"), "id,cf:mail\n1,m\n");
+    assert_eq!(scan("home:zip,cf"), "id,home:zip,cf:mail,cf:phone\n1,,m,\n");
+    let none = folder.run(&["scan", "families", "--select", "work"]).expect(2);
+    assert!(none.error.contains("work"), "{}", none.error);
+}
+
+#[test]
+fn an_optional_column_with_perhaps_a_new_name() {
+    mod later {
+        #[derive(keyderive::Row)]
+        #[allow(dead_code)]
+        pub(super) struct Contact {
+            email: Option<String>,
+            telephone: Option<String>,
+            #[row(family)]
+            home: Option<super::Place>,
+        }
+    }
+
+    let folder = Folder::new("renames");
+    folder.write("old.json", Layouts::new().table::<UserKey, Contact>("users").to_json());
+    folder.write("new.json", Layouts::new().table::<UserKey, later::Contact>("users").to_json());
+    let check = |more: &[&str]| folder.run(&[&["layouts", "check", "old.json", "new.json"], more].concat());
+    let found = check(&[]).expect(1);
+    let said = "`cf:mail` is dropped and `cf:email` added, of the same type; if this is a new name, write `#[row(alias = \"mail\")]`";
+    assert!(found.out.contains(said), "{}", found.out);
+    assert!(found.out.contains("accept the pair `users/cf:mail=cf:email`"), "{}", found.out);
+    check(&["--not-renamed", "users/cf:mail=cf:email"]).expect(1);
+    let both = ["--not-renamed", "users/cf:mail=cf:email", "--not-renamed", "users/cf:phone=cf:telephone"];
+    check(&both).expect(0);
+    let json = check(&["--format", "json"]).expect(1).out;
+    assert!(json.contains("\"rename\":\"users/cf:mail=cf:email\""), "{json}");
+}
+
+#[test]
+fn tables_that_cannot_be_read_are_not_said_to_differ() {
+    let folder = Folder::new("unread");
+    let layouts = Layouts::new().table::<UserKey, User>("one").table::<UserKey, User>("two");
+    folder.write("layouts.json", layouts.to_json());
+    let bigtable = Bigtable::in_memory();
+    wait(async { layouts.create_if_absent(&bigtable.client()).await }).unwrap();
+    let denied = FaultRule::fail(Fault::permission_denied()).methods([Method::GetTable]).tables(["one"]);
+    let faulty = bigtable.with_faults(Faults::seeded(0).rule(denied));
+    let listener = wait(TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = format!("emulator://{}/keyderive/local", listener.local_addr().unwrap());
+    wait(async { tokio::spawn(async move { faulty.serve(listener, std::future::pending::<()>()).await }) });
+    let failed = folder.run(&["status", "--address", &address]).expect(3);
+    assert!(failed.out.starts_with("one: not read: GetTable"), "{}", failed.out);
+    assert!(failed.out.contains("\ntwo: as declared\n"), "{}", failed.out);
+    assert!(failed.error.contains("1 table could not be read"), "{}", failed.error);
+}

@@ -1,0 +1,128 @@
+//! What the compiler says where it does not name the way, and what to write.
+//!
+//! Most messages say it themselves. The ones below are Rust's own, which no library can change.
+//!
+//! | the compiler says | you have | write |
+//! |---|---|---|
+//! | `if` and `else`, or `match` arms, have incompatible types: expected `EventKeyScan<Fixed<2>>`, found `EventKeyScan<Fixed<1>>`; or mismatched types in `scan = scan.site(…)` | branches that fix different fields | [`into_plan`](#branches-of-a-scan) in each branch |
+//! | expected `bool`, found `Condition<Event>`; cannot apply unary operator `!` | `&&`, `\|\|` or `!` between conditions | [`.and(…)`, `.or(…)`, `.not()`](#conditions) |
+//! | binary operation `==` cannot be applied to type `Column<Event, String>` | a comparison of a column | `Event::KIND.equals("buy")` |
+//! | type annotations needed, in a closure of `visit` | an `async` closure, or calls that wait in one | [a stream](#a-closure-that-waits) |
+//! | `impl Future<…>` is not an iterator | no `.await` before the list | `.collect().await?` |
+//! | the method `get` exists for struct `Table<K, R>`, but its trait bounds were not satisfied: `K: OwnedRowKey` | a function over any table | [`K: TableKey`, `R: OwnedRow`](#generic-code) |
+//!
+//! # Branches of a scan
+//!
+//! Each step of a scan has its own type, which counts the fields that are fixed; a plan has one:
+//!
+//! ```
+//! # use keyderive::RowKey;
+//! use keyderive::plan::{Plan, PlanError};
+//!
+//! # #[derive(RowKey)]
+//! # struct EventKey { user_id: String, site: String, at: u64 }
+//! fn events_of(user: &str, site: Option<&str>) -> Result<Plan<EventKey>, PlanError> {
+//!     let scan = EventKey::scan().user_id(user);
+//!     match site {
+//!         Some(site) => scan.site(site).into_plan(),
+//!         None => scan.into_plan(),
+//!     }
+//! }
+//! # assert!(events_of("alice", None)?.requests().len() == 1 && events_of("alice", Some("home"))?.requests().len() == 1);
+//! # Ok::<(), PlanError>(())
+//! ```
+//!
+//! `table.scan(…)` takes the plan as it takes a scan.
+//!
+//! # Conditions
+//!
+//! `&&` and `||` are Rust's, for `bool` alone. A [`Condition`](crate::row::Condition) is joined by methods:
+//!
+//! ```
+//! # use keyderive::{Client, Error, Row, RowKey};
+//! # #[derive(RowKey)] struct EventKey { user_id: String, at: u64 }
+//! # #[derive(Row)] struct Event { kind: String, amount: i64 }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! # let events = Client::embedded().table::<EventKey, Event>("events");
+//! # events.create_if_absent().await?;
+//! # let key = EventKey { user_id: "alice".into(), at: 1 };
+//! # events.put(&key, &Event { kind: "buy".into(), amount: 7 }).await?;
+//! let large = Event::KIND.equals("buy").and(Event::AMOUNT.at_least(7));
+//! let other = large.clone().not().or(Event::AMOUNT.at_least(1_000));
+//! assert_eq!(events.scan(EventKey::scan()).matching(large).count().await?, 1);
+//! assert_eq!(events.scan(EventKey::scan()).matching(other).count().await?, 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A closure that waits
+//!
+//! The closure of [`visit`](crate::Scan::visit) borrows a row, and runs between two rows: it cannot wait. Take owned rows from a
+//! [`stream`](crate::Scan::stream) for calls that wait:
+//!
+//! ```
+//! # use keyderive::{Client, Error, Row, RowKey};
+//! # #[derive(RowKey)] struct EventKey { user_id: String, at: u64 }
+//! # #[derive(Row)] struct Event { kind: String }
+//! # async fn send(_: &str) -> Result<(), Error> { Ok(()) }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! # let events = Client::embedded().table::<EventKey, Event>("events");
+//! # events.create_if_absent().await?;
+//! # events.put(&EventKey { user_id: "alice".into(), at: 1 }, &Event { kind: "buy".into() }).await?;
+//! let mut rows = events.scan(EventKey::scan().user_id("alice")).stream();
+//! while let Some(row) = rows.next().await {
+//!     let (_key, event) = row?;
+//!     send(&event.kind).await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Generic code
+//!
+//! A function over any table names what its calls need:
+//!
+//! | bound | for |
+//! |---|---|
+//! | `K: TableKey` | every call |
+//! | `R: OwnedRow` | calls that return rows: `get`, `collect`, `stream` |
+//! | `R: Row` | calls that write rows: `put`, `load`; an `OwnedRow` is a `Row` |
+//! | `impl IntoPlan<K>` | an argument that is a scan or a plan |
+//!
+//! ```
+//! use keyderive::key::TableKey;
+//! use keyderive::plan::IntoPlan;
+//! use keyderive::{Error, OwnedRow, Table};
+//!
+//! struct Repository<K: TableKey, R> {
+//!     table: Table<K, R>,
+//! }
+//!
+//! impl<K: TableKey, R: OwnedRow> Repository<K, R> {
+//!     async fn load(&self, key: &K) -> Result<Option<R>, Error> {
+//!         self.table.get(key).await
+//!     }
+//!
+//!     async fn store(&self, key: &K, row: &R) -> Result<(), Error> {
+//!         self.table.put(key, row).await
+//!     }
+//!
+//!     async fn first(&self, scan: impl IntoPlan<K>, most: u64) -> Result<Vec<(K, R)>, Error> {
+//!         self.table.scan(scan).limit(most).collect().await
+//!     }
+//! }
+//! # use keyderive::{Client, Row, RowKey};
+//! # #[derive(RowKey)] struct UserKey { id: u64 }
+//! # #[derive(Row)] struct User { name: String }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! # let users = Repository { table: Client::embedded().table::<UserKey, User>("users") };
+//! # users.table.create_if_absent().await?;
+//! # users.store(&UserKey { id: 7 }, &User { name: "Ada".into() }).await?;
+//! # assert!(users.load(&UserKey { id: 7 }).await?.is_some());
+//! # assert_eq!(users.first(UserKey::scan(), 10).await?.len(), 1);
+//! # Ok(())
+//! # }
+//! ```

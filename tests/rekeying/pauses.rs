@@ -1,0 +1,401 @@
+//! Calls that run long, and stand still while the table that they write to is re-keyed, deleted or created again.
+
+use std::num::NonZeroU32;
+use std::thread;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::join;
+use futures_util::stream::{self, StreamExt as _};
+use keyderive::client::ReadRows;
+use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
+use keyderive::row::Sum;
+use keyderive::{Client, Row, RowKey};
+use tokio::runtime;
+use tokio::time::{advance, sleep};
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+struct Old {
+    id: u64,
+}
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 4, over = "id")]
+struct New {
+    id: u64,
+}
+
+impl From<Old> for New {
+    fn from(Old { id }: Old) -> Self {
+        Self { id }
+    }
+}
+
+impl From<&New> for Old {
+    fn from(New { id }: &New) -> Self {
+        Self { id: *id }
+    }
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct User {
+    text: String,
+}
+
+#[derive(Row, Clone, Debug, Default, PartialEq)]
+struct Page {
+    title: Option<String>,
+    #[row(family = "sums")]
+    views: Sum,
+}
+
+/// How many rows a call writes, and after how many it stands still.
+const ROWS: u64 = 600;
+const BEFORE: u64 = 400;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Of which a request of `put_all` has less than those before the pause.
+fn user() -> User {
+    User { text: "x".repeat(4_000) }
+}
+
+/// A Bigtable with an empty table, and for a copy the one that is copied to it.
+async fn created(way: Way) -> Bigtable {
+    let bigtable = Bigtable::in_memory();
+    for name in ["users", "source"] {
+        bigtable.client().table::<Old, User>(name).create().without_row_key_schema().await.unwrap();
+    }
+    if way == Way::Copy {
+        let rows = (0..ROWS).map(|id| (Old { id }, user()));
+        bigtable.client().table("source").put_all(rows).await.unwrap();
+    }
+    bigtable
+}
+
+/// Has another process do something, with a clock of its own, while this one stands still for so long.
+fn stand_still<F>(bigtable: &Bigtable, still: Duration, meanwhile: impl FnOnce(Client) -> F + Send)
+where
+    F: Future<Output = ()>,
+{
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let runtime =
+                runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+            runtime.block_on(async { meanwhile(bigtable.client()).await });
+        });
+    });
+    // It moves the clock when it is polled first.
+    let _ = advance(still).now_or_never();
+}
+
+async fn rekey(client: Client) {
+    let users = client.rekeyed::<Old, New, User>("users", "users-4").await.unwrap();
+    let migration = users.migration();
+    migration.run().await.unwrap();
+    migration.finish().await.unwrap();
+}
+
+async fn create_again(client: Client) {
+    client.delete_table("users").await.unwrap();
+    client.table::<Old, User>("users").create().without_row_key_schema().await.unwrap();
+}
+
+/// What happens while the call stands still.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Meanwhile {
+    Nothing,
+    Rekeyed,
+    RolledBack,
+    RekeyedAndDeleted,
+    Deleted,
+    CreatedAgain,
+}
+
+impl Meanwhile {
+    const ALL: [Self; 6] = [
+        Self::Nothing,
+        Self::Rekeyed,
+        Self::RolledBack,
+        Self::RekeyedAndDeleted,
+        Self::Deleted,
+        Self::CreatedAgain,
+    ];
+
+    fn happens(self, bigtable: &Bigtable, still: Duration) {
+        stand_still(bigtable, still, |client| async move {
+            match self {
+                Self::Nothing => {}
+                Self::Rekeyed => rekey(client).await,
+                Self::RolledBack => {
+                    let users = client.rekeyed::<Old, New, User>("users", "users-4").await.unwrap();
+                    users.migration().run().await.unwrap();
+                    users.migration().roll_back().await.unwrap();
+                }
+                Self::RekeyedAndDeleted => {
+                    rekey(client.clone()).await;
+                    client.delete_table("users").await.unwrap();
+                }
+                Self::Deleted => client.delete_table("users").await.unwrap(),
+                Self::CreatedAgain => create_again(client).await,
+            }
+        });
+    }
+
+    /// Whether rows that the call wrote are lost.
+    fn loses_rows(self) -> bool {
+        !matches!(self, Self::Nothing | Self::RolledBack)
+    }
+}
+
+/// Ways to write many rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Load,
+    LoadIfAbsent,
+    LoadNewRows,
+    Writer,
+    FlushedWriter,
+    PutAll,
+    UpdateAll,
+    Copy,
+}
+
+impl Way {
+    const ALL: [Self; 8] = [
+        Self::Load,
+        Self::LoadIfAbsent,
+        Self::LoadNewRows,
+        Self::Writer,
+        Self::FlushedWriter,
+        Self::PutAll,
+        Self::UpdateAll,
+        Self::Copy,
+    ];
+
+    /// The requests that it sends.
+    fn method(self) -> Method {
+        match self {
+            Self::LoadIfAbsent => Method::CheckAndMutateRow,
+            _ => Method::MutateRows,
+        }
+    }
+
+    /// Writes all rows, and calls `at` for each row before it is written.
+    async fn run(self, client: &Client, at: impl Fn(u64) + Send + Sync) -> Result<(), String> {
+        let users = client.table::<Old, User>("users");
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let keys = (0..ROWS).map(|id| {
+            at(id);
+            Old { id }
+        });
+        match self {
+            Self::Load | Self::LoadIfAbsent | Self::LoadNewRows => {
+                let rows = stream::iter(keys).then(async |key: Old| {
+                    // The rows before it are sent and answered.
+                    if key.id % 100 == 99 {
+                        sleep(Duration::from_millis(1)).await;
+                    }
+                    (key, user())
+                });
+                let load = users.load(rows).batch_rows(50).look_ahead(1);
+                let load = match self {
+                    Self::LoadIfAbsent => load.if_absent(),
+                    Self::LoadNewRows => load.new_rows(),
+                    _ => load,
+                };
+                let report = load.await.map_err(|error| text(&error))?;
+                report.all_written().map(drop).map_err(|error| text(&error))
+            }
+            Self::Writer | Self::FlushedWriter => {
+                let writer = users.writer_with(|settings| settings.batch_entries = 50);
+                for key in keys {
+                    if self == Self::FlushedWriter && key.id % 100 == 99 {
+                        writer.flush().await.map_err(|error| text(&error))?;
+                    }
+                    writer.put(&key, &user()).await.map_err(|error| text(&error))?;
+                }
+                writer.close().await.map(drop).map_err(|error| text(&error))
+            }
+            Self::PutAll => users.put_all(keys.map(|key| (key, user()))).await.map_err(|error| text(&error)),
+            Self::UpdateAll => {
+                let updates = keys.map(|key| users.update(&key).set(User::TEXT, user().text));
+                users.update_all(updates).await.map_err(|error| text(&error))
+            }
+            Self::Copy => {
+                let source = client.table::<Old, User>("source");
+                let copy = source.copy_to(&users, |key: Old, _| {
+                    at(key.id);
+                    key
+                });
+                let copy = copy.rate(NonZeroU32::new(400).unwrap()).without_verifying();
+                copy.await.map(drop).map_err(|error| text(&error))
+            }
+        }
+    }
+}
+
+/// How many rows a call says may be in a table that is not read.
+fn unread(error: &str) -> u64 {
+    let Some((_, rest)) = error.split_once("up to ") else { return 0 };
+    rest.split_once(' ').unwrap().0.parse().unwrap()
+}
+
+async fn stored(bigtable: &Bigtable, table: &str) -> u64 {
+    let mut rows = bigtable.client().raw_table(table).read_rows(ReadRows::all());
+    let mut stored = 0;
+    while let Some(row) = rows.next().await {
+        row.unwrap();
+        stored += 1;
+    }
+    stored
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_stood_still_fails_before_it_writes_another_row() {
+    for way in Way::ALL {
+        for meanwhile in Meanwhile::ALL {
+            let place = format!("{way:?}, {meanwhile:?}");
+            let bigtable = created(way).await;
+            let client = bigtable.client();
+            let written = way
+                .run(&client, |id| {
+                    if id == BEFORE {
+                        meanwhile.happens(&bigtable, MINUTE);
+                    }
+                })
+                .await;
+            match meanwhile.loses_rows() {
+                true => {
+                    let error = written.expect_err(&place);
+                    assert!(unread(&error) <= BEFORE, "{place}: {error}");
+                }
+                false => {
+                    written.expect(&place);
+                    assert_eq!(stored(&bigtable, "users").await, ROWS, "{place}");
+                }
+            }
+            if meanwhile == Meanwhile::Rekeyed {
+                // What was written before the re-keying was moved by it.
+                let (old, new) = (stored(&bigtable, "users").await, stored(&bigtable, "users-4").await);
+                assert_eq!(old, new, "{place}");
+            }
+            if meanwhile == Meanwhile::CreatedAgain {
+                assert_eq!(stored(&bigtable, "users").await, 0, "{place}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_arrives_late_is_counted_at_the_end() {
+    for way in Way::ALL {
+        let place = format!("{way:?}");
+        let bigtable = created(way).await;
+        // The first attempt waits until it times out, and the second one is applied after the table has moved.
+        let late = Faults::seeded(0).delay_nth(way.method(), 2, Duration::from_secs(40));
+        let late = bigtable.with_faults(late);
+        let meanwhile = async {
+            while late.calls(way.method()) < 2 {
+                sleep(Duration::from_millis(1)).await;
+            }
+            rekey(bigtable.client()).await;
+        };
+        let (written, ()) = join(way.run(&late.client(), |_| ()), meanwhile).await;
+        let error = written.expect_err(&place);
+        let lost = stored(&bigtable, "users").await - stored(&bigtable, "users-4").await;
+        assert!(lost > 0 && unread(&error) >= lost, "{place}: {lost} are lost: {error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_table_is_asked_for_only_after_a_pause() {
+    for way in Way::ALL {
+        for (still, allowed) in [(Duration::ZERO, 0), (Duration::from_secs(9), 1), (MINUTE, 2)] {
+            let bigtable = created(way).await.with_faults(Faults::seeded(0));
+            let client = bigtable.client();
+            client.table::<Old, User>("users").count(Old::scan()).await.unwrap();
+            client.table::<Old, User>("source").count(Old::scan()).await.unwrap();
+            // A copy reads both tables before it begins.
+            let before = bigtable.calls(Method::GetTable) + if way == Way::Copy { 2 } else { 0 };
+            let pause = |id| {
+                if id == BEFORE {
+                    stand_still(&bigtable, still, async |_| ());
+                }
+            };
+            way.run(&client, pause).await.unwrap();
+            let asked = bigtable.calls(Method::GetTable) - before;
+            assert!(asked <= allowed, "{way:?}, {still:?}: {asked}");
+            assert!(still < MINUTE || asked > 0, "{way:?}, {still:?}: {asked}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_lost_is_asked_for_again() {
+    for way in Way::ALL {
+        for meanwhile in [Meanwhile::Nothing, Meanwhile::Rekeyed] {
+            let place = format!("{way:?}, {meanwhile:?}");
+            let bigtable = created(way).await;
+            let lost = (0..3).fold(Faults::seeded(0), |faults, number| {
+                let first = if way == Way::Copy { 5 } else { 2 };
+                faults.fail_nth(Method::GetTable, first + number, Fault::unavailable().after_the_call())
+            });
+            let client = bigtable.with_faults(lost).client();
+            let pause = |id| {
+                if id == BEFORE {
+                    meanwhile.happens(&bigtable, MINUTE);
+                }
+            };
+            let written = way.run(&client, pause).await;
+            assert_eq!(written.is_err(), meanwhile == Meanwhile::Rekeyed, "{place}: {written:?}");
+        }
+    }
+}
+
+/// As the check before the first row does, it goes on, and logs one warning.
+#[tokio::test(start_paused = true)]
+async fn a_program_that_may_not_ask_writes_on() {
+    for way in Way::ALL {
+        let bigtable = created(way).await;
+        let refused =
+            Faults::seeded(0).rule(FaultRule::fail(Fault::permission_denied()).methods([Method::GetTable]));
+        let refused = bigtable.with_faults(match way {
+            // A copy reads both tables before it begins.
+            Way::Copy => Faults::seeded(0)
+                .rule(FaultRule::fail(Fault::permission_denied()).methods([Method::GetTable]).skip(4)),
+            _ => refused,
+        });
+        let client = refused.client();
+        let before = refused.calls(Method::GetTable);
+        let pause = |id| {
+            if id == BEFORE {
+                stand_still(&bigtable, Duration::from_secs(30), async |_| ());
+            }
+        };
+        way.run(&client, pause).await.unwrap();
+        assert_eq!(stored(&bigtable, "users").await, ROWS, "{way:?}");
+        let asked = refused.calls(Method::GetTable) - before;
+        assert!(asked <= if way == Way::Copy { 5 } else { 1 }, "{way:?}: {asked}");
+    }
+}
+
+/// Sums cannot be re-keyed, but their table can be created again.
+#[tokio::test(start_paused = true)]
+async fn a_load_of_sums_that_stood_still_fails_too() {
+    let bigtable = Bigtable::in_memory();
+    let client = bigtable.client();
+    let pages = client.table::<Old, Page>("users");
+    pages.create().without_row_key_schema().await.unwrap();
+    let rows = (0..ROWS).map(|id| {
+        if id == BEFORE {
+            stand_still(&bigtable, MINUTE, async |client: Client| {
+                client.delete_table("users").await.unwrap();
+                client.table::<Old, Page>("users").create().without_row_key_schema().await.unwrap();
+            });
+        }
+        (Old { id }, Page { title: None, views: Sum::new(1) })
+    });
+    let error = pages.load_iter(rows).add_sums().batch_rows(50).look_ahead(1).await.unwrap_err();
+    assert!(error.to_string().contains("was deleted and created again"), "{error}");
+    assert!(error.error().unwrap().is_table_mismatch(), "{error}");
+}

@@ -1,0 +1,22 @@
+use keyderive::{ReadOnly, Row, RowKey, Table};
+
+#[derive(RowKey)]
+struct UserKey {
+    id: u64,
+}
+
+#[derive(Row)]
+struct Card {
+    name: String,
+    visits: Option<i64>,
+    log: Option<String>,
+}
+
+type Cards = Table<UserKey, Card, ReadOnly>;
+
+fn sample(cards: &Cards) {
+    let _ = cards.create();
+    let _ = cards.stamp();
+}
+
+fn main() {}

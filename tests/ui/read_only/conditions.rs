@@ -1,0 +1,23 @@
+use keyderive::{ReadOnly, Row, RowKey, Table};
+
+#[derive(RowKey)]
+struct UserKey {
+    id: u64,
+}
+
+#[derive(Row)]
+struct Card {
+    name: String,
+    visits: Option<i64>,
+    log: Option<String>,
+}
+
+type Cards = Table<UserKey, Card, ReadOnly>;
+
+fn sample(cards: &Cards, key: &UserKey, card: &Card) {
+    let _ = cards.put_if(key, card, Card::NAME.absent());
+    let _ = cards.put_if_absent(key, card);
+    let _ = cards.delete_if(key, Card::NAME.absent());
+}
+
+fn main() {}
