@@ -1,7 +1,9 @@
 //! JSON in which no object has a name twice: of two values, readers take one each, and nobody says which.
 
+#[cfg(feature = "client")]
 use std::collections::BTreeMap;
 use std::fmt;
+#[cfg(feature = "client")]
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -114,7 +116,7 @@ pub(crate) fn map<'de, D: Deserializer<'de>, V: Deserialize<'de>>(
 }
 
 #[cfg(test)]
-mod unit {
+mod tests {
     use super::*;
 
     #[test]

@@ -191,7 +191,8 @@ pub(super) fn shown_window(window: Duration) -> String {
         60.0 => "minute".to_owned(),
         3600.0 => "hour".to_owned(),
         86_400.0 => "day".to_owned(),
-        seconds if seconds < 1.0 => format!("{:.0} ms", (seconds * 1000.0).max(1.0)),
+        seconds if seconds < 0.001 => "< 1 ms".to_owned(),
+        seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1000.0),
         seconds if seconds < 10.0 => format!("{seconds:.2} s"),
         seconds if seconds < 120.0 => format!("{seconds:.0} s"),
         seconds if seconds < 7200.0 => format!("{:.0} minutes", seconds / 60.0),
@@ -419,5 +420,26 @@ impl fmt::Display for Forecast {
             writeln!(f, "  [{}] {source}", at + 1)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_window_is_not_said_to_be_none() {
+        for (micros, shown) in [
+            (0, "< 1 ms"),
+            (999, "< 1 ms"),
+            (1000, "1 ms"),
+            (4000, "4 ms"),
+            (250_000, "250 ms"),
+            (1_500_000, "1.50 s"),
+            (60_000_000, "minute"),
+            (150_000_000, "2 minutes"),
+        ] {
+            assert_eq!(shown_window(Duration::from_micros(micros)), shown);
+        }
     }
 }
