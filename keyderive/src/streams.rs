@@ -6,7 +6,7 @@ use std::convert::Infallible;
 
 use crate::client::{QueryRows, RowStream};
 use crate::key::TableKey;
-use crate::table::{DynRows, Exported, RowStore, Rows, Scan};
+use crate::table::{DynRows, Exported, Reads, Rows, Scan};
 
 /// A type whose items come without waiting.
 #[diagnostic::on_unimplemented(
@@ -37,6 +37,6 @@ no_iterators! {
     [] DynRows,
     [T] QueryRows<T>,
     [K: TableKey, R] Exported<K, R>,
-    [K: TableKey, R, S: RowStore] Rows<K, R, S>,
-    [K: TableKey, R, S: RowStore] Scan<K, R, S>,
+    [K: TableKey, R, S: Reads] Rows<K, R, S>,
+    [K: TableKey, R, S: Reads] Scan<K, R, S>,
 }
