@@ -91,10 +91,27 @@
 //! | `R: Row` | calls that write rows: `put`, `load`; an `OwnedRow` is a `Row` |
 //! | `impl IntoPlan<K>` | an argument that is a scan or a plan |
 //!
+//! Rows come with a `K::Stored`, which is `K`, or a [`RawKey`](crate::key::RawKey) if a field is hashed.
+//!
+//! `Table<K, R>` is one table of whole rows. For others, name the third type too, `Table<K, R, S>`:
+//!
+//! | bound | for |
+//! |---|---|
+//! | [`S: Reads`](crate::Reads) | reads of any table, also one that is [re-keyed](super::rekeying), or a [part](crate::Table::rows_as) of the rows |
+//! | [`S: Writes`](crate::Writes) | reads and writes, of whole rows |
+//! | [`S: OneTable`](crate::OneTable) | what a table has only while it is not re-keyed: scans by one plan, exports, partitions; with `Writes`, loads and writers |
+//!
 //! ```
 //! use keyderive::key::TableKey;
 //! use keyderive::plan::IntoPlan;
-//! use keyderive::{Error, OwnedRow, Table};
+//! use keyderive::{Error, OwnedRow, Table, Writes};
+//!
+//! /// Whether the table is re-keyed or not.
+//! async fn copy_row<K: TableKey, R: OwnedRow, S: Writes>(table: &Table<K, R, S>, from: &K, to: &K) -> Result<bool, Error> {
+//!     let Some(row) = table.get(from).await? else { return Ok(false) };
+//!     table.put(to, &row).await?;
+//!     Ok(true)
+//! }
 //!
 //! struct Repository<K: TableKey, R> {
 //!     table: Table<K, R>,
@@ -109,7 +126,7 @@
 //!         self.table.put(key, row).await
 //!     }
 //!
-//!     async fn first(&self, scan: impl IntoPlan<K>, most: u64) -> Result<Vec<(K, R)>, Error> {
+//!     async fn first(&self, scan: impl IntoPlan<K>, most: u64) -> Result<Vec<(K::Stored, R)>, Error> {
 //!         self.table.scan(scan).limit(most).collect().await
 //!     }
 //! }
@@ -122,7 +139,8 @@
 //! # users.table.create_if_absent().await?;
 //! # users.store(&UserKey { id: 7 }, &User { name: "Ada".into() }).await?;
 //! # assert!(users.load(&UserKey { id: 7 }).await?.is_some());
-//! # assert_eq!(users.first(UserKey::scan(), 10).await?.len(), 1);
+//! # assert!(copy_row(&users.table, &UserKey { id: 7 }, &UserKey { id: 8 }).await?);
+//! # assert_eq!(users.first(UserKey::scan(), 10).await?.len(), 2);
 //! # Ok(())
 //! # }
 //! ```

@@ -51,13 +51,13 @@ fn merge(responses: Vec<ReadRowsResponse>) -> (Vec<Expected>, Option<String>) {
     let mut cells = Vec::new();
     for response in responses {
         if let Err(broken) = merger.take(RowsMessage::from(&response).0) {
-            return (cells, Some(broken));
+            return (cells, Some(broken.into()));
         }
         loop {
             match merger.advance() {
                 Ok(true) => cells.extend(merger.row().cells().map(|cell| shown(merger.row(), cell))),
                 Ok(false) => break,
-                Err(broken) => return (cells, Some(broken)),
+                Err(broken) => return (cells, Some(broken.into())),
             }
         }
     }

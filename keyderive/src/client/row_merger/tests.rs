@@ -7,6 +7,15 @@ use keyderive_proto::values::{BytesValue, StringValue};
 use super::*;
 use crate::plan::KeyRange;
 
+impl From<MergeError> for String {
+    fn from(error: MergeError) -> Self {
+        match error {
+            MergeError::ProtocolViolation(how) => how,
+            MergeError::TooLarge(key, limit) => format!("row {} takes more than {limit} bytes", Shown(&key)),
+        }
+    }
+}
+
 /// A chunk of a whole cell under family `A` and qualifier `C`.
 fn cell(key: &'static str, value: &'static str) -> CellChunk {
     CellChunk {
