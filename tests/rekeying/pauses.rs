@@ -291,8 +291,8 @@ async fn a_request_that_arrives_late_is_counted_at_the_end() {
     for way in Way::ALL {
         let place = format!("{way:?}");
         let bigtable = created(way).await;
-        // The first attempt waits until it times out, and the second one is applied after the table has moved.
-        let late = Faults::seeded(0).delay_nth(way.method(), 2, Duration::from_secs(40));
+        // It is applied after the table has moved.
+        let late = Faults::seeded(0).delay_nth(way.method(), 2, Duration::from_secs(15));
         let late = bigtable.with_faults(late);
         let meanwhile = async {
             while late.calls(way.method()) < 2 {

@@ -85,7 +85,9 @@ impl Scan {
         if self.explain || self.analyze {
             return self.explained(scan, kept.as_ref(), layout).await;
         }
-        let token = |last: &[u8]| Ok(Kept::bind(kept.as_ref(), &in_order().token_after(last)?));
+        let token = |last: &[u8]| -> Outcome<String> {
+            Ok(Kept::bind(kept.as_ref(), &in_order().token_after(last)?))
+        };
         self.print(scan, token, layout, is_raw).await
     }
 

@@ -14,7 +14,6 @@ const OF_PAGES: u8 = 2;
 
 /// The pages that a token is for, beside their plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only tables have pages"))]
 pub(crate) struct Pages {
     /// A hash of the table's id, without its project and instance.
     table: u64,
