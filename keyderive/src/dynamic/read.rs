@@ -87,9 +87,15 @@ impl RowReader {
         whole: &'static RowSchema,
         family: impl Into<Arc<str>>,
     ) -> Self {
-        let mut reader = Self { whole, ..Self::of_all(schema, family) };
+        Self::of_all(schema, family).beside(whole)
+    }
+
+    /// Decides by the columns of the whole type whether an optional family is there.
+    pub(crate) fn beside(mut self, whole: &'static RowSchema) -> Self {
+        let schema = self.schema;
+        self.whole = whole;
         if std::ptr::eq(schema, whole) {
-            return reader;
+            return self;
         }
         let places = |field: &'static FieldSchema| {
             let names = field.columns().iter().flat_map(|column| {
@@ -100,13 +106,13 @@ impl RowReader {
         };
         let optional = schema.fields().iter().filter(|field| field.is_optional());
         for (family, name) in optional.filter_map(|field| whole.field_of(field.family())).flat_map(places) {
-            let family = reader.family_named(family);
+            let family = self.family_named(family);
             let place = |place: &Place| (&place.family, place.name).cmp(&(&family, Some(name)));
-            if let Err(at) = reader.places.binary_search_by(place) {
-                reader.places.insert(at, Place { family, name: Some(name), of: Vec::new() });
+            if let Err(at) = self.places.binary_search_by(place) {
+                self.places.insert(at, Place { family, name: Some(name), of: Vec::new() });
             }
         }
-        reader
+        self
     }
 
     /// Reads the columns with these indices among those that the schema declares.

@@ -93,14 +93,16 @@ impl SelectedColumns {
         for (family, all) in self.families {
             *families.entry(family).or_default() |= all;
         }
-        let of_every_version = self.columns.clone();
+        let of_every_version = self.columns.iter().filter(|((_, all), _)| *all);
+        let of_every_version: BTreeMap<String, Vec<Bytes>> =
+            of_every_version.map(|((family, _), names)| (family.clone(), names.clone())).collect();
         self.columns.retain(|(family, all), names| match families.get_mut(family) {
             Some(of_family) => {
                 *of_family |= all;
                 false
             }
             None => {
-                if !all && let Some(others) = of_every_version.get(&(family.clone(), true)) {
+                if !all && let Some(others) = of_every_version.get(family) {
                     names.retain(|name| !others.contains(name));
                 }
                 !names.is_empty()

@@ -204,8 +204,12 @@ impl Visible {
                 let mut places = [(family, column.name())].into_iter().chain(former);
                 places.any(|(family, name)| !asked.contains(family, Some(name)))
             };
-            let unasked = field.columns().iter().find(is_unasked)?;
-            Some(format!("the column `{family}:{}`", unasked.name()))
+            if let Some(unasked) = field.columns().iter().find(is_unasked) {
+                return Some(format!("the column `{family}:{}`", unasked.name()));
+            }
+            // The marker says that an optional family is there of which no column is.
+            let is_unsure = field.is_optional() && !asked.contains(family, Some(""));
+            is_unsure.then(|| format!("the optional family `{family}`"))
         })
     }
 
@@ -243,8 +247,9 @@ impl Visible {
             return vec![RowFilter::in_selection()];
         }
         let columns = SelectedColumns::of(&**selection);
-        // Without filters between them, each branch of the selection has what counts of its own families, which is less to evaluate.
-        if asked.cells.is_empty() && !matches!(self.columns, Columns::Stored) {
+        // Without filters between them, each branch of the selection has what counts of its own families, which is less to evaluate. Of a
+        // part of the row type, not every cell of a family counts.
+        if asked.cells.is_empty() && matches!(self.columns, Columns::Everything) {
             filters.push(columns.filter(Some(self.live(now_micros)), counted, asked.versions));
         } else {
             filters.extend(counted.into_iter().chain(asked.cells.iter().cloned()));

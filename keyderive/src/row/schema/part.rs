@@ -137,8 +137,12 @@ impl<'l> Pair<'_, 'l> {
     /// Whether a family of both has cells of one kind: a server keeps values, or sums, or minima, or maxima in it.
     fn family(&self, column: &LayoutColumn<'l>) -> Option<String> {
         let [part, whole] = self.names();
-        let of_family = |other: &&LayoutColumn<'l>| other.families().any(|family| family == column.family);
-        let others: Vec<_> = self.whole.all.iter().filter(of_family).collect();
+        let is_own = |other: &&LayoutColumn<'l>| other.family == column.family;
+        let is_former = |other: &&LayoutColumn<'l>| other.families().any(|family| family == column.family);
+        let mut others: Vec<_> = self.whole.all.iter().filter(is_own).collect();
+        if others.is_empty() {
+            others = self.whole.all.iter().filter(is_former).collect();
+        }
         let other = others.first()?;
         let aggregate = |column: &LayoutColumn<'l>| column.kind.aggregate();
         let is_same = aggregate(column).map(|(of, _)| of) == aggregate(other).map(|(of, _)| of);
@@ -164,7 +168,7 @@ impl<'l> Pair<'_, 'l> {
         self.part.layout.rules.iter().find_map(|rule| {
             let (family, ttl) = (&*rule.family, rule.ttl_secs?);
             let others = self.whole.rule(family).and_then(|rule| rule.ttl_secs);
-            let is_of_whole = self.whole.families().any(|of_whole| of_whole == family);
+            let is_of_whole = !self.whole.names_nothing() && self.whole.families().any(|of_whole| of_whole == family);
             let says = match others {
                 Some(other) => format!("a `ttl` of {other}s"),
                 None => "no `ttl`".to_owned(),

@@ -102,7 +102,7 @@ impl DynTableScan {
         if columns.is_empty() {
             return Ok(self.cursor_of_keys());
         }
-        let reader = RowReader::new(schema, handle.visible.family(), &columns);
+        let reader = RowReader::new(schema, handle.visible.family(), &columns).beside(handle.visible.base());
         if (0..count).all(|at| columns.contains(&at)) {
             return Ok(DynCursor::new(self, reader));
         }
