@@ -399,16 +399,16 @@ async fn pairs_of(client: &Client, number: usize, counts: &mut [u64; 2]) {
         for (url, row) in of_rows {
             match row {
                 Err(error) if error.kind() == ErrorKind::InvalidRow => {
-                    assert_eq!(found.get(&url).cloned().flatten(), None)
+                    assert_eq!(found.get(&url).cloned().flatten(), None);
                 }
                 // A `ttl` in a family that the whole does not have.
                 Err(error) => {
-                    assert!(error.to_string().contains("which this scan does not heed"), "{pair}: {error}")
+                    assert!(error.to_string().contains("which this scan does not heed"), "{pair}: {error}");
                 }
                 // A whole without versions is read with the newest alone.
                 Ok(_) if has_history(part.at()) && !has_history(whole.program().at()) => {}
                 Ok(row) => {
-                    assert_eq!(found.get(&url).cloned().flatten().unwrap_or_default(), row, "{pair}, {url}")
+                    assert_eq!(found.get(&url).cloned().flatten().unwrap_or_default(), row, "{pair}, {url}");
                 }
             }
         }
