@@ -3,6 +3,7 @@
 mod attacked;
 mod compatible;
 mod evolution;
+mod fits;
 mod kinds;
 mod laws;
 mod parts;

@@ -45,9 +45,7 @@ impl Live {
     pub(crate) fn of_type(self, own: &str) -> RowFilter {
         let mut whole: Vec<&str> = Vec::new();
         let mut columns: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        if let Some(family) = self.schema.own_family() {
-            columns.entry(family).or_default().push("");
-        }
+        columns.entry(self.schema.own_family().unwrap_or(own)).or_default().push("");
         for field in self.schema.fields() {
             let family = if field.family().is_empty() { own } else { field.family() };
             if let FieldSchema::Map { .. } = field {

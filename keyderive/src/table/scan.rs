@@ -1122,8 +1122,8 @@ impl<'a> RowRef<'a> {
     /// The table's row type decides how many versions of a column are read: [`Versions`](crate::row::Versions) that only `S` has
     /// hold the newest version. [`Table::rows_as`] gives the table another row type.
     ///
-    /// A column that both types have must be stored in a way that `S` reads: an integer of fewer bits, or the name of a variant as
-    /// text. Where a scan reads a part of the columns, by [`Table::select`] or [`Table::rows_as`], `S` has some of these. Otherwise the
+    /// A column that both types have must be stored in a way that `S` reads, an integer of fewer bits or the name of a variant as
+    /// text, and have the same former names. A `ttl` of `S` must be that of the table's row type. Where a scan reads a part of the columns, by [`Table::select`] or [`Table::rows_as`], `S` has some of these. Otherwise the
     /// call fails, before it decodes the first row.
     ///
     /// # Errors

@@ -3,6 +3,8 @@
 //!
 //! `KEYDERIVE_ROW_PAIRS` is how many rows each writes.
 
+mod parts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroI64;

@@ -350,11 +350,6 @@ impl<'l> LayoutColumns<'l> {
         self.written_at(place).and_then(|at| self.all.get(at))
     }
 
-    /// Whether rows of the type are of no column and of no family, as those of `()`.
-    pub(super) fn names_nothing(&self) -> bool {
-        self.all.is_empty() && self.layout.family.is_none()
-    }
-
     /// The families that a row of the type can have cells in.
     pub(super) fn families(&self) -> impl Iterator<Item = &'l str> {
         [self.own].into_iter().chain(self.all.iter().flat_map(LayoutColumn::families))

@@ -162,18 +162,15 @@ impl<'l> Pair<'_, 'l> {
         })
     }
 
-    /// A `ttl` of the part on a family of the whole.
+    /// A `ttl` of the part on a family of the whole, unless the whole says nothing of columns.
     fn ttls(&self) -> Option<String> {
         let [part, whole] = self.names();
         self.part.layout.rules.iter().find_map(|rule| {
             let (family, ttl) = (&*rule.family, rule.ttl_secs?);
-            let others = self.whole.rule(family).and_then(|rule| rule.ttl_secs);
-            let is_of_whole = !self.whole.names_nothing() && self.whole.families().any(|of_whole| of_whole == family);
-            let says = match others {
-                Some(other) => format!("a `ttl` of {other}s"),
-                None => "no `ttl`".to_owned(),
-            };
-            (is_of_whole && others != Some(ttl)).then(|| {
+            let of_whole = self.whole.rule(family).and_then(|rule| rule.ttl_secs);
+            let is_of_whole = !self.whole.all.is_empty() && self.whole.families().any(|of| of == family);
+            let says = of_whole.map_or_else(|| "no `ttl`".to_owned(), |secs| format!("a `ttl` of {secs}s"));
+            (is_of_whole && of_whole != Some(ttl)).then(|| {
                 format!(
                     "the family `{family}` has {says} in `{whole}`, and one of {ttl}s in `{part}`; remove that of `{part}`: what \
                      `{whole}` says holds for it too"

@@ -19,8 +19,8 @@ use crate::row::{Mutation, Visible};
 /// Each type of a group is the whole of each, and they differ by a few changes.
 const GROUP: usize = 14;
 /// How many rows each whole writes; the last ones also have cells of columns that it does not have.
-const ROWS: usize = 8;
-const FOREIGN_ROWS: usize = 2;
+const ROWS: usize = 12;
+const FOREIGN_ROWS: usize = 4;
 
 /// What the rule says if it refuses: a phrase of each reason.
 const REASONS: [&str; 11] = [
@@ -46,8 +46,8 @@ struct Refused {
 
 #[tokio::test]
 async fn a_part_that_fits_reads_what_the_whole_reads() {
-    let pairs = amount("KEYDERIVE_PART_PAIRS", "pairs of row types, a whole and a part", 600, 10_000);
-    let mut fits = 0;
+    let pairs = amount("KEYDERIVE_PART_PAIRS", "pairs of row types, a whole and a part", 400, 10_000);
+    let (mut fits, mut wrong) = (0, Vec::new());
     let mut refused: BTreeMap<&str, Refused> = BTreeMap::new();
     for seed in 0..pairs.div_ceil((GROUP * GROUP) as u64) {
         let group = Group::new(seed);
@@ -63,20 +63,27 @@ async fn a_part_that_fits_reads_what_the_whole_reads() {
                             None => table.differs_beside(part, seed).await,
                             differs => differs,
                         };
-                        assert_eq!(differs, None, "{}", place());
+                        wrong.extend(differs.map(|differs| format!("{}\n{differs}", place())));
                     }
                     Some(text) => {
                         let reason = REASONS.iter().find(|reason| text.contains(**reason));
                         let reason = reason.unwrap_or_else(|| panic!("{text}: {}", place()));
                         let refused = refused.entry(reason).or_default();
                         refused.pairs += 1;
-                        refused.shown += u64::from(table.differs(part, ROWS).await.is_some());
+                        let shown = table.differs(part, ROWS).await.is_some();
+                        refused.shown += u64::from(shown);
                     }
                 }
             }
         }
     }
     println!("{fits} fit, {refused:#?}");
+    assert!(
+        wrong.is_empty(),
+        "{} of {fits} that fit are read wrong, such as {}",
+        wrong.len(),
+        wrong.join("\n").chars().take(9_000).collect::<String>()
+    );
     let all: u64 = refused.values().map(|refused| refused.pairs).sum();
     let shown: u64 = refused.values().map(|refused| refused.shown).sum();
     assert!(fits * 5 > all && all * 5 > fits, "{fits} fit, {all} do not");
@@ -117,7 +124,9 @@ impl Group {
         for row in 0..ROWS {
             let is_foreign = row >= ROWS - FOREIGN_ROWS;
             let cells = model::cells(whole, is_foreign, now_micros, &mut random);
-            raw.mutate_row(key(row), mutations(whole, &cells)).await.unwrap();
+            if !cells.is_empty() {
+                raw.mutate_row(format!("row-{row}"), mutations(whole, &cells)).await.unwrap();
+            }
             rows.push(cells);
         }
         Table { client: &self.client, name, whole, rows, now_micros }
@@ -175,10 +184,6 @@ impl Table<'_> {
             })
         })
     }
-}
-
-fn key(row: usize) -> String {
-    format!("row-{row}")
 }
 
 fn mutations(whole: &RowType, cells: &Cells) -> Vec<Mutation> {

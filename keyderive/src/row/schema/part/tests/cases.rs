@@ -164,6 +164,19 @@ fn what_does_not() {
     }
 }
 
+/// `()` says nothing of a table's columns.
+#[test]
+fn parts_of_nothing() {
+    #[derive(Row)]
+    #[row(ttl = "1h")]
+    struct Expiring {
+        own: Option<i64>,
+    }
+
+    let misfit = |part| <() as Row>::SCHEMA.misfit_of_part("cf", part, "cf");
+    assert_eq!([misfit(Whole::SCHEMA), misfit(Expiring::SCHEMA)], [None, None]);
+}
+
 /// The family of a map is that of its table, for the whole and for the part.
 #[test]
 fn families_of_maps() {

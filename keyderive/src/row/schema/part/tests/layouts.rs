@@ -127,7 +127,10 @@ fn rule(family: &str, random: &mut Rng) -> RuleLayout {
 fn field(own: &str, random: &mut Rng) -> FieldLayout {
     match random.u8(..12) {
         0..6 => FieldLayout::Column { family: own.to_owned(), column: column(own, random) },
-        6 => FieldLayout::Column { family: "g".to_owned(), column: column("g", random) },
+        6 => {
+            let family = ["g", "g", "w"][random.usize(..3)];
+            FieldLayout::Column { family: family.to_owned(), column: column(family, random) }
+        }
         7 | 8 => FieldLayout::Struct {
             family: "s".to_owned(),
             optional: random.bool(),

@@ -120,7 +120,7 @@ fn random_time(kind: ColumnKind, window_micros: i64, now_micros: i64, random: &m
     match kind {
         ColumnKind::Sum | ColumnKind::Min | ColumnKind::Max => 0,
         kind if kind.is_aggregate() => (now_micros - age * random.i64(1..=3)) / window * window,
-        _ => (now_micros - age - random.i64(..1000) * 1000) / 1000 * 1000,
+        _ => (now_micros - age - random.i64(0..1000) * 1000) / 1000 * 1000,
     }
 }
 
@@ -161,7 +161,7 @@ pub(super) fn cells(row: &RowType, is_foreign: bool, now_micros: i64, random: &m
             }
         }
     }
-    for _ in 0..if is_foreign { 6 } else { 0 } {
+    for _ in 0..if is_foreign { 12 } else { 0 } {
         let family = ["cf", "g", "s", "own"][random.usize(..4)];
         let name = *random.choice(&[NAMES.as_slice(), &["o", "p"]].concat()).unwrap();
         if !row.knows(family, name.as_bytes()) && is_stored_in(family) {
