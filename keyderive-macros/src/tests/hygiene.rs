@@ -145,10 +145,17 @@ fn strays(krate: &str, key: &DeriveInput, printed: TokenStream) -> Vec<String> {
     strays.found
 }
 
+/// The declaration of a key in a module without the prelude.
+fn without_prelude(declaration: &str) -> DeriveInput {
+    let mut key = parse(declaration);
+    key.attrs.push(syn::parse_quote!(#[row_key(no_implicit_prelude)]));
+    key
+}
+
 #[test]
 fn every_path_comes_through_the_private_module() {
     for (name, declaration) in KEYS {
-        let mut key = parse(declaration);
+        let mut key = without_prelude(declaration);
         MarkTypes.visit_data_mut(&mut key.data);
         let krate = if declaration.contains("crate =") { "bigtable_keys" } else { "keyderive" };
         assert_eq!(strays(krate, &key, row_key(&key)), [""; 0], "{name}");
@@ -184,7 +191,7 @@ fn every_option_comes_through_the_private_module() {
         "struct HostKey { #[salt(range = 4)] user_id: String, #[pad(0)] at: u64 }",
     ];
     for declaration in declarations {
-        let mut key = parse(declaration);
+        let mut key = without_prelude(declaration);
         MarkTypes.visit_data_mut(&mut key.data);
         assert_eq!(strays("keyderive", &key, row_key(&key)), [""; 0], "{declaration}");
     }

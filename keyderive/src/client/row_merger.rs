@@ -120,6 +120,8 @@ struct SplitCell {
 impl RowMerger {
     /// A merger for a read of these rows that resumes after `last_key`. A row may take at most `limit` bytes.
     pub(super) fn new(requested: RequestedRows, last_key: Option<&[u8]>, clock: Clock, limit: usize) -> Self {
+        // Spans have 32 bits.
+        let limit = limit.min(usize::try_from(u32::MAX).unwrap_or(usize::MAX));
         Self {
             limit,
             clock,
