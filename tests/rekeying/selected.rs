@@ -482,12 +482,12 @@ async fn a_filter_sees_the_row_as_without_a_selection(client: Client, questions:
 
 #[tokio::test(start_paused = true)]
 async fn a_filter_sees_the_row_as_without_a_selection_embedded() {
-    let questions = amount("KEYDERIVE_SELECTED", "random filters beside selections", 60, 2000);
+    let questions = amount("KEYDERIVE_SELECTED", "random filters beside selections", 20, 2000);
     a_filter_sees_the_row_as_without_a_selection(Client::embedded(), questions, false).await;
 }
 
 #[tokio::test]
 async fn a_filter_sees_the_row_as_without_a_selection_on_the_emulator() {
     let Some((_emulator, client)) = crate::servers::emulator().await else { return };
-    a_filter_sees_the_row_as_without_a_selection(client, 40, true).await;
+    a_filter_sees_the_row_as_without_a_selection(client, 12, true).await;
 }
