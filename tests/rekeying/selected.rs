@@ -13,7 +13,7 @@ use keyderive::client::RawTable;
 use keyderive::rekey::Rekeyed;
 use keyderive::row::bounds::Selection;
 use keyderive::row::{Mutation, RawCell, RowFilter, Timestamped, Versions};
-use keyderive::{Client, Error, OnUnreadable, Row, RowKey, Reads, Scan, Table};
+use keyderive::{Client, Error, OnUnreadable, Reads, Row, RowKey, Scan, Table};
 use keyderive_tests::amount;
 
 use crate::keys::{New, Old};

@@ -462,7 +462,8 @@ fn incompatibility(json: &str, saved: &str, writes_rows: bool, order: Ordering) 
     };
     // Each writes some columns, or both whole rows; what only the newer one misses is no fault of the older one.
     let is_fault = |change: &&SchemaChange| {
-        let counts = (writes_rows || change.is_of_columns()) && (order.is_ge() || !change.is_of_former_rows());
+        let counts =
+            (writes_rows || change.is_of_columns()) && (order.is_ge() || !change.is_of_former_rows());
         counts && !change.is_compatible()
     };
     let mut text = String::new();
