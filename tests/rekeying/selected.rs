@@ -13,7 +13,7 @@ use keyderive::client::RawTable;
 use keyderive::rekey::Rekeyed;
 use keyderive::row::bounds::Selection;
 use keyderive::row::{Mutation, RawCell, RowFilter, Timestamped, Versions};
-use keyderive::{Client, Error, OnUnreadable, Reads, Row, RowKey, Scan, Table};
+use keyderive::{Client, Error, OnUnreadable, ReadOnly, Reads, Row, RowKey, Scan, Table};
 use keyderive_tests::amount;
 
 use crate::keys::{New, Old};
@@ -425,7 +425,7 @@ impl World {
         rng: &mut Rng,
         question: &Question,
         table: &Table<New, Wide>,
-        part: &Table<New, Part>,
+        part: &Table<New, Part, ReadOnly>,
     ) {
         let mut found = BTreeMap::new();
         let scan = question.ask(table.scan(New::scan()));
