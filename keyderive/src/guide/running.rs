@@ -137,7 +137,7 @@
 //! # use std::time::Duration;
 //! # use keyderive::{Client, Row, RowKey};
 //! # #[derive(RowKey)] struct EventKey { id: u64 }
-//! # #[derive(Row)] struct Event { kind: String }
+//! # #[derive(Row, Debug)] struct Event { kind: String }
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let client = Client::embedded();
