@@ -378,11 +378,13 @@ impl Import {
             Ok(report) => (report, None),
             Err(error) => {
                 is_replaced = error.report().written() > 0
-                    && error.error().is_some_and(|cause| cause.kind() == ErrorKind::TableMismatch);
+                    && error.error().is_some_and(|cause| {
+                        cause.kind() == ErrorKind::TableMismatch || cause.is_not_found()
+                    });
                 let failure = match (&found.ended, error.error()) {
                     (Some((exit, why)), _) if error.is_input() => Failure::of(*exit, why),
                     (None, _) if error.is_input() => Failure::failed("stopped"),
-                    (_, Some(cause)) if cause.kind() == ErrorKind::TableMismatch && self.change.resume.is_some() => {
+                    (_, Some(cause)) if is_replaced && self.change.resume.is_some() => {
                         Failure::from(cause.clone())
                             .help("to write all rows of the input again, name another file for `--resume`")
                     }

@@ -204,7 +204,13 @@ impl Scan {
                 false => of_family,
             }
         };
-        (!self.select.is_empty()).then(|| self.select.iter().flat_map(paths).collect())
+        let mut selected = Vec::new();
+        for path in self.select.iter().flat_map(paths) {
+            if !selected.contains(&path) {
+                selected.push(path);
+            }
+        }
+        (!selected.is_empty()).then_some(selected)
     }
 
     /// The rows of a table without a layout.

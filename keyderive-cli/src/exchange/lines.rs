@@ -116,6 +116,8 @@ impl LineReader {
 
 /// Why a record of csv is faulty: other readers make cells of it that nobody wrote.
 const OPEN: &str = "the input ends in a cell whose quotation mark is not closed";
+const BEFORE_QUOTES: &str =
+    "a cell has a space before its quotation mark; put the whole cell between quotation marks";
 const AFTER_QUOTES: &str =
     "a cell goes on after its closing quotation mark; one within a cell is written twice";
 
@@ -170,6 +172,9 @@ impl CsvRecord {
             let end = end.map_or(text.len(), |end| at + end);
             if is_quoted && end > at {
                 fault.get_or_insert(AFTER_QUOTES);
+            }
+            if !is_quoted && text[at..end].trim_ascii_start().first() == Some(&b'"') {
+                fault.get_or_insert(BEFORE_QUOTES);
             }
             cell.extend_from_slice(&text[at..end]);
             cells.push_field(&cell);

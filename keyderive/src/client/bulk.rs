@@ -330,10 +330,10 @@ impl WriteErrors {
         let Outcomes { written, failed, unknown, unread, .. } = &self.0;
         let verb = if *unknown == 0 { "were not" } else { "may not have been" };
         match (failed, unread) {
-            (0, Some(_)) => write!(f, "{written} rows were written, but their table is not as it was: "),
+            (0, Some(_)) => write!(f, "{written} rows were written, perhaps to a table that is not read: "),
             (_, Some(_)) => write!(
                 f,
-                "{failed} of {} rows {verb} written, and their table is not as it was: ",
+                "{failed} of {} rows {verb} written, and the others perhaps to a table that is not read: ",
                 failed + written
             ),
             (_, None) => write!(f, "{failed} of {} rows {verb} written; the first: ", failed + written),

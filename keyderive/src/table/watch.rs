@@ -22,8 +22,8 @@ pub(crate) struct Watch(Option<Mutex<Watched>>);
 
 #[derive(Debug)]
 struct Watched {
-    /// The definition at the beginning; none if it could not be read.
-    begun_with: Option<Arc<TableInfo>>,
+    /// The definition that was found as it must be last; none if none could be read.
+    accepted: Option<Arc<TableInfo>>,
     /// When the definition was last asked for that was found as it must be.
     asked: Option<Instant>,
     /// When to ask next.
@@ -55,13 +55,17 @@ impl Watch {
     /// For a call that rarely takes as long as [`MAX_AGE`], and asks only then.
     pub(super) fn from_now(table: &Handle) -> Self {
         let now = Instant::now();
-        Self::since(table, Some(now), now + MAX_AGE)
+        let watch = Self::since(table, Some(now), now + MAX_AGE);
+        // What an old definition says of is perhaps a table before the one that the call begins with.
+        let is_old = table.client.info_asked(&table.name).is_none_or(|asked| now - asked >= MAX_AGE);
+        watch.with(|watched| watched.accepted = watched.accepted.take().filter(|_| !is_old));
+        watch
     }
 
     fn since(table: &Handle, asked: Option<Instant>, due: Instant) -> Self {
         let Check::At(_) = table.check else { return Self::off() };
         Self(Some(Mutex::new(Watched {
-            begun_with: table.client.known_info(&table.name),
+            accepted: table.client.known_info(&table.name),
             asked,
             due,
             version: table.client.info_version(),
@@ -110,9 +114,13 @@ impl Watch {
             Some(true) => Box::pin(self.ask(table, true)).await,
             _ => Ok(()),
         };
+        // Any other error says nothing of the rows: the next end asks again.
+        let is_settled = ended.as_ref().is_err_and(|error| error.is_table_mismatch() || error.is_not_found());
         self.with(|watched| {
-            watched.reported = watched.sent;
-            if ended.is_err() {
+            if is_settled || ended.is_ok() {
+                watched.reported = watched.sent;
+            }
+            if is_settled {
                 watched.verified = watched.sent;
             }
         });
@@ -128,10 +136,12 @@ impl Watch {
         let settle = |watched: &mut Watched| match found {
             Ok(Some((_, info))) if watched.is_remade(&info) => {
                 let error = Error::mismatch(&table.name, "it was deleted and created again during this call");
-                Err(watched.explained(error, true))
+                let explained = watched.explained(error, true);
+                watched.accepted = Some(info);
+                Err(explained)
             }
             Ok(Some((version, info))) => {
-                watched.begun_with.get_or_insert(info);
+                watched.accepted = Some(info);
                 (watched.asked, watched.due, watched.version) = (Some(asked), asked + MAX_AGE, version);
                 if asked >= begun {
                     watched.verified = watched.verified.max(answered);
@@ -160,10 +170,10 @@ impl Watched {
         self.version != table.client.info_version()
     }
 
-    /// Whether the table is another one than at the beginning, under the same name.
+    /// Whether the table is another one than that of the rows that were sent, under the same name.
     fn is_remade(&self, info: &TableInfo) -> bool {
-        let before = self.begun_with.as_deref().map_or_else(Vec::new, stamp::table_ids);
-        !before.is_empty() && !stamp::table_ids(info).iter().any(|id| before.contains(id))
+        let before = self.accepted.as_deref().map_or_else(Vec::new, stamp::table_ids);
+        self.sent > 0 && !before.is_empty() && !stamp::table_ids(info).iter().any(|id| before.contains(id))
     }
 
     /// The error of a table that is not as it must be, with what that means for the rows that were sent.

@@ -58,8 +58,9 @@ pub(super) async fn run(copy: CopyTo<'_>) -> Result<CopyReport, CopyError> {
     let engine = Engine::new(limits, tracker, vec![Target { starts, sink }]);
     let (tracker, mut error) = engine.run(rows.as_mut()).await;
     drop(rows);
-    if error.is_none() {
-        error = watched.end().await.err().map(TransferError::Failed);
+    // Rows in a table that is not read count for more than why the copy ended.
+    if let Err(moved) = watched.end().await {
+        error = Some(TransferError::Failed(moved));
     }
     (report.copied, report.left_out) = (tracker.done.moved(), tracker.done.left_out());
     reporter = tracker.reporter;

@@ -115,9 +115,10 @@ where
         return end(engine.into_tracker(), &begin, Some(reason));
     }
     let (tracker, mut error) = engine.run(pin!(rows)).await;
+    // Rows in a table that is not read count for more than why the load ended.
     for table in &watched {
-        if error.is_none() {
-            error = table.end().await.err().map(TransferError::Failed);
+        if let Err(moved) = table.end().await {
+            error = Some(TransferError::Failed(moved));
         }
     }
     let reason = error.map(|error| match error {
