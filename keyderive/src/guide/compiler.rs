@@ -1,4 +1,4 @@
-//! What the compiler says where it does not name the way, and what to write.
+//! Compiler errors that do not name the remedy, and what to write instead.
 //!
 //! Most messages say it themselves. The ones below are Rust's own, which no library can change.
 //!
@@ -7,7 +7,7 @@
 //! | `if` and `else`, or `match` arms, have incompatible types: expected `EventKeyScan<Fixed<2>>`, found `EventKeyScan<Fixed<1>>`; or mismatched types in `scan = scan.site(…)` | branches that fix different fields | [`into_plan`](#branches-of-a-scan) in each branch |
 //! | expected `bool`, found `Condition<Event>`; cannot apply unary operator `!` | `&&`, `\|\|` or `!` between conditions | [`.and(…)`, `.or(…)`, `.not()`](#conditions) |
 //! | binary operation `==` cannot be applied to type `Column<Event, String>` | a comparison of a column | `Event::KIND.equals("buy")` |
-//! | type annotations needed, in a closure of `visit` | an `async` closure, or calls that wait in one | [a stream](#a-closure-that-waits) |
+//! | type annotations needed, in a closure of `visit` | an `async` closure, or calls that `.await` in one | [a stream](#async-work-in-visit) |
 //! | `impl Future<…>` is not an iterator | no `.await` before the list | `.collect().await?` |
 //! | the method `get` exists for struct `Table<K, R>`, but its trait bounds were not satisfied: `K: OwnedRowKey` | a function over any table | [`K: TableKey`, `R: OwnedRow`](#generic-code) |
 //!
@@ -56,10 +56,10 @@
 //! # }
 //! ```
 //!
-//! # A closure that waits
+//! # Async work in visit
 //!
-//! The closure of [`visit`](crate::Scan::visit) borrows a row, and runs between two rows: it cannot wait. Take owned rows from a
-//! [`stream`](crate::Scan::stream) for calls that wait:
+//! The closure of [`visit`](crate::Scan::visit) borrows a row, and runs between two rows: it cannot `.await`. Take owned rows from
+//! a [`stream`](crate::Scan::stream) for calls that do:
 //!
 //! ```
 //! # use keyderive::{Client, Error, Row, RowKey};

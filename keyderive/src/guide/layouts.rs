@@ -29,8 +29,8 @@
 //! 2. When a type changes, the test fails and says what each change does to stored rows.
 //! 3. If you intend that, write the file again and commit it with the change: reviewers see both.
 //!
-//! If an optional column goes and another one of its type comes, that is perhaps a new name, which needs an `alias`: otherwise no program
-//! finds the older values. Such a file is written only if you name the pair, as the message has it:
+//! A removed optional column and an added one of the same type may be a rename, which needs an `alias`: without it, no program finds the
+//! older values. `check` writes such a file only if you name the pair:
 //! `KEYDERIVE_BLESS='users/cf:mail=cf:email' cargo test`.
 //!
 //! [`changes_from`](crate::row::RowSchema::changes_from) lists the changes of row types, and [rows](super::rows) says how to make each in

@@ -41,7 +41,7 @@
 //! | a table's name | 1 to 50 of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.` | an error |
 //! | a message | 256 MiB | an error |
 //! | a row that is read | 512 MiB, by [`max_row_bytes`](crate::client::Settings::max_row_bytes) | an error, which names the row and the limit |
-//! | a server's message in the text of an error | 4 KiB | its end is left out, which the text says |
+//! | a server's message in the text of an error | 4 KiB | truncated, and marked as such |
 //! | the keys that divide a table into parts | 256 MiB | an error |
 //! | the rows of a query that no resume token follows yet | 256 MiB, as received | an error |
 //! | the values of a row of a query, with those in its arrays, structs and maps | 4,194,304 | an error |

@@ -14,7 +14,7 @@
 //! | [`loading`] | how to load and export many rows |
 //! | [`rekeying`] | when a key must change: three ways, what each costs, and a checklist |
 //! | [`recipes`] | what services build from rows: lookups, erasures, rankings, totals |
-//! | [`compiler`] | what the compiler says where it does not name the way, and what to write |
+//! | [`compiler`] | compiler errors that do not name the remedy, and what to write instead |
 //! | [`errors`] | what each predicate means, what to do, and how retries work |
 //! | [`limits`] | what is rejected, and what is out of scope |
 //! | [`deployment`] | how to connect to an emulator and to the cloud, permissions, a checklist |

@@ -63,7 +63,7 @@
 //!
 //! # Health checks
 //!
-//! - **Liveness** asks whether the process should be restarted. It does not call Bigtable: a restart mends no outage, and a new process begins
+//! - **Liveness** asks whether the process should be restarted. It does not call Bigtable: a restart does not end an outage, and a new process begins
 //!   with no connection open.
 //! - **Readiness** asks whether requests should come here. Read one row, with a timeout of its own, and remember the answer for some seconds.
 //!   One table is enough: all share the client's connections. Do not `verify` seven tables in each probe: each is a request to the admin
@@ -166,10 +166,10 @@
 //! [connections](super::serving#connections) follows the load. Work whose failures must not use up the
 //! [retry budget](super::serving#the-retry-budget) of the requests, such as a nightly job, gets a client of its own.
 //!
-//! # Who repeats a write
+//! # Who retries a write
 //!
 //! Your client resends a request whose answer it did not get, your process calls again after an error, and the library retries inside a
-//! call. A write that the three repeat is safe if each row says the same after the second time as after the first:
+//! call. A repeated write is safe if it leaves the row as the first one did:
 //!
 //! | call | the library retries | your process calls again, where [`is_outcome_unknown`](crate::Error::is_outcome_unknown) | your client resends, and the first may have succeeded |
 //! |---|---|---|---|

@@ -80,18 +80,17 @@
 //! [`verify`](crate::Table::verify) and [`info`](crate::Table::info) read the definition again, and every handle is checked again if it
 //! differs; otherwise a program notices changes by other programs only after a restart.
 //!
-//! **Calls that run long** check again: a [load](crate::Table::load), a [writer](crate::Table::writer), [`put_all`](crate::Table::put_all)
-//! and its like, [`delete_rows`](crate::Table::delete_rows) and the target of a [copy](crate::Table::copy_to) send no row by a definition
-//! that is older than 10 s, and compare another one at their end, if the last one is older than that. A load and a writer count from when
-//! the client last read the definition, a call such as `put_all` from its beginning. If the table was re-keyed, deleted or created again
-//! meanwhile, the call fails, with `is_table_mismatch` or `is_not_found`, and its error says how many of its rows may be in a table that
-//! is not read. A call that returns `Ok` has written to the table that it began with; what it wrote in its last 10 s can still be lost if a
-//! re-keying began and passed these rows in that time: [stop other writers](super::rekeying#the-operators-checklist) before.
+//! **Long calls check again.** [Loads](crate::Table::load), [writers](crate::Table::writer), bulk writes such as
+//! [`put_all`](crate::Table::put_all), [`delete_rows`](crate::Table::delete_rows) and [copies](crate::Table::copy_to) read the table's
+//! definition again before they send rows if the last one is older than 10 s, and at their end. If the table was re-keyed, deleted or created
+//! again, the call fails with `is_table_mismatch` or `is_not_found`, and says how many rows nobody may read. Rows written in the last
+//! 10 s of a successful call can still be lost to a re-keying that began then: [stop other
+//! writers](super::rekeying#the-operators-checklist) before.
 //!
 //! **If the check cannot run**, because the service account lacks the permission or the admin service does not respond
 //! within 3 s, requests proceed unchecked. The client logs one warning, counts the metric `keyderive.layout.unchecked`,
-//! and retries every minute in the background. If it then finds a difference, later requests fail. A call that runs long goes on, too, and
-//! ends with success.
+//! and retries every minute in the background. If it then finds a difference, later requests fail. A long call also continues, and
+//! succeeds.
 //! [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) makes unchecked requests fail
 //! instead.
 //!
@@ -141,7 +140,7 @@
 //!   store where, under which former names, and what they hide or delete, but not which columns they lack. Reads and deletions are not
 //!   checked. Of two programs that declare their types at the same time, one has compared them.
 //! - **The newer of two types** must also read what only the older one reads, such as a former name. The order is that in which the registry
-//!   first had the types; a type that it does not have is the newer one. So a release can be started again, or rolled back to, beside one
+//!   first had the types; a type that it does not have is the newest. So a release can be started again, or rolled back to, beside one
 //!   that adds a former name. [`row_types`](crate::Table::row_types) lists the types, the oldest first.
 //! - **Retire** an older type with [`retire_row_type`](crate::Table::retire_row_type) when no program has it any more, and the newer ones read
 //!   its rows. From then on it counts as the newest, and its release is refused if it does not read what the others store; the error says

@@ -20,8 +20,8 @@
 //! | tokio's | timeouts, deadlines, backoff, hedging, the leases and pauses of a re-keying, the delays of faults | `tokio::time::pause` and `advance`, or `#[tokio::test(start_paused = true)]` |
 //! | the machine's | `SystemTime::now`, [`Timestamped::now`](crate::row::Timestamped::now) | it does not |
 //!
-//! A deadline of [`with_timeout`](crate::Table::with_timeout) goes by tokio's clock. One of [`with_deadline`](crate::Table::with_deadline) is an
-//! instant of the machine, and over at once if tokio's clock is paused and runs ahead: with `start_paused`, use `with_timeout`.
+//! [`with_timeout`](crate::Table::with_timeout) uses tokio's clock. [`with_deadline`](crate::Table::with_deadline) takes an instant of the
+//! machine, which has already passed if a paused clock has run ahead: with `start_paused`, use `with_timeout`.
 //!
 //! No clock moves another one. tokio's clock, paused, jumps to the next timer whenever the program is idle, even to a timer inside the
 //! client; if rows aged with it, they would expire by accident.
