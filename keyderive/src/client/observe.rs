@@ -1,7 +1,7 @@
 //! The span and the metrics of an operation.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use keyderive_proto::code_name;
@@ -72,8 +72,9 @@ impl Watch {
     }
 
     /// The future, polled within the span: what it logs, and what the program's own credentials log, belongs to the operation.
-    pub(super) async fn entered<F: Future>(&self, future: F) -> F::Output {
-        let mut future = pin!(future);
+    ///
+    /// It stays where the caller has it: a future that is passed by value is twice in the one that awaits it.
+    pub(super) async fn entered<F: Future>(&self, mut future: Pin<&mut F>) -> F::Output {
         poll_fn(|cx| self.span.in_scope(|| future.as_mut().poll(cx))).await
     }
 

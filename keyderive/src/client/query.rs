@@ -5,7 +5,7 @@ mod assembler;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::marker::PhantomData;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -535,7 +535,7 @@ impl Execution {
             };
             let next = answer.next::<data::ExecuteQueryResponse>();
             let next = attempt.head_within(begun.attempts.idle_timeout(), next);
-            let taken = match begun.attempts.watch.entered(next).await {
+            let taken = match begun.attempts.watch.entered(pin!(next)).await {
                 Ok(Some(message)) => self.take(begun, message),
                 Ok(None) => match self.assembler.finish() {
                     Ok(()) => {

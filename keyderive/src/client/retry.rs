@@ -304,7 +304,7 @@ impl Attempts {
             };
             attempt.within(answer).await
         };
-        self.watch.entered(answer).await.inspect(|_| self.pool.answered(&attempt.connection))
+        self.watch.entered(pin!(answer)).await.inspect(|_| self.pool.answered(&attempt.connection))
     }
 
     /// Sends the request of a stream, up to the head of its answer.
@@ -316,7 +316,7 @@ impl Attempts {
             let head = transport.send(path, headers, request, attempt.deadline, &attempt.is_sent);
             attempt.head_within(self.idle_timeout(), head).await
         };
-        self.watch.entered(head).await
+        self.watch.entered(pin!(head)).await
     }
 
     /// After how long a read is sent a second time, if it is.

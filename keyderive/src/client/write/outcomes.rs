@@ -1,5 +1,7 @@
 //! `MutateRows`: a request for several rows, retried for the entries that failed, until each has its outcome.
 
+use std::pin::pin;
+
 use http::HeaderMap;
 use keyderive_proto::data::mutate_rows_response::Entry;
 use keyderive_proto::data::{self, RateLimitInfo};
@@ -161,7 +163,7 @@ impl Client {
         let indexes = pending.iter().map(|pending| pending.index);
         let _heat = self.inner.heat.write(entries, indexes, attempts.sending(attempt));
         let request = Request::with_tail(&head, body);
-        let headers = attempts.watch.entered(attempts.headers(attempt)).await?;
+        let headers = attempts.watch.entered(pin!(attempts.headers(attempt))).await?;
         let answer = attempt.within(async {
             let path = attempts.operation().path();
             let mut answer = attempt
@@ -178,7 +180,7 @@ impl Client {
             }
             Ok(answer.headers().clone())
         });
-        attempts.watch.entered(answer).await
+        attempts.watch.entered(pin!(answer)).await
     }
 }
 
