@@ -535,7 +535,8 @@ impl Execution {
             };
             let next = answer.next::<data::ExecuteQueryResponse>();
             let next = attempt.head_within(begun.attempts.idle_timeout(), next);
-            let taken = match begun.attempts.watch.entered(pin!(next)).await {
+            let received = begun.attempts.watch.entered(pin!(next)).await;
+            let taken = match received {
                 Ok(Some(message)) => self.take(begun, message),
                 Ok(None) => match self.assembler.finish() {
                     Ok(()) => {
