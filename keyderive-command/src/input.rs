@@ -109,7 +109,7 @@ pub fn read(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    /// Gives as many bytes at a time as it is told.
+    /// A reader that returns at most so many bytes a call.
     struct Pieces<'a> {
         bytes: &'a [u8],
         most: usize,
@@ -144,7 +144,7 @@ mod tests {
                 assert_eq!(text(marked.as_bytes(), most).unwrap(), plain.as_bytes(), "{plain:?}");
             }
         }
-        // The beginning of a mark is none.
+        // A truncated mark is not a mark.
         for start in [&b"\xef"[..], b"\xef\xbb", b"\xef\xbb\xbe", b"\xff", b"\xfe", b"\xfd\xff", b"\0a\0\x01"]
         {
             assert_eq!(text(start, 1).unwrap(), start);

@@ -353,7 +353,7 @@ impl Layouts {
         })
     }
 
-    /// Fails if a column perhaps has a new name, and the pair is none of those that are `accepted`, with commas between them.
+    /// Fails if a column may have been renamed and `accepted`, a list with commas, lacks the pair.
     fn check_renames(&self, committed: &Self, accepted: &str, path: &Path) -> Result<(), LayoutsError> {
         let mut changes = self.changes_from(committed);
         let is_accepted = |pair: &str| accepted.split(',').any(|accepted| accepted.trim() == pair);

@@ -55,7 +55,7 @@ struct Part {
     log: Versions<String>,
 }
 
-/// The columns that rows have cells of; the last of each of the first two families is none of the row type.
+/// The columns that rows have cells of; the row type lacks the last column of each of the first two families.
 const COLUMNS: [(&str, &str); 12] = [
     ("a", "log"),
     ("a", "other"),

@@ -405,7 +405,7 @@ impl Client {
                 Some(time) => {
                     changes.extend([Mutation::delete_column(REGISTRY_FAMILY, layout.column()), set(time)]);
                 }
-                // The later of two versions counts: clocks of servers can be behind each other.
+                // The later of two versions counts, since the clocks of servers differ.
                 None => changes.extend([SERVER_TIMESTAMP].into_iter().chain(kept.next_time()).map(set)),
             }
         }

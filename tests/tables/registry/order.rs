@@ -196,7 +196,7 @@ async fn old_records_let_no_two_types_in_that_do_not_fit() {
     put::<Before>(&one).await.unwrap();
 }
 
-/// Two servers' clocks, one of which is behind.
+/// The clock of one server is late.
 #[tokio::test]
 async fn a_type_is_later_than_those_that_it_was_compared_with() {
     let bigtable = stopped().await;

@@ -135,7 +135,7 @@ struct Run {
     bigtable: Bigtable,
     /// The server's clock, in milliseconds, and that of another server.
     now: u64,
-    behind: i64,
+    lag_micros: i64,
     releases: Vec<Release>,
     programs: Vec<Program>,
     declared: Declared,
@@ -175,7 +175,7 @@ impl Run {
         let bigtable = Bigtable::in_memory();
         let random = fastrand::Rng::with_seed(seed);
         let mut run = Self {
-            behind: [0, 0, 3_000_000, -3_000_000][seed as usize % 4],
+            lag_micros: [0, 0, 3_000_000, -3_000_000][seed as usize % 4],
             random,
             bigtable,
             now: 1_000_000_000,
@@ -344,7 +344,7 @@ impl Run {
         }
         let column = self.releases[release].iter().flatten().next().unwrap();
         if self.random.bool() {
-            self.set_clock(self.behind);
+            self.set_clock(self.lag_micros);
         }
         let probe = Self::key(1000 + self.random.usize(..1000));
         let outcome = match whole {
