@@ -200,12 +200,15 @@ impl TableRecord {
     }
 }
 
+/// A range of names or of values.
+type ByteRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
 /// The ranges from the first to the last bound that names in order leave out.
 fn gaps<'a, T: AsRef<[u8]> + 'a>(
     first: Bound<&'a [u8]>,
     names: impl IntoIterator<Item = &'a T>,
     last: Bound<&'a [u8]>,
-) -> Vec<(Bound<&'a [u8]>, Bound<&'a [u8]>)> {
+) -> Vec<ByteRange<'a>> {
     let (mut ranges, mut from) = (Vec::new(), first);
     for name in names {
         let name = Bound::Excluded(name.as_ref());
