@@ -150,7 +150,8 @@ impl CsvRecord {
             cell.clear();
             let is_quoted = text.get(at) == Some(&b'"');
             at += usize::from(is_quoted);
-            while is_quoted {
+            let mut is_closed = !is_quoted;
+            while !is_closed {
                 let Some(mark) = text[at..].iter().position(|byte| *byte == b'"') else {
                     cell.extend_from_slice(&text[at..]);
                     at = text.len();
@@ -162,11 +163,11 @@ impl CsvRecord {
                 };
                 cell.extend_from_slice(&text[at..at + mark]);
                 at += mark + 1;
-                if text.get(at) != Some(&b'"') {
-                    break;
+                is_closed = text.get(at) != Some(&b'"');
+                if !is_closed {
+                    cell.push(b'"');
+                    at += 1;
                 }
-                cell.push(b'"');
-                at += 1;
             }
             let end = text[at..].iter().position(|byte| matches!(byte, b',' | b'\n' | b'\r'));
             let end = end.map_or(text.len(), |end| at + end);

@@ -255,7 +255,9 @@ fn tables_that_cannot_be_read_are_not_said_to_differ() {
     let faulty = bigtable.with_faults(Faults::seeded(0).rule(denied));
     let listener = wait(TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = format!("emulator://{}/keyderive/local", listener.local_addr().unwrap());
-    wait(async { tokio::spawn(async move { faulty.serve(listener, std::future::pending::<()>()).await }) });
+    wait(async {
+        drop(tokio::spawn(async move { faulty.serve(listener, std::future::pending::<()>()).await }));
+    });
     let failed = folder.run(&["status", "--address", &address]).expect(3);
     assert!(failed.out.starts_with("one: not read: GetTable"), "{}", failed.out);
     assert!(failed.out.contains("\ntwo: as declared\n"), "{}", failed.out);

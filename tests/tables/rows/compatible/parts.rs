@@ -64,6 +64,7 @@ struct Both<R> {
     copy: Table<PageKey, R, ReadOnly>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes it so")]
 fn text(error: Error) -> String {
     error.to_string()
 }

@@ -10,7 +10,7 @@ use fastrand::Rng;
 use keyderive_tests::amount;
 
 use self::layouts::{FAMILIES, RowType, random_types};
-use self::model::{Cells, Reading, is_same, projection, whole_reading};
+use self::model::{CellPlace, Cells, Reading, is_same, projection, whole_reading};
 use crate::Client;
 use crate::client::{Aggregate, Family, GcRule, ReadRows};
 use crate::row::schema::ColumnKind;
@@ -187,7 +187,7 @@ impl Table<'_> {
 }
 
 fn mutations(whole: &RowType, cells: &Cells) -> Vec<Mutation> {
-    let mutation = |((family, name, at), value): (&(String, Vec<u8>, std::cmp::Reverse<i64>), &Vec<u8>)| {
+    let mutation = |((family, name, at), value): (&CellPlace, &Vec<u8>)| {
         let (family, name, at) = (family.clone(), name.clone(), at.0);
         match whole.schema.aggregate(&family) {
             None => Mutation::set(family, name, at, value.clone()),

@@ -108,7 +108,8 @@ fn row(random: &mut Rng) -> RowLayout {
         _ => (0..random.usize(1..=5)).map(|_| field(own, random)).collect(),
     };
     let is_map = matches!(fields[..], [FieldLayout::Map { family: None, .. }]);
-    let rules = FAMILIES.iter().filter_map(|family| (random.u8(..4) == 0).then(|| rule(family, random)));
+    let ruled: Vec<_> = FAMILIES.iter().filter(|_| random.u8(..4) == 0).collect();
+    let rules = ruled.into_iter().map(|family| rule(family, random));
     RowLayout {
         version: RowSchema::JSON_VERSION,
         row: String::new(),

@@ -15,7 +15,10 @@ use crate::row::{
 /// A family and a qualifier.
 type Place = (String, Vec<u8>);
 /// The cells of a row, the newest of each column first.
-pub(super) type Cells = BTreeMap<(String, Vec<u8>, Reverse<i64>), Vec<u8>>;
+pub(super) type Cells = BTreeMap<CellPlace, Vec<u8>>;
+
+/// A family, a name and a time.
+pub(super) type CellPlace = (String, Vec<u8>, Reverse<i64>);
 
 /// What a value means, whatever type reads it.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,9 +38,15 @@ struct Column {
     is_default: bool,
 }
 
+/// A column's name with what is read of it.
+type Entry = (Vec<u8>, Column);
+
+/// The cells of a column with their times.
+type CellsAt<'r> = Vec<(i64, &'r [u8])>;
+
 /// What a type reads of a row, in the order of its columns: each has entries if it is a map. None if its optional family is absent.
 #[derive(Debug)]
-pub(super) struct Reading(Result<Vec<Option<Vec<(Vec<u8>, Column)>>>, String>);
+pub(super) struct Reading(Result<Vec<Option<Vec<Entry>>>, String>);
 
 fn meaning(stored: CellType, value: ValueRef<'_>) -> Meaning {
     match value {
@@ -174,19 +183,14 @@ pub(super) fn cells(row: &RowType, is_foreign: bool, now_micros: i64, random: &m
 
 /// What a whole reads of a row: each column under its name of today, with all cells that the whole's `ttl` lets count.
 pub(super) struct WholeReading<'r> {
-    columns: BTreeMap<Place, (CellType, Vec<(i64, &'r [u8])>)>,
+    columns: BTreeMap<Place, (CellType, CellsAt<'r>)>,
     /// The columns that the whole does not have.
-    foreign: BTreeMap<Place, Vec<(i64, &'r [u8])>>,
+    foreign: BTreeMap<Place, CellsAt<'r>>,
     /// The places of all cells that count, for the part's families that only it has by its own `ttl`.
-    counting: BTreeMap<Place, Vec<(i64, &'r [u8])>>,
+    counting: BTreeMap<Place, CellsAt<'r>>,
 }
 
-fn counting<'r>(
-    whole: &RowType,
-    part: &RowType,
-    cells: &'r Cells,
-    now: i64,
-) -> BTreeMap<Place, Vec<(i64, &'r [u8])>> {
+fn counting<'r>(whole: &RowType, part: &RowType, cells: &'r Cells, now: i64) -> BTreeMap<Place, CellsAt<'r>> {
     let has = |family: &str| {
         let former = whole.schema.fields().iter().flat_map(FieldSchema::families).map(|of| whole.named(of));
         former.chain([whole.own_family()]).any(|of| of == family)
@@ -335,7 +339,7 @@ impl Reading {
         };
         let is_cell =
             |(one, other): (&(i64, Meaning), &(i64, Meaning))| one.0 == other.0 && one.1.is_same(&other.1);
-        let is_column = |((name, one), (of, other)): (&(Vec<u8>, Column), &(Vec<u8>, Column))| {
+        let is_column = |((name, one), (of, other)): (&Entry, &Entry)| {
             name == of
                 && one.is_default == other.is_default
                 && one.cells.len() == other.cells.len()
