@@ -1,5 +1,6 @@
 //! Calls that run long, and stand still while the table that they write to is re-keyed, deleted or created again.
 
+use std::io;
 use std::num::NonZeroU32;
 use std::thread;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use futures_util::stream::{self, StreamExt as _};
 use keyderive::client::ReadRows;
 use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
 use keyderive::row::Sum;
-use keyderive::{Client, Row, RowKey};
+use keyderive::{Client, ErrorKind, Row, RowKey};
 use tokio::runtime;
 use tokio::time::{advance, sleep};
 
@@ -398,4 +399,72 @@ async fn a_load_of_sums_that_stood_still_fails_too() {
     let error = pages.load_iter(rows).add_sums().batch_rows(50).look_ahead(1).await.unwrap_err();
     assert!(error.to_string().contains("was deleted and created again"), "{error}");
     assert!(error.error().unwrap().is_table_mismatch(), "{error}");
+}
+
+/// A program that stands still between its calls, and knows the table that there was, writes to the one that is there now.
+#[tokio::test(start_paused = true)]
+async fn a_table_that_was_created_again_before_a_call_is_its_own() {
+    for way in Way::ALL {
+        for still in [MINUTE, Duration::from_secs(5)] {
+            let bigtable = created(way).await;
+            let client = bigtable.client();
+            client.table::<Old, User>("users").count(Old::scan()).await.unwrap();
+            Meanwhile::CreatedAgain.happens(&bigtable, still);
+            // It stands still once more, and learns then which table it writes to.
+            let pause = |id| {
+                if id == BEFORE {
+                    stand_still(&bigtable, MINUTE, async |_| ());
+                }
+            };
+            match way.run(&client, pause).await {
+                Ok(()) => {}
+                // After 5 s, what the client knows is new enough for a first request.
+                Err(error) => {
+                    assert!(still < MINUTE && error.contains("created again"), "{way:?}, {still:?}: {error}");
+                    continue;
+                }
+            }
+            assert_eq!(stored(&bigtable, "users").await, ROWS, "{way:?}, {still:?}");
+        }
+    }
+}
+
+/// Why it ended says less than where its rows are.
+#[tokio::test(start_paused = true)]
+async fn a_load_that_ends_early_says_that_its_table_is_not_read() {
+    let bigtable = created(Way::Load).await;
+    let users = bigtable.client().table::<Old, User>("users");
+    let rows = stream::iter(0..ROWS).then(async |id| {
+        // The rows before it are sent and answered.
+        sleep(Duration::from_millis(1)).await;
+        if id == BEFORE {
+            Meanwhile::CreatedAgain.happens(&bigtable, MINUTE);
+            return Err(io::Error::other("the file ends here"));
+        }
+        Ok((Old { id }, user()))
+    });
+    let error = users.load(rows).batch_rows(50).look_ahead(1).await.unwrap_err();
+    assert!(error.error().is_some_and(keyderive::Error::is_table_mismatch), "{error}");
+    assert!(unread(&error.to_string()) > 0, "{error}");
+}
+
+/// Success is not reported by a program that has to ask, and cannot.
+#[tokio::test(start_paused = true)]
+async fn an_end_that_cannot_ask_fails_where_the_check_is_required() {
+    for is_required in [true, false] {
+        let bigtable = created(Way::PutAll).await;
+        let late =
+            bigtable.with_faults(Faults::seeded(0).delay_nth(Method::MutateRows, 1, Duration::from_secs(15)));
+        let client = late.client().with(|settings| settings.require_layout_check = is_required);
+        let users = client.table::<Old, User>("users");
+        let closed = async {
+            while late.calls(Method::MutateRows) < 1 {
+                sleep(Duration::from_millis(1)).await;
+            }
+            client.close().await;
+        };
+        let (written, ()) = join(users.put_all([(Old { id: 1 }, user())]), closed).await;
+        assert_eq!(written.is_err(), is_required, "{written:?}");
+        assert!(!is_required || written.unwrap_err().kind() == ErrorKind::ClientClosed);
+    }
 }

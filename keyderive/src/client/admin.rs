@@ -558,6 +558,7 @@ impl Client {
         freshness: Option<Freshness>,
     ) -> Result<Option<(u64, Arc<TableInfo>)>, Error> {
         let (begun, required) = (Instant::now(), self.settings.require_layout_check);
+        let insists = freshness.is_some_and(|wanted| wanted.insists);
         let (client, name) = (self.for_check(), Arc::clone(table));
         let read = CacheRead {
             is_required: required,
@@ -569,7 +570,8 @@ impl Client {
             Cached::Found(version, info) => Ok(Some((version, info))),
             Cached::Late => Err(self.check_ended(table, begun.elapsed())),
             Cached::Failed(error) if error.is_not_found() => Err(error),
-            Cached::Failed(error) if required && !fails_the_request(&error) => Err(error),
+            // After the last request of a call, none fails by what failed this one.
+            Cached::Failed(error) if required && (insists || !fails_the_request(&error)) => Err(error),
             Cached::Unknown if required && Handle::try_current().is_ok() => Err(Error::configuration(
                 format!("table `{table}`: the tokio runtime ended before the layout was checked"),
             )),

@@ -570,18 +570,25 @@ impl<R, Q: Qualifier, T: ColumnType> MapFamily<R, Q, T> {
     /// The column of this key.
     #[must_use]
     pub fn at(self, key: &Q::Borrowed) -> Entry<R, T> {
-        entry::<R, Q, T>(Cow::Borrowed(self.family), key)
+        entry::<R, Q, T>(Cow::Borrowed(self.family), key, None)
     }
 }
 
-/// The entry of a map that is this family.
+/// The entry of a map that is this family; with `misfit`, why the map cannot be read there.
 pub(crate) fn entry<R, Q: Qualifier, T: ColumnType>(
     family: Cow<'static, str>,
     key: &Q::Borrowed,
+    misfit: Option<String>,
 ) -> Entry<R, T> {
-    let place = match Q::to_qualifier(key) {
-        Ok(qualifier) if qualifier.is_empty() => Err(RowError::empty_name(&family)),
-        Ok(qualifier) => Ok(ColumnPlace {
+    let place = match (Q::to_qualifier(key), misfit) {
+        (Ok(qualifier), _) if qualifier.is_empty() => Err(RowError::empty_name(&family)),
+        (Ok(qualifier), Some(misfit)) => {
+            let error = CellError::unsupported(format_args!(
+                "is of a row type that does not fit the table: {misfit}"
+            ));
+            Err(RowError::cell(Name { family: &family, qualifier: &qualifier }, error))
+        }
+        (Ok(qualifier), None) => Ok(ColumnPlace {
             family,
             qualifier,
             aliases: &[],
@@ -589,7 +596,7 @@ pub(crate) fn entry<R, Q: Qualifier, T: ColumnType>(
             kind: T::KIND,
             is_required: T::IS_REQUIRED,
         }),
-        Err(error) => Err(RowError::cell(Name { family: &family, qualifier: b"" }, error)),
+        (Err(error), _) => Err(RowError::cell(Name { family: &family, qualifier: b"" }, error)),
     };
     Entry::new(place)
 }

@@ -416,6 +416,23 @@ impl RowFilter {
         matches!(self.kind, FilterKind::BlockAll)
     }
 
+    /// The same for rows that are read again, which its samples have drawn.
+    pub(crate) fn without_samples(self) -> Self {
+        let all = |filters: Vec<Self>| filters.into_iter().map(Self::without_samples).collect();
+        let kind = match self.kind {
+            FilterKind::RowSample(_) => FilterKind::PassAll,
+            FilterKind::Chain(filters) => FilterKind::Chain(all(filters)),
+            FilterKind::Interleave(filters) => FilterKind::Interleave(all(filters)),
+            FilterKind::Condition(condition) => {
+                let [predicate, then, otherwise] =
+                    [condition.predicate, condition.then, condition.otherwise].map(Self::without_samples);
+                FilterKind::Condition(Box::new(Condition { predicate, then, otherwise }))
+            }
+            other => other,
+        };
+        Self { kind, ..self }
+    }
+
     /// A filter that fails before it is sent: it would be nested too deep.
     pub(super) fn too_deep() -> Self {
         refused(FilterFault::Depth)

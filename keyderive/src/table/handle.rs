@@ -8,7 +8,10 @@ use super::skipped::Skipped;
 use crate::client::{Client, Error, Route, check_filter};
 use crate::key::KeyType;
 use crate::plan::{KeyRange, Plan};
-use crate::row::{DEFAULT_FAMILY, OwnedRow, RawRow, Row, RowCells, RowFilter, Visible, without_presence};
+use crate::row::{
+    self, ColumnType, DEFAULT_FAMILY, Entry, OwnedRow, Qualifier, RawRow, Row, RowCells, RowFilter, Visible,
+    without_presence,
+};
 
 /// A table without its types: the client, the name, the layout of the keys, and which cells of rows count.
 ///
@@ -68,6 +71,12 @@ impl Handle {
             Check::At(checked) => checked.of(written).load(Ordering::Relaxed) == self.client.info_version(),
             Check::Off => true,
         }
+    }
+
+    /// A column of rows that are maps. One of a part that does not fit must not be used with a table that does.
+    pub(super) fn map_column<R, Q: Qualifier, T: ColumnType>(&self, name: &Q::Borrowed) -> Entry<R, T> {
+        let misfit = self.misfit.as_ref().and_then(|_| self.visible.misfit());
+        row::entry::<R, Q, T>(self.visible.family().to_owned().into(), name, misfit)
     }
 
     /// What a read takes of a row, now.

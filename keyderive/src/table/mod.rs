@@ -182,7 +182,7 @@ macro_rules! maps {
             /// # }
             /// ```
             pub fn column(&self, name: &Q::Borrowed) -> Entry<$map<Q, V $(, $hasher)?>, Option<V::Owned>> {
-                row::entry::<_, Q, Option<V::Owned>>(self.handle.visible.family().to_owned().into(), name)
+                self.handle.map_column::<_, Q, _>(name)
             }
         }
     )*};

@@ -24,6 +24,11 @@ on_every_bigtable! {
     a_map_is_compared_in_the_family_that_it_reads
     columns_selected_twice_have_each_version_once
     a_selected_column_of_an_optional_family_leaves_it_there
+    a_part_selects_of_the_rows_that_it_reads
+    an_optional_family_that_was_not_asked_for_is_not_absent
+    a_table_without_columns_fits_every_part
+    a_family_is_of_the_kind_of_its_own_columns
+    a_column_of_a_part_that_does_not_fit_is_none_of_another
 }
 
 const HOUR: i64 = 3_600_000_000;
@@ -431,4 +436,121 @@ async fn a_selected_column_of_an_optional_family_leaves_it_there(client: Client)
         assert!(found[0].1.has_family("place"), "{column}: {}", found[0].1);
         assert_eq!(found[0].1.foreign().len(), 0, "{column}: {}", found[0].1);
     }
+}
+
+/// Cells that the part does not read make no row for it, in a family of its own columns too.
+async fn a_part_selects_of_the_rows_that_it_reads(client: Client) {
+    #[derive(Row)]
+    struct Cities {
+        #[row(family)]
+        place: Option<City>,
+    }
+
+    #[derive(Row)]
+    struct City {
+        city: Option<String>,
+    }
+
+    let rows = table::<Wide>(&client).await;
+    let floor = Mutation::set_now("place", "floor", 3_i64.to_be_bytes().to_vec());
+    client.raw_table("attacked").mutate_row("floor", [floor]).await.unwrap();
+    rows.update(&key("city")).set(Wide::PLACE.city, "Bern").await.unwrap();
+    let part = rows.rows_as::<Cities>();
+    let read = part.scan(PageKey::scan()).collect().await.unwrap();
+    let selected = part.select(Cities::PLACE.city).scan(PageKey::scan()).collect().await.unwrap();
+    let family = part.select(Cities::PLACE).scan(PageKey::scan()).collect().await.unwrap();
+    assert_eq!(read.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&key("city")]);
+    assert_eq!(selected, [(key("city"), Some("Bern".to_owned()))]);
+    assert_eq!(family.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&key("city")]);
+}
+
+/// By the columns that were read, the family may be there or not.
+async fn an_optional_family_that_was_not_asked_for_is_not_absent(client: Client) {
+    #[derive(Row)]
+    struct Cities {
+        #[row(family)]
+        place: Option<City>,
+    }
+
+    #[derive(Row)]
+    struct City {
+        city: Option<String>,
+    }
+
+    let rows = table::<Wide>(&client).await;
+    rows.put(&key("/"), &wide()).await.unwrap();
+    let read = |_: <PageKey as RowKey>::Decoded<'_>, row: RowRef<'_>| {
+        row.read::<Cities>().map(|row| assert!(row.place.is_some_and(|place| place.city.is_none())))
+    };
+    let selected = rows.select((Wide::PLACE.city, Wide::NAME)).scan(PageKey::scan());
+    let error = selected.visit::<PageKey, Error>(read).await.unwrap_err().to_string();
+    assert!(error.contains("has the optional family `place`, which this scan does not read"), "{error}");
+    let selected = rows.select((Wide::PLACE, Wide::NAME)).scan(PageKey::scan());
+    assert_eq!(selected.visit::<PageKey, Error>(read).await.unwrap(), 1);
+}
+
+async fn a_table_without_columns_fits_every_part(client: Client) {
+    #[derive(Row)]
+    #[row(ttl = "1h")]
+    struct Brief {
+        note: Option<String>,
+    }
+
+    let keys = table::<()>(&client).await;
+    let long_ago =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap() - Duration::from_secs(7_200);
+    let note = Mutation::set("cf", "note", i64::try_from(long_ago.as_millis()).unwrap() * 1_000, "old");
+    client.raw_table("attacked").mutate_row("/", [note]).await.unwrap();
+    assert!(keys.rows_as::<Brief>().get(&key("/")).await.unwrap().is_none());
+}
+
+/// A former name in a family of sums makes no family of numbers of it.
+async fn a_family_is_of_the_kind_of_its_own_columns(client: Client) {
+    #[derive(Row)]
+    struct Counted {
+        #[row(alias = "sums:visits")]
+        visits: Option<i64>,
+        #[row(family = "sums")]
+        views: Sum,
+    }
+
+    #[derive(Row)]
+    struct Views {
+        #[row(family = "sums")]
+        views: Sum,
+    }
+
+    let rows = table::<Counted>(&client).await;
+    rows.update(&key("/")).add(Counted::VIEWS, 5).await.unwrap();
+    let views = rows.rows_as::<Views>().get(&key("/")).await.unwrap().unwrap().views;
+    assert_eq!(views.get(), 5);
+}
+
+async fn a_column_of_a_part_that_does_not_fit_is_none_of_another(client: Client) {
+    type Texts = BTreeMap<String, String>;
+
+    #[derive(Row)]
+    struct Named {
+        #[row(family, name = "h")]
+        counts: BTreeMap<String, i64>,
+        #[row(family, name = "names")]
+        names: Texts,
+    }
+
+    let whole = table::<Named>(&client).await;
+    let counts = [("x".to_owned(), 0x6162_6364_6566_6768)].into();
+    whole.put(&key("/"), &Named { counts, names: Texts::new() }).await.unwrap();
+    let names = whole.rows_as::<Texts>().family("names");
+    let column = || whole.rows_as::<Texts>().family("h").column("x");
+    let matching = names.scan(PageKey::scan()).matching(column().equals("abcdefgh"));
+    let errors = [
+        names.select(column()).get(&key("/")).await.unwrap_err(),
+        names.select(column()).scan(PageKey::scan()).collect().await.unwrap_err(),
+        matching.collect().await.unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.to_string().contains("`h:x` is of a row type that does not fit the table"), "{error}");
+        assert_eq!(error.attempts(), 0, "{error}");
+    }
+    assert_eq!(names.select(names.column("x")).get(&key("/")).await.unwrap(), None);
 }

@@ -198,7 +198,8 @@ impl PairScan {
             Side::New => rows.into_iter().map(|row| Ok((stored(&row), row))).collect(),
             Side::Old if pair.keys().reads_rows() => {
                 let keys = rows.iter().map(stored).collect();
-                let rows = pair.old_rows(&self.options.client, keys, Some(filter.clone())).await?;
+                let filter = filter.clone().without_samples();
+                let rows = pair.old_rows(&self.options.client, keys, Some(filter)).await?;
                 // What was deleted meanwhile, or does not pass the filter any more, is not given.
                 Ok(rows.into_iter().flatten().collect())
             }
