@@ -151,8 +151,8 @@ impl fmt::Display for Failure {
 const WORDS: [(&str, &str); 14] = [
     (
         " is missing; make the field an `Option` or give it `#[row(default)]`, since an update, an addition or an increment of a row that \
-         is not there writes only its own columns, and a `ttl` hides the older ones; only scans can leave such rows out, with \
-         `.on_unreadable(OnUnreadable::Skip)`",
+         is not there writes only its own columns, and a `ttl` hides the older ones; a filter of the scan can remove it too; reads of \
+         several rows can leave such rows out, with `.on_unreadable(OnUnreadable::Skip)`",
         " is missing, and the row type requires it: an update or an increment of a missing row writes its own columns alone, and a `ttl` \
          hides older cells",
     ),

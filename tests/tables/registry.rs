@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use keyderive::client::{Family, ReadRows, TableInfo};
-use keyderive::embedded::{Bigtable, Fault, Faults, Method};
+use keyderive::embedded::{Bigtable, Fault, FaultRule, Faults, Method};
 use keyderive::key::Fingerprint;
 use keyderive::row::RowFilter;
 use keyderive::{Client, Error, ErrorKind, GcRule, Row, RowKey, Table};
@@ -608,4 +608,46 @@ async fn a_process_with_the_schema_of_an_earlier_table_keeps_the_record() {
     let refused = numbers.put(&Key { id: 1 }, &number::Text { text: 1 }).await.unwrap_err();
     assert!(refused.is_table_mismatch(), "{refused}");
     assert_eq!(table.get(&Key { id: 1 }).await.unwrap(), Some(text("b")));
+}
+
+/// A program deletes a table, and what it does to the record arrives when another program has created the table again.
+#[tokio::test(start_paused = true)]
+async fn the_record_of_a_table_that_was_created_again_stays() {
+    #[derive(keyderive::RowKey)]
+    struct Key {
+        id: u64,
+    }
+    #[derive(keyderive::Row, Debug, PartialEq)]
+    struct Text {
+        v: String,
+    }
+    #[derive(keyderive::Row, Debug)]
+    struct Number {
+        v: i64,
+    }
+    let text = || Text { v: "text".into() };
+    let bigtable = Bigtable::in_memory();
+    let texts = bigtable.client().table::<Key, Text>("t");
+    texts.create().await.unwrap();
+    texts.put(&Key { id: 1 }, &text()).await.unwrap();
+    let late = FaultRule::delay(Duration::from_secs(2)).tables(["keyderive"]);
+    let late = bigtable
+        .with_faults(Faults::seeded(0).rule(late.methods([Method::MutateRow, Method::CheckAndMutateRow])));
+    let again = async {
+        while !bigtable.client().list_tables().await.unwrap().iter().all(|name| name != "t") {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let texts = bigtable.client().table::<Key, Text>("t");
+        texts.create().await.unwrap();
+        texts.put(&Key { id: 1 }, &text()).await.unwrap();
+    };
+    let late = late.client();
+    let (deleted, ()) = futures_util::future::join(late.delete_table("t"), again).await;
+    deleted.unwrap();
+    let numbers = bigtable.client().table::<Key, Number>("t");
+    let refused = numbers.put(&Key { id: 2 }, &Number { v: 7 }).await.unwrap_err();
+    assert!(refused.is_table_mismatch(), "{refused}");
+    bigtable.client().delete_table("t").await.unwrap();
+    numbers.create().await.unwrap();
+    numbers.put(&Key { id: 2 }, &Number { v: 7 }).await.unwrap();
 }

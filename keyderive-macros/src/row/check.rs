@@ -89,8 +89,8 @@ fn family_name(cx: &Ctxt, tokens: impl ToTokens, name: &str) {
         cx.error(
             tokens,
             format_args!(
-                "`{name}` cannot name a family, which has 1 to {MAX_FAMILY_LEN} ASCII letters, digits, `-`, `_` and `.`; write \
-                 `#[row(family, name = \"…\")]`"
+                "`{name}` cannot name a family, which has 1 to {MAX_FAMILY_LEN} ASCII letters, digits, `-`, `_` and `.`; choose another \
+                 name, for a field that is a family by `#[row(family, name = \"…\")]`"
             ),
         );
     } else if name == "keyderive" || name.starts_with("keyderive.") || name.starts_with("keyderive-") {

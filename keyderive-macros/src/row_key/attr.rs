@@ -605,6 +605,13 @@ impl UuidAttr {
                 // uuid(v4)
                 } else if option.path.is_ident("v4") {
                     flag(cx, option, &mut read.v4)
+                // uuid(v7)
+                } else if (1..=8).any(|version| option.path.is_ident(&format!("v{version}"))) {
+                    cx.error(
+                        &option.path,
+                        "only version 4 can be required, whose bits are random; leave `uuid` out, and the field takes every UUID",
+                    );
+                    skip_value(option.input)
                 } else {
                     unknown_option(cx, &option.path, "uuid", names::IN_UUID);
                     skip_value(option.input)

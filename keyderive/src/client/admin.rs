@@ -356,9 +356,10 @@ impl Client {
         let operation = self.admin_operation("DeleteTable", name, ("name", &full_name));
         let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         let message = admin::DeleteTableRequest { name: full_name };
+        let record = self.record_of_deleted(name).await;
         let deleted = self.call(operation, Request::new(&message)).await;
-        if deleted.is_ok() && name != REGISTRY {
-            self.forget_table(name).await;
+        if let (Ok(()), Some(record)) = (&deleted, record) {
+            self.forget_table(name, &record).await;
         }
         deleted
     }

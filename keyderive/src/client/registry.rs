@@ -498,16 +498,28 @@ impl Client {
         was_there
     }
 
-    /// Removes the record of a table that was deleted, as far as it can be done. The state of its re-keying stays, since programs look for
-    /// it there.
-    pub(crate) async fn forget_table(&self, table: &str) {
-        if !self.settings.registry {
-            return;
+    /// The record of a table that will be deleted, if programs have declared anything of it and it can be read.
+    pub(crate) async fn record_of_deleted(&self, table: &str) -> Option<TableRecord> {
+        if !self.settings.registry || table == REGISTRY {
+            return None;
         }
+        let read = self.for_check().read_table_record(table).await;
+        read.unwrap_or_else(|error| {
+            self.registry_failed(&error);
+            None
+        })
+    }
+
+    /// Removes the record of a table that was deleted, as far as it can be done, unless it is that of another one, which was created under
+    /// the name meanwhile. The state of its re-keying stays, since programs look for it there.
+    pub(crate) async fn forget_table(&self, table: &str, record: &TableRecord) {
         let client = self.for_check();
-        let registry = client.registry();
-        let removed = client.mutate_row(&registry, table_key(table), vec![Mutation::delete_row()]).await;
-        if let Err(error) = removed {
+        let (registry, key) = (client.registry(), table_key(table));
+        let (none, forget) = (Mutations::default(), Mutations::delete_row());
+        let other = Some(record.changed(&[]));
+        let forgotten =
+            client.check_and_mutate(&registry, key, other, none, forget, Idempotency::Idempotent).await;
+        if let Err(error) = forgotten {
             self.registry_failed(&error);
         }
         self.inner.records.forget(table);

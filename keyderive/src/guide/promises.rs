@@ -22,8 +22,8 @@
 //!   request in flight can still be applied later.
 //! - **The client's clock** has no effect, since Bigtable gives cells its own time. The client's clock is that of its machine, or that of
 //!   an embedded Bigtable in the process, which a test can move. [`Client::now`](crate::Client::now) shows it.
-//! - **A table that is replaced meanwhile**, by a re-keying or under its name: a call with many rows [fails](super::tables#layout), and says how
-//!   many of them may be in a table that is not read.
+//! - **A table that is replaced meanwhile**, by a re-keying or under its name: a call that takes longer than 10 s [fails](super::tables#layout),
+//!   and says how many of its rows may be in a table that is not read.
 //! - **An older program**, whose row type has fewer columns than the stored rows, writes its own columns whole, and leaves the others
 //!   as they are.
 //! - **A part of a row type**, by [`rows_as`](crate::Table::rows_as), only reads: no call here that writes, such as a load or a writer,

@@ -3,8 +3,8 @@
 //! # Start
 //!
 //! Make one client, and its tables, before the service takes requests. [`verify`](crate::Table::verify) each table once, at the same time and
-//! with a timeout: a process whose types do not fit its tables then ends, instead of failing each request. In a test, the whole start is
-//! these lines:
+//! with a timeout: a process whose keys or families do not fit its tables then ends, instead of failing each request. Its row types are
+//! compared with those of other programs when it first writes. In a test, the whole start is these lines:
 //!
 //! ```
 //! use std::time::Duration;
@@ -51,8 +51,8 @@
 //! # async fn main() -> Result<(), Error> {
 //! let client = Client::embedded(); // or `Client::from_env().await?`
 //! # assert!(start(client.clone()).await.is_err());
-//! # client.table::<UserKey, User>("users").create_if_absent().await?;
-//! # client.table::<OrderKey, Order>("orders").create_if_absent().await?;
+//! client.table::<UserKey, User>("users").create_if_absent().await?; // a deployment's work, before the service starts
+//! client.table::<OrderKey, Order>("orders").create_if_absent().await?;
 //! let service = start(client).await?;
 //! # assert!(service.users.get(&UserKey { id: 1 }).await?.is_none());
 //! # service.orders.put(&OrderKey { user: 1, request: "r".into() }, &Order { cents: 1 }).await?;

@@ -80,12 +80,13 @@
 //! [`verify`](crate::Table::verify) and [`info`](crate::Table::info) read the definition again, and every handle is checked again if it
 //! differs; otherwise a program notices changes by other programs only after a restart.
 //!
-//! **Long calls check again.** [Loads](crate::Table::load), [writers](crate::Table::writer), bulk writes such as
-//! [`put_all`](crate::Table::put_all), [`delete_rows`](crate::Table::delete_rows) and [copies](crate::Table::copy_to) read the table's
-//! definition again before they send rows if the last one is older than 10 s, and at their end. If the table was re-keyed, deleted or created
-//! again, the call fails with `is_table_mismatch` or `is_not_found`, and says how many rows nobody may read. Rows written in the last
-//! 10 s of a successful call can still be lost to a re-keying that began then: [stop other
-//! writers](super::rekeying#the-operators-checklist) before.
+//! **Long calls check again.** [Loads](crate::Table::load), [writers](crate::Table::writer) and [copies](crate::Table::copy_to) read the
+//! table's definition again before they send rows if the last one is older than 10 s, and at their end. Bulk writes such as
+//! [`put_all`](crate::Table::put_all) and [`delete_rows`](crate::Table::delete_rows) do so when they have run for 10 s; a shorter one is as a
+//! single call, which a handle that was opened before a re-keying sends to the table that it knows. If the table was re-keyed, deleted or
+//! created again, the call fails with `is_table_mismatch` or `is_not_found`, and says how many rows nobody may read. A table without a
+//! stamp cannot be told from another one that was created under its name. Rows written in the last 10 s of a successful call can still be
+//! lost to a re-keying that began then: [stop other writers](super::rekeying#the-operators-checklist) before.
 //!
 //! **If the check cannot run**, because the service account lacks the permission or the admin service does not respond
 //! within 3 s, requests proceed unchecked. The client logs one warning, counts the metric `keyderive.layout.unchecked`,

@@ -68,7 +68,7 @@ use crate::key::TimeUnit;
     note = "times, dates and UUIDs of chrono, jiff, time and uuid are values with the feature of keyderive that has the crate's name, \
             such as `features = [\"jiff\"]`",
     note = "an enum or a newtype is a value by `#[derive(Cell)]`; a `SystemTime` is one by `#[row(ts(unit = \"millis\"))]`; any type of serde is one as JSON: `#[row(json)]`",
-    note = "a struct or a map is a family of columns: `#[row(family)]`; write `Option<…>`, `Versions<…>` and aggregates in the field \
+    note = "a struct or a map is a family of columns: `#[row(family)]`, or `#[row(family, name = \"…\")]`; write `Option<…>`, `Versions<…>` and aggregates in the field \
             itself, not by an alias"
 )]
 pub trait Cell {

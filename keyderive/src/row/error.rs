@@ -165,10 +165,11 @@ impl RowError {
     }
 }
 
-/// The policy of scans comes last, since a read of one row has none.
+/// The policy of reads of several rows comes last, since a read of one row has none.
 const MISSING: &str = " is missing; make the field an `Option` or give it `#[row(default)]`, since an update, an addition or an \
-                       increment of a row that is not there writes only its own columns, and a `ttl` hides the older ones; only \
-                       scans can leave such rows out, with `.on_unreadable(OnUnreadable::Skip)`";
+                       increment of a row that is not there writes only its own columns, and a `ttl` hides the older ones; a filter \
+                       of the scan can remove it too; reads of several rows can leave such rows out, with \
+                       `.on_unreadable(OnUnreadable::Skip)`";
 
 impl Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

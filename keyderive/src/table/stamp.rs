@@ -559,7 +559,7 @@ pub(super) fn unstamped(key: KeyType, info: &TableInfo) -> Error {
     let expected = layout_of(key);
     let text = match stamp_names(info).next() {
         None => format!(
-            "it is not stamped with the layout of its keys, since another program created it; expected {expected}, found no \
+            "it is not stamped with the layout of its keys: another program created it, or removed the stamp; expected {expected}, found no \
              stamp beside the column families {}; `stamp()` adds it, after it has checked a sample of the keys, and \
              `verify().allow_unstamped()` accepts the table without one",
             info.family_names(),

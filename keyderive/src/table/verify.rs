@@ -12,7 +12,9 @@ use super::create::CreateTable;
 use super::handle::Check;
 use super::stamp::{self, StampStatus};
 use super::{Handle, OneTable, Reads, Table};
-use crate::client::{Client, Error, Family, Freshness, GcRule, Granularity, Route, TableInfo, TableSchema};
+use crate::client::{
+    Client, Error, Family, Freshness, GcRule, Granularity, REGISTRY, Route, TableInfo, TableSchema,
+};
 use crate::key::{KeyType, TableKey};
 use crate::row::now_micros;
 
@@ -558,11 +560,15 @@ pub(super) fn check_schema_of(key: KeyType, info: &TableInfo) -> Result<(), Erro
     check_schema(key, info, schema.as_ref()).map(drop)
 }
 
-/// Fails for families with reserved names.
+/// Fails for the registry, and for families with reserved names.
 pub(super) fn check_reserved<'a>(
     table: &str,
     mut families: impl Iterator<Item = &'a str>,
 ) -> Result<(), Error> {
+    if table == REGISTRY {
+        let fault = "it is keyderive's own, in which programs find each other's layouts; give your table another name";
+        return Err(Error::definition(table, fault));
+    }
     match families.find(|name| is_reserved(name)) {
         None => Ok(()),
         Some(name) => Err(Error::definition(
@@ -593,6 +599,8 @@ mod tests {
             assert!(error.kind() == ErrorKind::InvalidArgument && error.attempts() == 0, "{error}");
             assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
         }
+        let error = check_reserved("keyderive", ["cf"].into_iter()).unwrap_err();
+        assert!(error.to_string().contains("give your table another name"), "{error}");
         assert!(check_reserved("t", ["cf", "keyderiv", "keyderive_x", "Keyderive"].into_iter()).is_ok());
     }
 }

@@ -36,7 +36,7 @@ struct Watched {
     in_flight: u64,
     /// Those that were answered before the definition was last asked for.
     verified: u64,
-    /// Those that an end has reported as written.
+    /// Those that an end has reported as written, of a table that was there then.
     reported: u64,
 }
 
@@ -55,11 +55,7 @@ impl Watch {
     /// For a call that rarely takes as long as [`MAX_AGE`], and asks only then.
     pub(super) fn from_now(table: &Handle) -> Self {
         let now = Instant::now();
-        let watch = Self::since(table, Some(now), now + MAX_AGE);
-        // What an old definition says of is perhaps a table before the one that the call begins with.
-        let is_old = table.client.info_asked(&table.name).is_none_or(|asked| now - asked >= MAX_AGE);
-        watch.with(|watched| watched.accepted = watched.accepted.take().filter(|_| !is_old));
-        watch
+        Self::since(table, Some(now), now + MAX_AGE)
     }
 
     fn since(table: &Handle, asked: Option<Instant>, due: Instant) -> Self {
@@ -117,11 +113,11 @@ impl Watch {
         // Any other error says nothing of the rows: the next end asks again.
         let is_settled = ended.as_ref().is_err_and(|error| error.is_table_mismatch() || error.is_not_found());
         self.with(|watched| {
-            if is_settled || ended.is_ok() {
-                watched.reported = watched.sent;
-            }
             if is_settled {
                 watched.verified = watched.sent;
+            }
+            if is_settled || ended.is_ok() {
+                watched.reported = watched.verified;
             }
         });
         ended
@@ -135,7 +131,10 @@ impl Watch {
         let asked = table.client.info_asked(&table.name).unwrap_or(begun);
         let settle = |watched: &mut Watched| match found {
             Ok(Some((_, info))) if watched.is_remade(&info) => {
-                let error = Error::mismatch(&table.name, "it was deleted and created again during this call");
+                let error = Error::mismatch(
+                    &table.name,
+                    "it was deleted and created again, during this call or shortly before",
+                );
                 let explained = watched.explained(error, true);
                 watched.accepted = Some(info);
                 Err(explained)

@@ -370,7 +370,7 @@ async fn a_row_that_cannot_be_read_is_named(client: Client) {
         error.to_string(),
         "row `/` of table `pages`: column `cf:title` is missing; make the field an `Option` or give it `#[row(default)]`, \
          since an update, an addition or an increment of a row that is not there writes only its own columns, and a `ttl` hides \
-         the older ones; only scans can \
-         leave such rows out, with `.on_unreadable(OnUnreadable::Skip)`; the row has `daily:a`"
+         the older ones; a filter of the scan can remove it too; reads of several rows can leave such rows out, with \
+         `.on_unreadable(OnUnreadable::Skip)`; the row has `daily:a`"
     );
 }
