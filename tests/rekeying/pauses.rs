@@ -265,23 +265,23 @@ async fn a_call_that_stood_still_fails_before_it_writes_another_row() {
                     }
                 })
                 .await;
-            match meanwhile.loses_rows() {
-                true => {
-                    let error = written.expect_err(&place);
-                    assert!(unread(&error) <= BEFORE, "{place}: {error}");
-                }
+            let said = match meanwhile.loses_rows() {
+                true => unread(&written.expect_err(&place)),
                 false => {
                     written.expect(&place);
                     assert_eq!(stored(&bigtable, "users").await, ROWS, "{place}");
+                    0
                 }
-            }
+            };
+            assert!(said <= BEFORE, "{place}: {said}");
             if meanwhile == Meanwhile::Rekeyed {
                 // What was written before the re-keying was moved by it.
                 let (old, new) = (stored(&bigtable, "users").await, stored(&bigtable, "users-4").await);
                 assert_eq!(old, new, "{place}");
             }
             if meanwhile == Meanwhile::CreatedAgain {
-                assert_eq!(stored(&bigtable, "users").await, 0, "{place}");
+                // A request that was on its way before the pause may arrive after it.
+                assert!(stored(&bigtable, "users").await <= said, "{place}: {said}");
             }
         }
     }

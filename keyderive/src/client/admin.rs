@@ -23,7 +23,6 @@ use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::Failure;
 use super::grpc::Request;
 use super::operation::{Idempotency, Operation};
-use super::registry::REGISTRY;
 use super::{Client, Route, observe};
 use crate::dynamic::TableLayout;
 

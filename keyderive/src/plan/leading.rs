@@ -162,10 +162,14 @@ impl Position {
             Some(AroundSalt { front, start, end }) if is_merged => {
                 Self { front, after: bound(start, end), reversed }
             }
-            // The value is left of the salt: its rows are all that follow there, in each bucket.
+            // The value is left of the salt, and so may be other fields: of all fronts that begin with it, the bound is beside the first or
+            // the last one, whatever bucket follows.
             None if is_merged => {
-                let (front, _) = schema.split_at_salt(key);
-                Self { front: front.to_vec(), after: bound(Vec::new(), last()), reversed }
+                let mut front = leading.prefix;
+                if reversed && let Some(delimiter) = front.last_mut() {
+                    *delimiter -= 1;
+                }
+                Self { front: [front, last()].concat(), after: Vec::new(), reversed }
             }
             _ => {
                 let end = leading.end.unwrap_or_else(last);

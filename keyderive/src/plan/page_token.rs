@@ -144,8 +144,9 @@ fn plan_hash(selection: &Selection, reversed: bool) -> u64 {
         bytes.extend_from_slice(&(part.len() as u64).to_be_bytes());
         bytes.extend_from_slice(part);
     };
+    // A value may be as what comes after it, so how many there are comes first.
     for field in 0..selection.encodings.fields() {
-        part(b"field");
+        part(&(selection.encodings.all(field).count() as u64).to_be_bytes());
         selection.encodings.all(field).for_each(&mut part);
     }
     for cut in selection.cuts.iter().flat_map(|(start, end)| [start, end]) {
@@ -159,8 +160,8 @@ fn plan_hash(selection: &Selection, reversed: bool) -> u64 {
         part(kind);
         part(at);
     }
+    part(&[u8::from(selection.window.is_some()), u8::from(selection.cuts.is_some())]);
     if let Some(window) = &selection.window {
-        part(b"window");
         part(window.start());
         part(window.end().unwrap_or_default());
     }

@@ -136,7 +136,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
     /// # }
     /// ```
     ///
-    /// A limit applies to each partition.
+    /// A limit applies to each partition. `distinct` is an error, since several partitions can have rows of one value.
     pub fn with<S: 'static>(
         self,
         change: impl Fn(Scan<K, R>) -> Scan<K, S> + Send + Sync + 'static,
@@ -342,9 +342,8 @@ impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
                     while open.len() < self.parallel
                         && let Some(part) = parts.next()
                     {
-                        open.push(
-                            (self.scan)(part).with_client(self.client.clone()).part_of(&self.log).stream(),
-                        );
+                        let part = (self.scan)(part).with_client(self.client.clone());
+                        open.push(part.part_of(&self.log)?.stream());
                     }
                     let polled = Pin::new(&mut *open).poll_next(cx);
                     let has_room = open.len() < self.parallel && parts.len() > 0;

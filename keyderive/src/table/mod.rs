@@ -57,7 +57,7 @@ pub use writer::Writer;
 use crate::client::{Client, Error, Settings};
 use crate::key::{KeyType, TableKey};
 pub use crate::row::DEFAULT_FAMILY;
-use crate::row::{self, Cell, Entry, MapRow, Qualifier, Row, Visible};
+use crate::row::{Cell, Entry, MapRow, Qualifier, Row, Visible};
 
 pub(crate) use self::handle::Handle;
 use self::handle::Written;

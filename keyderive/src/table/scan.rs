@@ -158,8 +158,18 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     }
 
     /// The scan as a part of a larger one, with which it shares the count of skipped rows.
-    pub(super) fn part_of(self, log: &Arc<LogSkipped>) -> Self {
-        Self { log: Arc::clone(log), ..self }
+    ///
+    /// # Errors
+    /// With `distinct`: other parts may have rows of the same values.
+    pub(super) fn part_of(self, log: &Arc<LogSkipped>) -> Result<Self, Error> {
+        if let Some(count) = self.distinct {
+            let fault = format!(
+                "an export reads `distinct({count})` in each partition, and several can have rows of one value; call it on \
+                 `table.scan(plan)`"
+            );
+            return Err(Error::definition(&self.table.handle.name, fault));
+        }
+        Ok(Self { log: Arc::clone(log), ..self })
     }
 
     /// Adds a filter that the server applies to each row, after earlier ones. The server does not send a row without a

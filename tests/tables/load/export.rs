@@ -116,6 +116,16 @@ async fn no_more_partitions_are_read_at_a_time_than_said() {
     assert_eq!(faulty.calls(Method::ReadRows), 5);
 }
 
+/// Rows of one value can be in several partitions.
+#[tokio::test]
+async fn an_export_of_distinct_values_is_an_error() {
+    let table = filled(&Client::embedded()).await;
+    let mut keys = table.export(ReadingKey::scan()).with(|scan| scan.distinct(1)).stream();
+    let error = keys.next().await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("several can have rows of one value"), "{error}");
+    assert!(keys.next().await.is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_export_that_fails_ends() {
     let client = Client::embedded();
