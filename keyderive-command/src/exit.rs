@@ -198,6 +198,8 @@ const WORDS: [(&str, &str); 14] = [
         "`create_if_absent` adds the stamp, and so does `stamp()`, after it has checked a sample of the keys",
         "`keyderive apply` adds the stamp, after it has checked a sample of the keys",
     ),
+    ("write `#[row(alias = \"", "write the former name, `alias = \""),
+    ("\")]`, so that older values are read", "\"`, at the column, so that older values are read"),
     (
         "only the service does; `sizes` works on all of them",
         "only the service does; `keyderive tablets` without `--hot` shows the parts of the table",
