@@ -364,7 +364,7 @@ fn whole(layout: &KeyLayout, name: &str, value: Value) -> Outcome<Value> {
     if let Some(unit) = finer_than(layout, name, &value) {
         let words = unit.name();
         return Err(Failure::usage(format_args!(
-            "the field `{name}` has whole {words}, and no row is of {value}: write `{name}>=…` and `{name}<…`, or a time of whole {words}"
+            "the field `{name}` stores whole {words}, and no row is of {value}: write `{name}>=…` and `{name}<…`, or a time of whole {words}"
         )));
     }
     match layout.can_hold(name, value.clone()).map_err(Failure::usage)? {
@@ -437,7 +437,7 @@ pub(crate) fn assignments(layout: &KeyLayout, arguments: &[String]) -> Outcome<V
         let value = value(layout, name, text)?;
         if let Some(unit) = finer_than(layout, name, &value) {
             return Err(Failure::usage(format_args!(
-                "the field `{name}` has whole {}, and no key is of {value}: round it",
+                "the field `{name}` stores whole {}, and no key is of {value}: round it",
                 unit.name()
             )));
         }
@@ -532,7 +532,7 @@ mod tests {
         assert!(refused("at>=2026-13-24").contains("`at`"));
         // Of a time that no row has, also where the plan does not decide it.
         for clause in ["at=2026-11-24T00:00:00.0000005Z", "at in 2026-11-24,2026-11-24T00:00:00.0000005Z"] {
-            assert!(refused(clause).contains("has whole microseconds"), "{clause}");
+            assert!(refused(clause).contains("stores whole microseconds"), "{clause}");
         }
         assert!(
             parsed("at=2026-11-24T00:00:00.0005Z").is_ok()

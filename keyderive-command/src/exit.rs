@@ -148,7 +148,7 @@ impl fmt::Display for Failure {
 }
 
 /// What errors of the library say of its calls and attributes, and what this command says in place of it.
-const WORDS: [(&str, &str); 14] = [
+const WORDS: [(&str, &str); 16] = [
     (
         " is missing; make the field an `Option` or give it `#[row(default)]`, since an update, an addition or an increment of a row that \
          is not there writes only its own columns, and a `ttl` hides the older ones; a filter of the scan can remove it too; reads of \
@@ -198,6 +198,8 @@ const WORDS: [(&str, &str); 14] = [
         "`create_if_absent` adds the stamp, and so does `stamp()`, after it has checked a sample of the keys",
         "`keyderive apply` adds the stamp, after it has checked a sample of the keys",
     ),
+    ("write `#[row(alias = \"", "write `alias = \""),
+    ("\")]`, so that older values are read", "\"` at the column, so that older values are read"),
     (
         "only the service does; `sizes` works on all of them",
         "only the service does; `keyderive tablets` without `--hot` shows the parts of the table",

@@ -8,8 +8,8 @@ use std::path::Path;
 const NOT_UTF8: &str = "it is text in UTF-16 or UTF-32, and this command reads UTF-8: save it as UTF-8, or convert it by `iconv -f UTF-16 -t \
                         UTF-8`";
 
-/// The first bytes that decide how text is encoded, at most.
-const START: usize = 4;
+/// The encoding is known after at most so many bytes.
+const PREFIX_LEN: usize = 4;
 
 /// Text that is read without the byte order mark that it may begin with.
 ///
@@ -18,59 +18,84 @@ const START: usize = 4;
 #[derive(Debug)]
 pub struct Text<R> {
     input: R,
-    start: [u8; START],
-    /// The bytes of `start` that were read, and not returned.
-    held: std::ops::Range<usize>,
-    is_begun: bool,
+    prefix: [u8; PREFIX_LEN],
+    /// The bytes of `prefix` that were read from the input and are not yet returned.
+    unread: std::ops::Range<usize>,
+    is_detected: bool,
+    /// Whether the input may have bytes that are not text.
+    may_be_bytes: bool,
 }
 
-/// How a text begins.
-enum Beginning {
+/// The encoding of a text, by its first bytes.
+enum Encoding {
     /// The next byte decides.
-    Open,
-    /// In UTF-8, after so many bytes of a mark.
-    Utf8(usize),
+    Undecided,
+    /// UTF-8, after a mark of so many bytes.
+    Utf8 {
+        mark_len: usize,
+    },
     Other,
 }
 
-impl Beginning {
-    fn of(start: &[u8]) -> Self {
+impl Encoding {
+    fn of(prefix: &[u8]) -> Self {
         let is_printed = |byte: u8| (b' '..0x7f).contains(&byte) || byte.is_ascii_whitespace();
-        match *start {
-            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, 0xff] => Self::Other,
-            [0xef, 0xbb, 0xbf, ..] => Self::Utf8(3),
+        match *prefix {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, 0xff, ..] => Self::Other,
+            [0xef, 0xbb, 0xbf, ..] => Self::Utf8 { mark_len: 3 },
             // Without a mark, ASCII in UTF-16 has a zero beside each character.
-            [0, one, 0, other] | [one, 0, other, 0] if is_printed(one) && is_printed(other) => Self::Other,
-            [] | [0 | 0xff | 0xfe | 0xef] | [0xef, 0xbb] | [0, 0] | [0, 0, 0xfe] => Self::Open,
-            [one] | [0, one] | [0, one, 0] | [one, 0] if is_printed(one) => Self::Open,
-            [one, 0, other] if is_printed(one) && is_printed(other) => Self::Open,
-            _ => Self::Utf8(0),
+            [0, one, 0, other, ..] | [one, 0, other, 0, ..] if is_printed(one) && is_printed(other) => {
+                Self::Other
+            }
+            [] | [0 | 0xff | 0xfe | 0xef] | [0xef, 0xbb] | [0, 0] | [0, 0, 0xfe] => Self::Undecided,
+            [one] | [0, one] | [0, one, 0] | [one, 0] if is_printed(one) => Self::Undecided,
+            [one, 0, other] if is_printed(one) && is_printed(other) => Self::Undecided,
+            _ => Self::Utf8 { mark_len: 0 },
         }
     }
+}
+
+/// The error of text that is not UTF-8.
+#[must_use]
+pub fn not_utf8() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, NOT_UTF8)
+}
+
+/// Whether the first line of an input, which is not a value that was expected there, is ASCII in UTF-16 or UTF-32.
+#[must_use]
+pub fn is_other_encoding(line: &[u8]) -> bool {
+    line.contains(&0) && matches!(Encoding::of(line), Encoding::Other)
 }
 
 impl<R: Read> Text<R> {
     /// Reads nothing yet.
     pub fn new(input: R) -> Self {
-        Self { input, start: [0; START], held: 0..0, is_begun: false }
+        Self { input, prefix: [0; PREFIX_LEN], unread: 0..0, is_detected: false, may_be_bytes: false }
+    }
+
+    /// Text beside bytes that may begin as UTF-16 does: it is not refused. The caller asks [`is_other_encoding`] about a first line that
+    /// it cannot read.
+    pub fn or_bytes(input: R) -> Self {
+        Self { may_be_bytes: true, ..Self::new(input) }
     }
 
     /// Reads as many bytes as decide how the text is encoded: no more, since whoever types a line waits for its answer.
-    fn begin(&mut self) -> io::Result<()> {
-        while !self.is_begun {
-            let mark = match Beginning::of(&self.start[..self.held.end]) {
-                Beginning::Other => return Err(io::Error::new(io::ErrorKind::InvalidData, NOT_UTF8)),
-                Beginning::Utf8(mark) => Some(mark),
-                Beginning::Open => None,
+    fn detect(&mut self) -> io::Result<()> {
+        while !self.is_detected {
+            let mark_len = match Encoding::of(&self.prefix[..self.unread.end]) {
+                Encoding::Other if self.may_be_bytes => Some(0),
+                Encoding::Other => return Err(not_utf8()),
+                Encoding::Utf8 { mark_len } => Some(mark_len),
+                Encoding::Undecided => None,
             };
-            let read = match mark {
+            let read = match mark_len {
                 Some(_) => 0,
-                None => self.input.read(&mut self.start[self.held.end..=self.held.end])?,
+                None => self.input.read(&mut self.prefix[self.unread.end..=self.unread.end])?,
             };
-            self.held.end += read;
+            self.unread.end += read;
             if read == 0 {
-                self.held.start = mark.unwrap_or_default();
-                self.is_begun = true;
+                self.unread.start = mark_len.unwrap_or_default();
+                self.is_detected = true;
             }
         }
         Ok(())
@@ -79,12 +104,12 @@ impl<R: Read> Text<R> {
 
 impl<R: Read> Read for Text<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.begin()?;
-        if self.held.is_empty() {
+        self.detect()?;
+        if self.unread.is_empty() {
             return self.input.read(buffer);
         }
-        let read = (&self.start[self.held.clone()]).read(buffer)?;
-        self.held.start += read;
+        let read = (&self.prefix[self.unread.clone()]).read(buffer)?;
+        self.unread.start += read;
         Ok(read)
     }
 }
@@ -167,6 +192,25 @@ mod tests {
         }
         for mark in [&b"\xff\xfe\0\0i\0\0\0"[..], b"\0\0\xfe\xff\0\0\0i"] {
             assert!(text(mark, 3).is_err());
+        }
+    }
+
+    /// Bytes that begin as a mark of UTF-16 are returned, and only lines with zeros are text in it.
+    #[test]
+    fn bytes_may_begin_as_utf16_does() {
+        for bytes in [&b"\xff\xfe1\x01\n"[..], b"\xfe\xff", b"\0\0\xfe\xff", b"1\0a\0"] {
+            for most in 1..6 {
+                let mut read = Vec::new();
+                Text::or_bytes(Pieces { bytes, most, asked: 0 }).read_to_end(&mut read).unwrap();
+                assert_eq!(read, bytes);
+            }
+        }
+        for bytes in [&b"\xff\xfe1\x01"[..], b"\xfe\xff", b"\xff\xfe", b"1#a", b"a\0\x01\0", b""] {
+            assert!(!is_other_encoding(bytes), "{bytes:?}");
+        }
+        for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            let marked = utf16("\u{feff}1#a", to_bytes);
+            assert!(is_other_encoding(&marked) && is_other_encoding(&marked[2..]));
         }
     }
 

@@ -245,7 +245,20 @@ impl Layouts {
             )));
         }
         for (table, entries) in &document.tables {
-            for entry in entries {
+            for (at, entry) in entries.iter().enumerate() {
+                if let Some(twin) = entries[..at].iter().find(|other| other.tag() == entry.tag()) {
+                    let tag = entry.tag().map_or("no tag".to_owned(), |tag| format!("the tag `{tag}`"));
+                    return Err(malformed(format!(
+                        "the table `{table}` has two key types with {tag}, `{}` and `{}`; a merge may have left both: keep one",
+                        twin.key_type, entry.key_type
+                    )));
+                }
+                if let Some(row) = twin_of(&entry.rows) {
+                    return Err(malformed(format!(
+                        "the table `{table}` has the row type `{}` twice; a merge may have left both: keep one",
+                        row.row_type
+                    )));
+                }
                 let faulty = |what: &str, faults: Vec<String>| {
                     malformed(format!("{what} of the table `{table}`: {}", faults.join("; ")))
                 };
@@ -309,8 +322,8 @@ impl Layouts {
     /// Compares the layouts with the file, or writes it if the environment variable `KEYDERIVE_BLESS` is set. A relative path starts at the
     /// root of the package whose test runs.
     ///
-    /// A file in which a column perhaps has a [new name](LayoutChange::rename) is written only if `KEYDERIVE_BLESS` names the pair: as
-    /// `KEYDERIVE_BLESS='users/cf:mail=cf:email'`, several with commas.
+    /// If a column may have been [renamed](LayoutChange::rename), the file is written only if `KEYDERIVE_BLESS` names the pair, as
+    /// `KEYDERIVE_BLESS='users/cf:mail=cf:email'`, and every other such pair, after a comma.
     ///
     /// # Errors
     /// If something has changed; the text says what, and what that does to stored rows. If the file does not exist, or cannot be read or
@@ -356,11 +369,13 @@ impl Layouts {
     /// Fails if a column may have been renamed and `accepted`, a list with commas, lacks the pair.
     fn check_renames(&self, committed: &Self, accepted: &str, path: &Path) -> Result<(), LayoutsError> {
         let mut changes = self.changes_from(committed);
-        let is_accepted = |pair: &str| accepted.split(',').any(|accepted| accepted.trim() == pair);
-        changes.0.retain(|change| change.rename().is_some_and(|pair| !is_accepted(pair)));
+        let pairs: Vec<_> = changes.iter().filter_map(|change| Some(change.rename()?.to_owned())).collect();
+        let command = changes.bless_command().unwrap_or_default();
+        let accepted = listed_pairs(accepted, &pairs);
+        changes.0.retain(|change| change.rename().is_some_and(|pair| !accepted.contains(&pair)));
         match changes.0.is_empty() {
             true => Ok(()),
-            false => Err(LayoutsError(Fault::Renames { path: path.to_owned(), changes })),
+            false => Err(LayoutsError(Fault::Renames { path: path.to_owned(), changes, command })),
         }
     }
 
@@ -443,6 +458,30 @@ impl Layouts {
             Ok(TableLayout::new(name, key, rows))
         });
         layouts.collect::<Result<_, _>>().map_err(|faults: Vec<String>| LayoutsError::rules(&faults))
+    }
+}
+
+/// A row type that is there twice, with the same name and layout.
+fn twin_of(rows: &[RowEntry]) -> Option<&RowEntry> {
+    rows.iter().enumerate().find_map(|(at, row)| rows[..at].contains(row).then_some(row))
+}
+
+/// Those of the pairs that a list with commas names. The name of a column can have commas, so the longest pair counts at each place.
+fn listed_pairs<'l>(mut list: &'l str, pairs: &[String]) -> Vec<&'l str> {
+    let mut listed = Vec::new();
+    loop {
+        list = list.trim_start();
+        let ends_after = |pair: &&String| {
+            let rest = list.strip_prefix(pair.as_str());
+            rest.is_some_and(|rest| rest.trim_start().is_empty() || rest.trim_start().starts_with(','))
+        };
+        let len = pairs.iter().filter(ends_after).map(String::len).max().unwrap_or_default();
+        let (pair, rest) = list.split_at(len);
+        listed.push(pair);
+        match rest.split_once(',') {
+            Some((_, rest)) => list = rest,
+            None => return listed,
+        }
     }
 }
 
@@ -549,6 +588,14 @@ impl LayoutChanges {
     pub fn are_compatible(&self) -> bool {
         self.iter().all(|change| change.reads_older_rows && !change.breaks_older_programs)
     }
+
+    /// The command that writes the file and accepts every pair that may be a rename; `None` without one.
+    fn bless_command(&self) -> Option<String> {
+        let pairs: Vec<_> = self.iter().filter_map(LayoutChange::rename).collect();
+        // In a shell, a quotation mark ends the text, stands by itself, and begins the text again.
+        let list = pairs.join(",").replace('\'', r"'\''");
+        (!pairs.is_empty()).then(|| format!("{BLESS}='{list}' cargo test"))
+    }
 }
 
 impl fmt::Display for LayoutChanges {
@@ -575,15 +622,16 @@ impl LayoutChange {
         Self { reads_older_rows: false, breaks_older_programs, ..Self::harmless(text) }
     }
 
-    /// Whether the newer program finds and reads all stored rows that the older one does, with their values. False for what is perhaps a
+    /// Whether the newer program finds and reads all stored rows that the older one does, with their values. False for a possible
     /// [rename](Self::rename).
     #[must_use]
     pub fn reads_older_rows(&self) -> bool {
         self.reads_older_rows
     }
 
-    /// A column that went and one of its type that came, as `table/family:name=family:name`: perhaps one column with a new name, whose
-    /// older values nobody reads then. `#[row(alias = "…")]` with the former name reads them.
+    /// A dropped column and an added one of its type, as `table/family:name=family:name`, if the one may have been renamed to the other:
+    /// then no program reads its older values. `#[row(alias = "…")]` with the former name reads them. Every such pair is a change of its
+    /// own.
     ///
     /// ```
     /// use keyderive::layouts::Layouts;
@@ -632,10 +680,12 @@ enum Fault {
         path: PathBuf,
         changes: LayoutChanges,
     },
-    /// Those that are perhaps new names.
+    /// The changes that may be renames, and are not accepted.
     Renames {
         path: PathBuf,
         changes: LayoutChanges,
+        /// The command that accepts all of them.
+        command: String,
     },
     File {
         path: PathBuf,
@@ -670,20 +720,19 @@ impl fmt::Display for LayoutsError {
             Fault::Changed { path, changes } => {
                 writeln!(f, "the layouts of this program are not those of `{}`:", path.display())?;
                 changes.iter().try_for_each(|change| writeln!(f, "- {change}"))?;
+                let (command, is_other) = match changes.bless_command() {
+                    Some(command) => (command, ", and no column has a new name"),
+                    None => (format!("{BLESS}=1 cargo test"), ""),
+                };
                 write!(
                     f,
-                    "If all of that is intended, write the file by `{BLESS}=1 cargo test`, and commit it with the change"
+                    "If all of that is intended{is_other}, write the file by `{command}`, and commit it with the change"
                 )
             }
-            Fault::Renames { path, changes } => {
-                writeln!(f, "`{}` is not written, since columns perhaps have new names:", path.display())?;
+            Fault::Renames { path, changes, command } => {
+                writeln!(f, "`{}` is not written, because columns may have been renamed:", path.display())?;
                 changes.iter().try_for_each(|change| writeln!(f, "- {change}"))?;
-                let pairs: Vec<_> = changes.iter().filter_map(LayoutChange::rename).collect();
-                write!(
-                    f,
-                    "If they are other columns, write the file by `{BLESS}='{}' cargo test`",
-                    pairs.join(",")
-                )
+                write!(f, "If no column was renamed, write the file by `{command}`")
             }
             Fault::File { path, error } if error.kind() == io::ErrorKind::NotFound => write!(
                 f,
@@ -737,14 +786,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_perhaps_a_new_name_is_written_if_the_pair_is_named() {
+    fn a_file_with_a_possible_rename_is_written_if_the_pair_is_named() {
         let committed = Layouts::new().table::<UserKey, User>("users");
         let newer = Layouts::new().table::<UserKey, later::User>("users");
         let check = |accepted| newer.check_renames(&committed, accepted, Path::new("layouts.json"));
         for accepted in ["1", "", "users/cf:_mail=cf:_phone", "other/cf:_mail=cf:_email"] {
             let text = check(accepted).unwrap_err().to_string();
             for part in [
-                "`layouts.json` is not written, since columns perhaps have new names:\n- row of `users`: `cf:_mail` is dropped and `cf:_email` added",
+                "`layouts.json` is not written, because columns may have been renamed:\n- row of `users`: `cf:_mail` is dropped and `cf:_email` added",
                 "write `#[row(alias = \"_mail\")]`",
                 "write the file by `KEYDERIVE_BLESS='users/cf:_mail=cf:_email' cargo test`",
             ] {
@@ -754,6 +803,51 @@ mod tests {
         check("users/cf:_mail=cf:_email").unwrap();
         check("other/a=b, users/cf:_mail=cf:_email").unwrap();
         assert!(!newer.changes_from(&committed).are_compatible());
+        let changes = newer.changes_from(&committed);
+        let changed = LayoutsError(Fault::Changed { path: "layouts.json".into(), changes }).to_string();
+        let said = "and no column has a new name, write the file by `KEYDERIVE_BLESS='users/cf:_mail=cf:_email' cargo test`";
+        assert!(changed.contains(said), "{changed}");
+    }
+
+    /// Each dropped column may be each added one, and names of columns can have commas.
+    #[test]
+    fn every_pair_that_may_be_a_rename_is_named() {
+        mod before {
+            #[derive(crate::Row)]
+            pub(super) struct User {
+                _a: Option<String>,
+                _b: Option<String>,
+                #[row(family = "other")]
+                _c: Option<String>,
+                _d: Option<i64>,
+            }
+        }
+        mod after {
+            #[derive(crate::Row)]
+            pub(super) struct User {
+                _x: Option<String>,
+                #[row(name = "_x,users/cf:_b=cf:_x")]
+                _y: Option<String>,
+            }
+        }
+        let before = Layouts::new().table::<UserKey, before::User>("users");
+        let after = Layouts::new().table::<UserKey, after::User>("users");
+        let changes = after.changes_from(&before);
+        let mut pairs: Vec<_> = changes.iter().filter_map(LayoutChange::rename).collect();
+        pairs.sort_unstable();
+        let long = ["cf:_a", "cf:_b", "other:_c"].map(|old| format!("users/{old}=cf:_x,users/cf:_b=cf:_x"));
+        let [a, b, c] = &long;
+        let short = ["users/cf:_a=cf:_x", "users/cf:_b=cf:_x", "users/other:_c=cf:_x"];
+        assert_eq!(pairs, [short[0], a, short[1], b, short[2], c]);
+        let check = |accepted: &[&str]| after.check_renames(&before, &accepted.join(", "), Path::new("l"));
+        check(&pairs).unwrap();
+        for at in 0..pairs.len() {
+            let mut named = pairs.clone();
+            let left_out = named.remove(at);
+            let error = check(&named).unwrap_err();
+            let missing: Vec<_> = error.changes().unwrap().iter().filter_map(LayoutChange::rename).collect();
+            assert_eq!(missing, [left_out]);
+        }
     }
 
     #[test]
@@ -767,5 +861,22 @@ mod tests {
             let error = Layouts::from_json(&twice).unwrap_err().to_string();
             assert!(error.contains(&format!("the name `{name}` is there twice at line")), "{error}");
         }
+        let mut twice: Value = serde_json::from_str(&json).unwrap();
+        let keys = twice["tables"]["users"].as_array_mut().unwrap();
+        let mut other = keys[0].clone();
+        other["key_type"] = "OtherKey".into();
+        keys.push(other);
+        let error = Layouts::from_json(&twice.to_string()).unwrap_err().to_string();
+        let said = "the table `users` has two key types with no tag, `UserKey` and `OtherKey`; a merge";
+        assert!(error.contains(said), "{error}");
+        keys_of(&mut twice).truncate(1);
+        let rows = keys_of(&mut twice)[0]["rows"].as_array_mut().unwrap();
+        rows.push(rows[0].clone());
+        let error = Layouts::from_json(&twice.to_string()).unwrap_err().to_string();
+        assert!(error.contains("the table `users` has the row type `User` twice"), "{error}");
+    }
+
+    fn keys_of(file: &mut Value) -> &mut Vec<Value> {
+        file["tables"]["users"].as_array_mut().unwrap()
     }
 }

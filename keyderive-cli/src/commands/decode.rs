@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::mem;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -13,7 +14,7 @@ use serde::Serialize;
 
 use super::block_on;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::input::Text;
+use crate::input::{Text, is_other_encoding, not_utf8};
 use crate::layout::{TableArgs, key_type};
 use crate::output::{Out, Safe, TextFormat, json_line};
 
@@ -59,7 +60,8 @@ impl Decode {
         };
         for key in &self.keys {
             match key.as_str() {
-                "-" => decoder.stream(BufReader::new(Text::new(io::stdin())))?,
+                "-" if self.base64 => decoder.stream(KeyLines::of_text(io::stdin()))?,
+                "-" => decoder.stream(KeyLines::of_bytes(io::stdin()))?,
                 key => decoder.line(key.as_bytes())?,
             }
         }
@@ -95,30 +97,49 @@ struct Undecoded {
 
 impl Decoder {
     /// Decodes lines of keys, or the output of `cbt read`, of which the other lines are passed on.
-    fn stream(&mut self, mut input: impl BufRead) -> Outcome<()> {
-        let mut line = Vec::new();
-        let (mut is_cbt, mut is_key) = (false, true);
-        while let Some(is_whole) = read_line(&mut input, &mut line)? {
-            let is_rule = line.len() >= 20 && line.iter().all(|byte| *byte == b'-');
-            // Standard error may have come into the pipe before it, but no key.
-            is_cbt |= is_rule && self.decoded == 0;
+    fn stream<R: Read>(&mut self, mut lines: KeyLines<R>) -> Outcome<()> {
+        let (mut line, mut is_first) = (Vec::new(), true);
+        let (mut is_cbt, mut is_key, mut has_returns) = (false, true, false);
+        while let Some(is_whole) = lines.next(&mut line)? {
+            let is_text = str::from_utf8(&line).is_ok();
+            if mem::take(&mut is_first)
+                && is_other_encoding(&line)
+                && (is_text || self.is_base64 || !self.decodes(&line))
+            {
+                return Err(Failure::unread("standard input", &not_utf8()));
+            }
+            let stripped = line.strip_suffix(b"\r").unwrap_or(&line);
+            let is_rule = stripped.len() >= 20 && stripped.iter().all(|byte| *byte == b'-');
+            if is_rule && self.decoded == 0 && !is_cbt {
+                // Standard error may have come into the pipe before it, but no key.
+                (is_cbt, has_returns) = (true, stripped.len() < line.len());
+            }
             if !is_whole {
                 self.fail(&line, &line, format_args!("the line is longer than {MAX_LINE} bytes"))?;
-            } else if !is_cbt {
-                if !line.is_empty() {
-                    self.line(&line)?;
+            } else if !is_cbt && is_text {
+                for part in line.split(|byte| *byte == b'\r').filter(|part| !part.is_empty()) {
+                    self.line(part)?;
                 }
+            } else if !is_cbt {
+                // Bytes may end in a carriage return, which is of the key only if it is no key without.
+                let has_return = !self.decodes(stripped) && self.decodes(&line);
+                self.line(if has_return { &line } else { stripped })?;
             } else if is_rule {
                 is_key = true;
-                self.pass(&line)?;
+                self.pass(stripped)?;
             } else if is_key {
                 is_key = false;
-                self.key(&line)?;
+                self.key(if has_returns { stripped } else { &line })?;
             } else {
-                self.pass(&line)?;
+                self.pass(stripped)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether these bytes are a key of a layout.
+    fn decodes(&self, key: &[u8]) -> bool {
+        self.layouts.iter().any(|layout| layout.key().decode(key).is_ok())
     }
 
     /// Prints a line of `cbt` as it is.
@@ -204,33 +225,56 @@ impl Decoder {
     }
 }
 
-/// Reads the next line, without its end, and returns whether it is whole; `None` at the end of the input. What is longer than the longest
-/// line is read and dropped.
-pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Outcome<Option<bool>> {
-    line.clear();
-    let (mut is_any, mut is_whole) = (false, true);
-    loop {
-        let buffer = match input.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            buffer => buffer.map_err(|error| Failure::unread("standard input", &error))?,
-        };
-        if buffer.is_empty() {
-            break;
-        }
-        is_any = true;
-        let end = buffer.iter().position(|byte| *byte == b'\n');
-        let part = &buffer[..end.unwrap_or(buffer.len())];
-        let room = MAX_LINE.saturating_sub(line.len());
-        is_whole &= part.len() <= room;
-        line.extend_from_slice(&part[..part.len().min(room)]);
-        let used = part.len() + usize::from(end.is_some());
-        input.consume(used);
-        if end.is_some() {
-            break;
-        }
+/// The lines of standard input, each a key.
+pub(super) struct KeyLines<R> {
+    input: BufReader<Text<R>>,
+    /// Whether a line ends at `\r` too, as in all inputs that are text.
+    is_text: bool,
+    /// Whether the line before has ended at `\r`: `\n` after it is part of that end.
+    is_after_return: bool,
+}
+
+impl<R: Read> KeyLines<R> {
+    /// Lines that end in `\n`, `\r\n` or `\r`.
+    pub(super) fn of_text(input: R) -> Self {
+        Self { input: BufReader::new(Text::new(input)), is_text: true, is_after_return: false }
     }
-    if line.last() == Some(&b'\r') {
-        line.pop();
+
+    /// Lines that end in `\n`, which may be bytes that are not text.
+    fn of_bytes(input: R) -> Self {
+        Self { input: BufReader::new(Text::or_bytes(input)), is_text: false, is_after_return: false }
     }
-    Ok(is_any.then_some(is_whole))
+
+    /// Reads the next line, without its end, and returns whether it is whole; `None` at the end of the input. What is longer than the
+    /// longest line is read and dropped.
+    pub(super) fn next(&mut self, line: &mut Vec<u8>) -> Outcome<Option<bool>> {
+        line.clear();
+        let (mut is_any, mut is_whole) = (false, true);
+        loop {
+            let buffer = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                buffer => buffer.map_err(|error| Failure::unread("standard input", &error))?,
+            };
+            if mem::take(&mut self.is_after_return) && buffer.first() == Some(&b'\n') {
+                self.input.consume(1);
+                continue;
+            }
+            if buffer.is_empty() {
+                break;
+            }
+            is_any = true;
+            let end = buffer.iter().position(|byte| *byte == b'\n' || self.is_text && *byte == b'\r');
+            let part = &buffer[..end.unwrap_or(buffer.len())];
+            self.is_after_return = end.is_some_and(|end| buffer[end] == b'\r');
+            let room = MAX_LINE.saturating_sub(line.len());
+            is_whole &= part.len() <= room;
+            line.extend_from_slice(&part[..part.len().min(room)]);
+            let used = part.len() + usize::from(end.is_some());
+            self.input.consume(used);
+            if end.is_some() {
+                break;
+            }
+        }
+        Ok(is_any.then_some(is_whole))
+    }
 }

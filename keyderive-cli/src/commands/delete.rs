@@ -1,7 +1,7 @@
 //! `delete`: the rows that meet conditions on the fields of their keys, or that are named by their keys.
 
 use std::collections::{BTreeSet, HashSet};
-use std::io::{self, BufReader, Write as _};
+use std::io::{self, Write as _};
 use std::iter::from_fn;
 
 use clap::{ArgGroup, Args, ValueEnum};
@@ -14,13 +14,12 @@ use keyderive::{DynTable, DynTableScan, Error};
 use serde::{Deserialize, Serialize};
 
 use super::block_on;
-use super::decode::read_line;
+use super::decode::KeyLines;
 use super::verify;
 use crate::change::{ChangeArgs, Pace, ResumeFile, Stop, counted, is_agreed, name_production};
-use crate::exchange::Digest;
+use crate::exchange::{Digest, json_fault};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::filter::{self, Filter};
-use crate::input::Text;
 use crate::layout::{TableArgs, verify_keys};
 use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 use crate::outside::{count_outside, note_outside};
@@ -435,11 +434,11 @@ impl Keys {
             Self::Given(keys) => return Box::new(keys.iter().cloned().map(|key| Ok(Named::Key(key)))),
             Self::Stream(layout, findings) => (layout.as_ref(), findings),
         };
-        let mut input = BufReader::new(Text::new(io::stdin()));
+        let mut input = KeyLines::of_text(io::stdin());
         let (mut line, mut number) = (Vec::new(), 0_u64);
         let lines = from_fn(move || {
             loop {
-                let is_whole = match read_line(&mut input, &mut line) {
+                let is_whole = match input.next(&mut line) {
                     Err(error) => return Some(Err(error)),
                     Ok(read) => read?,
                 };
@@ -466,7 +465,8 @@ fn parse_line(layout: Option<&TableLayout>, findings: &[Finding], text: &str) ->
     }
     let finding: VerifyLine = serde_json::from_str(text).map_err(|error| {
         format!(
-            "it is no finding of `verify --out`: {error}; a key that begins with `{{` is written in quotes"
+            "it is not a finding of `verify --out`: {}; write a key that begins with `{{` in quotes",
+            json_fault(&error, 0)
         )
     })?;
     let wanted = match finding.kind {

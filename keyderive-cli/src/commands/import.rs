@@ -31,15 +31,15 @@ use crate::output::{self, Meter, Out, Safe, TextFormat, json_line};
 ///     keyderive import events events.csv --map 'user=user_id' --ignore comment
 ///     keyderive import events events.csv --yes --bad-lines skip=bad.json --resume import.progress
 ///
-/// Without `--yes` it reads the input and writes nothing: it shows what each name is, the first rows, the bad lines, and how many rows
-/// it would write; on a terminal it asks then. Each row replaces the one that has its key, whole, but for columns that the row type
-/// does not name; of two lines with one key the later one counts, with `--if-absent` the first. Values without a time of their own get
-/// the time of the import, and what they replace stays stored as earlier versions until garbage collection removes it. Rows are written in
-/// an order that overloads no tablet.
+/// Without `--yes` it reads the input and writes nothing: it shows what each name stands for, the first rows, the bad lines, and how many
+/// rows it would write; on a terminal it then asks. Each row replaces the stored row with its key, except for columns that the row type
+/// does not name; of two lines with the same key the later one counts, with `--if-absent` the first. Values without a timestamp get the
+/// time of the import, and the values that they replace stay stored as earlier versions until garbage collection removes them. Rows are
+/// written in an order that overloads no tablet.
 ///
-/// A killed command goes on by `--resume` with the same input: rows that it wrote after it last kept how far it was are written again,
-/// each whole. An input with other records before that place is refused. A row that somebody else wrote meanwhile is replaced by that; with
-/// `--if-absent` it stays.
+/// A killed command resumes with `--resume` and the same input: it writes rows again that it wrote after it last saved its progress, each
+/// as a whole. It refuses an input with other records before that place. It replaces a row that another program wrote meanwhile; with
+/// `--if-absent` that row stays.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment, after_long_help = exchange::HELP)]
 pub(crate) struct Import {
@@ -50,20 +50,22 @@ pub(crate) struct Import {
     input: PathBuf,
     #[arg(long, value_enum, default_value_t = Form::Csv)]
     format: Form,
-    /// What a name of the input is: a field of the key, a column, or `:key` for the row key; others are what their names say
+    /// What a name of the input stands for: a field of the key, a column, or `:key` for the row key; without `--map`, the field or column
+    /// of that name
     #[arg(long = "map", value_name = "NAME=FIELD")]
     maps: Vec<String>,
-    /// Leave out the values of this name; an input with other names that are no part of a row is refused
+    /// Leave out the values of this name; any other name that is neither a field nor a column is refused
     #[arg(long = "ignore", value_name = "NAME")]
     ignored: Vec<String>,
-    /// At a line that is no row: `stop`, after the rows before it were written; or `skip=FILE`, go on, and write these lines to the file
+    /// What to do at a line that is not a row: `stop`, after writing the rows before it, or `skip=FILE`, write such lines to the file and
+    /// go on
     #[arg(long, value_name = "WHAT", default_value = "stop", value_parser = BadLines::parse)]
     bad_lines: BadLines,
-    /// What becomes of a time with more digits than its column has; one that a key does not have is never rounded, since rows of two
-    /// times would have one key
+    /// What to do with a time that has more digits than its column stores; a time in a key is never rounded, since two rows would get
+    /// the same key
     #[arg(long, value_enum, value_name = "WHAT", default_value = "exact")]
     times: Times,
-    /// Leave rows as they are that exist
+    /// Do not change rows that exist
     #[arg(long)]
     if_absent: bool,
     #[command(flatten)]
@@ -437,9 +439,10 @@ impl Import {
                     false => "the first ones of the input".to_owned(),
                 };
                 let (rows, how) = match is_replaced {
-                    true => {
-                        (counted(numbers.rows, "row"), "import all of it again, into the table that is read")
-                    }
+                    true => (
+                        counted(numbers.rows, "row"),
+                        "import all of it again, once the table is as the layout has it",
+                    ),
                     false => (counted(numbers.rows, "row"), self.change.how_to_go_on()),
                 };
                 Err(failure.after(format_args!("wrote {rows}, {of}; {how}")))

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::block_on;
 use crate::change::counted;
 use crate::codegen::{Choices, Language, generate};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, in_words};
 use crate::instance::Instance;
 use crate::layout::{no_table, read, read_nearest};
 use crate::output::{self, Out, OutputFile, Safe, TextFormat, json_line};
@@ -49,7 +49,7 @@ enum Action {
         /// Fail too if programs of the older layouts must not run beside newer ones
         #[arg(long)]
         older_programs: bool,
-        /// A column that went and one of its type that came, which is no new name of it, as the change has the pair
+        /// A dropped column and an added one that is not its new name, as the printed change names the pair; once for each pair
         #[arg(long, value_name = "TABLE/OLD=NEW")]
         not_renamed: Vec<String>,
     },
@@ -223,16 +223,17 @@ impl Files {
         let changes = new.changes_from(&old);
         let mut out = Out::new();
         for change in changes.iter() {
+            let text = in_words(&change.to_string()).into_owned();
             if self.format.is_json() {
                 let line = Change {
-                    change: change.to_string(),
+                    change: text,
                     reads_older_rows: change.reads_older_rows(),
                     breaks_older_programs: change.breaks_older_programs(),
                     rename: change.rename(),
                 };
                 json_line(&mut out, &line)?;
             } else {
-                writeln!(out, "{}", Safe(&change.to_string()))?;
+                writeln!(out, "{}", Safe(&text))?;
             }
         }
         out.finish()?;

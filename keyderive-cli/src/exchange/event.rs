@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use super::lines::Parse;
 use super::read::{mapped, one_text};
-use super::times::rfc3339;
+use super::times::{nine_digits, rfc3339};
 use crate::exit::{Failure, Outcome};
 use crate::filter::time_unit;
 
@@ -120,7 +120,7 @@ impl EventReader {
         if let Ok(number) = text.parse::<i64>() {
             return self.time_of_value(&Value::Integer(number.into()));
         }
-        match rfc3339(text, UTC).and_then(|text| parse_cell(CellType::Time, &text).ok()) {
+        match rfc3339(text, UTC).and_then(|text| parse_cell(CellType::Time, &nine_digits(&text).0).ok()) {
             Some(time @ Value::Time(_)) => self.time_of_value(&time),
             _ => Err(format!("`{text}` is not a time: write RFC 3339, or a number of `--time-unit`")),
         }
@@ -148,6 +148,8 @@ impl EventReader {
             let Some(mut text) = text else { continue };
             if time_unit(&self.layout, name).is_some() {
                 text = rfc3339(&text, UTC).unwrap_or(text);
+                // Of a key, the earlier count is stored.
+                text = nine_digits(&text).0.into_owned();
             }
             let value = self.layout.value(name, text).map_err(|error| error.to_string())?;
             if is_time {

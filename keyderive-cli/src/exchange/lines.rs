@@ -73,10 +73,10 @@ pub(crate) struct Fault {
     pub(crate) record: Vec<String>,
 }
 
-/// The lines of an input, and their numbers: of whatever is read from it, this alone counts them.
+/// Reads an input line by line, and counts the lines.
 struct LineReader {
     input: BufReader<Text<Box<dyn Read + Send>>>,
-    /// The number of the line that was read last, from 1.
+    /// The number of the last line that was read, counted from 1.
     number: u64,
 }
 
@@ -103,7 +103,7 @@ impl LineReader {
             self.input.consume(used);
             if line.len() > MAX_RECORD {
                 return Err(Failure::refused(format_args!(
-                    "the record that ends in line {} or after it is longer than {MAX_RECORD} bytes; is a quotation mark not closed?",
+                    "at line {}, a record is longer than {MAX_RECORD} bytes; a quotation mark may not be closed",
                     self.number + 1
                 )));
             }
@@ -111,6 +111,29 @@ impl LineReader {
         let is_any = line.len() > begin;
         self.number += u64::from(is_any);
         Ok(is_any)
+    }
+
+    /// The first byte of the next line that is not blank, after its spaces; `None` at the end of the input.
+    fn peek(&mut self) -> Outcome<Option<u8>> {
+        let mut blank = Vec::new();
+        loop {
+            let buffer = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                buffer => buffer.map_err(|error| Failure::unread("the input", &error))?,
+            };
+            match buffer.iter().find(|byte| !matches!(byte, b' ' | b'\t')) {
+                Some(b'\n' | b'\r') => {
+                    blank.clear();
+                    self.read(&mut blank)?;
+                }
+                // The line begins with them.
+                None if !buffer.is_empty() => {
+                    let spaces = buffer.len();
+                    self.input.consume(spaces);
+                }
+                first => return Ok(first.copied()),
+            }
+        }
     }
 }
 
@@ -291,29 +314,37 @@ impl<P: Parse> Lines<P> {
                 if text.is_empty() {
                     continue;
                 }
+                let number = input.number;
                 let json = serde_json::from_slice(text);
                 if mem::take(is_first) {
-                    check_first(text, json.as_ref().err())?;
+                    check_first(text, json.as_ref().err(), input)?;
                 }
                 let digest = digest.add([text]);
                 let row = match json {
                     Ok(UniqueJson(Json::Object(members))) => reader.of_object(members),
-                    Ok(_) => Err("it is no object of JSON".to_owned()),
-                    Err(error) => Err(format!("it is no object of JSON: {error}")),
+                    Ok(_) => Err("it is not a JSON object".to_owned()),
+                    Err(error) => {
+                        let indent = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                        Err(json_fault(&error, indent))
+                    }
                 };
                 let row = row
                     .map_err(|why| Fault { why, record: vec![String::from_utf8_lossy(text).into_owned()] });
-                return Ok(Some(Line { number: input.number, digest, row }));
+                return Ok(Some(Line { number, digest, row }));
             },
         }
     }
 }
 
 /// Refuses JSON of another form than an object in each line, of which every line would be a bad one.
-fn check_first(text: &[u8], fault: Option<&serde_json::Error>) -> Outcome<()> {
+fn check_first(text: &[u8], fault: Option<&serde_json::Error>, rest: &mut LineReader) -> Outcome<()> {
     let (is, remedy) = match text {
         [b'[', ..] => ("is an array", "`jq -c '.[]'`"),
-        [b'{', ..] if fault.is_some_and(serde_json::Error::is_eof) => {
+        // Before the next object, or the end of the input, the line is cut.
+        [b'{', ..]
+            if fault.is_some_and(serde_json::Error::is_eof)
+                && rest.peek()?.is_some_and(|next| next != b'{') =>
+        {
             ("has objects of several lines", "`jq -c .`")
         }
         _ => return Ok(()),
@@ -321,6 +352,24 @@ fn check_first(text: &[u8], fault: Option<&serde_json::Error>) -> Outcome<()> {
     Err(Failure::refused(format_args!(
         "the input {is}, and is read as lines of JSON, each of which is an object; {remedy} writes it so"
     )))
+}
+
+/// What is wrong with a line of JSON, and in which column; of the line, `indent` bytes were not parsed. The caller names the line.
+pub(crate) fn json_fault(error: &serde_json::Error, indent: usize) -> String {
+    if error.is_eof() {
+        return "the line ends before its JSON does, as if the input was cut".to_owned();
+    }
+    let is = if error.is_syntax() { "it is not JSON: " } else { "" };
+    format!("{is}{}, at column {}", without_place(error), error.column() + indent)
+}
+
+/// The text of an error without its place in the JSON, which is only a part of the input.
+pub(super) fn without_place(error: &serde_json::Error) -> String {
+    let mut text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let end = text.len() - text.strip_suffix(&place).map_or(0, |_| place.len());
+    text.truncate(end);
+    text
 }
 
 /// What an input is whose first line has no names of csv.

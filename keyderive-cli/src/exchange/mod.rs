@@ -18,7 +18,7 @@ use clap::ValueEnum;
 use crate::exit::{Failure, Outcome};
 
 pub(crate) use self::event::{Event, EventReader, Place, TimeUnit};
-pub(crate) use self::lines::{Digest, Fault, Line, Lines};
+pub(crate) use self::lines::{Digest, Fault, Line, Lines, json_fault};
 pub(crate) use self::read::Reader;
 pub(crate) use self::times::Times;
 pub(crate) use self::write::Writer;
@@ -26,18 +26,19 @@ pub(crate) use self::write::Writer;
 /// What both forms are, for the help of the commands.
 pub(crate) const HELP: &str = "\
 Forms:
-  Each row is a record: the fields of its key, by their names, and its columns as `family:name`. Bytes are hexadecimal digits, times
-  RFC 3339; those of Postgres and BigQuery, `2026-11-24 08:00:00+00` and `2026-11-24 08:00:00 UTC`, are read, too. A value with a time of its own is `{\"timestamp_micros\":…,\"value\":…}`, and versions are a list of these, in csv as JSON.
-  A field that is stored as a hash cannot be read back: then `:key` has the whole row key, in hexadecimal after `0x`.
+  A record has the fields of the row key, by their names, and the columns, as `family:name`. Bytes are written as hexadecimal digits, and
+  times in RFC 3339. Times as Postgres and BigQuery write them, `2026-11-24 08:00:00+00` and `2026-11-24 08:00:00 UTC`, are read too. A
+  value with a timestamp is `{\"timestamp_micros\":…,\"value\":…}`, and versions are a list of such values; in csv both are JSON.
+  A field that the key stores as a hash cannot be read from it: `:key` is then the whole row key, in hexadecimal after `0x`.
 
-  json: an object in each line. Columns that are absent are left out. `family:` is true for a family that may be absent, and is there
-        without a column.
-  csv:  a line of names first. An empty cell is an absent column; for a column that is never absent, it is the empty text. Of others,
-        `\\empty` is the empty text; text that is `\\empty`, after any number of backslashes, has one more. `family:*` has the columns of
-        a family that is a map, as an object of JSON.
+  json: one object in each line. An absent column is left out. An optional family that is present without any column is written as
+        `family:` with the value true.
+  csv:  the first line has the names. An empty cell is an absent column, or the empty text if the column is required. In an optional
+        column, `\\empty` is the empty text; text that is `\\empty` itself, after any number of backslashes, gets one more backslash.
+        `family:*` has the columns of a family that is a map, as a JSON object.
 
-  A NaN is one NaN, whatever its bits are. A counter that is absent is written as the 0 that it is read as. Aggregates are written, and
-  are not read back, since the server keeps them: leave them out by `--ignore`.";
+  Every NaN is written as the same NaN, whatever its bits are. An absent counter is written as 0, as programs read it. Aggregates are
+  written but not imported, since the server computes them: leave them out with `--ignore`.";
 
 /// The name of the row key itself.
 const KEY: &str = ":key";

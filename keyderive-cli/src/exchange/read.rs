@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use keyderive::dynamic::{ColumnValue, DynKey, DynRow, UniqueJson, Value, parse_cell};
-use keyderive::key::RawKey;
+use keyderive::key::{RawKey, TimeUnit};
 use keyderive::row::{CellType, ColumnKind, Timestamped, Versions};
 use serde_json::{Map, Value as Json};
 
-use super::lines::Parse;
-use super::times::{Times, rfc3339};
+use super::lines::{Parse, without_place};
+use super::times::{Rest, Times, nine_digits, rfc3339};
 use super::{KEY, Shape, is_escaped};
 use crate::exit::{Failure, Outcome, in_words};
 use crate::filter::{finer_than, time_unit};
@@ -238,8 +238,13 @@ impl<'a> Draft<'a> {
             }
             Place::Field(name) => {
                 let mut text = text(given, false).map_err(|fault| format!("`{name}`: {fault}"))?;
-                if time_unit(self.shape.layout.key(), name).is_some() {
+                if let Some(unit) = time_unit(self.shape.layout.key(), name) {
                     text = rfc3339(&text, None).unwrap_or(text);
+                    text = match nine_digits(&text) {
+                        (cut, Rest::Zero) => cut.into_owned(),
+                        // Rows of two times would have one key.
+                        _ => return Err(finer_than_key(name, &text, unit)),
+                    };
                 }
                 self.fields.push((name.clone(), text));
             }
@@ -271,12 +276,17 @@ impl<'a> Draft<'a> {
         else {
             return Ok(value);
         };
-        let value = rfc3339(text, None).map_or(value.clone(), Value::Text);
-        let CellType::UnixTime(unit) = stored else { return Ok(value) };
-        match parse_cell(stored, &value.to_string()) {
-            Ok(time) => self.times.of_column(path, time, unit),
+        let text = rfc3339(text, None).unwrap_or_else(|| text.clone());
+        let (cut, rest) = nine_digits(&text);
+        let unit = match stored {
+            CellType::UnixTime(unit) => unit,
+            _ if rest == Rest::Zero => return Ok(Value::Text(cut.into_owned())),
+            _ => TimeUnit::Nanos,
+        };
+        match parse_cell(stored, &cut) {
+            Ok(time) => self.times.of_column(path, &text, (time, rest), unit),
             // The row says why.
-            Err(_) => Ok(value),
+            Err(_) => Ok(Value::Text(text)),
         }
     }
 
@@ -307,8 +317,7 @@ impl<'a> Draft<'a> {
             return Ok(());
         }
         if has_times {
-            let UniqueJson(json) =
-                serde_json::from_str(cell).map_err(|error| format!("`{path}` is no JSON: {error}"))?;
+            let UniqueJson(json) = serde_json::from_str(cell).map_err(|error| cell_fault(path, &error))?;
             return self.set(&Place::Column(path.to_owned()), Given::Json(json));
         }
         let text = match cell.strip_prefix('\\').filter(|_| is_escaped(cell)) {
@@ -323,8 +332,8 @@ impl<'a> Draft<'a> {
     fn map(&mut self, family: &str, cell: &str) -> Result<(), String> {
         let members = match serde_json::from_str(cell) {
             Ok(UniqueJson(Json::Object(members))) => members,
-            Ok(_) => return Err(format!("`{family}:*` is no object of JSON")),
-            Err(error) => return Err(format!("`{family}:*` is no object of JSON: {error}")),
+            Ok(_) => return Err(format!("`{family}:*` is not a JSON object")),
+            Err(error) => return Err(cell_fault(&format!("{family}:*"), &error)),
         };
         if self.shape.optional.iter().any(|known| known == family) {
             self.row.set_family(family, true).map_err(|error| error.to_string())?;
@@ -344,7 +353,7 @@ impl<'a> Draft<'a> {
             if let Ok(value) = layout.value(name, text.as_str())
                 && let Some(unit) = finer_than(layout, name, &value)
             {
-                return Err(format!("`{name}` is {value}, and the key has whole {}: round it", unit.name()));
+                return Err(finer_than_key(name, &value.to_string(), unit));
             }
         }
         let key = match self.key {
@@ -367,6 +376,18 @@ impl<'a> Draft<'a> {
         }
         self.row.mutations().map_err(|error| fault(&error))?;
         Ok((key_fields, self.row))
+    }
+}
+
+fn finer_than_key(name: &str, time: &str, unit: TimeUnit) -> String {
+    format!("`{name}` is {time}, and the key stores whole {}: round it", unit.name())
+}
+
+/// Why the JSON of a cell is not read.
+fn cell_fault(name: &str, error: &serde_json::Error) -> String {
+    match error.is_data() {
+        true => format!("`{name}`: {}", without_place(error)),
+        false => format!("`{name}` is not JSON: {}", without_place(error)),
     }
 }
 

@@ -1,35 +1,74 @@
-//! Times as other programs write them, and those with more digits than a column has.
+//! Times as other programs write them, with more digits than a column stores too.
+
+use std::borrow::Cow;
 
 use clap::ValueEnum;
 use keyderive::dynamic::Value;
 use keyderive::key::TimeUnit;
 
-/// What becomes of times with more digits than their column has.
+/// What to do with a time that has more digits than its column stores
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Times {
-    /// The line is no row
+    /// Refuse it: its line is a bad line
     #[default]
     Exact,
-    /// The nearest time that the column has is stored
+    /// Store the nearest time that the column can hold
     Round,
 }
 
 impl Times {
-    /// The time as a column in this unit has it.
-    pub(super) fn of_column(self, path: &str, value: Value, unit: TimeUnit) -> Result<Value, String> {
-        match self {
-            Self::Round => Ok(value.rounded_to(unit)),
-            Self::Exact if value.is_finer_than(unit) => Err(format!(
-                "`{path}` is {value}, and the column has whole {}: round it, or pass `--times round`",
+    /// The time of a text as a column in this unit stores it. `rest` is what [`nine_digits`] has cut from the text.
+    pub(super) fn of_column(
+        self,
+        path: &str,
+        text: &str,
+        (time, rest): (Value, Rest),
+        unit: TimeUnit,
+    ) -> Result<Value, String> {
+        match (self, time) {
+            // Coarser units round by the first nine digits: the half is rounded up.
+            (Self::Round, Value::Time(nanos)) if unit == TimeUnit::Nanos => {
+                Ok(Value::Time(nanos + i128::from(rest == Rest::Half)))
+            }
+            (Self::Round, time) => Ok(time.rounded_to(unit)),
+            (Self::Exact, time) if rest != Rest::Zero || time.is_finer_than(unit) => Err(format!(
+                "`{path}` is {text}, and the column stores whole {}: round it, or pass `--times round`",
                 unit.name()
             )),
-            Self::Exact => Ok(value),
+            (Self::Exact, time) => Ok(time),
         }
     }
 }
 
-/// A time as databases write it, such as `2026-11-24 08:00:00+00` or `2026-11-24 08:00:00 UTC`, in RFC 3339; `zone` is that of a text
-/// without one, and of a date. `None` for other text.
+/// The digits of a second after the ninth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// There are none, or zeros alone.
+    Zero,
+    /// Less than half a nanosecond.
+    Less,
+    /// Half a nanosecond or more.
+    Half,
+}
+
+/// A time in RFC 3339 with at most nine digits of a second, which is as many as a time has here, and what the others say.
+pub(super) fn nine_digits(text: &str) -> (Cow<'_, str>, Rest) {
+    let whole = (Cow::Borrowed(text), Rest::Zero);
+    let Some((_, fraction)) = text.split_once('.') else { return whole };
+    let len = fraction.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, zone) = fraction.split_at(len);
+    let Some((_, rest)) = digits.split_at_checked(9) else { return whole };
+    let is = match rest.as_bytes() {
+        [b'5'..=b'9', ..] => Rest::Half,
+        rest if rest.iter().all(|digit| *digit == b'0') => Rest::Zero,
+        _ => Rest::Less,
+    };
+    let cut = &text[..text.len() - zone.len() - rest.len()];
+    (Cow::Owned(format!("{cut}{zone}")), is)
+}
+
+/// Rewrites a time of a database, such as `2026-11-24 08:00:00+00` or `2026-11-24 08:00:00 UTC`, in RFC 3339. A time without a zone, or a
+/// date, gets `zone`. `None` if the text is neither.
 pub(crate) fn rfc3339(text: &str, zone: Option<&str>) -> Option<String> {
     let (date, rest) = text.trim().split_at_checked(10)?;
     if rest.is_empty() {

@@ -142,7 +142,7 @@ fn findings_of_verify_name_rows() {
         assert!(ended.out.starts_with(&format!("{verb} 2 rows of `findings`")), "{ended:?}");
         let lines = found.lines().count();
         for part in [
-            format!("left out: line {}: it is no finding of `verify --out`", lines + 4),
+            format!("left out: line {}: it is not a finding of `verify --out`", lines + 4),
             format!("left out: line {}: `hex 6`: this text is not a row key", lines + 5),
             "2 lines left out: not a row key".to_owned(),
             format!("{} findings of `verify` left out", lines - 2),

@@ -65,6 +65,54 @@ fn every_input_may_have_a_mark_and_none_is_utf16() {
     }
 }
 
+#[derive(RowKey, Clone, Debug)]
+#[row_key(layout = "ordered")]
+struct BytesKey {
+    bytes: Vec<u8>,
+}
+
+/// Raw keys may begin as UTF-16 does, and end in a carriage return: the layout says what is a key.
+#[test]
+fn raw_keys_may_look_like_utf16() {
+    let folder = Folder::new("raw-keys");
+    table::<BytesKey, User>(&folder, "raw_keys");
+    let decode = |input: &[u8]| folder.run_with(&["decode", "raw_keys", "-"], input);
+    let text = |input: &[u8]| decode(input).expect(0).out;
+    for key in [&b"\xff\xfe12"[..], b"\xfe\xff12", b"\xfe\xff\0\xff1"] {
+        let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        let expected = text(format!("0x{hex}\n").as_bytes());
+        assert_eq!(text(&[key, b"\n"].concat()), expected, "{key:?}");
+    }
+    let cbt = |end: &str| format!("{}{end}ab\r{end}", "-".repeat(40));
+    for end in ["\n", "\r\n"] {
+        let decoded = text(cbt(end).as_bytes());
+        assert!(decoded.ends_with(&text(b"0x61620d\n")), "{end:?}: {decoded}");
+    }
+    let expected = text(b"ab\nc\n");
+    for input in ["ab\r\nc\r\n", "ab\rc\r", "ab\rc", "\r\nab\n\r\n\rc\n"] {
+        assert_eq!(text(input.as_bytes()), expected, "{input:?}");
+    }
+}
+
+/// Keys end where lines of other inputs end.
+#[test]
+fn keys_end_with_their_lines() {
+    let folder = Folder::new("key-lines");
+    let users = table::<UserKey, User>(&folder, "key_lines");
+    for end in ["\n", "\r\n", "\r"] {
+        let rows = [0, 1].map(|id| (UserKey { id }, User { name: "a".into(), seen: None }));
+        wait(users.put_all(rows)).unwrap();
+        let keys = format!("0000000000{end}{end}0000000001{end}");
+        let decoded = folder.run_with(&["decode", "key_lines", "-"], keys.as_bytes()).expect(0).out;
+        assert_eq!(decoded.lines().count(), 2, "{end:?}: {decoded}");
+        folder.run_with(&["delete", "key_lines", "-", "--yes"], keys.as_bytes()).expect(0);
+        assert!(stored("key_lines").is_empty(), "{end:?}");
+        let wrong = format!("0000000000{end}{end}x{end}");
+        let refused = folder.run_with(&["delete", "key_lines", "-"], wrong.as_bytes());
+        assert!(refused.error.contains("line 3: "), "{end:?}: {}", refused.error);
+    }
+}
+
 #[test]
 fn the_named_line_is_the_bad_one() {
     let folder = Folder::new("line-ends");
@@ -98,7 +146,7 @@ fn times_of_columns() {
     let millis = |millis| UNIX_EPOCH + Duration::from_millis(millis);
     for fine in ["2026-11-24T08:00:00.1235Z", "2026-11-24 08:00:00.123456+00"] {
         let refused = import(fine, &[]).expect(3);
-        let said = "and the column has whole milliseconds: round it, or pass `--times round`";
+        let said = "and the column stores whole milliseconds: round it, or pass `--times round`";
         assert!(refused.error.contains(said), "{}", refused.error);
     }
     assert!(stored("column_times").is_empty());
@@ -112,6 +160,49 @@ fn times_of_columns() {
         assert_eq!(seen(), millis(1_795_507_200_120), "{text}");
     }
     import("2026-11-24 08:00:00", &[]).expect(3);
+    // More digits than any column has. Those that are zero say nothing.
+    let fine = "2026-11-24T08:00:00.1234999999999Z";
+    let refused = import(fine, &[]).expect(3);
+    assert!(
+        refused.error.contains("and the column stores whole milliseconds: round it"),
+        "{}",
+        refused.error
+    );
+    import(fine, &["--times", "round"]).expect(0);
+    assert_eq!(seen(), millis(1_795_507_200_123));
+    import("2026-11-24 08:00:00.12000000000000+00", &[]).expect(0);
+    assert_eq!(seen(), millis(1_795_507_200_120));
+}
+
+#[derive(Row, Clone, Debug, PartialEq)]
+struct Moments {
+    #[row(ts(unit = "nanos"))]
+    unix: Option<SystemTime>,
+    text: Option<jiff::Timestamp>,
+}
+
+/// The tenth digit decides about the ninth.
+#[test]
+fn times_of_columns_in_nanoseconds() {
+    let folder = Folder::new("column-nanos");
+    let moments = table::<UserKey, Moments>(&folder, "column_nanos");
+    for column in ["unix", "text"] {
+        for (text, nanos) in [
+            ("2026-11-24T08:00:00.0000000014Z", 1),
+            ("2026-11-24T08:00:00.0000000015Z", 2),
+            ("2026-11-24 08:00:00.9999999999+00", 1_000_000_000),
+        ] {
+            folder.write("rows.csv", format!("id,{column}\n1,{text}\n"));
+            let refused = folder.run(&["import", "column_nanos", "rows.csv", "--yes"]).expect(3);
+            let said = "and the column stores whole nanoseconds: round it, or pass `--times round`";
+            assert!(refused.error.contains(said), "{}", refused.error);
+            folder.run(&["import", "column_nanos", "rows.csv", "--yes", "--times", "round"]).expect(0);
+            let row = wait(moments.get(&UserKey { id: 1 })).unwrap().unwrap();
+            let expected = UNIX_EPOCH + Duration::from_secs(1_795_507_200) + Duration::from_nanos(nanos);
+            let found = row.unix.or(row.text.map(SystemTime::from)).unwrap();
+            assert_eq!(found, expected, "{column} {text}");
+        }
+    }
 }
 
 #[derive(RowKey, Clone, Debug)]
@@ -128,11 +219,14 @@ fn times_of_keys() {
     let fine = "at=2026-11-24T08:00:00.0001Z";
     for command in ["encode", "get"] {
         let refused = folder.run(&[command, "key_times", fine]).expect(2);
-        assert!(refused.error.contains("has whole milliseconds"), "{}", refused.error);
+        assert!(refused.error.contains("stores whole milliseconds"), "{}", refused.error);
     }
     // A key is never rounded.
     folder.write("rows.csv", "at,name\n2026-11-24T00:00:00.0001Z,a\n");
     folder.run(&["import", "key_times", "rows.csv", "--yes", "--times", "round"]).expect(3);
+    folder.write("rows.csv", "at,name\n2026-11-24T00:00:00.0001000000001Z,a\n");
+    let refused = folder.run(&["import", "key_times", "rows.csv", "--yes", "--times", "round"]).expect(3);
+    assert!(refused.error.contains("and the key stores whole milliseconds: round it"), "{}", refused.error);
     folder.write("rows.csv", "at,name\n2026-11-24 08:00:00+00,a\n");
     folder.run(&["import", "key_times", "rows.csv", "--yes"]).expect(0);
     folder.run(&["get", "key_times", "at=2026-11-24T08:00:00Z"]).expect(0);
@@ -156,7 +250,9 @@ fn a_name_twice_is_refused() {
     ] {
         let arguments = ["import", "two_names", "-", "--format", format, "--yes"];
         let refused = folder.run_with(&arguments, input.as_bytes()).expect(3);
-        assert!(refused.error.contains("is there twice at line 1"), "{}", refused.error);
+        let said = refused.error.contains("line 2: ") || refused.error.contains("line 1: ");
+        assert!(said && refused.error.contains("is there twice"), "{}", refused.error);
+        assert!(!refused.error.contains("at line"), "{}", refused.error);
     }
     assert!(stored("two_names").is_empty());
     // As a union merge leaves it.
@@ -164,6 +260,36 @@ fn a_name_twice_is_refused() {
     folder.write("layouts.json", twice);
     let refused = folder.run(&["count", "two_names"]).expect(3);
     assert!(refused.error.contains("the name `two_names` is there twice at line"), "{}", refused.error);
+}
+
+/// Each fault of JSON names the line of the input, once, and what is wrong in it.
+#[test]
+fn faults_of_json_name_the_line_of_the_input() {
+    let folder = Folder::new("json-faults");
+    table::<UserKey, User>(&folder, "json_faults");
+    let good = "{\"id\":1,\"name\":\"a\"}\n";
+    for (bad, said) in [
+        ("{\"id\":1,,}", "line 3: it is not JSON: key must be a string, at column 9"),
+        ("  {\"id\":x}", "line 3: it is not JSON: expected value, at column 9"),
+        ("7", "line 3: it is not a JSON object"),
+        ("{\"id\":2,\"name\":\"b", "line 3: the line ends before its JSON does, as if the input was cut"),
+        ("{\"id\":2,\"id\":3}", "line 3: the name `id` is there twice, at column 15"),
+    ] {
+        folder.write("rows.json", format!("{good}\n{bad}\n{good}"));
+        let stopped =
+            folder.run(&["import", "json_faults", "rows.json", "--format", "json", "--yes"]).expect(3);
+        assert!(stopped.error.contains(said), "{}", stopped.error);
+        assert!(!stopped.error.contains("at line"), "{}", stopped.error);
+        let deleted = folder.run_with(&["delete", "json_faults", "-"], format!("\n\n{bad}\n").as_bytes());
+        assert!(!deleted.error.contains("at line"), "{}", deleted.error);
+    }
+    // A file of lines that is cut within its first one has no objects of several lines.
+    for input in ["{\"id\":1,\"na", "{\"id\":1,\"na\n", &format!("{{\"id\":1,\"na\n\n \n{good}")] {
+        let arguments = ["import", "json_faults", "-", "--format", "json", "--yes"];
+        let cut = folder.run_with(&arguments, input.as_bytes()).expect(3);
+        let said = "line 1: the line ends before its JSON does";
+        assert!(cut.error.contains(said), "{input:?}: {}", cut.error);
+    }
 }
 
 #[test]
@@ -217,7 +343,7 @@ fn a_family_is_selected_by_its_name() {
 }
 
 #[test]
-fn an_optional_column_with_perhaps_a_new_name() {
+fn an_optional_column_that_may_have_a_new_name() {
     mod later {
         #[derive(keyderive::Row)]
         #[allow(dead_code)]
@@ -234,12 +360,16 @@ fn an_optional_column_with_perhaps_a_new_name() {
     folder.write("new.json", Layouts::new().table::<UserKey, later::Contact>("users").to_json());
     let check = |more: &[&str]| folder.run(&[&["layouts", "check", "old.json", "new.json"], more].concat());
     let found = check(&[]).expect(1);
-    let said = "`cf:mail` is dropped and `cf:email` added, of the same type; if this is a new name, write `#[row(alias = \"mail\")]`";
+    let said = "`cf:mail` is dropped and `cf:email` added, of the same type; if this is a new name, write `alias = \"mail\"` at the column";
     assert!(found.out.contains(said), "{}", found.out);
     assert!(found.out.contains("accept the pair `users/cf:mail=cf:email`"), "{}", found.out);
-    check(&["--not-renamed", "users/cf:mail=cf:email"]).expect(1);
-    let both = ["--not-renamed", "users/cf:mail=cf:email", "--not-renamed", "users/cf:phone=cf:telephone"];
-    check(&both).expect(0);
+    // Each added column may be the new name of each dropped one: a pair that is not named fails the check.
+    let pairs = ["mail=cf:email", "phone=cf:telephone", "phone=cf:email", "mail=cf:telephone"];
+    let pairs = pairs.map(|pair| format!("users/cf:{pair}"));
+    for accepted in 0..=pairs.len() {
+        let named = pairs[..accepted].iter().flat_map(|pair| ["--not-renamed", pair]);
+        check(&named.collect::<Vec<_>>()).expect(i32::from(accepted < pairs.len()));
+    }
     let json = check(&["--format", "json"]).expect(1).out;
     assert!(json.contains("\"rename\":\"users/cf:mail=cf:email\""), "{json}");
 }

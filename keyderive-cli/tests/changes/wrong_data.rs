@@ -333,7 +333,7 @@ fn times_between_two_of_a_key() {
     folder.write("layouts.json", layouts.to_json());
     folder.write("rows.csv", "at,name\n2026-11-24T00:00:00.0001Z,a\n2026-11-24T00:00:00.0002Z,b\n");
     let refused = folder.run(&["import", "coarse", "rows.csv", "--yes"]).expect(3);
-    assert!(refused.error.contains("the key has whole milliseconds"), "{}", refused.error);
+    assert!(refused.error.contains("the key stores whole milliseconds"), "{}", refused.error);
     folder.run(&["import", "fine", "rows.csv", "--yes"]).expect(0);
     assert_eq!((stored("fine").len(), stored("coarse").len()), (2, 0));
     // Milliseconds for a field of microseconds.

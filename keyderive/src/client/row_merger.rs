@@ -30,7 +30,7 @@ const MINUTE: i64 = 60_000_000;
 /// Which rule an answer breaks.
 type ProtocolViolation = String;
 
-/// Bytes of the server, which no text has without end.
+/// Bytes from the server, of which an error shows only the first ones.
 struct Shown<'a>(&'a [u8]);
 
 impl fmt::Display for Shown<'_> {

@@ -30,7 +30,7 @@
 //! 3. If you intend that, write the file again and commit it with the change: reviewers see both.
 //!
 //! A removed optional column and an added one of the same type may be a rename, which needs an `alias`: without it, no program finds the
-//! older values. `check` writes such a file only if you name the pair:
+//! older values. `check` writes such a file only if you name every such pair, and its error has the command:
 //! `KEYDERIVE_BLESS='users/cf:mail=cf:email' cargo test`.
 //!
 //! [`changes_from`](crate::row::RowSchema::changes_from) lists the changes of row types, and [rows](super::rows) says how to make each in

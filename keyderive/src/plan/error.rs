@@ -80,11 +80,11 @@ impl fmt::Display for PlanError {
         f.write_str(match fault {
             TokenFault::Malformed => "the page token is malformed; pass the one of the last page unchanged",
             TokenFault::WithoutTable => {
-                "the page token names no table, since it is of an earlier release of keyderive, or of `Plan::page_token`, for \
-                 `Plan::after`; start a new scan"
+                "the page token names no table: an earlier release of keyderive made it, or `Plan::page_token`, whose tokens only \
+                 `Plan::after` takes; start a new scan"
             }
             TokenFault::OfTable => {
-                "the page token is of the pages of a table; pass it to `after` of a scan of the table"
+                "a scan of a table made the page token, and a plan alone cannot read it; pass it to `after` of a scan of the table"
             }
             TokenFault::OtherTable => "the page token is of another table; start a new scan",
             TokenFault::OtherDistinct => {

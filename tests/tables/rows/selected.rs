@@ -145,7 +145,7 @@ async fn labels_and_sinks_are_refused_with_a_selection(client: Client) {
         for error in [optional.unwrap_err(), required.unwrap_err()] {
             assert_eq!(error.kind(), ErrorKind::InvalidArgument);
             assert!(
-                error.to_string().contains("read whole rows with this filter, or select without it"),
+                error.to_string().contains("read whole rows with this filter, or select columns without it"),
                 "{error}"
             );
         }

@@ -136,8 +136,8 @@ impl fmt::Display for FilterError {
                 f.write_str("a sink is in a condition, where the service takes none; put it into an interleave")
             }
             FilterFault::InSelection => f.write_str(
-                "a filter has a label or a sink, and columns are selected, of what the filter leaves: a sink would pass by the \
-                 selection, which labels a cell of each row itself; read whole rows with this filter, or select without it",
+                "columns are selected, and a filter has a label or a sink: a sink would return cells that are not selected, and the \
+                 selection labels a cell of each row itself; read whole rows with this filter, or select columns without it",
             ),
             FilterFault::Depth => write!(
                 f,

@@ -51,7 +51,7 @@ impl RowSchema {
     /// | a column is added to, or dropped from, an optional struct that needs another one | are read | the program that does not know the column leaves it when it stores `None`; the other program then cannot read the row |
     /// | a new required column; a column becomes required, in an optional family too | cannot be read | read and write as before |
     /// | an optional column is dropped | are read | read and write as before |
-    /// | an optional column is dropped, and one of its type is new: perhaps a new name, without the former one as `alias` | are read, without the values under the former name | read and write as before |
+    /// | an optional column is dropped, and one of its type is added: possibly a rename without `alias` | are read, without the values under the former name | read and write as before |
     /// | a required column is dropped, or becomes optional | are read | cannot read rows without it |
     /// | a new name, with the former name as `alias` | are read | do not find new values; in a row that has the new name, this type does not see their later writes |
     /// | a new `alias` that no older type writes | are read | read and write as before |
@@ -135,7 +135,7 @@ pub struct SchemaChange {
     breaks_older_programs: bool,
     /// Whether one of the two programs misreads, hides or deletes a column that the other writes, whichever columns of a row either writes.
     is_of_columns: bool,
-    /// The column that went and the one of its type that came, as `family:name`.
+    /// The dropped column and the added one of its type, as `family:name`, if it may be a rename.
     rename: Option<(String, String)>,
     /// Whether only this type misses something, in rows that programs older than both have written.
     is_of_former_rows: bool,
@@ -153,7 +153,7 @@ impl SchemaChange {
         }
     }
 
-    /// The column that went and the one of its type that came, each as `family:name`, if the change is perhaps a new name.
+    /// The dropped column and the added one of its type, each as `family:name`, if the change may be a rename.
     pub(crate) fn rename(&self) -> Option<(&str, &str)> {
         self.rename.as_ref().map(|(old, new)| (&**old, &**new))
     }
@@ -781,7 +781,8 @@ impl<'l> LayoutComparison<'_, 'l> {
 
     fn changes(&self) -> Vec<SchemaChange> {
         let mut found = self.found();
-        let (added, mut dropped) = (self.unrelated(self.new, self.old), self.unrelated(self.old, self.new));
+        let (added, dropped) = (self.unrelated(self.new, self.old), self.unrelated(self.old, self.new));
+        let renames = self.possible_renames(&added, &dropped);
         let mut changes = Vec::new();
         let of_new = |topic: Topic<'l>| match topic {
             Topic::Type { new, .. }
@@ -800,23 +801,18 @@ impl<'l> LayoutComparison<'_, 'l> {
         };
         for (new, column) in self.new.all.iter().enumerate() {
             let is_added = added.contains(&new);
-            let is_same = |old: usize| {
-                let old = &self.old.all[old];
-                old.name.is_some() && old.stored == column.stored && old.kind == column.kind
-            };
-            let is_near = |old: &&usize| self.old.all[**old].family == column.family;
-            let mut candidates =
-                dropped.iter().filter(|old| is_added && column.name.is_some() && is_same(**old));
-            let near = candidates.clone().find(is_near);
-            if let Some(old) = near.or_else(|| candidates.next()).copied() {
-                dropped.retain(|other| *other != old);
-                changes.push(self.renamed(new, old));
+            let before = changes.len();
+            for (old, _) in renames.iter().filter(|(_, renamed)| *renamed == new) {
+                changes.push(self.renamed(new, *old));
                 let is_said = |topic: Topic<'l>| match topic {
                     Topic::Needed { new: at, .. } => at == new,
-                    Topic::Lacking { old: at, .. } => at == old,
+                    Topic::Lacking { old: at, .. } => at == *old,
                     _ => false,
                 };
                 found.retain(|found| !is_said(found.topic));
+            }
+            if changes.len() > before {
+                // Each pair says it.
             } else if is_added && !found.iter().any(|found| of_new(found.topic) == Some(new)) {
                 changes.push(SchemaChange::harmless(format!("{} is new", column.written())));
             } else if let Some(alias) = self.new_alias(column)
@@ -842,7 +838,8 @@ impl<'l> LayoutComparison<'_, 'l> {
             for found in found.extract_if(.., |found| of_old(found.topic) == Some(old)) {
                 changes.push(self.change(&found));
             }
-            if changes.len() == before && dropped.contains(&old) {
+            let is_renamed = renames.iter().any(|(dropped, _)| *dropped == old);
+            if changes.len() == before && dropped.contains(&old) && !is_renamed {
                 changes.push(SchemaChange::harmless(format!("{} is dropped", column.written())));
             }
         }
@@ -862,6 +859,27 @@ impl<'l> LayoutComparison<'_, 'l> {
             is_written || is_read || (column.key.is_some() && is_in_family)
         };
         (0..of.all.len()).filter(|at| !is_related(&of.all[*at])).collect()
+    }
+
+    /// Each dropped column with each added one of its type that may be the same column under a new name. One of another family is
+    /// considered if one of the two has no such column in its own family.
+    fn possible_renames(&self, added: &[usize], dropped: &[usize]) -> Vec<(usize, usize)> {
+        let columns = |(old, new): (usize, usize)| (&self.old.all[old], &self.new.all[new]);
+        let is_same = |pair: &(usize, usize)| {
+            let (old, new) = columns(*pair);
+            old.name.is_some() && new.name.is_some() && old.stored == new.stored && old.kind == new.kind
+        };
+        let is_near = |pair: &(usize, usize)| {
+            let (old, new) = columns(*pair);
+            old.family == new.family
+        };
+        let pairs = added.iter().flat_map(|new| dropped.iter().map(|old| (*old, *new)));
+        let pairs: Vec<_> = pairs.filter(is_same).collect();
+        let near: Vec<_> = pairs.iter().copied().filter(is_near).collect();
+        let has_near = |pair: &(usize, usize)| {
+            near.iter().any(|(old, _)| *old == pair.0) && near.iter().any(|(_, new)| *new == pair.1)
+        };
+        pairs.into_iter().filter(|pair| is_near(pair) || !has_near(pair)).collect()
     }
 
     /// A former name that the old type does not have.

@@ -309,7 +309,7 @@ impl LoadError {
             }
             Reason::Stopped(TransferError::Failed(error)) if error.is_table_mismatch() => {
                 return f.write_str(
-                    "; a load from there on begins at the beginning of the input: leave `.resume(…)` out",
+                    "; once the table is as the program expects it, load from the beginning of the input: leave `.resume(…)` out",
                 );
             }
             Reason::NotStarted(_) | Reason::MayBeCounted(_) => return Ok(()),
