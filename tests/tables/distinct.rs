@@ -159,7 +159,7 @@ async fn values_are_those_of_all_keys<K: VisitKey>(client: Client) {
                     continue; // `a_page_of_interleaved_buckets_is_an_error`
                 }
                 if count < 3 {
-                    let size = rng.usize(1..=3);
+                    let size = rng.u64(1..=3);
                     let (mut paged, mut token) = (Vec::new(), None::<String>);
                     loop {
                         let scan = scan().distinct(count);

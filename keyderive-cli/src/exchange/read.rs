@@ -161,6 +161,17 @@ impl Parse for Reader {
                 )));
             }
         }
+        let is_of_map = |place: &Place| match place {
+            Place::Column(path) => {
+                path.split_once(':').is_some_and(|(family, _)| known.contains(&Place::Map(family.to_owned())))
+            }
+            _ => false,
+        };
+        if let Some((name, _)) = names.iter().zip(&places).find(|(_, place)| is_of_map(place)) {
+            return Err(Failure::refused(format_args!(
+                "`{name}` is one of the columns of a family that another name has whole: leave one of the two out by `--ignore`"
+            )));
+        }
         if let Some(name) = self.mapped.keys().find(|name| !names.contains(name)) {
             return Err(Failure::refused(format_args!(
                 "the input has no `{name}`, which `--map` says what it is"

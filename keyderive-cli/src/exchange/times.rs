@@ -6,6 +6,8 @@ use clap::ValueEnum;
 use keyderive::dynamic::Value;
 use keyderive::key::TimeUnit;
 
+use super::write::has_text;
+
 /// What to do with a time that has more digits than its column stores
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Times {
@@ -26,11 +28,18 @@ impl Times {
         unit: TimeUnit,
     ) -> Result<Value, String> {
         match (self, time) {
-            // Coarser units round by the first nine digits: the half is rounded up.
-            (Self::Round, Value::Time(nanos)) if unit == TimeUnit::Nanos => {
-                Ok(Value::Time(nanos + i128::from(rest == Rest::Half)))
+            (Self::Round, time) => {
+                let rounded = match time {
+                    // Coarser units round by the first nine digits: the half is rounded up.
+                    Value::Time(nanos) if unit == TimeUnit::Nanos => {
+                        Value::Time(nanos + i128::from(rest == Rest::Half))
+                    }
+                    time => time.rounded_to(unit),
+                };
+                has_text(&rounded).then_some(rounded).ok_or_else(|| {
+                    format!("`{path}` is {text}, which is rounded to a time after the year 9999, the last one that text can have")
+                })
             }
-            (Self::Round, time) => Ok(time.rounded_to(unit)),
             (Self::Exact, time) if rest != Rest::Zero || time.is_finer_than(unit) => Err(format!(
                 "`{path}` is {text}, and the column stores whole {}: round it, or pass `--times round`",
                 unit.name()

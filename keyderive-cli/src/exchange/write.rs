@@ -210,7 +210,7 @@ fn values<'r>(column: &DynColumn<'r>) -> impl Iterator<Item = &'r Value> {
 }
 
 /// Whether the text of a value is read as the value: text has the years 0000 to 9999.
-fn has_text(value: &Value) -> bool {
+pub(super) fn has_text(value: &Value) -> bool {
     const DAY: i128 = 86_400_000_000_000;
     const YEARS: std::ops::Range<i128> = -719_528 * DAY..2_932_897 * DAY;
     match value {

@@ -132,6 +132,10 @@ fn the_named_line_is_the_bad_one() {
         assert!(stopped.error.contains("line 3: "), "{end:?}: {}", stopped.error);
         assert_eq!(stored("line_ends").len(), 3);
     }
+    // Other readers take the quotation marks for a part of the cell.
+    folder.write("users.csv", "id,name\n4, \"d\"\n");
+    let stopped = folder.run(&["import", "line_ends", "users.csv", "--yes"]).expect(3);
+    assert!(stopped.error.contains("has a space before its quotation mark"), "{}", stopped.error);
 }
 
 #[test]
@@ -170,6 +174,8 @@ fn times_of_columns() {
     );
     import(fine, &["--times", "round"]).expect(0);
     assert_eq!(seen(), millis(1_795_507_200_123));
+    let late = import("9999-12-31T23:59:59.9996Z", &["--times", "round"]).expect(3);
+    assert!(late.error.contains("is rounded to a time after the year 9999"), "{}", late.error);
     import("2026-11-24 08:00:00.12000000000000+00", &[]).expect(0);
     assert_eq!(seen(), millis(1_795_507_200_120));
 }
@@ -253,6 +259,14 @@ fn a_name_twice_is_refused() {
         let said = refused.error.contains("line 2: ") || refused.error.contains("line 1: ");
         assert!(said && refused.error.contains("is there twice"), "{}", refused.error);
         assert!(!refused.error.contains("at line"), "{}", refused.error);
+    }
+    for input in
+        ["id,totals:*,totals:a\n1,\"{\"\"a\"\":1}\",2\n", "id,totals:a,totals:*\n1,2,\"{\"\"a\"\":1}\"\n"]
+    {
+        let refused = folder
+            .run_with(&["import", "two_names", "-", "--format", "csv", "--yes"], input.as_bytes())
+            .expect(3);
+        assert!(refused.error.contains("`totals:a` is one of the columns of a family"), "{}", refused.error);
     }
     assert!(stored("two_names").is_empty());
     // As a union merge leaves it.
@@ -338,6 +352,7 @@ fn a_family_is_selected_by_its_name() {
     assert_eq!(scan("home"), "id,home:city,home:zip\n1,Chur,\n");
     assert_eq!(scan("mail"), "id,cf:mail\n1,m\n");
     assert_eq!(scan("home:zip,cf"), "id,home:zip,cf:mail,cf:phone\n1,,m,\n");
+    assert_eq!(scan("mail,cf,cf:mail"), "id,cf:mail,cf:phone\n1,m,\n");
     let none = folder.run(&["scan", "families", "--select", "work"]).expect(2);
     assert!(none.error.contains("work"), "{}", none.error);
 }
