@@ -198,7 +198,7 @@ fn of_two_tokens_the_one_further_on_counts() {
 fn a_token_is_of_no_other_plan() {
     let site = InterleavedKey::scan().user("alice").site("x").into_plan().unwrap();
     let key = InterleavedKey { user: "alice".into(), site: "x".into() }.encode().unwrap();
-    for others in ["field", "home", "\0\0\0\0\0\0\0\u{1}"] {
+    for others in ["field", "home"] {
         let users = InterleavedKey::scan().user_any_of(["alice", others, "x"]).into_plan().unwrap();
         let error = users.after(&site.page_token(&key, false), false).unwrap_err().to_string();
         assert!(error.contains("other constraints"), "{others}: {error}");
