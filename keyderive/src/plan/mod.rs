@@ -372,7 +372,7 @@ impl<K: ?Sized> fmt::Debug for Plan<K> {
 /// A scan of a table with keys `K`: a [`Plan`], or any stage of a scan builder.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scan of `{K}`",
-    note = "begin one with `{K}::scan()`; code for any key type says `K: RowKey<Scan: IntoPlan<K>>`"
+    note = "begin one with `{K}::scan()`; code for any key type takes an `impl IntoPlan<{K}>`"
 )]
 pub trait IntoPlan<K> {
     /// The plan.
