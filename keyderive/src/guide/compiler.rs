@@ -9,6 +9,16 @@
 //! | binary operation `==` cannot be applied to type `Column<Event, String>` | a comparison of a column | `Event::KIND.equals("buy")` |
 //! | type annotations needed, in a closure of `visit` | an `async` closure, or calls that `.await` in one | [a stream](#async-work-in-visit) |
 //! | `impl Future<…>` is not an iterator | no `.await` before the list | `.collect().await?` |
+//! | `Select<…>` is not a future | a selection that says no row | `users.select(User::NAME).get(&key).await?`, or `.scan(plan)` |
+//! | this method takes 1 argument but 2 were supplied, of `select` | several columns | a tuple: `select((User::NAME, User::AGE))` |
+//! | expected `Condition<Selected<…>>`, of `matching` after `select` | a condition of a selection | `matching` before `select` |
+//! | expected `RowFilter`, found `Condition<…>` | a condition for `filter` | `.matching(…)` |
+//! | no associated function `name` found for struct `User` | a column as a method | the constant: `User::NAME` |
+//! | one of the expressions' fields has a method of the same name: `.draft.any_of` | a method of a field without the field's name | `user_id_any_of(…)`, `user_id_range(…)` |
+//! | no method named `limit` found for struct `EventKeyScan<…>` | a limit of a plan | `events.scan(EventKey::scan()).limit(10)` |
+//! | `Stream` is not implemented for `Vec<…>` | a list for `load` | `load_iter(rows)` |
+//! | cannot index into a value of type `MapFamily<…>` | an entry of a map | `User::PREFS.at("x")` |
+//! | cannot create non-exhaustive struct, of `Settings` | settings as a struct | `client.with(\|settings\| settings.serving())` |
 //! | the method `get` exists for struct `Table<K, R>`, but its trait bounds were not satisfied: `K: OwnedRowKey` | a function over any table | [`K: TableKey`, `R: OwnedRow`](#generic-code) |
 //!
 //! # Branches of a scan

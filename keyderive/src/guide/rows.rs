@@ -86,7 +86,7 @@
 //! only counters are incremented, that only aggregates are added to, and that only columns with `Versions` get several versions.
 //!
 //! The client checks, before it sends anything, that a value can be stored and read back. NaN inside JSON, a `u64`
-//! above `i64::MAX`, an empty key of a map, and two versions with one timestamp are errors that name the column.
+//! above `i64::MAX`, an empty key of a map, and two versions with one timestamp in a row to `put` are errors that name the column.
 //!
 //! # Rows that expire
 //!

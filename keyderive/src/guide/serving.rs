@@ -17,9 +17,9 @@
 //! });
 //! let users = client.table::<UserKey, User>("users");
 //!
-//! // In a request of the service: all its calls together take at most 300 ms.
-//! let users = users.with_timeout(Duration::from_millis(300));
-//! match users.put(&UserKey { id: 7 }, &User { name: "Ada".into() }).await {
+//! // In a request of the service: all its calls together take at most 300 ms, from here on. The next request makes a handle of its own.
+//! let hasty = users.with_timeout(Duration::from_millis(300));
+//! match hasty.put(&UserKey { id: 7 }, &User { name: "Ada".into() }).await {
 //!     Ok(()) => println!("answer 200"),
 //!     Err(error) if error.is_outcome_unknown() => println!("answer 502; the row may have been written"),
 //!     Err(error) if error.is_deadline_exceeded() => println!("answer 504"),

@@ -230,7 +230,7 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
         self.with_client(self.handle.client.with_deadline(at))
     }
 
-    /// The same table with a deadline after `timeout` from now, as [`Client::with_timeout`].
+    /// The same table with a deadline after `timeout` from now, as [`Client::with_timeout`]: make one for each request of your service.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -238,8 +238,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
     /// # #[derive(Row)] struct User { age: u32 }
     /// # async fn sample(users: Table<UserKey, User>) -> Result<(), keyderive::Error> {
-    /// let users = users.with_timeout(Duration::from_millis(300));
-    /// let (one, other) = (users.get(&UserKey { id: 7 }).await?, users.get(&UserKey { id: 8 }).await?);
+    /// let hasty = users.with_timeout(Duration::from_millis(300));
+    /// let (one, other) = (hasty.get(&UserKey { id: 7 }).await?, hasty.get(&UserKey { id: 8 }).await?);
     /// # Ok(())
     /// # }
     /// ```
