@@ -52,7 +52,7 @@ impl Times {
 /// The digits of a second after the ninth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// There are none, or zeros alone.
+    /// No digits, or only zeros.
     Zero,
     /// Less than half a nanosecond.
     Less,

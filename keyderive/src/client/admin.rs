@@ -570,7 +570,7 @@ impl Client {
             Cached::Found(version, info) => Ok(Some((version, info))),
             Cached::Late => Err(self.check_ended(table, begun.elapsed())),
             Cached::Failed(error) if error.is_not_found() => Err(error),
-            // After the last request of a call, none fails by what failed this one.
+            // A caller that insists has sent its last rows: no later request of its own fails in place of this one.
             Cached::Failed(error) if required && (insists || !fails_the_request(&error)) => Err(error),
             Cached::Unknown if required && Handle::try_current().is_ok() => Err(Error::configuration(
                 format!("table `{table}`: the tokio runtime ended before the layout was checked"),

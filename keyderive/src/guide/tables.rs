@@ -81,12 +81,12 @@
 //! differs; otherwise a program notices changes by other programs only after a restart.
 //!
 //! **Long calls check again.** [Loads](crate::Table::load), [writers](crate::Table::writer) and [copies](crate::Table::copy_to) read the
-//! table's definition again before they send rows if the last one is older than 10 s, and at their end. Bulk writes such as
-//! [`put_all`](crate::Table::put_all) and [`delete_rows`](crate::Table::delete_rows) do so when they have run for 10 s; a shorter one is as a
-//! single call, which a handle that was opened before a re-keying sends to the table that it knows. If the table was re-keyed, deleted or
-//! created again, the call fails with `is_table_mismatch` or `is_not_found`, and says how many rows nobody may read. A table without a
-//! stamp cannot be told from another one that was created under its name. Rows written in the last 10 s of a successful call can still be
-//! lost to a re-keying that began then: [stop other writers](super::rekeying#the-operators-checklist) before.
+//! table's definition again if the last one is older than 10 s: before they send rows, and at their end. Bulk writes such as
+//! [`put_all`](crate::Table::put_all) and [`delete_rows`](crate::Table::delete_rows) do so once they have run for 10 s. A shorter bulk write
+//! works like a single call: a handle that was opened before a re-keying writes to the old table. If the table was re-keyed, deleted or
+//! created again, a long call fails with `is_table_mismatch` or `is_not_found`, and says how many rows nobody may read. If the table has no
+//! stamp, the call cannot see that it was created again. A re-keying that begins in the last 10 s of a successful call can still lose the
+//! rows written then: [stop other writers](super::rekeying#the-operators-checklist) before.
 //!
 //! **If the check cannot run**, because the service account lacks the permission or the admin service does not respond
 //! within 3 s, requests proceed unchecked. The client logs one warning, counts the metric `keyderive.layout.unchecked`,

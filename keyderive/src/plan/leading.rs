@@ -162,8 +162,8 @@ impl Position {
             Some(AroundSalt { front, start, end }) if is_merged => {
                 Self { front, after: bound(start, end), reversed }
             }
-            // The value is left of the salt, and so may be other fields: of all fronts that begin with it, the bound is beside the first or
-            // the last one, whatever bucket follows.
+            // The value is left of the salt, perhaps with other fields between. The bound comes after every key that begins with the
+            // value, in each bucket; in a reversed scan, before every such key, and after those of smaller values.
             None if is_merged => {
                 let mut front = leading.prefix;
                 if reversed && let Some(delimiter) = front.last_mut() {

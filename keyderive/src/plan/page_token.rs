@@ -144,7 +144,7 @@ fn plan_hash(selection: &Selection, reversed: bool) -> u64 {
         bytes.extend_from_slice(&(part.len() as u64).to_be_bytes());
         bytes.extend_from_slice(part);
     };
-    // A value may be as what comes after it, so how many there are comes first.
+    // The count comes first: otherwise the values of one field could be taken for those of the next.
     for field in 0..selection.encodings.fields() {
         part(&(selection.encodings.all(field).count() as u64).to_be_bytes());
         selection.encodings.all(field).for_each(&mut part);

@@ -416,7 +416,7 @@ impl RowFilter {
         matches!(self.kind, FilterKind::BlockAll)
     }
 
-    /// The same for rows that are read again, which its samples have drawn.
+    /// The filter with each sample passing every row, to read rows again that it has drawn.
     pub(crate) fn without_samples(self) -> Self {
         let all = |filters: Vec<Self>| filters.into_iter().map(Self::without_samples).collect();
         let kind = match self.kind {

@@ -263,8 +263,8 @@ impl<K: TableKey, R, S: Reads> Table<K, R, S> {
     /// sent. What the table's own row type says of a family, such as its `ttl`, holds for `T` too. Of a table of `()`, which writes no
     /// column, `T` may be any type.
     ///
-    /// Two things are `T`'s own. An optional family of it is there if one of the columns that `T` has in it is stored, or its marker. And
-    /// codes of an enum are compared as numbers: variants of other names are read.
+    /// An optional family of `T` is `Some` if a row has its marker, or one of the columns that `T` has in it; other columns of the family do
+    /// not count. An enum that is stored as a code is compared by its codes, not by the names of its variants.
     #[must_use]
     pub fn rows_as<T: Row>(&self) -> Table<K, T, ReadOnly<S::Scanned>> {
         let handle = self.handle.with_rows(self.handle.visible.of_type(T::SCHEMA));

@@ -45,8 +45,8 @@ impl<K: TableKey, R: Row, S: Reads> Table<K, R, S> {
     ///
     /// The server sends only these columns. If a selected column is required, rows with none of the selected columns are not
     /// returned. Otherwise every row is, and absent columns are `None` or empty. For [`rows_as`](Self::rows_as), a row with
-    /// none of its columns does not exist, whether one is required or not, and a selection of it has no such row either. Of a family that
-    /// a row may lack, select the family: a required column of it fails in a row without it.
+    /// none of its columns does not exist, whether one is required or not, and a selection of it has no such row either. If a
+    /// family is optional, select the family: a required column of it is an error in a row without the family.
     pub fn select<C: Selection<R>>(&self, selection: C) -> Select<K, C::Output, S::Scanned>
     where
         C::Output: 'static,

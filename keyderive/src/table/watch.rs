@@ -22,7 +22,7 @@ pub(crate) struct Watch(Option<Mutex<Watched>>);
 
 #[derive(Debug)]
 struct Watched {
-    /// The definition that was found as it must be last; none if none could be read.
+    /// The last definition that fits; none if none could be read.
     accepted: Option<Arc<TableInfo>>,
     /// When the definition was last asked for that was found as it must be.
     asked: Option<Instant>,
@@ -36,7 +36,7 @@ struct Watched {
     in_flight: u64,
     /// Those that were answered before the definition was last asked for.
     verified: u64,
-    /// Those that an end has reported as written, of a table that was there then.
+    /// The verified rows at the last end that reported success.
     reported: u64,
 }
 
