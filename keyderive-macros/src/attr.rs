@@ -190,6 +190,45 @@ pub(crate) fn unknown_option(cx: &Ctxt, path: &Path, level: &str, names: &[&str]
     cx.error(path, format_args!("`{wrong}` is not an option of `{level}` here; {remedy}"));
 }
 
+/// Options of serde on a field that say what options of a derive say too: those, what they do not do here, and what does.
+const SERDE: &[(&[&str], &str)] = &[
+    (
+        &["rename"],
+        "does not name what is stored; write `#[OWN(name = \"…\")]`, with `NAME` for the field's own name",
+    ),
+    (
+        &["with", "serialize_with", "deserialize_with"],
+        "does not encode what is stored; write `#[OWN(with = \"…\")]`, or `#[OWN(name = \"NAME\")]` if the type's own encoding is meant",
+    ),
+    (
+        &["skip", "skip_serializing", "skip_deserializing"],
+        "does not keep the field out of what is stored; move it to another struct, or write `#[OWN(name = \"NAME\")]` to store it",
+    ),
+];
+
+/// Warns of options of serde that the derive ignores, on a field without one of the derive's own attributes `own`.
+pub(crate) fn warn_of_serde(cx: &Ctxt, field: &syn::Field, own: &[&str]) {
+    if field.attrs.iter().any(|attr| own.iter().any(|own| attr.path().is_ident(own))) {
+        return;
+    }
+    let own = own[0];
+    let Some(name) = field.ident.as_ref().map(unraw) else { return };
+    for attr in field.attrs.iter().filter(|attr| attr.path().is_ident("serde")) {
+        // A fault of serde's attribute is serde's to report.
+        let _ = attr.parse_nested_meta(|meta| {
+            let does =
+                SERDE.iter().find(|(options, _)| options.iter().any(|option| meta.path.is_ident(option)));
+            if let Some((_, does_not)) = does {
+                let option = meta.path.to_token_stream();
+                let does_not = does_not.replace("OWN", own).replace("NAME", &name);
+                let message = format!("`{option}` of serde {does_not}");
+                cx.warn(&meta.path, "serde", &message);
+            }
+            skip_value(meta.input)
+        });
+    }
+}
+
 /// An identifier's name, without `r#`.
 pub(crate) fn unraw(ident: &Ident) -> String {
     IdentExt::unraw(ident).to_string()

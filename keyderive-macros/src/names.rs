@@ -78,7 +78,8 @@ pub(crate) const UNITS: &[&str] = &["secs", "millis", "micros", "nanos"];
 pub(crate) const IN_UUID: &[&str] = &["simple", "v4"];
 
 /// Names that users of other libraries may try, with the name here.
-const SYNONYMS: &[(&str, &str)] = &[("buckets", "range")];
+const SYNONYMS: &[(&str, &str)] =
+    &[("buckets", "range"), ("column", "name"), ("rename", "name"), ("descending", "desc")];
 
 /// The remedy for a name that is not one of `names`: its synonym, the nearest name, or all names.
 pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {

@@ -20,12 +20,16 @@ pub(crate) fn row(input: &DeriveInput) -> TokenStream {
     if let Some(row) = &row {
         check::check(&cx, row);
     }
+    let warnings = cx.take_warnings();
     match (row, cx.check()) {
-        (Some(row), Ok(())) => expand::row(&row),
+        (Some(row), Ok(())) => {
+            let expanded = expand::row(&row);
+            quote::quote!(#warnings #expanded)
+        }
         (row, errors) => {
             let errors = errors.err().map(syn::Error::into_compile_error);
             let stub = expand::stub(input, row.as_ref());
-            quote::quote!(#errors #stub)
+            quote::quote!(#errors #warnings #stub)
         }
     }
 }

@@ -281,13 +281,12 @@ pub mod designs;
 pub mod dynamic;
 #[cfg(feature = "embedded")]
 pub mod embedded;
-#[cfg(all(feature = "client", not(all(feature = "cloud", feature = "embedded", feature = "serve"))))]
-mod features;
 mod flat;
 #[cfg(feature = "embedded")]
 pub mod guide;
 #[cfg(feature = "heat")]
 pub mod heat;
+mod hints;
 #[cfg(feature = "dynamic")]
 mod intern;
 pub mod key;
@@ -299,8 +298,6 @@ pub mod query;
 #[cfg(feature = "client")]
 pub mod row;
 #[cfg(feature = "client")]
-mod streams;
-#[cfg(feature = "client")]
 mod table;
 
 #[cfg(feature = "client")]
@@ -308,9 +305,6 @@ pub use client::{Client, Error, ErrorKind, GcRule, Target};
 pub use flat::Flat;
 #[doc(inline)]
 pub use key::{KeyField, RowKey};
-#[cfg(feature = "client")]
-pub use keyderive_macros::{Cell, Row};
-pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
 #[doc(inline)]
 pub use row::{Cell, OwnedRow, Row};

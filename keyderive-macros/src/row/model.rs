@@ -9,7 +9,7 @@ use syn::{
 };
 
 use super::attr::{FamilyAttr, FieldAttrs, StructAttrs};
-use crate::attr::{Unit, unraw};
+use crate::attr::{Unit, unraw, warn_of_serde};
 use crate::ctxt::Ctxt;
 use crate::tokens::Runtime;
 use crate::types::{replace_lifetimes, ungrouped};
@@ -128,6 +128,7 @@ impl<'a> Field<'a> {
         let ident = field.ident.as_ref()?;
         let errors = cx.error_count();
         let attrs = FieldAttrs::read(cx, &field.attrs);
+        warn_of_serde(cx, field, &["row"]);
         let is_faulty = Cell::new(cx.error_count() > errors);
         let plain = unraw(ident);
         let name = attrs.name.get().map_or_else(|| plain.clone(), LitStr::value);

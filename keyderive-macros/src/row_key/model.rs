@@ -7,7 +7,7 @@ use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Type, Visib
 
 use super::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs};
 use super::since::Since;
-use crate::attr::{Unit, unraw};
+use crate::attr::{Unit, unraw, warn_of_serde};
 use crate::ctxt::Ctxt;
 use crate::tokens::Runtime;
 use crate::types::{replace_lifetimes, self_type};
@@ -178,6 +178,7 @@ impl<'a> Field<'a> {
     fn from_field(cx: &Ctxt, field: &'a syn::Field, on_struct: &StructAttrs) -> Option<Self> {
         let ident = field.ident.as_ref()?;
         let attrs = FieldAttrs::read(cx, &field.attrs, on_struct);
+        warn_of_serde(cx, field, &["row_key", "pad", "reverse_ts"]);
         let codec = Codec::of(&attrs, ident, on_struct.layout());
         Some(Self { ident, name: unraw(ident), ty: &field.ty, attrs, codec })
     }

@@ -6,18 +6,30 @@
 //! |---|---|---|
 //! | `if` and `else`, or `match` arms, have incompatible types: expected `EventKeyScan<Fixed<2>>`, found `EventKeyScan<Fixed<1>>`; or mismatched types in `scan = scan.site(…)` | branches that fix different fields | [`into_plan`](#branches-of-a-scan) in each branch |
 //! | expected `bool`, found `Condition<Event>`; cannot apply unary operator `!` | `&&`, `\|\|` or `!` between conditions | [`.and(…)`, `.or(…)`, `.not()`](#conditions) |
-//! | binary operation `==` cannot be applied to type `Column<Event, String>` | a comparison of a column | `Event::KIND.equals("buy")` |
-//! | type annotations needed, in a closure of `visit` | an `async` closure, or calls that `.await` in one | [a stream](#async-work-in-visit) |
+//! | no implementation for `Condition<Event> & Condition<Event>`, or `\|` | the same | the same |
+//! | binary operation `==`, or `>`, cannot be applied to type `Column<Event, …>` | a comparison of a column | `Event::KIND.equals("buy")`, `Event::AMOUNT.greater_than(5)` |
+//! | type annotations needed: consider giving this closure parameter an explicit type, in `matching`, `only_if`, `put_if`, `delete_if` | a closure; the server compares, and calls none | a [condition](#conditions): `Event::KIND.equals("buy")`; of keys, [`filter_key`](crate::Scan::filter_key) takes a closure |
+//! | cannot infer type for type parameter `B` declared on the method `visit` | a `visit` without its two types | `.visit::<EventKey, Error>(\|key, row\| …)` |
+//! | expected `Result<(), _>`, found `async` closure body; `await` is only allowed inside `async` functions; or type annotations needed, in `visit` | an `async` closure, or calls that `.await` in one | [a stream](#async-work-in-visit) |
+//! | expected `RowRef`, found `Event`; no field `kind` on type `RowRef` | the row in a closure of `visit` | `row.read::<Event>()?` |
 //! | `impl Future<…>` is not an iterator | no `.await` before the list | `.collect().await?` |
 //! | `Select<…>` is not a future | a selection that says no row | `users.select(User::NAME).get(&key).await?`, or `.scan(plan)` |
 //! | this method takes 1 argument but 2 were supplied, of `select` | several columns | a tuple: `select((User::NAME, User::AGE))` |
 //! | expected `Condition<Selected<…>>`, of `matching` after `select` | a condition of a selection | `matching` before `select` |
+//! | this method takes 1 argument but 2 arguments were supplied, of `page` | a page's number and its size | the size: `.page(10)`, and for the next page `.after(token).page(10)` |
+//! | `Page<…>` is not an iterator | a page | `page.rows` |
+//! | the method exists for struct `Scan<…>`, but its trait bounds were not satisfied: `ComesAtOnce` | an iterator's method on a scan | `.stream()`, whose rows [`StreamExt`](https://docs.rs/futures-util/latest/futures_util/stream/trait.StreamExt.html) combines; [`visit`](crate::Scan::visit) to add up; or `.collect().await?`, a list |
+//! | no method named `site` found for struct `Scan<…>` | a field of the key, on the scan of a table | `events.scan(EventKey::scan().user_id("alice").site("home"))` |
+//! | expected `&str`, found `Vec<…>` | several values for a field | `user_id_any_of(users)` |
 //! | expected `RowFilter`, found `Condition<…>` | a condition for `filter` | `.matching(…)` |
 //! | no associated function `name` found for struct `User` | a column as a method | the constant: `User::NAME` |
 //! | one of the expressions' fields has a method of the same name: `.draft.any_of` | a method of a field without the field's name | `user_id_any_of(…)`, `user_id_range(…)` |
 //! | no method named `limit` found for struct `EventKeyScan<…>` | a limit of a plan | `events.scan(EventKey::scan()).limit(10)` |
 //! | `Stream` is not implemented for `Vec<…>` | a list for `load` | `load_iter(rows)` |
 //! | cannot index into a value of type `MapFamily<…>` | an entry of a map | `User::PREFS.at("x")` |
+//! | no variant named `NotFound` found for enum `Error` | the kind of an error | `error.is_not_found()`, or `error.kind()` |
+//! | no `Sum` in the root (also `Versions`, `Timestamped`, `Condition`, `RowFilter`; `Settings`; `Plan`) | an import of what the root does not have | its module: `keyderive::row::Sum`, `keyderive::client::Settings`, `keyderive::plan::Plan` |
+//! | cannot find attribute `serde` in this scope | an attribute of serde on a row or a key, which the derives ignore | `#[row(name = "n")]`; [all of them](macro@crate::Row) |
 //! | cannot create non-exhaustive struct, of `Settings` | settings as a struct | `client.with(\|settings\| settings.serving())` |
 //! | the method `get` exists for struct `Table<K, R>`, but its trait bounds were not satisfied: `K: OwnedRowKey` | a function over any table | [`K: TableKey`, `R: OwnedRow`](#generic-code) |
 //!

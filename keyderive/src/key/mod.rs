@@ -41,6 +41,8 @@ pub use field::KeyField;
 pub(crate) use field::{Cut, PrefixField, RangeField, Side};
 pub use format::{Field, FieldOrder, FieldValues, Format, Layout, TimeUnit, Width};
 pub use keyderive_farmhash::fingerprint64;
+#[doc(no_inline)]
+pub use keyderive_macros::{KeyField, RowKey};
 pub use raw_key::{ParseKeyError, RawKey};
 #[doc(no_inline)]
 pub use row_key::RowKey;

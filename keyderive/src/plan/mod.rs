@@ -387,3 +387,10 @@ impl<K> IntoPlan<K> for Plan<K> {
         Ok(self)
     }
 }
+
+/// A scan that could not be built is the error of the call that takes it.
+impl<K, S: IntoPlan<K>> IntoPlan<K> for Result<S, PlanError> {
+    fn into_plan(self) -> Result<Plan<K>, PlanError> {
+        self?.into_plan()
+    }
+}

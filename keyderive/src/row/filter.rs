@@ -195,9 +195,10 @@ impl RowFilter {
     }
 }
 
-/// Filters of columns.
+/// Filters of columns. A family or column that the table does not have matches no cell, and is no error: see that names are spelled
+/// as they are stored, such as `User::NAME.family()` and `User::NAME.name()`.
 impl RowFilter {
-    /// The columns of one family.
+    /// The columns of one family; no cell if the table does not have it.
     #[must_use]
     pub fn family(name: impl Into<String>) -> Self {
         let name = name.into();
@@ -224,7 +225,7 @@ impl RowFilter {
         FilterKind::QualifierRegex(owned(regex)).into()
     }
 
-    /// One column. The qualifier is bytes, not a regular expression.
+    /// One column. The qualifier is bytes, not a regular expression. No cell if the table does not have the family or the column.
     #[must_use]
     pub fn exact_column(family: impl Into<String>, qualifier: impl AsRef<[u8]>) -> Self {
         Self::any_column(family, [qualifier])

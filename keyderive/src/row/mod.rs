@@ -177,6 +177,8 @@ pub(crate) use family::MapRow;
 pub(crate) use field::is_present;
 pub(crate) use filter::{ByteRange, FilterFault, FilterKind, Largest as LargestPart, TimeRange};
 pub use filter::{FilterError, RowFilter};
+#[doc(no_inline)]
+pub use keyderive_macros::{Cell, Row};
 pub use mutation::{Mutation, ReadModifyWrite};
 pub(crate) use mutation::{MutationKind, Rule, SERVER_TIME};
 pub(crate) use qualifier::Name;

@@ -173,7 +173,7 @@ impl<K: TableKey, R, S: Reads> Scan<K, R, S> {
     }
 
     /// Adds a filter that the server applies to each row, after earlier ones. The server does not send a row without a
-    /// cell left.
+    /// cell left. So a filter of a family that the table does not have gives no rows, and no error.
     ///
     /// The filter is applied to every stored version, before the newest of each column is taken: a filter of timestamps reads rows as of
     /// a time, and a filter of values may leave an earlier value, which a server keeps for a while, as the newest. For rows whose columns

@@ -144,6 +144,7 @@ pub(super) fn cells(row: &RowType, is_foreign: bool, now_micros: i64, random: &m
         }
     };
     let marker = (CellType::Unit, ColumnKind::Value, 0);
+    // No value can stand beside aggregates.
     let is_stored_in = |family: &str| row.schema.aggregate(family).is_none();
     if random.u8(..3) == 0 && is_stored_in(row.own_family()) {
         write((row.own_family(), b""), marker, random);
@@ -151,7 +152,7 @@ pub(super) fn cells(row: &RowType, is_foreign: bool, now_micros: i64, random: &m
     for field in row.schema.fields() {
         let family = row.named(field.family());
         if field.is_optional() && random.bool() {
-            if random.bool() {
+            if random.bool() && is_stored_in(family) {
                 write((family, b""), marker, random);
             }
             continue;

@@ -1,26 +1,13 @@
-//! What the compiler says of a call whose feature is off: each is here as a method that never compiles.
-//!
-//! Each is one error: an `async fn` would have one more for its future, and another where that is awaited. The bounds have a
-//! parameter. A bound without one, which is never met, would be an error of this crate and not of the call.
+//! Calls whose feature is off.
 
 use std::future::Ready;
 
+use super::instead;
 #[cfg(not(all(feature = "cloud", feature = "embedded")))]
 use crate::client::{Client, ClientBuilder, Error};
 
-macro_rules! needs {
-    ($(#[doc = $doc:literal] $name:ident: $message:literal, $label:literal, $note:literal;)*) => {$(
-        #[doc = $doc]
-        #[doc(hidden)]
-        #[diagnostic::on_unimplemented(message = $message, label = $label, note = $note)]
-        pub trait $name<T> {
-            fn never<R>() -> R;
-        }
-    )*};
-}
-
 #[cfg(not(feature = "embedded"))]
-needs! {
+instead! {
     /// The feature `embedded`.
     NeedsEmbedded: "the embedded Bigtable needs the feature `embedded` of keyderive, which is off",
         "enable the feature `embedded`",
@@ -28,7 +15,7 @@ needs! {
 }
 
 #[cfg(not(feature = "cloud"))]
-needs! {
+instead! {
     /// The feature `cloud`.
     NeedsCloud: "Google Cloud needs the feature `cloud` of keyderive, which is off",
         "enable the feature `cloud`",
@@ -36,7 +23,7 @@ needs! {
 }
 
 #[cfg(all(feature = "embedded", not(feature = "serve")))]
-needs! {
+instead! {
     /// The feature `serve`.
     NeedsServe: "the embedded Bigtable on a port needs the feature `serve` of keyderive, which is off",
         "enable the feature `serve`",
