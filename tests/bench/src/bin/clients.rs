@@ -11,9 +11,9 @@ use keyderive_bench::hot_paths::{Failure, Size, Work, run_client, run_clients};
 use lexopt::{Arg, Parser, ValueExt as _};
 
 enum Command {
-    Measure(Size),
+    Measure(Size<'static>),
     /// A client in Rust, in a process of its own.
-    Client(String, Work, Size),
+    Client(String, Work, Size<'static>),
 }
 
 fn main() -> ExitCode {
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 }
 
 fn parse() -> Result<Command, lexopt::Error> {
-    let mut size = Size { rows: 500_000, runs: 5 };
+    let mut size = Size::new(500_000, 5);
     let mut parser = Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -40,7 +40,7 @@ fn parse() -> Result<Command, lexopt::Error> {
             Arg::Long("client") => {
                 let (name, work) = (parser.value()?.string()?, parser.value()?.string()?);
                 let work = Work::named(&work).ok_or_else(|| format!("there is no `{work}`"))?;
-                let size = Size { rows: parser.value()?.parse()?, runs: parser.value()?.parse()? };
+                let size = Size::new(parser.value()?.parse()?, parser.value()?.parse()?);
                 return Ok(Command::Client(name, work, size));
             }
             _ => return Err(argument.unexpected()),

@@ -22,7 +22,7 @@ use lexopt::{Arg, Parser, ValueExt as _};
 static ALLOCATOR: Counting = Counting;
 
 enum Command {
-    Measure(Vec<Section>, Size),
+    Measure(Vec<Section>, Size<'static>),
     /// A path that the program runs in a process of its own.
     Peak(Peak),
 }
@@ -45,7 +45,7 @@ fn run(command: Command) -> Result<(), Failure> {
 }
 
 fn parse() -> Result<Command, lexopt::Error> {
-    let (mut sections, mut size) = (Vec::new(), Size { rows: 1_000_000, runs: 5 });
+    let (mut sections, mut size) = (Vec::new(), Size::new(1_000_000, 5));
     let (mut path, mut host, mut buckets) = (None, String::new(), 4);
     let mut parser = Parser::from_env();
     while let Some(argument) = parser.next()? {

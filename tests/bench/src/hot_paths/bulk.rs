@@ -20,7 +20,8 @@ const ROWS_A_REQUEST: usize = 5000;
 const LOOK_AHEAD: usize = 64 * 1024 * 1024;
 
 /// Measures them all.
-pub(super) fn measure(size: Size) -> Result<Table, Failure> {
+pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
+    const TITLE: &str = "Bulk writes";
     let rows = varied(size.rows);
     let written = Arc::new(Written::default());
     let server = Server::start(AcceptWrites::new(Arc::clone(&written)));
@@ -43,7 +44,7 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
 
     let expected = (rows.len() as u64, sum(&rows)?);
     written.check(true);
-    for path in &paths {
+    for path in paths.iter().filter(|_| size.only.is_none()) {
         path.run(&runtime)?;
         let found = written.take();
         if found != expected {
@@ -52,13 +53,13 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
     }
     written.check(false);
 
-    let costs = turns::least(&runtime, &paths, size.runs)?;
+    let costs = turns::least(&runtime, TITLE, &paths, size)?;
     let targets = Targets { less_than_peer: Some(3.0), of_floor: Some(1.3), ..Targets::default() };
     let ours = |floor| Comparison { peer: Some(0), floor: Some(floor), targets };
     let none = Comparison::default();
     let beside = [none, none, none, ours(1), ours(1), ours(2)];
     Ok(Table {
-        title: "Bulk writes".to_owned(),
+        title: TITLE.to_owned(),
         about: format!(
             "{} typed rows with varied keys, in requests of {ROWS_A_REQUEST} rows, about 1 MB; `put_all` fills requests up to 1 \
              MiB. The hand-written paths encode protobuf for this key type and this row type only. The first one, \"by \

@@ -93,7 +93,7 @@ impl Peer {
     }
 
     /// The least processor time of its runs.
-    fn measure(&self, work: Work, host: &str, size: Size, bytes: u64) -> Result<Duration, Failure> {
+    fn measure(&self, work: Work, host: &str, size: Size<'_>, bytes: u64) -> Result<Duration, Failure> {
         let mut command = (self.command)();
         command.arg(work.name()).arg(size.rows.to_string()).arg(size.runs.to_string());
         let output = command.env("BIGTABLE_EMULATOR_HOST", host).stdin(Stdio::null()).output()?;
@@ -124,7 +124,7 @@ impl Peer {
 ///
 /// # Errors
 /// When a client cannot be built, fails, or reads or writes other rows.
-pub fn run(size: Size) -> Result<(), Failure> {
+pub fn run(size: Size<'_>) -> Result<(), Failure> {
     let peers = peers()?;
     machine::pin_client();
     let mut stored = rows(size.rows);
@@ -175,7 +175,7 @@ pub fn run(size: Size) -> Result<(), Failure> {
     Ok(())
 }
 
-fn about(size: Size) -> String {
+fn about(size: Size<'_>) -> String {
     format!(
         "`cargo run --release -p keyderive-bench --bin clients >> docs/benchmarks.md` installs Google's clients into the build \
          folder and writes this part. Each client runs in a process of its own, on one core, against one server on the other \
@@ -243,7 +243,7 @@ struct Done {
 ///
 /// # Errors
 /// When there is no such client, or it fails.
-pub fn run_client(name: &str, work: Work, Size { rows: count, runs }: Size) -> Result<(), Failure> {
+pub fn run_client(name: &str, work: Work, Size { rows: count, runs, .. }: Size<'_>) -> Result<(), Failure> {
     let host = std::env::var("BIGTABLE_EMULATOR_HOST")?;
     let runtime = turns::runtime()?;
     let rows = if work == Work::Write { rows(count) } else { Vec::new() };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use keyderive::dynamic::KeyLayout;
 
 use super::report::{Comparison, Line, Table, Targets};
-use super::turns::Cost;
+use super::turns::{self, Cost};
 use super::{Failure, Size};
 use crate::allocations::counted;
 use crate::meter::processor_time;
@@ -19,6 +19,8 @@ const KEYS: u32 = 10_000;
 const PASSES: u32 = 10;
 const ROUNDS: usize = 20;
 
+const TITLE: &str = "Keys";
+
 struct Path<'a> {
     name: &'static str,
     /// Goes over all keys; whether each was valid.
@@ -27,8 +29,8 @@ struct Path<'a> {
 }
 
 /// Measures them all.
-pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
-    let count = KEYS.min(rows.div_ceil(10));
+pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
+    let count = KEYS.min(size.rows.div_ceil(10));
     let events = keys(count as usize);
     let lent: Vec<_> = events.iter().map(EventKey::lend).collect();
     let stores: Vec<_> = events.iter().map(StoreKey::from).collect();
@@ -88,7 +90,7 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         }),
     ];
     Ok(Table {
-        title: "Keys".to_owned(),
+        title: TITLE.to_owned(),
         about: format!(
             "{count} varied keys of the manual's `EventKey`; decoding checks the salt. Encoding reuses one buffer. `storekey` \
              0.11 has its own format, without salt and checks. The hand-written path handles this key type only, with the \
@@ -96,7 +98,7 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         ),
         unit: "key",
         units: u64::from(count) * u64::from(PASSES),
-        lines: least(paths, runs * ROUNDS)?,
+        lines: least(paths, size)?,
     })
 }
 
@@ -104,16 +106,23 @@ fn path<'a>(name: &'static str, beside: Comparison, run: impl FnMut() -> bool + 
     Path { name, run: Box::new(run), beside }
 }
 
-fn least(mut paths: Vec<Path<'_>>, rounds: usize) -> Result<Vec<Line>, Failure> {
+fn least(mut paths: Vec<Path<'_>>, size: Size<'_>) -> Result<Vec<Line>, Failure> {
     let mut costs = Vec::new();
     for path in &mut paths {
-        let (good, allocations) = counted(|| passes(&mut path.run));
-        if !good {
-            return Err(format!("{}: a key was refused", path.name).into());
+        let mut checked = || match passes(&mut path.run) {
+            true => Ok(()),
+            false => Err(format!("{}: a key was refused", path.name).into()),
+        };
+        if size.only.is_some() {
+            turns::simulate_only(TITLE, path.name, size, checked)?;
+            costs.push(Cost::NONE);
+            continue;
         }
+        let (result, allocations) = counted(&mut checked);
+        result?;
         costs.push(Cost { time: Duration::MAX, allocations });
     }
-    for _ in 0..rounds {
+    for _ in 0..size.runs * ROUNDS {
         for (path, cost) in paths.iter_mut().zip(&mut costs) {
             let before = processor_time()?;
             passes(&mut path.run);

@@ -15,18 +15,17 @@ pub(crate) fn pin_client() {
     pin_to(0);
 }
 
-/// Moves this thread to the server's core.
+/// Moves this thread to the server's core, if the client that started it is pinned to one.
 pub(crate) fn pin_server() {
-    pin_to(1);
+    if available_parallelism().is_ok_and(|cores| cores.get() == 1) {
+        pin_to(1);
+    }
 }
 
-/// With one core alone, or if the system refuses, threads stay where they are.
+/// If the system refuses, or there is no such core, threads stay where they are.
 fn pin_to(core: usize) {
-    // Once the client is pinned, a thread that it starts, as the server's, sees one core only.
-    if available_parallelism().is_ok_and(|cores| cores.get() > 1) || core > 0 {
-        let mut cores = CpuSet::new();
-        let _ = cores.set(core).and_then(|()| sched_setaffinity(Pid::from_raw(0), &cores));
-    }
+    let mut cores = CpuSet::new();
+    let _ = cores.set(core).and_then(|()| sched_setaffinity(Pid::from_raw(0), &cores));
 }
 
 /// How often the machine keeps a thread off its core that does nothing but look at the clock: the share of the time, and the
@@ -48,7 +47,7 @@ pub(crate) fn pauses() -> (f64, Duration) {
 }
 
 /// The machine and the settings of the run, in one line.
-pub(super) fn describe(Size { rows, runs }: Size) -> String {
+pub(super) fn describe(Size { rows, runs, .. }: Size<'_>) -> String {
     let processor = field("/proc/cpuinfo", "model name\t:").unwrap_or("unknown processor".into());
     let cores = fs::read_to_string("/proc/cpuinfo").map_or(0, |text| text.matches("processor\t:").count());
     let system = field("/etc/os-release", "PRETTY_NAME=").unwrap_or("unknown system".into());

@@ -20,21 +20,31 @@ const OWNED: &str = "keyderive, owned typed rows";
 const BORROWED: &str = "keyderive, borrowed typed rows";
 
 /// Measures all merges, and passes on each table when it is complete.
-pub(super) fn measure(size: Size, mut done: impl FnMut(Table)) -> Result<(), Failure> {
+pub(super) fn measure(size: Size<'_>, done: impl Fn(Table)) -> Result<(), Failure> {
     let rows = varied(size.rows);
-    done(measure_buckets::<EventKey>(&rows, size)?);
-    done(measure_buckets::<In16>(&rows, size)?);
-    done(measure_buckets::<In64>(&rows, size)?);
-    Ok(())
+    measure_buckets::<EventKey>(&rows, size, &done)?;
+    measure_buckets::<In16>(&rows, size, &done)?;
+    measure_buckets::<In64>(&rows, size, &done)
 }
 
-fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Result<Table, Failure> {
+fn measure_buckets<K: Salted>(
+    rows: &[(EventKey, Reading)],
+    size: Size<'_>,
+    done: impl Fn(Table),
+) -> Result<(), Failure> {
+    let title = format!("Ordered merge of {} buckets", K::BUCKETS);
+    if !size.has(&title) {
+        return Ok(());
+    }
     let (stored, expected) = store::<K>(rows)?;
     let server = Server::start(stored);
     let runtime = turns::runtime()?;
     let path = |name: &&'static str| path::<K>(name, &runtime, &server.host(), Outcome::Read(expected));
     let paths = names::<K>().iter().map(path).collect::<Result<Vec<_>, _>>()?;
-    let costs = turns::least(&runtime, &paths, size.runs)?;
+    let costs = turns::least(&runtime, &title, &paths, size)?;
+    if size.only.is_some() {
+        return Ok(());
+    }
     let mut lines = Vec::new();
     for (path, cost) in paths.iter().zip(costs) {
         let peak = Peak { path: path.name.to_owned(), buckets: K::BUCKETS, host: server.host() };
@@ -55,8 +65,8 @@ fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Resul
             beside,
         });
     }
-    Ok(Table {
-        title: format!("Ordered merge of {} buckets", K::BUCKETS),
+    done(Table {
+        title,
         about: format!(
             "One stream for each bucket, merged by the key without its salt. Each user has {ROWS_A_NAME} rows at each \
              site, so the merge switches buckets after every {ROWS_A_NAME} rows. The merge over `bigtable_rs` uses a \
@@ -66,7 +76,8 @@ fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Resul
         unit: "row",
         units: size.rows.into(),
         lines,
-    })
+    });
+    Ok(())
 }
 
 /// Runs the path with this name once.

@@ -25,6 +25,7 @@ mod server;
 mod turns;
 mod write_floor;
 
+use std::cell::Cell;
 use std::fmt;
 
 pub use self::clients::{Work, run as run_clients, run_client};
@@ -50,6 +51,19 @@ impl Section {
     pub const ALL: [Self; 7] =
         [Self::Scans, Self::Rows, Self::Merges, Self::Bulk, Self::Points, Self::Recording, Self::Keys];
 
+    /// Measures it, and passes on each table when it is complete.
+    fn measure(self, size: Size<'_>, print: impl Fn(report::Table)) -> Result<(), Failure> {
+        match self {
+            Self::Scans => scans::measure(size).map(print),
+            Self::Rows => rows::measure(size, print),
+            Self::Merges => merges::measure(size, print),
+            Self::Bulk => bulk::measure(size).map(print),
+            Self::Points => points::measure(size, print),
+            Self::Recording => points::measure_recording(size, print),
+            Self::Keys => keys::measure(size).map(print),
+        }
+    }
+
     /// The section of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -73,12 +87,35 @@ impl fmt::Display for Section {
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct Size<'a> {
     /// The rows of each scan, merge and bulk write; up to 20,000 reads and writes of one row; keys take a tenth of them, up to
     /// 10,000.
     pub rows: u32,
     /// How many times each path is timed.
     pub runs: usize,
+    /// If there is one, nothing is timed: this path alone runs, for a simulator.
+    only: Option<&'a Only<'a>>,
+}
+
+impl Size<'_> {
+    #[must_use]
+    pub fn new(rows: u32, runs: usize) -> Self {
+        Self { rows, runs, only: None }
+    }
+
+    /// Whether a table with this title has a path to run.
+    fn has(&self, title: &str) -> bool {
+        self.only.is_none_or(|only| only.title == title)
+    }
+}
+
+/// A path of one of the tables.
+#[derive(Clone, Debug)]
+struct Only<'a> {
+    title: &'a str,
+    path: &'a str,
+    /// How often it allocated, once it has run.
+    allocations: Cell<Option<u64>>,
 }
 
 /// The beginning of the page of all sections.
@@ -98,19 +135,20 @@ per second over a network. All paths use the same server, in another thread of t
 ///
 /// # Errors
 /// When a path fails, hangs, or reads or writes something else than the others.
-pub fn run(sections: &[Section], size: Size) -> Result<(), Failure> {
+pub fn run(sections: &[Section], size: Size<'_>) -> Result<(), Failure> {
     machine::pin_client();
     println!("{ABOUT}\n{}\n", machine::describe(size));
-    for section in sections {
-        match section {
-            Section::Scans => println!("{}", scans::measure(size)?),
-            Section::Rows => rows::measure(size, |table| println!("{table}"))?,
-            Section::Merges => merges::measure(size, |table| println!("{table}"))?,
-            Section::Bulk => println!("{}", bulk::measure(size)?),
-            Section::Points => points::measure(size, |table| println!("{table}"))?,
-            Section::Recording => points::measure_recording(size, |table| println!("{table}"))?,
-            Section::Keys => println!("{}", keys::measure(size)?),
-        }
-    }
-    Ok(())
+    sections.iter().try_for_each(|section| section.measure(size, |table| println!("{table}")))
+}
+
+/// Runs one path twice, and returns how often the first run allocates. The second run is inside of [`turns::simulated`], which a simulator
+/// finds by its name.
+///
+/// # Errors
+/// When there is no such path, or it fails.
+pub fn run_only(section: Section, title: &str, path: &str, rows: u32) -> Result<u64, Failure> {
+    let only = Only { title, path, allocations: Cell::new(None) };
+    section.measure(Size { only: Some(&only), ..Size::new(rows, 0) }, drop)?;
+    let absent = || format!("the section `{section}` has no path `{path}` in a table `{title}`").into();
+    only.allocations.get().ok_or_else(absent)
 }

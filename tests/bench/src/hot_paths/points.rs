@@ -53,7 +53,7 @@ impl Script for Answers {
 }
 
 /// Measures them all. `print` takes each table as it is done.
-pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Result<(), Failure> {
+pub(super) fn measure(size: Size<'_>, print: impl Fn(Table)) -> Result<(), Failure> {
     let stored = one_bucket(1);
     let [(key, row)] = stored.as_slice() else { return Err("there is one row".into()) };
     let encoded = Bytes::from(key.encode()?);
@@ -65,7 +65,7 @@ pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Resul
     let peer = runtime.block_on(async { bigtable::connect(&server.host()) })?;
     let (read, write) = (read_request(&encoded), write_request(&encoded, row));
 
-    let operations = rows.min(OPERATIONS);
+    let operations = size.rows.min(OPERATIONS);
     let (found, written) = (Outcome::Counted(operations.into()), Outcome::Written(operations.into()));
     let (table, channel, peer, encoded) = (&table, &channel, &peer, &encoded);
     let (read, write, listener) = (&read, &write, &Listener::new());
@@ -85,8 +85,9 @@ pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Resul
                 counted(operations, in_flight, async || Ok(u64::from(table.get(key).await?.is_some()))).await
             }),
         ];
-        let costs = turns::least(&runtime, &gets, runs)?;
-        print(compared("Reads of one row", operations, in_flight, &gets, costs));
+        let title = format!("Reads of one row, {in_flight} in flight");
+        let costs = turns::least(&runtime, &title, &gets, size)?;
+        print(compared(title, operations, in_flight, &gets, costs));
         let puts = [
             Path::new("a tonic call, its bytes made beforehand", written, move || async move {
                 let put = async || raw::mutate_row(channel, write.clone()).await;
@@ -106,15 +107,16 @@ pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Resul
                 counted(operations, in_flight, put).await.map(as_written)
             }),
         ];
-        let costs = turns::least(&runtime, &puts, runs)?;
-        print(compared("Writes of one row", operations, in_flight, &puts, costs));
+        let title = format!("Writes of one row, {in_flight} in flight");
+        let costs = turns::least(&runtime, &title, &puts, size)?;
+        print(compared(title, operations, in_flight, &puts, costs));
     }
-    print(many(operations / KEYS, runs)?);
+    print(many(operations / KEYS, size)?);
     Ok(())
 }
 
 /// Measures what recording costs, by many short runs, since it is less than what the machine's other load changes.
-pub(super) fn measure_recording(Size { rows, runs }: Size, print: impl Fn(Table)) -> Result<(), Failure> {
+pub(super) fn measure_recording(size: Size<'_>, print: impl Fn(Table)) -> Result<(), Failure> {
     let stored = one_bucket(1);
     let [(key, row)] = stored.as_slice() else { return Err("there is one row".into()) };
     let encoded = Bytes::from(key.encode()?);
@@ -122,7 +124,8 @@ pub(super) fn measure_recording(Size { rows, runs }: Size, print: impl Fn(Table)
     let runtime = turns::runtime()?;
     let client = runtime.block_on(Client::emulator(server.host()))?;
     let table = &client.table::<EventKey, Reading>("readings");
-    let (operations, runs) = ((rows.min(OPERATIONS) / RUN_PART).max(1), runs * RUN_PART as usize);
+    let operations = (size.rows.min(OPERATIONS) / RUN_PART).max(1);
+    let size = Size { runs: size.runs * RUN_PART as usize, ..size };
     let (found, written) = (Outcome::Counted(operations.into()), Outcome::Written(operations.into()));
     let recording = |recording| Client::builder().record_heat(recording).emulator(server.host());
     let sampling = runtime.block_on(recording(Recording::new()))?.table::<EventKey, Reading>("readings");
@@ -138,20 +141,28 @@ pub(super) fn measure_recording(Size { rows, runs }: Size, print: impl Fn(Table)
             counted(operations, RECORDED, async || Ok(u64::from(table.get(key).await?.is_some())))
         })
     });
-    print(recorded("Reads of one row", operations, &gets, turns::timed(&runtime, &gets, runs)?));
+    let title = recorded_title("Reads");
+    let timed = turns::timed(&runtime, &title, &gets, size)?;
+    print(recorded(title, operations, &gets, timed));
     let puts = clients.map(|(name, table)| {
         Path::new(name, written, move || async move {
             let put = async || Ok(table.put(key, row).await.map(|()| 1)?);
             counted(operations, RECORDED, put).await.map(as_written)
         })
     });
-    print(recorded("Writes of one row", operations, &puts, turns::timed(&runtime, &puts, runs)?));
+    let title = recorded_title("Writes");
+    let timed = turns::timed(&runtime, &title, &puts, size)?;
+    print(recorded(title, operations, &puts, timed));
     Ok(())
+}
+
+fn recorded_title(operations: &str) -> String {
+    format!("{operations} of one row, with what the client does recorded, {RECORDED} in flight")
 }
 
 /// What recording costs.
 fn recorded(
-    title: &str,
+    title: String,
     operations: u32,
     paths: &[Path<'_>; 3],
     timed: Vec<(turns::Cost, Vec<Duration>)>,
@@ -170,7 +181,7 @@ fn recorded(
     let beside = |targets| Comparison { peer: None, floor: Some(0), targets };
     let of_sample = Targets { of_floor: Some(1.02), ..Targets::default() };
     Table {
-        title: format!("{title}, with what the client does recorded, {RECORDED} in flight"),
+        title,
         about: format!(
             "{operations} operations on a row of 3 small cells, {RECORDED} at a time on one thread. The floor is the same client without a \
              recording. The least of {} runs counts. Of runs in turn, the time divided by that of the run before without a recording is in \
@@ -186,7 +197,8 @@ fn recorded(
 }
 
 /// Reads of many rows by their keys, beside scans of the same rows.
-fn many(reads: u32, runs: usize) -> Result<Table, Failure> {
+fn many(reads: u32, size: Size<'_>) -> Result<Table, Failure> {
+    let title = format!("Reads of {KEYS} rows by their keys");
     let stored = one_bucket(KEYS);
     let rows = stored.iter().map(|(key, row)| Ok((Bytes::from(key.encode()?), row)));
     let server = Server::start(Stored::new([rows.collect::<Result<Vec<_>, Failure>>()?]));
@@ -220,9 +232,9 @@ fn many(reads: u32, runs: usize) -> Result<Table, Failure> {
     let targets = Targets { less_than_peer: Some(1.0), of_floor: Some(1.25), ..Targets::default() };
     let none = Comparison::default();
     let beside = [none, none, Comparison { peer: Some(0), floor: Some(1), targets }];
-    let costs = turns::least(&runtime, &paths, runs)?;
+    let costs = turns::least(&runtime, &title, &paths, size)?;
     Ok(Table {
-        title: format!("Reads of {KEYS} rows by their keys"),
+        title,
         about: format!(
             "{reads} reads, one at a time, of rows of 3 small cells. The floor is a scan of the same rows, all of one range."
         ),
@@ -257,7 +269,7 @@ fn as_written(outcome: Outcome) -> Outcome {
 }
 
 fn compared(
-    title: &str,
+    title: String,
     operations: u32,
     in_flight: u32,
     paths: &[Path<'_>; 4],
@@ -289,7 +301,7 @@ fn compared(
         beside,
     });
     Table {
-        title: format!("{title}, {in_flight} in flight"),
+        title,
         about: format!(
             "{operations} operations on a row of 3 small cells, {in_flight} at a time on one thread. The floor is a call of tonic \
              whose request was encoded beforehand, and whose answer is not decoded; that of the last line is the line above it.{}",

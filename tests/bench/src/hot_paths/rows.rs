@@ -136,14 +136,19 @@ shapes! {
 }
 
 /// Measures each shape.
-pub(super) fn measure(size: Size, mut print: impl FnMut(Table)) -> Result<(), Failure> {
-    print(measure_shape::<Visit>(size)?);
-    // Eight times the columns.
-    print(measure_shape::<Wide>(Size { rows: (size.rows / 8).max(1), ..size })?);
+pub(super) fn measure(size: Size<'_>, print: impl Fn(Table)) -> Result<(), Failure> {
+    if size.has(Visit::TITLE) {
+        print(measure_shape::<Visit>(size)?);
+    }
+    if size.has(Wide::TITLE) {
+        // Eight times the columns.
+        print(measure_shape::<Wide>(Size { rows: (size.rows / 8).max(1), ..size })?);
+    }
     Ok(())
 }
 
-fn measure_shape<S: Shape>(Size { rows, runs }: Size) -> Result<Table, Failure> {
+fn measure_shape<S: Shape>(size: Size<'_>) -> Result<Table, Failure> {
+    let rows = size.rows;
     let keys: Vec<_> = one_bucket(rows).into_iter().map(|(key, _)| key).collect();
     let mut seen = Seen::default();
     let mut stored = Vec::with_capacity(keys.len());
@@ -179,7 +184,7 @@ fn measure_shape<S: Shape>(Size { rows, runs }: Size) -> Result<Table, Failure> 
         targets: Targets { of_floor: Some(1.3), ..Targets::default() },
     };
     let beside = [Comparison::default(), Comparison::default(), beside(1), beside(0)];
-    let costs = turns::least(&runtime, &paths, runs)?;
+    let costs = turns::least(&runtime, S::TITLE, &paths, size)?;
     Ok(Table {
         title: S::TITLE.to_owned(),
         about: "One stream of the rows of one bucket, as in the scans, with `#[derive(Row)]` beside code by hand for this row \

@@ -15,7 +15,9 @@ use super::{Failure, Size, bigtable, floor, raw};
 use crate::{EventKey, LentKey, hand};
 
 /// Measures them all.
-pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
+pub(super) fn measure(size: Size<'_>) -> Result<Table, Failure> {
+    const TITLE: &str = "Scans";
+    let rows = size.rows;
     let stored = one_bucket(rows);
     let keys = stored.iter().map(|(key, row)| Ok((Bytes::from(key.encode()?), row)));
     let messages = Stored::new([keys.collect::<Result<Vec<_>, Failure>>()?]);
@@ -57,9 +59,9 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     };
     let none = Comparison::default();
     let beside = [none, none, none, none, none, owned, borrowed, none, none];
-    let costs = turns::least(&runtime, &paths, runs)?;
+    let costs = turns::least(&runtime, TITLE, &paths, size)?;
     Ok(Table {
-        title: "Scans".to_owned(),
+        title: TITLE.to_owned(),
         about: "One stream of the rows of one bucket. Keys are the manual's `EventKey`; decoding checks the salt. The peer and \
                 keyderive decode keys with the derive, the hand-written paths with code for this key type only. Every path \
                 with typed rows decodes all fields of the key and all 3 cells. By data, the layouts of key and row are known at run time."

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use super::Failure;
 use super::data::Outcome;
+use super::{Failure, Size};
 use crate::allocations::{Allocations, counted};
 use crate::meter::processor_time;
 
@@ -61,18 +61,37 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
     Ok(Builder::new_current_thread().enable_all().build()?)
 }
 
-/// The least cost of each path, over `runs` runs in turn. Before them, one run warms up,
+impl Cost {
+    /// Of a path that does not run.
+    pub(super) const NONE: Self =
+        Self { time: Duration::ZERO, allocations: Allocations { count: 0, peak: 0 } };
+}
+
+/// The least cost of each path, over as many runs in turn as `size` says. Before them, one run warms up,
 /// and another counts the allocations.
-pub(super) fn least(runtime: &Runtime, paths: &[Path<'_>], runs: usize) -> Result<Vec<Cost>, Failure> {
-    Ok(timed(runtime, paths, runs)?.into_iter().map(|(cost, _)| cost).collect())
+pub(super) fn least(
+    runtime: &Runtime,
+    title: &str,
+    paths: &[Path<'_>],
+    size: Size<'_>,
+) -> Result<Vec<Cost>, Failure> {
+    Ok(timed(runtime, title, paths, size)?.into_iter().map(|(cost, _)| cost).collect())
 }
 
 /// The same, with the time of each run.
 pub(super) fn timed(
     runtime: &Runtime,
+    title: &str,
     paths: &[Path<'_>],
-    runs: usize,
+    size: Size<'_>,
 ) -> Result<Vec<(Cost, Vec<Duration>)>, Failure> {
+    if size.only.is_some() {
+        for path in paths {
+            simulate_only(title, path.name, size, || path.run_checked(runtime))?;
+        }
+        return Ok(vec![(Cost::NONE, Vec::new()); paths.len()]);
+    }
+    let runs = size.runs;
     let mut costs = Vec::with_capacity(paths.len());
     for path in paths {
         path.run_checked(runtime)?;
@@ -90,4 +109,24 @@ pub(super) fn timed(
         }
     }
     Ok(costs)
+}
+
+/// Runs a path for a simulator, if it is the one that `size` asks for.
+pub(super) fn simulate_only(
+    title: &str,
+    path: &str,
+    size: Size<'_>,
+    mut run: impl FnMut() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let Some(only) = size.only.filter(|only| (only.title, only.path) == (title, path)) else { return Ok(()) };
+    let (result, allocations) = counted(&mut run);
+    result?;
+    only.allocations.set(Some(allocations.count));
+    simulated(&mut run)
+}
+
+/// A function with a name of its own, whose instructions a simulator can tell from the others.
+#[inline(never)]
+fn simulated(run: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+    run()
 }

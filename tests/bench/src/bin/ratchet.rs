@@ -1,0 +1,391 @@
+//! The instructions and allocations of keyderive's hot paths, held against those of `tests/bench/ratchet.md`.
+//!
+//! `cargo run --release -p keyderive-bench --bin ratchet` fails if a path takes over 1 % more or less than the file says; with
+//! `-- --write "why"` it writes the file, and the reason. It needs valgrind, two cores and a few minutes.
+//!
+//! Each path runs in a process of its own under callgrind, once with as many rows as the table says and once with twice as many, and the
+//! difference is what the rows cost. Only instructions of the client's thread count, and none of the kernel. Time is another matter, which
+//! `--bin in-turn` compares.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints, and fails by a panic"
+)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Mutex;
+use std::{env, fs, thread};
+
+use keyderive_bench::allocations::Counting;
+use keyderive_bench::hot_paths::{Failure, Section, run_only};
+use lexopt::{Arg, Parser, ValueExt as _};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The share by which a figure may differ: one program run twice differs by a third of it.
+const TOLERANCE: f64 = 0.01;
+/// The allocations of a unit that count as none.
+const NO_ALLOCATIONS: f64 = 0.01;
+
+/// Tables of the benchmark, and their paths that are held.
+struct Held {
+    section: Section,
+    titles: &'static [&'static str],
+    paths: &'static [&'static str],
+    /// How many rows the first run has, and how many units of its table they are.
+    rows: u32,
+    units: u32,
+}
+
+const SCANNED: u32 = 20_000;
+const TYPED: &[&str] = &["keyderive, owned typed rows", "keyderive, borrowed typed rows"];
+const SHAPED: &[&str] = &["keyderive, owned", "keyderive, borrowed"];
+const HELD: &[Held] = &[
+    Held {
+        section: Section::Scans,
+        titles: &["Scans"],
+        paths: &[
+            "keyderive, owned typed rows",
+            "keyderive, borrowed typed rows",
+            "keyderive, owned rows by data",
+            "keyderive, borrowed rows by data",
+        ],
+        rows: SCANNED,
+        units: SCANNED,
+    },
+    Held {
+        section: Section::Rows,
+        titles: &["Rows of three columns of text"],
+        paths: SHAPED,
+        rows: SCANNED,
+        units: SCANNED,
+    },
+    Held {
+        section: Section::Rows,
+        titles: &["Rows of 24 columns"],
+        paths: SHAPED,
+        rows: 2 * SCANNED,
+        units: 2 * SCANNED / 8,
+    },
+    Held {
+        section: Section::Merges,
+        titles: &["Ordered merge of 4 buckets", "Ordered merge of 16 buckets", "Ordered merge of 64 buckets"],
+        paths: TYPED,
+        rows: SCANNED,
+        units: SCANNED,
+    },
+    Held {
+        section: Section::Bulk,
+        titles: &["Bulk writes"],
+        paths: &["keyderive, `put_all`", "keyderive, `writer`", "keyderive, `load`"],
+        rows: 2 * SCANNED,
+        units: 2 * SCANNED,
+    },
+    Held {
+        section: Section::Points,
+        titles: &["Reads of one row, 1 in flight", "Reads of one row, 64 in flight"],
+        paths: &["keyderive, `get`"],
+        rows: 2_000,
+        units: 2_000,
+    },
+    Held {
+        section: Section::Points,
+        titles: &["Writes of one row, 1 in flight", "Writes of one row, 64 in flight"],
+        paths: &["keyderive, `put`"],
+        rows: 2_000,
+        units: 2_000,
+    },
+    Held {
+        section: Section::Points,
+        titles: &["Reads of 100 rows by their keys"],
+        paths: &["keyderive, a scan", "keyderive, `get_many`"],
+        rows: 10_000,
+        units: 10_000,
+    },
+    Held {
+        section: Section::Recording,
+        titles: &[
+            "Reads of one row, with what the client does recorded, 64 in flight",
+            "Writes of one row, with what the client does recorded, 64 in flight",
+        ],
+        paths: &["all recorded"],
+        rows: 10_000,
+        units: 500,
+    },
+    Held {
+        section: Section::Keys,
+        titles: &["Keys"],
+        paths: &[
+            "encode, keyderive",
+            "encode into an owned key, keyderive",
+            "borrowed decode, keyderive",
+            "owned decode, keyderive",
+            "encode by data, keyderive",
+            "borrowed decode by data, keyderive",
+            "owned decode by data, keyderive",
+        ],
+        rows: 5_000,
+        units: 5_000,
+    },
+];
+
+/// What a unit of a path costs.
+#[derive(Clone, Copy)]
+struct Cost {
+    instructions: f64,
+    allocations: f64,
+}
+
+/// By title and path.
+type Costs = BTreeMap<(String, String), Cost>;
+
+enum Task {
+    Compare,
+    Write(String),
+    /// Runs a path in this process.
+    Only(Section, [String; 2], u32),
+}
+
+fn main() -> ExitCode {
+    match parse().map_err(Failure::from).and_then(run) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse() -> Result<Task, lexopt::Error> {
+    let mut task = Task::Compare;
+    let mut parser = Parser::from_env();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("write") => task = Task::Write(parser.value()?.string()?),
+            Arg::Long("only") => {
+                let name = parser.value()?.string()?;
+                let section = Section::named(&name).ok_or_else(|| format!("there are no `{name}`"))?;
+                let path = [parser.value()?.string()?, parser.value()?.string()?];
+                task = Task::Only(section, path, parser.value()?.parse()?);
+            }
+            _ => return Err(argument.unexpected()),
+        }
+    }
+    Ok(task)
+}
+
+fn run(task: Task) -> Result<ExitCode, Failure> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("ratchet.md");
+    match task {
+        Task::Only(section, [title, path], rows) => {
+            println!("{}", run_only(section, &title, &path, rows)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Write(reason) => {
+            let reasons = fs::read_to_string(&file).map_or(Vec::new(), |text| Table::parse(&text).reasons);
+            let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
+            let mut table = Table { tools: tools()?, costs: measure()?, reasons };
+            table.reasons.push(format!("{today}: {reason}"));
+            fs::write(&file, table.text())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Compare => {
+            let table = Table::parse(&fs::read_to_string(&file)?);
+            let tools = tools()?;
+            if tools != table.tools {
+                let written = table.tools;
+                return Err(format!(
+                    "{} has the figures of {written}, and this machine has {tools}: figures of different tools do not compare. \
+                     Write them again in a commit of its own, from the same code.",
+                    file.display()
+                )
+                .into());
+            }
+            Ok(compare(&table.costs, &measure()?))
+        }
+    }
+}
+
+/// Prints both, and which paths differ.
+fn compare(before: &Costs, after: &Costs) -> ExitCode {
+    let mut differ = 0;
+    let mut title = "";
+    for (at, new) in after {
+        if at.0 != title {
+            title = &at.0;
+            println!("\n{title}");
+        }
+        let Some(old) = before.get(at) else {
+            println!("  {:48} {:12.1} instructions, and not in the table", at.1, new.instructions);
+            differ += 1;
+            continue;
+        };
+        let ratio = new.instructions / old.instructions;
+        let allocates = (new.allocations - old.allocations).abs()
+            > NO_ALLOCATIONS + TOLERANCE * old.allocations.max(new.allocations);
+        let mark = match ((ratio - 1.0).abs() > TOLERANCE, allocates) {
+            (false, false) => "",
+            (true, _) => "  <-- instructions",
+            (false, true) => "  <-- allocations",
+        };
+        differ += usize::from(!mark.is_empty());
+        println!(
+            "  {:48} {:10.1} -> {:10.1} instructions, {ratio:.3} x; {:6.2} -> {:6.2} allocations{mark}",
+            at.1, old.instructions, new.instructions, old.allocations, new.allocations
+        );
+    }
+    for (title, path) in before.keys().filter(|at| !after.contains_key(*at)) {
+        println!("\n{title}: {path}: in the table, and not measured");
+        differ += 1;
+    }
+    println!("\n{differ} of {} paths differ by more than {} %", after.len(), 100.0 * TOLERANCE);
+    match differ {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Measures all paths, as many at a time as there are cores.
+fn measure() -> Result<Costs, Failure> {
+    let mut paths = Vec::new();
+    for held in HELD {
+        for title in held.titles {
+            paths.extend(held.paths.iter().map(|path| (held, *title, *path)));
+        }
+    }
+    let (next, costs) = (Mutex::new(paths.iter()), Mutex::new(Costs::new()));
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let work = || -> Result<(), Failure> {
+        loop {
+            let path = next.lock().unwrap().next();
+            let Some((held, title, path)) = path else { return Ok(()) };
+            let cost = cost(held, title, path).map_err(|error| format!("{title}, {path}: {error}"))?;
+            costs.lock().unwrap().insert(((*title).to_owned(), (*path).to_owned()), cost);
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap())
+    })?;
+    Ok(costs.into_inner()?)
+}
+
+/// What a unit costs: twice the rows less the rows.
+fn cost(held: &Held, title: &str, path: &str) -> Result<Cost, Failure> {
+    let once = simulated(held.section, title, path, held.rows)?;
+    let twice = simulated(held.section, title, path, 2 * held.rows)?;
+    let unit = |once: u64, twice: u64| (twice as f64 - once as f64) / f64::from(held.units);
+    Ok(Cost { instructions: unit(once.0, twice.0), allocations: unit(once.1, twice.1) })
+}
+
+/// The instructions of a path's run, and the allocations of another.
+fn simulated(section: Section, title: &str, path: &str, rows: u32) -> Result<(u64, u64), Failure> {
+    let profile = Profile::new();
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--toggle-collect=keyderive_bench::hot_paths::turns::simulated"])
+        .arg(format!("--callgrind-out-file={}", profile.0.display()))
+        .arg(env::current_exe()?)
+        .args(["--only", &section.to_string(), title, path, &rows.to_string()])
+        .output()
+        .map_err(|error| format!("valgrind: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    let text = fs::read_to_string(&profile.0)?;
+    let instructions = text.lines().find_map(|line| line.strip_prefix("totals: ")?.parse().ok());
+    match instructions {
+        Some(instructions) if instructions > 0 => {
+            Ok((instructions, String::from_utf8(output.stdout)?.trim().parse()?))
+        }
+        _ => Err("callgrind counted no instruction".into()),
+    }
+}
+
+/// A file that callgrind writes; removed when dropped.
+struct Profile(PathBuf);
+
+impl Profile {
+    fn new() -> Self {
+        let name = format!("keyderive-ratchet-{}-{:?}", std::process::id(), thread::current().id());
+        Self(env::temp_dir().join(name))
+    }
+}
+
+impl Drop for Profile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// The tools that decide how many instructions a program has.
+fn tools() -> Result<String, Failure> {
+    let version = |program: &str| -> Result<String, Failure> {
+        let output =
+            Command::new(program).arg("--version").output().map_err(|error| format!("{program}: {error}"))?;
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    };
+    Ok(format!("{}, {}, {}", version("rustc")?, version("valgrind")?, env::consts::ARCH))
+}
+
+/// The file.
+struct Table {
+    tools: String,
+    costs: Costs,
+    reasons: Vec<String>,
+}
+
+const ABOUT: &str = "\
+# Instructions and allocations of the hot paths
+
+`.ci/ratchet` fails if a path takes over 1 % more or less. `cargo run --release -p keyderive-bench --bin ratchet -- --write \"why\"` writes
+this file; a commit that changes a figure says why, here and in its message. Figures are for a unit of the table that the benchmark
+`hot-paths` prints: a row, an operation, a key. Only the client's thread counts.
+";
+
+impl Table {
+    fn text(&self) -> String {
+        let mut text = format!("{ABOUT}\nMeasured by {}.\n", self.tools);
+        let mut shown = "";
+        for ((title, path), cost) in &self.costs {
+            if title != shown {
+                shown = title;
+                let _ =
+                    write!(text, "\n## {title}\n\n| path | instructions | allocations |\n|---|---|---|\n");
+            }
+            let _ = writeln!(text, "| {path} | {:.1} | {:.2} |", cost.instructions, cost.allocations);
+        }
+        text.push_str("\n## Why figures changed\n\n");
+        for reason in &self.reasons {
+            let _ = writeln!(text, "- {reason}");
+        }
+        text
+    }
+
+    fn parse(text: &str) -> Self {
+        let (mut tools, mut costs, mut reasons) = (String::new(), Costs::new(), Vec::new());
+        let mut title = "";
+        for line in text.lines() {
+            if let Some(measured) = line.strip_prefix("Measured by ") {
+                tools = measured.trim_end_matches('.').to_owned();
+            } else if let Some(heading) = line.strip_prefix("## ") {
+                title = heading;
+            } else if let Some(reason) = line.strip_prefix("- ") {
+                reasons.push(reason.to_owned());
+            } else if let [_, path, instructions, allocations, _] =
+                *line.split('|').map(str::trim).collect::<Vec<_>>()
+                && let (Ok(instructions), Ok(allocations)) = (instructions.parse(), allocations.parse())
+            {
+                costs.insert((title.to_owned(), path.to_owned()), Cost { instructions, allocations });
+            }
+        }
+        Self { tools, costs, reasons }
+    }
+}
