@@ -20,6 +20,7 @@ struct Event {
     #[row(name = "k")]
     kind: String,
     amount: Option<f64>,
+    #[row(name = "payer")]
     #[serde(rename = "paid by", skip_serializing_if = "Option::is_none")]
     payer: Option<String>,
 }
