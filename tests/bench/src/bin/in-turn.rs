@@ -33,7 +33,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match parse().map_err(Failure::from).and_then(run) {
+    match parse().map_err(Failure::from).and_then(|options| run(&options)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -60,7 +60,7 @@ fn parse() -> Result<Options, lexopt::Error> {
     Ok(Options { commit, runs, rows, sections: values })
 }
 
-fn run(options: Options) -> Result<(), Failure> {
+fn run(options: &Options) -> Result<(), Failure> {
     let [before, after] = builds(&options.commit)?;
     let mut least: [Vec<Cost>; 2] = [Vec::new(), Vec::new()];
     for run in 0..options.runs {
